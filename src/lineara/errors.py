@@ -1,0 +1,114 @@
+"""Every way to fail.  A message says what was asked, what was found, and what would work.
+
+Each class carries the user's line: the innermost frame on the stack that lies neither in
+Lineara nor in an installed library.  `docs/errors/` has a page for each class.
+"""
+
+import linecache
+import sys
+import sysconfig
+from pathlib import Path
+from types import FrameType
+
+_HERE = str(Path(__file__).parent)
+_LIBRARY = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"])
+
+
+def is_user_file(filename: str) -> bool:
+    """Whether code in `filename` is the user's: not ours, not installed, not the standard library."""
+    if filename.startswith("<"):  # doctest and console lines are the user's, frozen modules are not
+        return not filename.startswith(("<frozen", "<lineara", "<__array_function__"))
+    if filename.startswith(_HERE) or "site-packages" in filename or "dist-packages" in filename:
+        return False
+    return not filename.startswith(_LIBRARY)
+
+
+def user_frame(frame: FrameType | None = None) -> FrameType | None:
+    """The innermost frame that runs the user's code, or None."""
+    frame = frame or sys._getframe(1)
+    while frame is not None and not is_user_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def user_line(frame: FrameType | None = None) -> str:
+    """`file:line in function: source` of the user's line, or the empty string.
+
+    >>> def f():
+    ...     return user_line()
+    >>> " in f" in f()
+    True
+    """
+    frame = user_frame(frame or sys._getframe(1))
+    if frame is None:
+        return ""
+    code = frame.f_code
+    return describe_line(code.co_filename, frame.f_lineno, code.co_name)
+
+
+def describe_line(filename: str, lineno: int, function: str) -> str:
+    """`model.py:12 in loss: y = x @ w`."""
+    source = linecache.getline(filename, lineno).strip()
+    where = f"{Path(filename).name}:{lineno} in {function}"
+    return f"{where}: {source}" if source else where
+
+
+class LinearaError(Exception):
+    """What every error of Lineara derives from; `message` is the text, `line` the user's line.
+
+    >>> str(LinearaError("sum: the axis 3 of f64[2] does not exist", line="m.py:3 in f: x.sum(3)"))
+    'sum: the axis 3 of f64[2] does not exist\\n  at m.py:3 in f: x.sum(3)'
+    """
+
+    def __init__(self, message: str, *, line: str | None = None) -> None:
+        self.message = message
+        self.line = user_line(sys._getframe(1)) if line is None else line
+        super().__init__(f"{message}\n  at {self.line}" if self.line else message)
+
+
+class ShapeError(LinearaError, ValueError):
+    """Shapes, axes or indices that do not go together."""
+
+
+class TypeMismatchError(LinearaError, TypeError):
+    """An argument of a kind that cannot be differentiated or combined: a string, an object array, None."""
+
+
+class NonScalarOutputError(LinearaError, TypeError):
+    """`grad` was asked of a function whose result is not one real number."""
+
+
+class NoRuleError(LinearaError, NotImplementedError):
+    """A function or a form of it that has no derivative rule here."""
+
+
+class DetachError(LinearaError, TypeError):
+    """A traced value was about to lose its derivative by turning into a plain number or array."""
+
+
+class LeakedVariableError(LinearaError):
+    """A traced value was used after the differentiation that made it had ended."""
+
+
+class MutationError(LinearaError, ValueError):
+    """An array that a derivative still needs was about to be overwritten."""
+
+
+class LinearityError(LinearaError):
+    """Something that must be linear is not: a function to transpose, or a custom rule."""
+
+
+class RuleError(LinearaError):
+    """A custom rule or builder that does not keep its law (dot-product identity, finite difference)."""
+
+
+class StructureError(LinearaError, ValueError):
+    """Containers that do not match, or that contain themselves."""
+
+
+class GeometryError(LinearaError, TypeError):
+    """An operation that a manifold, a unit or a metric does not have."""
+
+
+class DensifyWarning(UserWarning):
+    """Something large and sparse is about to become a dense array that nobody asked for."""
