@@ -1,0 +1,39 @@
+# Every target makes .venv and installs what it needs by itself; all it asks for is Python 3.11 or later.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+
+.PHONY: demo test test-peers bench lint format clean
+.NOTPARALLEL:
+
+demo: .venv/with-plot  # fit the predator-prey model to the Hudson Bay data and draw it
+	$(PY) -m lineara demo
+
+test: .venv/with-test  # the tests and the doctests
+	$(PY) -m pytest -q -n auto
+
+test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
+	$(PY) -m pytest -q tests/peers
+
+bench: .venv/with-bench  # ours and the peers side by side; writes benchmarks/RESULTS.md
+	$(PY) -m benchmarks
+
+lint: .venv/with-dev  # what must be clean before a change is taken
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(PY) -m pyright
+
+format: .venv/with-dev  # mend what can be mended by a tool
+	$(PY) -m ruff check --fix --exit-zero
+	$(PY) -m ruff format
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis
+
+.venv/with-%: pyproject.toml | $(PY)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Lineara needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
