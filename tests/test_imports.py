@@ -1,0 +1,44 @@
+"""`import lineara` is light, and the installed package is what pyproject.toml promises."""
+
+import importlib.metadata
+import importlib.resources
+import json
+import subprocess
+import sys
+
+import lineara
+
+HEAVY = ["scipy", "llvmlite", "lark", "rich", "optree", "matplotlib", "jax", "torch", "pandas"]
+
+
+def modules_after(program: str) -> set[str]:
+    """The names in `sys.modules` of a fresh interpreter that has run `program`."""
+    program += "; import json, sys; print(json.dumps(list(sys.modules)))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    return set(json.loads(run.stdout.splitlines()[-1]))
+
+
+def test_import_loads_nothing_heavy_beyond_numpy():
+    loaded = modules_after("import lineara")
+    assert "numpy" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_gradient_loads_nothing_heavy_either():
+    loaded = modules_after("import lineara; lineara.grad(lambda x: x * x)(3.0)")
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_the_version_stands_in_one_place():
+    assert importlib.metadata.version("lineara") == lineara.__version__
+
+
+def test_the_package_says_that_it_is_typed():
+    assert importlib.resources.files("lineara").joinpath("py.typed").is_file()
+
+
+def test_there_is_no_console_script():
+    points = importlib.metadata.distribution("lineara").entry_points
+    assert [p for p in points if p.group in ("console_scripts", "gui_scripts")] == []

@@ -1,0 +1,31 @@
+"""What the project says about itself in two places agrees."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+HOOKS = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("tool", ["ruff", "pyright"])
+def test_pre_commit_pins_the_versions_of_the_dev_extra(tool: str):
+    dev = [pin for pin in PROJECT["optional-dependencies"]["dev"] if pin.startswith(tool)]
+    assert dev
+    assert set(re.findall(rf'"({tool}\b[^"]*)"', HOOKS)) == set(dev)
+
+
+def test_every_extra_that_the_makefile_installs_exists():
+    wanted = re.findall(r"\.venv/with-(\w+)", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert set(wanted) <= PROJECT["optional-dependencies"].keys()
+
+
+def test_a_changelog_fragment_is_two_sentences():
+    fragments = sorted((ROOT / "changelog.d").glob("[0-9]*.md"))
+    assert all(re.fullmatch(r"\d{3}", fragment.stem) for fragment in fragments)
+    for fragment in fragments:
+        text = fragment.read_text(encoding="utf-8").strip()
+        assert len(re.findall(r"\.(?:\s|$)", text)) == 2, fragment.name
