@@ -1,0 +1,115 @@
+"""`python -m lineara demo`: a predator-prey model in plain Python, fitted to real records."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from timeit import repeat
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+import lineara
+from lineara.demo import fit, model, picture, screen
+
+DRAWS = 200
+FORMATS = (".png", ".pdf", ".svg")
+NO_MATPLOTLIB = (
+    "lineara demo: the picture needs matplotlib, which is not installed; "
+    "everything else above is complete. Install it with:  pip install 'lineara[plot]'"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `python -m lineara demo`."""
+    parser.add_argument(
+        "--out",
+        type=_picture_path,
+        default=Path("lynx-and-hare.png"),
+        metavar="PATH",
+        help="where the picture goes: a .png, .pdf or .svg file, or a folder (%(default)s)",
+    )
+    parser.add_argument(
+        "--starts", type=_at_least(1), default=8, metavar="N", help="BFGS runs (%(default)s)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=_at_least(0),
+        default=0,
+        metavar="S",
+        help="of the random starts (%(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fits, reports, draws; the exit status."""
+    console = Console()
+    years, pelts = model.hudson_bay()
+    console.print(screen.opening(pelts))
+
+    f, naive = fit.objective(years, pelts)
+    ended = []
+    with screen.Descents(console) as descents:
+        for start in fit.starts(naive, arguments.starts, arguments.seed):
+            descents.begin()
+            ended.append(fit.descend(f, start, descents.tell))
+            descents.end(ended[-1])
+    best = min(ended, key=lambda d: d.value)
+    console.print(screen.verdict(ended, best))
+
+    covariance = fit.covariance(f, best.x)
+    console.print(screen.parameters(np.exp(best.x), fit.standard_errors(best.x, covariance)))
+    console.print(screen.check(lineara.check_grads(f, (best.x,), order=2, modes=("fwd", "rev"))))
+    console.print(screen.cost(_cost(f, best.x)))
+
+    if not picture.can_draw():
+        print(NO_MATPLOTLIB, file=sys.stderr)
+        return 1
+    draws = fit.draws(best.x, covariance, DRAWS, arguments.seed)
+    try:
+        picture.draw(model.Parameters(*np.exp(best.x)), draws, years, pelts, arguments.out)
+    except OSError as error:
+        print(f"lineara demo: the picture cannot be saved: {error}", file=sys.stderr)
+        return 1
+    console.print(f"\nThe picture: {arguments.out}", soft_wrap=True, highlight=False)
+    return 0
+
+
+def _cost(f: Callable[[np.ndarray], Any], x: np.ndarray) -> screen.Cost:
+    """The best of several timings, and the counted work of the linear map that the gradient is."""
+    value_and_gradient = lineara.value_and_grad(f)
+    work = lineara.linearize(f, x)[1].work
+    return screen.Cost(
+        value_seconds=min(repeat(lambda: f(x), number=1, repeat=10)),
+        gradient_seconds=min(repeat(lambda: value_and_gradient(x), number=1, repeat=10)),
+        value_work=work.value,
+        reverse_work=work.reverse,
+    )
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number, not below `least`."""
+
+    def whole_number(text: str) -> int:
+        if not text.removeprefix("-").isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(
+                f"a whole number of at least {least} is needed, {text!r} was given"
+            )
+        return int(text)
+
+    return whole_number
+
+
+def _picture_path(text: str) -> Path:
+    """An argument that names a picture: refused now, rather than after the fit."""
+    path = Path(text)
+    if path.is_dir():
+        return path / "lynx-and-hare.png"
+    if path.suffix.lower() not in FORMATS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a folder nor a file that ends in {', '.join(FORMATS)}"
+        )
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {str(path.parent)!r}; make it first")
+    return path
