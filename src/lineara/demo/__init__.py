@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         type=_picture_path,
-        default=Path("lynx-and-hare.png"),
+        default=Path("lynx-hare.png"),
         metavar="PATH",
         help="where the picture goes: a .png, .pdf or .svg file, or a folder (%(default)s)",
     )
@@ -105,7 +105,7 @@ def _picture_path(text: str) -> Path:
     """An argument that names a picture: refused now, rather than after the fit."""
     path = Path(text)
     if path.is_dir():
-        return path / "lynx-and-hare.png"
+        return path / "lynx-hare.png"
     if path.suffix.lower() not in FORMATS:
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither a folder nor a file that ends in {', '.join(FORMATS)}"
