@@ -13,7 +13,7 @@ test: .venv/with-test  # the tests and the doctests
 	$(PY) -m pytest -q -n auto
 
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
-	$(PY) -m pytest -q tests/peers
+	$(PY) -m pytest -q -n auto tests/peers
 
 bench: .venv/with-bench  # ours and the peers side by side; writes benchmarks/RESULTS.md
 	$(PY) -m benchmarks

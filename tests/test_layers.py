@@ -24,7 +24,7 @@ LAYERS = """
     ops
     cotangent | linear_a
     primitive
-    types
+    types | trees
     errors
 """
 

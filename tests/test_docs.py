@@ -1,0 +1,114 @@
+"""What the documentation shows runs, and prints what it says; what it names exists."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lineara import errors
+
+ROOT = Path(__file__).parent.parent
+ERROR_PAGES = ROOT / "docs" / "errors"
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CLASSES = [
+    kind
+    for kind in vars(errors).values()
+    if inspect.isclass(kind) and issubclass(kind, (errors.LinearaError, Warning))
+    if kind is not errors.LinearaError
+]
+
+
+def code(text: str) -> str:
+    """The Python blocks of a page, as one program."""
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+
+
+def sections(page: Path) -> dict[str, str]:
+    """A page by its second-level headings."""
+    parts = re.split(r"^## (.*)\n", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def outputs(program: str) -> list[str]:
+    """What the comments beside the calls of print say will be printed."""
+    return re.findall(r"^ *print\(.*\)  # (.*)$", program, re.MULTILINE)
+
+
+def run_as_a_file(program: str, folder: Path) -> list[str]:
+    """The lines that a user sees who pastes the program into a file and runs it."""
+    file = folder / "pasted.py"
+    file.write_text(program, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", file], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "page", [t for t in TEXTS if t.parent != ERROR_PAGES or t.stem == "index"], ids=lambda p: p.stem
+)
+def test_the_code_of_a_page_runs_and_prints_what_it_says(page: Path, tmp_path: Path):
+    program = code(page.read_text(encoding="utf-8"))
+    if program:
+        assert outputs(program), "the page promises no output, so running it shows little"
+        assert run_as_a_file(program, tmp_path) == outputs(program)
+
+
+def test_the_readme_shows_code_and_fits_a_screen():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert code("\n".join(lines) + "\n")
+    assert len(lines) <= 70
+    assert max(map(len, lines)) <= 150
+
+
+def test_every_error_has_its_page_and_every_page_its_error():
+    pages = {page.stem for page in ERROR_PAGES.glob("*.md")} - {"index"}
+    assert pages == {kind.__name__ for kind in CLASSES}
+    index = (ERROR_PAGES / "index.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\((\w+)\.md\)", index)) == pages
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_the_example_of_an_error_page_raises_exactly_that_error(kind: type[Exception]):
+    page = ERROR_PAGES / f"{kind.__name__}.md"
+    program = code(sections(page)["An example"])
+    with pytest.raises(kind) as caught:
+        exec(compile(program, "example.py", "exec"), {"__name__": "example"})
+    assert caught.type is kind
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_what_an_error_page_advises_works(kind: type[Exception], tmp_path: Path):
+    program = code(sections(ERROR_PAGES / f"{kind.__name__}.md")["What works instead"])
+    assert outputs(program)
+    assert run_as_a_file(program, tmp_path) == outputs(program)
+
+
+@pytest.mark.parametrize("page", [*TEXTS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"])
+def test_links_and_files_that_a_page_names_exist(page: Path):
+    text = page.read_text(encoding="utf-8")
+    links = [page.parent / link for link in re.findall(r"\]\(([^)#:]+)\)", text)]
+    named = [
+        ROOT / file for file in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+)`", text)
+    ]
+    assert [str(file) for file in links + named if not file.exists()] == []
+
+
+def test_every_citation_in_the_source_has_its_key_in_the_table():
+    keys = set(
+        re.findall(r"^\| \[(.+?)\] \|", (ROOT / "docs/paper.md").read_text(encoding="utf-8"), re.M)
+    )
+    cited = set()
+    for file in (ROOT / "src").rglob("*.py"):
+        for bracket in re.findall(r"\[([A-Z][^\[\]]*)\]", file.read_text(encoding="utf-8")):
+            for part in bracket.split(";"):
+                key = part.split(",")[0].strip()
+                if re.fullmatch(
+                    r"YOLO|Downhill|Pullback|Diagrams|[A-Z]\w+(?: and [A-Z]\w+)? \d{4}", key
+                ):
+                    cited.add(key)
+    assert cited <= keys
