@@ -1,0 +1,29 @@
+"""Every table, in the order of the report."""
+
+from . import (
+    a2_structured,
+    a_lookups,
+    b_leaves,
+    c_embedding,
+    d_folds,
+    e_slices,
+    f_gather,
+    s_chain,
+    t_growth,
+    w_shared,
+)
+
+MODULES = (
+    s_chain,
+    a_lookups,
+    a2_structured,
+    b_leaves,
+    c_embedding,
+    d_folds,
+    e_slices,
+    f_gather,
+    w_shared,
+    t_growth,
+)
+
+TABLES = tuple(table for module in MODULES for table in module.TABLES)
