@@ -26,7 +26,7 @@ def ratio(value: float | None) -> str:
     """12.3× when we win, 1/3.4 when we lose."""
     if value is None:
         return "–"
-    return f"{value:.3g}×" if value >= 0.995 else f"1/{1 / value:.3g}"
+    return f"{_digits(value)}×" if value >= 0.995 else f"1/{_digits(1 / value)}"
 
 
 def time(seconds: float | None) -> str:
@@ -52,7 +52,7 @@ def reached(verdict: bool | None) -> str:
 def ratio_head(table: Table) -> Cells:
     """A column of ratios and one of times for each of our variants."""
     ratios = (f"peer / {ours}" for ours in table.ours)
-    return ("size", "peer", *ratios, "published", "goal", "reached", "peer", *table.ours)
+    return ("size", "peer", *ratios, "published", "goal", "reached", "peer takes", *table.ours)
 
 
 def ratio_rows(result: Result) -> Iterable[Cells]:
@@ -109,23 +109,15 @@ def memory_row(result: Result, system: str, memory: Memory) -> Cells:
 
 def sections(results: Sequence[Result]) -> Iterable[tuple[str, Cells, list[Cells]]]:
     """The grids of one table: ratios, growth, memory, times."""
-    compared = comparisons(list(results))
-    yield (
-        f"each ratio is peer time / our time, a {results[0].table.unit}",
-        RATIOS,
-        [ratio_row(c) for c in compared],
-    )
-    yield (
-        "growth: log-log slope of the time",
-        GROWTH,
-        [growth_row(s) for s in slopes(list(results))],
-    )
-    yield (
-        "memory of one call",
-        MEMORY,
-        [memory_row(r, system, m) for r in results for system, m in r.memory.items()],
-    )
-    yield "every time", TIMES, [row for r in results for row in time_rows(r)]
+    table = results[0].table
+    ratios = [row for r in results for row in ratio_rows(r)]
+    growth = [growth_row(s) for s in slopes(list(results))]
+    memory = [memory_row(r, system, m) for r in results for system, m in r.memory.items()]
+    times = [row for r in results for row in time_rows(r)]
+    yield f"peer time / our time, per {table.unit}", ratio_head(table), ratios
+    yield "growth: log-log slope of the time", GROWTH, growth
+    yield "memory of one call", MEMORY, memory
+    yield "every time", TIMES, times
 
 
 def show(console: Console, results: Sequence[Result]) -> None:
@@ -193,6 +185,10 @@ def markdown(results: Sequence[Result]) -> str:
 
 def _tables(results: Sequence[Result]) -> list[Table]:
     return list({id(r.table): r.table for r in results}.values())
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if value < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 def _bullets(facts: dict[str, str]) -> str:
