@@ -1,0 +1,215 @@
+"""Containers at the boundary: lifted lazily on the way in, rebuilt as a gradient on the way out.
+
+>>> params, read = {"w": 2.0, "b": [3.0, 4.0]}, []
+>>> p = lift(params, lambda x: read.append(x) or 10 * x)
+>>> p["b"][0], read
+(30.0, [3.0])
+>>> rebuild(params, p, lambda x, lifted: 0 if lifted is UNTOUCHED else lifted)
+{'w': 0, 'b': [30.0, 0]}
+"""
+
+import enum
+import functools
+import types
+from abc import ABCMeta
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import Any, Final
+
+from lineara.eager.lazy_dict import DictFront, LazyDefaultDict, LazyDict, LazyOrderedDict
+from lineara.eager.lazy_record import Cached, LazyNamespace, LazyRecord, RecordFront
+from lineara.eager.lazy_sequence import LazyList, LazyTuple, ListFront, TupleFront
+from lineara.eager.proxy import Front, Leaf, State, is_lazy
+from lineara.errors import TypeMismatchError
+from lineara.trees.fold import Node, fold
+from lineara.trees.kinds import Kind, kind_of, own_kind
+
+Method = Callable[[types.FunctionType], Callable[..., Any]]
+
+
+class Mark(enum.Enum):
+    """What stands for a value that is not there."""
+
+    UNTOUCHED = "never read"
+
+
+UNTOUCHED: Final = Mark.UNTOUCHED
+
+_PAIRS: dict[
+    type, tuple[type[Front], type]
+] = {  # root: what comes before, what after the user's class
+    dict: (DictFront, LazyDict),
+    OrderedDict: (DictFront, LazyOrderedDict),
+    defaultdict: (DictFront, LazyDefaultDict),
+    list: (ListFront, LazyList),
+    tuple: (TupleFront, LazyTuple),
+    types.SimpleNamespace: (RecordFront, LazyNamespace),
+    object: (RecordFront, LazyRecord),
+}
+_NOT_COPIED = ("__new__", "__init_subclass__", "__class_getitem__", "__getattr__", "__missing__")
+
+
+def same(func: types.FunctionType) -> Callable[..., Any]:
+    """The hook `method` that leaves the user's methods as they are."""
+    return func
+
+
+def lift(source: Any, leaf: Leaf, *, method: Method = same) -> Any:
+    """`leaf(source)` of a leaf; of a container a proxy that calls `leaf` when a leaf is first read.
+
+    `method` gives the function that stands for one of a user's class; proxy classes are kept for
+    the same `method`, so pass one that lives long.
+    """
+    classes = _classes(method)
+    proxy_class = classes(type(source))
+    if proxy_class is None:
+        return leaf(source)
+    return proxy_class._lineara_open(State(source, proxy_class._lineara_kind, leaf, classes))
+
+
+# Two bounded caches: a proxy class is a pure function of the user's class and the hook.
+@functools.lru_cache(maxsize=16)
+def _classes(method: Method) -> Callable[[type], Any]:
+    return functools.lru_cache(maxsize=1024)(functools.partial(proxy_class, method))
+
+
+def proxy_class(method: Method, cls: type) -> type[Front] | None:
+    """The class of the proxies of instances of `cls`; None for leaves."""
+    kind = own_kind(cls)
+    cls = cls if kind is None else kind.cls
+    if kind is None and kind_of(cls) is None:
+        return None
+    if kind is None or kind.root not in _PAIRS:
+        raise TypeMismatchError(
+            f"a {cls.__name__} cannot be followed element by element; "
+            "pass a list, tuple, dict or dataclass instead"
+        )
+    return _make_class(cls, kind, method)
+
+
+def _make_class(cls: type, kind: Kind, method: Method) -> Any:
+    front, lazy = _PAIRS[kind.root]
+    names = {
+        **_copied_methods(cls, kind.root, method),
+        **front._lineara_names(kind),
+        "__class__": property(lambda self: cls),
+        "__doc__": cls.__doc__,
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "_lineara_kind": kind,
+    }
+    if kind.root is not tuple:  # which cannot have slots
+        names["__slots__"] = ("_lineara",)
+    if hasattr(cls, "__del__"):
+        names["__del__"] = lambda self: None
+    bases = (front, lazy) if cls is kind.root else (front, cls, lazy)
+    # The metaclass's own __new__ may do anything; ABCMeta's must run.
+    new = ABCMeta.__new__ if isinstance(cls, ABCMeta) else type.__new__
+    return new(type(cls), cls.__name__, bases, names)
+
+
+def _copied_methods(cls: type, root: type, method: Method) -> dict[str, Any]:
+    """The functions of the user's class that the hook replaces."""
+    above = root.__mro__
+    merged = {
+        name: value
+        for base in reversed(cls.__mro__)
+        if base not in above
+        for name, value in vars(base).items()
+        if name not in _NOT_COPIED
+    }
+    copies = {name: _copied(name, value, method) for name, value in merged.items()}
+    return {name: copy for name, copy in copies.items() if copy is not merged[name]}
+
+
+def _copied(name: str, attribute: Any, method: Method) -> Any:
+    """The attribute with its functions replaced; the attribute itself where none was."""
+    match attribute:
+        case types.FunctionType():
+            return method(attribute)
+        case staticmethod() | classmethod():
+            new = _copied(name, attribute.__func__, method)
+            return attribute if new is attribute.__func__ else type(attribute)(new)
+        case property():
+            old = (attribute.fget, attribute.fset, attribute.fdel)
+            new = [_copied(name, f, method) for f in old]
+            return attribute if all(map(_is, old, new)) else property(*new, doc=attribute.__doc__)
+        case functools.cached_property():
+            return Cached(_copied(name, attribute.func, method))
+    return attribute
+
+
+def _is(x: object, y: object) -> bool:
+    return x is y
+
+
+def rebuild(
+    source: Any,
+    proxy: Any,
+    finish: Callable[[Any, Any], Any],
+    *,
+    sparse: bool = False,
+    untouched: Any = None,
+) -> Any:
+    """The container `source` with `finish(leaf, lifted)` in place of each leaf.
+
+    `proxy` is what `lift(source, ...)` gave, whatever was written to it since.  `lifted` is
+    `UNTOUCHED` for a leaf that was never read.  If `sparse`, what was never read is not visited:
+    dicts leave it out (their keys are then in the order of first reads), the others have
+    `untouched` in its place.
+
+    >>> p = lift([1.0, {"a": 2.0, "b": 3.0}, (4.0,)], lambda x: x)
+    >>> p[1]["b"]
+    3.0
+    >>> rebuild([1.0, {"a": 2.0, "b": 3.0}, (4.0,)], p, lambda x, lifted: -x, sparse=True)
+    [None, {'b': -3.0}, None]
+    """
+    expand = _expand_touched if sparse else _expand_all
+    return fold(
+        Node(source, proxy),
+        expand,
+        lambda node: finish(node.value, node.rest),
+        functools.partial(_close, untouched),
+    )
+
+
+Opened = tuple[Kind, dict[Any, Any], list[Any]]
+
+
+def _kind(x: Any) -> Kind | None:
+    return own_kind(type(x)) or kind_of(type(x))
+
+
+def _expand_all(node: Node) -> tuple[Opened, list[Node]] | None:
+    kind = _kind(node.value)
+    if kind is None:
+        return None
+    keys = kind.keys(node.value)
+    memo = node.rest._lineara.memo if is_lazy(node.rest) else {}
+    children = [
+        Node(child, memo.get(key, UNTOUCHED), (node.path, kind, key))
+        for key, child in zip(keys, kind.children(node.value, keys), strict=True)
+    ]
+    return (kind, {}, keys), children
+
+
+def _expand_touched(node: Node) -> tuple[Opened, list[Node]] | None:
+    kind = _kind(node.value)
+    if kind is None:
+        return None
+    memo = node.rest._lineara.memo if is_lazy(node.rest) else {}
+    all_keys = [] if kind.sparse_omits else kind.keys(node.value)
+    children = [
+        Node(kind.child(node.value, key), lifted, (node.path, kind, key))
+        for key, lifted in memo.items()
+    ]
+    return (kind, dict.fromkeys(all_keys), list(memo)), children
+
+
+def _close(untouched: Any, node: Node, opened: Opened, values: list[Any]) -> Any:
+    kind, all_keys, keys = opened
+    if all_keys:
+        filled = dict.fromkeys(all_keys, untouched)
+        filled.update(zip(keys, values, strict=True))
+        keys, values = list(filled), list(filled.values())
+    return kind.make(kind.aux(node.value), keys, values)

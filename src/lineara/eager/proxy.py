@@ -1,0 +1,186 @@
+"""Proxies: subclasses of the user's classes that lift a child when it is first read.
+
+The class of a proxy of a C is made once, with the bases
+
+    Front   what must win over the user's class: construction, the first read
+    C       the user's class, whose own methods stay in force
+    Lazy*   dict, list, tuple or object again, each method reading through the first read
+    dict, list, tuple, object
+
+so `super().get(...)` in a method of C finds the lazy method, never the raw one.  The storage
+that C code may see holds lifted children and `UNREAD`, and so no raw leaf.  (C code that looks
+into a dict without asking it, as `dict.items(p)` does, finds only what has been read.)
+"""
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from lineara.errors import TypeMismatchError
+from lineara.trees.fold import Path, contains_itself
+from lineara.trees.kinds import Kind, Proxy
+
+Leaf = Callable[[Any], Any]
+
+
+class Unread:
+    """What lies in the storage of a lazy list or tuple where nothing has been read yet."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<not read yet>"
+
+    def _refuse(self, *args: Any) -> Any:
+        raise TypeMismatchError(
+            "C code read the storage of a list or tuple that is being differentiated; "
+            "give it a plain copy instead: list(x) or tuple(x)"
+        )
+
+    __float__ = __index__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __mul__ = __rmul__ = _refuse
+
+
+UNREAD = Unread()
+
+
+class State:
+    """What a proxy knows: its source, how to lift, and what was lifted, whatever is written.
+
+    `classes(cls)` is the proxy class for a class, or None for the class of a leaf.  `keys` is
+    for the proxy's own use: what has been added or deleted.
+    """
+
+    __slots__ = ("classes", "depth", "keys", "kind", "leaf", "memo", "path", "source", "turtle")
+
+    keys: Any
+
+    def __init__(
+        self,
+        source: Any,
+        kind: Kind,
+        leaf: Leaf,
+        classes: Callable[[type], Any],
+        path: Path = None,
+        depth: int = 0,
+    ) -> None:
+        self.source = self.turtle = source
+        self.kind = kind
+        self.leaf = leaf
+        self.classes = classes
+        self.path = path
+        self.depth = depth
+        self.memo: dict[Any, Any] = {}
+
+    def child(self, key: Any) -> Any:
+        """The child at a key, lifted for the first time."""
+        return self.lift(key, self.kind.child(self.source, key))
+
+    def lift(self, key: Any, raw: Any) -> Any:
+        """The child `raw` that lies at a key, lifted for the first time."""
+        proxy_class = self.classes(type(raw))
+        if proxy_class is None:
+            lifted = self.leaf(raw)
+        else:
+            lifted = proxy_class._lineara_open(self._below(key, raw, proxy_class._lineara_kind))
+        self.memo[key] = lifted
+        return lifted
+
+    def _below(self, key: Any, raw: Any, kind: Kind) -> "State":
+        """The state of a child container.
+
+        On the way down a turtle stays behind at each power of two [Brent 1980], so a program
+        that goes round and round in a container is noticed, at constant cost a step.
+        """
+        path = (self.path, self.kind, key)
+        if raw is self.source or raw is self.turtle:
+            raise contains_itself(path)
+        depth = self.depth + 1
+        state = State(raw, kind, self.leaf, self.classes, path, depth)
+        if depth & self.depth:  # not a power of two
+            state.turtle = self.turtle
+        return state
+
+
+class Front(Proxy):
+    """What a proxy class has before the user's class."""
+
+    __slots__ = ()
+    _lineara: State
+
+    @classmethod
+    def _lineara_open(cls: Any, state: State) -> Any:
+        """The proxy of `state.source`, nothing read."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _lineara_names(kind: Any) -> dict[str, Any]:
+        """What the proxy class of a kind must define itself, before the user's class."""
+        return {}
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """`type(p)(...)` makes what the user's class makes."""
+        return cls._lineara_kind.cls(*args, **kwargs)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Say nothing to the user's class: the registries it may keep are not for proxies."""
+
+
+class Back:
+    """What a proxy class has after the user's class: copies are plain, pickles are refused."""
+
+    __slots__ = ()
+    _lineara: State
+
+    def __copy__(self) -> Any:
+        return plain(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return _remade(self, lambda child: copy.deepcopy(child, memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        name = self._lineara.kind.cls.__name__
+        raise TypeMismatchError(
+            f"pickle: this {name} is being differentiated, and its leaves belong to this call; "
+            "pickle the argument itself, outside of the function that is differentiated"
+        )
+
+
+def is_lazy(x: Any) -> bool:
+    """Whether `x` is a proxy."""
+    return isinstance(x, Front)
+
+
+def plain(proxy: Any) -> Any:
+    """The container that a proxy stands for: everything in it is read, one level deep."""
+    return _remade(proxy, lambda child: child)
+
+
+def _remade(proxy: Any, f: Callable[[Any], Any]) -> Any:
+    kind = proxy._lineara.kind
+    keys = kind.keys(proxy)
+    return kind.make(kind.aux(proxy), keys, [f(child) for child in kind.children(proxy, keys)])
+
+
+def through(cls: type, name: str) -> Callable[..., Any]:
+    """The method of a plain list, tuple or dict, on a copy of what the proxy holds."""
+    function = getattr(cls, name)
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any) -> Any:
+        return function(
+            cls(self), *[cls(x) if is_lazy(x) and isinstance(x, cls) else x for x in args]
+        )
+
+    return method
+
+
+def open_attributes(self: Any, state: State) -> None:
+    """Lift the instance attributes of a dict, list or tuple subclass; they are few."""
+    if vars(state.source) is state.source:  # class AttrDict(dict): self.__dict__ = self
+        self.__dict__ = self
+        return
+    for key in state.kind.attributes(state.source):
+        vars(self)[key.name] = state.child(key)

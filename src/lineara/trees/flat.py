@@ -1,0 +1,208 @@
+"""Flat trees: a tree is its leaves, in order, and its structure.
+
+>>> leaves, structure = flatten({"w": [1.0, 2.0], "b": (3.0,)})
+>>> leaves
+[1.0, 2.0, 3.0]
+>>> unflatten(structure, leaves)
+{'w': [1.0, 2.0], 'b': (3.0,)}
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from lineara.errors import StructureError
+from lineara.trees.fold import Node, Path, fold, path_text
+from lineara.trees.kinds import Kind, kind_of
+
+IsLeaf = Callable[[Any], bool]
+
+
+class _Entry(NamedTuple):
+    """One container of a structure; a leaf is None."""
+
+    kind: Kind
+    keys: tuple[Any, ...]
+    aux: Any
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return (self.kind.cls, self.keys, self.aux)
+
+
+class Structure:
+    """What is left of a tree without its leaves: the containers, children before parents.
+
+    >>> flatten([1, 2])[1] == flatten([3, 4])[1], flatten([1, 2])[1] == flatten((1, 2))[1]
+    (True, False)
+    >>> flatten({"w": [1.0, 2.0], "b": (3.0,)})[1]
+    Structure({'w': [*, *], 'b': (*,)})
+    """
+
+    def __init__(self, entries: Iterable[_Entry | None]) -> None:
+        self.entries = tuple(entries)
+        self.leaf_count = self.entries.count(None)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Structure):
+            return NotImplemented
+        return self._shapes() == other._shapes()
+
+    def _shapes(self) -> list[Any]:
+        return [entry and entry.shape for entry in self.entries]
+
+    def __hash__(self) -> int:
+        return hash(tuple(entry and (entry.kind.cls, len(entry.keys)) for entry in self.entries))
+
+    def __repr__(self) -> str:
+        if len(self.entries) > 1000:
+            return f"Structure({self.leaf_count} leaves in {len(self.entries)} nodes)"
+        return f"Structure({_assemble(self.entries, iter([_STAR] * self.leaf_count), _text)})"
+
+
+_STAR = "*"
+
+
+def _text(entry: _Entry, children: list[str]) -> str:
+    name, items = entry.kind.cls.__name__, ", ".join(children)
+    if entry.kind.cls is tuple:
+        return f"({items}{',' * (len(children) == 1)})"
+    if entry.kind.cls is list:
+        return f"[{items}]"
+    pairs = list(zip(entry.keys, children, strict=True))
+    if entry.kind.cls is dict:
+        return f"{{{', '.join(f'{key!r}: {child}' for key, child in pairs)}}}"
+    named = [f"{entry.kind.step(key).removeprefix('.')}={child}" for key, child in pairs]
+    return f"{name}({', '.join(named)})"
+
+
+def _make(entry: _Entry, children: list[Any]) -> Any:
+    return entry.kind.make(entry.aux, entry.keys, children)
+
+
+def _assemble(entries: Iterable[_Entry | None], leaves: Iterable[Any], make: Callable) -> Any:
+    leaves, done = iter(leaves), []
+    for entry in entries:
+        if entry is None:
+            done.append(next(leaves))
+            continue
+        split = len(done) - len(entry.keys)
+        done[split:] = [make(entry, done[split:])]
+    return done.pop()
+
+
+def _nodes(node: Node, kind: Kind, keys: list[Any]) -> list[Node]:
+    children, path = kind.children(node.value, keys), node.path
+    return [Node(x, None, (path, kind, key)) for key, x in zip(keys, children, strict=True)]
+
+
+def _expand(node: Node, is_leaf: IsLeaf | None) -> tuple[_Entry, list[Node]] | None:
+    kind = kind_of(type(node.value))
+    if kind is None or (is_leaf is not None and is_leaf(node.value)):
+        return None
+    keys = kind.keys(node.value)
+    entry = _Entry(kind, tuple(keys), kind.aux(node.value))
+    return entry, _nodes(node, kind, keys)
+
+
+def _walk(tree: Any, is_leaf: IsLeaf | None) -> tuple[list[Node], list[_Entry | None]]:
+    """The leaves as nodes, and the entries in the order in which they close."""
+    leaves: list[Node] = []
+    entries: list[_Entry | None] = []
+
+    def leaf(node: Node) -> None:
+        leaves.append(node)
+        entries.append(None)
+
+    def close(node: Node, entry: _Entry, _: list[None]) -> None:
+        entries.append(entry)
+
+    fold(Node(tree), lambda node: _expand(node, is_leaf), leaf, close)
+    return leaves, entries
+
+
+def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Structure]:
+    """The leaves of a tree and its structure; None is a leaf.
+
+    >>> flatten((1.0, {"a": None, "b": "name"}))[0]
+    [1.0, None, 'name']
+    """
+    leaves, entries = _walk(tree, is_leaf)
+    return [node.value for node in leaves], Structure(entries)
+
+
+def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
+    """The tree with this structure and these leaves.
+
+    >>> unflatten(flatten([1, [2]])[1], "ab")
+    ['a', ['b']]
+    """
+    leaves = list(leaves)
+    if len(leaves) != structure.leaf_count:
+        raise StructureError(
+            f"unflatten: {structure} has places for {structure.leaf_count} leaves, "
+            f"but {len(leaves)} came; give one for each"
+        )
+    return _assemble(structure.entries, leaves, _make)
+
+
+def leaf_paths(tree: Any, is_leaf: IsLeaf | None = None, root: str = "") -> list[str]:
+    """The path of each leaf, in the order of `flatten`.
+
+    >>> leaf_paths({"layers": [1.0, (2.0, 3.0)]}, root="params")
+    ["params['layers'][0]", "params['layers'][1][0]", "params['layers'][1][1]"]
+    """
+    return [path_text(node.path, root) for node in _walk(tree, is_leaf)[0]]
+
+
+def map_leaves(
+    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None, root: str = "tree"
+) -> Any:
+    """The tree of `f(leaf, *leaves of rest at the same place)`; a leaf None of `tree` stays None.
+
+    The trees of `rest` have the containers of `tree`, with keys in any order, down to its leaves;
+    there they may hold anything.
+
+    >>> map_leaves(lambda p, g: p - g, {"w": [3.0, 4.0], "b": None}, {"b": None, "w": [1.0, 1.0]})
+    {'w': [2.0, 3.0], 'b': None}
+    """
+
+    def expand(node: Node) -> tuple[_Entry, list[Node]] | None:
+        found = _expand(node, is_leaf)
+        if found is None:
+            return None
+        entry, nodes = found
+        columns = [_matching(entry, other, node.path, root) for other in node.rest]
+        rests = zip(*columns, strict=True) if columns else [()] * len(nodes)
+        return entry, [Node(n.value, r, n.path) for n, r in zip(nodes, rests, strict=True)]
+
+    def leaf(node: Node) -> Any:
+        return None if node.value is None else f(node.value, *node.rest)
+
+    return fold(Node(tree, rest), expand, leaf, lambda _, entry, values: _make(entry, values))
+
+
+def _matching(entry: _Entry, other: Any, path: Path, root: str) -> list[Any]:
+    """The children of `other` in the order of the entry's keys."""
+    kind, where = kind_of(type(other)), path_text(path, root)
+    if kind is None or kind.cls is not entry.kind.cls:
+        found = f"a {type(other).__name__} in another"
+        raise StructureError(
+            f"map_leaves: {where} is a {entry.kind.cls.__name__} in the first tree and {found}; "
+            "all trees must have the containers of the first"
+        )
+    keys = kind.keys(other)
+    if len(keys) != len(entry.keys) or set(keys) != set(entry.keys):
+        raise StructureError(
+            f"map_leaves: {where} has {_difference(kind, entry.keys, keys)}; "
+            "all trees must have the keys of the first"
+        )
+    children = dict(zip(keys, kind.children(other, keys), strict=True))
+    return [children[key] for key in entry.keys]
+
+
+def _difference(kind: Kind, first: Iterable[Any], other: Iterable[Any]) -> str:
+    only_first = [kind.step(k) for k in first if k not in set(other)]
+    only_other = [kind.step(k) for k in other if k not in set(first)]
+    parts = [f"{', '.join(only_first[:3])} only in the first tree"] * bool(only_first)
+    parts += [f"{', '.join(only_other[:3])} only in another"] * bool(only_other)
+    return " and ".join(parts)

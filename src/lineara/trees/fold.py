@@ -1,0 +1,87 @@
+"""Fold: one walk over a tree, children first, without recursion.
+
+A node is (value, rest, path): a container or leaf, whatever goes along with it, and the way to
+it.  A path is a linked triple (path above, kind, key), written out only when it is asked for;
+the root's is None.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from lineara.errors import StructureError
+from lineara.trees.kinds import Kind
+
+Path = tuple[Any, Kind, Any] | None
+
+
+class Node(NamedTuple):
+    """A place in a tree that is being walked."""
+
+    value: Any
+    rest: Any = None
+    path: Path = None
+
+
+class _Close(NamedTuple):
+    node: Node
+    opened: Any
+    width: int
+
+
+def path_text(path: Path, root: str = "") -> str:
+    """The path as Python writes it.
+
+    >>> from lineara.trees.kinds import kind_of
+    >>> mapping, sequence = kind_of(dict), kind_of(list)
+    >>> path_text(((None, mapping, "layers"), sequence, 2), "params")
+    "params['layers'][2]"
+    """
+    steps = []
+    while path is not None:
+        path, kind, key = path
+        steps.append(kind.step(key))
+    return root + "".join(reversed(steps))
+
+
+def fold(
+    root: Node,
+    expand: Callable[[Node], tuple[Any, list[Node]] | None],
+    leaf: Callable[[Node], Any],
+    close: Callable[[Node, Any, list[Any]], Any],
+) -> Any:
+    """The value of a tree: `leaf(node)` at a leaf, `close(node, opened, values)` at a container.
+
+    `expand(node)` is (opened, child nodes), or None for a leaf.  A container inside itself is
+    a StructureError.
+    """
+    todo: list[Node | _Close] = [root]
+    done: list[Any] = []
+    active: set[int] = set()
+    while todo:
+        node = todo.pop()
+        if type(node) is _Close:
+            split = len(done) - node.width
+            done[split:] = [close(node.node, node.opened, done[split:])]
+            active.discard(id(node.node.value))
+            continue
+        assert type(node) is Node
+        found = expand(node)
+        if found is None:
+            done.append(leaf(node))
+            continue
+        if id(node.value) in active:
+            raise contains_itself(node.path)
+        active.add(id(node.value))
+        opened, children = found
+        todo.append(_Close(node, opened, len(children)))
+        todo += reversed(children)
+    return done.pop()
+
+
+def contains_itself(path: Path) -> StructureError:
+    """The error for a container that is met again on the way down from itself."""
+    where = path_text(path, "tree")
+    return StructureError(
+        f"the container at {where} contains itself, so it has no last leaf; "
+        "keep the link back out of the tree that is differentiated, or store an index instead"
+    )

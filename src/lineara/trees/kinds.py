@@ -1,0 +1,385 @@
+"""What a container is: how each kind is taken apart into (key, child) and put together again.
+
+`kind_of(cls)` is the kind of a class, or None for the classes of leaves.  For every kind
+
+    keys = kind.keys(x)
+    kind.make(kind.aux(x), keys, kind.children(x, keys))     is     x over again
+
+and `make` runs no `__init__`, `__new__` or `__post_init__` of the user's class.
+"""
+
+# ruff: noqa: D102  # `Kind` says what keys, child, aux, make and step are
+import dataclasses
+import functools
+import struct
+import sys
+import types
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+_ROOTS = (dict, list, tuple, OrderedDict, defaultdict, deque, types.SimpleNamespace, object)
+NAMESPACE = "lineara"  # where optree looks for us, and then in what holds for everybody
+_LEAVES = frozenset((float, int, complex, bool, str, bytes, type(None), type, types.FunctionType))
+_ARRAY_NAMES = (
+    "__array__",
+    "__array_ufunc__",
+    "__array_function__",
+    "__array_priority__",
+    "__jax_array__",
+)
+_NUMBER_NAMES = ("__float__", "__complex__", "__index__")
+_PLAIN_STDLIB = ("__main__", "collections", "types", "typing")
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made at run time
+_POINTER = struct.calcsize("P")
+
+
+class Proxy:
+    """Base of the lazy proxies (eager/proxy.py), which read their own children."""
+
+    __slots__ = ()
+    _lineara_kind: Any  # the Kind of the user's class
+    _lineara_keys: Any
+    _lineara_child: Any
+    _lineara_has: Any
+
+
+class Attr(NamedTuple):
+    """The key of an instance attribute of a dict, list or tuple subclass."""
+
+    name: str
+
+
+def is_container(x: object) -> bool:
+    """Whether `x` is taken apart, rather than being a leaf.
+
+    >>> is_container({"w": 1.0}), is_container(1.0), is_container("w"), is_container(None)
+    (True, False, False, False)
+    """
+    return kind_of(type(x)) is not None
+
+
+def kind_of(cls: type) -> "Kind | None":
+    """The kind of the instances of `cls`, as optree or else Python knows it; None for leaves."""
+    return None if cls in _LEAVES else _registered(cls) or own_kind(cls)
+
+
+# Bounded, and a pure function of the class: a cache, not state.
+@functools.lru_cache(maxsize=4096)
+def own_kind(cls: type) -> "Kind | None":
+    """The kind of the instances of `cls`, whatever is registered for it; None for leaves."""
+    if issubclass(cls, Proxy):
+        return cls._lineara_kind
+    root = next(base for base in cls.__mro__ if base in _ROOTS)
+    if _is_leaf_class(cls, root):
+        return None
+    return _KINDS[root](cls, root)
+
+
+def _is_leaf_class(cls: type, root: type) -> bool:
+    if cls in _ROOTS:
+        return cls is object
+    if getattr(cls, "__lineara_leaf__", False) or not _is_pure(cls, root):
+        return True
+    if issubclass(cls, (type, Enum)) or _has_any(cls, _ARRAY_NAMES):
+        return True
+    if root is not object or is_record_class(cls):
+        return False
+    return _has_any(cls, _NUMBER_NAMES) or _is_stdlib(cls)
+
+
+def is_record_class(cls: type) -> bool:
+    """Whether the class itself lists its fields: a dataclass or an attrs class."""
+    return dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")
+
+
+def _has_any(cls: type, names: Iterable[str]) -> bool:
+    return any(getattr(cls, name, None) is not None for name in names)
+
+
+def _is_stdlib(cls: type) -> bool:
+    top = cls.__module__.partition(".")[0]
+    return top in sys.stdlib_module_names and top not in _PLAIN_STDLIB
+
+
+def _is_pure(cls: type, root: type) -> bool:
+    """Whether `class` statements made `cls` from `root`: no memory that only C code can see."""
+    if hasattr(cls, "n_sequence_fields"):  # os.stat_result and its like
+        return False
+    spare = len(slots_of(cls)) + 2  # the two are __dict__ and __weakref__
+    is_small = cls.__basicsize__ <= root.__basicsize__ + spare * _POINTER
+    return is_small and bool(cls.__flags__ & _HEAP_TYPE)
+
+
+def _between(cls: type, root: type) -> list[type]:
+    return [base for base in cls.__mro__ if base not in _ROOTS]
+
+
+def slots_of(cls: type) -> dict[str, types.MemberDescriptorType]:
+    """The slots of a class, those of its bases first."""
+    return {
+        name: value
+        for base in reversed(_between(cls, object))
+        for name, value in vars(base).items()
+        if type(value) is types.MemberDescriptorType
+    }
+
+
+def _is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+class Kind:
+    """How the instances of one class are taken apart and put together."""
+
+    sparse_omits = False  # whether an untouched child can simply be absent from a sparse gradient
+
+    def __init__(self, cls: type, root: type) -> None:
+        self.cls = cls
+        self.root: Any = root
+        self.getitem: Any = getattr(root, "__getitem__", None)
+        self.has_dict = root is not types.SimpleNamespace and cls.__dictoffset__ != 0
+
+    def keys(self, x: Any) -> list[Any]:
+        """The keys of the children, in their order."""
+        raise NotImplementedError
+
+    def child(self, x: Any, key: Any) -> Any:
+        """The child at a key of `keys(x)`, whatever the user's class makes of `x[key]`."""
+        if type(key) is Attr:
+            return vars(x)[key.name]
+        return x._lineara_child(key) if isinstance(x, Proxy) else self.getitem(x, key)
+
+    def children(self, x: Any, keys: Sequence[Any]) -> list[Any]:
+        """The children at `keys(x)`."""
+        return [self.child(x, key) for key in keys]
+
+    def aux(self, x: Any) -> Any:
+        """What is neither key nor child and yet part of the container."""
+        return None
+
+    def make(self, aux: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
+        """The container with these children."""
+        raise NotImplementedError
+
+    def step(self, key: Any) -> str:
+        """The key as it is written after a path: `['w']`, `[2]`, `.w`."""
+        return f".{key.name}" if type(key) is Attr else f"[{key!r}]"
+
+    def attributes(self, x: Any) -> list[Attr]:
+        """The instance attributes, of a subclass that has some beside its items."""
+        held = vars(x) if self.has_dict else {}
+        return [] if held is x else [Attr(name) for name in held if name != "_lineara"]
+
+    def __repr__(self) -> str:
+        return self.cls.__qualname__
+
+
+def _with_attributes(x: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
+    for key, value in zip(keys, values, strict=True):
+        if type(key) is Attr:
+            vars(x)[key.name] = value
+    return x
+
+
+def _items(keys: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    return [v for k, v in zip(keys, values, strict=True) if type(k) is not Attr]
+
+
+class MappingKind(Kind):
+    """dict and its subclasses, OrderedDict and defaultdict among them."""
+
+    sparse_omits = True
+
+    def __init__(self, cls: type, root: type) -> None:
+        super().__init__(cls, root)
+        self.has_factory = root is defaultdict
+
+    def keys(self, x):
+        keys = x._lineara_keys() if isinstance(x, Proxy) else self.root.__iter__(x)
+        return [*keys, *self.attributes(x)]
+
+    def aux(self, x):
+        return (x.default_factory if self.has_factory else None, self.has_dict and vars(x) is x)
+
+    def make(self, aux, keys, values):
+        if self.cls is dict:
+            return dict(zip(keys, values, strict=True))
+        new = self.root.__new__(self.cls)
+        for key, value in zip(keys, values, strict=True):
+            if type(key) is not Attr:
+                self.root.__setitem__(new, key, value)
+        factory, is_own_dict = aux
+        if self.has_factory:
+            new.default_factory = factory
+        if is_own_dict:
+            new.__dict__ = new
+        return _with_attributes(new, keys, values)
+
+
+class ListKind(Kind):
+    """list and its subclasses."""
+
+    def keys(self, x):
+        return [*range(self.root.__len__(x)), *self.attributes(x)]
+
+    def make(self, aux, keys, values):
+        if self.cls is list:
+            return list(values)
+        new = list.__new__(self.cls)
+        list.extend(new, _items(keys, values))
+        return _with_attributes(new, keys, values)
+
+
+class DequeKind(ListKind):
+    """collections.deque and its subclasses."""
+
+    def aux(self, x):
+        return x.maxlen
+
+    def make(self, aux, keys, values):
+        new = deque.__new__(self.cls)
+        deque.__init__(new, _items(keys, values), aux)
+        return _with_attributes(new, keys, values)
+
+
+class TupleKind(ListKind):
+    """tuple and its subclasses; a NamedTuple's path is written with its fields."""
+
+    def __init__(self, cls: type, root: type) -> None:
+        super().__init__(cls, root)
+        fields = getattr(cls, "_fields", ())
+        self.fields: tuple[str, ...] = fields if isinstance(fields, tuple) else ()
+
+    def make(self, aux, keys, values):
+        new = tuple.__new__(self.cls, _items(keys, values))
+        return new if not self.has_dict else _with_attributes(new, keys, values)
+
+    def step(self, key):
+        if type(key) is int and key < len(self.fields):
+            return f".{self.fields[key]}"
+        return super().step(key)
+
+
+class RecordKind(Kind):
+    """Objects with fields: dataclasses, attrs classes, SimpleNamespace, plain instances."""
+
+    def __init__(self, cls: type, root: type) -> None:
+        super().__init__(cls, root)
+        self.has_dict = cls.__dictoffset__ != 0
+        slots = slots_of(cls)
+        self.slots = {name: slot for name, slot in slots.items() if not _is_dunder(name)}
+        self.hidden = [slot for name, slot in slots.items() if _is_dunder(name)]
+        self.known = tuple(dict.fromkeys((*_declared(cls), *self.slots)))
+        self.recomputed = frozenset(_cached_properties(cls))
+
+    def keys(self, x):
+        if isinstance(x, Proxy):
+            return x._lineara_keys()
+        held = vars(x) if self.has_dict else {}
+        slots = self.slots
+        found = [n for n in self.known if n in held or (n in slots and _is_set(slots[n], x))]
+        found = dict.fromkeys((*found, *held)) if held else found
+        return [name for name in found if name not in self.recomputed]
+
+    def child(self, x, key):
+        if isinstance(x, Proxy):
+            return x._lineara_child(key)
+        return self.slots[key].__get__(x) if key in self.slots else vars(x)[key]
+
+    def has(self, x: Any, name: str) -> bool:
+        """Whether `name` is one of `keys(x)`, in constant time."""
+        if isinstance(x, Proxy):
+            return x._lineara_has(name)
+        if name in self.slots:
+            return _is_set(self.slots[name], x)
+        return self.has_dict and name in vars(x) and name not in self.recomputed
+
+    def aux(self, x):
+        if not self.hidden:
+            return ()
+        return tuple((slot, slot.__get__(x)) for slot in self.hidden if _is_set(slot, x))
+
+    def make(self, aux, keys, values):
+        new = self.root.__new__(self.cls)
+        for slot, value in aux:
+            slot.__set__(new, value)
+        for key, value in zip(keys, values, strict=True):
+            if key in self.slots:
+                self.slots[key].__set__(new, value)
+            else:
+                vars(new)[key] = value
+        return new
+
+    def step(self, key):
+        return f".{key}"
+
+
+def _is_set(slot: types.MemberDescriptorType, x: object) -> bool:
+    try:
+        slot.__get__(x)
+    except AttributeError:
+        return False
+    return True
+
+
+def _declared(cls: type) -> tuple[str, ...]:
+    if dataclasses.is_dataclass(cls):
+        return tuple(field.name for field in dataclasses.fields(cls))
+    return tuple(field.name for field in getattr(cls, "__attrs_attrs__", ()))
+
+
+def _cached_properties(cls: type) -> list[str]:
+    """Names whose held value was computed from the others; a copy computes its own."""
+    names = {name for base in cls.__mro__ for name in vars(base)}
+    return [n for n in names if isinstance(getattr(cls, n, None), functools.cached_property)]
+
+
+class RegisteredKind(Kind):
+    """A class that its author registered with optree."""
+
+    def __init__(self, entry: Any) -> None:
+        super().__init__(entry.type, object)
+        self._flatten: Callable[..., Any] = entry.flatten_func
+        self._unflatten: Callable[..., Any] = entry.unflatten_func
+
+    def keys(self, x):
+        children, _, *names = self._flatten(x)
+        return list(names[0]) if names and names[0] else list(range(len(tuple(children))))
+
+    def children(self, x, keys):
+        return list(self._flatten(x)[0])
+
+    def aux(self, x):
+        return self._flatten(x)[1]
+
+    def make(self, aux, keys, values):
+        return self._unflatten(aux, tuple(values))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RegisteredKind) and self.cls is other.cls
+
+    def __hash__(self) -> int:
+        return hash(self.cls)
+
+
+def _registered(cls: type) -> RegisteredKind | None:
+    """The kind of a class in optree's registry; nothing is there before somebody imports optree."""
+    optree = sys.modules.get("optree")
+    if optree is None or cls.__module__ in ("builtins", "collections", "numpy"):
+        return None
+    entry = optree.register_pytree_node.get(cls, namespace=NAMESPACE)
+    return RegisteredKind(entry) if entry is not None and entry.type is cls else None
+
+
+_KINDS: dict[type, type[Kind]] = {
+    dict: MappingKind,
+    OrderedDict: MappingKind,
+    defaultdict: MappingKind,
+    list: ListKind,
+    deque: DequeKind,
+    tuple: TupleKind,
+    types.SimpleNamespace: RecordKind,
+    object: RecordKind,
+}
