@@ -1,0 +1,48 @@
+"""Lineara differentiates ordinary Python numeric code.
+
+>>> import numpy as np, lineara
+>>> def f(x):
+...     y = np.zeros(3)
+...     for i in range(3):
+...         y[i] = x[0] ** i * x[1]
+...     return y.sum()
+>>> lineara.grad(f)(np.array([2.0, 5.0]))
+array([25.,  7.])
+"""
+
+import lineara.ops as _ops  # declares the primitives
+from lineara.api import (
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linearize,
+    ravel,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
+from lineara.linear_map import LinearMap
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LinearMap",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "ravel",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+]
+
+del _ops

@@ -1,0 +1,321 @@
+"""The public functions: compositions of a few lines over the eager engine."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.capture.plain_code import method, overlay, seen
+from lineara.eager import differentiate
+from lineara.eager.differentiate import Asked
+from lineara.eager.node import Traced, plain
+from lineara.errors import ShapeError, StructureError, TypeMismatchError
+from lineara.linear_map import LinearMap
+from lineara.ops.shape import as_array, concat, reshape
+from lineara.trees import flatten, map_leaves, unflatten
+from lineara.types import show_type, type_of
+
+Argnums = int | Sequence[int]
+
+
+def _positions(argnums: Argnums, args: tuple, name: str) -> tuple[int, ...]:
+    listed = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for i in listed:
+        if not -len(args) <= i < len(args):
+            raise TypeMismatchError(
+                f"{name}: argnums={argnums} asks for argument {i}, but the call has {len(args)} "
+                "positional arguments; differentiated arguments are given by position"
+            )
+    return tuple(i % len(args) for i in listed)
+
+
+def _callable(f: Any, name: str) -> None:
+    if not callable(f):
+        raise TypeMismatchError(f"{name}: takes a function, but was given {show_type(f)}")
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    sparse: bool | Sequence[str] = False,
+    combine: Callable[[Any, Any], Any] | None = None,
+    out: str | None = None,
+    strong_zero: bool = False,
+) -> Callable[..., Any]:
+    """The function x -> (f(x), gradient of f at x), for f with one real result.
+
+    The gradient has the container type of the argument: a dataclass gives the same dataclass.
+    It is dense and writable; with `sparse=True` (or the names of some leaves) arrays that were only
+    read in parts give `Rows`, `Coo`, `LowRank` or `Zero`. See `grad` for all keywords.
+
+    >>> import numpy as np
+    >>> value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    (5.0, array([2., 4.]))
+    """
+    _callable(f, "value_and_grad")
+    return _gradient_function(f, argnums, has_aux, sparse, combine, out, strong_zero, "value_and_grad")
+
+
+def grad(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    sparse: bool | Sequence[str] = False,
+    combine: Callable[[Any, Any], Any] | None = None,
+    out: str | None = None,
+    strong_zero: bool = False,
+) -> Callable[..., Any]:
+    """The gradient of f, a function of arrays, numbers and containers with one real result.
+
+    argnums      the position of the argument to differentiate, or several: then a tuple comes back
+    has_aux      f returns (value, aux), and the gradient function (gradient, aux)
+    sparse       True, or the names of leaves: Rows, Coo, LowRank or Zero where only parts were read
+    combine      called with (leaf, its gradient) once for each leaf, in order, gives the result
+    out          "builder": the unsummed contributions, a monoid for `combine` and `finish`
+    strong_zero  zero times infinity is zero everywhere, not only for structural zeros
+
+    Raises NonScalarOutputError where f does not return one real number, TypeMismatchError for
+    arguments without derivative.
+
+    >>> import numpy as np
+    >>> grad(lambda x: np.sin(x) * x)(2.0)
+    0.0770...
+    >>> grad(lambda p: p["a"] * p["b"][0])({"a": 2.0, "b": [3.0, 4.0]})
+    {'a': 3.0, 'b': [2.0, 0.0]}
+    """
+    _callable(f, "grad")
+    both = _gradient_function(f, argnums, has_aux, sparse, combine, out, strong_zero, "grad")
+
+    @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, g = both(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+
+    return gradient
+
+
+def _gradient_function(
+    f: Any,
+    argnums: Argnums,
+    has_aux: bool,
+    sparse: Any,
+    combine: Any,
+    out: str | None,
+    strong_zero: bool,
+    name: str,
+) -> Callable[..., Any]:
+    if out not in (None, "builder"):
+        raise TypeMismatchError(f"{name}: out={out!r} is not known; leave it out or give 'builder'")
+    names = sparse if isinstance(sparse, bool) else (sparse,) if isinstance(sparse, str) else tuple(sparse)
+
+    @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    def both(*args: Any, **kwargs: Any) -> Any:
+        places = _positions(argnums, args, name)
+        asked = Asked(places, has_aux, names, combine, out == "builder", strong_zero, name)
+        value, found, aux = differentiate.backward(seen(f), args, kwargs, asked, method)
+        g = found[0] if isinstance(argnums, int) else tuple(found)
+        return ((value, overlay().restore(aux)), g) if has_aux else (value, g)
+
+    return both
+
+
+def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
+    """(f(*args), L): the value and the derivative there, as a `LinearMap` of all arguments.
+
+    With several arguments, vectors of the domain are tuples. The map holds its own copy of what it
+    needs and can be applied and transposed as often as wanted.
+
+    >>> import numpy as np
+    >>> y, L = linearize(lambda x: np.sum(x * x), np.array([1.0, 2.0]))
+    >>> y, L @ np.array([1.0, 0.0]), 1.0 @ L
+    (5.0, 2.0, array([2., 4.]))
+    """
+    _callable(f, "linearize")
+    places = tuple(range(len(args)))
+    y, L, aux = differentiate.linearize(seen(f), args, {}, places, has_aux, method)
+    return (y, L, overlay().restore(aux)) if has_aux else (y, L)
+
+
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """(f(*primals), its derivative in the direction `tangents`).
+
+    >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
+    (6.0, 3.0)
+    """
+    _callable(f, "jvp")
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise TypeMismatchError("jvp: primals and tangents are tuples, one entry for each argument")
+    if len(primals) != len(tangents):
+        raise StructureError(f"jvp: {len(primals)} primals but {len(tangents)} tangents")
+    y, L = linearize(f, *primals)
+    return y, L @ (tangents[0] if len(tangents) == 1 else tuple(tangents))
+
+
+def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
+    """(f(*args), pull): pull(w) gives the cotangents of all arguments, as a tuple.
+
+    >>> y, pull = vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> y, pull(1.0)
+    (6.0, (3.0, 2.0))
+    """
+    y, L, *aux = linearize(f, *args, has_aux=has_aux)
+
+    def pull(w: Any) -> tuple[Any, ...]:
+        found = L.T @ w
+        return (found,) if len(args) == 1 else tuple(found)
+
+    return (y, pull, *aux)
+
+
+def jacobian(
+    f: Callable[..., Any], argnums: Argnums = 0, *, mode: str = "auto", has_aux: bool = False
+) -> Callable[..., Any]:
+    """The Jacobian of f: an array of shape (*result, *argument), from one batched sweep.
+
+    `mode` is "forward", "reverse", or "auto": whichever has fewer scalars on its side. Containers
+    in the result and in the argument give nested containers, the result's outside.
+
+    >>> import numpy as np
+    >>> jacobian(lambda x: np.array([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
+    array([[3., 2.],
+           [0., 1.]])
+    """
+    _callable(f, "jacobian")
+    if mode not in ("auto", "forward", "reverse"):
+        raise TypeMismatchError(f"jacobian: mode={mode!r} is not known; use auto, forward or reverse")
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        places = _positions(argnums, args, "jacobian")
+        _, L, aux = differentiate.linearize(seen(f), args, kwargs, places, has_aux, method)
+        ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
+        J = _blocks(L, ahead)
+        if not isinstance(argnums, int) and len(places) == 1:
+            J = map_leaves(lambda block: block, J)
+        return (J, overlay().restore(aux)) if has_aux else J
+
+    return function
+
+
+def _blocks(L: LinearMap, ahead: bool) -> Any:
+    """The Jacobian in blocks: for each leaf of the result, a container like the argument."""
+    ins, outs = L.domain, L.codomain
+    columns = L.on_basis() if ahead else L.T.on_basis()
+    stops = np.cumsum([0, *(t.size for t in (ins if ahead else outs).types)])
+    rows = []
+    for i, y in enumerate(outs.types):
+        row = []
+        for j, x in enumerate(ins.types):
+            if ahead:  # (inputs, *y) -> (*y, *x)
+                block = columns[i][int(stops[j]) : int(stops[j + 1])]
+                order = (*range(1, y.ndim + 1), 0)
+                moved = _transposed(block, order)
+            else:  # (outputs, *x) -> (*y, *x)
+                moved = columns[j][int(stops[i]) : int(stops[i + 1])]
+            row.append(_shaped(moved, (*y.shape, *x.shape)))
+        rows.append(ins.tree(row))
+    return outs.tree(rows)
+
+
+def _transposed(block: Any, order: tuple[int, ...]) -> Any:
+    return block.transpose(order)
+
+
+def _shaped(block: Any, shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return block.reshape(()).item() if isinstance(block, np.ndarray) else block.reshape((1,))[0]
+    found = block.reshape(shape)
+    return np.array(found, order="C") if isinstance(found, np.ndarray) else found
+
+
+def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+    """The Jacobian by one batched forward sweep."""
+    return jacobian(f, argnums, mode="forward", has_aux=has_aux)
+
+
+def jacrev(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+    """The Jacobian by one batched reverse sweep."""
+    return jacobian(f, argnums, mode="reverse", has_aux=has_aux)
+
+
+def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The matrix of second derivatives: the Jacobian, forward, of the gradient.
+
+    >>> import numpy as np
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 3.0]))
+    array([[6., 2.],
+           [2., 0.]])
+    """
+    return jacfwd(grad(f, argnums), argnums)
+
+
+def hvp(f: Callable[..., Any], x: Any, v: Any) -> Any:
+    """The Hessian of f at x times v, forward over reverse: no matrix is made.
+
+    >>> import numpy as np
+    >>> hvp(lambda x: x[0] ** 2 * x[1], np.array([1.0, 3.0]), np.array([1.0, 0.0]))
+    array([6., 2.])
+    """
+    return jvp(grad(f), (x,), (v,))[1]
+
+
+def stop_gradient(x: Any) -> Any:
+    """x as a constant: its value without its derivative, at every order.
+
+    >>> grad(lambda x: x * stop_gradient(x))(3.0)
+    3.0
+    """
+    if isinstance(x, Traced):
+        return plain(x)
+    return map_leaves(lambda v: plain(v) if isinstance(v, Traced) else v, x)
+
+
+def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """(flat, unravel): the numbers of a container as one vector, and the way back.
+
+    Integers, strings and None are kept as they are. Both directions are differentiable.
+
+    >>> flat, unravel = ravel({"a": 1.0, "b": [2.0, 3.0]})
+    >>> flat
+    array([1., 2., 3.])
+    >>> unravel(flat * 2)
+    {'a': 2.0, 'b': [4.0, 6.0]}
+    """
+    leaves, structure = flatten(tree)
+    moving = [_is_floating(v) for v in leaves]
+    types = [type_of(v) if m else None for v, m in zip(leaves, moving, strict=True)]
+    parts = [
+        reshape(as_array(v), shape=(type_of(v).size,)) if isinstance(v, Traced) else np.ravel(v)
+        for v, m in zip(leaves, moving, strict=True)
+        if m
+    ]
+    flat = concat(*parts, axis=0) if parts else np.zeros(0)
+    size = sum(t.size for t in types if t is not None)
+
+    def unravel(vector: Any) -> Any:
+        if type_of(vector).shape != (size,):
+            raise ShapeError(f"unravel: takes a vector of {size} numbers, not {type_of(vector)}")
+        found, start = [], 0
+        for v, t in zip(leaves, types, strict=True):
+            if t is None:
+                found.append(v)
+                continue
+            part = vector[start : start + t.size]
+            found.append(part.reshape(t.shape) if t.shape else _number(part[0], v))
+            start += t.size
+        return unflatten(structure, found)
+
+    return flat, unravel
+
+
+def _number(part: Any, like: Any) -> Any:
+    return float(part) if type(like) is float and not isinstance(part, Traced) else part
+
+
+def _is_floating(value: Any) -> bool:
+    if isinstance(value, bool | int | str | bytes) or value is None:
+        return False
+    return hasattr(value, "dtype") and value.dtype.kind in "fc" or isinstance(value, float | complex)

@@ -1,0 +1,25 @@
+"""The overlay that differentiation uses: NumPy, SciPy, math and some builtins, seen through ours."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from lineara.capture.overlay import Overlay
+from lineara.eager.stand_ins import is_instance, replacements
+
+
+@cache
+def overlay() -> Overlay:
+    """The one overlay of the process; it holds copies of functions and no state of a trace."""
+    table = {id(original): ours for original, ours in replacements().items()}
+    return Overlay(table, ["numpy", "math", "scipy"], is_instance)
+
+
+def seen(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The user's function, seeing our NumPy."""
+    return overlay()(f)
+
+
+def method(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a user's class whose instance is an argument, seeing our NumPy."""
+    return overlay().replace(f)

@@ -1,0 +1,304 @@
+"""Node methods generated from the primitives' partials: the fast path, one text an operation.
+
+The text of a method is compiled once. A level binds it to its own classes and to the functions of
+its depth: `math` and NumPy at the outermost level, the dispatching primitives further in.  Scalars
+raise ArithmeticError or ValueError where floating point has an infinity or a NaN; the careful
+method then takes NumPy's word for it.
+"""
+
+import math
+import operator
+from collections.abc import Callable
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import ShapeError
+from lineara.primitive import Elementwise, Sym, op, registry, source
+from lineara.types import type_of
+
+OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv"}
+OPERATORS |= {"power": "pow", "remainder": "mod"}
+COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+SYMBOL = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "remainder": "%"}
+SINGULAR = ("/", "sqrt", "log", "**")  # a partial that mentions one of these may be infinite
+
+TERNARY = "({1} if {0} else {2})"
+
+UNARY_SCALAR = '''
+def {name}(p):
+    """As np.{name}, traced."""
+    x = p.v
+    o = S()
+    try:
+        o.v = y = {value}
+        o.d = {partial}
+    except ARITHMETIC:
+        return careful(p, None, "{name}")
+    o.a = p
+    o.b = None
+    o.g = zero
+    push(o)
+    return o
+'''
+
+BINARY_SCALAR = '''
+def {name}(p, q):
+    t = type(q)
+    x = p.v
+    o = S()
+    try:
+        if t is S:
+            w = q.v
+            o.v = y = {value}
+            o.d = {left}
+            o.b = q
+            o.e = {right}
+        elif t is float or t is int:
+            w = q
+            o.v = y = {value}
+            o.d = {left}
+            o.b = None
+        else:
+            return general(p, q, "{prim}")
+    except ARITHMETIC:
+        return careful(p, q, "{prim}")
+    o.a = p
+    o.g = zero
+    push(o)
+    return o
+'''
+
+REFLECTED_SCALAR = '''
+def {name}(p, q):
+    t = type(q)
+    if t is not float and t is not int:
+        return general(q, p, "{prim}")
+    x = q
+    w = p.v
+    o = S()
+    try:
+        o.v = y = {value}
+        o.d = {right}
+    except ARITHMETIC:
+        return careful(q, p, "{prim}")
+    o.a = p
+    o.b = None
+    o.g = zero
+    push(o)
+    return o
+'''
+
+UNARY_ARRAY = '''
+def {name}(p):
+    """As np.{name}, traced."""
+    x = p.v
+    o = X()
+    o.v = y = {value}
+    {quiet}o.d = {partial}
+    o.a = p
+    o.b = None
+    o.g = None
+    o.k = None
+    push(o)
+    return o
+'''
+
+BINARY_ARRAY = '''
+def {name}(p, q):
+    t = type(q)
+    x = p.v
+    if t is X:
+        w = q.v
+        if x.shape != w.shape:
+            return general(p, q, "{prim}")
+        o = X()
+        o.v = y = {value}
+        {quiet}o.d = {left}; o.e = {right}
+        o.b = q
+    elif t is float or t is int:
+        w = q
+        o = X()
+        o.v = y = {value}
+        {quiet}o.d = {left}
+        o.b = None
+    elif t is ndarray and q.shape == x.shape and q.dtype.kind in "fiu":
+        w = {guard}
+        o = X()
+        o.v = y = {value}
+        {quiet}o.d = {left}
+        o.b = None
+    else:
+        return general(p, q, "{prim}")
+    o.a = p
+    o.g = None
+    o.k = None
+    push(o)
+    return o
+'''
+
+REFLECTED_ARRAY = '''
+def {name}(p, q):
+    t = type(q)
+    if t is not float and t is not int:
+        return general(q, p, "{prim}")
+    x = q
+    w = p.v
+    o = X()
+    o.v = y = {value}
+    {quiet}o.d = {right}
+    o.a = p
+    o.b = None
+    o.g = None
+    o.k = None
+    push(o)
+    return o
+'''
+
+COMPARE = '''
+def {name}(p, q):
+    return p.v {symbol} (q.v if type(q) is S else q)
+'''
+
+
+def _value(prim: Elementwise) -> str:
+    args = Elementwise.ARGS[: prim.arity]
+    if prim.name in SYMBOL:
+        return f"x {SYMBOL[prim.name]} w"
+    return "-x" if prim.name == "negative" else f"{prim.name}({', '.join(args)})"
+
+
+def _array_weight(expression: Any) -> str:
+    """The weight as text; the identity is a marker, so that no multiplication by one is done."""
+    return "ONE" if not isinstance(expression, Sym) and expression == 1 else source(expression)
+
+
+def _quiet(*expressions: Any) -> str:
+    text = " ".join(map(source, expressions))
+    return "with errstate(all='ignore'): " if any(mark in text for mark in SINGULAR) else ""
+
+
+def _unary(prim: Elementwise, templates: dict[str, str]) -> dict[str, str]:
+    (partial,) = prim.expressions()
+    name = "__neg__" if prim.name == "negative" else "__abs__" if prim.name == "abs" else prim.name
+    texts = {
+        "S": source(partial, TERNARY),
+        "X": _array_weight(partial),
+    }
+    return {
+        kind: templates[kind].format(
+            name=name, value=_value(prim), partial=texts[kind], quiet=_quiet(partial)
+        )
+        for kind in "SX"
+    }
+
+
+def _binary(prim: Elementwise) -> dict[str, list[str]]:
+    left, right = prim.expressions()
+    stem = OPERATORS[prim.name]
+    scalar = {"left": source(left, TERNARY), "right": source(right, TERNARY)}
+    array = {"left": _array_weight(left), "right": _array_weight(right)}
+    reads = isinstance(left, Sym) and (left.reads("w") or left.reads("y"))
+    common = {"value": _value(prim), "prim": prim.name, "quiet": _quiet(left, right)}
+    guard = "guard(q)" if reads else "q"
+    return {
+        "S": [
+            BINARY_SCALAR.format(name=f"__{stem}__", **scalar, **common),
+            REFLECTED_SCALAR.format(name=f"__r{stem}__", **scalar, **common),
+        ],
+        "X": [
+            BINARY_ARRAY.format(name=f"__{stem}__", guard=guard, **array, **common),
+            REFLECTED_ARRAY.format(name=f"__r{stem}__", guard=guard, **array, **common),
+        ],
+    }
+
+
+def _codes(text: str) -> dict[str, CodeType]:
+    scope: dict[str, Any] = {}
+    exec(compile(text, "<lineara codegen>", "exec"), scope)
+    return {k: f.__code__ for k, f in scope.items() if isinstance(f, FunctionType)}
+
+
+def method_codes() -> dict[str, dict[str, CodeType]]:
+    """The code of every generated method, for scalars (S) and arrays (X)."""
+    found: dict[str, dict[str, CodeType]] = {"S": {}, "X": {}}
+    unary = {"S": UNARY_SCALAR, "X": UNARY_ARRAY}
+    for prim in registry.primitives.values():
+        if not isinstance(prim, Elementwise) or prim.selects:
+            continue
+        if prim.arity == 1:
+            for kind, text in _unary(prim, unary).items():
+                found[kind] |= _codes(text)
+        elif prim.name in OPERATORS:
+            for kind, texts in _binary(prim).items():
+                for text in texts:
+                    found[kind] |= _codes(text)
+    for stem, symbol in COMPARISONS.items():
+        found["S"] |= _codes(COMPARE.format(name=f"__{stem}__", symbol=symbol))
+    return found
+
+
+def functions(depth: int) -> dict[str, dict[str, Any]]:
+    """What the names in the generated code mean at a depth, for scalars and for arrays."""
+    if depth > 1:
+        everywhere = dict(registry.primitives)
+        return {"S": dict(everywhere), "X": everywhere}
+    scalar, array = {}, {}
+    for name, prim in registry.primitives.items():
+        array[name] = prim.array if isinstance(prim, Elementwise) else prim
+        scalar[name] = scalar_function(prim) if isinstance(prim, Elementwise) else prim
+    scalar |= {"sign": _sign, "floor": math.floor, "trunc": math.trunc}
+    array |= {"sign": np.sign, "floor": np.floor, "trunc": np.trunc, "where": np.where}
+    return {"S": scalar, "X": array}
+
+
+def scalar_function(prim: Elementwise) -> Callable[..., Any]:
+    """The primitive on Python floats: Python's own function where there is one."""
+    if prim.scalar is not None:
+        names = Elementwise.ARGS[: prim.arity]
+        return eval(f"lambda {', '.join(names)}: {prim.scalar}", {"math": math})
+    own = getattr(math, prim.name, None)
+    if own is not None:
+        return own
+    return lambda *args: float(prim.array(*args))
+
+
+def _sign(x: float) -> float:
+    return 1.0 if x > 0 else -1.0 if x < 0 else x * 0.0
+
+
+# --- what the fast path hands over -------------------------------------------------------------
+
+
+def general(p: Any, q: Any, name: str) -> Any:
+    """A binary operation outside the fast path."""
+    if isinstance(p, np.generic):
+        p = p.item() if p.dtype in _LIKE_PYTHON else p
+        if isinstance(p, float | int):
+            return op_call(name, p, q)
+    elif isinstance(q, np.generic):
+        q = q.item() if q.dtype in _LIKE_PYTHON else q
+        if isinstance(q, float | int):
+            return op_call(name, p, q)
+    for other in (p, q):
+        if other is None or isinstance(other, str | bytes | list | tuple | dict):
+            return NotImplemented
+    try:
+        return op(name)(p, q)
+    except ValueError as e:
+        if "broadcast" not in str(e):
+            raise
+        raise ShapeError(
+            f"{name}: cannot broadcast {type_of(p)} with {type_of(q)}; "
+            "trailing dimensions must be equal or 1"
+        ) from None
+
+
+_LIKE_PYTHON = {np.dtype(t) for t in ("f8", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")}
+
+
+def op_call(name: str, p: Any, q: Any) -> Any:
+    """The operator again, now that both sides are Python's."""
+    p, q = (int(v) if isinstance(v, bool) else v for v in (p, q))
+    return getattr(operator, OPERATORS[name])(p, q)

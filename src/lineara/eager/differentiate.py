@@ -1,0 +1,375 @@
+"""One differentiation: open a level, run the function on traced arguments, sweep, close.
+
+`backward` is the one-shot reverse mode behind grad; `linearize` keeps the tape and gives the
+linear map.  Both take functions that already see our NumPy (capture/overlay).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.batched import Batched
+from lineara.eager.containers import lift, rebuild
+from lineara.eager.leaves import Gradients, Leaves
+from lineara.eager.level import Entry, Level
+from lineara.eager.masked import Masked, unmasked
+from lineara.eager.reads import distribute
+from lineara.eager.node import Array, Scalar, Traced, plain, zero
+from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
+from lineara.eager.trace import deeper, open_level
+from lineara.eager.written import Written
+from lineara.errors import NonScalarOutputError, TypeMismatchError
+from lineara.linear_map import LinearMap, Space, Work
+from lineara.primitive import Box
+from lineara.trees import flatten, leaf_paths, map_leaves, unflatten
+from lineara.types import ArrayType, show_type, type_of
+
+
+@dataclass
+class Asked:
+    """What the user asked of a gradient."""
+
+    argnums: tuple[int, ...] = (0,)
+    has_aux: bool = False
+    sparse: bool | tuple[str, ...] = False
+    combine: Callable[[Any, Any], Any] | None = None
+    builder: bool = False
+    strong_zero: bool = False
+    name: str = "grad"
+
+
+# --- values that leave the trace -------------------------------------------------------------------
+
+
+def released(value: Any, level: Level) -> Any:
+    """A result without this level: the value below, plain arrays for arrays that were written."""
+    if isinstance(value, Written):
+        value = value.now()
+    if isinstance(value, Traced) and value.level is level:
+        value = value.v
+        return released(value, level) if isinstance(value, Written) else value
+    return value
+
+
+def release_tree(tree: Any, level: Level) -> Any:
+    """Every leaf of a result without this level."""
+    if isinstance(tree, Traced):
+        return released(tree, level)
+    return map_leaves(lambda v: released(v, level), tree)
+
+
+def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> list[Any]:
+    """The arguments, those to differentiate as lazy traced proxies."""
+    return [lift(a, leaves, method=leaves.method) if i in argnums else a for i, a in enumerate(args)]
+
+
+# --- gradients -------------------------------------------------------------------------------------
+
+
+def backward(f: Any, args: tuple, kwargs: dict[str, Any], asked: Asked, method: Any) -> Any:
+    """(value, gradients of args[argnums], aux) of a function with one real result."""
+    with open_level() as level:
+        leaves = Leaves(level, [args[i] for i in asked.argnums], method)
+        lifted = lift_args(args, asked.argnums, leaves)
+        out = f(*lifted, **kwargs)
+        out, aux = _with_aux(out, asked)
+        y = _scalar_output(out, asked.name)
+        if isinstance(y, Traced) and y.level is level:
+            with np.errstate(all="ignore"):
+                _sweep_back(level, y, leaves.nodes, asked.strong_zero)
+            value = y.v
+        else:
+            value = y
+        grads = Gradients(level)
+        found = [_gradient(args[i], lifted[i], grads, asked) for i in asked.argnums]
+        aux = release_tree(aux, level) if asked.has_aux else None
+        for n in leaves.nodes:
+            clear(n, last=True)
+        return value, found, aux
+
+
+def _with_aux(out: Any, asked: Asked) -> tuple[Any, Any]:
+    if not asked.has_aux:
+        return out, None
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise TypeMismatchError(
+            f"{asked.name}: has_aux=True takes a function that returns (value, aux), "
+            f"but it returned {show_type(out)}"
+        )
+    return out
+
+
+def _scalar_output(out: Any, name: str) -> Any:
+    """The one real number that a gradient is of, or an error that says what came instead."""
+    y = out.now() if isinstance(out, Traced) else out
+    if isinstance(y, Traced) and y.shape and y.size == 1 and y.ndim == 0:
+        y = y.item()
+    if y is None:
+        raise NonScalarOutputError(
+            f"{name}: the function returned None; it must return one real number (is a `return` missing?)"
+        )
+    if isinstance(y, str | bytes) or not (hasattr(y, "__mul__") and hasattr(y, "__add__")) or isinstance(
+        y, list | tuple
+    ):
+        raise NonScalarOutputError(
+            f"{name}: the function returned {show_type(y)}; it must return one real number "
+            "(for several results, use jacobian or vjp; for more results, has_aux=True)"
+        )
+    if type(y) is float or isinstance(y, Scalar) and type(y.v) is float:
+        return y
+    t = type_of(y)
+    if t.shape:
+        raise NonScalarOutputError(
+            f"{name}: the function returned {t}; it must return one real number, "
+            "so sum it, or use jacobian or vjp"
+        )
+    if t.dtype.kind == "c":
+        raise NonScalarOutputError(
+            f"{name}: the function returned a complex number ({t}); a gradient needs a real one, "
+            "so take its real part or its modulus, or use jacobian"
+        )
+    return y
+
+
+def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -> None:
+    """The reverse sweep; a masked one follows where the plain one has produced a NaN."""
+    if not strong_zero:
+        y.g = 1.0
+        reverse(level.tape, level.S, last=False)
+        if not any(_is_nan(n) for n in nodes):
+            return
+        tidy(level.tape, nodes, last=False)
+    with deeper() as depth:
+        y.g = Masked(1.0, None, depth)
+        reverse(level.tape, level.S, last=False)
+        for n in nodes:
+            settle(n)
+
+
+def settle(n: Any) -> None:
+    """Replace a leaf's masked cotangents by their values."""
+    g = arrived(n)
+    clear(n, last=False)
+    if g is not None:
+        add(n, unmasked(g))
+
+
+def _is_nan(n: Any) -> bool:
+    """Whether a NaN has arrived at a leaf."""
+    if isinstance(n, Scalar):
+        g = plain(n.g) if isinstance(n.g, Traced) else n.g
+        return _has_nan(g)
+    k = n.k
+    if k is None:
+        return _has_nan(n.g)
+    if n.g is not None and _has_nan(n.g):
+        return True
+    pieces = (x for p in k.pieces for x in (p if len(p) == 2 else ()))
+    views = getattr(k, "views", ())
+    nodes = getattr(k, "nodes", ())
+    if any(_has_nan(x) for x in pieces if isinstance(x, np.ndarray | Box)):
+        return True
+    return any(_has_nan(o.g) for o in nodes) or any(_is_nan(o) for o in views)
+
+
+def _has_nan(g: Any) -> bool:
+    g = plain(g) if isinstance(g, Traced) else g.v if isinstance(g, Batched) else g
+    g = plain(g) if isinstance(g, Traced) else g
+    if isinstance(g, float):
+        return g != g
+    if isinstance(g, np.ndarray) and g.dtype.kind in "fc":
+        return bool(np.isnan(np.sum(g)))
+    return False
+
+
+def _gradient(source: Any, lifted: Any, grads: Gradients, asked: Asked) -> Any:
+    """The gradient of one argument, in its own container."""
+    if asked.combine is not None:
+        combine = asked.combine
+        return rebuild(source, lifted, lambda x, n: combine(x, grads.dense(x, n)))
+    if asked.builder or asked.sparse is True:
+        return rebuild(source, lifted, grads.sparse, sparse=True)
+    if asked.sparse:
+        return _some_sparse(source, lifted, grads, asked.sparse)
+    if isinstance(lifted, Traced):
+        return grads.dense(source, lifted)
+    return rebuild(source, lifted, grads.dense)
+
+
+def _some_sparse(source: Any, lifted: Any, grads: Gradients, names: Sequence[str]) -> Any:
+    """Sparse for the leaves whose path ends with one of the names, dense for the others."""
+    paths = iter(leaf_paths(source))
+
+    def finish(x: Any, n: Any) -> Any:
+        path = next(paths)
+        words = path.replace("]", "").replace("'", "").replace("[", ".").split(".")
+        named = any(name == path or words[-len(name.split(".")) :] == name.split(".") for name in names)
+        return grads.sparse(x, n) if named else grads.dense(x, n)
+
+    return rebuild(source, lifted, finish)
+
+
+# --- linear maps -----------------------------------------------------------------------------------
+
+
+class Frozen:
+    """A tape that outlives its trace: the linear map at a point, swept as often as asked."""
+
+    def __init__(self, level: Level, nodes: list[Any], outs: list[Any]) -> None:
+        self.tape = list(level.tape)
+        self.scalar = level.S
+        self.level = level
+        self.nodes = nodes
+        self.outs = outs
+        self.roots = [n for n in nodes if n is not None]
+
+    def forward(self, tangents: list[Any]) -> list[Any]:
+        """Tangents of the results, from tangents of the leaves."""
+        return self._masked(self._forward, tangents)
+
+    def back(self, cotangents: list[Any]) -> list[Any]:
+        """Cotangents of the leaves, from cotangents of the results."""
+        return self._masked(self._back, cotangents)
+
+    def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
+        with np.errstate(all="ignore"):
+            try:
+                found = sweep(seeds)
+                if any(_has_nan(g) for g in found) and not any(_has_nan(s) for s in seeds):
+                    with deeper() as depth:
+                        found = sweep([Masked(s, None, depth) for s in seeds])
+                    found = [unmasked(g) for g in found]
+                return found
+            finally:
+                tidy(self.tape, self.roots, last=True)
+
+    def _forward(self, tangents: list[Any]) -> list[Any]:
+        tidy(self.tape, self.roots, last=False)
+        for n, t in zip(self.nodes, tangents, strict=True):
+            if n is not None:
+                n.g = _as_scalar(t) if isinstance(n, Scalar) else t
+                if isinstance(n, Array):
+                    distribute(n, t)
+        forward(self.tape, self.scalar)
+        return [None if o is None or o.g is zero else o.g for o in self.outs]
+
+    def _back(self, cotangents: list[Any]) -> list[Any]:
+        tidy(self.tape, self.roots, last=False)
+        for o, c in zip(self.outs, cotangents, strict=True):
+            if o is not None:
+                add(o, c)
+        reverse(self.tape, self.scalar, last=False)
+        return [None if n is None else arrived(n) for n in self.nodes]
+
+    def work(self) -> Work:
+        """Scalar operations of the value and of the two sweeps, counted on the tape."""
+        value = ahead = 0
+        for n in self.tape:
+            if type(n) is Entry:
+                value += n.work
+                ahead += n.work * max(1, len(n.parents))
+            else:
+                size = n.size if isinstance(n, Array) else 1
+                value += size
+                ahead += size * (2 if n.b is None else 4)
+        return Work(value, ahead, ahead)
+
+
+def _as_scalar(t: Any) -> Any:
+    return t if isinstance(t, Box) else t.item() if isinstance(t, np.ndarray | np.generic) else t
+
+
+def linearize(
+    f: Any, args: tuple, kwargs: dict[str, Any], argnums: Sequence[int], has_aux: bool, method: Any
+) -> tuple[Any, LinearMap, Any]:
+    """(value, linear map from args[argnums] to the result, aux)."""
+    with open_level() as level:
+        level.keep_copies = True
+        sources = [args[i] for i in argnums]
+        leaves = Leaves(level, sources, method)
+        flat, structure = flatten(sources[0] if len(sources) == 1 else tuple(sources))
+        nodes = [_own_node(leaves(v), level) for v in flat]
+        tree = unflatten(structure, [_given(v, n) for v, n in zip(flat, nodes, strict=True)])
+        given = dict(zip(argnums, [tree] if len(sources) == 1 else list(tree), strict=True))
+        out = f(*(given.get(i, a) for i, a in enumerate(args)), **kwargs)
+        out, aux = _with_aux(out, Asked(has_aux=has_aux, name="linearize"))
+        out = _settled(out)
+        results, out_structure = flatten(out)
+        for r in results:
+            _check_result(r)
+        outs = [_own_node(r, level) for r in results]
+        frozen = Frozen(level, nodes, outs)
+        value = release_tree(out, level)
+        domain = Space(tuple(map(_tangent_type, flat)), structure)
+        codomain = Space(tuple(map(_tangent_type, results)), out_structure)
+        work = frozen.work()
+        aux = release_tree(aux, level) if has_aux else None
+    fit = Gradients(level)
+    back = _fitted(frozen.back, flat, fit)
+    ahead = _fitted(frozen.forward, results, fit)
+    return value, LinearMap(ahead, back, domain, codomain, work, batch_sweep), aux
+
+
+def _settled(out: Any) -> Any:
+    return out.now() if isinstance(out, Traced) else map_leaves(
+        lambda v: v.now() if isinstance(v, Traced) else v, out
+    )
+
+
+def _own_node(value: Any, level: Level) -> Any:
+    return value if isinstance(value, Traced) and value.level is level else None
+
+
+def _given(value: Any, node: Any) -> Any:
+    return value if node is None else node
+
+
+def _tangent_type(value: Any) -> ArrayType:
+    t = type_of(value)
+    return t if t.dtype.kind in "fc" else ArrayType(t.shape, np.dtype(float))
+
+
+def _check_result(value: Any) -> None:
+    if value is None or isinstance(value, str | bytes):
+        raise TypeMismatchError(
+            f"the function returned {show_type(value)}, which has no derivative; "
+            "return numbers, arrays or containers of them (other things with has_aux=True)"
+        )
+
+
+def _fitted(sweep: Callable, leaves: list[Any], grads: Gradients) -> Callable[[list[Any]], list[Any]]:
+    """The sweep with results in the types of the leaves that they belong to."""
+    types = [released_leaf(v) for v in leaves]
+
+    def run(vectors: list[Any]) -> list[Any]:
+        found = sweep(vectors)
+        grads.given.clear()
+        if any(isinstance(g, Batched) for g in found) or any(isinstance(v, Batched) for v in vectors):
+            return found
+        return [grads.fit(x, g) for x, g in zip(types, found, strict=True)]
+
+    return run
+
+
+def released_leaf(value: Any) -> Any:
+    """A stand-in with the type of a leaf, which a fitted gradient takes on."""
+    if isinstance(value, Traced):
+        t = type_of(value)
+        return np.broadcast_to(np.zeros((), t.dtype), t.shape) if t.shape else 0.0
+    if isinstance(value, np.ndarray):
+        return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+    return value
+
+
+def batch_sweep(sweep: Callable, seeds: list[Any]) -> list[Any]:
+    """A sweep on vectors with a leading batch axis: one sweep, not one for each."""
+    with deeper() as depth:
+        found = sweep([Batched(s, depth) for s in seeds])
+    return [_unbatched(g) for g in found]
+
+
+def _unbatched(g: Any) -> Any:
+    g = unmasked(g)
+    return g.v if isinstance(g, Batched) else g

@@ -1,0 +1,238 @@
+"""Leaves: how an argument becomes traced, and how its cotangent becomes a gradient.
+
+Floating and complex leaves are differentiated.  Integers are constants, unless a call has no
+other numbers: then they are promoted.  Strings, None, enums and booleans stay as they are.
+"""
+
+import enum
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.cotangent import Coo, LowRank, Rows, Zero
+from lineara.eager.containers import UNTOUCHED
+from lineara.eager.level import Level
+from lineara.eager.node import Scalar, Traced
+from lineara.eager.reads import Reads, c_strides, grid, pull
+from lineara.errors import TypeMismatchError
+from lineara.primitive import Box, Outer, Piece
+from lineara.trees import flatten
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value calculates: a number, an array, a quantity; not a string, a flag or a name."""
+    if isinstance(value, bool | np.bool_ | str | bytes | enum.Enum | type) or value is None:
+        return False
+    if isinstance(value, numbers.Number | np.ndarray | Traced):
+        return True
+    return hasattr(value, "__mul__") and hasattr(value, "__add__") and not callable(value)
+
+
+def kind_of_number(value: Any) -> str:
+    """`f`loating (or exact), `c`omplex, `i`nteger, `O`bject array, or `-` for what is no number."""
+    if isinstance(value, np.ndarray | np.generic | Traced):
+        kind = value.dtype.kind
+        return "i" if kind in "iu" else kind if kind in "fcOSUMm" else "-"
+    if not is_number(value):
+        return "-"
+    return "i" if isinstance(value, int) else "c" if isinstance(value, complex) else "f"
+
+
+class Leaves:
+    """The leaves of one call: lifted when they are first read."""
+
+    def __init__(self, level: Level, args: Sequence[Any], method: Any) -> None:
+        self.level = level
+        self.method = method  # how a user's class in an argument sees our NumPy
+        self.args = args
+        self.nodes: list[Any] = []
+        self._promote: bool | None = None
+
+    def __call__(self, value: Any) -> Any:
+        """The traced form of a leaf; a constant as it is."""
+        kind = kind_of_number(value)
+        if kind in "OSUMm":
+            raise TypeMismatchError(
+                f"an argument holds {_show_array(value)}, which has no derivative; "
+                "give floating-point arrays, or keep it outside the differentiated arguments"
+            )
+        if kind == "-" or (kind == "i" and not self.promote()):
+            return value
+        return self._node(self._floating(value) if kind == "i" else value)
+
+    def promote(self) -> bool:
+        """Whether all numbers of the call are integers, which then count as floating."""
+        if self._promote is None:
+            kinds = {kind_of_number(v) for v in flatten(list(self.args))[0]}
+            self._promote = "i" in kinds and not kinds & {"f", "c"}
+        return self._promote
+
+    @staticmethod
+    def _floating(value: Any) -> Any:
+        return value.astype(float) if isinstance(value, np.ndarray | np.generic) else float(value)
+
+    def _node(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.ndim:
+            value = self.level.guard(np.asarray(value))
+        node = self.level.wrap(value)
+        self.nodes.append(node)
+        return node
+
+
+def _show_array(value: Any) -> str:
+    word = {"O": "an object array", "S": "an array of strings", "U": "an array of strings"}
+    return word.get(value.dtype.kind, f"an array of {value.dtype}")
+
+
+# --- gradients -------------------------------------------------------------------------------------
+
+
+class Gradients:
+    """Turns the cotangents of leaves into what the user gets: fresh, writable, of the leaf's type."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+        self.given: set[int] = set()  # arrays handed out already: no two results share memory
+
+    def dense(self, leaf: Any, node: Any) -> Any:
+        """The gradient of one leaf as a number or an array."""
+        if node is UNTOUCHED or not (isinstance(node, Traced) and node.level is self.level):
+            return zero_of(leaf)
+        g = node.g if isinstance(node, Scalar) else pull(node)
+        return self.fit(leaf, g)
+
+    def fit(self, leaf: Any, g: Any) -> Any:
+        """A cotangent in the type of the leaf that it belongs to."""
+        if g is None or (type(g) is int and g == 0):
+            return zero_of(leaf)
+        if isinstance(g, Box):
+            return g
+        if isinstance(leaf, np.ndarray):
+            dtype = leaf.dtype if leaf.dtype.kind in "fc" else np.dtype(float)
+            if g is not None and isinstance(g, np.ndarray) and self._own(g, dtype):
+                return g
+            return np.array(g, dtype=dtype, order="C").reshape(leaf.shape)
+        if isinstance(leaf, np.floating | np.complexfloating):
+            return leaf.dtype.type(g)
+        return g.item() if isinstance(g, np.generic | np.ndarray) and np.ndim(g) == 0 else g
+
+    def _own(self, g: np.ndarray, dtype: np.dtype) -> bool:
+        """Whether an array may be handed out as it is."""
+        free = g.base is None and g.flags.writeable and g.flags.c_contiguous and g.dtype == dtype
+        if not free or id(g) in self.given:
+            return False
+        self.given.add(id(g))
+        return True
+
+    def sparse(self, leaf: Any, node: Any) -> Any:
+        """The gradient of one leaf, its class decided by which operations were traced."""
+        if not isinstance(leaf, np.ndarray) or not leaf.ndim:
+            return self.dense(leaf, node)
+        if node is UNTOUCHED or not isinstance(node, Traced):
+            return Zero(leaf.shape, leaf.dtype if leaf.dtype.kind in "fc" else np.dtype(float))
+        found = builder(node, leaf)
+        return self.dense(leaf, node) if found is None else found
+
+
+def zero_of(leaf: Any) -> Any:
+    """The gradient of a leaf that nothing depends on; what is no number stays as it is."""
+    kind = kind_of_number(leaf)
+    if kind == "-":
+        return leaf
+    if isinstance(leaf, np.ndarray):
+        return np.zeros(leaf.shape, leaf.dtype if leaf.dtype.kind in "fc" else float)
+    if isinstance(leaf, Traced):
+        return np.zeros(leaf.shape, leaf.dtype) if leaf.shape else 0.0
+    if isinstance(leaf, np.floating | np.complexfloating):
+        return leaf.dtype.type(0)
+    if isinstance(leaf, int | float | np.integer):
+        return 0.0
+    return leaf * 0
+
+
+def builder(node: Any, leaf: np.ndarray) -> Any:
+    """The cotangent of an array as Rows, Coo, LowRank or Zero; None where it has to be dense."""
+    k = node.k
+    if node.g is not None:
+        return None
+    if type(k) is not Reads:
+        return Zero(leaf.shape, leaf.dtype)
+    outers = [p for p in k.pieces if type(p) is Outer]
+    pieces = [p for p in k.pieces if type(p) is Piece]
+    touched = bool(k.nodes or k.views or pieces)
+    if outers:
+        return None if touched else _low_rank(outers, leaf)
+    if not touched:
+        return Zero(leaf.shape, leaf.dtype)
+    rows = _rows(k, pieces, leaf)
+    return rows if rows is not None else _coo(k, pieces, leaf)
+
+
+def _low_rank(outers: list[Any], leaf: np.ndarray) -> Any:
+    rank = sum(o.u.shape[1] for o in outers)
+    if 2 * rank >= min(leaf.shape):
+        return None
+    return LowRank(*(np.concatenate([o[i] for o in outers], axis=1) for i in (0, 1)))
+
+
+def _rows(k: Reads, pieces: list[Any], leaf: np.ndarray) -> Any:
+    """All contributions as rows along axis 0, or None."""
+    at, values = [], []
+    n, width = leaf.shape[0], leaf.shape[1:]
+    for p in pieces:
+        where = p.at[0] if isinstance(p.at, tuple) and len(p.at) == 1 else p.at
+        if not isinstance(where, np.ndarray) or (where.dtype == bool and where.ndim > 1):
+            return None
+        where = np.flatnonzero(where) if where.dtype == bool else where % n
+        at.append(where.reshape(-1))
+        values.append(np.asarray(p.x_bar).reshape(-1, *width))
+    if k.nodes:
+        if width:
+            return None
+        at.append(np.array(k.places, dtype=np.int64) % n)
+        values.append(np.array([o.g for o in k.nodes], dtype=leaf.dtype))
+    step = int(np.prod(width))
+    for o in k.views:
+        shape = tuple(o.v.shape)
+        whole_row = o.k.strides[-len(width) :] == c_strides(width) if width else True
+        lead = shape[: len(shape) - len(width)]
+        if shape[len(lead) :] != width or not whole_row or o.k.offset % step:
+            return None
+        if any(s % step for s in o.k.strides[: len(lead)]):
+            return None
+        first = grid(o.k.offset, o.k.strides[: len(lead)], lead).reshape(-1) // step
+        g = pull(o)
+        at.append(first)
+        values.append(np.zeros((first.size, *width)) if g is None else g.reshape(-1, *width))
+    indices, rows = (v[0] if len(v) == 1 else np.concatenate(v) for v in (at, values))
+    return Rows(indices, rows.astype(leaf.dtype, copy=False), leaf.shape)
+
+
+def _coo(k: Reads, pieces: list[Any], leaf: np.ndarray) -> Any:
+    """All contributions as single elements."""
+    at, values = [], []
+    if k.nodes:
+        at.append(np.array(k.places, dtype=np.int64) % leaf.size)
+        values.append(np.array([o.g for o in k.nodes], dtype=leaf.dtype))
+    for o in k.views:
+        g = pull(o)
+        if g is not None:
+            at.append(grid(o.k.offset, o.k.strides, tuple(o.v.shape)).reshape(-1))
+            values.append(np.asarray(g).reshape(-1))
+    for p in pieces:
+        at.append(_flat_positions(p.at, leaf.shape).reshape(-1))
+        values.append(np.asarray(p.x_bar).reshape(-1))
+    if not at:
+        return Zero(leaf.shape, leaf.dtype)
+    return Coo(np.concatenate(at), np.concatenate(values).astype(leaf.dtype, copy=False), leaf.shape)
+
+
+def _flat_positions(at: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Flat positions of an index, without an array of the size of the whole."""
+    parts = at if isinstance(at, tuple) else (at,)
+    if all(isinstance(p, np.ndarray) and p.dtype.kind in "iu" for p in parts) and len(parts) == len(shape):
+        wrapped = [p % n for p, n in zip(np.broadcast_arrays(*parts), shape, strict=True)]
+        return np.ravel_multi_index(wrapped, shape)
+    return np.arange(int(np.prod(shape))).reshape(shape)[at]

@@ -1,0 +1,271 @@
+"""A level: one differentiation that is open in one thread, with its tape and its own classes."""
+
+import threading
+from collections.abc import Sequence
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.codegen import functions, general, method_codes
+from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, zero
+from lineara.eager.reads import Reads, permuted_view, read_array, reshape_view
+from lineara.eager.written import Buffer, Part, Written
+from lineara.errors import LeakedVariableError
+from lineara.ops.index import is_basic
+from lineara.primitive import Box, Constant, Elementwise, Joint, Linear, Primitive, Recur, op
+from lineara.types import type_of
+
+ARITHMETIC = (ArithmeticError, ValueError)
+COPY_BYTES = 64 * 1024  # a residual of the user's up to this size is copied, a larger one locked
+
+
+class Entry:
+    """A tape entry for a linear map that is not an inline weight: parents -> out."""
+
+    __slots__ = ("joint", "line", "name", "out", "parents", "work")
+
+    def __init__(self, out: Any, parents: tuple, joint: Joint, name: str, work: int) -> None:
+        self.out = out
+        self.parents = parents
+        self.joint = joint
+        self.name = name
+        self.work = work
+
+
+class Level:
+    """One open differentiation: a tape, and classes whose identity is the guard against confusion."""
+
+    def __init__(self, depth: int, recur: Recur) -> None:
+        self.depth = depth
+        self.recur = recur  # transposes the text of a General primitive's jvp
+        self.tape: list[Any] = []
+        self.locked: list[np.ndarray] = []
+        self.open = False
+        self.keep_copies = False  # residuals outlive the trace: copy, do not lock
+        self.thread = threading.get_ident()
+        common = {"level": self, "depth": depth, "__slots__": ()}
+        self.S = type("S", (Scalar,), common)
+        self.X = type("X", (Array,), common)
+        self.SG = type("SG", (self.S,), dict(common))  # scalars outside the fast path
+        self.XG = type("XG", (self.X,), dict(common))  # arrays outside the fast path
+        self.XW = type("XW", (Written, self.X), dict(common))  # arrays that have been written
+        self.scopes = functions(depth)
+        codes = method_codes_once()
+        for kind, cls in (("S", self.S), ("X", self.X)):
+            scope = self.scopes[kind]
+            scope |= {"S": self.S, "X": self.X, "push": self.tape.append, "zero": zero, "ONE": ONE}
+            scope |= {"ARITHMETIC": ARITHMETIC, "careful": self.careful, "general": general}
+            scope |= {"ndarray": np.ndarray, "guard": self.guard, "errstate": np.errstate}
+            scope["__builtins__"] = {"type": type, "float": float, "int": int}
+            for name, code in codes[kind].items():
+                setattr(cls, name, FunctionType(code, scope))
+        for slow in (self.SG, self.XG, self.XW):
+            for name in codes["S"] | codes["X"]:
+                setattr(slow, name, _slow(name))
+        self.S.__hash__ = object.__hash__
+
+    # --- making nodes ----------------------------------------------------------------------
+
+    def scalar(self, v: Any, cls: Any = None) -> Any:
+        """A scalar node without edges."""
+        o = (cls or self.S)()
+        o.v, o.a, o.b, o.g = v, None, None, zero
+        return o
+
+    def array(self, v: Any, cls: Any = None) -> Any:
+        """An array node without edges."""
+        o = (cls or self.X)()
+        o.v, o.a, o.b, o.g, o.k = v, None, None, None, None
+        return o
+
+    def wrap(self, v: Any) -> Any:
+        """A node without edges for a value of any type."""
+        if type(v) is float:
+            return self.scalar(v)
+        if isinstance(v, np.float64):
+            return self.scalar(float(v))
+        if isinstance(v, np.ndarray):
+            if not v.ndim:
+                return self.wrap(v[()])
+            return self.array(v, self.X if v.dtype.kind == "f" else self.XG)
+        if isinstance(v, Traced):
+            v = v.now()
+            real = v.dtype.kind == "f"
+            if v.shape:
+                return self.array(v, self.X if real else self.XG)
+            return self.scalar(v, self.S if real and v.dtype == np.float64 else self.SG)
+        return self.scalar(v, self.SG)
+
+    def record(self, v: Any, parents: Sequence[Any], joint: Joint, name: str, work: int) -> Any:
+        """A node whose linear map from its parents is `joint`."""
+        o = self.wrap(v)
+        self.tape.append(Entry(o, tuple(parents), joint, name, work))
+        return o
+
+    # --- applying primitives -----------------------------------------------------------------
+
+    def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Evaluate one level below; record the linear map from the arguments of this level."""
+        if not self.open:
+            raise LeakedVariableError(
+                f"{primitive.name}: a traced value was used after the differentiation that made it "
+                "had ended; return it from the function (has_aux=True) instead of storing it"
+            )
+        args = tuple([a.now() if isinstance(a, Traced) else a for a in args])
+        mine = self.mine
+        active = tuple([i for i, a in enumerate(args) if mine(a)])
+        if isinstance(primitive, Constant):
+            return primitive(*[a.v if mine(a) else a for a in args], **params)
+        keep = not isinstance(primitive, Linear)
+        values = tuple(
+            [
+                a.v if i in active else self.guard(a) if keep and type(a) is np.ndarray else a
+                for i, a in enumerate(args)
+            ]
+        )
+        for key, value in params.items():
+            if isinstance(value, np.ndarray | tuple):
+                params[key] = self.guard_deep(value)
+        if not active:
+            return primitive(*values, **params)
+        moved = self.moved(primitive, args, params)
+        if moved is not None:
+            return moved
+        y = primitive(*values, **params)
+        if type_of(y).dtype.kind in "biu":
+            return y
+        joint = primitive.linearize(y, values, active, params, self.recur)
+        if joint is None:
+            return y
+        work = primitive.work(y, values, params)
+        return self.record(y, [args[i] for i in active], joint, primitive.name, work)
+
+    def moved(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """A view, where the primitive only reads the array in another order; else None."""
+        if primitive.name == "reshape":
+            return reshape_view(self, args[0], params["shape"]) if args[0].shape else None
+        if primitive.name == "permute_dims":
+            return permuted_view(self, args[0], params["axes"])
+        if primitive.name == "index" and is_basic(params["at"]):
+            return read_array(self, args[0], params["at"])
+        return None
+
+    def mine(self, a: Any) -> bool:
+        """Whether a value is traced at this level; one of another thread or a closed level is a leak."""
+        if not isinstance(a, Traced):
+            return False
+        if a.level is self:
+            return True
+        if not a.level.open or a.level.thread != self.thread:
+            raise LeakedVariableError(
+                "a traced value of another differentiation, which has ended or runs in another "
+                "thread, was used here; pass it as an argument, or take its value inside"
+            )
+        return False
+
+    def careful(self, p: Any, q: Any, name: str) -> Any:
+        """A scalar operation that Python refuses and floating point does not: 1/0, log(0), exp(1e3)."""
+        args = (p,) if q is None else (p, q)
+        values = [a.v if isinstance(a, Traced) and a.level is self else a for a in args]
+        prim = op(name)
+        assert isinstance(prim, Elementwise), f"careful: {name} is not elementwise"
+        values = [v if isinstance(v, Box) else np.float64(v) for v in values]
+        y = prim(*values)
+        traced = [i for i, a in enumerate(args) if isinstance(a, Traced) and a.level is self]
+        with np.errstate(all="ignore"):
+            weights = [prim.weights[i](y, *values) for i in traced]
+        y, *weights = [v if isinstance(v, Box) else float(v) for v in (y, *weights)]
+        o = self.scalar(y)
+        o.a, o.d = args[traced[0]], weights[0]
+        if len(traced) > 1:
+            o.b, o.e = args[traced[1]], weights[1]
+        self.tape.append(o)
+        return o
+
+    # --- residuals that belong to the user ------------------------------------------------------
+
+    def guard(self, a: np.ndarray) -> np.ndarray:
+        """The user's array as a residual: a copy when small, else locked until the trace ends."""
+        if a.nbytes <= COPY_BYTES or self.keep_copies:
+            return a.copy()
+        owner: Any = a
+        while isinstance(owner, np.ndarray) and owner.flags.writeable:
+            owner.flags.writeable = False
+            self.locked.append(owner)
+            owner = owner.base
+        return a
+
+    def guard_deep(self, value: Any) -> Any:
+        """Index arrays inside a tuple, guarded."""
+        if isinstance(value, tuple):
+            return tuple([self.guard_deep(v) for v in value])
+        return self.guard(value) if isinstance(value, np.ndarray) else value
+
+    # --- reading and writing arrays ---------------------------------------------------------------
+
+    def getitem(self, x: Array, at: Any) -> Any:
+        """x[at]: an element is registered with the array, a basic part is a view of it."""
+        if type(at) is int:
+            k = x.k
+            if type(k) is Reads and k.memory is not None:
+                o = self.S()
+                try:
+                    o.v = k.memory[at]
+                except IndexError:
+                    return read_array(self, x, at)
+                o.a = o.b = None
+                o.g = zero
+                k.places.append(at)
+                k.nodes.append(o)
+                return o
+        return read_array(self, x, at)
+
+    def setitem(self, x: Array, at: Any, value: Any) -> None:
+        """x[at] = value: the array turns into one that is written, and so do its views."""
+        Written.begin(self, x)
+        x[at] = value
+
+    def assign_all(self, x: Array, value: Any) -> Any:
+        """An in-place operation: x gets the value everywhere and stays the same object."""
+        Written.begin(self, x)
+        return x.assign_all(value)
+
+    def copy(self, x: Array) -> Any:
+        """An array of its own that may be written."""
+        node = x.now()
+        return self.buffer(node)
+
+    def buffer(self, content: Any) -> Any:
+        """A written array that holds `content`, a plain array of this function's own or a node."""
+        o = self.XW()
+        o.v, o.a, o.b, o.g, o.k = content, None, None, None, None
+        o.w = Part.whole(Buffer(self, content))
+        return o
+
+    # --- ending -------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the trace: nodes that escaped raise from now on, and the user's arrays are unlocked."""
+        tape = self.tape
+        for n in tape:
+            (n.out if type(n) is Entry else n).g = leaked
+        tape.clear()
+        for a in reversed(self.locked):
+            a.flags.writeable = True
+        self.locked.clear()
+        self.keep_copies = False
+        self.open = False
+
+
+@cache
+def method_codes_once() -> dict[str, dict[str, Any]]:
+    """The generated code, made at the first level."""
+    return method_codes()
+
+
+def _slow(name: str) -> Any:
+    """The method of a class outside the fast path: the primitive's own dispatch."""
+    general_method = getattr(Box, name, None)
+    return general_method or (lambda p: op(name)(p))

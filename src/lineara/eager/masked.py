@@ -1,0 +1,100 @@
+"""Values with dead lanes: the rule "zero times infinity" for structural zeros.
+
+A lane that a selection did not take is dead: it holds zero, and stays zero whatever it is
+multiplied with.  Elementwise products touch only live lanes, a sum is dead where all its terms
+are, a primitive that moves elements moves the mask, and any other reads dead lanes as 0.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.primitive import Box, Elementwise, Primitive, Structural, op
+from lineara.types import type_of
+
+
+class Masked(Box):
+    """`v` is zero where `live` is False; `live` None means that every lane is live."""
+
+    __slots__ = ("depth", "live", "v")
+
+    def __init__(self, v: Any, live: Any, depth: int) -> None:
+        self.v = v
+        self.live = live
+        self.depth = depth
+
+    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """The primitive on the values, and what becomes of the mask."""
+        values = tuple(a.v if self._mine(a) else a for a in args)
+        masks = [a.live if self._mine(a) else None for a in args]
+        name = primitive.name
+        if name == "keep":
+            return self._made(primitive(*values), _both(masks[0], args[1]))
+        if isinstance(primitive, Elementwise):
+            return self._elementwise(primitive, args, values, masks)
+        if name in ("sum", "cumsum", "conj", "real", "imag"):
+            return self._made(primitive(*values, **params), self._moved(primitive, masks, args, params))
+        if isinstance(primitive, Structural):
+            return self._made(primitive(*values, **params), self._moved(primitive, masks, args, params))
+        return self._made(primitive(*values, **params), None)
+
+    def _mine(self, a: Any) -> bool:
+        return isinstance(a, Masked) and a.depth == self.depth
+
+    def _made(self, v: Any, live: Any) -> "Masked":
+        return Masked(v, live, self.depth)
+
+    def _elementwise(self, primitive: Primitive, args: tuple, values: tuple, masks: list) -> Any:
+        mine = [self._mine(a) for a in args]
+        if all(mine):  # a sum: dead where all terms are
+            either = None if None in masks else np.logical_or.reduce(np.broadcast_arrays(*masks))
+            return self._made(primitive(*values), either)
+        if len(args) == 1:
+            return self._made(primitive(*values), masks[0])
+        at = mine.index(True)
+        live = masks[at]
+        if primitive.name in ("add", "subtract"):
+            return self._made(primitive(*values), None)
+        if live is None:
+            return self._made(primitive(*values), None)
+        harmless = 1.0 if primitive.name == "divide" else 0.0
+        other = op("where")(live, values[1 - at], harmless)  # no infinity in a dead lane
+        pair = (values[at], other) if at == 0 else (other, values[at])
+        product = primitive(*pair)
+        shape = type_of(product).shape
+        return self._made(product, np.broadcast_to(live, shape))
+
+    def _moved(self, primitive: Primitive, masks: list, args: tuple, params: dict[str, Any]) -> Any:
+        """The mask after an operation that moves or adds elements: a lane is live if any term is."""
+        if all(m is None for m in masks) and primitive.name != "scatter":
+            return None
+        filled = []
+        for m, a in zip(masks, args, strict=True):
+            if self._mine(a) or m is not None:
+                filled.append(np.ones(type_of(a).shape) if m is None else np.asarray(m, float))
+            else:
+                filled.append(np.ones(np.shape(a)) if primitive.linear is None else a)
+        return np.asarray(primitive(*filled, **params)) != 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the values."""
+        return tuple(np.shape(self.v)) if not isinstance(self.v, Box) else tuple(self.v.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the values."""
+        return type_of(self.v).dtype
+
+    def __getitem__(self, at: Any) -> Any:
+        return op("index")(self, at=at)
+
+
+def _both(live: Any, kept: Any) -> Any:
+    kept = np.asarray(kept, bool)
+    return kept if live is None else np.logical_and(live, kept)
+
+
+def unmasked(value: Any) -> Any:
+    """The values, dead lanes as zeros."""
+    return value.v if isinstance(value, Masked) else value

@@ -1,0 +1,430 @@
+"""Traced values: what every level's scalars and arrays have in common.
+
+A node is its value and at most two inline weighted edges: `a` with weight `d`, `b` with weight
+`e`.  Every other linear map is an entry of its own on the tape.  Creation order is topological
+order.  `g` holds the cotangent (in the reverse sweep) or the tangent (in the forward sweep).
+"""
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lineara.errors import DetachError, LeakedVariableError, NoRuleError
+from lineara.ops.index import check_index, is_basic, read
+from lineara.primitive import Box, Constant, Primitive, innermost, op, registry
+from lineara.types import type_of
+
+if TYPE_CHECKING:
+    from lineara.eager.level import Level
+
+
+zero = 0  # `g is zero`: nothing has arrived; a computed zero is a float
+ONE = object()  # the weight of the identity
+
+
+class Leaked:
+    """Stands in the cotangent slot of every node of a closed trace, so that adding to it raises."""
+
+    def _raise(self, *_: Any) -> Any:
+        raise LeakedVariableError(
+            "a traced value was used after the differentiation that made it had ended; "
+            "return it from the function (has_aux=True) or take its value inside, instead of storing it"
+        )
+
+    __add__ = __radd__ = __mul__ = __rmul__ = _raise
+    shape = property(_raise)
+
+
+leaked = Leaked()
+
+
+class Traced(Box):
+    """A number or an array that a differentiation is following."""
+
+    __slots__ = ()
+    level: "Level"
+    v: Any
+
+    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Evaluate one level below and record the linear map beside."""
+        return self.level.apply(primitive, args, params)
+
+    # --- leaving the trace -----------------------------------------------------------------
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise DetachError(
+            f"a traced {type_of(self)} was about to become a plain array, which would lose its "
+            "derivative; use NumPy functions that have a rule, or lineara.stop_gradient to mean it"
+        )
+
+    def __float__(self) -> float:
+        raise DetachError(
+            f"float() of a traced {type_of(self)} here would lose its derivative: a plain array "
+            "cannot hold it, nor can code that Lineara does not see; make the array inside the "
+            "differentiated function, or use lineara.stop_gradient to mean it"
+        )
+
+    def __complex__(self) -> complex:
+        raise DetachError(
+            f"complex() of a traced {type_of(self)} would lose its derivative; keep the value as it "
+            "is, or use lineara.stop_gradient to mean it"
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.now().v)
+
+    def __int__(self) -> int:
+        return int(self.now().v)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.now().v, digits)
+
+    def __format__(self, spec: str) -> str:
+        return format(plain(self), spec) if spec else str(self)
+
+    def __repr__(self) -> str:
+        return f"traced({plain(self)!r})"
+
+    def __reduce__(self) -> Any:
+        raise DetachError(
+            "a traced value cannot be pickled: it belongs to a differentiation that runs here; "
+            "take lineara.stop_gradient of it, or differentiate inside the other process"
+        )
+
+    def __copy__(self) -> Any:
+        return self
+
+    # --- NumPy's protocols -------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+        return call_foreign(func, args, kwargs)
+
+    # --- what it is --------------------------------------------------------------------------
+
+    def now(self) -> Any:
+        """The node that stands for the present content."""
+        return self
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return np.shape(self.v) if not isinstance(self.v, Box) else self.v.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the value."""
+        v = self.v
+        return v.dtype if hasattr(v, "dtype") else np.result_type(type(v))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the value."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return op("real")(self) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        return op("imag")(self) if self.dtype.kind == "c" else op("real")(self) * 0.0
+
+    def conjugate(self) -> Any:
+        """The complex conjugate."""
+        return op("conj")(self) if self.dtype.kind == "c" else self
+
+    conj = conjugate
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __floor__(self) -> Any:
+        return int(np.floor(plain(self)))
+
+    def __ceil__(self) -> Any:
+        return int(np.ceil(plain(self)))
+
+    def __trunc__(self) -> Any:
+        return int(plain(self))
+
+
+def plain(value: Any) -> Any:
+    """The number or array under every level of tracing."""
+    while isinstance(value, Traced):
+        value = value.now()
+        value = value.v if isinstance(value, Traced) else value
+    return value
+
+
+class Scalar(Traced):
+    """A traced scalar."""
+
+    __slots__ = ("a", "b", "d", "e", "g", "v")
+
+    def item(self, *_: Any) -> Any:
+        """The scalar itself: it keeps its derivative."""
+        return self
+
+    tolist = item
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """No axes."""
+        return ()
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """The scalar itself."""
+        return self
+
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+        """The scalar in another dtype; integers and booleans are constants."""
+        if np.dtype(dtype).kind not in "fc":
+            return np.asarray(plain(self)).astype(dtype)[()]
+        return op("astype")(self, dtype=np.dtype(dtype))
+
+
+class Array(Traced):
+    """A traced array."""
+
+    __slots__ = ("a", "b", "d", "e", "g", "k", "v", "w")
+    __hash__ = None  # type: ignore[assignment]  # as an ndarray
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a traced array without axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self == value))
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.level.getitem(self, at)
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        self.level.setitem(self, at, value)
+
+    def item(self, *at: Any) -> Any:
+        """One element, traced."""
+        if not at and self.size != 1:
+            raise ValueError("item() of an array with more than one element; say which")
+        at = at if at else (0,)
+        return op("reshape")(self, shape=(self.size,))[at[0]] if len(at) == 1 else self[at]
+
+    def tolist(self) -> list[Any]:
+        """Nested lists of traced scalars."""
+        return [v.tolist() for v in self]
+
+    def copy(self, order: str = "C") -> Any:
+        """An array that may be written without changing this one."""
+        return self.level.copy(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def fill(self, value: Any) -> None:
+        """Write one value everywhere."""
+        self[...] = value
+
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+        """The array in another dtype; integers and booleans are constants."""
+        if np.dtype(dtype).kind not in "fc":
+            return np.asarray(plain(self)).astype(dtype)
+        return op("astype")(self, dtype=np.dtype(dtype))
+
+    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+        """The elements under another shape."""
+        shape = shape[0] if len(shape) == 1 else shape
+        return registry.functions[np.reshape](self, shape, order)
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order."""
+        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return registry.functions[np.transpose](self, axes or None)
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """The axes reversed."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        """The last two axes exchanged."""
+        return op("permute_dims")(self, axes=(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
+
+    @property
+    def flat(self) -> Any:
+        """The elements in C order."""
+        return iter(op("reshape")(self, shape=(self.size,)))
+
+    def flatten(self, order: str = "C") -> Any:
+        """A copy with one axis."""
+        return registry.functions[np.ravel](self, order).copy()
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        """Sort in place."""
+        self[...] = registry.functions[np.sort](self, axis)
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """Rounded values: constants."""
+        return np.round(plain(self), decimals)
+
+
+def _method(function: Any, name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return call_foreign(function, (self, *args), kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"As np.{name}."
+    return method
+
+
+_METHODS = "sum mean prod max min std var cumsum cumprod dot ravel swapaxes squeeze repeat take clip"
+_METHODS += " argmax argmin argsort nonzero all any trace diagonal searchsorted"
+for _name in _METHODS.split():
+    setattr(Array, _name, _method(getattr(np, _name), _name))
+    if _name in {"sum", "mean", "prod", "max", "min", "clip", "ravel", "all", "any", "squeeze"}:
+        setattr(Scalar, _name, _method(getattr(np, _name), _name))
+
+
+def _in_place(stem: str) -> Any:
+    act = getattr(operator, stem)
+
+    def method(self: Any, other: Any) -> Any:
+        return self.level.assign_all(self, act(self, other))
+
+    method.__name__ = f"__i{stem}__"
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
+    setattr(Array, f"__i{_name}__", _in_place(_name))
+
+
+# --- foreign functions ----------------------------------------------------------------------------
+
+
+def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
+    ours = registry.functions.get(func)
+    if ours is None:
+        name = f"{getattr(func, '__module__', None) or 'numpy'}.{func.__name__}"
+        raise NoRuleError(
+            f"{name} of a traced value has no derivative rule; write it with functions that have one, "
+            "or declare it with lineara.custom_jvp or lineara.custom_vjp"
+        )
+    if isinstance(ours, Constant):
+        return constant_call(func, args, kwargs)
+    out = kwargs.pop("out", None) if not isinstance(ours, Primitive) else None
+    if out is None:
+        return ours(*args, **kwargs)
+    return write_out(out, ours(*args, **kwargs))
+
+
+def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A locally constant function of the plain values."""
+    return func(*map(_plain_deep, args), **{k: _plain_deep(v) for k, v in kwargs.items()})
+
+
+def _plain_deep(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain_deep, value))
+    return plain(value)
+
+
+def write_out(out: Any, value: Any) -> Any:
+    """Write a result into the `out=` that the user gave."""
+    target = out[0] if isinstance(out, tuple) else out
+    if not isinstance(target, Array):
+        raise DetachError(
+            f"out= is a plain array, which cannot hold the derivative of a traced {type_of(value)}; "
+            "make it inside the differentiated function, or leave out= away"
+        )
+    target[...] = value
+    return target
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+    """A NumPy ufunc, or one of its methods, on traced arguments."""
+    ours = registry.functions.get(ufunc)
+    if ours is None:
+        return call_foreign(ufunc, inputs, kwargs)
+    out = kwargs.pop("out", None)
+    where = kwargs.pop("where", True)
+    kwargs.pop("casting", None)
+    if kwargs.get("dtype", 0) is None:
+        kwargs.pop("dtype")
+    if method != "__call__":
+        return _ufunc_method(ufunc, method, inputs, kwargs)
+    if isinstance(ours, Constant):
+        return ufunc(*map(plain, inputs), **kwargs)
+    result = ours(*inputs, **kwargs)
+    if where is not True:
+        target = out[0] if isinstance(out, tuple) else out
+        result = op("where")(where, result, 0.0 if target is None else target)
+    return result if out is None else write_out(out, result)
+
+
+def _ufunc_method(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+    """reduce, accumulate and outer of the ufuncs that have a reduction or broadcast."""
+    if method == "outer" and len(inputs) == 2:
+        a, b = inputs
+        shape = (*np.shape(plain(a)), *(1,) * np.ndim(plain(b)))
+        return ufunc(registry.functions[np.reshape](a, shape) if shape else a, b)
+    table = {
+        ("add", "reduce"): np.sum,
+        ("multiply", "reduce"): np.prod,
+        ("maximum", "reduce"): np.max,
+        ("minimum", "reduce"): np.min,
+        ("add", "accumulate"): np.cumsum,
+        ("multiply", "accumulate"): np.cumprod,
+    }
+    whole = table.get((ufunc.__name__, method))
+    if whole is not None:
+        kwargs.setdefault("axis", 0)
+        return registry.functions[whole](*inputs, **kwargs)
+    if method == "at" and ufunc in (np.add, np.subtract, np.multiply):
+        return _ufunc_at(ufunc, *inputs)
+    raise NoRuleError(
+        f"np.{ufunc.__name__}.{method} of a traced value has no derivative rule; "
+        "reduce, accumulate and outer of add, multiply, maximum and minimum have, and add.at"
+    )
+
+
+def _ufunc_at(ufunc: Any, target: Any, at: Any, values: Any) -> None:
+    """Unbuffered in-place operation at an index."""
+    if not isinstance(target, Array):
+        raise DetachError(
+            f"np.{ufunc.__name__}.at writes traced values into a plain array, which cannot hold "
+            "their derivative; make the array inside the differentiated function"
+        )
+    if ufunc is np.multiply:
+        raise NoRuleError("np.multiply.at has no derivative rule; np.add.at has")
+    shape = np.empty(target.shape, bool)[at].shape
+    spread = registry.functions[np.broadcast_to](values, shape) if shape else values
+    added = op("scatter")(spread, at=at, shape=target.shape)
+    target[...] = target + added if ufunc is np.add else target - added
+
+
+__all__ = ["Array", "Scalar", "Traced", "check_index", "innermost", "is_basic", "plain", "read"]

@@ -1,0 +1,309 @@
+"""Reads of an array: registered with it, distributed forward, pulled back in one step.
+
+A read of one element and a basic part (slice, transpose, reshape) have no tape entry of their own.
+A part is a *view*: it knows its root and its position there, (offset, strides) counted in elements
+of the root in C order, so that parts of parts cost no more than parts.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.eager.node import Array, zero
+from lineara.ops.index import check_index, is_basic, read
+from lineara.primitive import Box, Joint, Outer, Piece, op
+from lineara.types import type_of
+
+
+class Reads:
+    """What was read of a root array, and the builder contributions to its cotangent."""
+
+    __slots__ = ("memory", "nodes", "pieces", "places", "views")
+
+    def __init__(self, v: Any) -> None:
+        fast = type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64
+        self.memory = memoryview(v) if fast else None
+        self.places: list[int] = []
+        self.nodes: list[Any] = []
+        self.views: list[Any] = []
+        self.pieces: list[Any] = []
+
+
+class View:
+    """The position of a view in its root, and the contributions to the view's own cotangent."""
+
+    __slots__ = ("offset", "pieces", "root", "strides")
+
+    def __init__(self, root: Any, offset: int, strides: tuple[int, ...]) -> None:
+        self.root = root
+        self.offset = offset
+        self.strides = strides
+        self.pieces: list[Any] = []
+
+    def positions(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The flat positions in the root of the view's elements."""
+        return grid(self.offset, self.strides, shape)
+
+
+def grid(offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """offset + sum of i_k stride_k, for every index i of `shape`."""
+    found = np.array(offset)
+    for n, s in zip(shape, strides, strict=True):
+        found = found[..., None] + np.arange(n) * s
+    return found
+
+
+def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in elements of an array in C order."""
+    found, step = [], 1
+    for n in reversed(shape):
+        found.append(step)
+        step *= n
+    return tuple(reversed(found))
+
+
+def place(x: Any) -> tuple[Any, int, tuple[int, ...]]:
+    """The root of an array node, and its position there."""
+    k = x.k
+    if k is None:
+        k = x.k = Reads(x.v)
+    if type(k) is View:
+        return k.root, k.offset, k.strides
+    return x, 0, c_strides(x.v.shape)
+
+
+def locate(
+    at: Any, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """The position and the shape of the part `at` of a part; `at` is basic and valid."""
+    parts = at if isinstance(at, tuple) else (at,)
+    taken = sum(p is not None and p is not Ellipsis for p in parts)
+    new_strides: list[int] = []
+    new_shape: list[int] = []
+    axis = 0
+    for p in (*parts, Ellipsis) if Ellipsis not in parts else parts:
+        if p is None:
+            new_shape.append(1)
+            new_strides.append(0)
+        elif p is Ellipsis:
+            rest = len(shape) - taken
+            new_shape += shape[axis : axis + rest]
+            new_strides += strides[axis : axis + rest]
+            axis += rest
+        elif isinstance(p, slice):
+            start, stop, step = p.indices(shape[axis])
+            offset += start * strides[axis]
+            new_shape.append(len(range(start, stop, step)))
+            new_strides.append(step * strides[axis])
+            axis += 1
+        else:
+            offset += (p if p >= 0 else p + shape[axis]) * strides[axis]
+            axis += 1
+    return int(offset), tuple(new_strides), tuple(new_shape)
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def read_array(level: Any, x: Array, at: Any) -> Any:
+    """x[at] of the node x: an element, a view, or a gather."""
+    if not is_basic(at):
+        return gather(level, x, at)
+    v = read(x.v, at)
+    root, offset, strides = place(x)
+    offset, strides, shape = locate(at, offset, strides, x.v.shape)
+    if not shape and not _keeps_axes(at):
+        return _element(level, root, offset, v)
+    return view(level, root, v, offset, strides)
+
+
+def _keeps_axes(at: Any) -> bool:
+    return at is Ellipsis or (isinstance(at, tuple) and Ellipsis in at)
+
+
+def _element(level: Any, root: Array, at: int, v: Any) -> Any:
+    o = level.wrap(v)
+    root.k.places.append(at)
+    root.k.nodes.append(o)
+    return o
+
+
+def read_flat(level: Any, x: Array, at: int) -> Any:
+    """The element of the node x at a flat position."""
+    index = tuple(int(i) for i in np.unravel_index(at, x.v.shape))
+    root, offset, strides = place(x)
+    return _element(level, root, offset + sum(i * s for i, s in zip(index, strides, strict=True)), x.v[index])
+
+
+def view(level: Any, root: Array, v: Any, offset: int, strides: tuple[int, ...]) -> Any:
+    """A node for a part of the root."""
+    if not v.shape:
+        return _element(level, root, offset, v if isinstance(v, Box) else v[()])
+    o = level.wrap(v)
+    o.k = View(root, offset, strides)
+    root.k.views.append(o)
+    return o
+
+
+def reshape_view(level: Any, x: Array, shape: tuple[int, ...]) -> Any:
+    """The node x under another shape, or None where that is not a view."""
+    root, offset, strides = place(x)
+    if strides != c_strides(x.v.shape) or not shape or 0 in shape:
+        return None
+    return view(level, root, op("reshape")(x.v, shape=shape), offset, c_strides(shape))
+
+
+def permuted_view(level: Any, x: Array, axes: tuple[int, ...]) -> Any:
+    """The node x with its axes in another order."""
+    root, offset, strides = place(x)
+    v = op("permute_dims")(x.v, axes=axes)
+    return view(level, root, v, offset, tuple(strides[i] for i in axes))
+
+
+def gather(level: Any, x: Array, at: Any) -> Any:
+    """x[at] for index arrays and masks: its cotangent is a piece, summed when x' turn comes."""
+    check_index(at, x)
+    at = level.guard_deep(at if isinstance(at, np.ndarray | tuple) else np.asarray(at))
+    v = op("index")(x.v, at=at)
+    place(x)  # so that x has where to keep its pieces
+    joint = Joint(
+        lambda tangents: op("index")(tangents[0], at=at),
+        lambda y_bar: [Piece(at, y_bar)],
+    )
+    return level.record(v, (x,), joint, "index", type_of(v).size)
+
+
+# --- the reverse sweep -----------------------------------------------------------------------------
+
+
+def settled(nodes: list[Any], places: list[int], size: int) -> tuple[np.ndarray, list[Any]]:
+    """Where cotangents arrived, and they; a node that nothing reached is left out."""
+    if any(n.g is zero for n in nodes):
+        pairs = [(i, n.g) for i, n in zip(places, nodes, strict=True) if n.g is not zero]
+        places, found = [i for i, _ in pairs], [g for _, g in pairs]
+    else:
+        found = [n.g for n in nodes]
+    at = np.array(places, dtype=np.int64)
+    at[at < 0] += size
+    return at, found
+
+
+def pull(x: Array) -> Any:
+    """The cotangent of an array: its dense part and all that its reads collected, in one sum."""
+    k = x.k
+    if k is None or (type(k) is View and not k.pieces):
+        return x.g
+    shape = tuple(x.v.shape)
+    terms = list(_pieces(k.pieces, shape))
+    if type(k) is Reads:
+        terms = [*_reads(k, shape), *terms]
+    if x.g is None and not terms:
+        return None
+    if any(isinstance(t, Box) for _, t in terms) or isinstance(x.g, Box):
+        return _pull_boxes(x.g, terms, shape)
+    return _pull_plain(x, terms, shape)
+
+
+class _Flat(NamedTuple):
+    """Flat positions that a contribution goes to."""
+
+    at: np.ndarray
+
+
+class _Strided(NamedTuple):
+    """A strided part that a contribution goes to."""
+
+    offset: int
+    strides: tuple[int, ...]
+
+
+def _reads(k: Reads, shape: tuple[int, ...]) -> Any:
+    """(where, contribution) for the elements read, together, and for each view."""
+    if k.nodes:
+        at, found = settled(k.nodes, k.places, int(np.prod(shape)))
+        if found:
+            boxed = any(isinstance(g, Box) for g in found)
+            yield _Flat(at), op("stack")(*found) if boxed else np.array(found)
+    for o in k.views:
+        g = pull(o)
+        if g is not None:
+            yield _Strided(o.k.offset, o.k.strides), g
+
+
+def _pieces(pieces: list[Any], shape: tuple[int, ...]) -> Any:
+    outers = [p for p in pieces if type(p) is Outer]
+    if outers:
+        yield None, join_outer(outers)
+    for p in pieces:
+        if type(p) is Piece:
+            yield p.at, p.x_bar
+
+
+def join_outer(outers: list[Outer]) -> Any:
+    """The sum of u v^T: one matrix product for all."""
+    if len(outers) == 1:
+        u, v = outers[0]
+    else:
+        u, v = (op("concat")(*(o[i] for o in outers), axis=1) for i in (0, 1))
+    return op("matmul")(u, op("permute_dims")(v, axes=(1, 0)))
+
+
+def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    dtype = np.result_type(*(t.dtype for _, t in terms), *(() if x.g is None else (x.g.dtype,)))
+    total = np.zeros(shape, dtype) if x.g is None else np.array(x.g, dtype, order="C")
+    for where, t in terms:
+        if where is None:
+            total += t
+        elif type(where) is _Flat:
+            np.add.at(total.reshape(-1), where.at, t)
+        elif type(where) is _Strided:
+            strided(total, where.offset, where.strides, t.shape)[...] += t
+        else:
+            np.add.at(total, where, t)
+    return total
+
+
+def strided(a: np.ndarray, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """A strided part of a C-contiguous array, as a view."""
+    size = a.itemsize
+    if 0 in shape:
+        return np.empty(shape, a.dtype)
+    return np.ndarray(shape, a.dtype, a.data.cast("B"), offset * size, tuple(s * size for s in strides))
+
+
+def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:
+    """The same sum, written with primitives: for cotangents of outer levels, batched or masked."""
+    size = int(np.prod(shape))
+    total = g
+    for where, t in terms:
+        if where is None:
+            part = t
+        elif type(where) in (_Flat, _Strided):
+            inner = type_of(t).shape
+            at = where.at if type(where) is _Flat else grid(where.offset, where.strides, inner)
+            part = op("scatter")(t, at=(at,), shape=(size,))
+            part = op("reshape")(part, shape=shape)
+        else:
+            part = op("scatter")(t, at=where, shape=shape)
+        total = part if total is None else total + part
+    return total
+
+
+# --- the forward sweep -----------------------------------------------------------------------------
+
+
+def distribute(x: Array, t: Any) -> None:
+    """Give every read of x its part of the tangent t."""
+    k = x.k
+    if type(k) is not Reads or t is None or not (k.nodes or k.views):
+        return
+    size = int(np.prod(x.v.shape))
+    flat = op("reshape")(t, shape=(size,))
+    if k.nodes:
+        at = np.array(k.places)
+        at[at < 0] += size
+        parts = [flat[int(i)] for i in at] if isinstance(flat, Box) else flat[at].tolist()
+        for o, t_dot in zip(k.nodes, parts, strict=True):
+            o.g = t_dot
+    for o in k.views:
+        o.g = op("index")(flat, at=(grid(o.k.offset, o.k.strides, tuple(o.v.shape)),))

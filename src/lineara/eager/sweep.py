@@ -1,0 +1,139 @@
+"""The two sweeps over a tape: the linear map forward, and its transpose.
+
+What flows is anything that adds and multiplies: numbers and arrays, traced values of an outer
+level, batched or masked values.  After a sweep every slot is clean again (or marks a leak).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.level import Entry
+from lineara.eager.node import ONE, Array, Scalar, leaked, zero
+from lineara.eager.reads import Reads, distribute, pull
+from lineara.primitive import Outer, Piece
+
+
+def clear(n: Any, last: bool) -> None:
+    """Empty a node's slot and those of its reads; after the last sweep, mark them as leaked."""
+    n.g = leaked if last else zero if isinstance(n, Scalar) else None
+    if not isinstance(n, Array) or n.k is None:
+        return
+    n.k.pieces.clear()
+    if type(n.k) is Reads:
+        for o in n.k.nodes:
+            o.g = leaked if last else zero
+        for o in n.k.views:
+            o.g = leaked if last else None
+            o.k.pieces.clear()
+
+
+def add(p: Any, c: Any) -> None:
+    """A contribution to the cotangent of the node p."""
+    if c is None:
+        return
+    kind = type(c)
+    if kind is Piece or kind is Outer:
+        if p.k is None:
+            p.k = Reads(p.v)
+        p.k.pieces.append(c)
+    elif isinstance(p, Scalar):
+        p.g += c.item() if kind is np.float64 or kind is np.ndarray else c
+    else:
+        h = p.g
+        p.g = c if h is None else h + c
+
+
+def arrived(n: Any) -> Any:
+    """The cotangent that has arrived at a node, or None."""
+    if isinstance(n, Scalar):
+        return None if n.g is zero else n.g
+    return pull(n)
+
+
+def reverse(tape: Sequence[Any], scalar: type, last: bool) -> None:
+    """The transposed map: every node hands its cotangent to its parents, latest first."""
+    empty = leaked if last else zero
+    none = leaked if last else None
+    for n in reversed(tape):
+        kind = type(n)
+        if kind is scalar:
+            g = n.g
+            n.g = empty
+            if g is zero:
+                continue
+            n.a.g += g * n.d
+            b = n.b
+            if b is not None:
+                b.g += g * n.e
+        elif kind is Entry:
+            o = n.out
+            g = arrived(o)
+            clear(o, last)
+            if g is not None:
+                for p, c in zip(n.parents, n.joint.back(g), strict=True):
+                    add(p, c)
+        else:
+            if n.k is None:
+                g = n.g
+                n.g = none
+            else:
+                g = pull(n)
+                clear(n, last)
+            if g is None:
+                continue
+            a = n.a
+            d = n.d
+            c = g if d is ONE else g * d
+            h = a.g
+            a.g = c if h is None else h + c
+            b = n.b
+            if b is not None:
+                d = n.e
+                c = g if d is ONE else g * d
+                h = b.g
+                b.g = c if h is None else h + c
+
+
+def forward(tape: Sequence[Any], scalar: type) -> None:
+    """The map itself: every node gets its tangent from its parents, earliest first."""
+    for n in tape:
+        kind = type(n)
+        if kind is scalar:
+            t = n.a.g
+            if t is not zero:
+                t = t * n.d
+            b = n.b
+            if b is not None and b.g is not zero:
+                t = b.g * n.e if t is zero else t + b.g * n.e
+            n.g = t
+        elif kind is Entry:
+            tangents = [None if p.g is zero else p.g for p in n.parents]
+            o = n.out
+            t = n.joint.forward(tangents)
+            if isinstance(o, Scalar):
+                o.g = zero if t is None else t
+            else:
+                o.g = t
+                distribute(o, t)
+        else:
+            t = _times(n.a.g, n.d)
+            if n.b is not None:
+                u = _times(n.b.g, n.e)
+                t = u if t is None else t if u is None else t + u
+            n.g = t
+            if n.k is not None:
+                distribute(n, t)
+
+
+def _times(t: Any, d: Any) -> Any:
+    return t if t is None or d is ONE else t * d
+
+
+def tidy(tape: Sequence[Any], roots: Sequence[Any], last: bool) -> None:
+    """Empty every slot after a forward sweep."""
+    for n in tape:
+        clear(n.out if type(n) is Entry else n, last)
+    for n in roots:
+        clear(n, last)

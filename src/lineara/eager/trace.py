@@ -1,0 +1,133 @@
+"""Opening and closing levels: one class for each thread and depth, reused from trace to trace.
+
+Garbage collection rests while any trace is open, since a collection walks the whole tape.
+"""
+
+import gc
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.level import Level
+from lineara.eager.linear import LinearLevel, linear_joint
+from lineara.errors import MutationError, describe_line, is_user_file
+from lineara.primitive import Joint
+
+
+class _Threads(threading.local):
+    """The levels of this thread: those that wait for reuse, and how many are open."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[tuple[type, int], list[Level]] = {}
+        self.open: list[Level] = []
+        self.depth = 0
+
+
+class _Collector:
+    """Counts the open traces of all threads; the last one to close lets collection go on."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.count = 0
+        self.was_on = False
+
+    def pause(self) -> None:
+        with self.lock:
+            if not self.count:
+                self.was_on = gc.isenabled()
+                gc.disable()
+            self.count += 1
+
+    def resume(self) -> None:
+        with self.lock:
+            self.count -= 1
+            if not self.count and self.was_on:
+                gc.enable()
+
+
+threads = _Threads()
+collector = _Collector()
+
+
+def enter(cls: type[Level] = Level) -> Level:
+    """Open a level inside those that are open in this thread."""
+    threads.depth += 1
+    waiting = threads.waiting.get((cls, threads.depth))
+    level = waiting.pop() if waiting else cls(threads.depth, linear_map_of)
+    level.open = True
+    threads.open.append(level)
+    collector.pause()
+    return level
+
+
+def leave(level: Level) -> None:
+    """Close the innermost level; it waits for the next trace of its depth."""
+    level.close()
+    found = threads.open.pop()
+    assert found is level, "levels close in the order opposite to their opening"
+    threads.depth -= 1
+    threads.waiting.setdefault((type(level), level.depth), []).append(level)
+    collector.resume()
+
+
+@contextmanager
+def open_level(cls: type[Level] = Level) -> Iterator[Level]:
+    """A level that is open while the block runs."""
+    level = enter(cls)
+    try:
+        yield level
+    except ValueError as e:
+        if "read-only" in str(e) and level.locked:
+            raise _mutated(e) from None
+        raise
+    finally:
+        leave(level)
+
+
+@contextmanager
+def deeper() -> Iterator[int]:
+    """A depth inside the open levels, for values that no tape belongs to."""
+    threads.depth += 1
+    try:
+        yield threads.depth
+    finally:
+        threads.depth -= 1
+
+
+def linear_map_of(fun: Any, types: Sequence[Any]) -> Joint:
+    """The linear map of a function of tangents, from its text."""
+    return linear_joint(open_level, fun, types)
+
+
+def innermost_level() -> Level | None:
+    """The level opened last in this thread, if one is open."""
+    return threads.open[-1] if threads.open else None
+
+
+def _mutated(error: ValueError) -> MutationError:
+    """NumPy's refusal to write a locked array, said as ours, at the user's line."""
+    trace, line = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if is_user_file(code.co_filename):
+            line = describe_line(code.co_filename, trace.tb_lineno, code.co_name)
+        trace = trace.tb_next
+    return MutationError(
+        "a plain array that this derivative still needs was about to be overwritten; "
+        "copy it first, where it is used with traced values",
+        line=line,
+    )
+
+
+def writable(content: np.ndarray) -> Any:
+    """An array of the user's making that traced values may be written into, at every open level."""
+    for level in threads.open:
+        if type(level) is Level:
+            content = level.buffer(content)
+    return content
+
+
+__all__ = ["LinearLevel", "deeper", "enter", "innermost_level", "leave", "open_level", "writable"]

@@ -1,0 +1,262 @@
+"""LinearMap: what a derivative is.  It applies, transposes, composes, adds, batches and counts its work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import ShapeError, StructureError
+from lineara.trees import flatten, unflatten
+from lineara.types import ArrayType, type_of
+
+BLOCK = 1 << 24  # numbers that one batched sweep carries for a leaf
+
+Sweep = Callable[[list[Any]], list[Any]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Scalar operations, counted: of the value, of one application, of one transposed application.
+
+    >>> Work(100, 200, 300)
+    Work(value=100, forward=200, reverse=300)
+    """
+
+    value: int
+    forward: int
+    reverse: int
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(
+            self.value + other.value, self.forward + other.forward, self.reverse + other.reverse
+        )
+
+
+@dataclass(frozen=True)
+class Space:
+    """The vectors on one side of a linear map: a container of arrays, seen as its list of leaves."""
+
+    types: tuple[ArrayType, ...]
+    structure: Any
+
+    @property
+    def size(self) -> int:
+        """Number of scalars."""
+        return sum(t.size for t in self.types)
+
+    def leaves(self, tree: Any, asked: str) -> list[Any]:
+        """The leaves of a vector of this space, or an error that says what does not fit."""
+        leaves, structure = flatten(tree)
+        if structure != self.structure:
+            raise StructureError(
+                f"{asked}: the vector is {structure}, but the map takes {self.structure}"
+            )
+        for leaf, t in zip(leaves, self.types, strict=True):
+            found = type_of(leaf)
+            if found.shape != t.shape:
+                raise ShapeError(f"{asked}: the vector has a leaf {found}, but the map takes {t}")
+        return leaves
+
+    def tree(self, leaves: list[Any]) -> Any:
+        """The vector with those leaves."""
+        return unflatten(self.structure, leaves)
+
+    def __repr__(self) -> str:
+        return repr(self.tree(list(self.types)))
+
+
+class LinearMap:
+    """A linear map between spaces of containers of arrays.
+
+    `L @ v` applies it, `w @ L` applies its transpose, `L.T` is its transpose (and `L.T.T` is `L`),
+    `L2 @ L1` composes, `L + M`, `L - M` and `2 * L` combine, `L.to_dense()` is its matrix, in one
+    batched sweep.  `L.work` counts scalar operations.
+
+    >>> import numpy as np, lineara
+    >>> y, L = lineara.linearize(lambda x: x[0] * x, np.array([2.0, 3.0]))
+    >>> L @ np.array([1.0, 0.0])
+    array([4., 3.])
+    >>> np.array([1.0, 0.0]) @ L
+    array([4., 0.])
+    """
+
+    __array_ufunc__ = None  # so that ndarray @ L is ours
+
+    def __init__(
+        self,
+        forward: Sweep,
+        back: Sweep,
+        domain: Space,
+        codomain: Space,
+        work: Work,
+        batch: Callable[[Sweep, list[Any]], list[Any]],
+        *,
+        twin: "LinearMap | None" = None,
+    ) -> None:
+        self._forward = forward
+        self._back = back
+        self.domain = domain
+        self.codomain = codomain
+        self.work = work
+        self._batch = batch
+        self._twin = twin
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(scalars of the codomain, scalars of the domain)."""
+        return self.codomain.size, self.domain.size
+
+    @property
+    def T(self) -> "LinearMap":  # noqa: N802
+        """The transpose; its own transpose is this map again."""
+        if self._twin is None:
+            work = replace(self.work, forward=self.work.reverse, reverse=self.work.forward)
+            self._twin = LinearMap(
+                self._back, self._forward, self.codomain, self.domain, work, self._batch, twin=self
+            )
+        return self._twin
+
+    def __call__(self, v: Any) -> Any:
+        """The map applied to a vector: the same as `L @ v`."""
+        return self.codomain.tree(self._forward(self.domain.leaves(v, "applying a linear map")))
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._compose(other) if isinstance(other, LinearMap) else self(other)
+
+    def __rmatmul__(self, w: Any) -> Any:
+        return self.T(w)
+
+    def _compose(self, first: "LinearMap") -> "LinearMap":
+        if first.codomain != self.domain:
+            raise ShapeError(
+                f"composing linear maps: the first gives {first.codomain}, but the second takes "
+                f"{self.domain}"
+            )
+        return LinearMap(
+            lambda v: self._forward(first._forward(v)),
+            lambda w: first._back(self._back(w)),
+            first.domain,
+            self.codomain,
+            self.work + first.work,
+            self._batch,
+        )
+
+    def __add__(self, other: "LinearMap") -> "LinearMap":
+        if not isinstance(other, LinearMap):
+            return NotImplemented
+        if (self.domain, self.codomain) != (other.domain, other.codomain):
+            raise ShapeError(
+                f"adding linear maps: {self} and {other} are not between the same spaces"
+            )
+        return LinearMap(
+            lambda v: _plus(self._forward(v), other._forward(v)),
+            lambda w: _plus(self._back(w), other._back(w)),
+            self.domain,
+            self.codomain,
+            self.work + other.work,
+            self._batch,
+        )
+
+    def __mul__(self, c: Any) -> "LinearMap":
+        if isinstance(c, LinearMap) or np.ndim(c):
+            return NotImplemented
+        return LinearMap(
+            lambda v: [x * c for x in self._forward(v)],
+            lambda w: [x * np.conj(c) for x in self._back(w)],
+            self.domain,
+            self.codomain,
+            self.work,
+            self._batch,
+        )
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> "LinearMap":
+        return self * -1.0
+
+    def __sub__(self, other: "LinearMap") -> "LinearMap":
+        return self + (-other)
+
+    def on_basis(self) -> list[Any]:
+        """The map on the basis of its domain, by batched sweeps: leaves (size, *shape of the leaf).
+
+        One sweep carries a block of basis vectors; only a Jacobian too large for memory at once
+        takes several.
+        """
+        size = self.domain.size
+        step = max(1, BLOCK // max(1, size, self.codomain.size))
+        blocks = [self._on_block(range(i, min(i + step, size))) for i in range(0, size, step)]
+        if not blocks:
+            return [np.zeros((0, *t.shape), t.dtype) for t in self.codomain.types]
+        if len(blocks) == 1:
+            return blocks[0]
+        return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+
+    def _on_block(self, block: range) -> list[Any]:
+        seeds, start = [], 0
+        for t in self.domain.types:
+            seed = np.zeros((len(block), t.size), np.result_type(t.dtype, np.float64))
+            inside = np.arange(max(block.start, start), min(block.stop, start + t.size))
+            seed[inside - block.start, inside - start] = 1.0
+            seeds.append(seed.reshape(len(block), *t.shape))
+            start += t.size
+        found = self._batch(self._forward, seeds)
+        return [
+            np.zeros((len(block), *t.shape), t.dtype) if y is None else _repeat(y, len(block), t)
+            for y, t in zip(found, self.codomain.types, strict=True)
+        ]
+
+    def to_dense(self) -> Any:
+        """The matrix, of shape (scalars out, scalars in), from one batched sweep.
+
+        >>> import numpy as np, lineara
+        >>> _, L = lineara.linearize(np.cumsum, np.zeros(3))
+        >>> L.to_dense()
+        array([[1., 0., 0.],
+               [1., 1., 0.],
+               [1., 1., 1.]])
+        """
+        if self.domain.size > self.codomain.size:
+            return self.T.to_dense().T
+        n, m = self.domain.size, self.codomain.size
+        columns = self.on_basis()
+        flat = [c.reshape(n, t.size) for c, t in zip(columns, self.codomain.types, strict=True)]
+        if not flat:
+            return np.zeros((m, n))
+        joined = flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
+        return np.ascontiguousarray(joined.T) if isinstance(joined, np.ndarray) else joined.T
+
+    def aslinearoperator(self) -> Any:
+        """As a `scipy.sparse.linalg.LinearOperator` on flat vectors, for iterative solvers."""
+        from scipy.sparse.linalg import LinearOperator
+
+        def flat(sweep: Sweep, into: Space, out: Space) -> Callable[[Any], Any]:
+            def apply(v: Any) -> Any:
+                parts = np.split(np.ravel(v), np.cumsum([t.size for t in into.types])[:-1])
+                leaves = [p.reshape(t.shape) for p, t in zip(parts, into.types, strict=True)]
+                found = sweep(leaves)
+                return np.concatenate([np.ravel(y) for y in found]) if found else np.zeros(out.size)
+
+            return apply
+
+        dtypes = [t.dtype for t in (*self.domain.types, *self.codomain.types)]
+        return LinearOperator(
+            self.shape,
+            matvec=flat(self._forward, self.domain, self.codomain),
+            rmatvec=flat(self._back, self.codomain, self.domain),
+            dtype=np.result_type(*dtypes) if dtypes else np.dtype(float),
+        )
+
+    def __repr__(self) -> str:
+        return f"LinearMap({self.domain} -> {self.codomain}, {self.work})"
+
+
+def _plus(a: list[Any], b: list[Any]) -> list[Any]:
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def _repeat(y: Any, size: int, t: ArrayType) -> Any:
+    """A batch of results; one that does not depend on the batch is repeated."""
+    shape = (size, *t.shape)
+    return y if tuple(y.shape) == shape else np.broadcast_to(y, shape)

@@ -1,0 +1,8 @@
+"""The primitives, one family a file, and the NumPy functions written with them.
+
+A family imports downwards only; importing this package declares all of them.
+"""
+
+from lineara.ops import contract, elementwise, index, linalg, reduce, shape
+
+__all__ = ["contract", "elementwise", "index", "linalg", "reduce", "shape"]

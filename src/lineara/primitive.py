@@ -1,0 +1,571 @@
+"""A primitive is one declaration with one derivative fact; its kind derives every other rule.
+
+    Elementwise    the partials, as data: called once, on symbols
+    Linear         its transpose (jointly linear in the arguments `linear`)
+    Structural     a Linear that only moves elements; it forms a pair with its transpose
+    Multilinear    one transpose for each argument
+    Constant       nothing: the derivative is zero
+    General        its jvp, linear in the tangents; reverse mode is the transpose of that text
+    HigherOrder    takes functions, and gets the pass as an argument (`recur`)
+
+Every kind answers one question, `linearize`: the linear map from the tangents of the active
+arguments to the tangent of the result, as a `Joint` (the map and its transpose).
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from lineara.errors import NoRuleError, ShapeError
+from lineara.types import ArrayType, is_complex, type_of
+
+Recur = Callable[..., "Joint"]
+
+
+class Registry:
+    """The one table of the library: primitives by name, and what stands in for a foreign function."""
+
+    def __init__(self) -> None:
+        self.primitives: dict[str, Primitive] = {}
+        self.functions: dict[Any, Callable[..., Any]] = {}
+
+
+registry = Registry()
+
+
+def op(name: str) -> "Primitive":
+    """The primitive of that name."""
+    return registry.primitives[name]
+
+
+def implements(*foreign: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare that the decorated function, written with primitives, stands in for `foreign`.
+
+    @implements(np.mean)
+    def mean(x, axis=None): ...
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        registry.functions.update(dict.fromkeys(foreign, function))
+        return function
+
+    return register
+
+
+class Joint(NamedTuple):
+    """A linear map from several tangents to one (or several), with its transpose.
+
+    `forward(tangents) -> y_dot`, `back(y_bar) -> [x_bar, ...]`; None is zero on both sides.
+    """
+
+    forward: Callable[[Sequence[Any]], Any]
+    back: Callable[[Any], Sequence[Any]]
+
+
+class Piece(NamedTuple):
+    """A contribution to the part x[at] of an array's cotangent, to be summed when x' turn comes."""
+
+    at: Any
+    x_bar: Any
+
+
+class Outer(NamedTuple):
+    """A contribution u v^T to a matrix' cotangent :  (m,k), (n,k); all are one product in the end."""
+
+    u: Any
+    v: Any
+
+
+class Box:
+    """A value that an interpreter stands behind: traced, batched, masked, linear or symbolic.
+
+    A primitive applied to boxes is interpreted by the innermost one, the one of greatest `depth`.
+    """
+
+    __slots__ = ()
+    depth: Any = 0
+    __array_ufunc__: Any = None  # so that ndarray * box asks the box
+
+    def interpret(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> Any:
+        """Apply `primitive` to arguments of which `self` is the innermost box."""
+        raise NotImplementedError
+
+    def __neg__(self) -> Any:
+        return op("negative")(self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return op("abs")(self)
+
+
+def _operators() -> None:
+    """Give Box the binary operators of the primitives that they name."""
+    named = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide"}
+    named |= {"pow": "power", "matmul": "matmul", "mod": "remainder", "floordiv": "floor_divide"}
+    for stem, name in named.items():
+        setattr(Box, f"__{stem}__", lambda a, b, _n=name: op(_n)(a, b))
+        setattr(Box, f"__r{stem}__", lambda a, b, _n=name: op(_n)(b, a))
+    compare = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+    for stem, name in (compare | {"eq": "equal", "ne": "not_equal"}).items():
+        setattr(Box, f"__{stem}__", lambda a, b, _n=name: op(_n)(a, b))
+    Box.__hash__ = object.__hash__  # type: ignore[method-assign]  # __eq__ above is elementwise
+
+
+_operators()
+
+
+class Sym(Box):
+    """A symbolic expression: what a partial becomes when it is called once, at its declaration.
+
+    >>> x = Sym("x")
+    >>> (1 - x * x).source()
+    '(1 - (x * x))'
+    """
+
+    __slots__ = ("args", "head")
+    depth = math.inf
+    _INFIX: ClassVar[dict[str, str]] = {
+        "add": "+",
+        "subtract": "-",
+        "multiply": "*",
+        "divide": "/",
+        "power": "**",
+        "equal": "==",
+        "less": "<",
+        "greater": ">",
+    }
+
+    def __init__(self, head: str, args: tuple = ()) -> None:
+        self.head = head
+        self.args = args
+
+    def interpret(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> "Sym":
+        """The application of `primitive`, as an expression."""
+        assert not params, f"{primitive.name}: a partial cannot take parameters"
+        return Sym(primitive.name, args)
+
+    def source(self, where: str = "where({}, {}, {})") -> str:
+        """Python text of the expression; `where` says how a choice is written."""
+        parts = [a.source(where) if isinstance(a, Sym) else repr(a) for a in self.args]
+        if self.head == "where":
+            return where.format(*parts)
+        if self.head == "negative":
+            return f"(-{parts[0]})"
+        if self.head in self._INFIX:
+            return f"({parts[0]} {self._INFIX[self.head]} {parts[1]})"
+        return f"{self.head}({', '.join(parts)})" if self.args else self.head
+
+    def reads(self, name: str) -> bool:
+        """Whether the expression mentions the symbol `name`."""
+        if not self.args:
+            return self.head == name
+        return any(isinstance(a, Sym) and a.reads(name) for a in self.args)
+
+
+def source(expression: Any, where: str = "where({}, {}, {})") -> str:
+    """Python text of a symbolic expression or of the number it came to."""
+    return expression.source(where) if isinstance(expression, Sym) else repr(float(expression))
+
+
+def innermost(args: tuple) -> Box | None:
+    """The box of greatest depth among the arguments."""
+    found = None
+    for a in args:
+        if isinstance(a, Box) and (found is None or a.depth > found.depth):
+            found = a
+    return found
+
+
+class Primitive:
+    """An operation with a type rule, an evaluation and one derivative fact."""
+
+    linear: tuple[int, ...] | None = None  # the positions it is jointly linear in; None: every one
+
+    def __init__(self, name: str) -> None:
+        assert name not in registry.primitives, f"the primitive {name} is declared twice"
+        self.name = name
+        registry.primitives[name] = self
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Evaluate, or let the innermost box interpret."""
+        box = innermost(args)
+        if box is None:
+            return self.evaluate(np, *args, **params)
+        return box.interpret(self, args, params)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def result(self, *args: Any, **params: Any) -> Any:
+        """The type of the result, from types (or values) of the arguments."""
+        return type_of(self.evaluate(np, *map(_sample, args), **params))
+
+    def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
+        """The value, in the array namespace `xp`."""
+        return getattr(xp, self.name)(*args, **params)
+
+    def work(self, y: Any, args: tuple, params: dict[str, Any]) -> int:
+        """Scalar operations of one evaluation, counted by the elements that are touched."""
+        return max([type_of(y).size, *(type_of(a).size for a in args if hasattr(a, "shape"))])
+
+    def linearize(
+        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+    ) -> Joint | None:
+        """The linear map from the tangents of `args[active]` to the tangent of `y`."""
+        raise NoRuleError(f"{self.name}: no derivative rule; declare it with another kind")
+
+    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """The primitive over a leading axis of the batched arguments: here, one by one."""
+        size = next(a.shape[0] for a, b in zip(args, batched, strict=True) if b)
+        rows = [
+            self(*(a[i] if b else a for a, b in zip(args, batched, strict=True)), **params)
+            for i in range(size)
+        ]
+        return op("stack")(*rows)
+
+
+def _sample(arg: Any) -> Any:
+    """A value of the type: zeros without memory."""
+    return np.broadcast_to(np.zeros((), arg.dtype), arg.shape) if isinstance(arg, ArrayType) else arg
+
+
+def batch_size(args: tuple, batched: tuple[bool, ...]) -> int:
+    """The length of the leading axis that the batched arguments share."""
+    return next(a.shape[0] for a, b in zip(args, batched, strict=True) if b)
+
+
+# --- fitting a cotangent to the argument it belongs to ---------------------------------------
+
+
+def unbroadcast(x_bar: Any, like: ArrayType) -> Any:
+    """Sum `x_bar` over the axes that broadcasting added, and drop what a real argument cannot see."""
+    shape, want = type_of(x_bar).shape, like.shape
+    if shape != want:
+        lead = len(shape) - len(want)
+        grown = (
+            i + lead for i, n in enumerate(want) if n == 1 and shape[i + lead] != 1
+        )
+        x_bar = op("sum")(x_bar, axis=(*range(lead), *grown), keepdims=False)
+        if type_of(x_bar).shape != want:
+            x_bar = op("reshape")(x_bar, shape=want)
+    return real_part(x_bar) if like.dtype.kind != "c" else x_bar
+
+
+def real_part(x: Any) -> Any:
+    """The real part of a complex value; a real value as it is."""
+    return op("real")(x) if is_complex(x) else x
+
+
+def conjugate(x: Any) -> Any:
+    """The complex conjugate; a real value as it is."""
+    return op("conj")(x) if is_complex(x) else x
+
+
+def keep(live: Any, x: Any) -> Any:
+    """The lanes of a tangent or cotangent where `live` holds; the others are structural zeros."""
+    return op("keep")(x, live)
+
+
+def total(terms: Sequence[Any]) -> Any:
+    """The sum of the terms that are not None, or None."""
+    found = None
+    for t in terms:
+        if t is not None:
+            found = t if found is None else found + t
+    return found
+
+
+# --- the kinds -------------------------------------------------------------------------------
+
+
+class Elementwise(Primitive):
+    """Acts on each element; the fact is its partials, as expressions in y and the arguments.
+
+    `scalar` and `array` evaluate it on numbers and on arrays; the defaults are the functions of
+    that name in `math` and in NumPy. `conjugate` holds the partials with respect to the complex
+    conjugates of the arguments, absent where the function is holomorphic; `wirtinger` the partials
+    for complex arguments where those differ from the real ones. A primitive that `selects` has
+    lanes that an argument does not reach: there the zero is structural.
+    """
+
+    ARGS = ("x", "w", "u", "v")
+
+    def __init__(
+        self,
+        name: str,
+        *partials: Callable[..., Any],
+        scalar: str | None = None,
+        array: Any = None,
+        conjugate: tuple[Callable[..., Any], ...] = (),
+        wirtinger: tuple[Callable[..., Any], ...] = (),
+        selects: bool = False,
+    ) -> None:
+        super().__init__(name)
+        self.arity = len(partials)
+        self.array = getattr(np, name) if array is None else array
+        self.scalar = scalar
+        self._stated = partials
+        self._wirtinger = wirtinger
+        self._conjugate = conjugate
+        self.selects = selects
+        registry.functions[self.array] = self
+
+    def expressions(self) -> list[Any]:
+        """The partials, called on symbols; a constant partial is a number."""
+        symbols = [Sym(a) for a in self.ARGS[: self.arity]]
+        return [partial(Sym("y"), *symbols) for partial in self._stated]
+
+    def _compile(self, stated: tuple[Callable[..., Any], ...]) -> list[Callable[..., Any]]:
+        """Expressions compiled over primitives: functions of (y, *args)."""
+        names = ("y", *self.ARGS[: self.arity])
+        texts = [source(partial(*map(Sym, names))) for partial in stated]
+        return [eval(f"lambda {', '.join(names)}: {t}", dict(registry.primitives)) for t in texts]
+
+    @cached_property
+    def weights(self) -> list[Callable[..., Any]]:
+        """The partials, as functions of (y, *args) over primitives."""
+        return self._compile(self._stated)
+
+    @cached_property
+    def complex_weights(self) -> list[tuple[Callable[..., Any], Callable[..., Any] | None]]:
+        """For complex arguments: the partials and those with respect to the conjugates."""
+        if not self._wirtinger:
+            return [(w, None) for w in self.weights]
+        pairs = zip(self._compile(self._wirtinger), self._compile(self._conjugate), strict=True)
+        return list(pairs)
+
+    def result(self, *args: Any, **params: Any) -> ArrayType:
+        """Shapes broadcast, dtypes promote."""
+        types = [a if isinstance(a, ArrayType) else type_of(a) for a in args]
+        try:
+            shape = np.broadcast_shapes(*(t.shape for t in types))
+        except ValueError:
+            raise ShapeError(
+                f"{self.name}: cannot broadcast {' with '.join(map(repr, types))}; "
+                "trailing dimensions must be equal or 1"
+            ) from None
+        return ArrayType(shape, np.result_type(*(t.dtype for t in types)))
+
+    def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
+        """NumPy for numbers and arrays, Python's own arithmetic for exact and foreign numbers."""
+        if all(isinstance(a, np.ndarray | np.generic | float | int | complex) for a in args):
+            return self.array(*args, **params)
+        return self.on_objects(*args)
+
+    def on_objects(self, *args: Any) -> Any:
+        """Fractions, decimals, quantities: the operator, their own method, or `math`."""
+        if self.scalar is not None:
+            return eval(self.scalar, {"math": math}, dict(zip(self.ARGS, args, strict=False)))
+        own = getattr(args[0], self.name, None)
+        if own is not None:
+            return own(*args[1:])
+        if hasattr(args[0], "__array_ufunc__"):
+            return self.array(*args)
+        return getattr(math, self.name)(*args)
+
+    def linearize(
+        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+    ) -> Joint:
+        """y_dot = sum of w_i x_dot_i (+ v_i conj(x_dot_i) for complex x)."""
+        del params, recur
+        types = [type_of(args[i]) for i in active]
+        out = type_of(y)
+        mixed = out.dtype.kind == "c" or any(t.dtype.kind == "c" for t in types)
+        with np.errstate(all="ignore"):
+            if mixed:
+                rules = [self.complex_weights[i] for i in active]
+                pairs = [(w(y, *args), v and v(y, *args)) for w, v in rules]
+            else:
+                pairs = [(self.weights[i](y, *args), None) for i in active]
+            if self.selects:
+                live = [(w != 0) for w, _ in pairs]
+
+        def forward(tangents: Sequence[Any]) -> Any:
+            terms = []
+            for i, ((w, v), t) in enumerate(zip(pairs, tangents, strict=True)):
+                if t is not None:
+                    t = keep(live[i], t) if self.selects else t
+                    terms.append(t * w if v is None else t * w + conjugate(t) * v)
+            y_dot = total(terms)
+            if y_dot is None:
+                return None
+            if type_of(y_dot).shape != out.shape:
+                y_dot = op("broadcast_to")(y_dot, shape=out.shape)
+            return y_dot if out.dtype.kind == "c" else real_part(y_dot)
+
+        def one(i: int, y_bar: Any) -> Any:
+            w, v = pairs[i]
+            y_bar = keep(live[i], y_bar) if self.selects else y_bar
+            x_bar = y_bar * conjugate(w)
+            return unbroadcast(x_bar if v is None else x_bar + conjugate(y_bar) * v, types[i])
+
+        def back(y_bar: Any) -> list[Any]:
+            return [one(i, y_bar) for i in range(len(pairs))]
+
+        return Joint(forward, back)
+
+    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """Line the trailing axes up, so that broadcasting does the rest."""
+        return self(*aligned(args, batched))
+
+
+def aligned(args: tuple, batched: tuple[bool, ...]) -> list[Any]:
+    """The arguments with unit axes after the batch axis, so that the others line up."""
+    ranks = [len(type_of(a).shape) - b for a, b in zip(args, batched, strict=True)]
+    return [_pad_rank(a, max(ranks)) if b else a for a, b in zip(args, batched, strict=True)]
+
+
+def _pad_rank(a: Any, rank: int) -> Any:
+    """Axes of length 1 after the leading one, so that the rest has `rank` axes."""
+    missing = rank - (len(a.shape) - 1)
+    return a if not missing else op("reshape")(a, shape=(a.shape[0], *(1,) * missing, *a.shape[1:]))
+
+
+class Linear(Primitive):
+    """Linear in the arguments `linear` jointly; the fact is its transpose.
+
+    `transpose(y_bar, *args, **params)` gets the linear arguments as types and returns one
+    cotangent for each of them (None for zero).
+    """
+
+    linear = (0,)
+
+    def transpose(self, y_bar: Any, /, *args: Any, **params: Any) -> tuple[Any, ...]:
+        """The transposed map."""
+        raise NotImplementedError(self.name)
+
+    def linearize(
+        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+    ) -> Joint:
+        """Itself on the tangents, and its transpose."""
+        del recur
+        places = tuple(range(len(args))) if self.linear is None else self.linear
+        outside = set(active) - set(places)
+        if outside:
+            raise NoRuleError(
+                f"{self.name}: no derivative with respect to argument {min(outside) + 1}, which says "
+                "where or how, not what; give it a plain value"
+            )
+        typed = tuple(type_of(a) if i in places else a for i, a in enumerate(args))
+
+        def forward(tangents: Sequence[Any]) -> Any:
+            if all(t is None for t in tangents):
+                return None
+            at = dict(zip(active, tangents, strict=True))
+            filled = list(args)
+            for i in places:
+                t = at.get(i)
+                filled[i] = np.zeros(typed[i].shape, typed[i].dtype) if t is None else t
+            return self(*filled, **params)
+
+        def back(y_bar: Any) -> list[Any]:
+            x_bars = dict(zip(places, self.transpose(y_bar, *typed, **params), strict=True))
+            return [
+                None if x_bars[i] is None else _see(x_bars[i], typed[i].dtype) for i in active
+            ]
+
+        return Joint(forward, back)
+
+
+def _see(x_bar: Any, dtype: np.dtype) -> Any:
+    """What an argument of that dtype sees of a cotangent."""
+    return x_bar if dtype.kind == "c" else real_part(x_bar)
+
+
+class Structural(Linear):
+    """A Linear that only moves elements: index, reshape, concatenate, and their transposes."""
+
+
+class Multilinear(Primitive):
+    """Linear in each argument; the fact is one transpose for each.
+
+    `transpose(i, y_bar, *args, **params)` gets argument i as its type and the others as values,
+    conjugated when complex.
+    """
+
+    def transpose(self, place: int, y_bar: Any, /, *args: Any, **params: Any) -> Any:
+        """The transpose with respect to argument `place`."""
+        raise NotImplementedError(self.name)
+
+    def builder(self, place: int, y_bar: Any, /, *args: Any) -> Any:
+        """The same as a contribution that is summed later, where that is cheaper; else None."""
+        return None
+
+    def linearize(
+        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+    ) -> Joint:
+        """Itself with one argument replaced by its tangent, summed over the active ones."""
+        del recur
+
+        def forward(tangents: Sequence[Any]) -> Any:
+            return total(
+                [
+                    self(*args[:i], t, *args[i + 1 :], **params)
+                    for i, t in zip(active, tangents, strict=True)
+                    if t is not None
+                ]
+            )
+
+        def one(i: int, y_bar: Any) -> Any:
+            late = self.builder(i, y_bar, *args)
+            if late is not None:
+                return late
+            others = [type_of(a) if j == i else conjugate(a) for j, a in enumerate(args)]
+            return _see(self.transpose(i, y_bar, *others, **params), others[i].dtype)
+
+        return Joint(forward, lambda y_bar: [one(i, y_bar) for i in active])
+
+
+class Constant(Primitive):
+    """Locally constant: comparisons, rounding, positions. Traced arguments are read as values."""
+
+
+class General(Primitive):
+    """The fact is its jvp, written with primitives and linear in the tangents.
+
+    `jvp(y, primals, tangents, **params)`; a tangent that is None is zero.
+    """
+
+    def jvp(self, y: Any, primals: tuple, tangents: Sequence[Any], /, **params: Any) -> Any:
+        """The tangent of the result."""
+        raise NotImplementedError(self.name)
+
+    def linearize(
+        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+    ) -> Joint:
+        """The jvp, and the transpose of its text."""
+
+        def of_tangents(*tangents: Any) -> Any:
+            at = dict(zip(active, tangents, strict=True))
+            return self.jvp(y, args, [at.get(i) for i in range(len(args))], **params)
+
+        return recur(of_tangents, [type_of(args[i]) for i in active])
+
+
+class HigherOrder(Primitive):
+    """Takes functions among its parameters; its `linearize` gets the pass as `recur`."""
+
+
+# --- declaring --------------------------------------------------------------------------------
+
+
+def elementwise(name: str, *partials: Callable[..., Any], **options: Any) -> Elementwise:
+    """Declare an elementwise primitive by its partials.
+
+    sinh = elementwise("sinh", lambda y, x: cosh(x))
+    """
+    for i, partial in enumerate(partials):
+        count = len(inspect.signature(partial).parameters)
+        assert count == len(partials) + 1, f"{name}: partial {i} must take (y, *{len(partials)} args)"
+    return Elementwise(name, *partials, **options)
+
+
+def primitive(cls: type) -> Any:
+    """Declare the primitive of this class, under the class' name."""
+    return cls(cls.__name__.rstrip("_"))

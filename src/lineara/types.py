@@ -1,0 +1,77 @@
+"""The type of a value: dtype and shape, printed as `f64[3,4]`.
+
+A linear argument of a rule arrives as its type: there is no value to read.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_SHORT = {"float": "f", "complex": "c", "int": "i", "uint": "u"}
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """Shape and dtype of an array or scalar.
+
+    >>> ArrayType((3, 4), np.dtype(float)), ArrayType((), np.dtype(bool))
+    (f64[3,4], bool[])
+    >>> ArrayType((3, 4), np.dtype(float)).size
+    12
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __repr__(self) -> str:
+        return f"{short_dtype(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+
+def short_dtype(dtype: np.dtype) -> str:
+    """`f64`, `c128`, `i32`, `bool`; anything else under NumPy's own name."""
+    word = dtype.name.rstrip("0123456789")
+    return _SHORT[word] + dtype.name[len(word) :] if word in _SHORT else dtype.name
+
+
+def type_of(value: Any) -> ArrayType:
+    """The type of a number, an array or a traced value.
+
+    >>> type_of(2.0), type_of(np.ones((2, 3), np.float32))
+    (f64[], f32[2,3])
+    """
+    if isinstance(value, ArrayType):
+        return value
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return ArrayType(tuple(value.shape), np.dtype(value.dtype))
+    array = np.asarray(value)
+    return ArrayType(array.shape, array.dtype)
+
+
+def show_type(value: Any) -> str:
+    """How an error message names what it found: `f64[3]`, `str 'abc'`, `None`."""
+    if value is None:
+        return "None"
+    if isinstance(value, str | bytes):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, np.ndarray | np.generic | int | float | complex | ArrayType) or hasattr(
+        value, "dtype"
+    ):
+        return repr(type_of(value))
+    return type(value).__name__
+
+
+def is_complex(value: Any) -> bool:
+    """Whether a value (or type) is complex."""
+    dtype = getattr(value, "dtype", None)
+    return isinstance(value, complex) if dtype is None else dtype.kind == "c"
