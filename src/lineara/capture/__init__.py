@@ -1,0 +1,1 @@
+"""Plain Python code as it is: copies that see other values, and what a function captured."""
