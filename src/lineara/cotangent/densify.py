@@ -1,0 +1,65 @@
+"""When the sparse form pays, and what happens when it is about to be lost.
+
+>>> with strict():
+...     pass
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+
+from numpy import dtype
+from numpy.typing import DTypeLike
+
+from lineara.errors import DensifyWarning, user_frame
+
+LARGE_BYTES = 1 << 23
+"""A dense array of more bytes than this is not made from a builder without a `DensifyWarning`."""
+
+
+def sparse_pays(m: int, n: int, D: int) -> bool:
+    """Whether m touched rows, of n rows of D numbers, are cheaper than the dense array.
+
+    The break-even was measured (coalesce and one SGD step): 1 % of the rows at D = 1, 10 % at 8,
+    half of them from 40 on.
+
+    >>> sparse_pays(100, 1_000_000, 64), sparse_pays(600, 1000, 64), sparse_pays(20, 1000, 1)
+    (True, False, False)
+    """
+    return m <= n * min(0.5, D / 80)
+
+
+def warn_densify(asked: str, shape: tuple[int, ...], kind: DTypeLike) -> None:
+    """Warn that `asked` makes a dense array, if that array is large."""
+    nbytes = prod(shape) * dtype(kind).itemsize
+    if nbytes > LARGE_BYTES:
+        message = (
+            f"{asked}: a sparse cotangent of shape {shape} becomes a dense array of "
+            f"{nbytes / 1e6:,.0f} MB; write np.asarray(g) to say that you want it, or use what "
+            "stays sparse: c*g, g/c, -g, g + g, g * array, W -= g, g.norm(), g.clip(c)"
+        )
+        _warn_user(message)
+
+
+def _warn_user(message: str) -> None:
+    """Warn at the user's line, however deep in NumPy and Lineara it was noticed."""
+    frame = user_frame()
+    if frame is None:
+        warnings.warn(message, DensifyWarning, stacklevel=3)
+        return
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    module = frame.f_globals.get("__name__", "<unknown>")
+    where = (frame.f_code.co_filename, frame.f_lineno)
+    warnings.warn_explicit(message, DensifyWarning, *where, module=module, registry=registry)
+
+
+@contextmanager
+def strict() -> Iterator[None]:
+    """Inside, a `DensifyWarning` is an error.
+
+    It is a filter of the module `warnings`, so it holds for the whole process while it is open.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", category=DensifyWarning)
+        yield

@@ -1,0 +1,290 @@
+"""The monoid of cotangents of anything: `combine` adds, `finish` reads, `zero` is the identity.
+
+    finish(combine([a, b])) == finish(a) + finish(b)       finish(zero(like), like) == 0 * like
+
+So the gradient of a sum over data is the combination of the gradients of its chunks, wherever
+each was computed.  Besides builders there are: ndarrays, numbers (a running sum), containers (key
+by key, and a missing key is zero), and every class with `merge(terms)` and `finish(like)`, or just
+with `+`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from functools import reduce
+from math import sqrt
+from numbers import Number
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from lineara.cotangent.builder import Builder, How, Zero, total
+from lineara.cotangent.containers import fold, parts, rebuild
+from lineara.cotangent.dense import Dense
+from lineara.errors import StructureError
+
+
+def combine(terms: Iterable[Any], *, order: Iterable[Any] | None = None) -> Any:
+    """The sum of cotangents of one value, in O(number of terms); None is zero.
+
+    Terms are added in the order given, or in that of the numbers (of their chunks) in `order`: then
+    the sum does not depend on the order of arrival.
+
+    >>> combine([np.ones(2), None, Zero((2,)), np.ones(2)])
+    Dense(2, float64)
+    >>> finish(combine([{"w": 1.0}, {"w": 2.0, "b": 5.0}]))
+    {'w': 3.0, 'b': 5.0}
+    """
+    given = list(terms)
+    if order is not None:
+        ranked = sorted(zip(order, given, strict=True), key=lambda pair: pair[0])
+        given = [term for _, term in ranked]
+    if not given:
+        raise StructureError("combine: there is nothing to combine; give at least a Zero(shape)")
+    live = [term for term in given if term is not None]
+    return (live or [None])[0] if len(live) < 2 else _combine(live)
+
+
+def _combine(terms: list[Any]) -> Any:
+    first = terms[0]
+    if any(isinstance(term, (Builder, np.ndarray)) for term in terms):
+        return total([_builder(term) for term in terms])
+    if isinstance(first, (str, bytes, bool, Enum)):
+        return first  # what is not differentiated passes through
+    if any(isinstance(term, Record) or parts(term) is not None for term in terms):
+        return Record.merge([Record.of(term) for term in terms])
+    if hasattr(type(first), "merge"):
+        return type(first).merge(terms)
+    return reduce(add, terms)
+
+
+def _builder(x: Any) -> Builder:
+    return x if isinstance(x, Builder) else Dense(x)
+
+
+def finish(builder: Any, like: Any = None, *, sum: How = "fast") -> Any:
+    """The value of a cotangent: an ndarray, a number, or a container of those.
+
+    An array is fresh, writable and C-contiguous.  `like` gives the dtype, the types of containers,
+    and zeros for what was never touched.  With `sum='exact'` each element of an array is the true
+    sum rounded once, so that it does not depend on how the terms were chunked and ordered.
+    """
+    return fold((builder, like), _below, lambda pair: _finish_leaf(pair, sum), _rebuild)
+
+
+def _below(pair: tuple[Any, Any]) -> dict[Any, Any] | None:
+    builder, like = _with_like(pair)
+    if isinstance(builder, (Builder, np.ndarray)):
+        return None
+    found, wanted = fields(builder), parts(like)
+    if like is None:
+        return None if found is None else {key: (value, None) for key, value in found.items()}
+    if wanted is None and found is None:
+        return None
+    if wanted is None or (found is None and builder is not None) or set(found or ()) - set(wanted):
+        raise StructureError(
+            f"finish: a cotangent with {_holds(builder)} does not belong to a "
+            f"{type(like).__name__} with {_holds(like)}; "
+            "give the value that was differentiated as like="
+        )
+    return {key: ((found or {}).get(key), value) for key, value in wanted.items()}
+
+
+def _with_like(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    builder, like = pair
+    return builder, builder.like if like is None and isinstance(builder, Record) else like
+
+
+def _holds(x: Any) -> str:
+    held = fields(x)
+    return "no keys" if held is None else f"the keys {list(held)}"
+
+
+def fields(x: Any) -> dict[Any, Any] | None:
+    """What a Record or a container holds, by key; None for anything else."""
+    return x.fields if isinstance(x, Record) else parts(x)
+
+
+def _rebuild(pair: tuple[Any, Any], new: dict[Any, Any]) -> Any:
+    builder, like = _with_like(pair)
+    if like is None:
+        like = builder.shell if isinstance(builder, Record) else builder
+    return new if like is None else rebuild(like, new)
+
+
+def _finish_leaf(pair: tuple[Any, Any], how: How) -> Any:
+    builder, like = pair
+    if builder is None:
+        return _zero_value(like)
+    if isinstance(builder, np.ndarray):
+        builder = Dense(builder)
+    if isinstance(builder, Builder):
+        dense = builder.finish(like, how)
+        return dense.item() if isinstance(like, (int, float, complex)) else dense
+    return builder.finish(like) if hasattr(builder, "finish") else builder
+
+
+def _zero_value(like: Any) -> Any:
+    if isinstance(like, np.ndarray):
+        return np.zeros(like.shape, like.dtype)
+    number: Any = type(like)
+    return number(0) if isinstance(like, Number) else like
+
+
+def zero(like: Any) -> Any:
+    """The identity of `combine` for cotangents of `like`, in O(1).
+
+    >>> zero(np.ones((3, 2))), zero({"w": np.ones(3)}), zero(2.0)
+    (Zero(3 x 2, float64), Record(), 0.0)
+    """
+    if isinstance(like, (np.ndarray, Builder)):
+        return Zero(like.shape, like.dtype)
+    if hasattr(type(like), "zero"):
+        return type(like).zero(like)
+    if isinstance(like, Record) or parts(like) is not None:
+        return Record({}, like.like if isinstance(like, Record) else like)
+    return _zero_value(like)
+
+
+class Record(Mapping[Any, Any]):
+    """The cotangent of a container: that of each part that was touched; what is missing is zero.
+
+    `like` is the container it is a cotangent of, if known, as in `finish`.  `shell` is a container
+    whose type `finish` returns if there is no `like`; without either that is a dict.
+
+    >>> g = Record({"w": Zero((2,)), "b": 1.0}) + Record({"b": 2.0})
+    >>> g["b"], finish(2 * g, {"w": np.ones(2), "b": 0.0, "c": 0.0})
+    (3.0, {'w': array([0., 0.]), 'b': 6.0, 'c': 0.0})
+    """
+
+    __slots__ = ("_fields", "_terms", "like", "shell")
+    __array_ufunc__ = None
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # equal by value
+
+    def __init__(self, fields: Mapping[Any, Any], like: Any = None, shell: Any = None) -> None:
+        self._fields, self.like, self.shell = dict(fields), like, shell
+        self._terms: tuple[Record, ...] = ()
+
+    @classmethod
+    def of(cls, x: Any) -> "Record":
+        """A container as a Record; a Record as it is."""
+        if isinstance(x, Record):
+            return x
+        found = parts(x)
+        if found is None:
+            raise StructureError(
+                f"combine: a {type(x).__name__} and a container do not add; "
+                "all terms must be cotangents of the same value"
+            )
+        return cls(found, shell=x)
+
+    @classmethod
+    def merge(cls, terms: "Sequence[Record]") -> "Record":
+        """The sum of records: O(number of terms); a level is merged when somebody looks at it."""
+        like = next((t.like for t in terms if t.like is not None), None)
+        lazy = cls({}, like, next((t.shell for t in terms if t.shell is not None), None))
+        lazy._terms = tuple(terms)
+        return lazy
+
+    @property
+    def fields(self) -> dict[Any, Any]:
+        """The touched parts, in order of first touch."""
+        if self._terms:
+            groups: dict[Any, list[Any]] = {}
+            for leaf in self._leaves():
+                for key, value in leaf._fields.items():
+                    groups.setdefault(key, []).append(value)
+            self._fields = {key: combine(values) for key, values in groups.items()}
+            self._terms = ()
+        return self._fields
+
+    def _leaves(self) -> "list[Record]":
+        found: list[Record] = []
+        stack: list[Record] = [self]
+        while stack:
+            node = stack.pop()
+            if node._terms:
+                stack.extend(reversed(node._terms))
+            else:
+                found.append(node)
+        return found
+
+    def map(self, f: Any) -> "Record":
+        """f of every cotangent that is no container."""
+        return fold(self, fields, f, _refilled)
+
+    def leaves(self) -> list[Any]:
+        """Every cotangent that is no container."""
+        found: list[Any] = []
+        fold(self, fields, found.append, lambda node, new: None)
+        return found
+
+    def coalesce(self, sum: How = "fast") -> "Record":
+        """The same with every sum done."""
+        return self.map(lambda v: v.coalesce(sum) if isinstance(v, Builder) else v)
+
+    def norm(self) -> float:
+        """The Euclidean norm of all the numbers, as of one vector."""
+        return sqrt(sum(_norm(leaf) ** 2 for leaf in self.leaves()))
+
+    def clip(self, max_norm: float) -> "Record":
+        """This, scaled so that its norm is at most `max_norm`: clipping by global norm."""
+        whole = self.coalesce()
+        norm = whole.norm()
+        return whole if norm <= max_norm else whole * (max_norm / norm)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes held in arrays."""
+        return sum(getattr(leaf, "nbytes", 0) for leaf in self.leaves())
+
+    def __add__(self, other: Any) -> "Record":
+        return combine([self, other])
+
+    def __radd__(self, other: Any) -> "Record":
+        starts_sum = type(other) is int and other == 0
+        return self if starts_sum else combine([other, self])
+
+    def __neg__(self) -> "Record":
+        return self.map(lambda v: -v if _is_number(v) else v)
+
+    def __sub__(self, other: Any) -> "Record":
+        return self + -Record.of(other)
+
+    def __mul__(self, c: Any) -> "Record":
+        return self.map(lambda v: v * c if _is_number(v) else v)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, c: Any) -> "Record":
+        return self.map(lambda v: v / c if _is_number(v) else v)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.fields[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Record, (self.fields, self.like, self.shell)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{key!r}: {value!r}" for key, value in self.fields.items())
+        return f"Record({f'{{{inside}}}' if inside else ''})"
+
+
+def _refilled(node: Any, new: dict[Any, Any]) -> Any:
+    return Record(new, node.like, node.shell) if isinstance(node, Record) else rebuild(node, new)
+
+
+def _norm(x: Any) -> float:
+    if isinstance(x, Builder):
+        return x.norm()
+    return float(np.linalg.norm(np.ravel(x))) if _is_number(x) else 0.0
+
+
+def _is_number(x: Any) -> bool:
+    return not isinstance(x, (str, bytes, bool, Enum, type(None)))

@@ -1,0 +1,174 @@
+"""Rows: whole slices of an array; what an embedding, a gather or a slice along one axis gives."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lineara.cotangent.builder import Builder, How
+from lineara.cotangent.coo import Coo
+from lineara.cotangent.scatter import (
+    Array,
+    Ints,
+    as_shape,
+    at,
+    checked_axis,
+    checked_indices,
+    scatter_add,
+    slabs,
+    sum_duplicates,
+)
+from lineara.cotangent.show import show_count, show_part, show_shape
+
+
+class Rows(Builder):
+    """The array of `shape` that is 0 but for `values` added at `indices` along `axis`.
+
+    `values` has the shape of `np.take(x, indices, axis)`.  An index may occur more than once;
+    `coalesce` sums, and then the indices are sorted and distinct.
+
+    >>> g = Rows([2, 0, 2], [[1.0, 1.0], [5.0, 5.0], [10.0, 0.0]], (1000, 2))
+    >>> g, g.coalesce().indices, g.coalesce().values
+    (Rows(2 of 1 000 x 2, 0.2 %), array([0, 2]), array([[ 5.,  5.],
+           [11.,  1.]]))
+    >>> W = np.ones((1000, 2))
+    >>> W -= 0.1 * g
+    >>> W[:3]
+    array([[ 0.5,  0.5],
+           [ 1. ,  1. ],
+           [-0.1,  0.9]])
+    """
+
+    __slots__ = ("_indices", "_values", "axis", "coalesced")
+    tag = "rows"
+    cellular = True
+    axis: int
+    coalesced: bool
+
+    def __init__(
+        self,
+        indices: ArrayLike | range,
+        values: ArrayLike,
+        shape: Sequence[int],
+        axis: int = 0,
+        coalesced: bool = False,
+    ) -> None:
+        shape = as_shape(shape)
+        axis = checked_axis(axis, shape)
+        where = checked_indices(indices, shape[axis])
+        what = slabs(values, shape, axis, where.size)
+        self._hold(where, what, shape, axis, coalesced and bool((where[1:] > where[:-1]).all()))
+
+    def _hold(
+        self, indices: Ints, values: Array, shape: tuple[int, ...], axis: int, coalesced: bool
+    ) -> "Rows":
+        self._begin(shape, values.dtype)
+        self._indices, self._values, self.axis, self.coalesced = indices, values, axis, coalesced
+        return self
+
+    def _with(self, indices: Ints, values: Array, coalesced: bool) -> "Rows":
+        return object.__new__(Rows)._hold(indices, values, self.shape, self.axis, coalesced)
+
+    def _inherit(self, term: Any) -> None:
+        self.axis, self.coalesced = term.axis, False
+
+    def kind(self) -> Any:
+        """Rows along the same axis merge."""
+        return Rows, self.axis
+
+    def _settled(self) -> "Rows":
+        """Itself, with its terms put together in order."""
+        if self._terms:
+            leaves = self.leaves()
+            self._indices = np.concatenate([leaf._indices for leaf in leaves])
+            self._values = np.concatenate([leaf._values for leaf in leaves], axis=self.axis)
+            self._terms = ()
+        return self
+
+    @property
+    def indices(self) -> Ints:
+        """Positions along the axis; sorted and distinct once coalesced."""
+        return self._settled()._indices
+
+    @property
+    def values(self) -> Array:
+        """What is added there."""
+        return self._settled()._values
+
+    def arrays(self) -> tuple[Array, ...]:
+        """Indices and values."""
+        return self.indices, self.values
+
+    def args(self) -> tuple[Any, ...]:
+        """The arguments of the constructor."""
+        return self.indices, self.values, self.shape, self.axis, self.coalesced
+
+    def map(self, f: Callable[[Array], Array]) -> Builder:
+        """f of the values; a sum is summed first."""
+        whole = self.coalesce() if self._terms else self
+        return self._with(whole.indices, f(whole.values), whole.coalesced)
+
+    def pointwise(self, ufunc: np.ufunc, *others: Any) -> Any:
+        """In the touched rows."""
+        whole = self.coalesce()
+        there = at(whole.indices, self.axis)
+        read = (np.broadcast_to(x, self.shape)[there] if np.ndim(x) else x for x in others)
+        return self._with(whole.indices, ufunc(whole.values, *read), True)
+
+    def add_into(self, out: Array, ufunc: np.ufunc = np.add) -> None:
+        """In the touched rows."""
+        whole = self.coalesce()
+        there = at(whole.indices, self.axis)
+        out[there] = ufunc(out[there], whole.values)
+
+    def filled(self, dtype: np.dtype[Any]) -> Array:
+        """By a scatter into zeros."""
+        return scatter_add(self.shape, self.indices, self.values, self.axis, dtype)
+
+    def coalesce(self, sum: How = "fast") -> "Rows":
+        """The same with sorted, distinct indices; once, then remembered."""
+        return super().coalesce(sum)  # pyright: ignore[reportReturnType]  # summed gives Rows
+
+    def summed(self, how: How) -> Builder:
+        """One slice for each touched index."""
+        if self.coalesced:
+            return self
+        n, exact = self.shape[self.axis], how == "exact"
+        indices, values = sum_duplicates(self.indices, self.values, self.axis, n, exact)
+        return self._with(indices, values, True)
+
+    def contributions(self) -> Builder:
+        """Every cell of every slice."""
+        stride = np.prod(self.shape[self.axis + 1 :], dtype=np.int64)
+        before = np.arange(np.prod(self.shape[: self.axis], dtype=np.int64))
+        start = before[:, None] * self.shape[self.axis] + self.indices
+        flat = start[:, :, None] * stride + np.arange(stride)
+        return Coo(flat, self.values, self.shape)
+
+    def norm(self) -> float:
+        """The Euclidean norm."""
+        return float(np.linalg.norm(self.coalesce().values.ravel()))
+
+    def cells(self) -> tuple[Ints, Array]:
+        """The touched cells that are not 0."""
+        return self.coalesce().contributions().cells()
+
+    def entries(self) -> tuple[Ints, Array]:
+        """For axis 0 the touched rows as coordinates of one dimension; else those of the cells."""
+        whole = self.coalesce()
+        if self.axis == 0:
+            return whole.indices[:, None], whole.values
+        return whole.contributions().entries()
+
+    @property
+    def T(self) -> "Rows":
+        """Rows along the other end's axis: for a matrix, columns."""
+        values, axis = self.values.transpose(), self.ndim - 1 - self.axis
+        new = object.__new__(Rows)
+        return new._hold(self.indices, values, self.shape[::-1], axis, self.coalesced)
+
+    def __repr__(self) -> str:
+        k, n = np.unique(self.indices).size, self.shape[self.axis]
+        along = f" along axis {self.axis}" if self.axis else ""
+        return f"Rows({show_count(k)} of {show_shape(self.shape)}{along}, {show_part(k, n)})"

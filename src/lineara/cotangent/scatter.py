@@ -1,0 +1,207 @@
+"""Scatter: the transpose of gather, `out[indices[k]] += values[k]`, in order of k.
+
+Three kernels were measured (1e6 x 3 and 1e5 x 64 contributions): bincount by column wins for up to
+16 columns, a product with a sparse 0-1 matrix beyond, and a flattened `np.add.at` is what is left.
+Each adds in order of position, so the result is a function of the order of contributions alone.
+"""
+
+from collections.abc import Sequence
+from math import fsum, prod
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from lineara.errors import ShapeError, TypeMismatchError
+
+Ints = NDArray[np.int64]
+Array = NDArray[Any]
+
+_BINCOUNT_COLUMNS = 16
+_BINCOUNT_DTYPES = "efdFD"  # what survives a sum in float64; real and imaginary parts for F and D
+_PRODUCT_DTYPES = "fdFD"  # what scipy.sparse multiplies
+
+
+def scatter_add(
+    shape: Sequence[int],
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int = 0,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """The dense array of `shape` to which `values` are added at `indices` along `axis`.
+
+    It is the transpose of `x[indices]` along that axis: `values` has the shape that gather has.
+
+    >>> scatter_add((4,), [2, 0, 2], [1.0, 5.0, 10.0])
+    array([ 5.,  0., 11.,  0.])
+    """
+    shape = as_shape(shape)
+    axis = checked_axis(axis, shape)
+    rows = checked_indices(indices, shape[axis])
+    given = slabs(values, shape, axis, rows.size)
+    wanted = np.dtype(dtype) if dtype is not None else given.dtype
+    given = given.astype(np.promote_types(given.dtype, wanted), copy=False)
+    if 8 * rows.size < shape[axis]:
+        rows, given = sum_duplicates(rows, given, axis, shape[axis])
+        out = np.zeros(shape, wanted)
+        out[at(rows, axis)] = given
+        return out
+    summed = sum_columns(shape[axis], rows, columns(given, axis))
+    return np.ascontiguousarray(uncolumns(summed, shape, axis), wanted)
+
+
+def at(rows: Ints, axis: int) -> tuple[Any, ...]:
+    """The index expression that selects `rows` along `axis`."""
+    return (slice(None),) * axis + (rows,)
+
+
+def as_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    """`shape` as a tuple of Python ints."""
+    return tuple(map(index, shape))
+
+
+def slabs(values: ArrayLike, shape: tuple[int, ...], axis: int, m: int) -> Array:
+    """`values` as m slices across `axis` of an array of `shape`, put together along it."""
+    found, wanted = np.asarray(values), (*shape[:axis], m, *shape[axis + 1 :])
+    if found.size != prod(wanted):
+        raise ShapeError(
+            f"{m} indices along axis {axis} of an array of shape {shape} need values of shape "
+            f"{wanted}, not {found.shape}"
+        )
+    return found.reshape(wanted)
+
+
+def columns(values: Array, axis: int) -> Array:
+    """`values` as a matrix, one row for each slice across `axis`."""
+    m = values.shape[axis]
+    return np.moveaxis(values, axis, 0).reshape(m, values.size // m if m else 0)
+
+
+def uncolumns(matrix: Array, shape: tuple[int, ...], axis: int) -> Array:
+    """The inverse of `columns`: as many slices of an array of `shape` as `matrix` has rows."""
+    rest = shape[:axis] + shape[axis + 1 :]
+    return np.moveaxis(matrix.reshape(matrix.shape[0], *rest), 0, axis)
+
+
+def checked_axis(axis: int, shape: tuple[int, ...]) -> int:
+    """`axis` counted from the front."""
+    if not -len(shape) <= axis < len(shape):
+        raise ShapeError(f"axis {axis} does not exist in the shape {shape}")
+    return axis % len(shape)
+
+
+def checked_indices(indices: ArrayLike | range, n: int) -> Ints:
+    """`indices` as a flat int64 array, counted from the front, all of them below n."""
+    if isinstance(indices, range):
+        indices = np.arange(indices.start, indices.stop, indices.step)
+    found = np.asarray(indices)
+    if found.size == 0:
+        return np.zeros(0, np.int64)
+    if found.dtype.kind not in "iu":
+        raise TypeMismatchError(
+            f"indices of a sparse cotangent are integers, not {found.dtype}; "
+            "np.flatnonzero(mask) gives those of a mask"
+        )
+    found = found.ravel().astype(np.int64, copy=False)
+    low, high = int(found.min()), int(found.max())
+    if low < -n or high >= n:
+        bad = low if low < -n else high
+        raise ShapeError(f"index {bad} is out of bounds for an axis of length {n}")
+    return found if low >= 0 else np.where(found < 0, found + n, found)
+
+
+def sum_duplicates(
+    rows: Ints, values: Array, axis: int, n: int, exact: bool = False
+) -> tuple[Ints, Array]:
+    """Sorted distinct rows, of n, and of each the sum of its slices of `values`, by position.
+
+    >>> sum_duplicates(np.array([7, 2, 7]), np.array([1.0, 2.0, 3.0]), 0, 10)
+    (array([2, 7]), array([2., 4.]))
+    """
+    distinct, rank = _ranks(rows, n)
+    if distinct.size == rows.size:
+        order = np.empty_like(rank)
+        order[rank] = np.arange(rows.size)
+        return distinct, values[at(order, axis)]
+    kernel = _fsum_columns if exact else sum_columns
+    summed = kernel(distinct.size, rank, columns(values, axis))
+    return distinct, uncolumns(summed, values.shape, axis)
+
+
+def _ranks(rows: Ints, n: int) -> tuple[Ints, Ints]:
+    """Sorted distinct rows, and for each of `rows` its place among them; by sorting if few."""
+    if 8 * rows.size < n:
+        return np.unique(rows, return_inverse=True)
+    seen = np.zeros(n, bool)
+    seen[rows] = True
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[rows]
+
+
+def sum_columns(n: int, rows: Ints, matrix: Array) -> Array:
+    """Row i of the result, of n rows, is the sum of the rows of `matrix` whose number is i."""
+    code, D = matrix.dtype.char, matrix.shape[1]
+    if D <= _BINCOUNT_COLUMNS and code in _BINCOUNT_DTYPES:
+        return _by_column(_bincount, n, rows, matrix)
+    if code in _PRODUCT_DTYPES:
+        try:
+            return _product(n, rows, matrix)
+        except ImportError:
+            pass
+    return _add_at(n, rows, matrix)
+
+
+def _by_column(kernel: Any, n: int, rows: Ints, matrix: Array) -> Array:
+    out: Any = np.empty((n, matrix.shape[1]), matrix.dtype)
+    for j, column in enumerate(matrix.T):
+        if matrix.dtype.kind == "c":
+            out.real[:, j] = kernel(n, rows, column.real)
+            out.imag[:, j] = kernel(n, rows, column.imag)
+        else:
+            out[:, j] = kernel(n, rows, column)
+    return out
+
+
+def _bincount(n: int, rows: Ints, column: Array) -> Array:
+    return np.bincount(rows, column, minlength=n)
+
+
+def _product(n: int, rows: Ints, matrix: Array) -> Array:
+    from scipy.sparse import csc_array  # late: SciPy takes longer to import than all of Lineara
+
+    m = rows.size
+    ones = np.ones(m, matrix.dtype)
+    selection = csc_array((ones, rows, np.arange(m + 1)), shape=(n, m))  # column k: 1 at rows[k]
+    return selection @ matrix
+
+
+def _add_at(n: int, rows: Ints, matrix: Array) -> Array:
+    D = matrix.shape[1]
+    out = np.zeros(n * D, matrix.dtype)
+    np.add.at(out, (rows[:, None] * D + np.arange(D)).ravel(), matrix.ravel())
+    return out.reshape(n, D)
+
+
+def _fsum_columns(n: int, rows: Ints, matrix: Array) -> Array:
+    """As `sum_columns`, but each sum is the true one rounded once, whatever the order."""
+    if matrix.dtype.char not in _BINCOUNT_DTYPES:
+        raise TypeMismatchError(
+            f"sum='exact' is for float16, 32, 64 and complex64, 128, not {matrix.dtype}; "
+            "use sum='fast'"
+        )
+    return _by_column(_fsum, n, rows, matrix)
+
+
+def _fsum(n: int, rows: Ints, column: Array) -> list[float]:
+    terms: list[list[float]] = [[] for _ in range(n)]
+    for row, x in zip(rows.tolist(), column.tolist(), strict=True):
+        terms[row].append(x)
+    return [_true_sum(each) for each in terms]
+
+
+def _true_sum(terms: list[float]) -> float:
+    try:
+        return fsum(terms)
+    except (OverflowError, ValueError):  # infinities of both signs, or beyond the largest double
+        return sum(terms)

@@ -1,0 +1,80 @@
+"""The wire form: a cotangent as a plain tuple of arrays and small values, for any transport.
+
+>>> import numpy as np
+>>> wire = to_wire({"emb": Rows([3], np.ones((1, 2)), (10, 2)), "b": 2.0})
+>>> wire[1:]
+(('value', 2.0), ('record', (('emb', 0), ('b', 1))))
+>>> from_wire(wire)
+Record({'emb': Rows(1 of 10 x 2, 10 %), 'b': 2.0})
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.cotangent.builder import Builder, Sum, Zero
+from lineara.cotangent.containers import fold
+from lineara.cotangent.coo import Coo
+from lineara.cotangent.dense import Dense
+from lineara.cotangent.lowrank import LowRank
+from lineara.cotangent.monoid import Record, fields
+from lineara.cotangent.rows import Rows
+from lineara.errors import StructureError
+
+_KINDS: dict[str, Any] = {kind.tag: kind for kind in (Zero, Dense, Rows, Coo, LowRank)}
+
+
+def to_wire(builder: Any) -> tuple[Any, ...]:
+    """A flat tuple of nodes, each after those it holds; the last is the whole.
+
+    Indices take 32 bits where they fit.  Coalesce first, to send each row once; do not, where the
+    receiver is to sum exactly.
+    """
+    nodes: list[tuple[Any, ...]] = []
+
+    def number(node: tuple[Any, ...]) -> int:
+        nodes.append(node)
+        return len(nodes) - 1
+
+    fold(
+        builder,
+        lambda x: None if isinstance(x, (Builder, np.ndarray)) else fields(x),
+        lambda x: number(_packed(x)),
+        lambda x, below: number(("record", tuple(below.items()))),
+    )
+    return tuple(nodes)
+
+
+def from_wire(wire: tuple[Any, ...]) -> Any:
+    """What `to_wire` was given; a container comes back as a Record, for its type stays at home."""
+    made: list[Any] = []
+    for tag, *rest in wire:
+        made.append(_unpacked(tag, rest, made))
+    return made[-1]
+
+
+def _packed(x: Any) -> tuple[Any, ...]:
+    if isinstance(x, np.ndarray):
+        x = Dense(x)
+    if not isinstance(x, Builder):
+        return "value", x
+    if isinstance(x, Sum):
+        return (x.tag, *map(_packed, x.pieces))
+    return (x.tag, *map(_narrow, x.args()))
+
+
+def _narrow(x: Any) -> Any:
+    small = isinstance(x, np.ndarray) and x.dtype == np.int64 and x.size and x.max() < 1 << 31
+    return x.astype(np.int32) if small else x
+
+
+def _unpacked(tag: str, rest: list[Any], made: list[Any]) -> Any:
+    if tag == "value":
+        return rest[0]
+    if tag == "record":
+        return Record({key: made[number] for key, number in rest[0]})
+    if tag == Sum.tag:
+        return Sum(*(_unpacked(part[0], list(part[1:]), made) for part in rest))
+    if tag not in _KINDS:
+        raise StructureError(f"from_wire: {tag!r} is no kind of cotangent; there are {[*_KINDS]}")
+    return _KINDS[tag](*rest)
