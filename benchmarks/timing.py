@@ -22,8 +22,8 @@ SLOW = 3.0
 class Effort:
     """How long to measure: rounds, and seconds a system may use in one row."""
 
-    rounds: int = 11
-    seconds: float = 0.8
+    rounds: int = 9
+    seconds: float = 0.5
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ TABLES = (
         rows=(
             Row({"n": 1_000}, also=("torch", "autograd")),
             Row({"n": 10_000}, also=("torch", "autograd")),
-            Row({"n": 100_000}, also=("torch", "autograd")),
+            Row({"n": 100_000}, also=("torch",), long=("autograd",)),
         ),
         growth=(Growth("n", 0.2),),
         note=CACHES,
