@@ -19,10 +19,10 @@ LAYERS = """
     api  geometry  rules  diagnose
     backends
     capture
-    linear_map
     eager | passes
     ops
     cotangent | linear_a
+    linear_map
     primitive
     types | trees
     errors

@@ -209,9 +209,10 @@ class Overlay:
     def _table(self, replacements: Any, ours: Callable[[int, Any], Any]) -> Callable[[Any], Any]:
         """The replacement of a value, or the value itself; this is where most time goes."""
         get = replacements.get if isinstance(replacements, Mapping) else None
+        ask: Any = replacements
 
         def tabled(value: Any) -> Any:
-            new = get(id(value), value) if get else replacements(value)
+            new = get(id(value), value) if get else ask(value)
             if new is value:
                 new = ours(id(value), value)
                 if new is value:

@@ -6,7 +6,7 @@ order.  `g` holds the cotangent (in the reverse sweep) or the tangent (in the fo
 """
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from lineara.errors import DetachError, LeakedVariableError, NoRuleError
 from lineara.ops.index import check_index, is_basic, read
 from lineara.primitive import Box, Constant, Primitive, innermost, op, registry
 from lineara.types import type_of
-
-if TYPE_CHECKING:
-    from lineara.eager.level import Level
 
 
 zero = 0  # `g is zero`: nothing has arrived; a computed zero is a float
@@ -43,7 +40,7 @@ class Traced(Box):
     """A number or an array that a differentiation is following."""
 
     __slots__ = ()
-    level: "Level"
+    level: Any  # the Level that the class belongs to
     v: Any
 
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
@@ -93,6 +90,9 @@ class Traced(Box):
         )
 
     def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
         return self
 
     # --- NumPy's protocols -------------------------------------------------------------------
