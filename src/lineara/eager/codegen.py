@@ -156,6 +156,23 @@ def {name}(p, q):
     return o
 '''
 
+READ = '''
+def __getitem__(p, at):
+    if type(at) is int:
+        k = p.k
+        if type(k) is Reads:
+            o = S()
+            try:
+                o.v = k.memory[at]
+            except (TypeError, IndexError):
+                return read_array(level, p, at)
+            o.g = zero
+            k.places.append(at)
+            k.nodes.append(o)
+            return o
+    return read_array(level, p, at)
+'''
+
 COMPARE = '''
 def {name}(p, q):
     return p.v {symbol} (q.v if type(q) is S else q)
@@ -234,6 +251,7 @@ def method_codes() -> dict[str, dict[str, CodeType]]:
             for kind, texts in _binary(prim).items():
                 for text in texts:
                     found[kind] |= _codes(text)
+    found["X"] |= _codes(READ)
     for stem, symbol in COMPARISONS.items():
         found["S"] |= _codes(COMPARE.format(name=f"__{stem}__", symbol=symbol))
     return found

@@ -15,7 +15,7 @@ from lineara.eager.containers import lift, rebuild
 from lineara.eager.leaves import Gradients, Leaves
 from lineara.eager.level import Entry, Level
 from lineara.eager.masked import Masked, unmasked
-from lineara.eager.reads import distribute
+from lineara.eager.reads import View, distribute
 from lineara.eager.node import Array, Scalar, Traced, plain, zero
 from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
 from lineara.eager.trace import deeper, open_level
@@ -137,9 +137,11 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
     """The reverse sweep; a masked one follows where the plain one has produced a NaN."""
     if not strong_zero:
         y.g = 1.0
-        reverse(level.tape, level.S, last=False)
-        if not any(_is_nan(n) for n in nodes):
+        reverse(level.tape, level.S, last=True)
+        level.swept = True
+        if not any([_is_nan(n) for n in nodes]):
             return
+        level.swept = False
         tidy(level.tape, nodes, last=False)
     with deeper() as depth:
         y.g = Masked(1.0, None, depth)
@@ -166,12 +168,15 @@ def _is_nan(n: Any) -> bool:
         return _has_nan(n.g)
     if n.g is not None and _has_nan(n.g):
         return True
-    pieces = (x for p in k.pieces for x in (p if len(p) == 2 else ()))
-    views = getattr(k, "views", ())
-    nodes = getattr(k, "nodes", ())
-    if any(_has_nan(x) for x in pieces if isinstance(x, np.ndarray | Box)):
+    if any([_has_nan(x) for piece in k.pieces for x in piece]):
         return True
-    return any(_has_nan(o.g) for o in nodes) or any(_is_nan(o) for o in views)
+    if type(k) is View:
+        return False
+    found = [o.g for o in k.nodes]
+    at_once = n.level.depth == 1 and bool(found)  # plain numbers: one sum tells
+    if at_once and _has_nan(sum(found)) or not at_once and any([_has_nan(g) for g in found]):
+        return True
+    return any([_is_nan(o) for o in k.views])
 
 
 def _has_nan(g: Any) -> bool:

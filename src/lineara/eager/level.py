@@ -43,6 +43,7 @@ class Level:
         self.tape: list[Any] = []
         self.locked: list[np.ndarray] = []
         self.open = False
+        self.swept = False  # the sweep has marked the nodes of the tape as leaked
         self.keep_copies = False  # residuals outlive the trace: copy, do not lock
         self.thread = threading.get_ident()
         common = {"level": self, "depth": depth, "__slots__": ()}
@@ -58,11 +59,12 @@ class Level:
             scope |= {"S": self.S, "X": self.X, "push": self.tape.append, "zero": zero, "ONE": ONE}
             scope |= {"ARITHMETIC": ARITHMETIC, "careful": self.careful, "general": general}
             scope |= {"ndarray": np.ndarray, "guard": self.guard, "errstate": np.errstate}
-            scope["__builtins__"] = {"type": type, "float": float, "int": int}
+            scope |= {"Reads": Reads, "read_array": read_array, "level": self}
+            scope["__builtins__"] = {"type": type, "float": float, "int": int, "TypeError": TypeError, "IndexError": IndexError}
             for name, code in codes[kind].items():
                 setattr(cls, name, FunctionType(code, scope))
         for slow in (self.SG, self.XG, self.XW):
-            for name in codes["S"] | codes["X"]:
+            for name in (codes["S"] | codes["X"]).keys() - {"__getitem__"}:
                 setattr(slow, name, _slow(name))
         self.S.__hash__ = object.__hash__
 
@@ -207,19 +209,6 @@ class Level:
 
     def getitem(self, x: Array, at: Any) -> Any:
         """x[at]: an element is registered with the array, a basic part is a view of it."""
-        if type(at) is int:
-            k = x.k
-            if type(k) is Reads and k.memory is not None:
-                o = self.S()
-                try:
-                    o.v = k.memory[at]
-                except IndexError:
-                    return read_array(self, x, at)
-                o.a = o.b = None
-                o.g = zero
-                k.places.append(at)
-                k.nodes.append(o)
-                return o
         return read_array(self, x, at)
 
     def setitem(self, x: Array, at: Any, value: Any) -> None:
@@ -248,10 +237,11 @@ class Level:
 
     def close(self) -> None:
         """End the trace: nodes that escaped raise from now on, and the user's arrays are unlocked."""
-        tape = self.tape
-        for n in tape:
-            (n.out if type(n) is Entry else n).g = leaked
-        tape.clear()
+        if not self.swept:
+            for n in self.tape:
+                (n.out if type(n) is Entry else n).g = leaked
+        self.tape.clear()
+        self.swept = False
         for a in reversed(self.locked):
             a.flags.writeable = True
         self.locked.clear()

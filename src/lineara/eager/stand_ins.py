@@ -68,20 +68,37 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
 
 def _math_stand_in(original: Any, ours: Any) -> Any:
     """math's functions raise where NumPy's have an infinity or a NaN: so do these."""
-    name = _fast(ours)
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not any_traced(args):
             return original(*args, **kwargs)
-        x = args[0]
-        y = getattr(x, name)() if name and isinstance(x, Scalar) else ours(*args, **kwargs)
+        y = ours(*args, **kwargs)
         value = plain(y)
-        if type(value) is float and not math.isfinite(value):
-            original(*_plain_args(args), **kwargs)
-        return y if isinstance(y, Traced) else original(*_plain_args(args), **kwargs)
+        if not isinstance(y, Traced) or (type(value) is float and not math.isfinite(value)):
+            constant = original(*_plain_args(args), **kwargs)
+            return y if isinstance(y, Traced) else constant
+        return y
 
-    return call
+    name = _fast(ours)
+    return functools.wraps(original)(_unary_math(original, call, name)) if name else call
+
+
+def _unary_math(original: Any, general: Any, name: str) -> Any:
+    """The path that calls with one traced scalar take: one method, found by its name."""
+    text = f"""
+def call(x, *rest):
+    if isinstance(x, Scalar) and not rest:
+        y = x.{name}()
+        v = y.v
+        if type(v) is float and v - v != 0.0:
+            original(plain(x))
+        return y
+    return general(x, *rest)
+"""
+    scope = {"Scalar": Scalar, "plain": plain, "original": original, "general": general}
+    exec(compile(text, "<lineara math>", "exec"), scope)
+    return scope["call"]
 
 
 def _plain_args(args: Any) -> Any:
