@@ -2,10 +2,12 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
+from lineara.capture.captured import captured, with_captured
 from lineara.capture.plain_code import method, overlay, seen
 from lineara.eager import differentiate
 from lineara.eager.differentiate import Asked
@@ -28,6 +30,25 @@ def _positions(argnums: Argnums, args: tuple, name: str) -> tuple[int, ...]:
                 "positional arguments; differentiated arguments are given by position"
             )
     return tuple(i % len(args) for i in listed)
+
+
+def _opened(f: Any, args: tuple, places: Sequence[int]) -> tuple[Any, tuple]:
+    """Functions among the differentiated arguments, as what they captured: (f of that, arguments)."""
+    functions = {i: args[i] for i in places if isinstance(args[i], FUNCTIONS)}
+    if not functions:
+        return seen(f), args
+    run = seen(f)
+
+    def of_captured(*given: Any, **kwargs: Any) -> Any:
+        made = [
+            seen(with_captured(functions[i], a)) if i in functions else a for i, a in enumerate(given)
+        ]
+        return run(*made, **kwargs)
+
+    return of_captured, tuple(captured(a) if i in functions else a for i, a in enumerate(args))
+
+
+FUNCTIONS = (FunctionType, MethodType, functools.partial)
 
 
 def _callable(f: Any, name: str) -> None:
@@ -78,6 +99,9 @@ def grad(
     out          "builder": the unsummed contributions, a monoid for `combine` and `finish`
     strong_zero  zero times infinity is zero everywhere, not only for structural zeros
 
+    A differentiated argument may be a function: then its gradient has the cotangents of what it
+    captured, by name.
+
     Raises NonScalarOutputError where f does not return one real number, TypeMismatchError for
     arguments without derivative.
 
@@ -86,6 +110,10 @@ def grad(
     0.0770...
     >>> grad(lambda p: p["a"] * p["b"][0])({"a": 2.0, "b": [3.0, 4.0]})
     {'a': 3.0, 'b': [2.0, 0.0]}
+    >>> def line(slope):
+    ...     return lambda x: slope * x
+    >>> grad(lambda g: g(5.0))(line(2.0))
+    {'slope': 5.0}
     """
     _callable(f, "grad")
     both = _gradient_function(f, argnums, has_aux, sparse, combine, out, strong_zero, "grad")
@@ -116,7 +144,8 @@ def _gradient_function(
     def both(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, args, name)
         asked = Asked(places, has_aux, names, combine, out == "builder", strong_zero, name)
-        value, found, aux = differentiate.backward(seen(f), args, kwargs, asked, method)
+        run, args = _opened(f, args, places)
+        value, found, aux = differentiate.backward(run, args, kwargs, asked, method)
         g = found[0] if isinstance(argnums, int) else tuple(found)
         return ((value, overlay().restore(aux)), g) if has_aux else (value, g)
 
@@ -136,7 +165,8 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     """
     _callable(f, "linearize")
     places = tuple(range(len(args)))
-    y, L, aux = differentiate.linearize(seen(f), args, {}, places, has_aux, method)
+    run, args = _opened(f, args, places)
+    y, L, aux = differentiate.linearize(run, args, {}, places, has_aux, method)
     return (y, L, overlay().restore(aux)) if has_aux else (y, L)
 
 
@@ -190,7 +220,8 @@ def jacobian(
 
     def function(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, args, "jacobian")
-        _, L, aux = differentiate.linearize(seen(f), args, kwargs, places, has_aux, method)
+        run, args = _opened(f, args, places)
+        _, L, aux = differentiate.linearize(run, args, kwargs, places, has_aux, method)
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
         J = _blocks(L, ahead)
         if not isinstance(argnums, int) and len(places) == 1:

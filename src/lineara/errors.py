@@ -11,14 +11,20 @@ from pathlib import Path
 from types import FrameType
 
 _HERE = str(Path(__file__).parent)
+_DEMO = str(Path(_HERE) / "demo")
 _LIBRARY = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"])
 
 
 def is_user_file(filename: str) -> bool:
-    """Whether code in `filename` is the user's: not ours, not installed, not the standard library."""
+    """Whether code in `filename` is the user's: not ours, not installed, not the standard library.
+
+    The demo's model is written as a user writes, and is treated as such wherever it lies.
+    """
     if filename.startswith("<"):  # doctest and console lines are the user's, frozen modules are not
         return not filename.startswith(("<frozen", "<lineara", "<__array_function__"))
-    if filename.startswith(_HERE) or "site-packages" in filename or "dist-packages" in filename:
+    if filename.startswith(_HERE):
+        return filename.startswith(_DEMO)
+    if "site-packages" in filename or "dist-packages" in filename:
         return False
     return not filename.startswith(_LIBRARY)
 
