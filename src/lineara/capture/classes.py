@@ -2,6 +2,7 @@
 
 import enum
 import functools
+import sys
 import weakref
 from abc import ABCMeta
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from types import MethodType
 from typing import Any
 
 from lineara.capture.containers import LIMIT
-from lineara.capture.functions import Recent, is_user_function
+from lineara.capture.functions import Recent, is_user_code, is_user_function
 from lineara.capture.namespaces import Replacer
 from lineara.capture.twins import (
     link_of,
@@ -120,13 +121,15 @@ class Classes:
 
     def _wants(self, cls: type) -> bool:
         meta = type(cls)
+        if not _is_from_user_module(cls):  # the engine makes classes all the time: be quick
+            return False
         if link_of(cls) or issubclass(cls, BaseException | type) or issubclass(meta, enum.EnumMeta):
             return False
         known = meta in (type, ABCMeta) or meta.__module__ == "typing"
         if not known and not any(map(is_user_function, vars(meta).values())):
             return False  # the metaclass of a library: it may count on being run
         roots = {base.__module__.partition(".")[0] for base in cls.__mro__}
-        return roots.isdisjoint(self.packages) and any(map(_has_user_code, cls.__mro__))
+        return roots.isdisjoint(self.packages) and any(map(has_user_code, cls.__mro__))
 
     def _new(self, cls: type) -> _Twin | None:
         bases = [self.of(base) for base in cls.__bases__]
@@ -156,7 +159,14 @@ class Classes:
         record.run = run
 
 
-def _has_user_code(cls: type) -> bool:
+def _is_from_user_module(cls: type) -> bool:
+    """Whether the class was made in a module of the user's, or in one that is not known."""
+    module = sys.modules.get(cls.__module__)
+    filename = getattr(module, "__file__", None)
+    return not isinstance(filename, str) or is_user_code(filename)
+
+
+def has_user_code(cls: type) -> bool:
     """Whether the body of the class has functions of the user's."""
     parts = (part for value in vars(cls).values() for part in parts_of(value) or (value,))
     return any(map(is_user_function, parts))

@@ -177,7 +177,7 @@ class Functions:
         ]
         closure = tuple(new or cell for new, cell in zip(fresh, cells, strict=True))
         copy = FunctionType(known.code if user else f.__code__, space, f.__name__, None, closure)
-        _dress(copy, f)
+        dress(copy, f)
         record = self._remember(f, copy)
         triples = zip(free, cells, fresh, strict=True)
         record.cells = [(cell, new) for movable, cell, new in triples if new or (user and movable)]
@@ -234,7 +234,7 @@ def contents(cell: types.CellType) -> Any:
         return None
 
 
-def _dress(copy: FunctionType, f: FunctionType) -> None:
+def dress(copy: FunctionType, f: FunctionType) -> None:
     """Name, documentation, annotations and attributes, the last shared with the original."""
     copy.__qualname__, copy.__module__, copy.__doc__ = f.__qualname__, f.__module__, f.__doc__
     copy.__dict__ = f.__dict__

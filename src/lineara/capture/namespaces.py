@@ -12,6 +12,7 @@ so a hit costs a dict hit and a miss calls `__missing__`.  Three places go aroun
 import builtins
 import dis
 import inspect
+import sys
 import weakref
 from collections.abc import Callable
 from operator import is_
@@ -100,6 +101,7 @@ class Namespace(dict[str, Any]):
     __slots__ = (
         "__weakref__",
         "absent",
+        "held",
         "live",
         "open",
         "overlay",
@@ -123,9 +125,14 @@ class Namespace(dict[str, Any]):
         lying = Builtins(self)
         dict.__setitem__(self, "__builtins__", lying)
         dict.__setitem__(self, ".super", super)
+        self.held: dict[tuple[int, str], Any] = {}  # locals that a debugger wrote
 
     def __missing__(self, name: str) -> Any:
         """The value of `name` that copied code sees."""
+        if self.held:
+            key = id(sys._getframe(1)), name
+            if key in self.held:
+                return self.held[key]
         try:
             value, absent = self.real[name], False
         except KeyError:
@@ -143,13 +150,24 @@ class Namespace(dict[str, Any]):
         return new
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """An assignment `global name; name = value` in copied code: it reaches the real module."""
-        if name in self.stored:  # a debugger writes its locals here: they are nobody's globals
+        """An assignment `global name; name = value` in copied code: it reaches the real module.
+
+        Up to Python 3.12 a debugger writes the locals of such a function here and reads them
+        again.  They are held for that frame; a name that is global elsewhere is kept no more.
+        """
+        frame = sys._getframe(1)
+        if _is_local(name, frame.f_code):
+            self.held[id(frame), name] = value
+            self.declare(frozenset([name]))
+        elif name in self.stored:
             self.real[name] = self.overlay.original(value)
 
     def __delitem__(self, name: str) -> None:
         """`global name; del name`."""
-        if name in self.stored:
+        frame = sys._getframe(1)
+        if _is_local(name, frame.f_code):
+            self.held.pop((id(frame), name), None)
+        elif name in self.stored:
             del self.real[name]
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -207,8 +225,12 @@ class Builtins(dict[str, Any]):
         return self.space[name]
 
 
+def _is_local(name: str, code: CodeType) -> bool:
+    return name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars
+
+
 def _is_large(value: Any) -> bool:
-    return "nbytes" in dir(type(value)) and value.nbytes > _LARGE
+    return hasattr(type(value), "nbytes") and value.nbytes > _LARGE
 
 
 def _importer(overlay: Replacer) -> Callable[..., Any]:
