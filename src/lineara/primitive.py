@@ -212,7 +212,7 @@ class Primitive:
 
     def work(self, y: Any, args: tuple, params: dict[str, Any]) -> int:
         """Scalar operations of one evaluation, counted by the elements that are touched."""
-        return max([type_of(y).size, *(type_of(a).size for a in args if hasattr(a, "shape"))])
+        return max([getattr(v, "size", 1) for v in (y, *args)])
 
     def linearize(
         self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur

@@ -3,6 +3,7 @@
 A linear argument of a rule arrives as its type: there is no value to read.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,10 +33,13 @@ class ArrayType:
     @property
     def size(self) -> int:
         """Number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     def __repr__(self) -> str:
         return f"{short_dtype(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+
+_FLOAT = ArrayType((), np.dtype(float))
 
 
 def short_dtype(dtype: np.dtype) -> str:
@@ -50,8 +54,13 @@ def type_of(value: Any) -> ArrayType:
     >>> type_of(2.0), type_of(np.ones((2, 3), np.float32))
     (f64[], f32[2,3])
     """
-    if isinstance(value, ArrayType):
+    kind = type(value)
+    if kind is ArrayType:
         return value
+    if kind is float:
+        return _FLOAT
+    if kind is np.ndarray:
+        return ArrayType(value.shape, value.dtype)
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return ArrayType(tuple(value.shape), np.dtype(value.dtype))
     array = np.asarray(value)

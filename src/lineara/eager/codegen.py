@@ -141,10 +141,13 @@ def {name}(p, q):
 REFLECTED_ARRAY = '''
 def {name}(p, q):
     t = type(q)
-    if t is not float and t is not int:
-        return general(q, p, "{prim}")
-    x = q
     w = p.v
+    if t is float or t is int:
+        x = q
+    elif t is ndarray and q.shape == w.shape and q.dtype.kind in "fiu":
+        x = {guard}
+    else:
+        return general(q, p, "{prim}")
     o = X()
     o.v = y = {value}
     {quiet}o.d = {right}
@@ -160,6 +163,8 @@ READ = '''
 def __getitem__(p, at):
     if type(at) is int:
         k = p.k
+        if k is None:
+            k = p.k = Reads(p.v)
         if type(k) is Reads:
             o = S()
             try:
@@ -216,9 +221,10 @@ def _binary(prim: Elementwise) -> dict[str, list[str]]:
     stem = OPERATORS[prim.name]
     scalar = {"left": source(left, TERNARY), "right": source(right, TERNARY)}
     array = {"left": _array_weight(left), "right": _array_weight(right)}
-    reads = isinstance(left, Sym) and (left.reads("w") or left.reads("y"))
+    reads, back = (any(isinstance(e, Sym) and (e.reads(s) or e.reads("y")) for e in (left, right))
+        for s in "wx")
     common = {"value": _value(prim), "prim": prim.name, "quiet": _quiet(left, right)}
-    guard = "guard(q)" if reads else "q"
+    guard, guard_left = ("guard(q)" if kept else "q" for kept in (reads, back))
     return {
         "S": [
             BINARY_SCALAR.format(name=f"__{stem}__", **scalar, **common),
@@ -226,7 +232,7 @@ def _binary(prim: Elementwise) -> dict[str, list[str]]:
         ],
         "X": [
             BINARY_ARRAY.format(name=f"__{stem}__", guard=guard, **array, **common),
-            REFLECTED_ARRAY.format(name=f"__r{stem}__", guard=guard, **array, **common),
+            REFLECTED_ARRAY.format(name=f"__r{stem}__", guard=guard_left, **array, **common),
         ],
     }
 

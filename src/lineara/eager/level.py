@@ -144,6 +144,27 @@ class Level:
         work = primitive.work(y, values, params)
         return self.record(y, [args[i] for i in active], joint, primitive.name, work)
 
+    def join(self, items: Sequence[Any]) -> Any:
+        """A vector of scalars, some of them traced at this level."""
+        S = self.S
+        places = [i for i, s in enumerate(items) if type(s) is S]
+        values = [s.v if type(s) is S else s for s in items]
+        boxed = any([isinstance(v, Box) for v in values])
+        v = op("stack")(*values) if boxed else np.array(values, float)
+
+        def forward(tangents: Sequence[Any]) -> Any:
+            at = dict(zip(places, tangents, strict=True))
+            parts = [at.get(i) for i in range(len(items))]
+            if all([t is None for t in parts]):
+                return None
+            return op("stack")(*[0.0 if t is None else t for t in parts])
+
+        def back(y_bar: Any) -> list[Any]:
+            parts = y_bar.tolist() if type(y_bar) is np.ndarray else y_bar
+            return [parts[i] for i in places]
+
+        return self.record(v, [items[i] for i in places], Joint(forward, back), "stack", len(items))
+
     def moved(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """A view, where the primitive only reads the array in another order; else None."""
         if primitive.name == "reshape":

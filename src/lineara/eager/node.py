@@ -5,6 +5,7 @@ A node is its value and at most two inline weighted edges: `a` with weight `d`, 
 order.  `g` holds the cotangent (in the reverse sweep) or the tangent (in the forward sweep).
 """
 
+import math
 import operator
 from typing import Any
 
@@ -34,6 +35,14 @@ class Leaked:
 
 
 leaked = Leaked()
+
+
+REFLECTED = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.divide: "__rtruediv__",
+}
 
 
 class Traced(Box):
@@ -98,6 +107,13 @@ class Traced(Box):
     # --- NumPy's protocols -------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs and len(inputs) == 2:
+            reflected = REFLECTED.get(ufunc)
+            if reflected is not None and inputs[1] is self:  # a plain number or array on the left
+                left = inputs[0]
+                if type(left) is np.float64 or type(left) is np.int64:
+                    left = left.item()
+                return getattr(self, reflected)(left)
         return apply_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
@@ -128,7 +144,7 @@ class Traced(Box):
     @property
     def size(self) -> int:
         """Number of elements."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:

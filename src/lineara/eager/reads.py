@@ -5,6 +5,7 @@ A part is a *view*: it knows its root and its position there, (offset, strides) 
 of the root in C order, so that parts of parts cost no more than parts.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,6 +194,10 @@ def pull(x: Array) -> Any:
     k = x.k
     if k is None or (type(k) is View and not k.pieces):
         return x.g
+    if type(k) is Reads and k.memory is not None and not k.views and not k.pieces:
+        quick = _pull_few(x, k)
+        if quick is not None:
+            return quick
     shape = tuple(x.v.shape)
     terms = list(_pieces(k.pieces, shape))
     if type(k) is Reads:
@@ -202,6 +207,27 @@ def pull(x: Array) -> Any:
     if any(isinstance(t, Box) for _, t in terms) or isinstance(x.g, Box):
         return _pull_boxes(x.g, terms, shape)
     return _pull_plain(x, terms, shape)
+
+
+FEW = 32  # elements of an array for which Python adds faster than NumPy does
+
+
+def _pull_few(x: Array, k: Reads) -> np.ndarray | None:
+    """The sum for a short vector of which only elements were read; None where it is not that."""
+    n = len(k.memory)  # type: ignore[arg-type]  # the caller has looked
+    g = x.g
+    if n > FEW or not (g is None or type(g) is np.ndarray):
+        return None
+    total = [0.0] * n if g is None else g.tolist()
+    touched = g is not None
+    for i, o in zip(k.places, k.nodes, strict=True):
+        c = o.g
+        if type(c) is float:
+            total[i] += c
+            touched = True
+        elif c is not zero:
+            return None
+    return np.array(total) if touched else None
 
 
 class _Flat(NamedTuple):
@@ -220,7 +246,7 @@ class _Strided(NamedTuple):
 def _reads(k: Reads, shape: tuple[int, ...]) -> Any:
     """(where, contribution) for the elements read, together, and for each view."""
     if k.nodes:
-        at, found = settled(k.nodes, k.places, int(np.prod(shape)))
+        at, found = settled(k.nodes, k.places, math.prod(shape))
         if found:
             boxed = any(isinstance(g, Box) for g in found)
             yield _Flat(at), op("stack")(*found) if boxed else np.array(found)
@@ -273,7 +299,7 @@ def strided(a: np.ndarray, offset: int, strides: tuple[int, ...], shape: tuple[i
 
 def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:
     """The same sum, written with primitives: for cotangents of outer levels, batched or masked."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     total = g
     for where, t in terms:
         if where is None:
@@ -297,7 +323,7 @@ def distribute(x: Array, t: Any) -> None:
     k = x.k
     if type(k) is not Reads or t is None or not (k.nodes or k.views):
         return
-    size = int(np.prod(x.v.shape))
+    size = math.prod(x.v.shape)
     flat = op("reshape")(t, shape=(size,))
     if k.nodes:
         at = np.array(k.places)

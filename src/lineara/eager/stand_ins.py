@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, apply_ufunc, call_foreign, plain
 from lineara.eager.trace import threads, writable
 from lineara.ops.shape import as_array
@@ -140,6 +141,10 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
     if not any_traced((obj,)):
         made = np.array(obj, dtype, copy=copy, **options)
         return writable(made) if threads.open and made.dtype.kind in "fc" else made
+    level = threads.open[-1] if threads.open else None
+    flat = level is not None and isinstance(obj, list | tuple) and type(level) is Level
+    if flat and dtype is None and all([type(v) is level.S or type(v) is float for v in obj]):
+        return level.join(obj)
     made = as_array(obj)
     if dtype is not None and np.dtype(dtype) != made.dtype:
         made = made.astype(dtype)

@@ -5,6 +5,7 @@ A buffer holds the present values and, for each element, where its derivative co
 these arrays, so a write through an alias is seen by all.  A use of the whole gathers once a version.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -218,7 +219,7 @@ def _single(src: np.ndarray) -> int | None:
 def assemble(level: Any, v: Any, origins: list[tuple[Any, np.ndarray, np.ndarray]]) -> Any:
     """A node of value v whose elements come from other nodes: (node, places here, places there)."""
     shape = tuple(v.shape)
-    size = int(np.prod(shape))
+    size = math.prod(shape)
 
     def forward(tangents: Any) -> Any:
         total = None
@@ -227,7 +228,7 @@ def assemble(level: Any, v: Any, origins: list[tuple[Any, np.ndarray, np.ndarray
                 continue
             inner = type_of(t).shape
             if inner:
-                t = op("index")(op("reshape")(t, shape=(int(np.prod(inner)),)), at=(there,))
+                t = op("index")(op("reshape")(t, shape=(math.prod(inner),)), at=(there,))
             else:
                 t = op("broadcast_to")(t, shape=here.shape)
             part = op("scatter")(t, at=(here,), shape=(size,))
@@ -245,7 +246,7 @@ def assemble(level: Any, v: Any, origins: list[tuple[Any, np.ndarray, np.ndarray
                 found.append(op("sum")(part, axis=(0,), keepdims=False))
                 continue
             inner = tuple(node.v.shape)
-            part = op("scatter")(part, at=(there,), shape=(int(np.prod(inner)),))
+            part = op("scatter")(part, at=(there,), shape=(math.prod(inner),))
             found.append(op("reshape")(part, shape=inner))
         return found
 
