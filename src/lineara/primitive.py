@@ -232,7 +232,9 @@ class Primitive:
 
 def _sample(arg: Any) -> Any:
     """A value of the type: zeros without memory."""
-    return np.broadcast_to(np.zeros((), arg.dtype), arg.shape) if isinstance(arg, ArrayType) else arg
+    return (
+        np.broadcast_to(np.zeros((), arg.dtype), arg.shape) if isinstance(arg, ArrayType) else arg
+    )
 
 
 def batch_size(args: tuple, batched: tuple[bool, ...]) -> int:
@@ -248,9 +250,7 @@ def unbroadcast(x_bar: Any, like: ArrayType) -> Any:
     shape, want = type_of(x_bar).shape, like.shape
     if shape != want:
         lead = len(shape) - len(want)
-        grown = (
-            i + lead for i, n in enumerate(want) if n == 1 and shape[i + lead] != 1
-        )
+        grown = (i + lead for i, n in enumerate(want) if n == 1 and shape[i + lead] != 1)
         x_bar = op("sum")(x_bar, axis=(*range(lead), *grown), keepdims=False)
         if type_of(x_bar).shape != want:
             x_bar = op("reshape")(x_bar, shape=want)
@@ -466,9 +466,7 @@ class Linear(Primitive):
 
         def back(y_bar: Any) -> list[Any]:
             x_bars = dict(zip(places, self.transpose(y_bar, *typed, **params), strict=True))
-            return [
-                None if x_bars[i] is None else _see(x_bars[i], typed[i].dtype) for i in active
-            ]
+            return [None if x_bars[i] is None else _see(x_bars[i], typed[i].dtype) for i in active]
 
         return Joint(forward, back)
 
@@ -562,7 +560,9 @@ def elementwise(name: str, *partials: Callable[..., Any], **options: Any) -> Ele
     """
     for i, partial in enumerate(partials):
         count = len(inspect.signature(partial).parameters)
-        assert count == len(partials) + 1, f"{name}: partial {i} must take (y, *{len(partials)} args)"
+        assert count == len(partials) + 1, (
+            f"{name}: partial {i} must take (y, *{len(partials)} args)"
+        )
     return Elementwise(name, *partials, **options)
 
 

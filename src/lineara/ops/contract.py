@@ -43,7 +43,9 @@ class matmul(Multilinear):
         if s.ndim == 1 and t.ndim == 1:
             return y_bar * (b if place == 0 else a)
         if s.ndim == 1:  # y = a B : restore the row
-            y_bar = op("reshape")(y_bar, shape=(*type_of(y_bar).shape[:-1], 1, type_of(y_bar).shape[-1]))
+            y_bar = op("reshape")(
+                y_bar, shape=(*type_of(y_bar).shape[:-1], 1, type_of(y_bar).shape[-1])
+            )
         if t.ndim == 1:  # y = A b : restore the column
             y_bar = op("reshape")(y_bar, shape=(*type_of(y_bar).shape, 1))
         if place == 0:  # A_bar = C_bar B^T
@@ -85,7 +87,9 @@ class matmul(Multilinear):
 def _lead(a: Any, batched: bool, lead: int) -> Any:
     """Unit axes after the batch axis, so that both operands have `lead` stacking axes."""
     missing = lead - (len(a.shape) - batched - 2)
-    return a if missing <= 0 else op("reshape")(a, shape=(a.shape[0], *(1,) * missing, *a.shape[1:]))
+    return (
+        a if missing <= 0 else op("reshape")(a, shape=(a.shape[0], *(1,) * missing, *a.shape[1:]))
+    )
 
 
 def _back(x_bar: Any, like: ArrayType, row: bool) -> Any:
@@ -108,7 +112,9 @@ class einsum(Multilinear):
         inputs, output = subscripts.split("->")
         letters = inputs.split(",")
         like, mine = operands[place], letters[place]
-        others = [(s, o) for i, (s, o) in enumerate(zip(letters, operands, strict=True)) if i != place]
+        others = [
+            (s, o) for i, (s, o) in enumerate(zip(letters, operands, strict=True)) if i != place
+        ]
         known = set(output).union(*(s for s, _ in others)) if others else set(output)
         reach = "".join(dict.fromkeys(c for c in mine if c in known))
         text = ",".join([output, *(s for s, _ in others)]) + "->" + reach
@@ -174,15 +180,25 @@ def _explicit(text: str, arrays: list[Any]) -> str:
     inputs, arrow, output = text.partition("->")
     parts = inputs.split(",")
     if len(parts) != len(arrays):
-        raise ShapeError(f"einsum: {text!r} names {len(parts)} operands, but {len(arrays)} are given")
+        raise ShapeError(
+            f"einsum: {text!r} names {len(parts)} operands, but {len(arrays)} are given"
+        )
     spare = [c for c in _LETTERS if c not in text]
-    extra = [len(type_of(a).shape) - len(p.replace("...", "")) for p, a in zip(parts, arrays, strict=True)]
+    extra = [
+        len(type_of(a).shape) - len(p.replace("...", ""))
+        for p, a in zip(parts, arrays, strict=True)
+    ]
     dots = max((n for n, p in zip(extra, parts, strict=True) if "..." in p), default=0)
     filled = "".join(spare[:dots])
-    named = [p.replace("...", filled[dots - n :] if "..." in p else "") for p, n in zip(parts, extra, strict=True)]
+    named = [
+        p.replace("...", filled[dots - n :] if "..." in p else "")
+        for p, n in zip(parts, extra, strict=True)
+    ]
     if not arrow:
         flat = "".join(p.replace("...", "") for p in parts)
-        output = ("..." if dots else "") + "".join(sorted(c for c in set(flat) if flat.count(c) == 1))
+        output = ("..." if dots else "") + "".join(
+            sorted(c for c in set(flat) if flat.count(c) == 1)
+        )
     for p, a in zip(named, arrays, strict=True):
         if len(p) != len(type_of(a).shape):
             raise ShapeError(f"einsum: {text!r} gives {len(p)} letters to {type_of(a)}")
@@ -227,7 +243,9 @@ def tensordot(a, b, axes=2):
     s, t = type_of(a), type_of(b)
     if isinstance(axes, int):
         axes = (range(s.ndim - axes, s.ndim), range(axes))
-    left, right = ([int(i) for i in np.atleast_1d(list(v) if isinstance(v, range) else v)] for v in axes)
+    left, right = (
+        [int(i) for i in np.atleast_1d(list(v) if isinstance(v, range) else v)] for v in axes
+    )
     names = list(_LETTERS[: s.ndim + t.ndim])
     mine, yours = names[: s.ndim], names[s.ndim :]
     for i, j in zip(left, right, strict=True):
@@ -247,7 +265,10 @@ def kron(a, b):
     s, t = type_of(a), type_of(b)
     ndim = max(s.ndim, t.ndim)
     left, right = ((1,) * (ndim - v.ndim) + v.shape for v in (s, t))
-    grid = [n for i in range(ndim) for n in (left[i], 1)], [n for i in range(ndim) for n in (1, right[i])]
+    grid = (
+        [n for i in range(ndim) for n in (left[i], 1)],
+        [n for i in range(ndim) for n in (1, right[i])],
+    )
     product = op("reshape")(a, shape=tuple(grid[0])) * op("reshape")(b, shape=tuple(grid[1]))
     return op("reshape")(product, shape=tuple(m * n for m, n in zip(left, right, strict=True)))
 

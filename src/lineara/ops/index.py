@@ -13,7 +13,10 @@ def is_basic(at: Any) -> bool:
     """Whether an index is made of integers, slices, None and ... only: it reads each element once."""
     parts = at if isinstance(at, tuple) else (at,)
     return all(
-        p is None or p is Ellipsis or isinstance(p, slice | int | np.integer) and not isinstance(p, bool)
+        p is None
+        or p is Ellipsis
+        or isinstance(p, slice | int | np.integer)
+        and not isinstance(p, bool)
         for p in parts
     )
 
@@ -21,7 +24,9 @@ def is_basic(at: Any) -> bool:
 def check_index(at: Any, x: Any) -> None:
     """Refuse what is no index, with the line."""
     for p in at if isinstance(at, tuple) else (at,):
-        if isinstance(p, Box | float | str) or (isinstance(p, np.ndarray) and p.dtype.kind not in "iub"):
+        if isinstance(p, Box | float | str) or (
+            isinstance(p, np.ndarray) and p.dtype.kind not in "iub"
+        ):
             raise TypeMismatchError(
                 f"index: {p!r} does not index {type_of(x)}; an index is made of integers, slices, "
                 "None, ..., and integer or boolean arrays"
@@ -94,7 +99,9 @@ def show_index(at: Any) -> str:
 
 def _show_part(part: Any) -> str:
     if isinstance(part, slice):
-        text = f"{'' if part.start is None else part.start}:{'' if part.stop is None else part.stop}"
+        text = (
+            f"{'' if part.start is None else part.start}:{'' if part.stop is None else part.stop}"
+        )
         return text if part.step is None else f"{text}:{part.step}"
     return "..." if part is Ellipsis else repr(part)
 
@@ -106,7 +113,9 @@ def positions(shape: tuple[int, ...], at: Any) -> np.ndarray:
 
 # --- NumPy's functions --------------------------------------------------------------------------
 
-for _name in "argmax argmin argsort nonzero flatnonzero argwhere searchsorted digitize any all".split():
+for (
+    _name
+) in "argmax argmin argsort nonzero flatnonzero argwhere searchsorted digitize any all".split():
     registry.functions[getattr(np, _name)] = Constant(_name)
 for _name in "isclose allclose array_equal array_equiv count_nonzero shape ndim size".split():
     registry.functions[getattr(np, _name)] = Constant(_name)

@@ -75,11 +75,18 @@ class inv(General):
 def np_solve(a, b):
     """The solution of A x = b; b a vector or a matrix."""
     s, t = type_of(a), type_of(b)
-    if s.ndim < 2 or s.shape[-1] != s.shape[-2] or t.ndim < 1 or t.shape[-min(2, t.ndim)] != s.shape[-1]:
+    if (
+        s.ndim < 2
+        or s.shape[-1] != s.shape[-2]
+        or t.ndim < 1
+        or t.shape[-min(2, t.ndim)] != s.shape[-1]
+    ):
         raise ShapeError(f"solve: {s} and {t} do not fit; the matrix must be square, with b's rows")
     if t.ndim > 1:
         return solve(a, b)
-    return op("reshape")(solve(a, op("reshape")(b, shape=(*t.shape, 1))), shape=(*s.shape[:-2], *t.shape))
+    return op("reshape")(
+        solve(a, op("reshape")(b, shape=(*t.shape, 1))), shape=(*s.shape[:-2], *t.shape)
+    )
 
 
 @implements(np.linalg.inv)
@@ -117,5 +124,9 @@ def _two_norm(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     length = op("where")(zero, 0.0, op("sqrt")(op("where")(zero, 1.0, squares)))
     if keepdims:
         return length
-    kept = tuple(n for i, n in enumerate(type_of(x).shape) if i not in {j % len(type_of(x).shape) for j in axis})
+    kept = tuple(
+        n
+        for i, n in enumerate(type_of(x).shape)
+        if i not in {j % len(type_of(x).shape) for j in axis}
+    )
     return op("reshape")(length, shape=kept)

@@ -228,7 +228,18 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 
 
 @implements(np.var)
-def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+def var(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
+    correction=None,
+):
     """Mean squared distance from the mean."""
     _refuse("var", out=out, where=where, mean=mean)
     ddof = ddof if correction in (None, np._NoValue) else correction
@@ -239,7 +250,18 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
 
 
 @implements(np.std)
-def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+def std(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=None,
+    mean=None,
+    correction=None,
+):
     """Square root of the variance."""
     return op("sqrt")(
         var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)

@@ -216,7 +216,9 @@ def squeeze(a, axis=None):
     shape = a.shape
     if axis is None:
         return reshape(a, shape=tuple(n for n in shape if n != 1))
-    axes = [normal_axis(i, len(shape), "squeeze") for i in ((axis,) if isinstance(axis, int) else axis)]
+    axes = [
+        normal_axis(i, len(shape), "squeeze") for i in ((axis,) if isinstance(axis, int) else axis)
+    ]
     if any(shape[i] != 1 for i in axes):
         raise ShapeError(f"squeeze: axis {axis} of {type_of(a)} is not of length 1")
     return reshape(a, shape=tuple(n for i, n in enumerate(shape) if i not in axes))
@@ -309,7 +311,9 @@ def hstack(tup, *, dtype=None, casting="same_kind"):
 def column_stack(tup):
     """Vectors as the columns of a matrix."""
     columns = [as_array(a) for a in tup]
-    return concatenate([a if len(a.shape) > 1 else reshape(a, shape=(a.shape[0], 1)) for a in columns], 1)
+    return concatenate(
+        [a if len(a.shape) > 1 else reshape(a, shape=(a.shape[0], 1)) for a in columns], 1
+    )
 
 
 @implements(np.flip)
