@@ -43,6 +43,24 @@ def {name}(p):
     return o
 '''
 
+MATH_SCALAR = '''
+def math_{name}(p):
+    """As math.{name}, traced: raises where it does."""
+    x = p.v
+    y = {value}
+    o = S()
+    o.v = y
+    try:
+        o.d = {partial}
+    except ARITHMETIC:
+        return careful(p, None, "{name}")
+    o.a = p
+    o.b = None
+    o.g = zero
+    push(o)
+    return o
+'''
+
 BINARY_SCALAR = '''
 def {name}(p, q):
     t = type(q)
@@ -246,7 +264,7 @@ def _codes(text: str) -> dict[str, CodeType]:
 def method_codes() -> dict[str, dict[str, CodeType]]:
     """The code of every generated method, for scalars (S) and arrays (X)."""
     found: dict[str, dict[str, CodeType]] = {"S": {}, "X": {}}
-    unary = {"S": UNARY_SCALAR, "X": UNARY_ARRAY}
+    unary = {"S": UNARY_SCALAR + MATH_SCALAR, "X": UNARY_ARRAY}
     for prim in registry.primitives.values():
         if not isinstance(prim, Elementwise) or prim.selects:
             continue

@@ -71,23 +71,33 @@ def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> li
 def backward(f: Any, args: tuple, kwargs: dict[str, Any], asked: Asked, method: Any) -> Any:
     """(value, gradients of args[argnums], aux) of a function with one real result."""
     with open_level() as level:
-        leaves = Leaves(level, [args[i] for i in asked.argnums], method)
-        lifted = lift_args(args, asked.argnums, leaves)
-        out = f(*lifted, **kwargs)
-        out, aux = _with_aux(out, asked)
-        y = _scalar_output(out, asked.name)
-        if isinstance(y, Traced) and y.level is level:
-            with np.errstate(all="ignore"):
-                _sweep_back(level, y, leaves.nodes, asked.strong_zero)
-            value = y.v
-        else:
-            value = y
-        grads = Gradients(level)
-        found = [_gradient(args[i], lifted[i], grads, asked) for i in asked.argnums]
-        aux = release_tree(aux, level) if asked.has_aux else None
-        for n in leaves.nodes:
-            clear(n, last=True)
-        return value, found, aux
+        return _backward(level, f, args, kwargs, asked, method)
+
+
+def _backward(
+    level: Level, f: Any, args: tuple, kwargs: dict[str, Any], asked: Asked, method: Any
+) -> Any:
+    """The same at an open level.
+
+    A function of its own, so that the result's node is gone when the level clears its tape from
+    the end: a chain of nodes is then freed one by one and not by recursion.
+    """
+    leaves = Leaves(level, [args[i] for i in asked.argnums], method)
+    lifted = lift_args(args, asked.argnums, leaves)
+    out = f(*lifted, **kwargs)
+    out, aux = _with_aux(out, asked)
+    y = _scalar_output(out, asked.name)
+    value = y
+    if isinstance(y, Traced) and y.level is level:
+        with np.errstate(all="ignore"):
+            _sweep_back(level, y, leaves.nodes, asked.strong_zero)
+        value = y.v
+    grads = Gradients(level)
+    found = [_gradient(args[i], lifted[i], grads, asked) for i in asked.argnums]
+    aux = release_tree(aux, level) if asked.has_aux else None
+    for n in leaves.nodes:
+        clear(n, last=True)
+    return value, found, aux
 
 
 def _with_aux(out: Any, asked: Asked) -> tuple[Any, Any]:

@@ -278,5 +278,6 @@ def method_codes_once() -> dict[str, dict[str, Any]]:
 
 def _slow(name: str) -> Any:
     """The method of a class outside the fast path: the primitive's own dispatch."""
+    name = name.removeprefix("math_")
     general_method = getattr(Box, name, None)
     return general_method or (lambda p: op(name)(p))

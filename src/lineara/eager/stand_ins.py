@@ -51,15 +51,14 @@ def _fast(ours: Any) -> str | None:
 
 
 def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
-    name = _fast(ours)
-
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs and name and isinstance(args[0], Traced) and len(args) == 1:
-            return getattr(args[0], name)()
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
             return apply_ufunc(ufunc, "__call__", args, kwargs)
         return ufunc(*args, **kwargs)
 
+    name = _fast(ours)
+    if name:
+        call = _unary_ufunc(ufunc, call, name)
     for attribute in dir(ufunc):
         if not attribute.startswith("__"):
             setattr(call, attribute, getattr(ufunc, attribute))
@@ -86,19 +85,31 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
 
 
 def _unary_math(original: Any, general: Any, name: str) -> Any:
-    """The path that calls with one traced scalar take: one method, found by its name."""
+    """What calls with one traced scalar take: the node's method that raises as math does."""
     text = f"""
 def call(x, *rest):
+    if type(x) is float:
+        return original(x, *rest)
     if isinstance(x, Scalar) and not rest:
-        y = x.{name}()
-        v = y.v
-        if type(v) is float and v - v != 0.0:
-            original(plain(x))
-        return y
+        return x.math_{name}()
     return general(x, *rest)
 """
-    scope = {"Scalar": Scalar, "plain": plain, "original": original, "general": general}
-    exec(compile(text, "<lineara math>", "exec"), scope)
+    return _compiled(text, Scalar=Scalar, original=original, general=general)
+
+
+def _unary_ufunc(ufunc: np.ufunc, general: Any, name: str) -> Any:
+    """What calls with one traced value take: the node's method."""
+    text = f"""
+def call(x, *rest, **options):
+    if isinstance(x, Traced) and not rest and not options:
+        return x.{name}()
+    return general(x, *rest, **options)
+"""
+    return _compiled(text, Traced=Traced, general=general)
+
+
+def _compiled(text: str, **scope: Any) -> Any:
+    exec(compile(text, "<lineara stand-in>", "exec"), scope)
     return scope["call"]
 
 

@@ -1,7 +1,7 @@
 """Elementwise primitives: each line is a function and its partials, as expressions.
 
-At kinks the default is documented here: abs has slope 0 at 0, ties of maximum and minimum share
-the cotangent equally, sqrt has slope infinity at 0.
+At kinks the default is documented here: abs, hypot, atan2 and norm have slope 0 at 0, ties of
+maximum and minimum share the cotangent equally, sqrt has slope infinity at 0.
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 from lineara.primitive import (
     Constant,
     Linear,
+    Primitive,
     aligned,
     elementwise,
     implements,
@@ -32,22 +33,22 @@ negative = elementwise("negative", lambda y, x: -1, scalar="-x")
 power = elementwise(
     "power",
     lambda y, x, w: where(w == 0, 0, w * x ** (w - 1)),
-    lambda y, x, w: where(y == 0, 0, y * log(x)),
+    lambda y, x, w: where(x == 0, 0, y * log(x)),  # 0 ** w is 0 on both sides of w, or 1 at 0
     scalar="x ** w",
 )
 square = elementwise("square", lambda y, x: 2 * x, scalar="x * x")
 reciprocal = elementwise("reciprocal", lambda y, x: -y * y, scalar="1 / x")
-remainder = elementwise(
-    "remainder", lambda y, x, w: 1, lambda y, x, w: -floor(x / w), scalar="x % w"
+remainder = elementwise(  # x = y + n w for an integer n, which is locally constant
+    "remainder", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w), scalar="x % w"
 )
-fmod = elementwise("fmod", lambda y, x, w: 1, lambda y, x, w: -trunc(x / w))
+fmod = elementwise("fmod", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w))
 abs_ = elementwise(
     "abs",
     lambda y, x: sign(x),
     scalar="abs(x)",
     array=np.abs,
-    wirtinger=(lambda y, x: conj(x) / (2 * y),),
-    conjugate=(lambda y, x: x / (2 * y),),
+    wirtinger=(lambda y, x: where(y == 0, 0, conj(x) / (2 * y)),),
+    conjugate=(lambda y, x: where(y == 0, 0, x / (2 * y)),),
 )
 fabs = elementwise("fabs", lambda y, x: sign(x), scalar="abs(x)")
 
@@ -57,7 +58,7 @@ sqrt = elementwise("sqrt", lambda y, x: 0.5 / y)
 cbrt = elementwise("cbrt", lambda y, x: 1 / (3 * y * y))
 exp = elementwise("exp", lambda y, x: y)
 exp2 = elementwise("exp2", lambda y, x: y * math.log(2))
-expm1 = elementwise("expm1", lambda y, x: y + 1)
+expm1 = elementwise("expm1", lambda y, x: exp(x))
 log = elementwise("log", lambda y, x: 1 / x)
 log2 = elementwise("log2", lambda y, x: 1 / (x * math.log(2)))
 log10 = elementwise("log10", lambda y, x: 1 / (x * math.log(10)))
@@ -70,54 +71,57 @@ logaddexp2 = elementwise("logaddexp2", lambda y, x, w: exp2(x - y), lambda y, x,
 sin = elementwise("sin", lambda y, x: cos(x))
 cos = elementwise("cos", lambda y, x: -sin(x))
 tan = elementwise("tan", lambda y, x: 1 + y * y)
-asin = elementwise("asin", lambda y, x: 1 / sqrt(1 - x * x), array=np.arcsin)
-acos = elementwise("acos", lambda y, x: -1 / sqrt(1 - x * x), array=np.arccos)
+asin = elementwise("asin", lambda y, x: 1 / sqrt((1 - x) * (1 + x)), array=np.arcsin)
+acos = elementwise("acos", lambda y, x: -1 / sqrt((1 - x) * (1 + x)), array=np.arccos)
 atan = elementwise("atan", lambda y, x: 1 / (1 + x * x), array=np.arctan)
-atan2 = elementwise(
+atan2 = elementwise(  # divided twice by the radius, whose square may not be representable
     "atan2",
-    lambda y, x, w: w / (x * x + w * w),
-    lambda y, x, w: -x / (x * x + w * w),
+    lambda y, x, w: where(hypot(x, w) == 0, 0, w / hypot(x, w) / hypot(x, w)),
+    lambda y, x, w: where(hypot(x, w) == 0, 0, -x / hypot(x, w) / hypot(x, w)),
     array=np.arctan2,
 )
 sinh = elementwise("sinh", lambda y, x: cosh(x))
 cosh = elementwise("cosh", lambda y, x: sinh(x))
 tanh = elementwise("tanh", lambda y, x: 1 - y * y)
 asinh = elementwise("asinh", lambda y, x: 1 / sqrt(1 + x * x), array=np.arcsinh)
-acosh = elementwise("acosh", lambda y, x: 1 / sqrt(x * x - 1), array=np.arccosh)
-atanh = elementwise("atanh", lambda y, x: 1 / (1 - x * x), array=np.arctanh)
-hypot = elementwise("hypot", lambda y, x, w: x / y, lambda y, x, w: w / y)
+acosh = elementwise("acosh", lambda y, x: 1 / (sqrt(x - 1) * sqrt(x + 1)), array=np.arccosh)
+atanh = elementwise("atanh", lambda y, x: 1 / ((1 - x) * (1 + x)), array=np.arctanh)
+hypot = elementwise(
+    "hypot",
+    lambda y, x, w: where(y == 0, 0, x / y),
+    lambda y, x, w: where(y == 0, 0, w / y),
+)
 deg2rad = elementwise("deg2rad", lambda y, x: math.pi / 180, scalar="math.radians(x)")
 rad2deg = elementwise("rad2deg", lambda y, x: 180 / math.pi, scalar="math.degrees(x)")
 copysign = elementwise("copysign", lambda y, x, w: sign(x) * sign(y), lambda y, x, w: 0)
 
 # --- selections: the lanes that are not selected are structural zeros ------------------------------
 
-_half = 0.5  # each side's share of a tie
 maximum = elementwise(
     "maximum",
-    lambda y, x, w: where(x == w, _half, where(x > w, 1, 0)),
-    lambda y, x, w: where(x == w, _half, where(w > x, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(x > w, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(w > x, 1, 0)),
     scalar="x if x >= w else w",
     selects=True,
 )
 minimum = elementwise(
     "minimum",
-    lambda y, x, w: where(x == w, _half, where(x < w, 1, 0)),
-    lambda y, x, w: where(x == w, _half, where(w < x, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(x < w, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(w < x, 1, 0)),
     scalar="x if x <= w else w",
     selects=True,
 )
 fmax = elementwise(
     "fmax",
-    lambda y, x, w: where(x == w, _half, where(y == x, 1, 0)),
-    lambda y, x, w: where(x == w, _half, where(y == w, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(y == x, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(y == w, 1, 0)),
     scalar="x if x >= w else w",
     selects=True,
 )
 fmin = elementwise(
     "fmin",
-    lambda y, x, w: where(x == w, _half, where(y == x, 1, 0)),
-    lambda y, x, w: where(x == w, _half, where(y == w, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(y == x, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(y == w, 1, 0)),
     scalar="x if x <= w else w",
     selects=True,
 )
@@ -131,7 +135,8 @@ class where(Linear):
 
     def result(self, c, a, b):
         shape = np.broadcast_shapes(*(type_of(v).shape for v in (c, a, b)))
-        return ArrayType(shape, np.result_type(type_of(a).dtype, type_of(b).dtype))
+        weak = [v if type(v) in (int, float, complex) else type_of(v).dtype for v in (a, b)]
+        return ArrayType(shape, np.result_type(*weak))
 
     def transpose(self, y_bar, /, c, a, b):
         from_a, from_b = op("keep")(y_bar, c), op("keep")(y_bar, op("logical_not")(c))
@@ -146,19 +151,25 @@ class keep(Linear):
     """keep(x, live): x where `live` holds, a structural zero elsewhere; its own transpose."""
 
     def result(self, x, live):
-        return type_of(x)
+        t = type_of(x)
+        return ArrayType(np.broadcast_shapes(t.shape, np.shape(live)), t.dtype)
 
     def evaluate(self, xp, /, x, live):
         return xp.where(live, x, 0) if np.ndim(x) or np.ndim(live) else (x if live else 0.0)
 
     def transpose(self, y_bar, /, x, live):
-        return (keep(y_bar, live),)
+        return (unbroadcast(keep(y_bar, live), x),)
 
     def batch(self, args, batched, params):
         return self(*aligned(args, batched))
 
 
 # --- complex parts ----------------------------------------------------------------------------
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the parts of a complex number of that dtype."""
+    return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
 
 
 @primitive
@@ -180,7 +191,7 @@ class real(Linear):
     """The real part; its transpose embeds the reals in the complex numbers."""
 
     def result(self, x):
-        return ArrayType(type_of(x).shape, np.empty(0, type_of(x).dtype).real.dtype)
+        return ArrayType(type_of(x).shape, real_dtype(type_of(x).dtype))
 
     def transpose(self, y_bar, /, x):
         return (y_bar,)
@@ -194,7 +205,7 @@ class imag(Linear):
     """The imaginary part; its transpose multiplies by i."""
 
     def result(self, x):
-        return ArrayType(type_of(x).shape, np.empty(0, type_of(x).dtype).real.dtype)
+        return ArrayType(type_of(x).shape, real_dtype(type_of(x).dtype))
 
     def transpose(self, y_bar, /, x):
         return (y_bar * 1j if x.dtype.kind == "c" else y_bar * 0.0,)
@@ -230,24 +241,90 @@ polygamma = elementwise(  # the order is a plain number
 
 # --- locally constant ----------------------------------------------------------------------------
 
+
+def constant(name: str) -> Primitive:
+    """Declare NumPy's function of that name as locally constant."""
+    made = registry.functions[getattr(np, name)] = Constant(name)
+    return made
+
+
+sign, floor, trunc, rint = map(constant, "sign floor trunc rint".split())
+equal, greater = map(constant, "equal greater".split())
 for _name in (
-    "sign floor ceil trunc rint signbit isnan isinf isfinite "
-    "equal not_equal less less_equal greater greater_equal "
-    "logical_and logical_or logical_xor logical_not floor_divide"
+    "ceil signbit isnan isinf isfinite isneginf isposinf isreal iscomplex round around fix "
+    "not_equal less less_equal greater_equal isclose allclose array_equal array_equiv "
+    "logical_and logical_or logical_xor logical_not floor_divide nextafter spacing"
 ).split():
-    globals()[_name] = Constant(_name)
-    registry.functions[getattr(np, _name)] = globals()[_name]
-sign, floor, trunc = op("sign"), op("floor"), op("trunc")
+    if getattr(np, _name) not in registry.functions:
+        constant(_name)
 
 # --- functions of math and NumPy written with these ----------------------------------------------
 
 
 @implements(np.clip)
-def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None):  # noqa: A002
+def clip(a, a_min=None, a_max=None, *, min=None, max=None):  # noqa: A002
     """The nearest value in [a_min, a_max]; at an edge the bound and the value share the slope."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     a = a if low is None else maximum(a, low)
     return a if high is None else minimum(a, high)
+
+
+@implements(np.where)
+def np_where(condition, *choices):
+    """np.where in its form of three arguments; with one it gives positions."""
+    if not choices:
+        return op("nonzero")(condition)
+    return where(op("not_equal")(condition, 0), *choices)
+
+
+@implements(np.float_power)
+def float_power(x1, x2):
+    """x1 ** x2 in double precision."""
+    wide = [np.result_type(float, type_of(v).dtype) for v in (x1, x2)]
+    return power(*(op("astype")(v, dtype=t) for v, t in zip((x1, x2), wide, strict=True)))
+
+
+@implements(np.positive)
+def positive(x):
+    """x itself."""
+    return x
+
+
+@implements(np.heaviside)
+def heaviside(x1, x2):
+    """0 below zero, 1 above, x2 at zero."""
+    return where(equal(x1, 0), x2, greater(x1, 0) * 1.0)
+
+
+@implements(np.modf, math.modf)
+def modf(x):
+    """The fraction, which moves with x, and the whole part, which does not."""
+    return x - trunc(x), trunc(x)
+
+
+@implements(divmod, np.divmod)
+def divmod_(x, w):
+    """Floor of the quotient, and the remainder."""
+    return op("floor_divide")(x, w), remainder(x, w)
+
+
+@implements(np.ldexp, math.ldexp)
+def ldexp(x, n):
+    """x 2**n for an integer n."""
+    return x * 2.0**n
+
+
+@implements(np.angle)
+def angle(z, deg=False):
+    """The argument of a complex number; of a real one it is locally constant."""
+    found = atan2(imag(z), real(z))
+    return rad2deg(found) if deg else found
+
+
+@implements(np.real_if_close)
+def real_if_close(a, tol=100):
+    """a itself: whether parts vanish may not decide on the type."""
+    return a
 
 
 @implements(math.pow)
@@ -262,10 +339,10 @@ def log_base(x, base=None):
     return log(x) if base is None else log(x) / log(base)
 
 
-@implements(math.dist)
-def dist(p, q):
-    """The Euclidean distance of two points."""
-    return hypot_all(*(a - b for a, b in zip(p, q, strict=True)))
+@implements(math.remainder)
+def ieee_remainder(x, y):
+    """x less the multiple of y that is nearest to it."""
+    return x - rint(divide(x, y)) * y
 
 
 @implements(math.hypot)
@@ -277,6 +354,12 @@ def hypot_all(*coordinates):
     for c in coordinates[1:]:
         found = hypot(found, c)
     return found
+
+
+@implements(math.dist)
+def dist(p, q):
+    """The Euclidean distance of two points."""
+    return hypot_all(*(a - b for a, b in zip(p, q, strict=True)))
 
 
 @implements(math.fsum)
@@ -296,19 +379,22 @@ def prod(values, *, start=1):
     return start
 
 
-@implements(np.where)
-def where_(condition, *choices):
-    """np.where in its form of three arguments; with one it gives positions."""
-    if not choices:
-        return op("nonzero")(condition)
-    return where(condition, *choices)
+def sumprod(p, q):
+    """The sum of products."""
+    return fsum(a * b for a, b in zip(p, q, strict=True))
+
+
+def fma(x, y, z):
+    """x y + z."""
+    return x * y + z
 
 
 _MATH = "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp expm1 log2 log10"
 _MATH += " log1p sqrt cbrt exp2 fabs fmod copysign erf erfc gamma lgamma floor ceil trunc"
-for _name in (_MATH + " isnan isinf isfinite").split():
-    if hasattr(math, _name):
-        registry.functions[getattr(math, _name)] = op(_name)
+for _name in (_MATH + " isnan isinf isfinite isclose nextafter").split():
+    registry.functions[getattr(math, _name)] = op(_name)
+for _late in (sumprod, fma):  # of Python 3.12 and 3.13
+    if hasattr(math, _late.__name__):
+        registry.functions[getattr(math, _late.__name__)] = _late
 registry.functions |= {math.degrees: rad2deg, math.radians: deg2rad}
-registry.functions |= {np.degrees: rad2deg, np.radians: deg2rad, np.absolute: abs_}
-registry.functions |= {np.float_power: power, np.mod: remainder, np.positive: lambda x: x}
+registry.functions |= {np.degrees: rad2deg, np.radians: deg2rad}
