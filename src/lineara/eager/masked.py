@@ -32,7 +32,9 @@ class Masked(Box):
             return self._made(primitive(*values), _both(masks[0], args[1]))
         if isinstance(primitive, Elementwise):
             return self._elementwise(primitive, args, values, masks)
-        if name in ("sum", "cumsum", "conj", "real", "imag"):
+        if name in ("conj", "real", "imag"):
+            return self._made(primitive(*values, **params), masks[0])
+        if name in ("sum", "cumsum"):
             return self._made(primitive(*values, **params), self._moved(primitive, masks, args, params))
         if isinstance(primitive, Structural):
             return self._made(primitive(*values, **params), self._moved(primitive, masks, args, params))
@@ -42,12 +44,16 @@ class Masked(Box):
         return isinstance(a, Masked) and a.depth == self.depth
 
     def _made(self, v: Any, live: Any) -> "Masked":
+        if live is not None and np.shape(live) != type_of(v).shape:
+            live = np.broadcast_to(live, type_of(v).shape)
         return Masked(v, live, self.depth)
 
     def _elementwise(self, primitive: Primitive, args: tuple, values: tuple, masks: list) -> Any:
         mine = [self._mine(a) for a in args]
         if all(mine):  # a sum: dead where all terms are
-            either = None if None in masks else np.logical_or.reduce(np.broadcast_arrays(*masks))
+            if any(m is None for m in masks):
+                return self._made(primitive(*values), None)
+            either = np.logical_or.reduce(np.broadcast_arrays(*masks))
             return self._made(primitive(*values), either)
         if len(args) == 1:
             return self._made(primitive(*values), masks[0])
@@ -60,9 +66,7 @@ class Masked(Box):
         harmless = 1.0 if primitive.name == "divide" else 0.0
         other = op("where")(live, values[1 - at], harmless)  # no infinity in a dead lane
         pair = (values[at], other) if at == 0 else (other, values[at])
-        product = primitive(*pair)
-        shape = type_of(product).shape
-        return self._made(product, np.broadcast_to(live, shape))
+        return self._made(primitive(*pair), live)
 
     def _moved(self, primitive: Primitive, masks: list, args: tuple, params: dict[str, Any]) -> Any:
         """The mask after an operation that moves or adds elements: a lane is live if any term is."""
