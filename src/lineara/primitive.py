@@ -173,6 +173,13 @@ def source(expression: Any, where: str = "where({}, {}, {})") -> str:
     return expression.source(where) if isinstance(expression, Sym) else repr(float(expression))
 
 
+def _exact(expression: Any) -> str:
+    """The same, with an int for a whole number: Fractions stay Fractions."""
+    if not isinstance(expression, Sym) and expression == int(expression):
+        return repr(int(expression))
+    return source(expression)
+
+
 def innermost(args: tuple) -> Box | None:
     """The box of greatest depth among the arguments."""
     found = None
@@ -324,7 +331,7 @@ class Elementwise(Primitive):
     def _compile(self, stated: tuple[Callable[..., Any], ...]) -> list[Callable[..., Any]]:
         """Expressions compiled over primitives: functions of (y, *args)."""
         names = ("y", *self.ARGS[: self.arity])
-        texts = [source(partial(*map(Sym, names))) for partial in stated]
+        texts = [_exact(partial(*map(Sym, names))) for partial in stated]
         return [eval(f"lambda {', '.join(names)}: {t}", dict(registry.primitives)) for t in texts]
 
     @cached_property
