@@ -12,7 +12,7 @@ import numpy as np
 
 from lineara.eager.batched import Batched
 from lineara.eager.containers import lift, rebuild
-from lineara.eager.leaves import Gradients, Leaves
+from lineara.eager.leaves import Gradients, Leaves, one_like
 from lineara.eager.level import Entry, Level
 from lineara.eager.masked import Masked, unmasked
 from lineara.eager.reads import View, distribute
@@ -146,7 +146,7 @@ def _scalar_output(out: Any, name: str) -> Any:
 def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -> None:
     """The reverse sweep; a masked one follows where the plain one has produced a NaN."""
     if not strong_zero:
-        y.g = 1.0
+        y.g = one_like(y.v)
         reverse(level.tape, level.S, last=True)
         level.swept = True
         if not any([_is_nan(n) for n in nodes]):

@@ -7,6 +7,8 @@ other numbers: then they are promoted.  Strings, None, enums and booleans stay a
 import enum
 import numbers
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,19 @@ import numpy as np
 from lineara.cotangent import Coo, LowRank, Rows, Zero
 from lineara.eager.containers import UNTOUCHED
 from lineara.eager.level import Level
-from lineara.eager.node import Scalar, Traced
+from lineara.eager.node import Scalar, Traced, plain
 from lineara.eager.reads import Reads, c_strides, grid, pull
 from lineara.errors import TypeMismatchError
 from lineara.primitive import Box, Outer, Piece
 from lineara.trees import flatten
+
+
+EXACT = (Fraction, Decimal)  # numbers that floats do not mix with, or would spoil
+
+
+def one_like(value: Any) -> Any:
+    """The unit cotangent of a result: the int 1 for exact numbers, which stay exact."""
+    return 1 if isinstance(plain(value), EXACT) else 1.0
 
 
 def is_number(value: Any) -> bool:
@@ -34,6 +44,8 @@ def kind_of_number(value: Any) -> str:
     """`f`loating (or exact), `c`omplex, `i`nteger, `O`bject array, or `-` for what is no number."""
     if isinstance(value, np.ndarray | np.generic | Traced):
         kind = value.dtype.kind
+        if kind == "O" and not value.shape:  # an exact number of an outer level
+            return "f"
         return "i" if kind in "iu" else kind if kind in "fcOSUMm" else "-"
     if not is_number(value):
         return "-"
@@ -116,6 +128,8 @@ class Gradients:
             return np.array(g, dtype=dtype, order="C").reshape(leaf.shape)
         if isinstance(leaf, np.floating | np.complexfloating):
             return leaf.dtype.type(g)
+        if isinstance(leaf, EXACT):
+            return type(leaf)(g) if type(g) is int else g
         return g.item() if isinstance(g, np.generic | np.ndarray) and np.ndim(g) == 0 else g
 
     def _own(self, g: np.ndarray, dtype: np.dtype) -> bool:
