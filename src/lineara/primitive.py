@@ -27,7 +27,7 @@ Recur = Callable[..., "Joint"]
 
 
 class Registry:
-    """The one table of the library: primitives by name, and what stands in for a foreign function."""
+    """The one table of the library: primitives by name, and what stands in for a function."""
 
     def __init__(self) -> None:
         self.primitives: dict[str, Primitive] = {}
@@ -74,7 +74,7 @@ class Piece(NamedTuple):
 
 
 class Outer(NamedTuple):
-    """A contribution u v^T to a matrix' cotangent :  (m,k), (n,k); all are one product in the end."""
+    """A contribution u v^T to a matrix' cotangent :  (m,k), (n,k); all become one product."""
 
     u: Any
     v: Any
@@ -211,7 +211,8 @@ class Primitive:
 
     def result(self, *args: Any, **params: Any) -> Any:
         """The type of the result, from types (or values) of the arguments."""
-        return type_of(self.evaluate(np, *map(_sample, args), **params))
+        with np.errstate(all="ignore"):
+            return type_of(self.evaluate(np, *map(_sample, args), **params))
 
     def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
         """The value, in the array namespace `xp`."""
@@ -253,20 +254,25 @@ def batch_size(args: tuple, batched: tuple[bool, ...]) -> int:
 
 
 def unbroadcast(x_bar: Any, like: ArrayType) -> Any:
-    """Sum `x_bar` over the axes that broadcasting added, and drop what a real argument cannot see."""
+    """Sum `x_bar` over the axes that broadcasting added; a real argument sees its real part."""
     shape, want = type_of(x_bar).shape, like.shape
     if shape != want:
         lead = len(shape) - len(want)
-        grown = (i + lead for i, n in enumerate(want) if n == 1 and shape[i + lead] != 1)
+        grown = [i + lead for i, n in enumerate(want) if n == 1 != shape[i + lead]]
         x_bar = op("sum")(x_bar, axis=(*range(lead), *grown), keepdims=False)
-        if type_of(x_bar).shape != want:
+        if grown:
             x_bar = op("reshape")(x_bar, shape=want)
-    return real_part(x_bar) if like.dtype.kind != "c" else x_bar
+    return _see(x_bar, like.dtype)
 
 
 def real_part(x: Any) -> Any:
     """The real part of a complex value; a real value as it is."""
     return op("real")(x) if is_complex(x) else x
+
+
+def _see(x_bar: Any, dtype: np.dtype) -> Any:
+    """What an argument of that dtype sees of a cotangent."""
+    return x_bar if dtype.kind == "c" else real_part(x_bar)
 
 
 def conjugate(x: Any) -> Any:
@@ -321,7 +327,8 @@ class Elementwise(Primitive):
         self._wirtinger = wirtinger
         self._conjugate = conjugate
         self.selects = selects
-        registry.functions[self.array] = self
+        if isinstance(self.array, np.ufunc):
+            registry.functions[self.array] = self
 
     def expressions(self) -> list[Any]:
         """The partials, called on symbols; a constant partial is a number."""
@@ -348,8 +355,8 @@ class Elementwise(Primitive):
         return list(pairs)
 
     def result(self, *args: Any, **params: Any) -> ArrayType:
-        """Shapes broadcast, dtypes promote."""
-        types = [a if isinstance(a, ArrayType) else type_of(a) for a in args]
+        """Shapes broadcast; the dtype is what NumPy makes of none of each."""
+        types = [type_of(a) for a in args]
         try:
             shape = np.broadcast_shapes(*(t.shape for t in types))
         except ValueError:
@@ -357,7 +364,10 @@ class Elementwise(Primitive):
                 f"{self.name}: cannot broadcast {' with '.join(map(repr, types))}; "
                 "trailing dimensions must be equal or 1"
             ) from None
-        return ArrayType(shape, np.result_type(*(t.dtype for t in types)))
+        weak = [type(a) in (int, float, complex) and len(args) > 1 for a in args]
+        none = [a if w else np.empty(0, t.dtype) for a, w, t in zip(args, weak, types, strict=True)]
+        with np.errstate(all="ignore"):
+            return ArrayType(shape, np.asarray(self.array(*none)).dtype)
 
     def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
         """NumPy for numbers and arrays, Python's own arithmetic for exact and foreign numbers."""
@@ -383,32 +393,25 @@ class Elementwise(Primitive):
         del params, recur
         types = [type_of(args[i]) for i in active]
         out = type_of(y)
-        mixed = out.dtype.kind == "c" or any(t.dtype.kind == "c" for t in types)
-        with np.errstate(all="ignore"):
-            if mixed:
-                rules = [self.complex_weights[i] for i in active]
-                pairs = [(w(y, *args), v and v(y, *args)) for w, v in rules]
-            else:
-                pairs = [(self.weights[i](y, *args), None) for i in active]
-            if self.selects:
-                live = [(w != 0) for w, _ in pairs]
+        pairs = self.coefficients(y, args, active, out.dtype)
+        live = [None if not self.selects else w != 0 for w, _ in pairs]
 
         def forward(tangents: Sequence[Any]) -> Any:
             terms = []
-            for i, ((w, v), t) in enumerate(zip(pairs, tangents, strict=True)):
+            for (w, v), alive, t in zip(pairs, live, tangents, strict=True):
                 if t is not None:
-                    t = keep(live[i], t) if self.selects else t
+                    t = t if alive is None else keep(alive, t)
                     terms.append(t * w if v is None else t * w + conjugate(t) * v)
             y_dot = total(terms)
             if y_dot is None:
                 return None
             if type_of(y_dot).shape != out.shape:
                 y_dot = op("broadcast_to")(y_dot, shape=out.shape)
-            return y_dot if out.dtype.kind == "c" else real_part(y_dot)
+            return _see(y_dot, out.dtype)
 
         def one(i: int, y_bar: Any) -> Any:
             w, v = pairs[i]
-            y_bar = keep(live[i], y_bar) if self.selects else y_bar
+            y_bar = y_bar if live[i] is None else keep(live[i], y_bar)
             x_bar = y_bar * conjugate(w)
             return unbroadcast(x_bar if v is None else x_bar + conjugate(y_bar) * v, types[i])
 
@@ -417,9 +420,28 @@ class Elementwise(Primitive):
 
         return Joint(forward, back)
 
+    def coefficients(
+        self, y: Any, args: tuple, active: tuple[int, ...], dtype: np.dtype
+    ) -> list[tuple[Any, Any]]:
+        """The values of the partials and, for complex numbers, of those in the conjugates."""
+        if dtype.kind in "fc":  # typed numbers, since Python's own raise where NumPy's are infinite
+            args = tuple([dtype.type(a) if type(a) in (int, float) else a for a in args])
+        mixed = dtype.kind == "c" or any(is_complex(args[i]) for i in active)
+        with np.errstate(all="ignore"):
+            if not mixed:
+                return [(_narrow(self.weights[i](y, *args), dtype), None) for i in active]
+            rules = [self.complex_weights[i] for i in active]
+            return [(w(y, *args), v and v(y, *args)) for w, v in rules]
+
     def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """Line the trailing axes up, so that broadcasting does the rest."""
         return self(*aligned(args, batched))
+
+
+def _narrow(weight: Any, dtype: np.dtype) -> Any:
+    """A weight that was made of Python's numbers alone, in the precision of the result."""
+    wide = isinstance(weight, np.ndarray | np.generic) and weight.dtype.itemsize > dtype.itemsize
+    return weight.astype(dtype) if wide and dtype.kind == "f" else weight
 
 
 def aligned(args: tuple, batched: tuple[bool, ...]) -> list[Any]:
@@ -456,8 +478,8 @@ class Linear(Primitive):
         outside = set(active) - set(places)
         if outside:
             raise NoRuleError(
-                f"{self.name}: no derivative with respect to argument {min(outside) + 1}, which says "
-                "where or how, not what; give it a plain value"
+                f"{self.name}: no derivative with respect to argument {min(outside) + 1}, which "
+                "says where or how, not what; give it a plain value"
             )
         typed = tuple(type_of(a) if i in places else a for i, a in enumerate(args))
 
@@ -478,11 +500,6 @@ class Linear(Primitive):
         return Joint(forward, back)
 
 
-def _see(x_bar: Any, dtype: np.dtype) -> Any:
-    """What an argument of that dtype sees of a cotangent."""
-    return x_bar if dtype.kind == "c" else real_part(x_bar)
-
-
 class Structural(Linear):
     """A Linear that only moves elements: index, reshape, concatenate, and their transposes."""
 
@@ -498,7 +515,7 @@ class Multilinear(Primitive):
         """The transpose with respect to argument `place`."""
         raise NotImplementedError(self.name)
 
-    def builder(self, place: int, y_bar: Any, /, *args: Any) -> Any:
+    def builder(self, *args: Any) -> Any:
         """The same as a contribution that is summed later, where that is cheaper; else None."""
         return None
 
@@ -537,7 +554,7 @@ class General(Primitive):
     `jvp(y, primals, tangents, **params)`; a tangent that is None is zero.
     """
 
-    def jvp(self, y: Any, primals: tuple, tangents: Sequence[Any], /, **params: Any) -> Any:
+    def jvp(self, *args: Any, **params: Any) -> Any:
         """The tangent of the result."""
         raise NotImplementedError(self.name)
 
@@ -550,7 +567,8 @@ class General(Primitive):
             at = dict(zip(active, tangents, strict=True))
             return self.jvp(y, args, [at.get(i) for i in range(len(args))], **params)
 
-        return recur(of_tangents, [type_of(args[i]) for i in active])
+        with np.errstate(all="ignore"):
+            return recur(of_tangents, [type_of(args[i]) for i in active])
 
 
 class HigherOrder(Primitive):
@@ -567,9 +585,8 @@ def elementwise(name: str, *partials: Callable[..., Any], **options: Any) -> Ele
     """
     for i, partial in enumerate(partials):
         count = len(inspect.signature(partial).parameters)
-        assert count == len(partials) + 1, (
-            f"{name}: partial {i} must take (y, *{len(partials)} args)"
-        )
+        arity = len(partials)
+        assert count == arity + 1, f"{name}: partial {i} must take (y, *{arity} args)"
     return Elementwise(name, *partials, **options)
 
 

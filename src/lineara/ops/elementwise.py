@@ -33,7 +33,7 @@ negative = elementwise("negative", lambda y, x: -1, scalar="-x")
 power = elementwise(
     "power",
     lambda y, x, w: where(w == 0, 0, w * x ** (w - 1)),
-    lambda y, x, w: where(x == 0, 0, y * log(x)),  # 0 ** w is 0 on both sides of w, or 1 at 0
+    lambda y, x, w: where(x == 0, y * 0, y * log(x)),
     scalar="x ** w",
 )
 square = elementwise("square", lambda y, x: 2 * x, scalar="x * x")
@@ -95,7 +95,7 @@ deg2rad = elementwise("deg2rad", lambda y, x: math.pi / 180, scalar="math.radian
 rad2deg = elementwise("rad2deg", lambda y, x: 180 / math.pi, scalar="math.degrees(x)")
 copysign = elementwise("copysign", lambda y, x, w: sign(x) * sign(y), lambda y, x, w: 0)
 
-# --- selections: the lanes that are not selected are structural zeros ------------------------------
+# --- selections: the lanes that are not selected are structural zeros ------------------------
 
 maximum = elementwise(
     "maximum",
@@ -248,21 +248,18 @@ def constant(name: str) -> Primitive:
     return made
 
 
-sign, floor, trunc, rint = map(constant, "sign floor trunc rint".split())
-equal, greater = map(constant, "equal greater".split())
-for _name in (
-    "ceil signbit isnan isinf isfinite isneginf isposinf isreal iscomplex round around fix "
-    "not_equal less less_equal greater_equal isclose allclose array_equal array_equiv "
-    "logical_and logical_or logical_xor logical_not floor_divide nextafter spacing"
-).split():
-    if getattr(np, _name) not in registry.functions:
-        constant(_name)
+sign, trunc, rint, equal, greater = map(constant, ("sign", "trunc", "rint", "equal", "greater"))
+_CONSTANT = "floor ceil round around fix floor_divide signbit isnan isinf isfinite isneginf"
+_CONSTANT += " isposinf isreal iscomplex isclose allclose array_equal array_equiv not_equal less"
+_CONSTANT += " less_equal greater_equal logical_and logical_or logical_xor logical_not"
+for _name in _CONSTANT.split():
+    constant(_name)
 
 # --- functions of math and NumPy written with these ----------------------------------------------
 
 
 @implements(np.clip)
-def clip(a, a_min=None, a_max=None, *, min=None, max=None):  # noqa: A002
+def clip(a, a_min=None, a_max=None, *, min=None, max=None):
     """The nearest value in [a_min, a_max]; at an edge the bound and the value share the slope."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     a = a if low is None else maximum(a, low)
@@ -302,7 +299,7 @@ def modf(x):
     return x - trunc(x), trunc(x)
 
 
-@implements(divmod, np.divmod)
+@implements(np.divmod)
 def divmod_(x, w):
     """Floor of the quotient, and the remainder."""
     return op("floor_divide")(x, w), remainder(x, w)
@@ -319,12 +316,6 @@ def angle(z, deg=False):
     """The argument of a complex number; of a real one it is locally constant."""
     found = atan2(imag(z), real(z))
     return rad2deg(found) if deg else found
-
-
-@implements(np.real_if_close)
-def real_if_close(a, tol=100):
-    """a itself: whether parts vanish may not decide on the type."""
-    return a
 
 
 @implements(math.pow)
@@ -391,7 +382,7 @@ def fma(x, y, z):
 
 _MATH = "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp expm1 log2 log10"
 _MATH += " log1p sqrt cbrt exp2 fabs fmod copysign erf erfc gamma lgamma floor ceil trunc"
-for _name in (_MATH + " isnan isinf isfinite isclose nextafter").split():
+for _name in (_MATH + " isnan isinf isfinite isclose").split():
     registry.functions[getattr(math, _name)] = op(_name)
 for _late in (sumprod, fma):  # of Python 3.12 and 3.13
     if hasattr(math, _late.__name__):

@@ -117,7 +117,7 @@ for (
     _name
 ) in "argmax argmin argsort nonzero flatnonzero argwhere searchsorted digitize any all".split():
     registry.functions[getattr(np, _name)] = Constant(_name)
-for _name in "isclose allclose array_equal array_equiv count_nonzero shape ndim size".split():
+for _name in "count_nonzero shape ndim size".split():
     registry.functions[getattr(np, _name)] = Constant(_name)
 
 
