@@ -117,9 +117,8 @@ def _no_value(n: Any) -> Any:
     )
 
 
-def tape_joint(level: Level, params: Sequence[Any], out: Any) -> Joint:
+def tape_joint(level: Level, tape: Sequence[Any], params: Sequence[Any], out: Any) -> Joint:
     """The linear map of a recorded tape, from params to out."""
-    tape = list(level.tape)
 
     def go(tangents: Sequence[Any]) -> Any:
         if all(t is None for t in tangents) or not level_owns(level, out):
@@ -156,4 +155,6 @@ def linear_joint(open_level: Callable[..., Any], fun: Any, types: Sequence[Array
         out = fun(*params)
         if out is not None and not level_owns(level, out) and np.any(out):
             raise LinearityError("the function is constant and not zero, so it is not linear")
-        return tape_joint(level, params, out)
+        tape = list(level.tape)
+    tidy(tape, params, last=False)  # closing has marked them as leaked; here they live on
+    return tape_joint(level, tape, params, out)
