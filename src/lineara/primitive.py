@@ -32,6 +32,7 @@ class Registry:
     def __init__(self) -> None:
         self.primitives: dict[str, Primitive] = {}
         self.functions: dict[Any, Callable[..., Any]] = {}
+        self.sequences: set[Any] = set()  # foreign functions that take a sequence of arrays
 
 
 registry = Registry()
@@ -551,8 +552,11 @@ class Constant(Primitive):
 class General(Primitive):
     """The fact is its jvp, written with primitives and linear in the tangents.
 
-    `jvp(y, primals, tangents, **params)`; a tangent that is None is zero.
+    `jvp(y, primals, tangents, **params)`; a tangent that is None is zero.  In the arguments
+    `linear` it is linear jointly, when the others are fixed.
     """
+
+    linear = ()
 
     def jvp(self, *args: Any, **params: Any) -> Any:
         """The tangent of the result."""
@@ -572,7 +576,18 @@ class General(Primitive):
 
 
 class HigherOrder(Primitive):
-    """Takes functions among its parameters; its `linearize` gets the pass as `recur`."""
+    """Takes functions among its parameters; its result may be a container.
+
+    A level hands itself to these two in place of applying the primitive.
+    """
+
+    def trace(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
+        """Apply the primitive at a level: the values below, and the linear map recorded."""
+        raise NotImplementedError(self.name)
+
+    def trace_linear(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
+        """Apply the primitive at a level of types, to which it must be linear."""
+        raise NotImplementedError(self.name)
 
 
 # --- declaring --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 
 from lineara.errors import DetachError, LeakedVariableError, NoRuleError
 from lineara.ops.index import check_index, is_basic, read
+from lineara.ops.shape import any_box, as_array
 from lineara.primitive import Box, Constant, Primitive, innermost, op, registry
 from lineara.types import type_of
 
@@ -125,6 +126,10 @@ class Traced(Box):
         """The node that stands for the present content."""
         return self
 
+    def below(self) -> Any:
+        """The value one level below, for code that looks at it."""
+        return self.v
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
@@ -184,7 +189,7 @@ def plain(value: Any) -> Any:
     """The number or array under every level of tracing."""
     while isinstance(value, Traced):
         value = value.now()
-        value = value.v if isinstance(value, Traced) else value
+        value = value.below() if isinstance(value, Traced) else value
     return value
 
 
@@ -352,6 +357,8 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         )
     if isinstance(ours, Constant):
         return constant_call(func, args, kwargs)
+    if func not in registry.sequences:
+        args = tuple([as_array(a) if type(a) is list and any_box(a) else a for a in args])
     out = kwargs.pop("out", None) if not isinstance(ours, Primitive) else None
     if out is None:
         return ours(*args, **kwargs)
@@ -393,6 +400,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         kwargs.pop("dtype")
     if method != "__call__":
         return _ufunc_method(ufunc, method, inputs, kwargs)
+    inputs = tuple([as_array(a) if type(a) is list or type(a) is tuple else a for a in inputs])
     if isinstance(ours, Constant):
         return ufunc(*map(plain, inputs), **kwargs)
     result = ours(*inputs, **kwargs)

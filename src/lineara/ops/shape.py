@@ -1,12 +1,22 @@
 """Structural primitives: they move elements; each forms a pair with its transpose."""
 
+import math
 import operator
 from typing import Any
 
 import numpy as np
 
-from lineara.errors import ShapeError
-from lineara.primitive import Structural, batch_size, implements, op, primitive, unbroadcast
+from lineara.errors import NoRuleError, ShapeError
+from lineara.primitive import (
+    Box,
+    Structural,
+    batch_size,
+    implements,
+    op,
+    primitive,
+    real_part,
+    unbroadcast,
+)
 from lineara.types import ArrayType, type_of
 
 
@@ -66,13 +76,13 @@ class broadcast_to(Structural):
 
 @primitive
 class astype(Structural):
-    """x in another floating dtype.  Transpose: the dtype back."""
+    """x in another floating dtype; complex to real keeps the real part.  Transpose: back."""
 
     def result(self, x, *, dtype):
         return ArrayType(type_of(x).shape, np.dtype(dtype))
 
     def evaluate(self, xp, /, x, *, dtype):
-        return xp.asarray(x).astype(dtype)[()]
+        return xp.asarray(x if np.dtype(dtype).kind == "c" else real_part(x)).astype(dtype)[()]
 
     def transpose(self, y_bar, /, x, *, dtype):
         return (astype(y_bar, dtype=x.dtype),)
@@ -86,6 +96,12 @@ class concat(Structural):
     """Arrays joined along an axis that exists.  Transpose: the pieces of it."""
 
     linear = None
+
+    def result(self, *arrays, axis):
+        types = [type_of(a) for a in arrays]
+        shape = list(types[0].shape)
+        shape[axis] = sum(t.shape[axis] for t in types)
+        return ArrayType(tuple(shape), np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *arrays, axis):
         return xp.concatenate(arrays, axis=axis)
@@ -106,6 +122,11 @@ class stack(Structural):
     """Arrays of one shape joined along a new first axis.  Transpose: the rows of it."""
 
     linear = None
+
+    def result(self, *arrays):
+        types = [type_of(a) for a in arrays]
+        shape = (len(types), *types[0].shape)
+        return ArrayType(shape, np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *arrays):
         return xp.stack([xp.asarray(a) for a in arrays])
@@ -130,7 +151,7 @@ def spread(args: tuple, batched: tuple[bool, ...]) -> list[Any]:
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def normal_axis(axis: int, ndim: int, name: str) -> int:
+def normal_axis(axis: Any, ndim: int, name: str) -> int:
     """The axis counted from the front, or an error that names the function."""
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
@@ -141,19 +162,47 @@ def normal_axis(axis: int, ndim: int, name: str) -> int:
     return axis % ndim
 
 
+def normal_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
+    """Several axes counted from the front: all of them for None."""
+    if axis is None:
+        return tuple(range(ndim))
+    listed = tuple(normal_axis(i, ndim, name) for i in sizes(axis))
+    if len(set(listed)) < len(listed):
+        raise ShapeError(f"{name}: the axes {axis} name one axis twice; give each once")
+    return listed
+
+
+def sizes(given: Any) -> tuple[int, ...]:
+    """A shape, or several axes, where NumPy also takes one integer."""
+    listed = given if isinstance(given, tuple | list | range | np.ndarray) else (given,)
+    return tuple(operator.index(n) for n in listed)
+
+
+def as_array(a: Any) -> Any:
+    """A traced value as it is; nested sequences of them as an array."""
+    if isinstance(a, list | tuple):
+        return stack(*map(as_array, a)) if any_box(a) else np.asarray(a)
+    return a if hasattr(a, "shape") else np.asarray(a)
+
+
+def any_box(values: Any) -> bool:
+    """Whether a traced value is among the values, also inside lists and tuples."""
+    return any(isinstance(v, Box) or (isinstance(v, list | tuple) and any_box(v)) for v in values)
+
+
 @implements(np.reshape)
 def np_reshape(a, /, shape, order="C", *, copy=None):
     """The elements under another shape; one entry may be -1; order C or F."""
-    shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    asked = shape = sizes(shape)
     size = type_of(a).size
-    if -1 in shape:
-        rest = -int(np.prod(shape))
-        shape = tuple(size // rest if n == -1 and rest else n for n in shape)
-    if int(np.prod(shape)) != size:
-        raise ShapeError(
-            f"reshape: {type_of(a)} has {size} elements, which do not fill {tuple(shape)}"
+    rest = math.prod(n for n in shape if n != -1)
+    shape = tuple(size // rest if n == -1 and rest else n for n in shape)
+    if math.prod(shape) != size or asked.count(-1) > 1:
+        raise ShapeError(f"reshape: {type_of(a)} has {size} elements, which do not fill {asked}")
+    if order not in ("C", "F"):
+        raise NoRuleError(
+            f"reshape: the order {order!r} asks how the elements lie in memory; use 'C' or 'F'"
         )
-    shape = tuple(int(n) for n in shape)
     if order == "F":
         return np_transpose(reshape(np_transpose(a), shape=shape[::-1]))
     return reshape(a, shape=shape)
@@ -162,26 +211,30 @@ def np_reshape(a, /, shape, order="C", *, copy=None):
 @implements(np.ravel)
 def ravel(a, order="C"):
     """All elements in one axis."""
-    return np_reshape(a, (-1,), order)
+    return np_reshape(a, (-1,) if type_of(a).size else (0,), order)
 
 
 @implements(np.transpose, np.permute_dims)
 def np_transpose(a, axes=None):
     """The axes in another order; reversed by default."""
     ndim = len(a.shape)
-    axes = range(ndim)[::-1] if axes is None else [normal_axis(i, ndim, "transpose") for i in axes]
+    axes = range(ndim)[::-1] if axes is None else normal_axes(axes, ndim, "transpose")
+    if len(axes) != ndim:
+        raise ShapeError(f"transpose: {len(axes)} axes for {type_of(a)}; name each of its {ndim}")
     return permute_dims(a, axes=tuple(axes))
 
 
 @implements(np.swapaxes)
 def swapaxes(a, axis1, axis2):
     """Two axes exchanged."""
-    axes = list(range(len(a.shape)))
-    axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
+    ndim = len(a.shape)
+    i, j = (normal_axis(n, ndim, "swapaxes") for n in (axis1, axis2))
+    axes = list(range(ndim))
+    axes[i], axes[j] = j, i
     return permute_dims(a, axes=tuple(axes))
 
 
-@implements(np.matrix_transpose)
+@implements(np.matrix_transpose, np.linalg.matrix_transpose)
 def matrix_transpose(x, /):
     """The last two axes exchanged."""
     return swapaxes(x, -1, -2)
@@ -191,21 +244,27 @@ def matrix_transpose(x, /):
 def moveaxis(a, source, destination):
     """Axes moved to other places; the rest keep their order."""
     ndim = len(a.shape)
-    listed = [(v,) if isinstance(v, int) else tuple(v) for v in (source, destination)]
-    src, dst = ([normal_axis(i, ndim, "moveaxis") for i in v] for v in listed)
+    src, dst = (normal_axes(v, ndim, "moveaxis") for v in (source, destination))
     order = [i for i in range(ndim) if i not in src]
     for d, s in sorted(zip(dst, src, strict=True)):
         order.insert(d, s)
     return permute_dims(a, axes=tuple(order))
 
 
+@implements(np.rollaxis)
+def rollaxis(a, axis, start=0):
+    """One axis moved to before another."""
+    ndim = len(a.shape)
+    axis = normal_axis(axis, ndim, "rollaxis")
+    start = start + ndim if start < 0 else start
+    return moveaxis(a, axis, start - (axis < start))
+
+
 @implements(np.expand_dims)
 def expand_dims(a, axis):
     """New axes of length 1."""
     shape = list(a.shape)
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    ndim = len(shape) + len(axes)
-    for i in sorted(normal_axis(i, ndim, "expand_dims") for i in axes):
+    for i in sorted(normal_axes(axis, len(shape) + len(sizes(axis)), "expand_dims")):
         shape.insert(i, 1)
     return reshape(a, shape=tuple(shape))
 
@@ -216,9 +275,7 @@ def squeeze(a, axis=None):
     shape = a.shape
     if axis is None:
         return reshape(a, shape=tuple(n for n in shape if n != 1))
-    axes = [
-        normal_axis(i, len(shape), "squeeze") for i in ((axis,) if isinstance(axis, int) else axis)
-    ]
+    axes = normal_axes(axis, len(shape), "squeeze")
     if any(shape[i] != 1 for i in axes):
         raise ShapeError(f"squeeze: axis {axis} of {type_of(a)} is not of length 1")
     return reshape(a, shape=tuple(n for i, n in enumerate(shape) if i not in axes))
@@ -227,7 +284,7 @@ def squeeze(a, axis=None):
 @implements(np.broadcast_to)
 def np_broadcast_to(array, shape, subok=False):
     """The array repeated to that shape."""
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    shape = sizes(shape)
     try:
         fits = np.broadcast_shapes(type_of(array).shape, shape) == shape
     except ValueError:
@@ -240,100 +297,51 @@ def np_broadcast_to(array, shape, subok=False):
     return broadcast_to(array, shape=shape)
 
 
-@implements(np.concatenate, np.concat)
-def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
-    """Arrays joined along an axis."""
-    arrays = [as_array(a) for a in arrays]
-    if axis is None:
-        arrays, axis = [ravel(a) for a in arrays], 0
-    axis = normal_axis(axis, len(arrays[0].shape), "concatenate")
-    try:
-        joined = concat(*arrays, axis=axis)
-    except ValueError:
-        found = " with ".join(repr(type_of(a)) for a in arrays)
-        raise ShapeError(
-            f"concatenate: cannot join {found} along axis {axis}; all other axes must agree"
-        ) from None
-    return joined if dtype is None else astype(joined, dtype=np.dtype(dtype))
-
-
-@implements(np.stack)
-def np_stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
-    """Arrays of one shape joined along a new axis."""
-    arrays = [as_array(a) for a in arrays]
-    if len({tuple(a.shape) for a in map(type_of, arrays)}) > 1:
-        found = ", ".join(repr(type_of(a)) for a in arrays)
-        raise ShapeError(f"stack: all arrays must have one shape; found {found}")
-    joined = stack(*arrays)
-    axis = normal_axis(axis, len(joined.shape), "stack")
-    joined = joined if axis == 0 else moveaxis(joined, 0, axis)
-    return joined if dtype is None else astype(joined, dtype=np.dtype(dtype))
-
-
-def as_array(a: Any) -> Any:
-    """A traced value as it is; nested sequences of them as an array."""
-    if isinstance(a, list | tuple):
-        return np_stack([as_array(v) for v in a]) if len(a) else np.array(a)
-    return a if hasattr(a, "shape") else np.asarray(a)
-
-
-@implements(np.atleast_1d)
-def atleast_1d(*arrays):
-    """Each with at least one axis."""
-    found = [a if len(a.shape) else reshape(a, shape=(1,)) for a in map(as_array, arrays)]
-    return found[0] if len(found) == 1 else tuple(found)
-
-
-@implements(np.atleast_2d)
-def atleast_2d(*arrays):
-    """Each with at least two axes; a vector becomes a row."""
-    found = [
-        a if len(a.shape) > 1 else reshape(a, shape=(1, *(a.shape or (1,))))
-        for a in map(as_array, arrays)
-    ]
-    return found[0] if len(found) == 1 else tuple(found)
-
-
-@implements(np.vstack)
-def vstack(tup, *, dtype=None, casting="same_kind"):
-    """Arrays on top of each other."""
-    return concatenate([atleast_2d(a) for a in tup], 0, dtype=dtype)
-
-
-@implements(np.hstack)
-def hstack(tup, *, dtype=None, casting="same_kind"):
-    """Arrays side by side."""
-    arrays = [atleast_1d(a) for a in tup]
-    return concatenate(arrays, 0 if len(arrays[0].shape) == 1 else 1, dtype=dtype)
-
-
-@implements(np.column_stack)
-def column_stack(tup):
-    """Vectors as the columns of a matrix."""
-    columns = [as_array(a) for a in tup]
-    return concatenate(
-        [a if len(a.shape) > 1 else reshape(a, shape=(a.shape[0], 1)) for a in columns], 1
-    )
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args, subok=False):
+    """Each repeated to the shape that all have together."""
+    shape = np.broadcast_shapes(*(type_of(a).shape for a in args))
+    return tuple(broadcast_to(a, shape=shape) for a in args)
 
 
 @implements(np.flip)
 def flip(m, axis=None):
     """The elements in reverse order along axes."""
     ndim = len(m.shape)
-    axes = range(ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    turned = {normal_axis(i, ndim, "flip") for i in axes}
+    turned = normal_axes(axis, ndim, "flip")
     return m[tuple(slice(None, None, -1 if i in turned else None) for i in range(ndim))]
+
+
+@implements(np.flipud)
+def flipud(m):
+    """The rows in reverse order."""
+    return flip(m, 0)
+
+
+@implements(np.fliplr)
+def fliplr(m):
+    """The columns in reverse order."""
+    return flip(m, 1)
+
+
+@implements(np.rot90)
+def rot90(m, k=1, axes=(0, 1)):
+    """A quarter turn, k times, from the first axis towards the second."""
+    first, second = normal_axes(axes, len(m.shape), "rot90")
+    for _ in range(k % 4):
+        m = flip(swapaxes(m, first, second), first)
+    return m
 
 
 @implements(np.roll)
 def roll(a, shift, axis=None):
-    """Elements shifted around along an axis."""
+    """Elements shifted around along axes."""
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), shape=a.shape)
-    axis = normal_axis(axis, len(a.shape), "roll")
-    n = a.shape[axis]
-    order = (np.arange(n) - shift) % n if n else np.arange(0)
-    return op("index")(a, at=(*(slice(None),) * axis, order))
+    for n, i in np.broadcast(sizes(shift), sizes(axis)):
+        size, i = a.shape[i], normal_axis(i, len(a.shape), "roll")
+        a = op("index")(a, at=(*(slice(None),) * i, np.roll(np.arange(size), n)))
+    return a
 
 
 @implements(np.repeat)
@@ -347,24 +355,12 @@ def repeat(a, repeats, axis=None):
 
 
 @implements(np.tile)
-def tile(A, reps):  # noqa: N803
+def tile(A, reps):
     """The array laid out repeatedly."""
-    reps = (reps,) if isinstance(reps, int) else tuple(reps)
-    ndim = max(len(reps), len(A.shape))
-    reps = (1,) * (ndim - len(reps)) + reps
-    A = reshape(A, shape=(1,) * (ndim - len(A.shape)) + tuple(A.shape))
-    for axis, n in enumerate(reps):
-        A = concat(*[A] * n, axis=axis) if n != 1 else A
-    return A
-
-
-@implements(np.split, np.array_split)
-def split(ary, indices_or_sections, axis=0):
-    """The array in pieces along an axis."""
-    axis = normal_axis(axis, len(ary.shape), "split")
-    stops = np.array_split(np.arange(ary.shape[axis]), indices_or_sections)
-    lead, start, pieces = (slice(None),) * axis, 0, []
-    for piece in stops:
-        pieces.append(ary[(*lead, slice(start, start + len(piece)))])
-        start += len(piece)
-    return pieces
+    reps, shape = sizes(reps), type_of(A).shape
+    ndim = max(len(reps), len(shape))
+    reps, shape = ((1,) * (ndim - len(v)) + v for v in (reps, shape))
+    paired = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
+    split_axes = tuple(n for size in shape for n in (1, size))
+    laid_out = broadcast_to(reshape(A, shape=split_axes), shape=paired)
+    return reshape(laid_out, shape=tuple(r * n for r, n in zip(reps, shape, strict=True)))

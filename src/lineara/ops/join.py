@@ -1,0 +1,201 @@
+"""NumPy's functions that join arrays and take them apart."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import ShapeError
+from lineara.ops.shape import (
+    as_array,
+    astype,
+    concat,
+    expand_dims,
+    moveaxis,
+    normal_axis,
+    ravel,
+    reshape,
+    sizes,
+    stack,
+)
+from lineara.primitive import implements, registry
+from lineara.types import type_of
+
+
+def takes_arrays(*foreign: Any) -> Callable[[Any], Any]:
+    """Declare a stand-in whose first argument is a sequence of arrays, and is left as it is."""
+
+    def register(function: Any) -> Any:
+        registry.sequences |= set(foreign)
+        return implements(*foreign)(function)
+
+    return register
+
+
+@takes_arrays(np.concatenate, np.concat)
+def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    """Arrays joined along an axis."""
+    arrays = [as_array(a) for a in arrays]
+    if axis is None:
+        arrays, axis = [ravel(a) for a in arrays], 0
+    axis = normal_axis(axis, len(arrays[0].shape), "concatenate")
+    try:
+        joined = concat(*arrays, axis=axis)
+    except ValueError:
+        found = " with ".join(repr(type_of(a)) for a in arrays)
+        raise ShapeError(
+            f"concatenate: cannot join {found} along axis {axis}; all other axes must agree"
+        ) from None
+    return joined if dtype is None else astype(joined, dtype=np.dtype(dtype))
+
+
+@takes_arrays(np.stack)
+def np_stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    """Arrays of one shape joined along a new axis."""
+    arrays = [as_array(a) for a in arrays]
+    if len({a.shape for a in map(type_of, arrays)}) > 1:
+        found = ", ".join(repr(type_of(a)) for a in arrays)
+        raise ShapeError(f"stack: all arrays must have one shape; found {found}")
+    joined = stack(*arrays)
+    axis = normal_axis(axis, len(joined.shape), "stack")
+    joined = joined if axis == 0 else moveaxis(joined, 0, axis)
+    return joined if dtype is None else astype(joined, dtype=np.dtype(dtype))
+
+
+@implements(np.append)
+def append(arr, values, axis=None):
+    """Two arrays joined: flat, or along an axis."""
+    return concatenate([arr, values], axis)
+
+
+def _each(foreign: Any, doc: str) -> Callable[[Any], Any]:
+    """Declare a stand-in for a function that does the same to each of its arguments."""
+
+    def register(one: Callable[[Any], Any]) -> Any:
+        def function(*arrays: Any) -> Any:
+            found = tuple(one(a) for a in map(as_array, arrays))
+            return found[0] if len(found) == 1 else found
+
+        function.__doc__ = doc
+        return implements(foreign)(function)
+
+    return register
+
+
+@_each(np.atleast_1d, "Each with at least one axis.")
+def atleast_1d(a):
+    """The array with at least one axis."""
+    return a if len(a.shape) else reshape(a, shape=(1,))
+
+
+@_each(np.atleast_2d, "Each with at least two axes; a vector becomes a row.")
+def atleast_2d(a):
+    """The array with at least two axes."""
+    return a if len(a.shape) > 1 else reshape(a, shape=(1, *(a.shape or (1,))))
+
+
+@_each(np.atleast_3d, "Each with at least three axes; a vector becomes (1, n, 1).")
+def atleast_3d(a):
+    """The array with at least three axes."""
+    a = atleast_2d(a)
+    return a if len(a.shape) > 2 else reshape(a, shape=(*a.shape, 1))
+
+
+@takes_arrays(np.vstack)
+def vstack(tup, *, dtype=None, casting="same_kind"):
+    """Arrays on top of each other."""
+    return concatenate([atleast_2d(a) for a in tup], 0, dtype=dtype)
+
+
+@takes_arrays(np.hstack)
+def hstack(tup, *, dtype=None, casting="same_kind"):
+    """Arrays side by side."""
+    arrays = [atleast_1d(a) for a in tup]
+    return concatenate(arrays, min(1, len(arrays[0].shape) - 1), dtype=dtype)
+
+
+@takes_arrays(np.dstack)
+def dstack(tup):
+    """Arrays behind each other, along the third axis."""
+    return concatenate([atleast_3d(a) for a in tup], 2)
+
+
+@takes_arrays(np.column_stack)
+def column_stack(tup):
+    """Vectors as the columns of a matrix."""
+    columns = [as_array(a) for a in tup]
+    return concatenate([a if len(a.shape) > 1 else expand_dims(ravel(a), 1) for a in columns], 1)
+
+
+@takes_arrays(np.block)
+def block(arrays):
+    """Arrays put together from nested lists of blocks, the innermost along the last axis."""
+    ndim = max(_depth(arrays), _ranks(arrays))
+
+    def join(part: Any, axis: int) -> Any:
+        if isinstance(part, list):
+            return concatenate([join(p, axis + 1) for p in part], axis)
+        part = as_array(part)
+        return reshape(part, shape=(*(1,) * (ndim - len(part.shape)), *part.shape))
+
+    return join(arrays, -_depth(arrays))
+
+
+def _depth(arrays: Any) -> int:
+    return 1 + _depth(arrays[0]) if isinstance(arrays, list) else 0
+
+
+def _ranks(arrays: Any) -> int:
+    return max(map(_ranks, arrays)) if isinstance(arrays, list) else len(type_of(arrays).shape)
+
+
+@implements(np.array_split)
+def array_split(ary, indices_or_sections, axis=0):
+    """The array in pieces along an axis."""
+    axis = normal_axis(axis, len(ary.shape), "split")
+    n, lead = ary.shape[axis], (slice(None),) * axis
+    if np.ndim(indices_or_sections):
+        stops = [*sizes(indices_or_sections), n]
+    else:
+        stops = np.cumsum([len(p) for p in np.array_split(np.arange(n), indices_or_sections)])
+    bounds = zip([0, *stops[:-1]], stops, strict=True)
+    return [ary[(*lead, slice(int(i), int(j)))] for i, j in bounds]
+
+
+@implements(np.split)
+def split(ary, indices_or_sections, axis=0):
+    """The array in pieces along an axis, of equal size where their number is given."""
+    n = ary.shape[normal_axis(axis, len(ary.shape), "split")]
+    if not np.ndim(indices_or_sections) and n % indices_or_sections:
+        raise ShapeError(
+            f"split: {n} rows do not make {indices_or_sections} equal parts; "
+            "np.array_split gives unequal ones"
+        )
+    return array_split(ary, indices_or_sections, axis)
+
+
+@implements(np.vsplit)
+def vsplit(ary, indices_or_sections):
+    """The array in pieces along the first axis."""
+    return split(ary, indices_or_sections, 0)
+
+
+@implements(np.hsplit)
+def hsplit(ary, indices_or_sections):
+    """The array in pieces along the second axis, or the only one."""
+    return split(ary, indices_or_sections, min(1, len(ary.shape) - 1))
+
+
+@implements(np.dsplit)
+def dsplit(ary, indices_or_sections):
+    """The array in pieces along the third axis."""
+    return split(ary, indices_or_sections, 2)
+
+
+def unstack(x, /, *, axis=0):
+    """The parts along an axis."""
+    return tuple(moveaxis(x, axis, 0)[i] for i in range(x.shape[axis]))
+
+
+if hasattr(np, "unstack"):  # from NumPy 2.1
+    implements(np.unstack)(unstack)
