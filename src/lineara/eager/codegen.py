@@ -182,7 +182,7 @@ def __getitem__(p, at):
     if type(at) is int:
         k = p.k
         if k is None:
-            k = p.k = Reads(p.v)
+            k = first_read(p)
         if type(k) is Reads:
             o = S()
             try:

@@ -16,7 +16,7 @@ from lineara.eager.leaves import Gradients, Leaves, one_like
 from lineara.eager.level import Entry, Level
 from lineara.eager.masked import Masked, unmasked
 from lineara.eager.reads import View, distribute
-from lineara.eager.node import Array, Scalar, Traced, plain, zero
+from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, plain, zero
 from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
 from lineara.eager.trace import deeper, open_level
 from lineara.eager.written import Written
@@ -145,6 +145,8 @@ def _scalar_output(out: Any, name: str) -> Any:
 
 def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -> None:
     """The reverse sweep; a masked one follows where the plain one has produced a NaN."""
+    if y.g is leaked:
+        raise outlived()
     if not strong_zero:
         y.g = one_like(y.v)
         reverse(level.tape, level.S, last=True)
@@ -315,6 +317,8 @@ def linearize(
         for r in results:
             _check_result(r)
         outs = [_own_node(r, level) for r in results]
+        if any([o is not None and o.g is leaked for o in outs]):
+            raise outlived()
         frozen = Frozen(level, nodes, outs)
         value = release_tree(out, level)
         domain = Space(tuple(map(_tangent_type, flat)), structure)

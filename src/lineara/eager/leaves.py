@@ -59,7 +59,7 @@ class Leaves:
         self.level = level
         self.method = method  # how a user's class in an argument sees our NumPy
         self.args = args
-        self.nodes: list[Any] = []
+        self.nodes: list[Any] = level.roots
         self._promote: bool | None = None
 
     def __call__(self, value: Any) -> Any:

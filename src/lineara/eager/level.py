@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.codegen import functions, general, method_codes
-from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, zero
-from lineara.eager.reads import Reads, permuted_view, read_array, reshape_view
+from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
+from lineara.eager.reads import Reads, first_read, permuted_view, read_array, reshape_view
 from lineara.eager.written import Buffer, Part, Written
 from lineara.errors import LeakedVariableError
 from lineara.ops.index import is_basic
@@ -41,6 +41,7 @@ class Level:
         self.depth = depth
         self.recur = recur  # transposes the text of a General primitive's jvp
         self.tape: list[Any] = []
+        self.roots: list[Any] = []  # the nodes of the leaves
         self.locked: list[np.ndarray] = []
         self.open = False
         self.swept = False  # the sweep has marked the nodes of the tape as leaked
@@ -59,7 +60,7 @@ class Level:
             scope |= {"S": self.S, "X": self.X, "push": self.tape.append, "zero": zero, "ONE": ONE}
             scope |= {"ARITHMETIC": ARITHMETIC, "careful": self.careful, "general": general}
             scope |= {"ndarray": np.ndarray, "guard": self.guard, "errstate": np.errstate}
-            scope |= {"Reads": Reads, "read_array": read_array, "level": self}
+            scope |= {"Reads": Reads, "first_read": first_read, "read_array": read_array, "level": self}
             scope["__builtins__"] = {"type": type, "float": float, "int": int, "TypeError": TypeError, "IndexError": IndexError}
             for name, code in codes[kind].items():
                 setattr(cls, name, FunctionType(code, scope))
@@ -111,10 +112,7 @@ class Level:
     def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Evaluate one level below; record the linear map from the arguments of this level."""
         if not self.open:
-            raise LeakedVariableError(
-                f"{primitive.name}: a traced value was used after the differentiation that made it "
-                "had ended; return it from the function (has_aux=True) instead of storing it"
-            )
+            raise outlived()
         args = tuple([a.now() if isinstance(a, Traced) else a for a in args])
         mine = self.mine
         active = tuple([i for i, a in enumerate(args) if mine(a)])
@@ -190,6 +188,8 @@ class Level:
 
     def careful(self, p: Any, q: Any, name: str) -> Any:
         """A scalar operation that Python refuses and floating point does not: 1/0, log(0), exp(1e3)."""
+        if not self.open:
+            raise outlived()
         args = (p,) if q is None else (p, q)
         values = [a.v if isinstance(a, Traced) and a.level is self else a for a in args]
         prim = op(name)
@@ -254,13 +254,24 @@ class Level:
         o.w = Part.whole(Buffer(self, content))
         return o
 
-    # --- ending -------------------------------------------------------------------------------------
+    # --- beginning and ending -----------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin a trace: operations are recorded from now on."""
+        self.open = True
+        for scope in self.scopes.values():
+            scope["push"] = self.tape.append
 
     def close(self) -> None:
         """End the trace: nodes that escaped raise from now on, and the user's arrays are unlocked."""
         if not self.swept:
             for n in self.tape:
-                (n.out if type(n) is Entry else n).g = leaked
+                mark_leaked(n.out if type(n) is Entry else n)
+        for n in self.roots:
+            mark_leaked(n)
+        self.roots = []
+        for scope in self.scopes.values():
+            scope["push"] = _refuse
         self.tape.clear()
         self.swept = False
         for a in reversed(self.locked):
@@ -268,6 +279,20 @@ class Level:
         self.locked.clear()
         self.keep_copies = False
         self.open = False
+
+
+def mark_leaked(n: Any) -> None:
+    """From now on, whoever uses the node or what was read of it gets an error."""
+    n.g = leaked
+    if not isinstance(n, Array) or type(n.k) is not Reads:
+        return
+    n.k.memory = None
+    for o in (*n.k.nodes, *n.k.views):
+        o.g = leaked
+
+
+def _refuse(_: Any) -> None:
+    raise outlived()
 
 
 @cache

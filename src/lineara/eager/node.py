@@ -26,16 +26,21 @@ class Leaked:
     """Stands in the cotangent slot of every node of a closed trace, so that adding to it raises."""
 
     def _raise(self, *_: Any) -> Any:
-        raise LeakedVariableError(
-            "a traced value was used after the differentiation that made it had ended; "
-            "return it from the function (has_aux=True) or take its value inside, instead of storing it"
-        )
+        raise outlived()
 
     __add__ = __radd__ = __mul__ = __rmul__ = _raise
     shape = property(_raise)
 
 
 leaked = Leaked()
+
+
+def outlived() -> LeakedVariableError:
+    """The error for a traced value that is used after its differentiation."""
+    return LeakedVariableError(
+        "a traced value was used after the differentiation that made it had ended; "
+        "return it from the function (has_aux=True) or take its value inside, instead of storing it"
+    )
 
 
 REFLECTED = {
@@ -60,12 +65,16 @@ class Traced(Box):
     # --- leaving the trace -----------------------------------------------------------------
 
     def __array__(self, *_: Any, **__: Any) -> Any:
+        if not self.level.open:
+            raise outlived()
         raise DetachError(
             f"a traced {type_of(self)} was about to become a plain array, which would lose its "
             "derivative; use NumPy functions that have a rule, or lineara.stop_gradient to mean it"
         )
 
     def __float__(self) -> float:
+        if not self.level.open:
+            raise outlived()
         raise DetachError(
             f"float() of a traced {type_of(self)} here would lose its derivative: a plain array "
             "cannot hold it, nor can code that Lineara does not see; make the array inside the "
@@ -73,6 +82,8 @@ class Traced(Box):
         )
 
     def __complex__(self) -> complex:
+        if not self.level.open:
+            raise outlived()
         raise DetachError(
             f"complex() of a traced {type_of(self)} would lose its derivative; keep the value as it "
             "is, or use lineara.stop_gradient to mean it"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.eager.node import Array, zero
+from lineara.eager.node import Array, leaked, outlived, zero
 from lineara.ops.index import check_index, is_basic, read
 from lineara.primitive import Box, Joint, Outer, Piece, op
 from lineara.types import type_of
@@ -19,11 +19,11 @@ from lineara.types import type_of
 class Reads:
     """What was read of a root array, and the builder contributions to its cotangent."""
 
-    __slots__ = ("memory", "nodes", "pieces", "places", "views")
+    __slots__ = ("memory", "nodes", "pieces", "places", "vector", "views")
 
     def __init__(self, v: Any) -> None:
-        fast = type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64
-        self.memory = memoryview(v) if fast else None
+        self.vector = type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64
+        self.memory = memoryview(v) if self.vector else None  # None again when the trace has ended
         self.places: list[int] = []
         self.nodes: list[Any] = []
         self.views: list[Any] = []
@@ -63,13 +63,25 @@ def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(found))
 
 
+def first_read(x: Any) -> Reads:
+    """Where the reads of an array will be kept."""
+    if x.g is leaked:
+        raise outlived()
+    x.k = Reads(x.v)
+    return x.k
+
+
 def place(x: Any) -> tuple[Any, int, tuple[int, ...]]:
     """The root of an array node, and its position there."""
     k = x.k
     if k is None:
-        k = x.k = Reads(x.v)
+        k = first_read(x)
     if type(k) is View:
+        if k.root.g is leaked:
+            raise outlived()
         return k.root, k.offset, k.strides
+    if x.g is leaked:
+        raise outlived()
     return x, 0, c_strides(x.v.shape)
 
 
@@ -194,7 +206,7 @@ def pull(x: Array) -> Any:
     k = x.k
     if k is None or (type(k) is View and not k.pieces):
         return x.g
-    if type(k) is Reads and k.memory is not None and not k.views and not k.pieces:
+    if type(k) is Reads and k.vector and not k.views and not k.pieces:
         quick = _pull_few(x, k)
         if quick is not None:
             return quick
@@ -214,7 +226,7 @@ FEW = 32  # elements of an array for which Python adds faster than NumPy does
 
 def _pull_few(x: Array, k: Reads) -> np.ndarray | None:
     """The sum for a short vector of which only elements were read; None where it is not that."""
-    n = len(k.memory)  # type: ignore[arg-type]  # the caller has looked
+    n = x.v.shape[0]
     g = x.g
     if n > FEW or not (g is None or type(g) is np.ndarray):
         return None

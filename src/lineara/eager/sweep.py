@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.level import Entry
-from lineara.eager.node import ONE, Array, Scalar, leaked, zero
+from lineara.eager.node import ONE, Array, Scalar, leaked, outlived, zero
 from lineara.eager.reads import Reads, distribute, pull
 from lineara.primitive import Outer, Piece
 
@@ -22,6 +22,8 @@ def clear(n: Any, last: bool) -> None:
         return
     n.k.pieces.clear()
     if type(n.k) is Reads:
+        if last:
+            n.k.memory = None
         for o in n.k.nodes:
             o.g = leaked if last else zero
         for o in n.k.views:
@@ -35,6 +37,8 @@ def add(p: Any, c: Any) -> None:
         return
     kind = type(c)
     if kind is Piece or kind is Outer:
+        if p.g is leaked:
+            raise outlived()
         if p.k is None:
             p.k = Reads(p.v)
         p.k.pieces.append(c)

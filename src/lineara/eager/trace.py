@@ -57,7 +57,7 @@ def enter(cls: type[Level] = Level) -> Level:
     threads.depth += 1
     waiting = threads.waiting.get((cls, threads.depth))
     level = waiting.pop() if waiting else cls(threads.depth, linear_map_of)
-    level.open = True
+    level.start()
     threads.open.append(level)
     collector.pause()
     return level
