@@ -11,10 +11,20 @@ import numpy as np
 from lineara.eager.codegen import functions, general, method_codes
 from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
 from lineara.eager.reads import Reads, first_read, permuted_view, read_array, reshape_view
-from lineara.eager.written import Buffer, Part, Written
+from lineara.eager.written import Part, Written
 from lineara.errors import LeakedVariableError
 from lineara.ops.index import is_basic
-from lineara.primitive import Box, Constant, Elementwise, Joint, Linear, Primitive, Recur, op
+from lineara.primitive import (
+    Box,
+    Constant,
+    Elementwise,
+    HigherOrder,
+    Joint,
+    Linear,
+    Primitive,
+    Recur,
+    op,
+)
 from lineara.types import type_of
 
 ARITHMETIC = (ArithmeticError, ValueError)
@@ -44,6 +54,7 @@ class Level:
         self.roots: list[Any] = []  # the nodes of the leaves
         self.locked: list[np.ndarray] = []
         self.open = False
+        self.outer: Level | None = None  # the level around this one, in the same thread
         self.swept = False  # the sweep has marked the nodes of the tape as leaked
         self.keep_copies = False  # residuals outlive the trace: copy, do not lock
         self.thread = threading.get_ident()
@@ -65,8 +76,8 @@ class Level:
             for name, code in codes[kind].items():
                 setattr(cls, name, FunctionType(code, scope))
         for slow in (self.SG, self.XG, self.XW):
-            for name in (codes["S"] | codes["X"]).keys() - {"__getitem__"}:
-                setattr(slow, name, _slow(name))
+            for name, method in slow_methods().items():
+                setattr(slow, name, method)
         self.S.__hash__ = object.__hash__
 
     # --- making nodes ----------------------------------------------------------------------
@@ -113,7 +124,13 @@ class Level:
         """Evaluate one level below; record the linear map from the arguments of this level."""
         if not self.open:
             raise outlived()
+        if args and isinstance(args[0], Written) and args[0].level is self:
+            moved = args[0].moved(primitive.name, params)
+            if moved is not None:
+                return moved
         args = tuple([a.now() if isinstance(a, Traced) else a for a in args])
+        if isinstance(primitive, HigherOrder):
+            return primitive.trace(self, args, params)
         mine = self.mine
         active = tuple([i for i, a in enumerate(args) if mine(a)])
         if isinstance(primitive, Constant):
@@ -129,7 +146,8 @@ class Level:
             if isinstance(value, np.ndarray | tuple):
                 params[key] = self.guard_deep(value)
         if not active:
-            return primitive(*values, **params)
+            y = primitive(*values, **params)
+            return self.own(y) if type_of(y).shape else y
         moved = self.moved(primitive, args, params)
         if moved is not None:
             return moved
@@ -237,6 +255,10 @@ class Level:
         Written.begin(self, x)
         x[at] = value
 
+    def begin(self, x: Array) -> None:
+        """Turn x, its root and their views into arrays that see writes."""
+        Written.begin(self, x)
+
     def assign_all(self, x: Array, value: Any) -> Any:
         """An in-place operation: x gets the value everywhere and stays the same object."""
         Written.begin(self, x)
@@ -245,13 +267,26 @@ class Level:
     def copy(self, x: Array) -> Any:
         """An array of its own that may be written."""
         node = x.now()
-        return self.buffer(node)
+        mine = isinstance(node, Traced) and node.level is self
+        return self.buffer(node) if mine else self.own(node)
+
+    def own(self, y: Any) -> Any:
+        """An array that nobody else holds, as one that may be written at this and all outer levels."""
+        if type_of(y).dtype.kind not in "fc":
+            return y
+        if self.outer is not None and not isinstance(y, Traced):
+            y = self.outer.own(y)
+        return self.buffer(y)
 
     def buffer(self, content: Any) -> Any:
         """A written array that holds `content`, a plain array of this function's own or a node."""
+        return self.handle(Part.of(self, content))
+
+    def handle(self, part: Part) -> Any:
+        """A written array at a part of a buffer."""
         o = self.XW()
-        o.v, o.a, o.b, o.g, o.k = content, None, None, None, None
-        o.w = Part.whole(Buffer(self, content))
+        o.v = o.a = o.b = o.g = o.k = None
+        o.w = part
         return o
 
     # --- beginning and ending -----------------------------------------------------------------------
@@ -299,6 +334,12 @@ def _refuse(_: Any) -> None:
 def method_codes_once() -> dict[str, dict[str, Any]]:
     """The generated code, made at the first level."""
     return method_codes()
+
+
+def slow_methods() -> dict[str, Any]:
+    """For every generated method, the one that dispatches."""
+    codes = method_codes_once()
+    return {name: _slow(name) for name in (codes["S"] | codes["X"]).keys() - {"__getitem__"}}
 
 
 def _slow(name: str) -> Any:

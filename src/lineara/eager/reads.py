@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.eager.node import Array, leaked, outlived, zero
+from lineara.eager.node import Array, leaked, outlived, plain, zero
 from lineara.ops.index import check_index, is_basic, read
 from lineara.primitive import Box, Joint, Outer, Piece, op
 from lineara.types import type_of
@@ -31,14 +31,18 @@ class Reads:
 
 
 class View:
-    """The position of a view in its root, and the contributions to the view's own cotangent."""
+    """The position of a view in its root, and the contributions to the view's own cotangent.
 
-    __slots__ = ("offset", "pieces", "root", "strides")
+    A `fixed` view keeps its content when the root is written; any other then shows what was written.
+    """
 
-    def __init__(self, root: Any, offset: int, strides: tuple[int, ...]) -> None:
+    __slots__ = ("fixed", "offset", "pieces", "root", "strides")
+
+    def __init__(self, root: Any, offset: int, strides: tuple[int, ...], fixed: bool) -> None:
         self.root = root
         self.offset = offset
         self.strides = strides
+        self.fixed = fixed
         self.pieces: list[Any] = []
 
     def positions(self, shape: tuple[int, ...]) -> np.ndarray:
@@ -61,6 +65,36 @@ def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
         found.append(step)
         step *= n
     return tuple(reversed(found))
+
+
+def reshaped_strides(
+    shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """The strides of the same elements under another shape; None where NumPy has to copy.
+
+    >>> reshaped_strides((2, 6), (6, 1), (2, 3, 2)), reshaped_strides((6, 2), (1, 6), (12,))
+    ((6, 2, 1), None)
+    """
+    if 0 in shape:
+        return c_strides(new)
+    old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
+    found: list[int] = []
+    i = j = 0
+    while i < len(old):  # the shortest groups of axes, old and new, that hold as many elements
+        start, first, have, want = i, j, old[i][0], 1
+        i += 1
+        while have != want:
+            if want < have:
+                want *= new[j]
+                j += 1
+            else:
+                have *= old[i][0]
+                i += 1
+        if any(old[k][1] != old[k + 1][0] * old[k + 1][1] for k in range(start, i - 1)):
+            return None
+        step = old[i - 1][1]
+        found += [step * c for c in c_strides(new[first:j])]
+    return (*found, *[1] * (len(new) - j))
 
 
 def first_read(x: Any) -> Reads:
@@ -127,7 +161,15 @@ def read_array(level: Any, x: Array, at: Any) -> Any:
     offset, strides, shape = locate(at, offset, strides, x.v.shape)
     if not shape and not _keeps_axes(at):
         return _element(level, root, offset, v)
-    return view(level, root, v, offset, strides)
+    if not shape:  # an array without axes, not a number: it sees what is written, and can be written
+        level.begin(x)
+        return x[at]
+    return view(level, root, v, offset, strides, fixed=is_fixed(x))
+
+
+def is_fixed(x: Any) -> bool:
+    """Whether x keeps its content when its root is written; then its parts do too."""
+    return type(x.k) is View and x.k.fixed
 
 
 def _keeps_axes(at: Any) -> bool:
@@ -148,29 +190,50 @@ def read_flat(level: Any, x: Array, at: int) -> Any:
     return _element(level, root, offset + sum(i * s for i, s in zip(index, strides, strict=True)), x.v[index])
 
 
-def view(level: Any, root: Array, v: Any, offset: int, strides: tuple[int, ...]) -> Any:
+def view(
+    level: Any, root: Array, v: Any, offset: int, strides: tuple[int, ...], *, fixed: bool = False
+) -> Any:
     """A node for a part of the root."""
-    if not v.shape:
+    if not type_of(v).shape:
         return _element(level, root, offset, v if isinstance(v, Box) else v[()])
     o = level.wrap(v)
-    o.k = View(root, offset, strides)
+    o.k = View(root, offset, strides, fixed)
     root.k.views.append(o)
     return o
 
 
 def reshape_view(level: Any, x: Array, shape: tuple[int, ...]) -> Any:
-    """The node x under another shape, or None where that is not a view."""
+    """The node x under another shape, or None where NumPy copies."""
     root, offset, strides = place(x)
-    if strides != c_strides(x.v.shape) or not shape or 0 in shape:
+    if not shape or 0 in shape:
         return None
-    return view(level, root, op("reshape")(x.v, shape=shape), offset, c_strides(shape))
+    if strides == c_strides(x.v.shape) and in_order(x.v):
+        return view(
+            level, root, op("reshape")(x.v, shape=shape), offset, c_strides(shape), fixed=is_fixed(x)
+        )
+    if is_fixed(x) or in_order(x.v) or not memory_view(x.v, shape):
+        return None
+    level.begin(x)
+    return x.moved("reshape", {"shape": shape})
+
+
+def in_order(v: Any) -> bool:
+    """Whether the elements lie one after the other in memory."""
+    v = plain(v)
+    return not isinstance(v, np.ndarray) or v.flags.c_contiguous
+
+
+def memory_view(v: Any, shape: tuple[int, ...]) -> bool:
+    """Whether NumPy's reshape of the array is a view."""
+    v = plain(v)
+    return reshaped_strides(v.shape, tuple(s // v.itemsize for s in v.strides), shape) is not None
 
 
 def permuted_view(level: Any, x: Array, axes: tuple[int, ...]) -> Any:
     """The node x with its axes in another order."""
     root, offset, strides = place(x)
     v = op("permute_dims")(x.v, axes=axes)
-    return view(level, root, v, offset, tuple(strides[i] for i in axes))
+    return view(level, root, v, offset, tuple(strides[i] for i in axes), fixed=is_fixed(x))
 
 
 def gather(level: Any, x: Array, at: Any) -> Any:
@@ -242,8 +305,8 @@ def _pull_few(x: Array, k: Reads) -> np.ndarray | None:
     return np.array(total) if touched else None
 
 
-class _Flat(NamedTuple):
-    """Flat positions that a contribution goes to."""
+class Flat(NamedTuple):
+    """Flat positions that a contribution goes to; a Piece may have them in place of an index."""
 
     at: np.ndarray
 
@@ -261,7 +324,7 @@ def _reads(k: Reads, shape: tuple[int, ...]) -> Any:
         at, found = settled(k.nodes, k.places, math.prod(shape))
         if found:
             boxed = any(isinstance(g, Box) for g in found)
-            yield _Flat(at), op("stack")(*found) if boxed else np.array(found)
+            yield Flat(at), op("stack")(*found) if boxed else np.array(found)
     for o in k.views:
         g = pull(o)
         if g is not None:
@@ -292,7 +355,7 @@ def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarra
     for where, t in terms:
         if where is None:
             total += t
-        elif type(where) is _Flat:
+        elif type(where) is Flat:
             np.add.at(total.reshape(-1), where.at, t)
         elif type(where) is _Strided:
             strided(total, where.offset, where.strides, t.shape)[...] += t
@@ -316,9 +379,9 @@ def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:
     for where, t in terms:
         if where is None:
             part = t
-        elif type(where) in (_Flat, _Strided):
+        elif type(where) in (Flat, _Strided):
             inner = type_of(t).shape
-            at = where.at if type(where) is _Flat else grid(where.offset, where.strides, inner)
+            at = where.at if type(where) is Flat else grid(where.offset, where.strides, inner)
             part = op("scatter")(t, at=(at,), shape=(size,))
             part = op("reshape")(part, shape=shape)
         else:

@@ -58,6 +58,8 @@ def enter(cls: type[Level] = Level) -> Level:
     waiting = threads.waiting.get((cls, threads.depth))
     level = waiting.pop() if waiting else cls(threads.depth, linear_map_of)
     level.start()
+    around = [n for n in threads.open if type(n) is Level]
+    level.outer = around[-1] if around else None
     threads.open.append(level)
     collector.pause()
     return level
@@ -124,10 +126,8 @@ def _mutated(error: ValueError) -> MutationError:
 
 def writable(content: np.ndarray) -> Any:
     """An array of the user's making that traced values may be written into, at every open level."""
-    for level in threads.open:
-        if type(level) is Level:
-            content = level.buffer(content)
-    return content
+    around = [n for n in threads.open if type(n) is Level]
+    return around[-1].own(content) if around else content
 
 
 __all__ = ["LinearLevel", "deeper", "enter", "innermost_level", "leave", "open_level", "writable"]

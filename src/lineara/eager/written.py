@@ -1,130 +1,202 @@
 """Arrays that are written: reads see the last write, n reads and n writes cost O(n).
 
 A buffer holds the present values and, for each element, where its derivative comes from: element
-`pos` of the node `sources[src]`, of the base (src 0), or nothing (src -1, a constant).  Views share
-these arrays, so a write through an alias is seen by all.  A use of the whole gathers once a version.
+`pos` of the node `sources[src]`, or nothing (a constant).  Views share these arrays, so a write
+through an alias is seen by all.  A use of the whole gathers once a version.
+
+A buffer lies in memory as NumPy would lay it out, so that a reshape is a view exactly where NumPy's
+is one.
 """
 
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Array, Scalar, Traced
+from lineara.eager.node import Array, Scalar, Traced, plain
 from lineara.eager.reads import (
+    Flat,
     View,
     c_strides,
     grid,
     locate,
     place,
     read_flat,
+    reshaped_strides,
     strided,
     view,
 )
-from lineara.errors import LeakedVariableError, ShapeError
+from lineara.errors import LeakedVariableError, ShapeError, TypeMismatchError
 from lineara.ops.index import check_index, is_basic, read, show_index
 from lineara.ops.shape import as_array
-from lineara.primitive import Box, Joint, innermost, op
+from lineara.primitive import Box, Joint, Piece, innermost, op
 from lineara.types import type_of
 
-BASE, CONSTANT = 0, -1
+CONSTANT = -1
+Origin = tuple[Any, np.ndarray, np.ndarray]  # (node, places here, places there)
 
 
 class Buffer:
-    """The storage that a written array and its views share."""
+    """The storage that a written array and its views share.
 
-    __slots__ = ("base", "level", "pos", "sources", "src", "val", "version")
+    While `src` is None the whole is `sources[0]`, or a constant where there are no sources.
+    """
+
+    __slots__ = ("level", "pos", "shape", "shared", "sources", "src", "val", "version")
 
     def __init__(self, level: Any, content: Any) -> None:
         traced = isinstance(content, Traced) and content.level is level
         self.level = level
-        self.base = content if traced else None
-        self.val = None if traced else content  # None: as the base
+        self.sources: list[Any] = [content] if traced else []
+        self.val = None if traced else content
+        self.shape = tuple((content.v if traced else content).shape) if type_of(content).shape else ()
         self.src: Any = None
         self.pos: Any = None
-        self.sources: list[Any] = [None]
+        self.shared = False  # whether views hold parts of `val`
         self.version = 0
 
-    def materialise(self) -> None:
-        """Give the buffer values and sources of its own."""
-        if self.val is None:
-            v = self.base.v
-            self.val = v.copy() if isinstance(v, Box) else np.array(v, order="C")
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the values."""
+        return type_of(self.sources[0].v if self.val is None else self.val).dtype
+
+    def values(self) -> Any:
+        """Values of the buffer's own: plain, or a written array of the level below."""
+        v = self.sources[0].v if self.val is None else self.val
+        if isinstance(v, Traced):
+            self.val = v if self.val is not None and isinstance(v, Written) else v.level.buffer(v.now())
+        elif self.val is None:
+            self.val = np.array(v, order="C")
+        return self.val
+
+    def origins(self) -> tuple[np.ndarray, np.ndarray]:
+        """`src` and `pos` of every element."""
         if self.src is None:
-            self.src = np.zeros(self.val.shape, np.int32)
-            self.pos = np.zeros(self.val.shape, np.int64)
+            self.src = np.full(self.shape, 0 if self.sources else CONSTANT, np.int32)
+            self.pos = np.zeros(self.shape, np.int64)
+            if self.sources:
+                self.pos.reshape(-1)[:] = np.arange(self.pos.size)
+        return self.src, self.pos
 
     def rebase(self, node: Any) -> None:
         """From now on every element comes from the same place of `node`."""
-        self.base = node
         if self.src is not None:
-            self.src.fill(BASE)
-        self.sources = [None]
+            self.src.fill(0)
+            self.pos.reshape(-1)[:] = np.arange(self.pos.size)
+        self.sources = [node]
 
 
 class Part:
-    """A written array's region of its buffer: the whole, or a view."""
+    """A written array's region of its buffer: the whole, or a view.
 
-    __slots__ = ("_arrays", "buffer", "cache", "made", "offset", "shape", "strides")
+    `offset` and `strides` count elements of the buffer; `_val` are its values, None for the whole.
+    """
 
-    def __init__(self, buffer: Buffer, arrays: Any, offset: int, strides: Any, shape: Any) -> None:
+    __slots__ = ("_marks", "_val", "buffer", "cache", "made", "offset", "shape", "strides")
+
+    def __init__(self, buffer: Buffer, val: Any, offset: int, strides: Any, shape: Any) -> None:
         self.buffer = buffer
-        self._arrays = arrays  # (val, src, pos); None for the whole, which looks them up
+        self._val = val
+        self._marks: Any = None
         self.offset = offset
-        self.strides = strides
-        self.shape = shape
+        self.strides = tuple(strides)
+        self.shape = tuple(shape)
         self.cache: tuple[int, Any] = (-1, None)
         self.made: Any = None
 
     @classmethod
     def whole(cls, buffer: Buffer) -> "Part":
         """The region that is all of the buffer."""
-        shape = tuple((buffer.base.v if buffer.val is None else buffer.val).shape)
-        return cls(buffer, None, 0, c_strides(shape), shape)
+        return cls(buffer, None, 0, c_strides(buffer.shape), buffer.shape)
+
+    @classmethod
+    def of(cls, level: Any, content: Any) -> "Part":
+        """A new buffer with the memory layout that NumPy gives to `content`."""
+        axes = memory_axes(content)
+        if axes is None:
+            return cls.whole(Buffer(level, content))
+        content = op("permute_dims")(content, axes=axes)
+        if isinstance(content, np.ndarray) and not content.flags.c_contiguous:
+            content = content.copy()
+        whole = cls.whole(Buffer(level, content))
+        return whole.permuted(tuple(int(i) for i in np.argsort(axes)))
+
+    # --- views -------------------------------------------------------------------------------
 
     @property
-    def arrays(self) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Values, sources and positions of the region."""
-        if self._arrays is not None:
-            return self._arrays
-        b = self.buffer
-        b.materialise()
-        return b.val, b.src, b.pos
+    def values(self) -> Any:
+        """The present values of the region."""
+        return self.buffer.values() if self._val is None else self._val
+
+    def marks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sources and positions of the region."""
+        if self._marks is None:
+            src, pos = self.buffer.origins()
+            if self._val is not None:
+                where = (self.offset, self.strides, self.shape)
+                src, pos = strided(src, *where), strided(pos, *where)
+            self._marks = src, pos
+        return self._marks
+
+    def _part(self, val: Any, offset: int, strides: Sequence[int], shape: Sequence[int]) -> "Part":
+        self.buffer.shared = True
+        return Part(self.buffer, val, offset, strides, shape)
 
     def sub(self, at: Any) -> "Part":
         """The region of a basic index."""
-        val, src, pos = self.arrays
-        offset, strides, shape = locate(at, self.offset, self.strides, self.shape)
-        return Part(self.buffer, (read(val, at), src[at], pos[at]), offset, strides, shape)
+        val = read(self.values, at)
+        if not isinstance(val, np.ndarray | Array):  # NumPy gives a number
+            val = self.values[(*at, Ellipsis) if isinstance(at, tuple) else (at, Ellipsis)]
+        return self._part(val, *locate(at, self.offset, self.strides, self.shape))
+
+    def permuted(self, axes: tuple[int, ...]) -> "Part":
+        """The axes in another order."""
+        order = [tuple(of[i] for i in axes) for of in (self.strides, self.shape)]
+        return self._part(op("permute_dims")(self.values, axes=axes), self.offset, *order)
+
+    def reshaped(self, shape: tuple[int, ...]) -> "Part | None":
+        """The elements under another shape, or None where NumPy copies."""
+        strides = reshaped_strides(self.shape, self.strides, shape)
+        if strides is None:
+            return None
+        return self._part(op("reshape")(self.values, shape=shape), self.offset, strides, shape)
 
     def strided(self, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> "Part":
         """The region at a position of the whole buffer."""
-        val, src, pos = Part.whole(self.buffer).arrays
+        val = self.buffer.values()
         if isinstance(val, Written):
-            inner = val.level.XW()
-            inner.v = inner.a = inner.b = inner.g = inner.k = None
-            inner.w = val.w.strided(offset, strides, shape)
-            part = inner
+            part = val.level.handle(val.w.strided(offset, strides, shape))
         else:
             part = strided(val, offset, strides, shape)
-        regions = (strided(src, offset, strides, shape), strided(pos, offset, strides, shape))
-        return Part(self.buffer, (part, *regions), offset, strides, shape)
+        return self._part(part, offset, strides, shape)
 
     # --- reading ----------------------------------------------------------------------------
 
     def element(self, at: Any) -> Any:
         """One element: the scalar last written there, an element of a source, or a constant."""
         b = self.buffer
-        if b.src is None and b.base is None:
-            return read(b.val, at)
-        val, src, pos = self.arrays
+        if b.src is None:
+            if not b.sources:
+                return read(self.values, at)
+            read(self.values, at)
+            flat, _, _ = locate(at, self.offset, self.strides, self.shape)
+            source = b.sources[0]
+            return source if isinstance(source, Scalar) else read_flat(b.level, source, flat)
+        src, pos = self.marks()
         found = int(read(src, at))
-        if found == CONSTANT or (found == BASE and b.base is None):
-            return val[at]
-        if found == BASE:
-            return read_flat(b.level, b.base, locate(at, self.offset, self.strides, self.shape)[0])
+        if found == CONSTANT:
+            return self.values[at]
         source = b.sources[found]
         return source if isinstance(source, Scalar) else read_flat(b.level, source, int(pos[at]))
+
+    def gather(self, at: Any) -> Any:
+        """The elements at index arrays or a mask, as a node of their own."""
+        val = read(self.values, at)
+        b = self.buffer
+        if b.src is None and not b.sources:
+            return _copy(val)
+        src, pos = self.marks()
+        return assemble(b, _copy(val), src[at], pos[at])
 
     def now(self) -> Any:
         """A node (or a plain array) with the present content, made once a version."""
@@ -135,68 +207,66 @@ class Part:
         return node
 
     def _gather(self) -> Any:
-        b = self.buffer
+        b, whole = self.buffer, self._val is None
         if b.src is None:
-            return b.base if b.base is not None else _copy(b.val)
-        val, src, pos = self.arrays
-        single = _single(src)
-        if single == CONSTANT or (single == BASE and b.base is None):
-            return _copy(val)
-        whole = self._arrays is None
-        if single == BASE and whole:
-            return b.base
-        if single is not None and single > 0:
-            node = b.sources[single]
-            same = isinstance(node, Array) and tuple(node.v.shape) == self.shape
-            if same and (pos.reshape(-1) == np.arange(pos.size)).all():
+            if not b.sources:
+                return _copy(self.values)
+            node = b.sources[0]
+            if whole or isinstance(node, Scalar):
                 return node
-        node = assemble(b.level, _copy(val), self._origins(src, pos))
-        if whole:
+            return _region(b.level, node, self.offset, self.strides, _copy(self.values))
+        src, pos = self.marks()
+        node = assemble(b, _copy(self.values), src, pos)
+        if whole and isinstance(node, Traced) and node.level is b.level:
             b.rebase(node)
         return node
-
-    def _origins(self, src: np.ndarray, pos: np.ndarray) -> list[tuple[Any, np.ndarray, np.ndarray]]:
-        """(node, places here, places there) for every source that the region has."""
-        b = self.buffer
-        flat = src.reshape(-1)
-        order = np.argsort(flat, kind="stable")
-        kinds, starts = np.unique(flat[order], return_index=True)
-        found = []
-        for kind, here in zip(kinds.tolist(), np.split(order, starts[1:]), strict=True):
-            if kind > 0:
-                found.append((b.sources[kind], here, pos.reshape(-1)[here]))
-            elif kind == BASE and b.base is not None:
-                found.append((b.base, here, grid(self.offset, self.strides, self.shape).reshape(-1)[here]))
-        return found
 
     # --- writing ----------------------------------------------------------------------------
 
     def write(self, at: Any, value: Any) -> None:
         """The region `at` gets the value."""
         b = self.buffer
-        b.version += 1
         value = value.now() if isinstance(value, Traced) else value
+        self._refuse_complex(value)
         if not (isinstance(value, Traced) and value.level is b.level):
-            return self._write_constant(at, value)
-        val, src, pos = self.arrays
-        _store(val, at, value.v, self.shape)
+            self._write_constant(at, value)
+            return
+        if value.dtype != b.dtype:
+            value = op("astype")(value, dtype=b.dtype)
+        _store(self.values, at, value.v, self.shape)
+        src, pos = self.marks()
+        b.version += 1
         b.sources.append(value)
         src[at] = len(b.sources) - 1
-        pos[at] = 0 if isinstance(value, Scalar) else np.arange(value.size).reshape(value.shape)
-        return None
+        pos[at] = 0 if isinstance(value, Scalar) else np.arange(value.size).reshape(value.v.shape)
 
     def _write_constant(self, at: Any, value: Any) -> None:
         b = self.buffer
-        if b.src is None and b.base is None:
-            _store(b.val if self._arrays is None else self._arrays[0], at, value, self.shape)
-            return
-        val, src, _ = self.arrays
-        _store(val, at, value, self.shape)
-        src[at] = CONSTANT
+        _store(self.values, at, value, self.shape)
+        b.version += 1
+        if b.src is not None or b.sources:
+            self.marks()[0][at] = CONSTANT
+
+    def _refuse_complex(self, value: Any) -> None:
+        if self.buffer.dtype.kind == "f" and type_of(value).dtype.kind == "c":
+            raise TypeMismatchError(
+                f"write: a complex value does not fit into an array of {self.buffer.dtype}; "
+                "take its real part, or make the array complex"
+            )
+
+
+def memory_axes(content: Any) -> tuple[int, ...] | None:
+    """The order of axes in which an array lies in C order in memory; None where it does already."""
+    v = content.v if isinstance(content, Array) else content
+    v = plain(v)
+    if not isinstance(v, np.ndarray) or v.ndim < 2 or v.flags.c_contiguous:
+        return None
+    axes = tuple(sorted(range(v.ndim), key=lambda i: -abs(v.strides[i])))
+    return None if axes == tuple(range(v.ndim)) else axes
 
 
 def _copy(val: Any) -> Any:
-    return val.now() if isinstance(val, Traced) else val.copy()
+    return val.now() if isinstance(val, Traced) else val.copy(order="K")
 
 
 def _store(val: Any, at: Any, value: Any, shape: tuple[int, ...]) -> None:
@@ -208,51 +278,113 @@ def _store(val: Any, at: Any, value: Any, shape: tuple[int, ...]) -> None:
         ) from None
 
 
-def _single(src: np.ndarray) -> int | None:
-    """The one source of a region, or None."""
+# --- what a region is made of ------------------------------------------------------------------------
+
+
+def assemble(b: Buffer, v: Any, src: np.ndarray, pos: np.ndarray) -> Any:
+    """A node of value v whose elements come from elsewhere: the source itself, a part, or a mixture."""
     if not src.size:
-        return CONSTANT
-    first = src[(0,) * src.ndim]
-    return int(first) if (src == first).all() else None
+        return v
+    flat, there = src.reshape(-1), pos.reshape(-1)
+    if (flat == flat[0]).all():
+        if flat[0] == CONSTANT:
+            return v
+        node = b.sources[flat[0]]
+        if isinstance(node, Array):
+            if tuple(node.v.shape) == src.shape and (there == np.arange(there.size)).all():
+                return node
+            strides = _steps(pos)
+            if strides is not None:
+                return _region(b.level, node, int(there[0]), strides, v)
+        elif not src.shape:
+            return node
+    order = np.argsort(flat, kind="stable")
+    kinds, starts = np.unique(flat[order], return_index=True)
+    pieces = zip(kinds.tolist(), np.split(order, starts[1:]), strict=True)
+    return mixture(b.level, v, [(b.sources[k], here, there[here]) for k, here in pieces if k >= 0])
 
 
-def assemble(level: Any, v: Any, origins: list[tuple[Any, np.ndarray, np.ndarray]]) -> Any:
+def _steps(pos: np.ndarray) -> tuple[int, ...] | None:
+    """The strides of positions that lie on a grid, or None."""
+    first = pos[(0,) * pos.ndim]
+    steps = []
+    for axis, n in enumerate(pos.shape):
+        at = tuple(min(1, n - 1) if i == axis else 0 for i in range(pos.ndim))
+        steps.append(int(pos[at] - first))
+    return tuple(steps) if (grid(int(first), tuple(steps), pos.shape) == pos).all() else None
+
+
+def _region(level: Any, node: Array, offset: int, strides: tuple[int, ...], v: Any) -> Any:
+    """A part of a node: a view of its root."""
+    root, start, outer = place(node)
+    if outer == c_strides(tuple(node.v.shape)):
+        return view(level, root, v, start + offset, strides, fixed=True)
+    there = grid(offset, strides, tuple(type_of(v).shape)).reshape(-1)
+    return mixture(level, v, [(node, np.arange(there.size), there)])
+
+
+def mixture(level: Any, v: Any, origins: list[Origin]) -> Any:
     """A node of value v whose elements come from other nodes: (node, places here, places there)."""
-    shape = tuple(v.shape)
-    size = math.prod(shape)
+    shape = tuple(type_of(v).shape)
+    size = int(np.prod(shape))
+    numbers = [o for o in origins if isinstance(o[0], Scalar)]
+    arrays = [o for o in origins if not isinstance(o[0], Scalar)]
+    counts = [here.size for _, here, _ in numbers]
+    places = np.concatenate([here for _, here, _ in numbers]) if numbers else np.zeros(0, np.int64)
+    starts = np.cumsum([0, *counts[:-1]])
+    dtype = type_of(v).dtype
 
     def forward(tangents: Any) -> Any:
+        if all(t is None for t in tangents):
+            return None
+        t_numbers, t_arrays = tangents[: len(numbers)], tangents[len(numbers) :]
+        if any(isinstance(t, Box) for t in tangents):
+            return forward_boxes(t_numbers, t_arrays)
+        total = np.zeros(size, np.result_type(dtype, *(np.asarray(t) for t in tangents if t is not None)))
+        total[places] = np.repeat([0.0 if t is None else t for t in t_numbers], counts)
+        for (_, here, there), t in zip(arrays, t_arrays, strict=True):
+            if t is not None:
+                total[here] = t.reshape(-1)[there]
+        return total.reshape(shape)
+
+    def forward_boxes(t_numbers: Any, t_arrays: Any) -> Any:
+        terms = []
+        if any(t is not None for t in t_numbers):
+            spread = np.repeat(np.arange(len(counts)), counts)
+            t = op("stack")(*(0.0 if t is None else t for t in t_numbers))
+            terms.append((places, op("index")(t, at=(spread,))))
+        for (node, here, there), t in zip(arrays, t_arrays, strict=True):
+            if t is not None:
+                flat = op("reshape")(t, shape=(int(np.prod(node.v.shape)),))
+                terms.append((here, op("index")(flat, at=(there,))))
         total = None
-        for (_, here, there), t in zip(origins, tangents, strict=True):
-            if t is None:
-                continue
-            inner = type_of(t).shape
-            if inner:
-                t = op("index")(op("reshape")(t, shape=(math.prod(inner),)), at=(there,))
-            else:
-                t = op("broadcast_to")(t, shape=here.shape)
-            part = op("scatter")(t, at=(here,), shape=(size,))
-            total = part if total is None else total + part
-        return None if total is None else op("reshape")(total, shape=shape)
+        for here, t in terms:
+            t = op("scatter")(t, at=(here,), shape=(size,))
+            total = t if total is None else total + t
+        return op("reshape")(total, shape=shape)
 
     def back(y_bar: Any) -> list[Any]:
         flat = op("reshape")(y_bar, shape=(size,))
-        if singles is not None and not isinstance(flat, Box):
-            return flat[singles].tolist()
-        found = []
-        for node, here, there in origins:
-            part = op("index")(flat, at=(here,))
-            if isinstance(node, Scalar):
-                found.append(op("sum")(part, axis=(0,), keepdims=False))
-                continue
-            inner = tuple(node.v.shape)
-            part = op("scatter")(part, at=(there,), shape=(math.prod(inner),))
-            found.append(op("reshape")(part, shape=inner))
+        found: list[Any] = []
+        if numbers:
+            found = sums(op("index")(flat, at=(places,)))
+        found += [Piece(Flat(there), op("index")(flat, at=(here,))) for _, here, there in arrays]
         return found
 
-    scalars = all(isinstance(node, Scalar) and here.size == 1 for node, here, _ in origins)
-    singles = np.array([here[0] for _, here, _ in origins], dtype=np.int64) if scalars else None
-    return level.record(v, [node for node, _, _ in origins], Joint(forward, back), "assemble", size)
+    def sums(parts: Any) -> list[Any]:
+        if isinstance(parts, Box):
+            ends = starts + counts
+            return [
+                parts[int(i)] if n == 1 else op("sum")(parts[int(i) : int(j)], axis=(0,), keepdims=False)
+                for i, j, n in zip(starts, ends, counts, strict=True)
+            ]
+        return (parts if len(counts) == len(places) else np.add.reduceat(parts, starts)).tolist()
+
+    nodes = [node for node, _, _ in (*numbers, *arrays)]
+    return level.record(v, nodes, Joint(forward, back), "assemble", size)
+
+
+# --- the class of written arrays ----------------------------------------------------------------------
 
 
 class Written(Array):
@@ -265,17 +397,16 @@ class Written(Array):
         """Turn x into a written array, and with it its root and all views of the root."""
         if isinstance(x, Written):
             return
-        if type(x.k) is View:
-            return Written.begin(level, x.k.root)
-        root, _, strides = place(x)
-        views = list(root.k.views)
-        whole = Part.whole(Buffer(level, view(level, x, x.v, 0, strides)))  # version 0, as a node
-        x.w = whole
-        x.__class__ = level.XW
+        root, _, _ = place(x)
+        views = [o for o in root.k.views if not o.k.fixed]
+        shape = tuple(root.v.shape)
+        part = Part.of(level, view(level, root, root.v, 0, c_strides(shape), fixed=True))
+        root.w = part
+        root.__class__ = level.XW
         for o in views:
-            o.w = whole.strided(o.k.offset, o.k.strides, tuple(o.v.shape))
+            position = _translated(o.k, tuple(o.v.shape), part)
+            o.w = part.strided(*position, tuple(o.v.shape))
             o.__class__ = level.XW
-        return None
 
     def now(self) -> Any:
         """The node (or plain array) for the present content."""
@@ -289,21 +420,36 @@ class Written(Array):
     @property
     def dtype(self) -> np.dtype:
         """The dtype of the values."""
-        b = self.w.buffer
-        return np.dtype((b.base.v if b.val is None else b.val).dtype)
+        return self.w.buffer.dtype
+
+    def _own(self, found: Any) -> Any:
+        """A node as it is; a constant as an array that may be written."""
+        if isinstance(found, Traced) and found.level is self.level:
+            return found
+        return self.level.own(found) if type_of(found).shape else found
+
+    def moved(self, name: str, params: dict[str, Any]) -> Any:
+        """A view, where a primitive only reads this array in another order; else None."""
+        if name == "permute_dims":
+            part = self.w.permuted(tuple(params["axes"]))
+        elif name == "reshape":
+            part = self.w.reshaped(tuple(params["shape"]))
+        elif name == "index" and is_basic(params["at"]):
+            return self[params["at"]]
+        else:
+            return None
+        return None if part is None else self.level.handle(part)
 
     def __getitem__(self, at: Any) -> Any:
         if not is_basic(at):
             check_index(at, self)
-            return op("index")(self.now(), at=at)
+            return self._own(self.w.gather(at))
         part = self.w
         if _is_element(at, len(part.shape)):
             return part.element(at)
-        o = self.level.XW()
-        o.v = o.a = o.b = o.g = o.k = None
-        o.w = part.sub(at)
-        o.w.made = (self, at)
-        return o
+        found = self.level.handle(part.sub(at))
+        found.w.made = (self, at)
+        return found
 
     def __setitem__(self, at: Any, value: Any) -> None:
         if isinstance(value, Written) and value.w.made is not None and value.w.made[0] is self:
@@ -314,43 +460,83 @@ class Written(Array):
             value = as_array(value)
         if not is_basic(at):
             check_index(at, self)
+        self._refuse_inner(value)
+        self.w.write(at, value)
+
+    def _refuse_inner(self, value: Any) -> None:
         box = innermost((value,))
         if box is not None and box.depth > self.depth:
             raise LeakedVariableError(
                 "a value of an inner differentiation was written into an array that lives outside it; "
                 "make the array inside the inner function, or return the value"
             )
-        self.w.write(at, value)
 
     def assign_all(self, value: Any) -> Any:
         """Every element gets a value: an in-place operation."""
+        self._refuse_inner(value)
         node = value.now() if isinstance(value, Traced) else value
-        b, whole = self.w.buffer, self.w._arrays is None
-        if tuple(np.shape(node) if not isinstance(node, Box) else node.shape) != self.w.shape:
+        b, t = self.w.buffer, type_of(node)
+        if t.shape != self.w.shape:
             raise ShapeError(
-                f"in-place operation: {type_of(node)} does not fit into {type_of(self)}; "
+                f"in-place operation: {t} does not fit into {type_of(self)}; "
                 "broadcasting cannot make the target larger"
             )
-        same_dtype = type_of(node).dtype == self.dtype
-        if whole and b.src is None and same_dtype and isinstance(node, Traced) and node.level is b.level:
-            b.base, b.val = node, None
+        mine = isinstance(node, Traced) and node.level is b.level and t.dtype == b.dtype
+        if mine and self.w._val is None and b.src is None and not b.shared:
+            b.sources, b.val = [node], None
             b.version += 1
         else:
             self.w.write(Ellipsis, node)
         return self
 
-    def strided_reshape(self, shape: tuple[int, ...]) -> Any:
-        """A view of this array under another shape, or None where that needs a copy."""
-        part = self.w
-        if part.strides != c_strides(part.shape) or 0 in shape:
-            return None
-        o = self.level.XW()
-        o.v = o.a = o.b = o.g = o.k = None
-        o.w = part.strided(part.offset, c_strides(shape), shape)
-        return o
+    # --- a written array without derivative is a plain array to whoever reads it -----------------------
+
+    def constant(self) -> np.ndarray | None:
+        """A copy of the content where nothing is traced, at any level; else None."""
+        found = self.now()
+        found = found.constant() if isinstance(found, Written) else found
+        return found if isinstance(found, np.ndarray) else None
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        found = self.constant()
+        if found is None:
+            return super().__array__()
+        found = found.astype(found.dtype if dtype is None else dtype)
+        found.flags.writeable = copy is True  # a write would be lost
+        return found
+
+    def __float__(self) -> float:
+        found = self.constant()
+        return super().__float__() if found is None else float(found)
+
+    def __complex__(self) -> complex:
+        found = self.constant()
+        return super().__complex__() if found is None else complex(found)
+
+    def __reduce__(self) -> Any:
+        found = self.constant()
+        return super().__reduce__() if found is None else found.__reduce__()
+
+
+def _translated(k: View, shape: tuple[int, ...], part: Part) -> tuple[int, tuple[int, ...]]:
+    """A view's position in the memory of a buffer that holds its root as `part`."""
+    if part._val is None:
+        return k.offset, k.strides
+    where = np.array(np.unravel_index(k.offset if 0 not in shape else 0, part.shape))
+    strides = []
+    for n, s in zip(shape, k.strides, strict=True):
+        if n < 2 or 0 in shape:
+            strides.append(0)
+            continue
+        step = np.array(np.unravel_index(k.offset + s, part.shape)) - where
+        strides.append(int(step @ np.array(part.strides)))
+    return int(where @ np.array(part.strides)), tuple(strides)
 
 
 def _is_element(at: Any, ndim: int) -> bool:
     if isinstance(at, tuple):
         return len(at) == ndim and all(isinstance(p, int | np.integer) for p in at)
     return ndim == 1 and isinstance(at, int | np.integer)
+
+
+__all__ = ["CONSTANT", "Buffer", "Part", "Written"]
