@@ -1,7 +1,9 @@
 """A level whose values are types only: it records a linear function and refuses any other.
 
 Rules of General primitives are transposed here, and so is what the user gives to
-`linear_transpose`.  A node has a type but no value; every operation must be linear in such nodes.
+`linear_transpose`.  Every operation must be linear in the nodes.  A node holds a zero of its type,
+which nobody may look at: a linear function maps zero to zero, so a value that is not zero at the
+end of an operation shows that a constant came in.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,13 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.level import Entry, Level
-from lineara.eager.node import Array, Traced
-from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
-from lineara.errors import LinearityError
+from lineara.eager.level import Entry, Level, slow_methods
+from lineara.eager.node import Array, Scalar, Traced, plain, zero
+from lineara.eager.reads import distribute
+from lineara.eager.sweep import add, arrived, forward, reverse, tidy
+from lineara.eager.written import Written
+from lineara.errors import LeakedVariableError, LinearityError
 from lineara.primitive import (
+    Box,
     Constant,
     Elementwise,
+    General,
+    HigherOrder,
     Joint,
     Linear,
     Multilinear,
@@ -32,129 +39,203 @@ class LinearLevel(Level):
 
     def __init__(self, depth: int, recur: Recur) -> None:
         super().__init__(depth, recur)
-        body = {"level": self, "depth": depth, "__slots__": (), "__bool__": _no_value}
-        body |= {"__int__": _no_value, "__float__": _no_value, "now": lambda n: n}
-        body |= {"__repr__": lambda n: f"linear({n.v!r})"}
-        self.N = type("N", (Array,), body)
+        body = slow_methods() | {"level": self, "depth": depth, "__slots__": ()}
+        body |= {"__bool__": _read(bool), "__int__": _read(int), "__round__": _read(round)}
+        body |= {"below": _no_value, "__repr__": lambda n: f"linear({type_of(n)!r})"}
+        self.S = self.SG = type("S", (Scalar,), body | {"__hash__": object.__hash__})
+        self.X = self.XG = type("X", (Array,), body)
+        self.XW = type("XW", (Written, self.X), {"__slots__": ()})
+        self.forbidden: Any = None  # a level that may not be mentioned here, if there is one
 
     def wrap(self, v: Any) -> Any:
         """A node of that type."""
-        return self.array(type_of(v), self.N)
+        if not isinstance(v, ArrayType):
+            return super().wrap(v)
+        if v.shape:
+            return self.array(np.zeros(v.shape, v.dtype))
+        return self.scalar(0.0 if v.dtype == np.float64 else v.dtype.type(0))
 
     def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Record a linear operation; refuse any other."""
-        active = tuple(i for i, a in enumerate(args) if self.mine(a))
-        values = tuple(a.v if i in active else a for i, a in enumerate(args))
+        args = tuple([a.now() if isinstance(a, Traced) else a for a in args])
+        self.refuse_forbidden(args)
+        if isinstance(primitive, HigherOrder):
+            return primitive.trace_linear(self, args, params)
+        active = tuple([i for i, a in enumerate(args) if self.mine(a)])
+        if not active:
+            return primitive(*args, **params)
+        values = tuple([type_of(a) if i in active else a for i, a in enumerate(args)])
         self.check(primitive, values, active)
+        moved = self.moved(primitive, args, params)
+        if moved is not None:
+            return moved
         y = primitive.result(*values, **params)
         joint = primitive.linearize(y, values, active, params, self.recur)
         assert joint is not None, f"{primitive.name} is linear but gives no map"
-        return self.record(y, [args[i] for i in active], joint, primitive.name, type_of(y).size)
+        return self.record(y, [args[i] for i in active], joint, primitive.name, y.size)
+
+    def record(self, v: Any, parents: Sequence[Any], joint: Joint, name: str, work: int) -> Any:
+        """A node of that type; a value, in place of the type, shows what was assembled."""
+        if not isinstance(v, ArrayType) and np.any(plain(v)):
+            raise LinearityError(
+                f"an array ({type_of(v)}) has both linear elements and constants that are not zero, "
+                "so it is affine; a linear function maps zero to zero: leave the constants out"
+            )
+        return super().record(v, parents, joint, name, work)
+
+    def refuse_forbidden(self, args: Sequence[Any]) -> None:
+        """Refuse what belongs to the level whose linear map is being made."""
+        if self.forbidden is not None and any([getattr(a, "level", None) is self.forbidden for a in args]):
+            raise LeakedVariableError(
+                "a rule uses a traced value that is not among its arguments; "
+                "pass it as an argument, so that the rule can say its derivative"
+            )
 
     def check(self, primitive: Primitive, values: tuple, active: tuple[int, ...]) -> None:
         """Refuse an operation that is not linear in the active arguments."""
-        name, types = primitive.name, ", ".join(repr(type_of(values[i])) for i in active)
+        name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
         if isinstance(primitive, Constant):
-            raise LinearityError(
-                f"{name} reads the value of a linear {types}, which has a type but no value; "
-                "a linear function may not depend on it that way"
-            )
+            raise _reads_value(name, types)
         if isinstance(primitive, Elementwise):
             self._check_elementwise(primitive, values, active)
         elif isinstance(primitive, Linear):
             places = range(len(values)) if primitive.linear is None else primitive.linear
-            rest = [values[i] for i in places if i not in active]
-            if any(np.any(v) for v in rest):
-                raise LinearityError(
-                    f"{name} of a linear {types} and a constant that is not zero is affine; "
-                    "a linear function maps zero to zero, so leave the constant out"
-                )
+            if any(np.any(plain(values[i])) for i in places if i not in active):
+                raise _affine(name, types)
+        elif isinstance(primitive, General):
+            if not set(active) <= set(primitive.linear or ()):
+                raise _nonlinear(name, types)
         elif not isinstance(primitive, Multilinear) or len(active) > 1:
-            raise LinearityError(f"{name} is not linear in {types}; a linear function may not use it")
+            raise _nonlinear(name, types)
 
     def _check_elementwise(
         self, primitive: Elementwise, values: tuple, active: tuple[int, ...]
     ) -> None:
-        name, types = primitive.name, ", ".join(repr(type_of(values[i])) for i in active)
+        name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
         partials = primitive.expressions()
         symbols = ("y", *(primitive.ARGS[i] for i in active))
         for i in active:
             stated = partials[i]
             if isinstance(stated, Sym) and any(stated.reads(s) for s in symbols):
-                raise LinearityError(
-                    f"{name} is not linear in {types}; a linear function adds, subtracts, and "
-                    "multiplies by constants"
-                )
-        with np.errstate(all="ignore"):
-            rest = [np.zeros(v.shape) if i in active else v for i, v in enumerate(values)]
-            at_zero = primitive(*rest) if name in ("add", "subtract") else 0.0
-        if not isinstance(at_zero, Traced) and np.any(at_zero):
-            raise LinearityError(
-                f"{name} of a linear {types} and a constant that is not zero is affine; "
-                "a linear function maps zero to zero, so leave the constant out"
-            )
+                raise _nonlinear(name, types)
+            if not isinstance(stated, Sym) and stated == 0:
+                raise _reads_value(name, types)
+        if len(active) < len(values) and name not in ("multiply", "divide"):
+            with np.errstate(all="ignore"):
+                at_zero = primitive(*[0.0 if i in active else plain(v) for i, v in enumerate(values)])
+            if np.any(at_zero):
+                raise _affine(name, types)
 
-    def getitem(self, x: Array, at: Any) -> Any:
-        """x[at], as an operation."""
-        return op("index")(x, at=at)
 
-    def moved(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        """Nothing is a view here."""
-        return None
+def _nonlinear(name: str, types: str) -> LinearityError:
+    return LinearityError(
+        f"{name} is not linear in {types}; a linear function adds, subtracts, moves elements, and "
+        "multiplies by constants"
+    )
 
-    def setitem(self, x: Array, at: Any, value: Any) -> None:
-        """Writes have no linear rule here."""
-        raise LinearityError(
-            "a write into an array that has a type but no value; build the result with np.concatenate "
-            "or np.stack"
-        )
+
+def _affine(name: str, types: str) -> LinearityError:
+    return LinearityError(
+        f"{name} of a linear {types} and a constant that is not zero is affine; "
+        "a linear function maps zero to zero, so leave the constant out"
+    )
+
+
+def _reads_value(name: str, types: str) -> LinearityError:
+    return LinearityError(
+        f"{name} reads the value of a linear {types}, which has a type but no value; "
+        "a linear function may not depend on it that way"
+    )
+
+
+def _read(act: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda n, *rest: act(plain(n), *rest)
 
 
 def _no_value(n: Any) -> Any:
     raise LinearityError(
-        f"the value of a linear {n.v} was asked for, but it has a type and no value; "
+        f"the value of a linear {type_of(n)} was asked for, but it has a type and no value; "
         "a linear function may not branch on its argument or leave NumPy with it"
     )
 
 
-def tape_joint(level: Level, tape: Sequence[Any], params: Sequence[Any], out: Any) -> Joint:
-    """The linear map of a recorded tape, from params to out."""
+# --- linear maps from tapes ------------------------------------------------------------------------
 
-    def go(tangents: Sequence[Any]) -> Any:
-        if all(t is None for t in tangents) or not level_owns(level, out):
-            return None
-        for p, t in zip(params, tangents, strict=True):
-            p.g = t
-        forward(tape, level.S)
-        y_dot = out.g
+
+def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
+    """The linear map that a level's tape is, from nodes to nodes: lists of vectors both ways.
+
+    An out that is None is zero; so is a vector that is None.  The tape may be closed meanwhile.
+    """
+    tape, scalar = list(level.tape), level.S
+
+    def ahead(tangents: Sequence[Any]) -> list[Any]:
+        if all(t is None for t in tangents):
+            return [None] * len(outs)
         tidy(tape, params, last=False)
-        return y_dot
-
-    def back(y_bar: Any) -> list[Any]:
-        if not level_owns(level, out):
-            return [None] * len(params)
-        add(out, y_bar)
-        reverse(tape, level.S, last=False)
-        found = [arrived(p) for p in params]
-        for p in params:
-            clear(p, last=False)
+        for p, t in zip(params, tangents, strict=True):
+            if t is not None:
+                p.g = _number(t) if isinstance(p, Scalar) else t
+                if isinstance(p, Array):
+                    distribute(p, t)
+        forward(tape, scalar)
+        found = [None if o is None or o.g is zero else o.g for o in outs]
+        tidy(tape, params, last=False)
         return found
 
-    return Joint(go, back)
+    def back(cotangents: Sequence[Any]) -> list[Any]:
+        tidy(tape, params, last=False)
+        for o, c in zip(outs, cotangents, strict=True):
+            if o is not None:
+                add(o, c)
+        reverse(tape, scalar, last=False)
+        found = [arrived(p) for p in params]
+        tidy((), params, last=False)
+        return found
+
+    return Joint(ahead, back)
 
 
-def level_owns(level: Level, value: Any) -> bool:
-    """Whether a result depends on the level's parameters at all."""
-    return isinstance(value, Traced) and value.level is level
+def _number(t: Any) -> Any:
+    return t.item() if isinstance(t, np.ndarray | np.generic) else t
+
+
+def owned(level: Level, value: Any) -> Any:
+    """The node of this level that a result is, or None."""
+    value = value.now() if isinstance(value, Traced) else value
+    return value if isinstance(value, Traced) and value.level is level else None
+
+
+def record_linear(
+    open_level: Callable[..., Any],
+    fun: Callable[..., Sequence[Any]],
+    types: Sequence[ArrayType],
+    outer: Level | None = None,
+) -> tuple[list[Any], Joint]:
+    """What `fun` gives for arguments without values, and its linear map between lists of vectors.
+
+    A result that depends on the arguments is given as its type; None stays None; any other must
+    be zero.  Values of the level `outer` may not be mentioned.
+    """
+    with open_level(LinearLevel) as level:
+        level.forbidden = outer
+        params = [level.wrap(t) for t in types]
+        found = list(fun(*params))
+        nodes = [owned(level, v) for v in found]
+        for v, n in zip(found, nodes, strict=True):
+            if n is None and v is not None and np.any(plain(v)):
+                raise LinearityError(
+                    f"a result ({type_of(v)}) is constant and not zero, so the function is not linear"
+                )
+        level.forbidden = None
+        shown = [v if n is None else type_of(n) for v, n in zip(found, nodes, strict=True)]
+        return shown, tape_map(level, params, nodes)
 
 
 def linear_joint(open_level: Callable[..., Any], fun: Any, types: Sequence[ArrayType]) -> Joint:
-    """The linear map that `fun` is, recorded on arguments that have a type but no value."""
-    with open_level(LinearLevel) as level:
-        params = [level.array(t, level.N) for t in types]
-        out = fun(*params)
-        if out is not None and not level_owns(level, out) and np.any(out):
-            raise LinearityError("the function is constant and not zero, so it is not linear")
-        tape = list(level.tape)
-    tidy(tape, params, last=False)  # closing has marked them as leaked; here they live on
-    return tape_joint(level, tape, params, out)
+    """The linear map with one result that `fun` is."""
+    _, map_ = record_linear(open_level, lambda *params: [fun(*params)], types)
+    return Joint(lambda tangents: map_.forward(tangents)[0], lambda y_bar: map_.back([y_bar]))
+
+
+__all__ = ["Entry", "LinearLevel", "linear_joint", "owned", "record_linear", "tape_map"]
