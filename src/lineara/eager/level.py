@@ -342,12 +342,6 @@ def slow_methods() -> dict[str, Any]:
     return {name: _slow(name) for name in (codes["S"] | codes["X"]).keys() - {"__getitem__"}}
 
 
-def slow_methods() -> dict[str, Any]:
-    """For every generated method, the one that dispatches."""
-    codes = method_codes_once()
-    return {name: _slow(name) for name in (codes["S"] | codes["X"]).keys() - {"__getitem__"}}
-
-
 def _slow(name: str) -> Any:
     """The method of a class outside the fast path: the primitive's own dispatch."""
     name = name.removeprefix("math_")

@@ -58,8 +58,7 @@ def enter(cls: type[Level] = Level) -> Level:
     waiting = threads.waiting.get((cls, threads.depth))
     level = waiting.pop() if waiting else cls(threads.depth, linear_map_of)
     level.start()
-    around = [n for n in threads.open if type(n) is Level]
-    level.outer = around[-1] if around else None
+    level.outer = innermost_level()
     threads.open.append(level)
     collector.pause()
     return level
@@ -126,8 +125,27 @@ def _mutated(error: ValueError) -> MutationError:
 
 def writable(content: np.ndarray) -> Any:
     """An array of the user's making that traced values may be written into, at every open level."""
-    around = [n for n in threads.open if type(n) is Level]
-    return around[-1].own(content) if around else content
+    around = innermost_level()
+    return content if around is None else around.own(content)
 
 
-__all__ = ["LinearLevel", "deeper", "enter", "innermost_level", "leave", "open_level", "writable"]
+@contextmanager
+def outside() -> Iterator[None]:
+    """The block runs as code that no trace follows: arrays that it makes are plain ones."""
+    hidden, threads.open = threads.open, []
+    try:
+        yield
+    finally:
+        threads.open = hidden
+
+
+__all__ = [
+    "LinearLevel",
+    "deeper",
+    "enter",
+    "innermost_level",
+    "leave",
+    "open_level",
+    "outside",
+    "writable",
+]
