@@ -1,13 +1,13 @@
 """LinearMap: what a derivative is.  It applies, transposes, composes, adds, batches and counts its work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import ShapeError, StructureError
-from lineara.trees import flatten, unflatten
+from lineara.trees import flatten, map_leaves, unflatten
 from lineara.types import ArrayType, type_of
 
 BLOCK = 1 << 24  # numbers that one batched sweep carries for a leaf
@@ -39,6 +39,14 @@ class Space:
 
     types: tuple[ArrayType, ...]
     structure: Any
+    charts: tuple[Any, ...] = ()  # for each leaf of the structure how points read it; () is None
+
+    @property
+    def dual(self) -> "Space":
+        """The space of the cotangents, of which points may have another type."""
+        if not any(self.charts):
+            return self
+        return replace(self, charts=tuple([c and c.opposite() for c in self.charts]))
 
     @property
     def size(self) -> int:
@@ -47,7 +55,7 @@ class Space:
 
     def leaves(self, tree: Any, asked: str) -> list[Any]:
         """The leaves of a vector of this space, or an error that says what does not fit."""
-        leaves, structure = flatten(tree)
+        leaves, structure = self._read(tree, asked) if any(self.charts) else flatten(tree)
         if structure != self.structure:
             raise StructureError(
                 f"{asked}: the vector is {structure}, but the map takes {self.structure}"
@@ -58,12 +66,43 @@ class Space:
                 raise ShapeError(f"{asked}: the vector has a leaf {found}, but the map takes {t}")
         return leaves
 
+    def _read(self, tree: Any, asked: str) -> tuple[list[Any], Any]:
+        """The leaves of a vector, those at points in the points' own way."""
+        found: list[Any] = []
+
+        def take(place: int, vector: Any) -> None:
+            chart = self.charts[place]
+            found.extend([vector] if chart is None else chart.read(vector, asked))
+
+        map_leaves(take, unflatten(self.structure, range(len(self.charts))), tree)
+        return found, self.structure
+
     def tree(self, leaves: list[Any]) -> Any:
         """The vector with those leaves."""
-        return unflatten(self.structure, leaves)
+        if not any(self.charts):
+            return unflatten(self.structure, leaves)
+        parts, start = [], 0
+        for chart in self.charts:
+            if chart is None:
+                parts.append(leaves[start])
+                start += 1
+            else:
+                parts.append(chart.make(leaves[start : start + chart.width]))
+                start += chart.width
+        return unflatten(self.structure, parts)
 
     def __repr__(self) -> str:
-        return repr(self.tree(list(self.types)))
+        if not any(self.charts):
+            return repr(self.tree(list(self.types)))
+        types = iter(self.types)
+        parts = [next(types) if c is None else _skipping(c, types) for c in self.charts]
+        return repr(unflatten(self.structure, parts))
+
+
+def _skipping(chart: Any, types: Iterator[ArrayType]) -> Space:
+    for _ in range(chart.width):
+        next(types)
+    return chart.space
 
 
 class LinearMap:
@@ -113,7 +152,13 @@ class LinearMap:
         if self._twin is None:
             work = replace(self.work, forward=self.work.reverse, reverse=self.work.forward)
             self._twin = LinearMap(
-                self._back, self._forward, self.codomain, self.domain, work, self._batch, twin=self
+                self._back,
+                self._forward,
+                self.codomain.dual,
+                self.domain.dual,
+                work,
+                self._batch,
+                twin=self,
             )
         return self._twin
 

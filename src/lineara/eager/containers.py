@@ -19,6 +19,7 @@ from typing import Any, Final
 from lineara.eager.lazy_dict import DictFront, LazyDefaultDict, LazyDict, LazyOrderedDict
 from lineara.eager.lazy_record import Cached, LazyNamespace, LazyRecord, RecordFront
 from lineara.eager.lazy_sequence import LazyList, LazyTuple, ListFront, TupleFront
+from lineara.eager.points import declared, lifts_whole
 from lineara.eager.proxy import Front, Leaf, State, is_lazy
 from lineara.errors import TypeMismatchError
 from lineara.trees.fold import Node, fold
@@ -77,7 +78,7 @@ def proxy_class(method: Method, cls: type) -> type[Front] | None:
     """The class of the proxies of instances of `cls`; None for leaves."""
     kind = own_kind(cls)
     cls = cls if kind is None else kind.cls
-    if kind is None and kind_of(cls) is None:
+    if (kind is None and kind_of(cls) is None) or lifts_whole(cls):
         return None
     if kind is None or kind.root not in _PAIRS:
         raise TypeMismatchError(
@@ -177,7 +178,7 @@ Opened = tuple[Kind, dict[Any, Any], list[Any]]
 
 
 def _kind(x: Any) -> Kind | None:
-    return own_kind(type(x)) or kind_of(type(x))
+    return None if lifts_whole(type(x)) else own_kind(type(x)) or kind_of(type(x))
 
 
 def _expand_all(node: Node) -> tuple[Opened, list[Node]] | None:
@@ -212,4 +213,6 @@ def _close(untouched: Any, node: Node, opened: Opened, values: list[Any]) -> Any
         filled = dict.fromkeys(all_keys, untouched)
         filled.update(zip(keys, values, strict=True))
         keys, values = list(filled), list(filled.values())
-    return kind.make(kind.aux(node.value), keys, values)
+    made = kind.make(kind.aux(node.value), keys, values)
+    points = declared(kind)
+    return made if points is None else points.covector(node.value, made, None)

@@ -15,6 +15,7 @@ from lineara.eager.containers import lift, rebuild
 from lineara.eager.leaves import Gradients, Leaves, one_like
 from lineara.eager.level import Entry, Level
 from lineara.eager.masked import Masked, unmasked
+from lineara.eager.points import Chart, Moment, Span, is_point, is_quantity, manifold_of, with_units
 from lineara.eager.reads import View, distribute
 from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, plain, zero
 from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
@@ -50,7 +51,11 @@ def released(value: Any, level: Level) -> Any:
     if isinstance(value, Traced) and value.level is level:
         value = value.v
         return released(value, level) if isinstance(value, Written) else value
-    return value
+    if type(value) in (Moment, Span):
+        return value.released(lambda v: released(v, level))
+    if isinstance(value, Traced | float | np.ndarray) or not is_quantity(value):
+        return value
+    return type(value)(released(value.magnitude, level), value.units)
 
 
 def release_tree(tree: Any, level: Level) -> Any:
@@ -86,13 +91,16 @@ def _backward(
     lifted = lift_args(args, asked.argnums, leaves)
     out = f(*lifted, **kwargs)
     out, aux = _with_aux(out, asked)
-    y = _scalar_output(out, asked.name)
+    unit = None if isinstance(out, Traced) or not is_quantity(out) else out.units
+    y = _scalar_output(out if unit is None else out.magnitude, asked.name)
     value = y
     if isinstance(y, Traced) and y.level is level:
         with np.errstate(all="ignore"):
             _sweep_back(level, y, leaves.nodes, asked.strong_zero)
         value = y.v
-    grads = Gradients(level)
+    if unit is not None:
+        value = type(out)(value, unit)
+    grads = Gradients(level, leaves.points, unit)
     found = [_gradient(args[i], lifted[i], grads, asked) for i in asked.argnums]
     aux = release_tree(aux, level) if asked.has_aux else None
     for n in leaves.nodes:
@@ -306,29 +314,78 @@ def linearize(
         level.keep_copies = True
         sources = [args[i] for i in argnums]
         leaves = Leaves(level, sources, method)
-        flat, structure = flatten(sources[0] if len(sources) == 1 else tuple(sources))
-        nodes = [_own_node(leaves(v), level) for v in flat]
-        tree = unflatten(structure, [_given(v, n) for v, n in zip(flat, nodes, strict=True)])
+        whole = sources[0] if len(sources) == 1 else tuple(sources)
+        tree, flat, nodes, domain = _opened(whole, leaves)
         given = dict(zip(argnums, [tree] if len(sources) == 1 else list(tree), strict=True))
         out = f(*(given.get(i, a) for i, a in enumerate(args)), **kwargs)
         out, aux = _with_aux(out, Asked(has_aux=has_aux, name="linearize"))
         out = _settled(out)
-        results, out_structure = flatten(out)
-        for r in results:
-            _check_result(r)
-        outs = [_own_node(r, level) for r in results]
+        value = release_tree(out, level)
+        results, outs, codomain = _closed(out, value, level)
+        domain, codomain = with_units(domain, codomain)
         if any([o is not None and o.g is leaked for o in outs]):
             raise outlived()
         frozen = Frozen(level, nodes, outs)
-        value = release_tree(out, level)
-        domain = Space(tuple(map(_tangent_type, flat)), structure)
-        codomain = Space(tuple(map(_tangent_type, results)), out_structure)
         work = frozen.work()
         aux = release_tree(aux, level) if has_aux else None
     fit = Gradients(level)
     back = _fitted(frozen.back, flat, fit)
     ahead = _fitted(frozen.forward, results, fit)
     return value, LinearMap(ahead, back, domain, codomain, work, batch_sweep), aux
+
+
+def _opened(
+    tree: Any, leaves: Leaves, inside: bool = False
+) -> tuple[Any, list[Any], list[Any], Space]:
+    """Arguments as the program sees them, their leaves, the nodes of these, and the tangents.
+
+    `inside`: the tree holds the coordinates of a point, which may be that point.
+    """
+    items, structure = flatten(tree, is_leaf=lambda x: is_point(x) and not (inside and x is tree))
+    given, flat, nodes, charts = [], [], [], []
+    for x in items:
+        points = manifold_of(x)
+        if points is None:
+            n = _own_node(leaves(x), leaves.level)
+            given.append(x if n is None else n)
+            flat.append(x)
+            nodes.append(n)
+            charts.append(None)
+        else:
+            v, inner, inner_nodes, space = _opened(points.coordinates(x), leaves, True)
+            given.append(points.lifted(x, v, leaves.method))
+            flat += inner
+            nodes += inner_nodes
+            charts.append(Chart(points, space, getattr(x, "units", None)))
+    space = Space(tuple(map(_tangent_type, flat)), structure, _or_none(charts))
+    return unflatten(structure, given), flat, nodes, space
+
+
+def _closed(
+    out: Any, value: Any, level: Level, inside: bool = False
+) -> tuple[list[Any], list[Any], Space]:
+    """The leaves of a result, the nodes of these, and the tangents."""
+    items, structure = flatten(out, is_leaf=lambda x: is_point(x) and not (inside and x is out))
+    still = flatten(value, is_leaf=lambda x: is_point(x) and not (inside and x is value))[0]
+    flat, nodes, charts = [], [], []
+    for r, s in zip(items, still, strict=True):
+        points = manifold_of(r)
+        if points is None:
+            _check_result(r)
+            flat.append(r)
+            nodes.append(_own_node(r, level))
+            charts.append(None)
+        else:
+            at = _settled(points.outgoing(r, s))
+            inner, inner_nodes, space = _closed(at, release_tree(at, level), level, True)
+            flat += inner
+            nodes += inner_nodes
+            charts.append(Chart(points, space, getattr(r, "units", None)))
+    return flat, nodes, Space(tuple(map(_tangent_type, flat)), structure, _or_none(charts))
+
+
+def _or_none(charts: list[Any]) -> tuple[Any, ...]:
+    return tuple(charts) if any(charts) else ()
 
 
 def _settled(out: Any) -> Any:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from lineara.cotangent import Coo, LowRank, Rows, Zero
-from lineara.eager.containers import UNTOUCHED
+from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.level import Level
 from lineara.eager.node import Scalar, Traced, plain
+from lineara.eager.points import manifold_of
 from lineara.eager.reads import Reads, c_strides, grid, pull
 from lineara.errors import TypeMismatchError
 from lineara.primitive import Box, Outer, Piece
@@ -60,10 +61,14 @@ class Leaves:
         self.method = method  # how a user's class in an argument sees our NumPy
         self.args = args
         self.nodes: list[Any] = level.roots
+        self.points: dict[int, tuple[Any, Any, Any]] = {}  # by id: point, coordinates, lifted ones
         self._promote: bool | None = None
 
     def __call__(self, value: Any) -> Any:
         """The traced form of a leaf; a constant as it is."""
+        manifold = manifold_of(value)
+        if manifold is not None:
+            return self._point(value, manifold)
         kind = kind_of_number(value)
         if kind in "OSUMm":
             raise TypeMismatchError(
@@ -73,6 +78,14 @@ class Leaves:
         if kind == "-" or (kind == "i" and not self.promote()):
             return value
         return self._node(self._floating(value) if kind == "i" else value)
+
+    def _point(self, p: Any, manifold: Any) -> Any:
+        """A point that moves with its coordinates."""
+        at = manifold.coordinates(p)
+        v = lift(at, self, method=self.method)
+        lifted = manifold.lifted(p, v, self.method)
+        self.points[id(lifted)] = (lifted, at, v)
+        return lifted
 
     def promote(self) -> bool:
         """Whether all numbers of the call are integers, which then count as floating."""
@@ -104,16 +117,27 @@ def _show_array(value: Any) -> str:
 class Gradients:
     """Turns the cotangents of leaves into what the user gets: fresh, writable, of the leaf's type."""
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, level: Level, points: dict[int, Any] | None = None, unit: Any = None) -> None:
         self.level = level
+        self.points = points or {}
+        self.unit = unit  # of the result, if it has one
         self.given: set[int] = set()  # arrays handed out already: no two results share memory
 
     def dense(self, leaf: Any, node: Any) -> Any:
-        """The gradient of one leaf as a number or an array."""
+        """The gradient of one leaf as a number or an array; of a point as its cotangent."""
+        manifold = manifold_of(leaf)
+        if manifold is not None:
+            return self._point(leaf, node, manifold, sparse=False)
         if node is UNTOUCHED or not (isinstance(node, Traced) and node.level is self.level):
             return zero_of(leaf)
         g = node.g if isinstance(node, Scalar) else pull(node)
         return self.fit(leaf, g)
+
+    def _point(self, p: Any, node: Any, manifold: Any, sparse: bool) -> Any:
+        found = self.points.get(id(node))
+        _, at, v = (None, manifold.coordinates(p), UNTOUCHED) if found is None else found
+        tree = rebuild(at, v, self.sparse if sparse else self.dense)
+        return manifold.covector(p, tree, self.unit)
 
     def fit(self, leaf: Any, g: Any) -> Any:
         """A cotangent in the type of the leaf that it belongs to."""
@@ -142,6 +166,9 @@ class Gradients:
 
     def sparse(self, leaf: Any, node: Any) -> Any:
         """The gradient of one leaf, its class decided by which operations were traced."""
+        manifold = manifold_of(leaf)
+        if manifold is not None:
+            return self._point(leaf, node, manifold, sparse=True)
         if not isinstance(leaf, np.ndarray) or not leaf.ndim:
             return self.dense(leaf, node)
         if node is UNTOUCHED or not isinstance(node, Traced):
