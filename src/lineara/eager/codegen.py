@@ -119,6 +119,7 @@ def {name}(p):
     o.b = None
     o.g = None
     o.k = None
+    o.s = p.s
     push(o)
     return o
 '''
@@ -128,9 +129,10 @@ def {name}(p, q):
     t = type(q)
     x = p.v
     if t is X:
-        w = q.v
-        if x.shape != w.shape:
+        s = p.s
+        if s is not q.s and s != q.s:
             return general(p, q, "{prim}")
+        w = q.v
         o = X()
         o.v = y = {value}
         {quiet}o.d = {left}; o.e = {right}
@@ -141,7 +143,7 @@ def {name}(p, q):
         o.v = y = {value}
         {quiet}o.d = {left}
         o.b = None
-    elif t is ndarray and q.shape == x.shape and q.dtype.kind in "fiu":
+    elif t is ndarray and q.shape == p.s and q.dtype.kind in "fiu":
         w = {guard}
         o = X()
         o.v = y = {value}
@@ -152,6 +154,7 @@ def {name}(p, q):
     o.a = p
     o.g = None
     o.k = None
+    o.s = p.s
     push(o)
     return o
 '''
@@ -162,7 +165,7 @@ def {name}(p, q):
     w = p.v
     if t is float or t is int:
         x = q
-    elif t is ndarray and q.shape == w.shape and q.dtype.kind in "fiu":
+    elif t is ndarray and q.shape == p.s and q.dtype.kind in "fiu":
         x = {guard}
     else:
         return general(q, p, "{prim}")
@@ -173,6 +176,7 @@ def {name}(p, q):
     o.b = None
     o.g = None
     o.k = None
+    o.s = p.s
     push(o)
     return o
 '''

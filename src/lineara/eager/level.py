@@ -10,6 +10,7 @@ import numpy as np
 
 from lineara.eager.codegen import functions, general, method_codes
 from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
+from lineara.eager.pin import MANY, Pin
 from lineara.eager.reads import Reads, first_read, permuted_view, read_array, reshape_view
 from lineara.eager.written import Part, Written
 from lineara.errors import LeakedVariableError
@@ -55,6 +56,7 @@ class Level:
         self.locked: list[np.ndarray] = []
         self.open = False
         self.outer: Level | None = None  # the level around this one, in the same thread
+        self.pin = Pin()
         self.swept = False  # the sweep has marked the nodes of the tape as leaked
         self.keep_copies = False  # residuals outlive the trace: copy, do not lock
         self.thread = threading.get_ident()
@@ -74,7 +76,10 @@ class Level:
             scope |= {"Reads": Reads, "first_read": first_read, "read_array": read_array, "level": self}
             scope["__builtins__"] = {"type": type, "float": float, "int": int, "TypeError": TypeError, "IndexError": IndexError}
             for name, code in codes[kind].items():
-                setattr(cls, name, FunctionType(code, scope))
+                function = FunctionType(code, scope)
+                setattr(cls, name, function)
+                if not name.startswith(("__", "math_")):
+                    setattr(cls, f"np_{name}", function)
         for slow in (self.SG, self.XG, self.XW):
             for name, method in slow_methods().items():
                 setattr(slow, name, method)
@@ -92,6 +97,7 @@ class Level:
         """An array node without edges."""
         o = (cls or self.X)()
         o.v, o.a, o.b, o.g, o.k = v, None, None, None, None
+        o.s = tuple(v.shape)
         return o
 
     def wrap(self, v: Any) -> Any:
@@ -128,27 +134,31 @@ class Level:
             moved = args[0].moved(primitive.name, params)
             if moved is not None:
                 return moved
-        args = tuple([a.now() if isinstance(a, Traced) else a for a in args])
         if isinstance(primitive, HigherOrder):
-            return primitive.trace(self, args, params)
-        mine = self.mine
-        active = tuple([i for i, a in enumerate(args) if mine(a)])
+            settled = tuple([a.now() if isinstance(a, Traced) else a for a in args])
+            return primitive.trace(self, settled, params)
+        keep = not isinstance(primitive, Linear | Constant)
+        active, parents, values = [], [], []
+        for i, a in enumerate(args):
+            if isinstance(a, Traced):
+                a = a.now()
+                if self.mine(a):
+                    active.append(i)
+                    parents.append(a)
+                    a = a.v
+            elif keep and type(a) is np.ndarray:
+                a = self.guard(a)
+            values.append(a)
         if isinstance(primitive, Constant):
-            return primitive(*[a.v if mine(a) else a for a in args], **params)
-        keep = not isinstance(primitive, Linear)
-        values = tuple(
-            [
-                a.v if i in active else self.guard(a) if keep and type(a) is np.ndarray else a
-                for i, a in enumerate(args)
-            ]
-        )
+            return primitive(*values, **params)
+        active, values = tuple(active), tuple(values)
         for key, value in params.items():
             if isinstance(value, np.ndarray | tuple):
                 params[key] = self.guard_deep(value)
         if not active:
             y = primitive(*values, **params)
             return self.own(y) if type_of(y).shape else y
-        moved = self.moved(primitive, args, params)
+        moved = self.moved(primitive, parents, params)
         if moved is not None:
             return moved
         y = primitive(*values, **params)
@@ -158,7 +168,7 @@ class Level:
         if joint is None:
             return y
         work = primitive.work(y, values, params)
-        return self.record(y, [args[i] for i in active], joint, primitive.name, work)
+        return self.record(y, parents, joint, primitive.name, work)
 
     def join(self, items: Sequence[Any]) -> Any:
         """A vector of scalars, some of them traced at this level."""
@@ -181,7 +191,7 @@ class Level:
 
         return self.record(v, [items[i] for i in places], Joint(forward, back), "stack", len(items))
 
-    def moved(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def moved(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """A view, where the primitive only reads the array in another order; else None."""
         if primitive.name == "reshape":
             return reshape_view(self, args[0], params["shape"]) if args[0].shape else None
@@ -299,6 +309,8 @@ class Level:
 
     def close(self) -> None:
         """End the trace: nodes that escaped raise from now on, and the user's arrays are unlocked."""
+        if len(self.tape) > MANY:
+            self.pin.hold(self.tape)
         if not self.swept:
             for n in self.tape:
                 mark_leaked(n.out if type(n) is Entry else n)
@@ -339,7 +351,8 @@ def method_codes_once() -> dict[str, dict[str, Any]]:
 def slow_methods() -> dict[str, Any]:
     """For every generated method, the one that dispatches."""
     codes = method_codes_once()
-    return {name: _slow(name) for name in (codes["S"] | codes["X"]).keys() - {"__getitem__"}}
+    names = (codes["S"] | codes["X"]).keys() - {"__getitem__"}
+    return {mark + name: _slow(name) for name in names for mark in ("", "np_")}
 
 
 def _slow(name: str) -> Any:

@@ -63,7 +63,8 @@ class LinearLevel(Level):
             return primitive.trace_linear(self, args, params)
         active = tuple([i for i, a in enumerate(args) if self.mine(a)])
         if not active:
-            return primitive(*args, **params)
+            y = primitive(*args, **params)
+            return self.own(y) if type_of(y).shape else y
         values = tuple([type_of(a) if i in active else a for i, a in enumerate(args)])
         self.check(primitive, values, active)
         moved = self.moved(primitive, args, params)

@@ -18,7 +18,7 @@ from lineara.primitive import Box, Constant, Primitive, innermost, op, registry
 from lineara.types import type_of
 
 
-zero = 0  # `g is zero`: nothing has arrived; a computed zero is a float
+zero = float("0.0")  # x
 ONE = object()  # the weight of the identity
 
 
@@ -235,8 +235,13 @@ class Scalar(Traced):
 class Array(Traced):
     """A traced array."""
 
-    __slots__ = ("a", "b", "d", "e", "g", "k", "v", "w")
+    __slots__ = ("a", "b", "d", "e", "g", "k", "s", "v", "w")
     __hash__ = None  # type: ignore[assignment]  # as an ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return self.s
 
     def __len__(self) -> int:
         if not self.shape:

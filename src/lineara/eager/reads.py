@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.eager.node import Array, leaked, outlived, plain, zero
-from lineara.ops.index import check_index, is_basic, read
+from lineara.ops.index import check_index, is_basic, normal, read
 from lineara.primitive import Box, Joint, Outer, Piece, op
 from lineara.types import type_of
 
@@ -239,7 +239,7 @@ def permuted_view(level: Any, x: Array, axes: tuple[int, ...]) -> Any:
 def gather(level: Any, x: Array, at: Any) -> Any:
     """x[at] for index arrays and masks: its cotangent is a piece, summed when x' turn comes."""
     check_index(at, x)
-    at = level.guard_deep(at if isinstance(at, np.ndarray | tuple) else np.asarray(at))
+    at = level.guard_deep(normal(at))
     v = op("index")(x.v, at=at)
     place(x)  # so that x has where to keep its pieces
     joint = Joint(

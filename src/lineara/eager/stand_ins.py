@@ -87,12 +87,13 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
 def _unary_math(original: Any, general: Any, name: str) -> Any:
     """What calls with one traced scalar take: the node's method that raises as math does."""
     text = f"""
-def call(x, *rest):
+def call(x):
     if type(x) is float:
-        return original(x, *rest)
-    if isinstance(x, Scalar) and not rest:
+        return original(x)
+    try:
         return x.math_{name}()
-    return general(x, *rest)
+    except AttributeError:
+        return general(x)
 """
     return _compiled(text, Scalar=Scalar, original=original, general=general)
 
@@ -100,12 +101,16 @@ def call(x, *rest):
 def _unary_ufunc(ufunc: np.ufunc, general: Any, name: str) -> Any:
     """What calls with one traced value take: the node's method."""
     text = f"""
-def call(x, *rest, **options):
-    if isinstance(x, Traced) and not rest and not options:
-        return x.{name}()
-    return general(x, *rest, **options)
+def call(x, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True):
+    if out is None and where is True and dtype is None:
+        if type(x) is not ndarray and type(x) is not float:
+            try:
+                return x.np_{name}()
+            except AttributeError:
+                pass
+    return general(x, out=out, where=where, casting=casting, order=order, dtype=dtype, subok=subok)
 """
-    return _compiled(text, Traced=Traced, general=general)
+    return _compiled(text, ndarray=np.ndarray, general=general)
 
 
 def _compiled(text: str, **scope: Any) -> Any:

@@ -61,8 +61,7 @@ def reverse(tape: Sequence[Any], scalar: type, last: bool) -> None:
     empty = leaked if last else zero
     none = leaked if last else None
     for n in reversed(tape):
-        kind = type(n)
-        if kind is scalar:
+        if type(n) is scalar:
             g = n.g
             n.g = empty
             if g is zero:
@@ -71,7 +70,7 @@ def reverse(tape: Sequence[Any], scalar: type, last: bool) -> None:
             b = n.b
             if b is not None:
                 b.g += g * n.e
-        elif kind is Entry:
+        elif type(n) is Entry:
             o = n.out
             g = arrived(o)
             clear(o, last)

@@ -1,0 +1,60 @@
+"""What NumPy refuses, said as ours: the operation, the types it was given, and NumPy's reason."""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import LinearaError, ShapeError
+from lineara.primitive import Elementwise, registry
+from lineara.types import show_type, type_of
+
+_NOT_OURS = ("read-only", "domain error")  # a locked array, and what math says of log(-1)
+
+
+def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> Exception:
+    """NumPy's error about shapes, axes or indices as a ShapeError; any other error as it is.
+
+    >>> refused("inv", [np.ones((3, 4))], {}, ValueError("the array must be square"))
+    ShapeError('inv: f64[3,4] is refused: the array must be square...')
+    """
+    text = str(error)
+    if isinstance(error, LinearaError) or any(mark in text for mark in _NOT_OURS):
+        return error
+    if isinstance(error, np.linalg.LinAlgError) and "square" not in text:
+        return error
+    types = [repr(type_of(a)) for a in args if _has_type(a)]
+    if not types:
+        return error
+    primitive = registry.primitives.get(name)
+    if "broadcast" in text and (name == "where" or isinstance(primitive, Elementwise)):
+        return ShapeError(
+            f"{name}: cannot broadcast {' with '.join(types)}; trailing dimensions must be equal or 1"
+        )
+    given = [f"{key}={_show(value)}" for key, value in params.items()]
+    with_params = f" with {', '.join(given)}" if given else ""
+    verb = "is" if len(types) == 1 else "are"
+    return ShapeError(f"{name}: {' and '.join(types)}{with_params} {verb} refused: {text}")
+
+
+def _has_type(value: Any) -> bool:
+    return hasattr(value, "dtype") and hasattr(value, "shape") or isinstance(value, float | complex)
+
+
+def _show(value: Any) -> str:
+    return show_type(value) if hasattr(value, "dtype") else repr(value)
+
+
+def foreign_name(func: Any) -> str:
+    """The name under which a user knows a function of NumPy or SciPy.
+
+    >>> foreign_name(np.roots), foreign_name(np.gcd)
+    ('numpy.roots', 'numpy.gcd')
+    """
+    name = func.__name__
+    if not isinstance(func, np.ufunc):
+        return f"{getattr(func, '__module__', None) or 'numpy'}.{name}"
+    for module in ("numpy", "scipy.special"):
+        if getattr(sys.modules.get(module), name, None) is func:
+            return f"{module}.{name}"
+    return name
