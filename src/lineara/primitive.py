@@ -378,7 +378,7 @@ class Elementwise(Primitive):
 
     def on_objects(self, *args: Any) -> Any:
         """Fractions, decimals, quantities: the operator, their own method, or `math`."""
-        if self.scalar is not None:
+        if self.scalar is not None and not any(hasattr(a, "__array_ufunc__") for a in args):
             return eval(self.scalar, {"math": math}, dict(zip(self.ARGS, args, strict=False)))
         own = getattr(args[0], self.name, None)
         if own is not None:
@@ -427,6 +427,8 @@ class Elementwise(Primitive):
         """The values of the partials and, for complex numbers, of those in the conjugates."""
         if dtype.kind in "fc":  # typed numbers, since Python's own raise where NumPy's are infinite
             args = tuple([dtype.type(a) if type(a) in (int, float) else a for a in args])
+        elif dtype.kind == "O":  # Fractions: an int among them divides as they do
+            args = tuple([exact(a, y) if type(a) is int else a for a in args])
         mixed = dtype.kind == "c" or any(is_complex(args[i]) for i in active)
         with np.errstate(all="ignore"):
             if not mixed:
@@ -437,6 +439,13 @@ class Elementwise(Primitive):
     def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """Line the trailing axes up, so that broadcasting does the rest."""
         return self(*aligned(args, batched))
+
+
+def exact(number: int, like: Any) -> Any:
+    """An int as a number of the kind of `like`, under whatever interpreters it is."""
+    while isinstance(like, Box) and hasattr(like, "v"):
+        like = like.v
+    return type(like)(number)
 
 
 def _narrow(weight: Any, dtype: np.dtype) -> Any:

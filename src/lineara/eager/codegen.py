@@ -9,13 +9,15 @@ method then takes NumPy's word for it.
 import math
 import operator
 from collections.abc import Callable
+from numbers import Number
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
+from lineara.eager.points import answers_itself
 from lineara.errors import ShapeError
-from lineara.primitive import Elementwise, Sym, op, registry, source
+from lineara.primitive import Box, Elementwise, Sym, op, registry, source
 from lineara.types import type_of
 
 OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv"}
@@ -328,7 +330,7 @@ def general(p: Any, q: Any, name: str) -> Any:
         if isinstance(q, float | int):
             return op_call(name, p, q)
     for other in (p, q):
-        if other is None or isinstance(other, str | bytes | list | tuple | dict):
+        if not isinstance(other, Box | np.ndarray | np.generic | Number) and answers_itself(other):
             return NotImplemented
     try:
         return op(name)(p, q)

@@ -6,6 +6,7 @@ linear map.  Both take functions that already see our NumPy (capture/overlay).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,16 @@ from lineara.eager.containers import lift, rebuild
 from lineara.eager.leaves import Gradients, Leaves, one_like
 from lineara.eager.level import Entry, Level
 from lineara.eager.masked import Masked, unmasked
-from lineara.eager.points import Chart, Moment, Span, is_point, is_quantity, manifold_of, with_units
+from lineara.eager.points import (
+    Chart,
+    Moment,
+    Span,
+    answers_itself,
+    is_point,
+    is_quantity,
+    manifold_of,
+    with_units,
+)
 from lineara.eager.reads import View, distribute
 from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, plain, zero
 from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
@@ -128,8 +138,8 @@ def _scalar_output(out: Any, name: str) -> Any:
         raise NonScalarOutputError(
             f"{name}: the function returned None; it must return one real number (is a `return` missing?)"
         )
-    if isinstance(y, str | bytes) or not (hasattr(y, "__mul__") and hasattr(y, "__add__")) or isinstance(
-        y, list | tuple
+    if not isinstance(y, Traced | np.ndarray | np.generic | Number) and (
+        isinstance(y, str | bytes) or answers_itself(y) or not hasattr(y, "__mul__")
     ):
         raise NonScalarOutputError(
             f"{name}: the function returned {show_type(y)}; it must return one real number "

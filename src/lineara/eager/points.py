@@ -49,6 +49,11 @@ def is_quantity(x: Any) -> bool:
     return hasattr(cls, "magnitude") and hasattr(cls, "units")
 
 
+def answers_itself(x: Any) -> bool:
+    """Whether `traced * x` is for the class of x to answer: containers, points, nothing at all."""
+    return x is None or isinstance(x, str | bytes) or kind_of(type(x)) is not None or is_point(x)
+
+
 def lifts_whole(cls: type) -> bool:
     """Whether the points of a class are lifted as a whole, and not leaf by leaf."""
     found = getattr(cls, ATTRIBUTE, None)
