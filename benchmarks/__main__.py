@@ -69,6 +69,7 @@ def measured(
     """One table, measured under a status line and printed."""
     rows = [row for row in table.rows if row.quick or not options.quick]
     results: list[Result] = []
+    started = time.perf_counter()
     with console.status("") as status:
         status.update(doing(table, rows[0]))
         for result in run(table, rows, options.long, effort):
@@ -76,6 +77,7 @@ def measured(
             if len(results) < len(rows):
                 status.update(doing(table, rows[len(results)]))
     show(console, results)
+    console.print(f"{time.perf_counter() - started:.0f} s", style="dim")
     return results
 
 

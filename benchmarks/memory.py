@@ -4,6 +4,8 @@ The resident set is what every system shows, its own allocators included; Linux 
 counts what Python and NumPy ask for, touched or not, so it says something about those two alone.
 """
 
+import contextlib
+import ctypes
 import gc
 import tracemalloc
 from collections.abc import Callable
@@ -30,6 +32,7 @@ def allocations(call: Callable[[], Any], traced: bool) -> Memory:
 
 def _resident(call: Callable[[], Any]) -> int | None:
     gc.collect()
+    _trim()
     try:
         CLEAR.write_text("5")  # sets the high-water mark back to the present resident set
         before = _status("VmRSS")
@@ -50,6 +53,12 @@ def _traced(call: Callable[[], Any]) -> int:
         tracemalloc.stop()
     del result
     return peak
+
+
+def _trim() -> None:
+    """Give free memory back to the system, so that what is taken again is seen."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _status(key: str) -> int:

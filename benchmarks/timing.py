@@ -16,6 +16,8 @@ from typing import Any
 BATCH = 0.02
 SLOW = 3.0
 """Seconds. A call slower than this that does not compile anything is measured once."""
+LENGTHY = 1.0
+"""Seconds. A call slower than this is measured in the warm-up alone."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class _Plan:
         if compiles or self.first < SLOW:
             self.least = once = cpu_seconds(call)
             self.batch = max(1, int(BATCH / max(once, 1e-7)))
-            self.rounds = max(1, int(effort.seconds / max(once * self.batch, 1e-7)))
+            self.rounds = int(effort.seconds / max(once * self.batch, 1e-7))
+            self.rounds = max(self.rounds, int(once < LENGTHY))
 
     def take(self, turn: int) -> None:
         """One batch, if this round is still ours."""

@@ -44,11 +44,12 @@ def torch_backward(params: dict) -> Call:
     )
 
     def call():
+        torch.sum(torch.sin(layers[3]["w"])).backward()
+        grads = [{name: leaf.grad for name, leaf in layer.items()} for layer in layers]
         for layer in layers:
             for leaf in layer.values():
                 leaf.grad = None
-        torch.sum(torch.sin(layers[3]["w"])).backward()
-        return {"layers": [{name: v.grad for name, v in layer.items()} for layer in layers]}
+        return {"layers": grads}
 
     return call
 

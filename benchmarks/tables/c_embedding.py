@@ -40,10 +40,10 @@ def _torch(sparse: bool):
         W, ids = torch.from_numpy(weights).requires_grad_(), torch.from_numpy(ids)
 
         def call():
-            W.grad = None
             h = torch.nn.functional.embedding(ids, W, sparse=sparse)
             torch.sum(h * h).backward()
-            return W.grad
+            gradient, W.grad = W.grad, None
+            return gradient
 
         return call
 
@@ -153,10 +153,10 @@ def _torch_step(optimiser: str, sparse: bool):
         step = getattr(torch.optim, optimiser)([W], lr=RATE)
 
         def call():
-            step.zero_grad()
             h = torch.nn.functional.embedding(ids, W, sparse=sparse)
             torch.sum(h * h).backward()
             step.step()
+            step.zero_grad()
             return W
 
         return call
