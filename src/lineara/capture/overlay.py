@@ -29,6 +29,7 @@ from lineara.capture.namespaces import LiveModule, Namespace, stand_in
 from lineara.capture.restore import Restoration
 from lineara.capture.twins import link_of, origin_of
 
+_DATA = frozenset({int, float, complex, bool, str, bytes, type(None)})  # never replaced
 _INERT = frozenset(
     {int, float, complex, bool, str, bytes, bytearray, type(None), type(...), range, slice}
     | {CodeType, types.CellType, types.GeneratorType, types.GetSetDescriptorType}
@@ -265,6 +266,8 @@ class Overlay:
             if entries > LIMIT:
                 return False
             for value in [*top, *top.values()] if type(top) is dict else top:
+                if type(value) in _DATA:
+                    continue
                 if type(value) in _INERT:
                     if self._tabled(value) is not value:
                         return True
