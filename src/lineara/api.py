@@ -1,6 +1,7 @@
 """The public functions: compositions of a few lines over the eager engine."""
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any
@@ -19,6 +20,19 @@ from lineara.trees import flatten, map_leaves, unflatten
 from lineara.types import show_type, type_of
 
 Argnums = int | Sequence[int]
+
+
+def _argnums(argnums: Any, name: str) -> Argnums:
+    """The positions as Python's integers."""
+    try:
+        if hasattr(argnums, "__index__"):
+            return operator.index(argnums)
+        return tuple([operator.index(i) for i in argnums])
+    except TypeError:
+        raise TypeMismatchError(
+            f"{name}: argnums={argnums!r} is not a position; give an integer or several, "
+            "counted from 0"
+        ) from None
 
 
 def _positions(argnums: Argnums, args: tuple, name: str) -> tuple[int, ...]:
@@ -136,6 +150,7 @@ def _gradient_function(
     strong_zero: bool,
     name: str,
 ) -> Callable[..., Any]:
+    argnums = _argnums(argnums, name)
     if out not in (None, "builder"):
         raise TypeMismatchError(f"{name}: out={out!r} is not known; leave it out or give 'builder'")
     names = sparse if isinstance(sparse, bool) else (sparse,) if isinstance(sparse, str) else tuple(sparse)
@@ -215,6 +230,7 @@ def jacobian(
            [0., 1.]])
     """
     _callable(f, "jacobian")
+    argnums = _argnums(argnums, "jacobian")
     if mode not in ("auto", "forward", "reverse"):
         raise TypeMismatchError(f"jacobian: mode={mode!r} is not known; use auto, forward or reverse")
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import ShapeError, StructureError
+from lineara.errors import ShapeError, StructureError, TypeMismatchError
 from lineara.trees import flatten, map_leaves, unflatten
-from lineara.types import ArrayType, type_of
+from lineara.types import ArrayType, show_type, type_of
 
 BLOCK = 1 << 24  # numbers that one batched sweep carries for a leaf
 
@@ -61,10 +61,19 @@ class Space:
                 f"{asked}: the vector is {structure}, but the map takes {self.structure}"
             )
         for leaf, t in zip(leaves, self.types, strict=True):
+            if leaf is None:
+                continue
             found = type_of(leaf)
             if found.shape != t.shape:
                 raise ShapeError(f"{asked}: the vector has a leaf {found}, but the map takes {t}")
-        return leaves
+            if found.dtype.kind not in ("fiubOc" if t.dtype.kind == "c" else "fiubO"):
+                raise TypeMismatchError(
+                    f"{asked}: the vector has a leaf {show_type(leaf)}, but the map takes {t}"
+                )
+        return [
+            np.zeros(t.shape, t.dtype)[()] if leaf is None else leaf
+            for leaf, t in zip(leaves, self.types, strict=True)
+        ]
 
     def _read(self, tree: Any, asked: str) -> tuple[list[Any], Any]:
         """The leaves of a vector, those at points in the points' own way."""

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.points import answers_itself
-from lineara.errors import ShapeError
+from lineara.errors import ShapeError, TypeMismatchError
+from lineara.ops.shape import as_array
 from lineara.primitive import Box, Elementwise, Sym, op, registry, source
 from lineara.types import type_of
 
@@ -329,7 +330,13 @@ def general(p: Any, q: Any, name: str) -> Any:
         q = q.item() if q.dtype in _LIKE_PYTHON else q
         if isinstance(q, float | int):
             return op_call(name, p, q)
+    p, q = (as_array(v) if isinstance(v, list | tuple) else v for v in (p, q))
     for other in (p, q):
+        if isinstance(other, np.matrix | np.ma.MaskedArray):
+            raise TypeMismatchError(
+                f"{name}: a {type(other).__name__} has rules of its own, which are not followed here; "
+                "give numpy.asarray of it"
+            )
         if not isinstance(other, Box | np.ndarray | np.generic | Number) and answers_itself(other):
             return NotImplemented
     try:

@@ -13,7 +13,7 @@ import numpy as np
 
 from lineara.eager.batched import Batched
 from lineara.eager.containers import lift, rebuild
-from lineara.eager.leaves import Gradients, Leaves, one_like
+from lineara.eager.leaves import Gradients, Leaves, kind_of_number, may_move, one_like
 from lineara.eager.level import Entry, Level
 from lineara.eager.masked import Masked, unmasked
 from lineara.eager.points import (
@@ -99,7 +99,12 @@ def _backward(
     """
     leaves = Leaves(level, [args[i] for i in asked.argnums], method)
     lifted = lift_args(args, asked.argnums, leaves)
+    for i in asked.argnums:
+        if lifted[i] is args[i]:  # a leaf that stays as it is
+            _check_numbers([args[i]], asked.name)
     out = f(*lifted, **kwargs)
+    if not leaves.nodes:
+        _check_numbers([args[i] for i in asked.argnums], asked.name)
     out, aux = _with_aux(out, asked)
     unit = None if isinstance(out, Traced) or not is_quantity(out) else out.units
     y = _scalar_output(out if unit is None else out.magnitude, asked.name)
@@ -116,6 +121,17 @@ def _backward(
     for n in leaves.nodes:
         clear(n, last=True)
     return value, found, aux
+
+
+def _check_numbers(values: Sequence[Any], name: str) -> None:
+    """Refuse arguments that hold no number at all."""
+    leaves = flatten(list(values))[0]
+    if values and not any([may_move(v) for v in leaves]):
+        shown = ", ".join(map(show_type, values))
+        raise TypeMismatchError(
+            f"{name}: there is no number in {shown}, so there is nothing to differentiate; give "
+            "floating-point numbers or arrays, or containers of them"
+        )
 
 
 def _with_aux(out: Any, asked: Asked) -> tuple[Any, Any]:
@@ -148,6 +164,11 @@ def _scalar_output(out: Any, name: str) -> Any:
     if type(y) is float or isinstance(y, Scalar) and type(y.v) is float:
         return y
     t = type_of(y)
+    if t.dtype.kind not in "fciuO" or isinstance(y, np.ndarray) and t.dtype.kind == "O":
+        raise NonScalarOutputError(
+            f"{name}: the function returned {t}, which has no derivative; "
+            "it must return one real number"
+        )
     if t.shape:
         raise NonScalarOutputError(
             f"{name}: the function returned {t}; it must return one real number, "
@@ -275,7 +296,7 @@ class Frozen:
                 found = sweep(seeds)
                 if any(_has_nan(g) for g in found) and not any(_has_nan(s) for s in seeds):
                     with deeper() as depth:
-                        found = sweep([Masked(s, None, depth) for s in seeds])
+                        found = sweep([_with_mask(s, depth) for s in seeds])
                     found = [unmasked(g) for g in found]
                 return found
             finally:
@@ -313,6 +334,14 @@ class Frozen:
         return Work(value, ahead, ahead)
 
 
+def _with_mask(seed: Any, depth: int) -> Any:
+    """A seed whose plain zeros are structural: nothing is moved there, or nothing is asked of it."""
+    if isinstance(seed, Batched):
+        return Batched(_with_mask(seed.v, seed.depth - 1), seed.depth)
+    live = None if isinstance(seed, Box) else np.asarray(seed) != 0
+    return Masked(seed, live, depth)
+
+
 def _as_scalar(t: Any) -> Any:
     return t if isinstance(t, Box) else t.item() if isinstance(t, np.ndarray | np.generic) else t
 
@@ -325,6 +354,7 @@ def linearize(
         level.keep_copies = True
         sources = [args[i] for i in argnums]
         leaves = Leaves(level, sources, method)
+        _check_numbers(sources, "linearize")
         whole = sources[0] if len(sources) == 1 else tuple(sources)
         tree, flat, nodes, domain = _opened(whole, leaves)
         given = dict(zip(argnums, [tree] if len(sources) == 1 else list(tree), strict=True))
@@ -419,7 +449,8 @@ def _tangent_type(value: Any) -> ArrayType:
 
 
 def _check_result(value: Any) -> None:
-    if value is None or isinstance(value, str | bytes):
+    number = type(value) is float or kind_of_number(value) in tuple("fci")
+    if not number:
         raise TypeMismatchError(
             f"the function returned {show_type(value)}, which has no derivative; "
             "return numbers, arrays or containers of them (other things with has_aux=True)"
@@ -452,7 +483,7 @@ def released_leaf(value: Any) -> Any:
 
 def batch_sweep(sweep: Callable, seeds: list[Any]) -> list[Any]:
     """A sweep on vectors with a leading batch axis: one sweep, not one for each."""
-    with deeper() as depth:
+    with deeper(), deeper() as depth:  # the depth between is for masks inside the batch
         found = sweep([Batched(s, depth) for s in seeds])
     return [_unbatched(g) for g in found]
 

@@ -47,10 +47,15 @@ def kind_of_number(value: Any) -> str:
         kind = value.dtype.kind
         if kind == "O" and not value.shape:  # an exact number of an outer level
             return "f"
-        return "i" if kind in "iu" else kind if kind in "fcOSUMm" else "-"
+        return "i" if kind in "iu" else kind if kind in "fcOSUMmV" else "-"
     if not is_number(value):
         return "-"
     return "i" if isinstance(value, int) else "c" if isinstance(value, complex) else "f"
+
+
+def may_move(leaf: Any) -> bool:
+    """Whether a leaf can have a derivative: a number, a point, or a function with what it captured."""
+    return kind_of_number(leaf) != "-" or callable(leaf) or manifold_of(leaf) is not None
 
 
 class Leaves:
@@ -70,10 +75,11 @@ class Leaves:
         if manifold is not None:
             return self._point(value, manifold)
         kind = kind_of_number(value)
-        if kind in "OSUMm":
+        odd = isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap)
+        if kind in "OSUMmV" or odd:
             raise TypeMismatchError(
-                f"an argument holds {_show_array(value)}, which has no derivative; "
-                "give floating-point arrays, or keep it outside the differentiated arguments"
+                f"an argument holds {_show_array(value)}, and has no derivative; "
+                "give a floating-point array, or keep it outside the differentiated arguments"
             )
         if kind == "-" or (kind == "i" and not self.promote()):
             return value
@@ -107,6 +113,8 @@ class Leaves:
 
 
 def _show_array(value: Any) -> str:
+    if type(value) is not np.ndarray and isinstance(value, np.ndarray):
+        return f"a {type(value).__name__}, which has rules of its own"
     word = {"O": "an object array", "S": "an array of strings", "U": "an array of strings"}
     return word.get(value.dtype.kind, f"an array of {value.dtype}")
 

@@ -12,6 +12,7 @@ from lineara.eager.codegen import functions, general, method_codes
 from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
 from lineara.eager.pin import MANY, Pin
 from lineara.eager.reads import Reads, first_read, permuted_view, read_array, reshape_view
+from lineara.eager.refusals import refused
 from lineara.eager.written import Part, Written
 from lineara.errors import LeakedVariableError
 from lineara.ops.index import is_basic
@@ -61,11 +62,12 @@ class Level:
         self.keep_copies = False  # residuals outlive the trace: copy, do not lock
         self.thread = threading.get_ident()
         common = {"level": self, "depth": depth, "__slots__": ()}
-        self.S = type("S", (Scalar,), common)
-        self.X = type("X", (Array,), common)
-        self.SG = type("SG", (self.S,), dict(common))  # scalars outside the fast path
-        self.XG = type("XG", (self.X,), dict(common))  # arrays outside the fast path
-        self.XW = type("XW", (Written, self.X), dict(common))  # arrays that have been written
+        # The names are those that Python's own TypeErrors show.
+        self.S = type("TracedNumber", (Scalar,), common)
+        self.X = type("TracedArray", (Array,), common)
+        self.SG = type("TracedNumber", (self.S,), dict(common))  # scalars outside the fast path
+        self.XG = type("TracedArray", (self.X,), dict(common))  # arrays outside the fast path
+        self.XW = type("TracedArray", (Written, self.X), dict(common))  # arrays that were written
         self.scopes = functions(depth)
         codes = method_codes_once()
         for kind, cls in (("S", self.S), ("X", self.X)):
@@ -138,6 +140,7 @@ class Level:
             settled = tuple([a.now() if isinstance(a, Traced) else a for a in args])
             return primitive.trace(self, settled, params)
         keep = not isinstance(primitive, Linear | Constant)
+        loose = None if keep else primitive.linear  # where the values are not needed; None: nowhere
         active, parents, values = [], [], []
         for i, a in enumerate(args):
             if isinstance(a, Traced):
@@ -146,7 +149,7 @@ class Level:
                     active.append(i)
                     parents.append(a)
                     a = a.v
-            elif keep and type(a) is np.ndarray:
+            elif type(a) is np.ndarray and (keep or loose is not None and i not in loose):
                 a = self.guard(a)
             values.append(a)
         if isinstance(primitive, Constant):
@@ -158,10 +161,13 @@ class Level:
         if not active:
             y = primitive(*values, **params)
             return self.own(y) if type_of(y).shape else y
-        moved = self.moved(primitive, parents, params)
-        if moved is not None:
-            return moved
-        y = primitive(*values, **params)
+        try:
+            moved = self.moved(primitive, parents, params)
+            if moved is not None:
+                return moved
+            y = primitive(*values, **params)
+        except (ValueError, IndexError) as e:
+            raise refused(primitive.name, values, params, e) from None
         if type_of(y).dtype.kind in "biu":
             return y
         joint = primitive.linearize(y, values, active, params, self.recur)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.eager.refusals import foreign_name, refused
 from lineara.errors import DetachError, LeakedVariableError, NoRuleError
 from lineara.ops.index import check_index, is_basic, read
 from lineara.ops.shape import any_box, as_array
@@ -366,9 +367,8 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
     ours = registry.functions.get(func)
     if ours is None:
-        name = f"{getattr(func, '__module__', None) or 'numpy'}.{func.__name__}"
         raise NoRuleError(
-            f"{name} of a traced value has no derivative rule; write it with functions that have one, "
+            f"{foreign_name(func)} of a traced value has no derivative rule; write it with functions that have one, "
             "or declare it with lineara.custom_jvp or lineara.custom_vjp"
         )
     if isinstance(ours, Constant):
@@ -376,9 +376,11 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if func not in registry.sequences:
         args = tuple([as_array(a) if type(a) is list and any_box(a) else a for a in args])
     out = kwargs.pop("out", None) if not isinstance(ours, Primitive) else None
-    if out is None:
-        return ours(*args, **kwargs)
-    return write_out(out, ours(*args, **kwargs))
+    try:
+        result = ours(*args, **kwargs)
+    except (ValueError, IndexError) as e:
+        raise refused(foreign_name(func), args, kwargs, e) from None
+    return result if out is None else write_out(out, result)
 
 
 def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -196,6 +196,9 @@ def to_float(value: Any = 0.0) -> Any:
     return value if isinstance(value, Scalar) else float(value)
 
 
+to_float.dtype = np.dtype(float)  # type: ignore[attr-defined]  # astype(float) asks for this
+
+
 def is_instance(value: Any, cls: type) -> bool | None:
     """What isinstance says of a traced value: that it is the number or the array it stands for."""
     if isinstance(value, Array):

@@ -13,7 +13,7 @@ import numpy as np
 
 from lineara.eager.level import Level
 from lineara.eager.linear import LinearLevel, linear_joint
-from lineara.errors import MutationError, describe_line, is_user_file
+from lineara.errors import LinearaError, MutationError, describe_line, is_user_file
 from lineara.primitive import Joint
 
 
@@ -83,6 +83,11 @@ def open_level(cls: type[Level] = Level) -> Iterator[Level]:
     except ValueError as e:
         if "read-only" in str(e) and level.locked:
             raise _mutated(e) from None
+        raise
+    except SystemError as e:  # C code that called back and did not look at what was raised
+        cause = e.__cause__ or e.__context__
+        if isinstance(cause, LinearaError):
+            raise cause from None
         raise
     finally:
         leave(level)
