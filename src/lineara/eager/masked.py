@@ -60,7 +60,7 @@ class Masked(Box):
         at = mine.index(True)
         live = masks[at]
         if primitive.name in ("add", "subtract"):
-            if type(values[0]) is int and values[0] == 0:  # the first to arrive at a scalar
+            if type(values[0]) in (int, float) and values[0] == 0:  # the first to arrive at a scalar
                 return args[at] if primitive.name == "add" else -args[at]
             return self._made(primitive(*values), None)
         if live is None:
