@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.eager.batched import Batched
 from lineara.primitive import Box, Elementwise, Primitive, Structural, op
 from lineara.types import type_of
 
@@ -103,4 +104,6 @@ def _both(live: Any, kept: Any) -> Any:
 
 def unmasked(value: Any) -> Any:
     """The values, dead lanes as zeros."""
+    if isinstance(value, Batched):
+        return Batched(unmasked(value.v), value.depth)
     return value.v if isinstance(value, Masked) else value
