@@ -525,7 +525,7 @@ class Multilinear(Primitive):
         """The transpose with respect to argument `place`."""
         raise NotImplementedError(self.name)
 
-    def builder(self, *args: Any) -> Any:
+    def builder(self, *args: Any, **params: Any) -> Any:
         """The same as a contribution that is summed later, where that is cheaper; else None."""
         return None
 

@@ -1,15 +1,27 @@
-"""Contractions: matmul and einsum are multilinear; dot, outer and the rest are written with them."""
+"""Contractions: matmul and einsum are multilinear; dot, outer and the rest are written so."""
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.primitive import Multilinear, Outer, conjugate, implements, op, primitive, unbroadcast
+from lineara.ops.join import takes_arrays
+from lineara.ops.shape import as_array, expand_dims, moveaxis, normal_axes
+from lineara.primitive import (
+    Multilinear,
+    Outer,
+    aligned,
+    conjugate,
+    implements,
+    op,
+    primitive,
+    unbroadcast,
+)
 from lineara.types import ArrayType, type_of
 
 
-def _swap(a: Any) -> Any:
+def swap(a: Any) -> Any:
     """The last two axes exchanged."""
     n = len(type_of(a).shape)
     return op("permute_dims")(a, axes=(*range(n - 2), n - 1, n - 2))
@@ -27,7 +39,13 @@ class matmul(Multilinear):
                 f"matmul: {s} @ {t} does not compose; "
                 "the last dimension of the left must equal the first of the right"
             )
-        lead = np.broadcast_shapes(s.shape[:-2], t.shape[:-2])
+        try:
+            lead = np.broadcast_shapes(s.shape[:-2], t.shape[:-2])
+        except ValueError:
+            raise ShapeError(
+                f"matmul: cannot broadcast the stacks of matrices {s} and {t}; "
+                "leading dimensions must be equal or 1"
+            ) from None
         shape = (*lead, *s.shape[-2:-1], *(t.shape[-1:] if t.ndim > 1 else ()))
         return ArrayType(shape, np.result_type(s.dtype, t.dtype))
 
@@ -42,16 +60,15 @@ class matmul(Multilinear):
         s, t = type_of(a), type_of(b)
         if s.ndim == 1 and t.ndim == 1:
             return y_bar * (b if place == 0 else a)
+        shape = type_of(y_bar).shape
         if s.ndim == 1:  # y = a B : restore the row
-            y_bar = op("reshape")(
-                y_bar, shape=(*type_of(y_bar).shape[:-1], 1, type_of(y_bar).shape[-1])
-            )
+            y_bar = op("reshape")(y_bar, shape=(*shape[:-1], 1, shape[-1]))
         if t.ndim == 1:  # y = A b : restore the column
-            y_bar = op("reshape")(y_bar, shape=(*type_of(y_bar).shape, 1))
+            y_bar = op("reshape")(y_bar, shape=(*shape, 1))
         if place == 0:  # A_bar = C_bar B^T
-            other = op("reshape")(b, shape=(1, *t.shape)) if t.ndim == 1 else _swap(b)
+            other = op("reshape")(b, shape=(1, *t.shape)) if t.ndim == 1 else swap(b)
             return _back(matmul(y_bar, other), a, row=True)
-        other = op("reshape")(a, shape=(*s.shape, 1)) if s.ndim == 1 else _swap(a)
+        other = op("reshape")(a, shape=(*s.shape, 1)) if s.ndim == 1 else swap(a)
         return _back(matmul(other, y_bar), b, row=False)  # B_bar = A^T C_bar
 
     def work(self, y, args, params):
@@ -68,28 +85,18 @@ class matmul(Multilinear):
 
     def batch(self, args, batched, params):
         a, b = args
-        rows, column = len(a.shape) - batched[0], len(b.shape) - batched[1]
-        if rows == 1:
+        row, column = (len(v.shape) - m == 1 for v, m in zip(args, batched, strict=True))
+        if row:
             a = op("reshape")(a, shape=(*a.shape[:-1], 1, a.shape[-1]))
-        if column == 1:
+        if column:
             b = op("reshape")(b, shape=(*b.shape, 1))
-        lead = max(rows, column, 2) - 2
-        a, b = (_lead(v, m, lead) if m else v for v, m in zip((a, b), batched, strict=True))
-        y = matmul(a, b)
-        keep = list(type_of(y).shape)
-        if column == 1:
-            del keep[-1]
-        if rows == 1:
-            del keep[-2 if column != 1 else -1]
-        return op("reshape")(y, shape=tuple(keep))
-
-
-def _lead(a: Any, batched: bool, lead: int) -> Any:
-    """Unit axes after the batch axis, so that both operands have `lead` stacking axes."""
-    missing = lead - (len(a.shape) - batched - 2)
-    return (
-        a if missing <= 0 else op("reshape")(a, shape=(a.shape[0], *(1,) * missing, *a.shape[1:]))
-    )
+        y = matmul(*aligned((a, b), batched))
+        shape = list(type_of(y).shape)
+        if row:
+            del shape[-2]
+        if column:
+            del shape[-1]
+        return op("reshape")(y, shape=tuple(shape))
 
 
 def _back(x_bar: Any, like: ArrayType, row: bool) -> Any:
@@ -103,10 +110,20 @@ def _back(x_bar: Any, like: ArrayType, row: bool) -> Any:
 
 @primitive
 class einsum(Multilinear):
-    """Sum of products over letters; the transpose exchanges an operand's letters with the result's."""
+    """Sum of products over letters; the transpose exchanges an operand's with the result's."""
+
+    def result(self, *operands, subscripts):
+        types = [type_of(o) for o in operands]
+        inputs, output = subscripts.split("->")
+        size: dict[str, int] = {}
+        for letters, t in zip(inputs.split(","), types, strict=True):
+            for c, n in zip(letters, t.shape, strict=True):
+                size[c] = n if size.get(c, 1) == 1 else size[c]
+        return ArrayType(tuple(size[c] for c in output), np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *operands, subscripts):
-        return xp.einsum(subscripts, *operands, optimize=len(operands) > 2)
+        large = len(operands) > 2 or max(map(np.size, operands)) > PLANNED
+        return xp.einsum(subscripts, *operands, optimize=large)
 
     def transpose(self, place, y_bar, /, *operands, subscripts):
         inputs, output = subscripts.split("->")
@@ -128,6 +145,7 @@ class einsum(Multilinear):
         return einsum(*args, subscripts=f"{','.join(marked)}->{new}{output}")
 
 
+PLANNED = 1000  # operands larger than this are worth the time to plan a contraction
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -135,6 +153,7 @@ def _place(x_bar: Any, found: str, wanted: str, like: ArrayType) -> Any:
     """Spread x_bar over letters that only the operand had, and onto diagonals of repeated ones."""
     distinct = "".join(dict.fromkeys(wanted))
     size = dict(zip(wanted, like.shape, strict=True))
+    x_bar = unbroadcast(x_bar, ArrayType(tuple(size[c] for c in found), x_bar.dtype))
     shape = tuple(size[c] if c in found else 1 for c in distinct)
     x_bar = op("reshape")(x_bar, shape=shape)
     full = tuple(size[c] for c in distinct)
@@ -160,7 +179,7 @@ def np_matmul(a, b, out=None):
 def np_einsum(*operands, out=None, optimize=False, **options):
     """Sum of products over letters, in every form of NumPy's."""
     subscripts, arrays = _letters(operands)
-    return einsum(*arrays, subscripts=_explicit(subscripts, arrays))
+    return einsum(*arrays, subscripts=_explicit(subscripts, [type_of(a) for a in arrays]))
 
 
 def _letters(operands: tuple) -> tuple[str, list[Any]]:
@@ -168,40 +187,39 @@ def _letters(operands: tuple) -> tuple[str, list[Any]]:
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), list(operands[1:])
     pairs = operands[: len(operands) // 2 * 2]
-    name = lambda part: "".join("..." if i is Ellipsis else _LETTERS[i] for i in part)  # noqa: E731
-    text = ",".join(name(part) for part in pairs[1::2])
+
+    def name(part: Any) -> str:
+        return "".join("..." if i is Ellipsis else _LETTERS[i] for i in part)
+
+    text = ",".join(map(name, pairs[1::2]))
     if len(operands) % 2:
         text += "->" + name(operands[-1])
     return text, list(pairs[0::2])
 
 
-def _explicit(text: str, arrays: list[Any]) -> str:
+def _explicit(text: str, types: list[ArrayType]) -> str:
     """Subscripts with a right side and without ellipses."""
     inputs, arrow, output = text.partition("->")
     parts = inputs.split(",")
-    if len(parts) != len(arrays):
+    if len(parts) != len(types):
         raise ShapeError(
-            f"einsum: {text!r} names {len(parts)} operands, but {len(arrays)} are given"
+            f"einsum: {text!r} names {len(parts)} operands, but {len(types)} are given"
         )
-    spare = [c for c in _LETTERS if c not in text]
-    extra = [
-        len(type_of(a).shape) - len(p.replace("...", ""))
-        for p, a in zip(parts, arrays, strict=True)
-    ]
+    extra = [t.ndim - len(p.replace("...", "")) for p, t in zip(parts, types, strict=True)]
     dots = max((n for n, p in zip(extra, parts, strict=True) if "..." in p), default=0)
-    filled = "".join(spare[:dots])
+    filled = "".join([c for c in _LETTERS if c not in text][:dots])
+    if not arrow:
+        once = inputs.replace("...", "").replace(",", "")
+        output = "..." + "".join(sorted(c for c in set(once) if once.count(c) == 1))
+    elif dots and "..." not in output:
+        raise ShapeError(f"einsum: {text!r} has ... on its left side only; write it on both")
     named = [
-        p.replace("...", filled[dots - n :] if "..." in p else "")
+        p.replace("...", filled[dots - n :] if n > 0 else "")
         for p, n in zip(parts, extra, strict=True)
     ]
-    if not arrow:
-        flat = "".join(p.replace("...", "") for p in parts)
-        output = ("..." if dots else "") + "".join(
-            sorted(c for c in set(flat) if flat.count(c) == 1)
-        )
-    for p, a in zip(named, arrays, strict=True):
-        if len(p) != len(type_of(a).shape):
-            raise ShapeError(f"einsum: {text!r} gives {len(p)} letters to {type_of(a)}")
+    for p, t in zip(named, types, strict=True):
+        if len(p) != t.ndim:
+            raise ShapeError(f"einsum: {text!r} gives {len(p)} letters to {t}")
     return ",".join(named) + "->" + output.replace("...", filled)
 
 
@@ -220,7 +238,7 @@ def dot(a, b, out=None):
 def vdot(a, b):
     """Sum of conj(a) b over all elements."""
     flat = [op("reshape")(v, shape=(type_of(v).size,)) for v in (a, b)]
-    return matmul(op("conj")(flat[0]) if type_of(a).dtype.kind == "c" else flat[0], flat[1])
+    return matmul(conjugate(flat[0]), flat[1])
 
 
 @implements(np.inner)
@@ -230,24 +248,20 @@ def inner(a, b):
     return a * b if not s.ndim or not t.ndim else tensordot(a, b, ((s.ndim - 1,), (t.ndim - 1,)))
 
 
-@implements(np.outer)
+@implements(np.outer, np.linalg.outer)
 def outer(a, b, out=None):
     """All products of elements of a (rows) and b (columns)."""
     column = op("reshape")(a, shape=(type_of(a).size, 1))
     return column * op("reshape")(b, shape=(1, type_of(b).size))
 
 
-@implements(np.tensordot)
+@implements(np.tensordot, np.linalg.tensordot)
 def tensordot(a, b, axes=2):
     """Sum of products over pairs of axes."""
     s, t = type_of(a), type_of(b)
-    if isinstance(axes, int):
-        axes = (range(s.ndim - axes, s.ndim), range(axes))
-    left, right = (
-        [int(i) for i in np.atleast_1d(list(v) if isinstance(v, range) else v)] for v in axes
-    )
-    names = list(_LETTERS[: s.ndim + t.ndim])
-    mine, yours = names[: s.ndim], names[s.ndim :]
+    pair = axes if np.ndim(axes) else (range(s.ndim - axes, s.ndim), range(axes))
+    left, right = (normal_axes(v, w.ndim, "tensordot") for v, w in zip(pair, (s, t), strict=True))
+    mine, yours = list(_LETTERS[: s.ndim]), list(_LETTERS[s.ndim : s.ndim + t.ndim])
     for i, j in zip(left, right, strict=True):
         if s.shape[i] != t.shape[j]:
             raise ShapeError(
@@ -259,25 +273,69 @@ def tensordot(a, b, axes=2):
     return einsum(a, b, subscripts=f"{''.join(mine)},{''.join(yours)}->{output}")
 
 
+def vecdot(x1, x2, /, *, axis=-1):
+    """Sum of conj(x1) x2 along an axis."""
+    product = conjugate(x1) * x2
+    return op("sum")(product, axis=normal_axes(axis, len(product.shape), "vecdot"), keepdims=False)
+
+
+def matvec(x1, x2, /):
+    """Matrices times vectors, both in stacks."""
+    return matmul(x1, expand_dims(x2, -1))[..., 0]
+
+
+def vecmat(x1, x2, /):
+    """Conjugated row vectors times matrices, both in stacks."""
+    return matmul(expand_dims(conjugate(x1), -2), x2)[..., 0, :]
+
+
+for _function in (vecdot, matvec, vecmat):  # of NumPy 2.0 and 2.2
+    if hasattr(np, _function.__name__):
+        implements(getattr(np, _function.__name__))(_function)
+implements(np.linalg.vecdot)(vecdot)
+implements(np.linalg.matmul)(np_matmul)
+
+
 @implements(np.kron)
 def kron(a, b):
-    """Kronecker product of matrices or vectors."""
-    s, t = type_of(a), type_of(b)
-    ndim = max(s.ndim, t.ndim)
-    left, right = ((1,) * (ndim - v.ndim) + v.shape for v in (s, t))
-    grid = (
-        [n for i in range(ndim) for n in (left[i], 1)],
-        [n for i in range(ndim) for n in (1, right[i])],
-    )
-    product = op("reshape")(a, shape=tuple(grid[0])) * op("reshape")(b, shape=tuple(grid[1]))
-    return op("reshape")(product, shape=tuple(m * n for m, n in zip(left, right, strict=True)))
+    """Kronecker product of arrays of any rank."""
+    s, t = type_of(a).shape, type_of(b).shape
+    ndim = max(len(s), len(t))
+    left, right = ((1,) * (ndim - len(v)) + v for v in (s, t))
+    rows = op("reshape")(a, shape=tuple(n for m in left for n in (m, 1)))
+    columns = op("reshape")(b, shape=tuple(n for m in right for n in (1, m)))
+    shape = tuple(m * n for m, n in zip(left, right, strict=True))
+    return op("reshape")(rows * columns, shape=shape)
 
 
-@implements(np.cross)
+@implements(np.cross, np.linalg.cross)
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """Vector product of vectors of length 3 along the last axis."""
-    if (axis, axisa, axisb, axisc) != (None, -1, -1, -1) or type_of(a).shape[-1:] != (3,):
-        raise ShapeError("cross: only vectors of length 3 along the last axis have a rule")
+    """Vector product of vectors of length 3."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
+    if type_of(a).shape[-1] != 3 or type_of(b).shape[-1] != 3:
+        raise ShapeError(
+            f"cross: takes vectors of length 3, not {type_of(a)} and {type_of(b)}; "
+            "write the product of plane vectors as a[0] * b[1] - a[1] * b[0]"
+        )
     turn = [np.array([1, 2, 0]), np.array([2, 0, 1])]
     (a1, a2), (b1, b2) = ([op("index")(v, at=(..., i)) for i in turn] for v in (a, b))
-    return a1 * b2 - a2 * b1
+    return moveaxis(a1 * b2 - a2 * b1, -1, axisc)
+
+
+@takes_arrays(np.linalg.multi_dot)
+def multi_dot(arrays, *, out=None):
+    """The product of several matrices, from the left."""
+    return functools.reduce(matmul, map(as_array, arrays))
+
+
+@implements(np.linalg.matrix_power)
+def matrix_power(a, n):
+    """A matrix times itself, n times; of the inverse for a negative n."""
+    if n < 0:
+        return matrix_power(op("inv")(a), -n)
+    half = None if n < 2 else matrix_power(a, n // 2)
+    if half is None:
+        return a if n else np.broadcast_to(np.eye(a.shape[-1]), a.shape)
+    return matmul(matmul(half, half), a) if n % 2 else matmul(half, half)

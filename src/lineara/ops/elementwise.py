@@ -164,6 +164,13 @@ class keep(Linear):
         return self(*aligned(args, batched))
 
 
+def root(x: Any, exponent: float = 0.5) -> Any:
+    """x ** exponent for x >= 0, with slope 0 at 0, by structure: the length of a zero vector."""
+    zero = equal(x, 0)
+    safe = where(zero, 1.0, x)
+    return where(zero, 0.0, sqrt(safe) if exponent == 0.5 else power(safe, exponent))
+
+
 # --- complex parts ----------------------------------------------------------------------------
 
 

@@ -1,32 +1,44 @@
 """Reading parts of an array in every NumPy form, and its transpose, adding into parts."""
 
+import math
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import ShapeError, TypeMismatchError
+from lineara.ops.shape import normal_axis
 from lineara.primitive import Box, Constant, Structural, implements, op, primitive, registry
 from lineara.types import ArrayType, type_of
 
 
 def is_basic(at: Any) -> bool:
-    """Whether an index is made of integers, slices, None and ... only: it reads each element once."""
+    """Whether an index is made of integers, slices, None and ...: it reads each element once."""
     parts = at if isinstance(at, tuple) else (at,)
-    return all(
-        p is None
-        or p is Ellipsis
-        or isinstance(p, slice | int | np.integer)
-        and not isinstance(p, bool)
-        for p in parts
-    )
+    whole = [p is None or isinstance(p, slice | int | np.integer | EllipsisType) for p in parts]
+    return all(whole) and not any(isinstance(p, bool) for p in parts)
+
+
+def normal(at: Any) -> Any:
+    """An index whose lists are arrays, the library's own: the user's may change."""
+    if isinstance(at, tuple):
+        return tuple(map(normal_part, at))
+    return at if is_basic(at) else normal_part(at)
+
+
+def normal_part(part: Any) -> Any:
+    """A list in an index as an array; an empty one holds no positions."""
+    if not isinstance(part, list | tuple):
+        return part
+    found = np.array(part)
+    return found if found.size else found.astype(np.intp)
 
 
 def check_index(at: Any, x: Any) -> None:
     """Refuse what is no index, with the line."""
     for p in at if isinstance(at, tuple) else (at,):
-        if isinstance(p, Box | float | str) or (
-            isinstance(p, np.ndarray) and p.dtype.kind not in "iub"
-        ):
+        array = isinstance(p, np.ndarray | np.generic)
+        if isinstance(p, Box | float | str) or (array and p.dtype.kind not in "iub"):
             raise TypeMismatchError(
                 f"index: {p!r} does not index {type_of(x)}; an index is made of integers, slices, "
                 "None, ..., and integer or boolean arrays"
@@ -51,7 +63,7 @@ class index(Structural):
         (x,), at = args, params["at"]
         if is_basic(at):
             return x[(slice(None), *(at if isinstance(at, tuple) else (at,)))]
-        flat = op("reshape")(x, shape=(x.shape[0], int(np.prod(x.shape[1:]))))
+        flat = op("reshape")(x, shape=(x.shape[0], math.prod(x.shape[1:])))
         return flat[:, positions(x.shape[1:], at)]
 
 
@@ -80,7 +92,7 @@ class scatter(Structural):
             at = (slice(None), *(at if isinstance(at, tuple) else (at,)))
             return scatter(v, at=at, shape=(size, *shape))
         at = (slice(None), positions(shape, at))
-        flat = scatter(v, at=at, shape=(size, int(np.prod(shape))))
+        flat = scatter(v, at=at, shape=(size, math.prod(shape)))
         return op("reshape")(flat, shape=(size, *shape))
 
 
@@ -108,62 +120,88 @@ def _show_part(part: Any) -> str:
 
 def positions(shape: tuple[int, ...], at: Any) -> np.ndarray:
     """The flat positions that an index reads of an array of that shape."""
-    return np.arange(int(np.prod(shape))).reshape(shape)[at]
+    return np.arange(math.prod(shape)).reshape(shape)[at]
 
 
 # --- NumPy's functions --------------------------------------------------------------------------
 
-for (
-    _name
-) in "argmax argmin argsort nonzero flatnonzero argwhere searchsorted digitize any all".split():
+_CONSTANT = "argmax argmin argsort argpartition nonzero flatnonzero argwhere searchsorted digitize"
+_CONSTANT += " any all count_nonzero lexsort shape ndim size iscomplexobj isrealobj result_type"
+for _name in _CONSTANT.split():
     registry.functions[getattr(np, _name)] = Constant(_name)
-for _name in "count_nonzero shape ndim size".split():
-    registry.functions[getattr(np, _name)] = Constant(_name)
+
+
+def line(a: Any, axis: Any, name: str) -> tuple[Any, int]:
+    """An array and the axis to work along; without one, all elements in one axis."""
+    if axis is None:
+        return op("reshape")(a, shape=(type_of(a).size,)), 0
+    return a, normal_axis(axis, len(type_of(a).shape), name)
 
 
 @implements(np.take)
 def take(a, indices, axis=None, out=None, mode="raise"):
     """Elements at integer positions along an axis."""
-    if axis is None:
-        a, axis = op("reshape")(a, shape=(type_of(a).size,)), 0
-    axis %= len(a.shape)
+    a, axis = line(a, axis, "take")
     if mode != "raise":
         n = a.shape[axis]
         indices = np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
-    return index(a, at=(*(slice(None),) * axis, np.asarray(indices)))
+    return index(a, at=(*(slice(None),) * axis, normal_part(indices)))
 
 
 @implements(np.take_along_axis)
 def take_along_axis(arr, indices, axis=-1):
     """Elements at positions given for each line along the axis."""
-    if axis is None:
-        return index(op("reshape")(arr, shape=(type_of(arr).size,)), at=indices)
-    axis %= len(arr.shape)
-    grid = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
+    arr, axis = line(arr, axis, "take_along_axis")
+    grid = list(np.ogrid[tuple(slice(n) for n in arr.shape)])
     grid[axis] = indices
     return index(arr, at=tuple(grid))
+
+
+@implements(np.compress)
+def compress(condition, a, axis=None, out=None):
+    """The parts along an axis where the condition holds."""
+    return take(a, np.flatnonzero(condition), axis)
+
+
+@implements(np.extract)
+def extract(condition, arr):
+    """The elements where the condition holds."""
+    return take(arr, np.flatnonzero(condition))
+
+
+@implements(np.delete)
+def delete(arr, obj, axis=None):
+    """The array without the parts at these positions."""
+    arr, axis = line(arr, axis, "delete")
+    return take(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
 
 
 @implements(np.sort)
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     """The elements in order; ties keep theirs."""
-    if axis is None:
-        a, axis = op("reshape")(a, shape=(type_of(a).size,)), 0
+    a, axis = line(a, axis, "sort")
     return take_along_axis(a, op("argsort")(a, axis=axis, kind="stable"), axis)
 
 
-@implements(np.diagonal)
+@implements(np.diagonal, np.linalg.diagonal)
 def diagonal(a, offset=0, axis1=0, axis2=1):
-    """The diagonal of the last-moved pair of axes."""
-    moved = np.moveaxis(np.arange(type_of(a).size).reshape(a.shape), (axis1, axis2), (-2, -1))
+    """The diagonals of the planes of two axes, along the last axis."""
     flat = op("reshape")(a, shape=(type_of(a).size,))
-    return index(flat, at=np.diagonal(moved, offset, -2, -1))
+    where = np.arange(type_of(a).size).reshape(a.shape)
+    return index(flat, at=np.diagonal(where, offset, axis1, axis2))
 
 
 @implements(np.trace)
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum of the diagonal."""
-    return op("sum")(diagonal(a, offset, axis1, axis2), axis=(-1,), keepdims=False)
+    found = diagonal(a, offset, axis1, axis2)
+    return op("sum")(found, axis=(len(found.shape) - 1,), keepdims=False)
+
+
+@implements(np.linalg.trace)
+def linalg_trace(x, /, *, offset=0, dtype=None):
+    """The sums of the diagonals of the matrices in the last two axes."""
+    return trace(x, offset, -2, -1)
 
 
 @implements(np.diag)
@@ -171,28 +209,59 @@ def diag(v, k=0):
     """A vector as a diagonal matrix, or the diagonal of a matrix."""
     if len(v.shape) == 2:
         return diagonal(v, k)
+    if len(v.shape) != 1:
+        raise ShapeError(f"diag: takes a vector or a matrix, not {type_of(v)}")
     n = v.shape[0] + abs(k)
     rows = np.arange(v.shape[0]) + max(-k, 0)
     return scatter(v, at=(rows, rows + k), shape=(n, n))
 
 
+@implements(np.diagflat)
+def diagflat(v, k=0):
+    """The elements as a diagonal matrix."""
+    return diag(line(v, None, "diagflat")[0], k)
+
+
 @implements(np.tril)
 def tril(m, k=0):
     """The lower triangle; zeros above."""
-    return op("keep")(m, np.tri(*m.shape[-2:], k=k, dtype=bool))
+    return op("keep")(m, np.tril(np.ones(type_of(m).shape, bool), k))
 
 
 @implements(np.triu)
 def triu(m, k=0):
     """The upper triangle; zeros below."""
-    return op("keep")(m, ~np.tri(*m.shape[-2:], k=k - 1, dtype=bool))
+    return op("keep")(m, np.triu(np.ones(type_of(m).shape, bool), k))
+
+
+@implements(np.select)
+def select(condlist, choicelist, default=0):
+    """The choice of the first condition that holds, in each element."""
+    found = default
+    for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
+        found = op("where")(condition, choice, found)
+    return found
 
 
 @implements(np.diff)
-def diff(a, n=1, axis=-1):
+def diff(a, n=1, axis=-1, prepend=None, append=None):
     """Differences of neighbours along an axis."""
-    axis %= len(a.shape)
+    a, axis = line(a, axis, "diff")
+    ends = [_end(v, a, axis) for v in (prepend, append)]
+    if ends[0] is not None or ends[1] is not None:
+        a = op("concat")(*(v for v in (ends[0], a, ends[1]) if v is not None), axis=axis)
     lead = (slice(None),) * axis
     for _ in range(n):
         a = a[(*lead, slice(1, None))] - a[(*lead, slice(None, -1))]
     return a
+
+
+def _end(value: Any, a: Any, axis: int) -> Any:
+    """What `diff` is given to put before or after an array; a number is repeated."""
+    if value is None or value is np._NoValue:
+        return None
+    if type_of(value).shape:
+        return value
+    shape = list(a.shape)
+    shape[axis] = 1
+    return op("broadcast_to")(value, shape=tuple(shape))

@@ -1,14 +1,18 @@
-"""Reductions: sum and cumsum are linear; prod, max and min state a jvp; the rest is written with them."""
+"""Reductions: sum and cumsum are linear; prod, max and min state a jvp; the rest is written so."""
 
-import operator
+import math
 from typing import Any
 
 import numpy as np
 
-from lineara.errors import NoRuleError, ShapeError
-from lineara.ops.shape import normal_axis
+from lineara.errors import ShapeError
+from lineara.ops.elementwise import root
+from lineara.ops.index import line
+from lineara.ops.shape import as_array, normal_axes
 from lineara.primitive import General, Linear, implements, op, primitive
-from lineara.types import ArrayType, type_of
+from lineara.types import ArrayType, is_complex, type_of
+
+# A reduction's `axis` is a tuple of axes counted from the front.
 
 
 def _kept(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
@@ -19,12 +23,9 @@ def _left(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for i, n in enumerate(shape) if i not in axis)
 
 
-def axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
-    """The axes to reduce over, counted from the front."""
-    if axis is None:
-        return tuple(range(ndim))
-    listed = axis if isinstance(axis, tuple | list) else (axis,)
-    return tuple(normal_axis(operator.index(i), ndim, name) for i in listed)
+def _next(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a reduction with a batch axis in front."""
+    return params | {"axis": tuple(i + 1 for i in params["axis"])}
 
 
 @primitive
@@ -33,19 +34,16 @@ class sum_(Linear):
 
     def result(self, x, *, axis, keepdims):
         t = type_of(x)
-        axis = axes(axis, t.ndim, "sum")
         return ArrayType((_kept if keepdims else _left)(t.shape, axis), t.dtype)
 
     def evaluate(self, xp, /, x, *, axis, keepdims):
         return xp.sum(x, axis=axis, keepdims=keepdims)
 
     def transpose(self, y_bar, /, x, *, axis, keepdims):
-        return (spread_back(y_bar, x, axes(axis, x.ndim, "sum")),)
+        return (spread_back(y_bar, x, axis),)
 
     def batch(self, args, batched, params):
-        (x,) = args
-        axis = tuple(i + 1 for i in axes(params["axis"], len(x.shape) - 1, "sum"))
-        return sum_(x, axis=axis, keepdims=params["keepdims"])
+        return sum_(*args, **_next(params))
 
 
 def spread_back(y: Any, x: ArrayType, axis: tuple[int, ...]) -> Any:
@@ -85,35 +83,37 @@ class prod(General):
         (x,), (x_dot,) = primals, tangents
         return op("sum")(x_dot * _others(x, axis), axis=axis, keepdims=keepdims)
 
+    def batch(self, args, batched, params):
+        return prod(*args, **_next(params))
 
-def _others(x: Any, axis: Any) -> Any:
+
+def _others(x: Any, axis: tuple[int, ...]) -> Any:
     """At each element the product of the other ones: exact also where elements are zero."""
     shape = type_of(x).shape
-    axis = axes(axis, len(shape), "prod")
-    rest = [i for i in range(len(shape)) if i not in axis]
+    rest = tuple(i for i in range(len(shape)) if i not in axis)
     order = (*rest, *axis)
-    moved = op("permute_dims")(x, axes=order)
-    rows = op("reshape")(moved, shape=(*(shape[i] for i in rest), -1 if 0 not in shape else 0))
-    before, after = _running(rows, forward=True), _running(rows, forward=False)
-    back = op("reshape")(before * after, shape=tuple(shape[i] for i in order))
+    rows = op("reshape")(
+        op("permute_dims")(x, axes=order),
+        shape=(*(shape[i] for i in rest), math.prod(shape[i] for i in axis)),
+    )
+    others = _running(rows, before=True) * _running(rows, before=False)
+    back = op("reshape")(others, shape=tuple(shape[i] for i in order))
     return op("permute_dims")(back, axes=tuple(int(i) for i in np.argsort(order)))
 
 
-def _running(rows: Any, forward: bool) -> Any:
-    """Products of the elements before (after) each one along the last axis, by doubling: O(n log n)."""
-    n = type_of(rows).shape[-1]
-    one = np.ones((*type_of(rows).shape[:-1], 1))
-    if n == 0:
-        return rows
-    found = op("concat")(*((one, rows[..., :-1]) if forward else (rows[..., 1:], one)), axis=-1)
-    step = 1
+def _running(rows: Any, before: bool) -> Any:
+    """Products of the elements before (after) each along the last axis, by doubling: O(n log n)."""
+    t = type_of(rows)
+    n = t.shape[-1]
+
+    def shifted(a: Any, step: int) -> Any:
+        ones = np.ones((*t.shape[:-1], min(step, n)), t.dtype)
+        parts = (ones, a[..., :-step]) if before else (a[..., step:], ones)
+        return op("concat")(*parts, axis=-1)
+
+    found, step = shifted(rows, 1), 1
     while step < n:
-        ones = np.ones((*type_of(rows).shape[:-1], step))
-        if forward:
-            found = found * op("concat")(ones, found[..., :-step], axis=-1)
-        else:
-            found = found * op("concat")(found[..., step:], ones, axis=-1)
-        step *= 2
+        found, step = found * shifted(found, step), 2 * step
     return found
 
 
@@ -125,10 +125,12 @@ class Extremum(General):
 
     def jvp(self, y, primals, tangents, /, *, axis, keepdims):
         (x,), (x_dot,) = primals, tangents
-        t = type_of(x)
-        hit = op("equal")(x, spread_back(y, t, axes(axis, t.ndim, self.name)))
-        count = np.sum(hit, axis=axis, keepdims=keepdims)
+        hit = op("equal")(x, spread_back(y, type_of(x), axis))
+        count = np.sum(hit, axis=axis, keepdims=keepdims, dtype=type_of(x).dtype)
         return op("sum")(op("keep")(x_dot, hit), axis=axis, keepdims=keepdims) / count
+
+    def batch(self, args, batched, params):
+        return self(*args, **_next(params))
 
 
 max_ = Extremum("max")
@@ -138,35 +140,35 @@ min_ = Extremum("min")
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def _refuse(name: str, **given: Any) -> None:
-    for key, value in given.items():
-        if value is not None and value is not np._NoValue:
-            raise NoRuleError(f"{name}: the argument `{key}` has no derivative rule; leave it out")
+def _given(option: Any) -> bool:
+    """Whether NumPy's optional argument was given."""
+    return option is not None and option is not np._NoValue
 
 
 def _reduce(name: str, a: Any, axis: Any, keepdims: Any, where: Any, fill: Any) -> Any:
     """A reduction with NumPy's axis, keepdims and where."""
-    t = type_of(a)
-    if where is not None and where is not np._NoValue and where is not True:
+    axis = normal_axes(axis, len(type_of(a).shape), name)
+    if _given(where) and where is not True:
         a = op("where")(where, a, fill)
-    keepdims = False if keepdims is np._NoValue else bool(keepdims)
-    return op(name)(a, axis=axes(axis, t.ndim, name), keepdims=keepdims)
+    return op(name)(a, axis=axis, keepdims=keepdims is not np._NoValue and bool(keepdims))
+
+
+def _as(a: Any, dtype: Any) -> Any:
+    return op("astype")(a, dtype=np.dtype(dtype)) if _given(dtype) else a
 
 
 @implements(np.sum)
 def np_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Sum over axes."""
-    total = _reduce("sum", a, axis, keepdims, where, 0.0)
-    total = total if dtype is None else op("astype")(total, dtype=np.dtype(dtype))
-    return total if initial in (None, np._NoValue) else total + initial
+    total = _reduce("sum", _as(a, dtype), axis, keepdims, where, 0.0)
+    return total + initial if _given(initial) else total
 
 
 @implements(np.prod)
 def np_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Product over axes."""
-    _refuse("prod", dtype=dtype, out=out)
-    product = _reduce("prod", a, axis, keepdims, where, 1.0)
-    return product if initial in (None, np._NoValue) else product * initial
+    product = _reduce("prod", _as(a, dtype), axis, keepdims, where, 1.0)
+    return product * initial if _given(initial) else product
 
 
 @implements(np.max, np.amax)
@@ -182,13 +184,17 @@ def np_min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 def _extremum(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
-    if type_of(a).size == 0:
-        raise ShapeError(f"{name}: {type_of(a)} has no elements; give it at least one")
+    t = type_of(a)
+    along = normal_axes(axis, t.ndim, name)
     none = -np.inf if name == "max" else np.inf
-    found = _reduce(name, a, axis, keepdims, where, none)
-    if initial in (None, np._NoValue):
-        return found
-    return op(f"{name}imum")(found, initial)
+    if not _given(initial) and any(t.shape[i] == 0 for i in along):
+        raise ShapeError(f"{name}: {t} has no elements; give it at least one, or initial=")
+    if not _given(initial):
+        return _reduce(name, a, axis, keepdims, where, none)
+    if any(t.shape[i] == 0 for i in along):
+        shape = (_kept if keepdims is True else _left)(t.shape, along)
+        return op("broadcast_to")(initial, shape=shape)
+    return op(f"{name}imum")(_reduce(name, a, axis, keepdims, where, none), initial)
 
 
 @implements(np.ptp)
@@ -197,34 +203,64 @@ def ptp(a, axis=None, out=None, keepdims=False):
     return np_max(a, axis, keepdims=keepdims) - np_min(a, axis, keepdims=keepdims)
 
 
-def _count(a: Any, axis: Any, where: Any) -> Any:
-    t = type_of(a)
-    if where is None or where is np._NoValue or where is True:
-        return int(np.prod([t.shape[i] for i in axes(axis, t.ndim, "mean")]))
-    return np.sum(np.broadcast_to(where, t.shape), axis=axis)
+def _count(a: Any, axis: Any, where: Any = None, keepdims: Any = False) -> Any:
+    """How many elements go into each result of a reduction."""
+    shape = type_of(a).shape
+    axis = normal_axes(axis, len(shape), "mean")
+    if not _given(where):
+        return math.prod(shape[i] for i in axis)
+    return np.sum(np.broadcast_to(where, shape), axis=axis, keepdims=bool(keepdims))
 
 
 @implements(np.mean)
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """Mean over axes."""
-    if where is None or where is np._NoValue:
-        return np_sum(a, axis, dtype, keepdims=keepdims) / _count(a, axis, where)
-    count = np.sum(np.broadcast_to(where, type_of(a).shape), axis=axis, keepdims=bool(keepdims))
-    return np_sum(a, axis, dtype, keepdims=keepdims, where=where) / count
+    total = np_sum(a, axis, dtype, keepdims=keepdims, where=where)
+    return total / _count(a, axis, where, keepdims)
 
 
 @implements(np.average)
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     """Weighted mean."""
     if weights is None:
-        return mean(a, axis, keepdims=keepdims)
-    if axis is not None and len(type_of(weights).shape) != len(type_of(a).shape):
-        shape = [1] * len(type_of(a).shape)
-        shape[axis] = -1
-        weights = op("reshape")(weights, shape=tuple(shape))
-    scale = np_sum(weights * np.ones(type_of(a).shape), axis, keepdims=keepdims)
-    found = np_sum(a * weights, axis, keepdims=keepdims) / scale
-    return (found, scale) if returned else found
+        found, scale = mean(a, axis, keepdims=keepdims), float(_count(a, axis))
+    else:
+        shape = type_of(a).shape
+        along = normal_axes(axis, len(shape), "average")
+        weights = as_array(weights)
+        if axis is not None and type_of(weights).shape != shape:
+            weights = _weights_along(weights, along, shape)
+        weights = op("broadcast_to")(weights, shape=shape)
+        scale = np_sum(weights, axis, keepdims=keepdims)
+        found = np_sum(a * weights, axis, keepdims=keepdims) / scale
+    if not returned:
+        return found
+    return found, op("broadcast_to")(scale, shape=type_of(found).shape)
+
+
+def _weights_along(weights: Any, axis: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """Weights of the axes that are averaged over, as an array of full rank."""
+    if type_of(weights).shape != tuple(shape[i] for i in axis):
+        raise ShapeError(
+            f"average: weights {type_of(weights)} for the axes {axis} of an array of shape "
+            f"{shape}; give them the shape of the array, or of the axes"
+        )
+    ordered = op("permute_dims")(weights, axes=tuple(int(i) for i in np.argsort(axis)))
+    return op("reshape")(ordered, shape=tuple(n if i in axis else 1 for i, n in enumerate(shape)))
+
+
+def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
+    """The distance from the mean."""
+    if not _given(mean):
+        total = np_sum(a, axis, keepdims=True, where=where)
+        mean = total / _count(a, axis, where, True)
+    return a - mean
+
+
+def _freedom(a: Any, axis: Any, where: Any, keepdims: Any, ddof: Any, correction: Any) -> Any:
+    """The number of elements less the degrees of freedom that were used."""
+    count = _count(a, axis, where, keepdims is not np._NoValue and keepdims)
+    return np.maximum(count - (correction if _given(correction) else ddof), 0)
 
 
 @implements(np.var)
@@ -241,49 +277,57 @@ def var(
     correction=None,
 ):
     """Mean squared distance from the mean."""
-    _refuse("var", out=out, where=where, mean=mean)
-    ddof = ddof if correction in (None, np._NoValue) else correction
-    t = type_of(a)
-    centred = a - np_sum(a, axis, keepdims=True) / _count(a, axis, None)
-    squares = op("abs")(centred) ** 2 if t.dtype.kind == "c" else centred * centred
-    return np_sum(squares, axis, dtype, keepdims=keepdims) / (_count(a, axis, None) - ddof)
+    a = _as(a, dtype)
+    squares = modulus_squared(_deviation(a, axis, where, mean))
+    total = np_sum(squares, axis, keepdims=keepdims, where=where)
+    return total / _freedom(a, axis, where, keepdims, ddof, correction)
+
+
+def modulus_squared(x: Any) -> Any:
+    """|x|^2, smooth also for complex numbers."""
+    return op("real")(x * op("conj")(x)) if is_complex(x) else x * x
 
 
 @implements(np.std)
-def std(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where=None,
-    mean=None,
-    correction=None,
-):
-    """Square root of the variance."""
-    return op("sqrt")(
-        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
-    )
+def std(*args, **options):
+    """Square root of the variance; where all elements are equal the slope is 0, as a norm's."""
+    return root(var(*args, **options))
 
 
 @implements(np.cumsum)
 def np_cumsum(a, axis=None, dtype=None, out=None):
     """Running sum along an axis."""
-    if axis is None:
-        a, axis = op("reshape")(a, shape=(type_of(a).size,)), 0
-    return cumsum(a, axis=normal_axis(axis, len(type_of(a).shape), "cumsum"))
+    a, axis = line(_as(a, dtype), axis, "cumsum")
+    return cumsum(a, axis=axis)
 
 
 @implements(np.cumprod)
 def cumprod(a, axis=None, dtype=None, out=None):
     """Running product along an axis."""
-    if axis is None:
-        a, axis = op("reshape")(a, shape=(type_of(a).size,)), 0
-    axis = normal_axis(axis, len(type_of(a).shape), "cumprod")
+    a, axis = line(_as(a, dtype), axis, "cumprod")
     lead = (slice(None),) * axis
     rows = [a[(*lead, slice(0, 1))]]
     for i in range(1, type_of(a).shape[axis]):
         rows.append(rows[-1] * a[(*lead, slice(i, i + 1))])
     return op("concat")(*rows, axis=axis)
+
+
+def cumulative(run: Any, start: float) -> Any:
+    """cumulative_sum or cumulative_prod: the running form with a choice of the first value."""
+
+    def function(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+        """As the running form, with the start as the first value if asked for."""
+        found = run(x, axis, dtype)
+        if not include_initial:
+            return found
+        shape = list(type_of(found).shape)
+        shape[axis or 0] = 1
+        first = np.full(shape, start, type_of(found).dtype)
+        return op("concat")(first, found, axis=axis or 0)
+
+    return function
+
+
+if hasattr(np, "cumulative_sum"):  # from NumPy 2.1
+    implements(np.cumulative_sum)(cumulative(np_cumsum, 0.0))
+    implements(np.cumulative_prod)(cumulative(cumprod, 1.0))
