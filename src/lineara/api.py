@@ -263,7 +263,7 @@ def _blocks(L: LinearMap, ahead: bool) -> Any:
             else:  # (outputs, *x) -> (*y, *x)
                 moved = columns[j][int(stops[i]) : int(stops[i + 1])]
             row.append(_shaped(moved, (*y.shape, *x.shape)))
-        rows.append(ins.tree(row))
+        rows.append(ins.dual.tree(row))
     return outs.tree(rows)
 
 

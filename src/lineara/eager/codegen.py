@@ -9,13 +9,14 @@ method then takes NumPy's word for it.
 import math
 import operator
 from collections.abc import Callable
+from datetime import timedelta
 from numbers import Number
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from lineara.eager.points import answers_itself
+from lineara.eager.points import Span, answers_itself
 from lineara.errors import ShapeError, TypeMismatchError
 from lineara.ops.shape import as_array
 from lineara.primitive import Box, Elementwise, Sym, op, registry, source
@@ -330,6 +331,9 @@ def general(p: Any, q: Any, name: str) -> Any:
         q = q.item() if q.dtype in _LIKE_PYTHON else q
         if isinstance(q, float | int):
             return op_call(name, p, q)
+    if type(q) is timedelta or type(p) is timedelta:
+        p, q = (Span(v.total_seconds()) if type(v) is timedelta else v for v in (p, q))
+        return op_call(name, p, q)
     p, q = (as_array(v) if isinstance(v, list | tuple) else v for v in (p, q))
     for other in (p, q):
         if isinstance(other, np.matrix | np.ma.MaskedArray):

@@ -262,7 +262,9 @@ class Quantities:
         return r.magnitude
 
     def vector(self, tree: Any, chart: Chart) -> Any:
-        """The number with the unit of the vectors."""
+        """The number with the unit of the vectors; a row of a Jacobian has a unit already."""
+        if is_quantity(tree):
+            return tree / chart.counit
         return type(1 * chart.unit)(tree, chart.unit)
 
     def covector(self, p: Any, tree: Any, unit: Any) -> Any:

@@ -105,7 +105,7 @@ def call(x, out=None, where=True, casting="same_kind", order="K", dtype=None, su
     if out is None and where is True and dtype is None:
         if type(x) is not ndarray and type(x) is not float:
             try:
-                return x.np_{name}()
+                return type(x).np_{name}(x)  # what only forwards attributes answers itself
             except AttributeError:
                 pass
     return general(x, out=out, where=where, casting=casting, order=order, dtype=dtype, subok=subok)

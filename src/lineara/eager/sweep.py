@@ -43,7 +43,8 @@ def add(p: Any, c: Any) -> None:
             p.k = Reads(p.v)
         p.k.pieces.append(c)
     elif isinstance(p, Scalar):
-        p.g += c.item() if kind is np.float64 or kind is np.ndarray else c
+        c = c.item() if kind is np.float64 or kind is np.ndarray else c
+        p.g = c if p.g is zero else p.g + c  # exact numbers stay exact
     else:
         h = p.g
         p.g = c if h is None else h + c
