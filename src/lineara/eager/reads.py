@@ -297,11 +297,12 @@ def _pull_few(x: Array, k: Reads) -> np.ndarray | None:
     touched = g is not None
     for i, o in zip(k.places, k.nodes, strict=True):
         c = o.g
-        if type(c) is float:
-            total[i] += c
-            touched = True
-        elif c is not zero:
+        if c is zero:
+            continue
+        if type(c) is not float:
             return None
+        total[i] += c
+        touched = True
     return np.array(total) if touched else None
 
 
