@@ -91,7 +91,7 @@ def call(x):
     if type(x) is float:
         return original(x)
     try:
-        return x.math_{name}()
+        return type(x).math_{name}(x)
     except AttributeError:
         return general(x)
 """
@@ -108,6 +108,8 @@ def call(x, out=None, where=True, casting="same_kind", order="K", dtype=None, su
                 return type(x).np_{name}(x)  # what only forwards attributes answers itself
             except AttributeError:
                 pass
+        if casting == "same_kind" and order == "K" and subok is True:
+            return general(x)
     return general(x, out=out, where=where, casting=casting, order=order, dtype=dtype, subok=subok)
 """
     return _compiled(text, ndarray=np.ndarray, general=general)
