@@ -1,0 +1,466 @@
+"""Geometry: points that cannot be added, tangents, cotangents, and the metrics between those two.
+
+A gradient is a cotangent: it eats a tangent and gives a number.  To step along it one needs a
+metric, which turns it into a tangent, and a retraction, which moves a point along a tangent:
+
+    p = retract(p, -rate * metric(grad(f)(p)))
+
+>>> from dataclasses import dataclass
+>>> import lineara
+>>> @dataclass(frozen=True)
+... class Vector:
+...     dx: float
+...     dy: float
+>>> @dataclass(frozen=True)
+... class Gradient:
+...     x: float
+...     y: float
+>>> @lineara.manifold(tangent=Vector, cotangent=Gradient)
+... @dataclass(frozen=True)
+... class Point:
+...     x: float
+...     y: float
+>>> f = lambda p: p.x**2 + 3 * p.y
+>>> g = lineara.grad(f)(Point(2.0, 1.0))
+>>> g
+Gradient(x=4.0, y=3.0)
+>>> v = lineara.Metric.L2(g)
+>>> v, vdot(g, v)
+(Vector(dx=4.0, dy=3.0), 25.0)
+>>> retract(Point(2.0, 1.0), -0.5 * v)
+Point(x=0.0, y=-0.5)
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from lineara.cotangent import Builder, Zero
+from lineara.eager.node import Traced
+from lineara.eager.points import (
+    ATTRIBUTE,
+    Manifold,
+    is_quantity,
+    manifold_of,
+    recast,
+    recast_like,
+)
+from lineara.errors import GeometryError
+from lineara.trees import flatten, map_leaves, unflatten
+from lineara.trees.kinds import kind_of
+from lineara.types import show_type
+
+DUAL = "__lineara_dual__"  # where a class of cotangents keeps the class of the tangents
+
+C = TypeVar("C", bound=type)
+
+
+def manifold(
+    point: Any = None,
+    *,
+    tangent: Any,
+    cotangent: Any = None,
+    retract: Callable[[Any, Any], Any] | None = None,
+    diff: Callable[[Any, Any], Any] | None = None,
+) -> Any:
+    """Declare that the instances of a class are points; as a function or as a decorator.
+
+    tangent     the class of tangents: of velocities, differences, steps; None for a constant label
+    cotangent   the class of cotangents: of gradients; that of the tangents where it is left out
+    retract     retract(p, v): the point p moved along the tangent v, where v = 0 leaves it in place
+    diff        diff(q, p): the tangent at p with retract(p, v) = q
+
+    Without `retract` the fields of the point are its coordinates, and the declared classes have
+    the same names or as many.  With it the derivative is the one in v at v = 0, so a point may
+    have more numbers than the manifold has dimensions.  The fact is kept on the class itself, in
+    `__lineara_manifold__`.  Points get `p + v` and `q - p` where the class has none of its own, and
+    `p + q` is a GeometryError; vectors get `+`, `-` and the product with a number.
+
+    >>> import numpy as np, lineara
+    >>> class Angle:  # a point of the circle, kept as the number of its direction
+    ...     def __init__(self, z): self.z = z
+    >>> _ = manifold(
+    ...     Angle,
+    ...     tangent=float,
+    ...     retract=lambda p, v: Angle(p.z * np.exp(1j * v)),
+    ...     diff=lambda q, p: np.log(q.z / p.z).imag,
+    ... )
+    >>> lineara.grad(lambda p: p.z.real)(Angle(1j))
+    -1.0
+    """
+    if point is None:
+        return lambda cls: manifold(
+            cls, tangent=tangent, cotangent=cotangent, retract=retract, diff=diff
+        )
+    if not isinstance(point, type):
+        raise GeometryError(
+            f"manifold: takes the class of the points, but was given {show_type(point)}"
+        )
+    cotangent = tangent if cotangent is None else cotangent
+    fact = Manifold(point, tangent, cotangent, retract, diff)
+    try:
+        setattr(point, ATTRIBUTE, fact)
+    except TypeError:
+        raise GeometryError(
+            f"manifold: the class {point.__name__} cannot be told that it is one; "
+            "declare a class of your own that holds it"
+        ) from None
+    if tangent is not None:
+        _pair(tangent, cotangent)
+        if point not in (tangent, cotangent):
+            _point_operators(point)
+    return point
+
+
+def _pair(tangent: Any, cotangent: Any) -> None:
+    """Tell the classes of vectors of each other, and how to add and scale."""
+    for cls in {id(c): c for c in (tangent, cotangent)}.values():
+        if _is_user_class(cls):
+            for name, method in _VECTOR.items():
+                if getattr(cls, name, None) is None:
+                    setattr(cls, name, method)
+    if _is_user_class(cotangent):
+        held = vars(cotangent).get(DUAL, tangent)
+        if held is not tangent:
+            raise GeometryError(
+                f"manifold: the cotangents {cotangent.__name__} already belong to the tangents "
+                f"{held.__name__}, not to {getattr(tangent, '__name__', tangent)}; "
+                "declare a class of cotangents for each"
+            )
+        setattr(cotangent, DUAL, tangent)
+
+
+def _is_user_class(cls: Any) -> bool:
+    return isinstance(cls, type) and kind_of(cls) is not None and cls.__module__ != "builtins"
+
+
+# --- operators for classes that have none -------------------------------------------------------
+
+
+def _add_to_point(p: Any, v: Any) -> Any:
+    if isinstance(v, manifold_of(p).point):
+        name = manifold_of(p).point.__name__
+        raise GeometryError(
+            f"two points of {name} cannot be added; their difference is a tangent, "
+            "and p + v is p moved along the tangent v"
+        )
+    return retract(p, v)
+
+
+def _subtract_from_point(p: Any, other: Any) -> Any:
+    same = isinstance(other, manifold_of(p).point)
+    return diff(p, other) if same else retract(p, scale(-1, other))
+
+
+def _refuse(p: Any, *_: Any) -> Any:
+    name = manifold_of(p).point.__name__
+    raise GeometryError(
+        f"a point of {name} cannot be multiplied or negated; its differences to other points can"
+    )
+
+
+_POINT: dict[str, Callable[..., Any]] = {
+    "__add__": _add_to_point,
+    "__sub__": _subtract_from_point,
+    **dict.fromkeys(("__mul__", "__rmul__", "__truediv__", "__neg__"), _refuse),
+}
+
+
+def _point_operators(cls: type) -> None:
+    for name, method in _POINT.items():
+        own = getattr(cls, name, None)
+        if own is None:
+            setattr(cls, name, method)
+        elif name == "__add__" and own is not _add_to_point:
+            setattr(cls, name, _guarded(own))
+
+
+def _guarded(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The user's `p + v`, which points are not given to."""
+
+    def add(p: Any, v: Any) -> Any:
+        is_point = isinstance(v, manifold_of(p).point)
+        return _add_to_point(p, v) if is_point else own(p, v)
+
+    return add
+
+
+def _leafwise(act: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda u, v: map_leaves(act, u, v) if type(v) is type(u) else NotImplemented
+
+
+_VECTOR: dict[str, Callable[..., Any]] = {
+    "__add__": _leafwise(operator.add),
+    "__sub__": _leafwise(operator.sub),
+    "__neg__": lambda v: scale(-1, v),
+    "__mul__": lambda v, c: scale(c, v),
+    "__rmul__": lambda v, c: scale(c, v),
+    "__truediv__": lambda v, c: map_leaves(lambda x: x / c, v),
+}
+
+
+# --- vectors ------------------------------------------------------------------------------------
+
+
+def scale(c: Any, v: Any) -> Any:
+    """The number c times a vector, of any type that holds numbers.
+
+    >>> scale(2, {"w": 1.5, "b": [1.0]})
+    {'w': 3.0, 'b': [2.0]}
+    """
+    return map_leaves(lambda x: c * x, v)
+
+
+def vdot(w: Any, v: Any) -> Any:
+    """The number that the cotangent w makes of the tangent v; what is sparse is not made dense.
+
+    Complex numbers are pairs of real ones: a pair contributes Re(conj(w) v).
+
+    >>> import numpy as np
+    >>> vdot({"a": 2.0, "b": np.ones(2)}, {"a": 3.0, "b": np.array([1.0, 2.0])})
+    9.0
+    >>> vdot(1j, 2 + 3j)
+    3.0
+    """
+    (left, one), (right, other) = _leaves(w), _leaves(v)
+    if len(left) != len(right):
+        raise GeometryError(f"vdot: a cotangent {one} does not fit a tangent {other}")
+    terms = [_product(a, b) for a, b in zip(left, right, strict=True)]
+    return sum(terms[1:], terms[0]) if terms else 0.0
+
+
+def _leaves(v: Any) -> tuple[list[Any], Any]:
+    leaves, structure = flatten(v, is_leaf=lambda x: isinstance(x, Builder))
+    return leaves, structure
+
+
+def _product(w: Any, v: Any) -> Any:
+    w, v = (x.total_seconds() if isinstance(x, timedelta) else x for x in (w, v))
+    if isinstance(w, Zero) or isinstance(v, Zero) or w is None or isinstance(w, str | bool):
+        return 0.0
+    if isinstance(w, Builder) or isinstance(v, Builder):
+        held = (w * v).coalesce()
+        return float(sum(a.sum() for a in held.arrays() if a.dtype.kind == "f"))
+    conjugate = getattr(w, "conjugate", None)
+    found = w * v if conjugate is None else conjugate() * v
+    if np.shape(found if not is_quantity(found) else found.magnitude):
+        found = np.sum(found) if not isinstance(found, Traced) else found.sum()
+    found = found.real if hasattr(found, "real") else found
+    return found.item() if isinstance(found, np.generic) else found
+
+
+def inner(u: Any, v: Any) -> Any:
+    """The Euclidean inner product of two vectors of one type.
+
+    >>> inner((1.0, 2.0), (3.0, 4.0))
+    11.0
+    """
+    return vdot(u, v)
+
+
+# --- moving -------------------------------------------------------------------------------------
+
+
+def retract(p: Any, v: Any) -> Any:
+    """The point p moved along the tangent v: as declared, and number by number for all else.
+
+    >>> retract({"w": 1.0, "b": [2.0]}, {"w": 0.5, "b": [0.0]})
+    {'w': 1.5, 'b': [2.0]}
+    """
+    return _along(p, v, "retract", _moved)
+
+
+def diff(q: Any, p: Any) -> Any:
+    """The tangent at p that leads to q.
+
+    >>> diff([1.0, 2.0], [0.5, 2.0])
+    [0.5, 0.0]
+    """
+    return _along(p, q, "diff", lambda x, y: y - x)
+
+
+def _along(p: Any, other: Any, word: str, each: Callable[[Any, Any], Any]) -> Any:
+    def leaf(x: Any, y: Any) -> Any:
+        points = manifold_of(x)
+        if not isinstance(points, Manifold):
+            return each(x, y)
+        return _declared(points, x, y, word, each)
+
+    return map_leaves(leaf, p, other, is_leaf=lambda x: isinstance(manifold_of(x), Manifold))
+
+
+def _declared(
+    points: Manifold, p: Any, other: Any, word: str, each: Callable[[Any, Any], Any]
+) -> Any:
+    own = getattr(points, word)
+    if own is not None:
+        return own(p, other) if word == "retract" else own(other, p)
+    name = points.point.__name__
+    if points.tangent is None:
+        return p
+    if points.retract is not None:
+        raise GeometryError(
+            f"{word}: the points of {name} have none; declare manifold({name}, ..., {word}=...)"
+        )
+    leaves, structure = flatten(p)
+    others = flatten(recast_like(structure.entries[-1], other))[0]
+    moved = [each(x, y) for x, y in zip(leaves, others, strict=True)]
+    tree = unflatten(structure, moved)
+    return tree if word == "retract" else recast(points.tangent, tree)
+
+
+def _moved(x: Any, v: Any) -> Any:
+    if x is None or isinstance(x, str | bool) or v is None:
+        return x
+    return x + (np.asarray(v) if isinstance(v, Builder) else v)
+
+
+# --- metrics ------------------------------------------------------------------------------------
+
+
+class Metric:
+    """From cotangents to tangents: what a gradient needs before a point can step along it.
+
+    `metric(g)` is the tangent of a gradient (it is the *inverse* metric tensor, a preconditioner):
+    linear, symmetric and positive, which `check` tests.  `Metric.L2` leaves the numbers as they
+    are, `Metric.diag(tree)` multiplies each leaf by its own number (or array, or quantity),
+    `Metric.matrix(M)` is a matrix on the numbers in their order, and `Metric(f)` any function.
+    A sparse gradient gives a sparse tangent, except through a matrix.
+
+    >>> import numpy as np
+    >>> metric = Metric.diag({"w": 0.1, "b": 2.0})
+    >>> metric({"w": np.ones(2), "b": 3.0})
+    {'w': array([0.1, 0.1]), 'b': 6.0}
+    >>> metric.inner({"w": np.ones(2), "b": 3.0}, {"w": np.ones(2), "b": 1.0})
+    6.2
+    >>> Metric.matrix(np.array([[2.0, 1.0], [1.0, 2.0]]))([1.0, 0.0])
+    [2.0, 1.0]
+    """
+
+    L2: ClassVar["Metric"]
+
+    def __init__(self, raise_index: Callable[[Any], Any], name: str | None = None) -> None:
+        self._raise = raise_index
+        self._name = name or f"Metric({getattr(raise_index, '__name__', raise_index)})"
+
+    @classmethod
+    def diag(cls, tree: Any) -> "Metric":
+        """Each leaf times its own positive number; `tree` may stop above the leaves.
+
+        >>> Metric.diag(0.5)((4.0, [2.0]))
+        (2.0, [1.0])
+        """
+        for weight in flatten(tree)[0]:
+            size = weight.magnitude if is_quantity(weight) else weight
+            if not np.all(np.asarray(size) > 0):
+                raise GeometryError(
+                    f"Metric.diag: a metric is positive, but was given {weight!r}; "
+                    "leave what must not move out of the differentiated arguments"
+                )
+
+        def raised(g: Any) -> Any:
+            return map_leaves(scale, *_matching(tree, g))
+
+        return cls(raised, f"Metric.diag({tree!r})")
+
+    @classmethod
+    def matrix(cls, matrix: Any) -> "Metric":
+        """A symmetric positive matrix (or anything with `@`) on all the numbers, in their order."""
+        if isinstance(matrix, np.ndarray):
+            _check_matrix(matrix)
+
+        def raised(g: Any) -> Any:
+            leaves, structure = flatten(g)
+            flat = np.concatenate([np.ravel(x) for x in leaves])
+            moved = np.split(matrix @ flat, np.cumsum([np.size(x) for x in leaves])[:-1])
+            shaped = [
+                m.reshape(np.shape(x)) if np.ndim(x) else m[0].item()
+                for m, x in zip(moved, leaves, strict=True)
+            ]
+            return unflatten(structure, shaped)
+
+        return cls(raised, f"Metric.matrix({show_type(matrix)})")
+
+    def __call__(self, g: Any) -> Any:
+        """The tangent of a cotangent, in the type that was declared for tangents."""
+        found = self._raise(g)
+        return _as_tangent(found)
+
+    def inner(self, g: Any, h: Any) -> Any:
+        """The inner product of two cotangents."""
+        return vdot(g, self(h))
+
+    def norm(self, g: Any) -> Any:
+        """The length of a cotangent: of a gradient, the slope in the steepest direction."""
+        return self.inner(g, g) ** 0.5
+
+    def check(self, *samples: Any, tolerance: float = 1e-9) -> None:
+        """Raise GeometryError unless the metric is symmetric and positive on these cotangents.
+
+        >>> Metric.L2.check(1.0, -2.0)
+        >>> Metric(lambda g: -g).check(1.0)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        lineara.errors.GeometryError: Metric.check: inner(g, g) = -1.0 for g = 1.0, ...
+        """
+        for i, g in enumerate(samples):
+            size = self.inner(g, g)
+            if not size > 0:
+                raise GeometryError(
+                    f"Metric.check: inner(g, g) = {size!r} for g = {g!r}, but a metric is positive"
+                )
+            self._check_symmetry(g, samples[:i], tolerance)
+
+    def _check_symmetry(self, g: Any, others: Sequence[Any], tolerance: float) -> None:
+        for h in others:
+            one, two = self.inner(g, h), self.inner(h, g)
+            if not abs(one - two) <= tolerance * (abs(one) + abs(two)):
+                raise GeometryError(
+                    f"Metric.check: inner(g, h) = {one!r} but inner(h, g) = {two!r} for "
+                    f"g = {g!r}, h = {h!r}; a metric is symmetric"
+                )
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+Metric.L2 = Metric(lambda g: g, "Metric.L2")
+
+
+def _as_tangent(g: Any) -> Any:
+    """A container of cotangents with each declared class replaced by that of its tangents."""
+    if kind_of(type(g)) is None:
+        return g
+    return map_leaves(lambda x: recast(_dual(x), x), g, is_leaf=lambda x: _dual(x) is not None)
+
+
+def _dual(x: Any) -> Any:
+    return getattr(type(x), DUAL, None)
+
+
+def _matching(tree: Any, g: Any) -> tuple[Any, Any]:
+    """The weights with the containers of g as far down as they go."""
+    kind = kind_of(type(tree))
+    if kind is not None and type(g) is not type(tree) and kind_of(type(g)) is not None:
+        return recast(type(g), tree), g
+    return tree, g
+
+
+def _check_matrix(matrix: np.ndarray) -> None:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise GeometryError(
+            f"Metric.matrix: takes a square matrix, but was given {show_type(matrix)}"
+        )
+    if not np.allclose(matrix, matrix.T):
+        raise GeometryError(
+            "Metric.matrix: a metric is symmetric; this matrix is not its transpose"
+        )
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise GeometryError(
+            "Metric.matrix: a metric is positive, but an eigenvalue of this matrix is not"
+        ) from None
