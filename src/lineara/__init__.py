@@ -25,12 +25,14 @@ from lineara.api import (
     value_and_grad,
     vjp,
 )
+from lineara.geometry import Metric, manifold
 from lineara.linear_map import LinearMap
 
 __version__ = "0.1.0"
 
 __all__ = [
     "LinearMap",
+    "Metric",
     "grad",
     "hessian",
     "hvp",
@@ -39,6 +41,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "manifold",
     "ravel",
     "stop_gradient",
     "value_and_grad",
