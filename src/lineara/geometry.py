@@ -39,7 +39,6 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from lineara.cotangent import Builder, Zero
-from lineara.eager.node import Traced
 from lineara.eager.points import (
     ATTRIBUTE,
     Manifold,
@@ -239,6 +238,7 @@ def _leaves(v: Any) -> tuple[list[Any], Any]:
 
 def _product(w: Any, v: Any) -> Any:
     w, v = (x.total_seconds() if isinstance(x, timedelta) else x for x in (w, v))
+    found: Any
     if isinstance(w, Zero) or isinstance(v, Zero) or w is None or isinstance(w, str | bool):
         return 0.0
     if isinstance(w, Builder) or isinstance(v, Builder):
@@ -247,7 +247,7 @@ def _product(w: Any, v: Any) -> Any:
     conjugate = getattr(w, "conjugate", None)
     found = w * v if conjugate is None else conjugate() * v
     if np.shape(found if not is_quantity(found) else found.magnitude):
-        found = np.sum(found) if not isinstance(found, Traced) else found.sum()
+        found = found.sum()
     found = found.real if hasattr(found, "real") else found
     return found.item() if isinstance(found, np.generic) else found
 

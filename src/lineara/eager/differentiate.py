@@ -61,11 +61,12 @@ def released(value: Any, level: Level) -> Any:
     if isinstance(value, Traced) and value.level is level:
         value = value.v
         return released(value, level) if isinstance(value, Written) else value
-    if type(value) in (Moment, Span):
-        return value.released(lambda v: released(v, level))
+    kind: Any = type(value)
+    if kind is Moment or kind is Span:
+        return kind.released(value, lambda v: released(v, level))
     if isinstance(value, Traced | float | np.ndarray) or not is_quantity(value):
         return value
-    return type(value)(released(value.magnitude, level), value.units)
+    return kind(released(value.magnitude, level), value.units)
 
 
 def release_tree(tree: Any, level: Level) -> Any:
@@ -107,14 +108,15 @@ def _backward(
         _check_numbers([args[i] for i in asked.argnums], asked.name)
     out, aux = _with_aux(out, asked)
     unit = None if isinstance(out, Traced) or not is_quantity(out) else out.units
-    y = _scalar_output(out if unit is None else out.magnitude, asked.name)
+    made: Any = type(out)
+    y = _scalar_output(out if unit is None else made.magnitude.fget(out), asked.name)
     value = y
     if isinstance(y, Traced) and y.level is level:
         with np.errstate(all="ignore"):
             _sweep_back(level, y, leaves.nodes, asked.strong_zero)
         value = y.v
     if unit is not None:
-        value = type(out)(value, unit)
+        value = made(value, unit)
     grads = Gradients(level, leaves.points, unit)
     found = [_gradient(args[i], lifted[i], grads, asked) for i in asked.argnums]
     aux = release_tree(aux, level) if asked.has_aux else None

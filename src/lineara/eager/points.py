@@ -74,7 +74,8 @@ def recast(cls: Any, tree: Any) -> Any:
     if into is None and isinstance(cls, type):
         if len(children) != 1:
             raise _misfit(cls.__name__, 1, tree, len(children))
-        return children[0]
+        is_numpy = cls in (float, complex) and isinstance(children[0], np.generic)
+        return children[0].item() if is_numpy else children[0]
     names = into.known if isinstance(into, RecordKind) else getattr(into, "fields", ())
     if into is None or not names:
         return cls(*children)
