@@ -18,13 +18,12 @@ from lineara.eager.level import Entry, Level
 from lineara.eager.masked import Masked, unmasked
 from lineara.eager.points import (
     Chart,
-    Moment,
-    Span,
     answers_itself,
     is_point,
-    is_quantity,
     manifold_of,
+    release_within,
     with_units,
+    without_unit,
 )
 from lineara.eager.reads import View, distribute
 from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, plain, zero
@@ -61,12 +60,9 @@ def released(value: Any, level: Level) -> Any:
     if isinstance(value, Traced) and value.level is level:
         value = value.v
         return released(value, level) if isinstance(value, Written) else value
-    kind: Any = type(value)
-    if kind is Moment or kind is Span:
-        return kind.released(value, lambda v: released(v, level))
-    if isinstance(value, Traced | float | np.ndarray) or not is_quantity(value):
+    if isinstance(value, Traced | float | np.ndarray):
         return value
-    return kind(released(value.magnitude, level), value.units)
+    return release_within(value, lambda v: released(v, level))
 
 
 def release_tree(tree: Any, level: Level) -> Any:
@@ -107,16 +103,15 @@ def _backward(
     if not leaves.nodes:
         _check_numbers([args[i] for i in asked.argnums], asked.name)
     out, aux = _with_aux(out, asked)
-    unit = None if isinstance(out, Traced) or not is_quantity(out) else out.units
-    made: Any = type(out)
-    y = _scalar_output(out if unit is None else made.magnitude.fget(out), asked.name)
+    number, unit = without_unit(out)
+    y = _scalar_output(number, asked.name)
     value = y
     if isinstance(y, Traced) and y.level is level:
         with np.errstate(all="ignore"):
             _sweep_back(level, y, leaves.nodes, asked.strong_zero)
         value = y.v
     if unit is not None:
-        value = made(value, unit)
+        value = type(out)(value, unit)
     grads = Gradients(level, leaves.points, unit)
     found = [_gradient(args[i], lifted[i], grads, asked) for i in asked.argnums]
     aux = release_tree(aux, level) if asked.has_aux else None

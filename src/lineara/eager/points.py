@@ -49,6 +49,18 @@ def is_quantity(x: Any) -> bool:
     return hasattr(cls, "magnitude") and hasattr(cls, "units")
 
 
+def without_unit(x: Any) -> tuple[Any, Any]:
+    """The number in a quantity and its unit; None is the unit of everything else."""
+    return (x.magnitude, x.units) if is_quantity(x) else (x, None)
+
+
+def release_within(x: Any, release: Callable[[Any], Any]) -> Any:
+    """A quantity, moment or span with `release` of the number in it; anything else as it is."""
+    if type(x) is Moment or type(x) is Span:
+        return x.released(release)
+    return type(x)(release(x.magnitude), x.units) if is_quantity(x) else x
+
+
 def answers_itself(x: Any) -> bool:
     """Whether `traced * x` is for the class of x to answer: containers, points, nothing at all."""
     return x is None or isinstance(x, str | bytes) or kind_of(type(x)) is not None or is_point(x)
