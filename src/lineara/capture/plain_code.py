@@ -5,14 +5,14 @@ from functools import cache
 from typing import Any
 
 from lineara.capture.overlay import Overlay
-from lineara.eager.stand_ins import is_instance, replacements
+from lineara.eager.stand_ins import class_of, is_instance, replacements
 
 
 @cache
 def overlay() -> Overlay:
     """The one overlay of the process; it holds copies of functions and no state of a trace."""
     table = {id(original): ours for original, ours in replacements().items()}
-    return Overlay(table, ["numpy", "math", "scipy"], is_instance)
+    return Overlay(table, ["numpy", "math", "scipy"], is_instance, class_of)
 
 
 def seen(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -284,7 +284,7 @@ class Level:
         """An array of its own that may be written."""
         node = x.now()
         mine = isinstance(node, Traced) and node.level is self
-        return self.buffer(node) if mine else self.own(node)
+        return self.buffer(node) if mine else self.own(node.copy())
 
     def own(self, y: Any) -> Any:
         """An array that nobody else holds, as one that may be written at this and all outer levels."""

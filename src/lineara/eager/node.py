@@ -281,6 +281,9 @@ class Array(Traced):
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
 
+    def __pos__(self) -> Any:
+        return self.copy()
+
     def fill(self, value: Any) -> None:
         """Write one value everywhere."""
         self[...] = value

@@ -49,7 +49,9 @@ class Buffer:
         self.level = level
         self.sources: list[Any] = [content] if traced else []
         self.val = None if traced else content
-        self.shape = tuple((content.v if traced else content).shape) if type_of(content).shape else ()
+        self.shape = (
+            tuple((content.v if traced else content).shape) if type_of(content).shape else ()
+        )
         self.src: Any = None
         self.pos: Any = None
         self.shared = False  # whether views hold parts of `val`
@@ -64,7 +66,9 @@ class Buffer:
         """Values of the buffer's own: plain, or a written array of the level below."""
         v = self.sources[0].v if self.val is None else self.val
         if isinstance(v, Traced):
-            self.val = v if self.val is not None and isinstance(v, Written) else v.level.buffer(v.now())
+            self.val = (
+                v if self.val is not None and isinstance(v, Written) else v.level.buffer(v.now())
+            )
         elif self.val is None:
             self.val = np.array(v, order="C")
         return self.val
@@ -196,7 +200,7 @@ class Part:
         if b.src is None and not b.sources:
             return _copy(val)
         src, pos = self.marks()
-        return assemble(b, _copy(val), src[at], pos[at])
+        return _mixed(b, _copy(val), src[at], pos[at])
 
     def now(self) -> Any:
         """A node (or a plain array) with the present content, made once a version."""
@@ -298,10 +302,17 @@ def assemble(b: Buffer, v: Any, src: np.ndarray, pos: np.ndarray) -> Any:
                 return _region(b.level, node, int(there[0]), strides, v)
         elif not src.shape:
             return node
+    return _mixed(b, v, src, pos)
+
+
+def _mixed(b: Buffer, v: Any, src: np.ndarray, pos: np.ndarray) -> Any:
+    """A node of its own, of value v; v itself where all is constant."""
+    flat, there = src.reshape(-1), pos.reshape(-1)
     order = np.argsort(flat, kind="stable")
     kinds, starts = np.unique(flat[order], return_index=True)
-    pieces = zip(kinds.tolist(), np.split(order, starts[1:]), strict=True)
-    return mixture(b.level, v, [(b.sources[k], here, there[here]) for k, here in pieces if k >= 0])
+    pieces = zip(kinds.tolist(), np.split(order, starts[1:]), strict=True) if flat.size else ()
+    origins = [(b.sources[k], here, there[here]) for k, here in pieces if k >= 0]
+    return mixture(b.level, v, origins) if origins else v
 
 
 def _steps(pos: np.ndarray) -> tuple[int, ...] | None:
@@ -340,7 +351,9 @@ def mixture(level: Any, v: Any, origins: list[Origin]) -> Any:
         t_numbers, t_arrays = tangents[: len(numbers)], tangents[len(numbers) :]
         if any(isinstance(t, Box) for t in tangents):
             return forward_boxes(t_numbers, t_arrays)
-        total = np.zeros(size, np.result_type(dtype, *(np.asarray(t) for t in tangents if t is not None)))
+        total = np.zeros(
+            size, np.result_type(dtype, *(np.asarray(t) for t in tangents if t is not None))
+        )
         total[places] = np.repeat([0.0 if t is None else t for t in t_numbers], counts)
         for (_, here, there), t in zip(arrays, t_arrays, strict=True):
             if t is not None:
@@ -375,7 +388,9 @@ def mixture(level: Any, v: Any, origins: list[Origin]) -> Any:
         if isinstance(parts, Box):
             ends = starts + counts
             return [
-                parts[int(i)] if n == 1 else op("sum")(parts[int(i) : int(j)], axis=(0,), keepdims=False)
+                parts[int(i)]
+                if n == 1
+                else op("sum")(parts[int(i) : int(j)], axis=(0,), keepdims=False)
                 for i, j, n in zip(starts, ends, counts, strict=True)
             ]
         return (parts if len(counts) == len(places) else np.add.reduceat(parts, starts)).tolist()

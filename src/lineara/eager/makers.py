@@ -1,0 +1,181 @@
+"""Functions that make arrays: while a trace is open, arrays that traced values may be written into."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.level import Level
+from lineara.eager.node import Array, Scalar, Traced, call_foreign, plain
+from lineara.eager.trace import threads, writable
+from lineara.ops.shape import as_array
+from lineara.primitive import implements
+
+
+def any_traced(values: Any) -> bool:
+    """Whether a traced value is among the arguments, also inside lists and tuples."""
+    for v in values:
+        if isinstance(v, Traced) or (isinstance(v, list | tuple) and any_traced(v)):
+            return True
+    return False
+
+
+def _owned(made: Any) -> Any:
+    """A fresh array, writable for traced values; several in a tuple or list."""
+    if not threads.open:
+        return made
+    if isinstance(made, tuple | list):
+        return type(made)([_owned(m) for m in made])
+    return writable(made) if isinstance(made, np.ndarray) and made.dtype.kind in "fc" else made
+
+
+def maker(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose result is a fresh array."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any_traced(args) or (kwargs and any_traced(kwargs.values())):
+            return call_foreign(original, args, kwargs)
+        return _owned(original(*args, **kwargs))
+
+    return call
+
+
+def like(original: Callable[..., Any]) -> Callable[..., Any]:
+    """zeros_like and its kin: only shape, dtype and layout of the array matter."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        plain_args = [plain(a) for a in args]
+        return _owned(original(*plain_args, **{k: plain(v) for k, v in kwargs.items()}))
+
+    return call
+
+
+def full(original: Callable[..., Any]) -> Callable[..., Any]:
+    """full and full_like: a write everywhere."""
+
+    @functools.wraps(original)
+    def call(shape: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
+        if not any_traced((fill_value,)):
+            return like(original)(shape, fill_value, *args, **kwargs)
+        given = args[0] if args else kwargs.get("dtype")
+        if given is None and original is np.full:
+            kwargs["dtype"] = as_array(fill_value).dtype
+        made = like(original)(shape, 0.0, *args, **kwargs)
+        made[...] = fill_value
+        return made
+
+    return call
+
+
+def scalars(obj: Any, level: Any) -> bool:
+    """Whether a list holds nothing but numbers of the fast kind."""
+    return isinstance(obj, list | tuple) and all(
+        [type(v) is level.S or type(v) is float for v in obj]
+    )
+
+
+@functools.wraps(np.array)
+def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
+    """np.array of traced values: an array that keeps their derivatives and may be written."""
+    if not any_traced((obj,)):
+        return _owned(np.array(obj, dtype, copy=copy, **options))
+    level = threads.open[-1] if threads.open else None
+    if dtype is None and not options and type(level) is Level and scalars(obj, level):
+        return level.join(obj)
+    made = as_array(obj)
+    if dtype is not None and np.dtype(dtype) != made.dtype:
+        made = made.astype(dtype)
+    if isinstance(made, Scalar):  # an array without axes, which may be written as any other
+        made = made.level.buffer(made)
+    elif made is obj and copy is not False:
+        made = made.copy() if isinstance(made, Array) else made
+    for _ in range(options.get("ndmin", 0) - made.ndim):
+        made = made[None]
+    return made
+
+
+def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
+    """asarray and its kin: the array itself where it is one."""
+
+    @functools.wraps(original)
+    def call(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not any_traced((a,)):
+            found = original(a, dtype, *args, **kwargs)
+            return _owned(found) if isinstance(a, list | tuple) else found
+        if not isinstance(a, list | tuple):
+            same = dtype is None or np.dtype(dtype) == a.dtype
+            return a if same else a.astype(dtype)
+        return array(a, dtype)
+
+    return call
+
+
+@functools.wraps(np.copy)
+def copy(a: Any, *args: Any, **kwargs: Any) -> Any:
+    """np.copy: of a traced array, one that may be written."""
+    return array(a)
+
+
+@functools.wraps(np.isscalar)
+def isscalar(element: Any) -> bool:
+    """Whether it is a number: a traced scalar is."""
+    return isinstance(element, Scalar) or np.isscalar(element)
+
+
+# --- makers that take values ------------------------------------------------------------------------------
+
+
+@implements(np.linspace)
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    """Equal steps from start to stop, both of which may be traced."""
+    div = num - 1 if endpoint else num
+    step = (stop - start) / div if div > 0 else (stop - start) * np.nan
+    k = np.arange(num, dtype=float).reshape(-1, *(1,) * np.ndim(plain(step)))
+    made = k * step + start if div > 0 else k * (stop - start) + start
+    if endpoint and num > 1:
+        made[-1] = stop
+    if axis != 0:
+        made = np.moveaxis(made, 0, axis)
+    made = made if dtype is None else made.astype(dtype)
+    return (made, step) if retstep else made
+
+
+@implements(np.arange)
+def arange(start, stop=None, step=1, dtype=None):
+    """start, start + step, ... below stop; how many there are is a constant."""
+    if stop is None:
+        start, stop = 0.0, start
+    count = len(np.arange(plain(start), plain(stop), plain(step)))
+    made = start + np.arange(count) * ((start + step) - start)
+    return made if dtype is None else made.astype(dtype)
+
+
+@implements(np.logspace)
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """base ** linspace(start, stop)."""
+    found = linspace(start, stop, num, endpoint, axis=axis) if any_traced((start, stop)) else None
+    exponents = np.linspace(start, stop, num, endpoint, axis=axis) if found is None else found
+    made = np.power(base, exponents)
+    return made if dtype is None else made.astype(dtype)
+
+
+def makers() -> dict[Any, Any]:
+    """Every function that makes arrays, and what stands in for it."""
+    fresh = [np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.linspace, np.arange]
+    fresh += [np.logspace, np.geomspace, np.fromiter, np.fromfunction, np.vander, np.meshgrid]
+    fresh += [
+        np.random.rand,
+        np.random.randn,
+        np.random.random,
+        np.random.uniform,
+        np.random.normal,
+    ]
+    fresh += [np.random.standard_normal, np.hanning, np.hamming, np.blackman]
+    found: dict[Any, Any] = {f: maker(f) for f in fresh}
+    found |= {f: like(f) for f in (np.zeros_like, np.ones_like, np.empty_like)}
+    found |= {f: full(f) for f in (np.full, np.full_like)}
+    found |= {f: as_array_function(f) for f in (np.asarray, np.asanyarray, np.ascontiguousarray)}
+    return found | {np.array: array, np.copy: copy, np.isscalar: isscalar}

@@ -1,0 +1,295 @@
+"""Arrays that are written: random programs against plain NumPy, and the law of O(n) reads and writes.
+
+A program is a list of small tuples of integers; `execute` reads it the same way in plain NumPy
+(the oracle, with complex steps) and in a traced run, so that a failing program shrinks.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lineara
+
+N = 6
+X = np.array([0.3, -0.7, 1.1, 0.45, -0.25, 0.9])
+SHAPES = [(6,), (2, 3), (3, 2), (3,), (2,), (1, 3), (2, 1, 3), (4,), (2, 2), (1,), ()]
+
+
+# --- the language of random programs ------------------------------------------------------------
+
+
+def part(shape: tuple[int, ...], ints: tuple[int, ...]) -> Any:
+    """A basic index of an array of that shape."""
+    found: list[Any] = []
+    for n, k in zip(shape, ints, strict=False):
+        choice = k % 8
+        if choice == 0:
+            found.append(slice(None))
+        elif choice == 1:
+            found.append(slice(None, None, -1))
+        elif choice == 2:
+            found.append(slice(k % 3, None))
+        elif choice == 3:
+            found.append(slice(None, -(k % 2) - 1, 2))
+        elif choice == 4 and n:
+            found.append(k // 8 % n)
+        elif choice == 5 and n:
+            found.append(-1 - k // 8 % n)
+        elif choice == 6:
+            found.append(Ellipsis)
+            break
+        else:
+            found += [None, slice(None)]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def gathered(shape: tuple[int, ...], ints: tuple[int, ...]) -> Any:
+    """An index with an integer array or a mask."""
+    n = shape[0]
+    a, b = ints
+    if a % 3 == 0:
+        return np.array([a % n, b % n])
+    if a % 3 == 1:
+        return np.arange(math.prod(shape)).reshape(shape) % (b % 3 + 2) == 0
+    return (
+        [b % n, (a + b) % n]
+        if len(shape) == 1
+        else (slice(None), np.array([b % shape[1], a % shape[1]]))
+    )
+
+
+def fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
+    """Whether an array can be written into a region of another shape."""
+    try:
+        return np.broadcast_shapes(shape, into) == into
+    except ValueError:
+        return False
+
+
+def views(r: Any, a: int, b: int, c: int) -> Any:
+    """A view, or what NumPy makes a copy of."""
+    shapes = [s for s in SHAPES if math.prod(s) == math.prod(r.shape) and s]
+    choice = a % 9
+    if choice < 3 and r.ndim:
+        return r[part(r.shape, (b, c, a // 9))]
+    if choice == 3:
+        return r.T
+    if choice == 4 and shapes:
+        return r.reshape(shapes[b % len(shapes)], order="CF"[c % 5 == 0])
+    if choice == 5:
+        return r.ravel()
+    if choice == 6 and r.ndim > 1:
+        return np.swapaxes(r, b % r.ndim, c % r.ndim)
+    if choice == 7:
+        return np.squeeze(r)
+    return np.expand_dims(r, b % (r.ndim + 1))
+
+
+def copies(r: Any, a: int, b: int, c: int) -> Any:
+    """A new array with the elements of another."""
+    choice = a % 8
+    if choice == 0:
+        return r.copy()
+    if choice == 1:
+        return np.array(r)
+    if choice == 2 and r.ndim:
+        return r.flatten()
+    if choice == 3 and r.ndim:
+        return r[gathered(r.shape, (b, c))]
+    if choice == 4:
+        return +r
+    if choice == 5:
+        return np.zeros_like(r)
+    if choice == 6 and r.ndim:
+        return np.concatenate([r, r[:1]])
+    return np.stack([r, r])[b % 2]
+
+
+def computed(r: Any, q: Any, a: int) -> Any:
+    """An elementwise operation or a reduction."""
+    choice = a % 6
+    if choice == 0:
+        return np.sin(r)
+    if choice == 1 and (fits(r.shape, q.shape) or fits(q.shape, r.shape)):
+        return r * q
+    if choice == 2 and (fits(r.shape, q.shape) or fits(q.shape, r.shape)):
+        return 0.5 * r - q
+    if choice == 3 and r.ndim:
+        return r.sum(axis=a // 6 % r.ndim)
+    if choice == 4 and r.ndim:
+        return np.cumsum(r, axis=0)
+    return r / 2.0 + 0.1
+
+
+def write(r: Any, value: Any, a: int, b: int, c: int, constants: Any) -> None:
+    """A write, an in-place operation, or one of NumPy's ways to say the same."""
+    choice = a % 12
+    at = part(r.shape, (b, c, a // 12)) if r.ndim else ()
+    if choice in (4, 5) and r.ndim and r.shape[0]:
+        at = gathered(r.shape, (b, c))
+    region = np.empty(r.shape)[at].shape
+    if choice in (0, 1, 4):
+        r[at] = value if fits(np.shape(value), region) else 0.25
+    elif choice in (2, 5):
+        r[at] += value if fits(np.shape(value), region) else 0.5
+    elif choice == 3:
+        r[at] *= 0.5
+    elif choice == 6 and fits(np.shape(value), r.shape):
+        r += value
+    elif choice == 7:
+        r *= constants[b % 3]
+    elif choice == 8 and fits(np.shape(value), r.shape):
+        np.copyto(r, value)
+    elif choice == 9 and np.ndim(value) == 0:
+        r.fill(value)
+    elif choice == 10 and r.ndim and r.shape[0]:
+        i, j = b % r.shape[0], c % r.shape[0]
+        r[i], r[j] = r[j], r[i]
+    elif choice == 11 and fits(np.shape(value), r.shape):
+        np.multiply(r, value, out=r)
+
+
+def execute(program: Any, x: Any, dtype: Any = float) -> Any:
+    """Run a program on x; all its arrays and numbers, weighted and summed."""
+    registers = [
+        x,
+        np.zeros((2, 3), dtype),
+        np.arange(6.0).astype(dtype).reshape(3, 2),
+        x.reshape(2, 3),
+    ]
+    numbers = [x[1], 0.75]
+    constants = [0.5, 1.25, np.full((), 0.7)]
+    for kind, i, j, a, b, c in program:
+        r, q = registers[i % len(registers)], registers[j % len(registers)]
+        value = numbers[j % len(numbers)] if c % 3 == 0 else q
+        if kind == 0:
+            registers.append(views(r, a, b, c))
+        elif kind == 1:
+            registers.append(copies(r, a, b, c))
+        elif kind == 2:
+            registers.append(computed(r, q, a))
+        elif kind == 3 and r.ndim and math.prod(r.shape):
+            numbers.append(r[tuple(k % n for k, n in zip((a, b, c), r.shape, strict=False))])
+        elif kind == 4:
+            constants[b % 3] *= 0.5
+            numbers.append(numbers[i % len(numbers)] * numbers[j % len(numbers)])
+        elif kind > 4:
+            write(r, value, a, b, c, constants)
+        registers = [r if isinstance(r, np.ndarray) else np.full((), r) for r in registers]
+    total = 0.0
+    for k, r in enumerate(registers):
+        total = total + (np.cos(np.arange(r.size) + k).reshape(r.shape) * r).sum()
+    for k, s in enumerate(numbers):
+        total = total + math.cos(k) * s
+    return total
+
+
+INT = st.integers(0, 215)
+STEP = st.tuples(st.integers(0, 9), INT, INT, INT, INT, INT)
+PROGRAM = st.lists(STEP, min_size=1, max_size=9)
+
+
+def gradient(program: Any, x: np.ndarray, read: Any = execute) -> np.ndarray:
+    """The gradient by complex steps, in plain NumPy."""
+    found = []
+    for i in range(x.size):
+        z = x.astype(complex)
+        z[i] += 1e-40j
+        found.append(read(program, z, complex).imag / 1e-40)
+    return np.array(found)
+
+
+def close(a: Any, b: Any, tol: float = 1e-11) -> bool:
+    """Equal to rounding, relative to the size of the numbers."""
+    scale = 1.0 + np.max(np.abs(b), initial=0.0)
+    return bool(np.max(np.abs(np.asarray(a) - b), initial=0.0) <= tol * scale)
+
+
+# --- any program ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=400, deadline=None)
+@given(PROGRAM)
+def test_any_program_has_numpys_value_and_the_gradient_of_complex_steps(program: Any) -> None:
+    x = X.copy()
+    value, g = lineara.value_and_grad(lambda v: execute(program, v))(x)
+    assert np.array_equal(x, X), "the caller's array is as it was"
+    assert close(value, execute(program, X.copy()), 1e-15)
+    assert close(g, gradient(program, X))
+
+
+@settings(max_examples=100, deadline=None)
+@given(PROGRAM)
+def test_any_program_forward(program: Any) -> None:
+    v = np.cos(np.arange(N))
+    y, y_dot = lineara.jvp(lambda x: execute(program, x), (X.copy(),), (v,))
+    assert close(y, execute(program, X.copy()), 1e-15)
+    assert close(y_dot, gradient(program, X) @ v)
+
+
+@settings(max_examples=40, deadline=None)
+@given(PROGRAM)
+def test_any_program_twice(program: Any) -> None:
+    H = lineara.hessian(lambda x: execute(program, x))(X.copy())
+    h, expected = 1e-5, []
+    for e in h * np.eye(N):
+        expected.append((gradient(program, X + e) - gradient(program, X - e)) / (2 * h))
+    assert close(H, np.array(expected), 1e-7)
+
+
+@settings(max_examples=60, deadline=None)
+@given(PROGRAM, PROGRAM)
+def test_any_program_inside_another(outer: Any, inner: Any) -> None:
+    def read(x: Any) -> Any:
+        y = np.zeros(N)
+        y[:3] = x[3:]
+        y[3:] = np.sin(x[:3])
+
+        def loss(z: Any) -> Any:
+            w = np.zeros(N)
+            w[::2] = y[::2] * z[1::2]
+            w[1::2] = z[::2] + y[0]
+            w *= y
+            return execute(inner, w) + execute(outer, y * z)
+
+        y += 0.5 * lineara.grad(loss)(x)
+        return execute(outer, y)
+
+    g = lineara.grad(read)(X.copy())
+    h = 1e-6
+    expected = [(read(X + e) - read(X - e)) / (2 * h) for e in h * np.eye(N)]
+    assert close(g, np.array(expected), 1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(PROGRAM)
+def test_any_program_in_single_precision(program: Any) -> None:
+    x = X.astype(np.float32)
+
+    def read(v: Any) -> Any:
+        return execute(program, v, np.float32)
+
+    value, g = lineara.value_and_grad(read)(x)
+    assert g.dtype == np.float32
+    assert close(value, read(x.copy()), 1e-6)
+    assert close(g, gradient(program, x.astype(float)), 2e-4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(PROGRAM)
+def test_any_program_with_complex_numbers(program: Any) -> None:
+    def read(v: Any) -> Any:
+        z = v[:N] + 1j * v[N:]
+        out = execute(program, z, complex)
+        return out.real + 0.5 * out.imag
+
+    v = np.concatenate([X, X[::-1] * 0.3])
+    value, g = lineara.value_and_grad(read)(v)
+    h = 1e-6
+    expected = [(read(v + e) - read(v - e)) / (2 * h) for e in h * np.eye(2 * N)]
+    assert close(value, read(v.copy()), 1e-14)
+    assert close(g, np.array(expected), 1e-6)
