@@ -272,8 +272,11 @@ def real_part(x: Any) -> Any:
 
 
 def _see(x_bar: Any, dtype: np.dtype) -> Any:
-    """What an argument of that dtype sees of a cotangent."""
-    return x_bar if dtype.kind == "c" else real_part(x_bar)
+    """What an argument of that dtype sees of a cotangent: the real part, in its own precision."""
+    if dtype.kind != "c":
+        x_bar = real_part(x_bar)
+    wider = type(x_bar) is np.ndarray and x_bar.dtype.itemsize > dtype.itemsize > 1
+    return x_bar.astype(dtype) if wider and x_bar.dtype.kind == dtype.kind else x_bar
 
 
 def conjugate(x: Any) -> Any:

@@ -60,6 +60,8 @@ class matmul(Multilinear):
         s, t = type_of(a), type_of(b)
         if s.ndim == 1 and t.ndim == 1:
             return y_bar * (b if place == 0 else a)
+        if place == 1 and s.ndim == 2 and t.ndim == 1:
+            return matmul(swap(a), y_bar)  # b_bar = A^T y_bar
         shape = type_of(y_bar).shape
         if s.ndim == 1:  # y = a B : restore the row
             y_bar = op("reshape")(y_bar, shape=(*shape[:-1], 1, shape[-1]))
@@ -153,8 +155,10 @@ def _place(x_bar: Any, found: str, wanted: str, like: ArrayType) -> Any:
     """Spread x_bar over letters that only the operand had, and onto diagonals of repeated ones."""
     distinct = "".join(dict.fromkeys(wanted))
     size = dict(zip(wanted, like.shape, strict=True))
-    x_bar = unbroadcast(x_bar, ArrayType(tuple(size[c] for c in found), x_bar.dtype))
-    shape = tuple(size[c] if c in found else 1 for c in distinct)
+    sizes = zip(type_of(x_bar).shape, found, strict=True)
+    fits = ArrayType(tuple(min(n, size[c]) for n, c in sizes), x_bar.dtype)
+    x_bar = unbroadcast(x_bar, fits)  # a letter may stand for 1 in one operand and n in another
+    shape = tuple(fits.shape[found.index(c)] if c in found else 1 for c in distinct)
     x_bar = op("reshape")(x_bar, shape=shape)
     full = tuple(size[c] for c in distinct)
     if shape != full:

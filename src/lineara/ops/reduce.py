@@ -9,7 +9,7 @@ from lineara.errors import ShapeError
 from lineara.ops.elementwise import root
 from lineara.ops.index import line
 from lineara.ops.shape import as_array, normal_axes
-from lineara.primitive import General, Linear, implements, op, primitive
+from lineara.primitive import Box, General, Linear, implements, op, primitive
 from lineara.types import ArrayType, is_complex, type_of
 
 # A reduction's `axis` is a tuple of axes counted from the front.
@@ -49,6 +49,8 @@ class sum_(Linear):
 def spread_back(y: Any, x: ArrayType, axis: tuple[int, ...]) -> Any:
     """The value of a reduction repeated over the axes that it reduced."""
     kept = _kept(x.shape, axis)
+    if not isinstance(y, Box) and type_of(y).dtype != x.dtype:
+        y = np.asarray(y, np.result_type(x.dtype, np.complex64) if np.iscomplexobj(y) else x.dtype)
     if type_of(y).shape != kept:
         y = op("reshape")(y, shape=kept)
     return op("broadcast_to")(y, shape=x.shape)
