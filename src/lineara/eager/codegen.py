@@ -26,7 +26,7 @@ OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "true
 OPERATORS |= {"power": "pow", "remainder": "mod"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 SYMBOL = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "remainder": "%"}
-SINGULAR = ("/", "sqrt", "log", "**")  # a partial that mentions one of these may be infinite
+SILENT = ("sign", "conj", "sin", "cos", "sinh", "cosh", "exp")  # partials as tame as the values
 
 TERNARY = "({1} if {0} else {2})"
 
@@ -118,7 +118,10 @@ def {name}(p):
     x = p.v
     o = X()
     o.v = y = {value}
-    {quiet}o.d = {partial}
+    try:
+        {quiet}o.d = {partial}
+    except ARITHMETIC:  # an underflow, where the user asked for errors
+        with errstate(all='ignore'): o.d = {partial}
     o.a = p
     o.b = None
     o.g = None
@@ -223,8 +226,17 @@ def _array_weight(expression: Any) -> str:
 
 
 def _quiet(*expressions: Any) -> str:
-    text = " ".join(map(source, expressions))
-    return "with errstate(all='ignore'): " if any(mark in text for mark in SINGULAR) else ""
+    return "with errstate(all='ignore'): " if any(map(_may_signal, expressions)) else ""
+
+
+def _may_signal(expression: Any) -> bool:
+    """Whether a partial may overflow or be infinite where the value is not."""
+    if not isinstance(expression, Sym):
+        return False
+    if expression.head in ("add", "subtract", "multiply", "negative"):
+        return any(map(_may_signal, expression.args))
+    of_symbols = not any(isinstance(a, Sym) and a.args for a in expression.args)
+    return bool(expression.args) and not (expression.head in SILENT and of_symbols)
 
 
 def _unary(prim: Elementwise, templates: dict[str, str]) -> dict[str, str]:

@@ -37,7 +37,7 @@ power = elementwise(
     scalar="x ** w",
 )
 square = elementwise("square", lambda y, x: 2 * x, scalar="x * x")
-reciprocal = elementwise("reciprocal", lambda y, x: -y * y, scalar="1 / x")
+reciprocal = elementwise("reciprocal", lambda y, x: -y / x, scalar="1 / x")
 remainder = elementwise(  # x = y + n w for an integer n, which is locally constant
     "remainder", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w), scalar="x % w"
 )
@@ -226,6 +226,13 @@ registry.functions |= {np.conjugate: conj, np.real: real, np.imag: imag}
 # --- error function ---------------------------------------------------------------------------
 
 
+def _polygamma(n: Any, x: Any) -> Any:
+    """SciPy's, but for the order 0, which SciPy's own computes by way of the others."""
+    from scipy import special
+
+    return special.digamma(x) if np.all(n == 0) else special.polygamma(n, x)
+
+
 def _special(name: str) -> Any:
     """SciPy's function of that name, loaded at its first use."""
 
@@ -243,7 +250,7 @@ erfc = elementwise("erfc", lambda y, x: -_2_OVER_SQRT_PI * exp(-x * x), array=_s
 gamma = elementwise("gamma", lambda y, x: y * polygamma(0, x), array=_special("gamma"))
 lgamma = elementwise("lgamma", lambda y, x: polygamma(0, x), array=_special("gammaln"))
 polygamma = elementwise(  # the order is a plain number
-    "polygamma", lambda y, x, w: 0, lambda y, x, w: polygamma(x + 1, w), array=_special("polygamma")
+    "polygamma", lambda y, x, w: 0, lambda y, x, w: polygamma(x + 1, w), array=_polygamma
 )
 
 # --- locally constant ----------------------------------------------------------------------------
