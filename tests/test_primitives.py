@@ -1,0 +1,777 @@
+"""One line for each primitive; from it the laws that every primitive keeps are checked.
+
+A line is the name, the arguments, and the parameters as a last dict. Arguments of floats are
+differentiated, others (integers, booleans, indices) are not.
+"""
+
+import cmath
+import math
+import operator
+import warnings
+from functools import cache
+
+import mpmath
+import numpy as np
+import pytest
+
+import lineara
+from lineara.eager.trace import linear_map_of
+from lineara.errors import LinearityError
+from lineara.primitive import (
+    Box,
+    Constant,
+    Elementwise,
+    General,
+    HigherOrder,
+    Linear,
+    Multilinear,
+    Primitive,
+    op,
+    registry,
+)
+from lineara.types import type_of
+
+rng = np.random.default_rng(7)
+x = np.array([0.31, 0.72, 0.55])  # inside every domain of (0, 1)
+w = np.array([0.83, 0.24, 0.61])
+z = np.array([-1.3, 0.4, 2.2])
+big = np.array([1.2, 3.4, 2.0])
+row = np.array([[0.9, 0.2, 0.7]])
+col = np.array([[0.35], [0.65]])
+A = rng.normal(size=(3, 4))
+B = rng.normal(size=(4, 2))
+T = rng.normal(size=(2, 3, 4))
+U = rng.normal(size=(2, 4, 2))
+M = rng.normal(size=(3, 3)) + 3 * np.eye(3)
+N = rng.normal(size=(2, 3, 3)) + 3 * np.eye(3)
+ties = np.array([[1.0, 3.0, 3.0], [2.0, -1.0, 2.0]])
+holes = np.array([[0.0, 2.0, 3.0], [0.0, 5.0, 0.0], [1.5, 2.0, -1.0]])
+mask = np.array([True, False, True])
+where = np.array([[True, False, True, True], [False, False, True, True], [True, True, True, False]])
+
+
+def over(*axis: int, keepdims: bool = False) -> dict:
+    return {"axis": axis, "keepdims": keepdims}
+
+
+LINES = [
+    # arithmetic
+    ("add", x, z),
+    ("add", col, row),
+    ("add", x, 2.0),
+    ("subtract", z, x),
+    ("subtract", 3.0, A),
+    ("multiply", x, z),
+    ("multiply", row, T[:, :, :3]),
+    ("multiply", 2, x),
+    ("divide", z, x),
+    ("divide", 1.0, z),
+    ("divide", z, 4),
+    ("negative", z),
+    ("power", x, w),
+    ("power", z, 3),
+    ("power", x, -2.0),
+    ("power", 2.0, z),
+    ("power", big, np.array([2, 0, 1])),
+    ("square", z),
+    ("reciprocal", z),
+    ("remainder", z, w),
+    ("remainder", z, -0.7),
+    ("fmod", z, w),
+    ("abs", z),
+    ("fabs", z),
+    # powers, exponentials, logarithms
+    ("sqrt", x),
+    ("cbrt", z),
+    ("exp", z),
+    ("exp2", z),
+    ("expm1", z),
+    ("log", x),
+    ("log2", x),
+    ("log10", x),
+    ("log1p", x),
+    ("logaddexp", z, x),
+    ("logaddexp2", z, x),
+    # trigonometry
+    ("sin", z),
+    ("cos", z),
+    ("tan", z),
+    ("asin", x),
+    ("acos", x),
+    ("atan", z),
+    ("atan2", z, x),
+    ("atan2", x, -z),
+    ("sinh", z),
+    ("cosh", z),
+    ("tanh", z),
+    ("asinh", z),
+    ("acosh", big),
+    ("atanh", x),
+    ("hypot", z, x),
+    ("hypot", col, row),
+    ("deg2rad", z),
+    ("rad2deg", z),
+    ("copysign", z, -x),
+    # selections
+    ("maximum", z, x),
+    ("maximum", A, 0.0),
+    ("minimum", z, x),
+    ("minimum", col, row),
+    ("fmax", z, x),
+    ("fmin", z, x),
+    ("where", mask, x, z),
+    ("where", where, A, 0.0),
+    ("where", mask, x, A[:, :3]),
+    ("keep", x, mask),
+    ("keep", A[:, :1], where),
+    # complex parts
+    ("conj", z),
+    ("real", z),
+    ("imag", z),
+    # special functions
+    ("erf", z),
+    ("erfc", z),
+    ("gamma", big),
+    ("lgamma", big),
+    ("polygamma", 1, big),
+    # reductions
+    ("sum", A, over(0, 1)),
+    ("sum", T, over(1)),
+    ("sum", T, over(2, 0, keepdims=True)),
+    ("sum", x, over()),
+    ("cumsum", T, {"axis": 1}),
+    ("cumsum", x, {"axis": 0}),
+    ("prod", x, over(0)),
+    ("prod", T, over(0, 2)),
+    ("prod", holes, over(1, keepdims=True)),
+    ("prod", holes, over(0, 1)),
+    ("max", A, over(0, 1)),
+    ("max", T, over(1)),
+    ("max", ties, over(1, keepdims=True)),
+    ("min", T, over(2, 0)),
+    ("min", x, over(0)),
+    # shapes
+    ("reshape", A, {"shape": (2, 6)}),
+    ("permute_dims", T, {"axes": (2, 0, 1)}),
+    ("broadcast_to", x, {"shape": (2, 3)}),
+    ("broadcast_to", col, {"shape": (4, 2, 3)}),
+    ("astype", x, {"dtype": np.dtype(np.float64)}),
+    ("concat", A, M, {"axis": 1}),
+    ("concat", A, A, A[:1], {"axis": 0}),
+    ("concat", A, M, {"axis": -1}),
+    ("stack", x, z),
+    ("stack", A, A, A),
+    # indexing
+    ("index", A, {"at": (1, slice(None, None, -2))}),
+    ("index", A, {"at": (Ellipsis, None, 2)}),
+    ("index", A, {"at": np.array([2, 0, 2])}),
+    ("index", T, {"at": (np.array([0, 1]), slice(None), np.array([3, 3]))}),
+    ("index", A, {"at": where}),
+    ("scatter", x, {"at": slice(1, None, 2), "shape": (6,)}),
+    ("scatter", x, {"at": np.array([2, 0, 2]), "shape": (4,)}),
+    ("scatter", A, {"at": (slice(None), np.array([1, 1, 0, 2])), "shape": (3, 3)}),
+    # contractions
+    ("matmul", A, B),
+    ("matmul", x, A),
+    ("matmul", A, B[:, 0]),
+    ("matmul", x, z),
+    ("matmul", T, U),
+    ("matmul", A, U),
+    ("matmul", T, B),
+    ("matmul", T, B[:, 1]),
+    ("matmul", A[0], U),
+    ("einsum", A, B, {"subscripts": "ij,jk->ki"}),
+    ("einsum", M, {"subscripts": "ii->"}),
+    ("einsum", M, x, {"subscripts": "ii,i->i"}),
+    ("einsum", T, {"subscripts": "abc->b"}),
+    ("einsum", A, B, x, {"subscripts": "ij,jk,i->k"}),
+    ("einsum", N, M, {"subscripts": "aij,ij->"}),
+    ("einsum", col, A[:1, :2], {"subscripts": "ij,kj->ik"}),
+    # linear algebra
+    ("linear_solve", M, A),
+    ("solve", M, A),
+    ("solve", N, A),
+    ("solve", M, T),
+    ("inv", M),
+    ("inv", N),
+    ("det", N),
+    ("logabsdet", N),
+    # locally constant
+    ("sign", z),
+    ("floor", z),
+    ("ceil", z),
+    ("trunc", z),
+    ("rint", z),
+    ("round", z, 1),
+    ("around", z),
+    ("fix", z),
+    ("floor_divide", z, x),
+    ("signbit", z),
+    ("isnan", z),
+    ("isinf", z),
+    ("isfinite", z),
+    ("isneginf", z),
+    ("isposinf", z),
+    ("isreal", z),
+    ("iscomplex", z),
+    ("isclose", z, x),
+    ("allclose", z, x),
+    ("array_equal", z, x),
+    ("array_equiv", z, x),
+    ("equal", z, x),
+    ("not_equal", z, x),
+    ("less", z, x),
+    ("less_equal", z, x),
+    ("greater", z, x),
+    ("greater_equal", z, x),
+    ("logical_and", z, x),
+    ("logical_or", z, x),
+    ("logical_xor", z, x),
+    ("logical_not", z),
+    ("argmax", A, {"axis": 1}),
+    ("argmin", A),
+    ("argsort", A),
+    ("argpartition", x, 1),
+    ("lexsort", A),
+    ("nonzero", z),
+    ("flatnonzero", z),
+    ("argwhere", z),
+    ("searchsorted", np.sort(z), x),
+    ("digitize", x, np.sort(z)),
+    ("any", z),
+    ("all", z),
+    ("count_nonzero", z),
+    ("shape", A),
+    ("ndim", A),
+    ("size", A),
+    ("iscomplexobj", A),
+    ("isrealobj", A),
+    ("result_type", A),
+]
+
+
+class Line:
+    """A line of the table: the primitive as a function of the arguments that are differentiated."""
+
+    def __init__(self, name, *rest, function=None):
+        self.params = rest[-1] if isinstance(rest[-1], dict) else {}
+        self.args = rest[:-1] if self.params else rest
+        self.name = name
+        self.primitive = op(name)
+        self.function = function or self.primitive
+        self.active = [i for i, a in enumerate(self.args) if self.differentiable(i, a)]
+
+    def differentiable(self, i, a):
+        linear = self.primitive.linear
+        if isinstance(self.primitive, Linear) and linear is not None and i not in linear:
+            return False
+        return isinstance(a, float | complex) or getattr(a, "dtype", np.dtype(int)).kind in "fc"
+
+    def cast(self, dtype):
+        """The same line with arguments of another dtype; numbers of Python's stay as they are."""
+        return self.of(
+            a.astype(dtype) if isinstance(a, np.ndarray) and i in self.active else a
+            for i, a in enumerate(self.args)
+        )
+
+    def complex(self):
+        """The same line with complex arguments."""
+        return self.of(
+            a * (1 + 0.3j) + 0.2j if isinstance(a, np.ndarray) and i in self.active else a
+            for i, a in enumerate(self.args)
+        )
+
+    def point(self):
+        return [self.args[i] for i in self.active]
+
+    def of(self, args):
+        """The same line with other arguments."""
+        params = [self.params] if self.params else []
+        return Line(self.name, *args, *params, function=self.function)
+
+    def filled(self, values):
+        """All arguments, from those that are differentiated."""
+        args = list(self.args)
+        for i, v in zip(self.active, values, strict=True):
+            args[i] = v
+        return args
+
+    def __call__(self, *values):
+        return self.function(*self.filled(values), **self.params)
+
+    def plain(self):
+        """The line as a function that a user may have written."""
+        f, filled, params = self.function, self.filled, self.params
+        return lambda *values: f(*filled(values), **params)
+
+    def linearize(self):
+        return lineara.linearize(self.plain(), *self.point())
+
+    def __repr__(self):
+        shapes = "_".join(
+            "x".join(map(str, np.shape(a))) or repr(a) if not isinstance(a, bool) else str(a)
+            for a in self.args
+        )
+        spelled = "" if self.function is self.primitive else f"-{self.function!r}"
+        return f"{self.name}-{shapes}{spelled}"
+
+
+TABLE = [Line(*line) for line in LINES]
+OPERATORS = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
+OPERATORS |= {"divide": operator.truediv, "power": operator.pow, "remainder": operator.mod}
+OPERATORS |= {"negative": operator.neg, "abs": abs}
+ELEMENTWISE = [line for line in TABLE if isinstance(line.primitive, Elementwise)]
+ELEMENTWISE += [
+    Line(line.name, *line.args, function=f)
+    for line in ELEMENTWISE
+    for f in (line.primitive.array, OPERATORS.get(line.name))
+    if isinstance(f, np.ufunc) or f in OPERATORS.values()
+]
+OTHERS = [line for line in TABLE if not isinstance(line.primitive, Elementwise | Constant)]
+SMOOTH = [*ELEMENTWISE, *OTHERS]
+AWAY_FROM_KINKS = [line for line in SMOOTH if line.args[0] is not ties]
+
+
+def every(lines):
+    return pytest.mark.parametrize("line", lines, ids=repr)
+
+
+def close(a, b, tolerance=1e-12):
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * 10)
+
+
+def random_like(value, seed=0):
+    rng = np.random.default_rng(seed)
+    real = rng.normal(size=np.shape(value))
+    if np.iscomplexobj(value):
+        return real + 1j * rng.normal(size=np.shape(value))
+    return real if np.shape(value) else float(real)
+
+
+def inner(a, b):
+    """The inner product Re<a, b> of arrays, or of tuples of them."""
+    if isinstance(a, tuple):
+        return sum(inner(u, v) for u, v in zip(a, b, strict=True))
+    return float(np.sum(np.conj(a) * b).real)
+
+
+def as_vector(parts):
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def as_tuple(vector):
+    return vector if isinstance(vector, tuple) else (vector,)
+
+
+def difference(f, point, direction, step=1e-6):
+    """The central difference of f, of the fourth order."""
+    at = [
+        f(*(p + k * step * d for p, d in zip(point, direction, strict=True)))
+        for k in (-2, -1, 1, 2)
+    ]
+    return (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * step)
+
+
+@cache
+def supports_complex(name):
+    line = next(line for line in SMOOTH if line.name == name)
+    if name in ("astype", "keep", "fabs", "max", "min", "logabsdet", "polygamma", "real", "imag"):
+        return name in ("keep", "real", "imag")
+    if name in ("maximum", "minimum", "fmax", "fmin"):
+        return False
+    try:
+        line.complex()(*line.complex().point())
+    except TypeError:
+        return False
+    return True
+
+
+COMPLEX = [line for line in SMOOTH if supports_complex(line.name)]
+
+# --- the laws ------------------------------------------------------------------------------------
+
+
+def test_every_primitive_has_a_line():
+    take_functions = {n for n, p in registry.primitives.items() if isinstance(p, HigherOrder)}
+    missing = set(registry.primitives) - take_functions - {line.name for line in TABLE}
+    assert not missing, f"primitives without a line in the table of tests: {sorted(missing)}"
+
+
+@every(TABLE)
+def test_the_value_is_that_of_numpy(line):
+    name, args, params = line.name, line.args, dict(line.params)
+    if name in ("concat", "stack"):
+        args = (args,)
+    if name == "einsum":
+        args = (params.pop("subscripts"), *args)
+    oracle = getattr(np, name, getattr(np.linalg, name, None))
+    if oracle is None or name == "astype":
+        return
+    found = line(*line.point())
+    close(found, oracle(*args, **params), 1e-15)
+    assert type_of(found) == type_of(oracle(*args, **params))
+
+
+@every(SMOOTH)
+def test_the_type_rule_agrees_with_the_value(line):
+    for dtype in (np.float64, np.float32):
+        cast = line.cast(dtype) if line.name != "astype" else line
+        value = cast(*cast.point())
+        types = [type_of(a) if isinstance(a, np.ndarray) else a for a in cast.args]
+        assert line.primitive.result(*types, **line.params) == type_of(value)
+
+
+@every(AWAY_FROM_KINKS)
+def test_the_jvp_is_the_limit_of_differences(line):
+    _, L = line.linearize()
+    point = line.point()
+    direction = [random_like(p, i) for i, p in enumerate(point)]
+    found = L @ as_vector(direction)
+    close(found, difference(line, point, direction), 1e-8)
+
+
+@every(SMOOTH)
+def test_the_transpose_is_the_adjoint(line):
+    y, L = line.linearize()
+    x_dot = as_vector([random_like(p, i) for i, p in enumerate(line.point())])
+    y_bar = random_like(y, 9)
+    close(inner(y_bar, L @ x_dot), inner(y_bar @ L, x_dot))
+
+
+@every(COMPLEX)
+def test_complex_derivatives_are_those_of_pairs_of_reals(line):
+    line = line.complex()
+    y, L = line.linearize()
+    point = line.point()
+    for seed in (0, 5):
+        direction = [random_like(p, i + seed) for i, p in enumerate(point)]
+        found = L @ as_vector(direction)
+        close(found, difference(line, point, direction), 2e-7)
+        y_bar = random_like(y, 9)
+        close(inner(y_bar, found), inner(y_bar @ L, as_vector(direction)))
+
+
+@every(SMOOTH)
+def test_single_precision_stays_single(line):
+    exact, single = line, line.cast(np.float32)
+    if not any(isinstance(a, np.ndarray) for a in line.point()):
+        return
+    y, L = single.linearize()
+    direction = [random_like(p, i) for i, p in enumerate(line.point())]
+    narrow = [np.float32(d) if isinstance(d, np.ndarray) else d for d in direction]
+    found = L @ as_vector(narrow)
+    if np.shape(y):
+        assert type_of(y).dtype == type_of(found).dtype
+    pulled = as_tuple(random_like(y, 9) @ L)
+    for g, p in zip(pulled, single.point(), strict=True):
+        assert isinstance(p, float) or g.dtype == np.float32
+    close(found, exact.linearize()[1] @ as_vector(direction), 2e-4)
+
+
+@every(AWAY_FROM_KINKS)
+def test_second_derivatives_are_the_limit_of_differences_of_first_ones(line):
+    point = line.point()
+    c = random_like(line(*point), 3)
+    places = tuple(range(len(point)))
+    f = line.plain()
+    gradient = lineara.grad(lambda *v: np.sum(c * f(*v)), places)
+    direction = [random_like(p, i) for i, p in enumerate(point)]
+    for i in places:
+        of_one = lambda *v, i=i: np.sum(gradient(*v)[i] * 1.0)  # noqa: E731
+        _, found = lineara.jvp(of_one, tuple(point), tuple(direction))
+        close(found, difference(of_one, point, direction), 1e-7)
+
+
+@every(SMOOTH)
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_the_jacobian_is_one_sweep_for_each_basis_vector(line, mode):
+    y, L = line.linearize()
+    point = line.point()
+    places = tuple(range(len(point))) if len(point) > 1 else 0
+    J = as_tuple(lineara.jacobian(line.plain(), places, mode=mode)(*point))
+    J = [np.reshape(block, (np.size(y), np.size(p))) for block, p in zip(J, point, strict=True)]
+    loop = [[] for _ in point]
+    for k in range(np.size(y)):
+        e = np.zeros(np.shape(y))
+        e.reshape(-1)[k] = 1.0
+        for rows, g in zip(loop, as_tuple((e if e.shape else 1.0) @ L), strict=True):
+            rows.append(np.ravel(g))
+    for block, rows in zip(J, loop, strict=True):
+        close(block, rows)
+
+
+@every(SMOOTH)
+def test_batching_is_a_loop(line):
+    arrays = [i for i in line.active if isinstance(line.args[i], np.ndarray)]
+    for subset in [arrays, *([i] for i in arrays)]:
+        flags = tuple(i in subset for i in range(len(line.args)))
+        stacks = [
+            np.stack([a, a * 0.9, a * 1.1]) if b else a
+            for a, b in zip(line.args, flags, strict=True)
+        ]
+        if line.name in ("asin", "acos", "atanh", "acosh"):
+            stacks = [
+                np.stack([a, a[::-1], a]) if b else a for a, b in zip(line.args, flags, strict=True)
+            ]
+        loop = [
+            line.primitive(
+                *(s[k] if b else s for s, b in zip(stacks, flags, strict=True)), **line.params
+            )
+            for k in range(3)
+        ]
+        close(line.primitive.batch(tuple(stacks), flags, line.params), np.stack(loop))
+
+
+@every([line for line in SMOOTH if isinstance(line.primitive, Linear | Multilinear)])
+def test_linear_ones_run_on_types_alone(line):
+    for i in line.active:
+        if isinstance(line.primitive, Linear) and len(line.active) > 1:
+            continue
+        partial = lambda v, i=i: line(*(v if j == i else line.args[j] for j in line.active))  # noqa: E731
+        joint = linear_map_of(partial, [type_of(line.args[i])])
+        v = random_like(line.args[i])
+        close(joint.forward([v]), partial(v))
+        y_bar = random_like(line(*line.point()), 9)
+        close(inner(joint.back(y_bar)[0], v), inner(y_bar, partial(v)))
+
+
+@every([line for line in SMOOTH if isinstance(line.primitive, General)])
+def test_others_are_refused_where_there_is_no_value(line):
+    with pytest.raises(LinearityError):
+        linear_map_of(line, [type_of(p) for p in line.point()])
+
+
+@every([line for line in TABLE if isinstance(line.primitive, Constant)])
+def test_constants_are_plain_and_have_no_derivative(line):
+    seen = []
+
+    def f(v):
+        found = line(v, *line.point()[1:])
+        seen.append(found)
+        return np.sum(v)
+
+    g = lineara.grad(f)(line.point()[0])
+    close(g, np.ones_like(g))
+    parts = seen[0] if isinstance(seen[0], tuple) else seen
+    assert not any(isinstance(v, Box) for v in parts)
+
+
+# --- elementwise ---------------------------------------------------------------------------------
+
+
+def scalars(line):
+    """The line element by element."""
+    arrays = np.broadcast_arrays(*line.args)
+    for values in zip(*(a.ravel() for a in arrays), strict=True):
+        yield [v.item() for v in values]
+
+
+@every(ELEMENTWISE)
+def test_python_scalars_and_arrays_agree(line):
+    """The scalar path of the engine, under every name of the function, is the array path."""
+    named = [f for f, ours in registry.functions.items() if ours is line.primitive]
+    named = named if line.function is line.primitive else [line.function]
+    weights = [np.ravel(v) for v in as_tuple(np.ones(np.shape(line(*line.point()))) @ full(line))]
+    floating = [i for i in line.active]
+    for k, values in enumerate(scalars(line)):
+        point = tuple(float(values[i]) for i in floating)
+        for f in named:
+
+            def of_active(*v, f=f, values=values):
+                filled = list(values)
+                for i, u in zip(floating, v, strict=True):
+                    filled[i] = u
+                return f(*filled)
+
+            found = lineara.grad(of_active, tuple(range(len(point))))(*point)
+            close(found, [weight[k] for weight in weights], 1e-14)
+
+
+def full(line):
+    """The linear map of the line with its arguments broadcast."""
+    arrays = np.broadcast_arrays(*line.args)
+    return line.of(
+        np.array(a) if i in line.active else a for i, a in enumerate(arrays)
+    ).linearize()[1]
+
+
+REFERENCE = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "negative": lambda a: -a,
+    "square": lambda a: a * a,
+    "reciprocal": lambda a: 1 / a,
+    "remainder": lambda a, b: a - b * mpmath.floor(a / b),
+    "fmod": lambda a, b: a - b * int(a / b),
+    "abs": mpmath.fabs,
+    "cbrt": lambda a: mpmath.sign(a) * mpmath.cbrt(abs(a)),
+    "exp2": lambda a: mpmath.mpf(2) ** a,
+    "log2": lambda a: mpmath.log(a, 2),
+    "log1p": lambda a: mpmath.log(1 + a),
+    "logaddexp": lambda a, b: mpmath.log(mpmath.exp(a) + mpmath.exp(b)),
+    "logaddexp2": lambda a, b: mpmath.log(mpmath.mpf(2) ** a + mpmath.mpf(2) ** b, 2),
+    "deg2rad": mpmath.radians,
+    "rad2deg": mpmath.degrees,
+    "copysign": lambda a, b: abs(a) * mpmath.sign(b),
+    "maximum": max,
+    "fmax": max,
+    "minimum": min,
+    "fmin": min,
+    "lgamma": mpmath.loggamma,
+    "polygamma": mpmath.polygamma,
+}
+
+
+@every(ELEMENTWISE)
+def test_partials_have_full_precision(line):
+    """To 1e-12, against derivatives computed with 40 digits."""
+    reference = REFERENCE.get(line.name) or getattr(mpmath, line.name)
+    with mpmath.workdps(40):
+        for values in scalars(line):
+            exact = [mpmath.mpf(v) if isinstance(v, float) else v for v in values]
+            y = line.primitive(*values)
+            for i in line.active:
+                order = tuple(int(i == j) for j in line.active)
+                point = [exact[j] for j in line.active]
+
+                def of_active(*v, exact=exact):
+                    filled = list(exact)
+                    for j, u in zip(line.active, v, strict=True):
+                        filled[j] = u
+                    return reference(*filled)
+
+                truth = mpmath.diff(of_active, tuple(point), order)
+                close(float(line.primitive.weights[i](y, *map(np.float64, values))), float(truth))
+
+
+@every([line for line in ELEMENTWISE if supports_complex(line.name) and line.name != "abs"])
+def test_complex_step_agrees(line):
+    """An independent derivative without cancellation, of functions that are analytic."""
+    if "D->D" not in "".join(getattr(line.primitive.array, "types", [])).replace("DD", "D"):
+        return
+    point = line.point()
+    direction = [random_like(p, i) for i, p in enumerate(point)]
+    stepped = line(*(p + 1e-30j * d for p, d in zip(point, direction, strict=True)))
+    close(line.linearize()[1] @ as_vector(direction), np.imag(stepped) / 1e-30)
+
+
+@every(ELEMENTWISE)
+def test_derivatives_do_not_signal(line):
+    """Where the value raises no floating-point error, neither do its partials."""
+    hard = [0.0, -0.0, 1.0, -1.0, 1e-200, 1e200, 1e-310, 5.0]
+    for a in hard:
+        for b in hard if len(line.args) == 2 else [None]:
+            values = [np.array([v, v]) for v in ([a] if b is None else [a, b])]
+            values = [v if i in line.active else line.args[i] for i, v in enumerate(values)]
+            try:
+                with np.errstate(all="raise"), warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    line.primitive(*values)
+            except (FloatingPointError, ValueError, RuntimeWarning):
+                continue
+            with np.errstate(all="raise"), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                f, point = line.of(values).plain(), line.of(values).point()
+                lineara.linearize(f, *point)
+                lineara.grad(lambda *v, f=f: np.sum(f(*v)))(*point)
+                if line.active == list(range(len(line.args))):
+                    lineara.grad(f)(*(float(v[0]) for v in values))
+
+
+# --- edges of domains ----------------------------------------------------------------------------
+
+inf, nan = math.inf, math.nan
+EDGES = [
+    # name, point, partials
+    ("power", (0.0, 2.0), (0.0, 0.0)),
+    ("power", (0.0, 1.0), (1.0, 0.0)),
+    ("power", (0.0, 0.0), (0.0, 0.0)),
+    ("power", (0.0, 0.5), (inf, 0.0)),
+    ("power", (-2.0, 3.0), (12.0, nan)),
+    ("power", (-2.0, 0.0), (0.0, nan)),
+    ("power", (2.0, 0.0), (0.0, math.log(2))),
+    ("hypot", (0.0, 0.0), (0.0, 0.0)),
+    ("hypot", (3e200, 4e200), (0.6, 0.8)),
+    ("hypot", (3e-200, 4e-200), (0.6, 0.8)),
+    ("atan2", (0.0, 0.0), (0.0, 0.0)),
+    ("atan2", (3e200, 4e200), (0.16e-200, -0.12e-200)),
+    ("atan2", (3e-200, 4e-200), (0.16e200, -0.12e200)),
+    ("abs", (0.0,), (0.0,)),
+    ("sqrt", (0.0,), (inf,)),
+    ("cbrt", (0.0,), (inf,)),
+    ("log", (0.0,), (inf,)),
+    ("maximum", (1.0, 1.0), (0.5, 0.5)),
+    ("minimum", (1.0, 1.0), (0.5, 0.5)),
+    ("fmax", (1.0, nan), (1.0, 0.0)),
+    ("fmin", (nan, 2.0), (0.0, 1.0)),
+    ("remainder", (-7.0, 3.0), (1.0, 3.0)),
+    ("fmod", (-7.0, 3.0), (1.0, 2.0)),
+    ("asin", (1 - 1e-15,), (1 / math.sqrt(2e-15),)),
+    ("logaddexp", (-1000.0, 0.0), (0.0, 1.0)),
+    ("logaddexp", (1000.0, 1000.0), (0.5, 0.5)),
+    ("tanh", (400.0,), (0.0,)),
+    ("expm1", (-40.0,), (math.exp(-40),)),
+    ("divide", (1.0, 0.0), (inf, -inf)),
+]
+
+
+@pytest.mark.parametrize(("name", "point", "partials"), EDGES, ids=lambda v: str(v))
+def test_partials_at_edges(name, point, partials):
+    places = tuple(range(len(point)))
+    with np.errstate(all="ignore"):
+        of_scalars = lineara.grad(lambda *v: op(name)(*v), places)(*point)
+        of_arrays = lineara.grad(lambda *v: np.sum(op(name)(*v)), places)(*map(np.array, point))
+        wide = [np.full(2, v) for v in point]
+        of_vectors = lineara.grad(lambda *v: np.sum(op(name)(*v)), places)(*wide)
+    np.testing.assert_allclose(of_scalars, partials, rtol=1e-2 if name == "asin" else 1e-12)
+    np.testing.assert_allclose(of_arrays, of_scalars, rtol=1e-12)
+    np.testing.assert_allclose([g[0] for g in of_vectors], of_scalars, rtol=1e-12)
+
+
+def test_powers_of_zero_to_every_order():
+    for n in (0, 1, 2, 3, 2.0, 5):
+        f = lambda x, n=n: x**n  # noqa: E731
+        for order in range(1, 5):
+            f = lineara.grad(f)
+            falling = math.prod(n - k for k in range(order))
+            assert f(0.0) == (float(falling) if order == n else 0.0), (n, order)
+
+
+def test_the_modulus_of_a_complex_number_has_slope_zero_at_zero():
+    g = lineara.grad(lambda z: np.sum(np.abs(z)))(np.array([0j, 3 + 4j]))
+    close(g, [0, 0.6 + 0.8j])
+
+
+def test_a_partial_is_checked_when_it_is_declared():
+    with pytest.raises(AssertionError, match="must take"):
+        lineara.primitive.elementwise("half_wrong", lambda y, x, w: 1)
+    assert "half_wrong" not in registry.primitives
+
+
+def test_two_primitives_of_one_name_are_refused():
+    with pytest.raises(AssertionError, match="declared twice"):
+        Primitive("sin")
+
+
+def test_a_new_primitive_is_one_line():
+    cube = lineara.primitive.elementwise(
+        "cube_of_test", lambda y, x: 3 * x * x, array=lambda x: x**3
+    )
+    try:
+        close(lineara.grad(lambda x: np.sum(cube(x)))(z), 3 * z**2)
+        close(lineara.grad(lambda x: cube(x))(2.0), 12.0)
+        close(lineara.grad(lineara.grad(lambda x: cube(x)))(2.0), 12.0)
+    finally:
+        del registry.primitives["cube_of_test"]
+
+
+def test_cmath_is_the_oracle_of_complex_functions():
+    point = 0.4 + 0.3j
+    for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt", "asin", "acos"):
+        near = getattr(cmath, name)(point + 1e-6) - getattr(cmath, name)(point - 1e-6)
+        _, found = lineara.jvp(
+            lambda z, name=name: op(name)(z), (np.array([point]),), (np.ones(1),)
+        )
+        close(found[0], near / 2e-6, 1e-8)
