@@ -528,7 +528,7 @@ class Multilinear(Primitive):
         """The transpose with respect to argument `place`."""
         raise NotImplementedError(self.name)
 
-    def builder(self, *args: Any, **params: Any) -> Any:
+    def builder(self, place: int, y_bar: Any, types: Sequence[ArrayType], args: tuple) -> Any:
         """The same as a contribution that is summed later, where that is cheaper; else None."""
         return None
 
@@ -548,11 +548,15 @@ class Multilinear(Primitive):
             )
 
         def one(i: int, y_bar: Any) -> Any:
-            late = self.builder(i, y_bar, *args)
+            late = self.builder(i, y_bar, types, args)
             if late is not None:
                 return late
-            others = [type_of(a) if j == i else conjugate(a) for j, a in enumerate(args)]
-            return _see(self.transpose(i, y_bar, *others, **params), others[i].dtype)
+            others = list(args) if real else [conjugate(a) for a in args]
+            others[i] = types[i]
+            return _see(self.transpose(i, y_bar, *others, **params), types[i].dtype)
+
+        types = [type_of(a) for a in args]
+        real = all([t.dtype.kind != "c" for t in types])
 
         return Joint(forward, lambda y_bar: [one(i, y_bar) for i in active])
 

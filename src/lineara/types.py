@@ -4,16 +4,14 @@ A linear argument of a rule arrives as its type: there is no value to read.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 _SHORT = {"float": "f", "complex": "c", "int": "i", "uint": "u"}
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayType:
+class ArrayType(NamedTuple):
     """Shape and dtype of an array or scalar.
 
     >>> ArrayType((3, 4), np.dtype(float)), ArrayType((), np.dtype(bool))
@@ -24,6 +22,8 @@ class ArrayType:
 
     shape: tuple[int, ...]
     dtype: np.dtype
+
+    __lineara_leaf__ = True  # not a container of a shape and a dtype
 
     @property
     def ndim(self) -> int:

@@ -23,6 +23,8 @@ from lineara.types import ArrayType, type_of
 
 def swap(a: Any) -> Any:
     """The last two axes exchanged."""
+    if type(a) is np.ndarray:
+        return a.swapaxes(-1, -2)
     n = len(type_of(a).shape)
     return op("permute_dims")(a, axes=(*range(n - 2), n - 1, n - 2))
 
@@ -74,16 +76,15 @@ class matmul(Multilinear):
         return _back(matmul(other, y_bar), b, row=False)  # B_bar = A^T C_bar
 
     def work(self, y, args, params):
-        return 2 * type_of(y).size * type_of(args[0]).shape[-1]
+        return 2 * getattr(y, "size", 1) * args[0].shape[-1]
 
-    def builder(self, place, y_bar, /, a, b):
-        s, t = type_of(a), type_of(b)
-        real = s.dtype.kind == t.dtype.kind == "f"
-        if place or s.ndim != 2 or t.ndim > 2 or not real:
+    def builder(self, place, y_bar, types, args):
+        s, t = types
+        if place or len(s.shape) != 2 or len(t.shape) > 2 or s.dtype.kind + t.dtype.kind != "ff":
             return None
-        if t.ndim == 2:
-            return Outer(y_bar, b)
-        return Outer(*(op("reshape")(v, shape=(type_of(v).size, 1)) for v in (y_bar, b)))
+        if len(t.shape) == 2:
+            return Outer(y_bar, args[1])
+        return Outer(_column(y_bar), _column(args[1]))
 
     def batch(self, args, batched, params):
         a, b = args
@@ -99,6 +100,11 @@ class matmul(Multilinear):
         if column:
             del shape[-1]
         return op("reshape")(y, shape=tuple(shape))
+
+
+def _column(v: Any) -> Any:
+    """A vector as a matrix of one column."""
+    return v[:, None] if type(v) is np.ndarray else op("reshape")(v, shape=(*type_of(v).shape, 1))
 
 
 def _back(x_bar: Any, like: ArrayType, row: bool) -> Any:
