@@ -408,7 +408,8 @@ def test_the_value_is_that_of_numpy(line):
     if oracle is None or name == "astype":
         return
     found = line(*line.point())
-    close(found, oracle(*args, **params), 1e-15)
+    if name != "result_type":
+        close(found, oracle(*args, **params), 1e-15)
     assert type_of(found) == type_of(oracle(*args, **params))
 
 

@@ -551,13 +551,10 @@ class Multilinear(Primitive):
             late = self.builder(i, y_bar, types, args)
             if late is not None:
                 return late
-            others = list(args) if real else [conjugate(a) for a in args]
-            others[i] = types[i]
+            others = [types[j] if j == i else conjugate(a) for j, a in enumerate(args)]
             return _see(self.transpose(i, y_bar, *others, **params), types[i].dtype)
 
         types = [type_of(a) for a in args]
-        real = all([t.dtype.kind != "c" for t in types])
-
         return Joint(forward, lambda y_bar: [one(i, y_bar) for i in active])
 
 
