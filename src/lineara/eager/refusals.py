@@ -12,11 +12,11 @@ from lineara.types import show_type, type_of
 _NOT_OURS = ("read-only", "domain error")  # a locked array, and what math says of log(-1)
 
 
-def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> Exception:
+def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> Any:
     """NumPy's error about shapes, axes or indices as a ShapeError; any other error as it is.
 
-    >>> refused("inv", [np.ones((3, 4))], {}, ValueError("the array must be square"))
-    ShapeError('inv: f64[3,4] is refused: the array must be square...')
+    >>> refused("inv", [np.ones((3, 4))], {}, ValueError("it must be square")).message
+    'inv: f64[3,4] is refused: it must be square'
     """
     text = str(error)
     if isinstance(error, LinearaError) or any(mark in text for mark in _NOT_OURS):
@@ -29,7 +29,8 @@ def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> E
     primitive = registry.primitives.get(name)
     if "broadcast" in text and (name == "where" or isinstance(primitive, Elementwise)):
         return ShapeError(
-            f"{name}: cannot broadcast {' with '.join(types)}; trailing dimensions must be equal or 1"
+            f"{name}: cannot broadcast {' with '.join(types)}; "
+            "trailing dimensions must be equal or 1"
         )
     given = [f"{key}={_show(value)}" for key, value in params.items()]
     with_params = f" with {', '.join(given)}" if given else ""
@@ -38,7 +39,8 @@ def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> E
 
 
 def _has_type(value: Any) -> bool:
-    return hasattr(value, "dtype") and hasattr(value, "shape") or isinstance(value, float | complex)
+    shaped = hasattr(value, "dtype") and hasattr(value, "shape")
+    return shaped or isinstance(value, float | complex)
 
 
 def _show(value: Any) -> str:
