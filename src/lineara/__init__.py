@@ -26,12 +26,15 @@ from lineara.api import (
     vjp,
 )
 from lineara.geometry import Metric, manifold
+from lineara.diagnose import check_grads, explain_nan
 from lineara.linear_map import LinearMap
 
 __version__ = "0.1.0"
 
 __all__ = [
     "LinearMap",
+    "check_grads",
+    "explain_nan",
     "Metric",
     "grad",
     "hessian",
