@@ -16,6 +16,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from lineara.eager.lazy_dict import DictFront, LazyDefaultDict, LazyDict, LazyOrderedDict
 from lineara.eager.lazy_record import Cached, LazyNamespace, LazyRecord, RecordFront
 from lineara.eager.lazy_sequence import LazyList, LazyTuple, ListFront, TupleFront
@@ -168,7 +170,7 @@ def rebuild(
     expand = _expand_touched if sparse else _expand_all
     return fold(
         Node(source, proxy),
-        expand,
+        functools.partial(expand, finish),
         lambda node: finish(node.value, node.rest),
         functools.partial(_close, untouched),
     )
@@ -181,20 +183,27 @@ def _kind(x: Any) -> Kind | None:
     return None if lifts_whole(type(x)) else own_kind(type(x)) or kind_of(type(x))
 
 
-def _expand_all(node: Node) -> tuple[Opened, list[Node]] | None:
+_PLAIN = (float, np.ndarray)  # leaves that are finished on the spot
+
+Finish = Callable[[Any, Any], Any]
+
+
+def _expand_all(finish: Finish, node: Node) -> tuple[Opened, list[Any]] | None:
     kind = _kind(node.value)
     if kind is None:
         return None
     keys = kind.keys(node.value)
     memo = node.rest._lineara.memo if is_lazy(node.rest) else {}
     children = [
-        Node(child, memo.get(key, UNTOUCHED), (node.path, kind, key))
+        finish(child, memo.get(key, UNTOUCHED))
+        if type(child) in _PLAIN
+        else Node(child, memo.get(key, UNTOUCHED), (node.path, kind, key))
         for key, child in zip(keys, kind.children(node.value, keys), strict=True)
     ]
     return (kind, {}, keys), children
 
 
-def _expand_touched(node: Node) -> tuple[Opened, list[Node]] | None:
+def _expand_touched(finish: Finish, node: Node) -> tuple[Opened, list[Any]] | None:
     kind = _kind(node.value)
     if kind is None:
         return None

@@ -32,7 +32,7 @@ from lineara.eager.trace import deeper, open_level
 from lineara.eager.written import Written
 from lineara.errors import NonScalarOutputError, TypeMismatchError
 from lineara.linear_map import LinearMap, Space, Work
-from lineara.primitive import Box
+from lineara.primitive import Box, Outer
 from lineara.trees import flatten, leaf_paths, map_leaves, unflatten
 from lineara.types import ArrayType, show_type, type_of
 
@@ -187,7 +187,7 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
         y.g = one_like(y.v)
         reverse(level.tape, level.S, last=True)
         level.swept = True
-        if not any([_is_nan(n) for n in nodes]):
+        if not _any_nan(level, nodes):
             return
         level.swept = False
         tidy(level.tape, nodes, last=False)
@@ -206,6 +206,15 @@ def settle(n: Any) -> None:
         add(n, unmasked(g))
 
 
+def _any_nan(level: Level, nodes: Sequence[Any]) -> bool:
+    """Whether a NaN has arrived at one of the leaves."""
+    if level.depth == 1:  # plain scalars: one sum tells of all
+        scalars = [n.g for n in nodes if type(n) is level.S]
+        if not _has_nan(sum(scalars)):
+            nodes = [n for n in nodes if type(n) is not level.S]
+    return any([_is_nan(n) for n in nodes])
+
+
 def _is_nan(n: Any) -> bool:
     """Whether a NaN has arrived at a leaf."""
     if isinstance(n, Scalar):
@@ -216,7 +225,7 @@ def _is_nan(n: Any) -> bool:
         return _has_nan(n.g)
     if n.g is not None and _has_nan(n.g):
         return True
-    if any([_has_nan(x) for piece in k.pieces for x in piece]):
+    if any([_has_nan(p.u if type(p) is Outer else p.x_bar) for p in k.pieces]):
         return True
     if type(k) is View:
         return False

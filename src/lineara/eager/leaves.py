@@ -71,6 +71,10 @@ class Leaves:
 
     def __call__(self, value: Any) -> Any:
         """The traced form of a leaf; a constant as it is."""
+        if type(value) is float:  # the most frequent leaf, in one step
+            node = self.level.scalar(value)
+            self.nodes.append(node)
+            return node
         manifold = manifold_of(value)
         if manifold is not None:
             return self._point(value, manifold)
@@ -133,6 +137,8 @@ class Gradients:
 
     def dense(self, leaf: Any, node: Any) -> Any:
         """The gradient of one leaf as a number or an array; of a point as its cotangent."""
+        if type(leaf) is float and isinstance(node, Scalar) and type(node.g) is float:
+            return node.g
         manifold = manifold_of(leaf)
         if manifold is not None:
             return self._point(leaf, node, manifold, sparse=False)

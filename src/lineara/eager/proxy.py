@@ -80,7 +80,8 @@ class State:
 
     def lift(self, key: Any, raw: Any) -> Any:
         """The child `raw` that lies at a key, lifted for the first time."""
-        proxy_class = self.classes(type(raw))
+        kind = type(raw)
+        proxy_class = None if kind is float else self.classes(kind)
         if proxy_class is None:
             lifted = self.leaf(raw)
         else:

@@ -153,6 +153,8 @@ class Kind:
 
     def children(self, x: Any, keys: Sequence[Any]) -> list[Any]:
         """The children at `keys(x)`."""
+        if type(x) is list or type(x) is tuple:
+            return list(x)
         return [self.child(x, key) for key in keys]
 
     def aux(self, x: Any) -> Any:
@@ -222,7 +224,8 @@ class ListKind(Kind):
     """list and its subclasses."""
 
     def keys(self, x):
-        return [*range(self.root.__len__(x)), *self.attributes(x)]
+        places = range(self.root.__len__(x))
+        return [*places, *self.attributes(x)] if self.has_dict else list(places)
 
     def make(self, aux, keys, values):
         if self.cls is list:
@@ -253,8 +256,9 @@ class TupleKind(ListKind):
         self.fields: tuple[str, ...] = fields if isinstance(fields, tuple) else ()
 
     def make(self, aux, keys, values):
-        new = tuple.__new__(self.cls, _items(keys, values))
-        return new if not self.has_dict else _with_attributes(new, keys, values)
+        if not self.has_dict:
+            return tuple.__new__(self.cls, values)
+        return _with_attributes(tuple.__new__(self.cls, _items(keys, values)), keys, values)
 
     def step(self, key):
         if type(key) is int and key < len(self.fields):
