@@ -25,7 +25,7 @@ from lineara.eager.points import (
     with_units,
     without_unit,
 )
-from lineara.eager.reads import View, distribute
+from lineara.eager.reads import Reads, View, distribute
 from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, plain, zero
 from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
 from lineara.eager.trace import deeper, open_level
@@ -192,18 +192,29 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
         level.swept = False
         tidy(level.tape, nodes, last=False)
     with deeper() as depth:
-        y.g = Masked(1.0, None, depth)
+        y.g = Masked(1.0, None, depth, strong_zero)
         reverse(level.tape, level.S, last=False)
         for n in nodes:
             settle(n)
 
 
 def settle(n: Any) -> None:
-    """Replace a leaf's masked cotangents by their values."""
-    g = arrived(n)
-    clear(n, last=False)
-    if g is not None:
-        add(n, unmasked(g))
+    """Replace the masked cotangents of a leaf, and of what was read of it, by their values."""
+    n.g = unmasked(n.g)
+    if isinstance(n, Scalar) or n.k is None:
+        return
+    n.k.pieces[:] = [_bare(piece) for piece in n.k.pieces]
+    if type(n.k) is Reads:
+        for o in n.k.nodes:
+            o.g = unmasked(o.g)
+        for o in n.k.views:
+            settle(o)
+
+
+def _bare(piece: Any) -> Any:
+    """A contribution without masks."""
+    moving = [name for name in piece._fields if name != "at"]
+    return piece._replace(**{name: unmasked(getattr(piece, name)) for name in moving})
 
 
 def _any_nan(level: Level, nodes: Sequence[Any]) -> bool:

@@ -17,12 +17,13 @@ from lineara.types import type_of
 class Masked(Box):
     """`v` is zero where `live` is False; `live` None means that every lane is live."""
 
-    __slots__ = ("depth", "live", "v")
+    __slots__ = ("depth", "live", "strong", "v")
 
-    def __init__(self, v: Any, live: Any, depth: int) -> None:
+    def __init__(self, v: Any, live: Any, depth: int, strong: bool = False) -> None:
         self.v = v
         self.live = live
         self.depth = depth
+        self.strong = strong  # a computed zero times infinity is zero too
 
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """The primitive on the values, and what becomes of the mask."""
@@ -47,7 +48,7 @@ class Masked(Box):
     def _made(self, v: Any, live: Any) -> "Masked":
         if live is not None and np.shape(live) != type_of(v).shape:
             live = np.broadcast_to(live, type_of(v).shape)
-        return Masked(v, live, self.depth)
+        return Masked(v, live, self.depth, self.strong)
 
     def _elementwise(self, primitive: Primitive, args: tuple, values: tuple, masks: list) -> Any:
         mine = [self._mine(a) for a in args]
@@ -64,12 +65,23 @@ class Masked(Box):
             if type(values[0]) in (int, float) and values[0] == 0:  # the first to arrive at a scalar
                 return args[at] if primitive.name == "add" else -args[at]
             return self._made(primitive(*values), None)
+        if self.strong:
+            live = self._not_zero(values if primitive.name == "multiply" else values[:1], live)
         if live is None:
             return self._made(primitive(*values), None)
         harmless = 1.0 if primitive.name == "divide" else 0.0
         other = op("where")(live, values[1 - at], harmless)  # no infinity in a dead lane
         pair = (values[at], other) if at == 0 else (other, values[at])
-        return self._made(primitive(*pair), live)
+        product = primitive(*pair)
+        return self._made(op("where")(live, product, 0.0) if self.strong else product, live)
+
+    @staticmethod
+    def _not_zero(factors: tuple, live: Any) -> Any:
+        """The live lanes in which no factor is zero."""
+        for factor in factors:
+            here = np.asarray(op("not_equal")(factor, 0))
+            live = here if live is None else np.logical_and(live, here)
+        return live
 
     def _moved(self, primitive: Primitive, masks: list, args: tuple, params: dict[str, Any]) -> Any:
         """The mask after an operation that moves or adds elements: a lane is live if any term is."""
