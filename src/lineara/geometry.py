@@ -38,6 +38,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from lineara.capture.plain_code import seen
 from lineara.cotangent import Builder, Zero
 from lineara.eager.points import (
     ATTRIBUTE,
@@ -99,7 +100,7 @@ def manifold(
             f"manifold: takes the class of the points, but was given {show_type(point)}"
         )
     cotangent = tangent if cotangent is None else cotangent
-    fact = Manifold(point, tangent, cotangent, retract, diff)
+    fact = Manifold(point, tangent, cotangent, _seeing(retract), _seeing(diff))
     try:
         setattr(point, ATTRIBUTE, fact)
     except TypeError:
@@ -112,6 +113,11 @@ def manifold(
         if point not in (tangent, cotangent):
             _point_operators(point)
     return point
+
+
+def _seeing(f: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any] | None:
+    """The user's function, seeing our NumPy from its first call on."""
+    return None if f is None else lambda p, v: seen(f)(p, v)
 
 
 def _pair(tangent: Any, cotangent: Any) -> None:
@@ -242,14 +248,22 @@ def _product(w: Any, v: Any) -> Any:
     if isinstance(w, Zero) or isinstance(v, Zero) or w is None or isinstance(w, str | bool):
         return 0.0
     if isinstance(w, Builder) or isinstance(v, Builder):
-        held = (w * v).coalesce()
-        return float(sum(a.sum() for a in held.arrays() if a.dtype.kind == "f"))
+        return _sparse_product(w, v) if isinstance(w, Builder) else _sparse_product(v, w)
     conjugate = getattr(w, "conjugate", None)
     found = w * v if conjugate is None else conjugate() * v
     if np.shape(found if not is_quantity(found) else found.magnitude):
         found = found.sum()
     found = found.real if hasattr(found, "real") else found
     return found.item() if isinstance(found, np.generic) else found
+
+
+def _sparse_product(w: Builder, v: Any) -> float:
+    at, held = w.coalesce().cells()
+    if not isinstance(v, Builder):
+        return float(held @ np.reshape(v, -1)[at])
+    where, other = v.coalesce().cells()
+    _, i, j = np.intersect1d(at, where, return_indices=True)
+    return float(held[i] @ other[j])
 
 
 def inner(u: Any, v: Any) -> Any:

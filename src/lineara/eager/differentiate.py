@@ -411,7 +411,7 @@ def _opened(
             charts.append(None)
         else:
             v, inner, inner_nodes, space = _opened(points.coordinates(x), leaves, True)
-            given.append(points.lifted(x, v, leaves.method))
+            given.append(points.lifted(x, v))
             flat += inner
             nodes += inner_nodes
             charts.append(Chart(points, space, getattr(x, "units", None)))

@@ -93,7 +93,7 @@ class Leaves:
         """A point that moves with its coordinates."""
         at = manifold.coordinates(p)
         v = lift(at, self, method=self.method)
-        lifted = manifold.lifted(p, v, self.method)
+        lifted = manifold.lifted(p, v)
         self.points[id(lifted)] = (lifted, at, v)
         return lifted
 

@@ -201,11 +201,11 @@ class Manifold:
         """The zero tangent, where the tangent has the fields of the point."""
         return recast(self.tangent, map_leaves(lambda x: x * 0, p))
 
-    def lifted(self, p: Any, v: Any, method: Any) -> Any:
+    def lifted(self, p: Any, v: Any) -> Any:
         """The point as the program sees it, moved by v."""
         if self.retract is None:
             return p if self.tangent is None else v
-        return method(self.retract)(p, v)
+        return self.retract(p, v)
 
     def outgoing(self, r: Any, still: Any) -> Any:
         """The coordinates of the result r, near the point `still` which is its value."""
@@ -264,9 +264,8 @@ class Quantities:
         """The magnitude."""
         return p.magnitude
 
-    def lifted(self, p: Any, v: Any, method: Any) -> Any:
+    def lifted(self, p: Any, v: Any) -> Any:
         """A quantity whose magnitude is traced."""
-        del method
         return type(p)(v, p.units)
 
     def outgoing(self, r: Any, still: Any) -> Any:
@@ -491,9 +490,8 @@ class Times:
         """Seconds: of a moment, from there."""
         return 0.0 if self.point is datetime else p.total_seconds()
 
-    def lifted(self, p: Any, v: Any, method: Any) -> Any:
+    def lifted(self, p: Any, v: Any) -> Any:
         """What stands for p in the program."""
-        del method
         if self.point is timedelta:
             return Span(v)
         return Moment(p._origin, p._seconds + v) if type(p) is Moment else Moment(p, v)
