@@ -19,6 +19,7 @@ from lineara.api import (
     jacobian,
     jacrev,
     jvp,
+    linear_transpose,
     linearize,
     ravel,
     stop_gradient,
@@ -28,6 +29,7 @@ from lineara.api import (
 from lineara.geometry import Metric, manifold
 from lineara.diagnose import check_grads, explain_nan
 from lineara.linear_map import LinearMap
+from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp
 
 __version__ = "0.1.0"
 
@@ -36,6 +38,10 @@ __all__ = [
     "check_grads",
     "explain_nan",
     "Metric",
+    "checkpoint",
+    "custom_jvp",
+    "custom_linear",
+    "custom_vjp",
     "grad",
     "hessian",
     "hvp",
@@ -43,6 +49,7 @@ __all__ = [
     "jacobian",
     "jacrev",
     "jvp",
+    "linear_transpose",
     "linearize",
     "manifold",
     "ravel",

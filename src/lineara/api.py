@@ -12,12 +12,14 @@ from lineara.capture.captured import captured, with_captured
 from lineara.capture.plain_code import method, overlay, seen
 from lineara.eager import differentiate
 from lineara.eager.differentiate import Asked
+from lineara.eager.linear import record_linear
 from lineara.eager.node import Traced, plain
+from lineara.eager.trace import open_level
 from lineara.errors import ShapeError, StructureError, TypeMismatchError
-from lineara.linear_map import LinearMap
+from lineara.linear_map import LinearMap, Space
 from lineara.ops.shape import as_array, concat, reshape
 from lineara.trees import flatten, map_leaves, unflatten
-from lineara.types import show_type, type_of
+from lineara.types import ArrayType, show_type, type_of
 
 Argnums = int | Sequence[int]
 
@@ -216,6 +218,69 @@ def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     return (y, pull, *aux)
 
 
+def linear_transpose(f: Callable[..., Any], *types: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The transpose of a linear f: a function w -> cotangents, a tuple with one for each argument.
+
+    `types` are arrays, `ArrayType`s, anything with a shape and a dtype, or containers of these:
+    only shapes and dtypes matter, for f runs on arguments that have a type but no value.
+    LinearityError where f is not linear in all of them jointly: a product of two, a constant
+    added, a value read.
+
+    >>> import numpy as np
+    >>> back = linear_transpose(lambda x: x[1:] - x[:-1], np.zeros(3))
+    >>> back(np.array([1.0, 10.0]))
+    (array([-1., -9., 10.]),)
+    """
+    _callable(f, "linear_transpose")
+    flat, structure = flatten(types, is_leaf=_has_type)
+    spaces = [_linear_type(v) for v in flat]
+    places = [i for i, t in enumerate(spaces) if t is not None]
+    out_structure: list[Any] = []
+    run = seen(f)
+
+    def of_nodes(*nodes: Any) -> list[Any]:
+        given = dict(zip(places, nodes, strict=True))
+        out = run(*unflatten(structure, [given.get(i, v) for i, v in enumerate(flat)]))
+        results, found = flatten(out)
+        out_structure.append(found)
+        return results
+
+    wanted = [t for t in spaces if t is not None]
+    shown, joint = record_linear(open_level, of_nodes, wanted)
+    codomain = Space(tuple(_linear_type(v) or type_of(0.0) for v in shown), out_structure[0])
+
+    def transposed(w: Any) -> tuple[Any, ...]:
+        found = dict(zip(places, joint.back(codomain.leaves(w, "linear_transpose")), strict=True))
+        return unflatten(
+            structure, [None if t is None else _fitted(found[i], t) for i, t in enumerate(spaces)]
+        )
+
+    return transposed
+
+
+def _has_type(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _linear_type(value: Any) -> ArrayType | None:
+    """The type of a linear argument or result, integers as floating; None for what is no number."""
+    if isinstance(value, bool):
+        return None
+    if not (_has_type(value) or isinstance(value, int | float | complex)):
+        return None
+    t = type_of(value)
+    return t if t.dtype.kind in "fc" else ArrayType(t.shape, np.dtype(float))
+
+
+def _fitted(x_bar: Any, t: ArrayType) -> Any:
+    """A cotangent as an array of its own, or a number."""
+    if isinstance(x_bar, Traced):
+        return x_bar
+    if x_bar is None:
+        return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0).item()
+    return np.array(x_bar, t.dtype, order="C") if t.shape else np.asarray(x_bar).item()
+
+
 def jacobian(
     f: Callable[..., Any], argnums: Argnums = 0, *, mode: str = "auto", has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -316,8 +381,9 @@ def stop_gradient(x: Any) -> Any:
     3.0
     """
     if isinstance(x, Traced):
-        return plain(x)
-    return map_leaves(lambda v: plain(v) if isinstance(v, Traced) else v, x)
+        value = plain(x)
+        return value.copy() if isinstance(value, np.ndarray) else value  # the user may write to it
+    return map_leaves(lambda v: stop_gradient(v) if isinstance(v, Traced) else v, x)
 
 
 def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:

@@ -14,6 +14,7 @@ import numpy as np
 from lineara.cotangent import combine, finish, zero
 from lineara.cotangent.containers import parts
 from lineara.errors import RuleError
+from lineara.rules.laws import LinearReport, check_linear
 
 SMALL, LARGE = 16, 1 << 14
 """The sizes between which the cost of adding must not grow."""
@@ -195,3 +196,6 @@ def count_bytes(act: Callable[[], Any]) -> int:
         if not tracing:
             tracemalloc.stop()
     return peak - before
+
+
+__all__ = ["LinearReport", "check_builder", "check_linear", "count_bytes", "count_calls"]

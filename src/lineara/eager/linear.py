@@ -18,7 +18,6 @@ from lineara.eager.sweep import add, arrived, forward, reverse, tidy
 from lineara.eager.written import Written
 from lineara.errors import LeakedVariableError, LinearityError
 from lineara.primitive import (
-    Box,
     Constant,
     Elementwise,
     General,
@@ -29,7 +28,6 @@ from lineara.primitive import (
     Primitive,
     Recur,
     Sym,
-    op,
 )
 from lineara.types import ArrayType, type_of
 
@@ -79,14 +77,16 @@ class LinearLevel(Level):
         """A node of that type; a value, in place of the type, shows what was assembled."""
         if not isinstance(v, ArrayType) and np.any(plain(v)):
             raise LinearityError(
-                f"an array ({type_of(v)}) has both linear elements and constants that are not zero, "
+                f"an array ({type_of(v)}) has linear elements and constants that are not zero, "
                 "so it is affine; a linear function maps zero to zero: leave the constants out"
             )
         return super().record(v, parents, joint, name, work)
 
     def refuse_forbidden(self, args: Sequence[Any]) -> None:
         """Refuse what belongs to the level whose linear map is being made."""
-        if self.forbidden is not None and any([getattr(a, "level", None) is self.forbidden for a in args]):
+        if self.forbidden is not None and any(
+            [getattr(a, "level", None) is self.forbidden for a in args]
+        ):
             raise LeakedVariableError(
                 "a rule uses a traced value that is not among its arguments; "
                 "pass it as an argument, so that the rule can say its derivative"
@@ -123,7 +123,9 @@ class LinearLevel(Level):
                 raise _reads_value(name, types)
         if len(active) < len(values) and name not in ("multiply", "divide"):
             with np.errstate(all="ignore"):
-                at_zero = primitive(*[0.0 if i in active else plain(v) for i, v in enumerate(values)])
+                at_zero = primitive(
+                    *[0.0 if i in active else plain(v) for i, v in enumerate(values)]
+                )
             if np.any(at_zero):
                 raise _affine(name, types)
 
@@ -160,7 +162,7 @@ def _no_value(n: Any) -> Any:
     )
 
 
-# --- linear maps from tapes ------------------------------------------------------------------------
+# --- linear maps from tapes ---------------------------------------------------------------------
 
 
 def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
@@ -226,7 +228,8 @@ def record_linear(
         for v, n in zip(found, nodes, strict=True):
             if n is None and v is not None and np.any(plain(v)):
                 raise LinearityError(
-                    f"a result ({type_of(v)}) is constant and not zero, so the function is not linear"
+                    f"a result ({type_of(v)}) is constant and not zero, so the function is affine; "
+                    "a linear function maps zero to zero"
                 )
         level.forbidden = None
         shown = [v if n is None else type_of(n) for v, n in zip(found, nodes, strict=True)]

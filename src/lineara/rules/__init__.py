@@ -1,0 +1,20 @@
+"""Functions with a rule of their own: one rule serves every mode and every order.
+
+custom_jvp      the rule is a derivative in one direction
+custom_vjp      the rule is a pullback
+custom_linear   the function is linear, and its transpose is known
+checkpoint      the function is run again instead of being stored
+"""
+
+from lineara.rules.checkpointed import checkpoint
+from lineara.rules.custom import custom_jvp, custom_linear, custom_vjp
+from lineara.rules.laws import LinearReport, check_linear
+
+__all__ = [
+    "LinearReport",
+    "check_linear",
+    "checkpoint",
+    "custom_jvp",
+    "custom_linear",
+    "custom_vjp",
+]

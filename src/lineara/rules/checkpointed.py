@@ -1,0 +1,142 @@
+"""Checkpointing: a call keeps its inputs only, and is run again when its derivative is asked for.
+
+It is the free choice of unzip between storing a non-linear value and computing it again
+[YOLO, §5], made for a whole function.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.capture.captured import captured, with_captured
+from lineara.eager.linear import owned, tape_map
+from lineara.eager.node import plain
+from lineara.eager.trace import open_level
+from lineara.errors import MutationError
+from lineara.primitive import Joint, op
+from lineara.rules.whole import (
+    Form,
+    Rule,
+    Whole,
+    any_traced,
+    as_written,
+    copied,
+    moves,
+    name_of,
+    opened,
+    settled,
+)
+from lineara.trees import flatten
+from lineara.types import type_of
+
+Whole("checkpoint")
+
+
+class Checkpointed(Rule):
+    """A function that is run again when its derivative is asked for.
+
+    The call's arguments are the positional ones, those given by name, and what the function
+    captured: `names` and `cells` say which those are.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        cells = {k: v for k, v in captured(self.f).items() if any_traced(v)}
+        rule = Call(self.f, len(args), tuple(kwargs), tuple(cells))
+        leaves, form = opened([*args, *kwargs.values(), *cells.values()])
+        return op("checkpoint")(*leaves, rule=rule, form=form, options={})
+
+
+class Call(Rule):
+    """The function of positional arguments only that a call is."""
+
+    def __init__(
+        self, f: Callable[..., Any], count: int, names: Sequence[str], cells: Sequence[str]
+    ) -> None:
+        super().__init__(f)
+        self.count, self.names, self.cells = count, names, cells
+
+    def run(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """The value of the function."""
+        f, given, named = self._given(args)
+        return as_written(f, [*given, *named.values()])(*given, **named)
+
+    def _given(self, args: Sequence[Any]) -> tuple[Any, Sequence[Any], dict[str, Any]]:
+        stop = self.count + len(self.names)
+        cells = dict(zip(self.cells, args[stop:], strict=True))
+        f = with_captured(self.f, cells) if cells else self.f
+        return f, args[: self.count], dict(zip(self.names, args[self.count : stop], strict=True))
+
+    def traced(self, args: Sequence[Any]) -> Any:
+        """The value of the function's copy that sees our NumPy."""
+        f, given, named = self._given(args)
+        return copied(f)(*given, **named)
+
+    def trace(
+        self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
+    ) -> tuple[Any, Joint]:
+        """The value; the linear map is that of another run, each time."""
+        y = op("checkpoint")(*values, rule=self, form=form, options=options)
+        before = [settled(v) for v in flatten(y)[0]]
+
+        def again() -> Joint:
+            with open_level() as inner:
+                nodes = [inner.wrap(values[i]) for i in active]
+                at = dict(zip(active, nodes, strict=True))
+                leaves = [at.get(i, v) for i, v in enumerate(values)]
+                found = [settled(v) for v in flatten(self.traced(form.arguments(leaves)))[0]]
+                self._same(before, found)
+                outs = [owned(inner, v) for v in found]
+                return tape_map(inner, nodes, outs)
+
+        return y, Joint(lambda ts: again().forward(ts), lambda bars: again().back(bars))
+
+    def _same(self, before: Sequence[Any], found: Sequence[Any]) -> None:
+        """Refuse a function that gives something else when it is run again."""
+        if len(before) == len(found) and all(map(_alike, before, found)):
+            return
+        raise MutationError(
+            f"checkpoint of {name_of(self.f)}: the function gave another result when it was run "
+            "again for its derivative; it must depend on nothing but its arguments, so pass it "
+            "what changes (arrays that are overwritten, random numbers)"
+        )
+
+    def trace_linear(
+        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+    ) -> Any:
+        """The function itself."""
+        return self.traced(form.arguments(leaves))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    a, b = plain(a), plain(b)
+    if not moves(a):
+        return True
+    if type_of(a).shape != type_of(b).shape:
+        return False
+    eps = float(np.finfo(type_of(a).dtype).eps) if hasattr(a, "dtype") else 2.3e-16
+    size = float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a)))
+    return bool(np.allclose(a, b, eps**0.5, eps**0.5 * size, equal_nan=True))
+
+
+def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f, run again when its derivative is asked for: between, only its inputs are kept.
+
+    Memory for time: a sweep through a call of f costs one more run of f, and holds what that run
+    records only while it is swept. Works at every order and in both modes; what f captured has its
+    derivative too. f must give the same result when it is run again.
+
+    >>> import math, lineara
+    >>> def step(x):
+    ...     return math.sin(x) * x
+    >>> def f(x):
+    ...     for _ in range(3):
+    ...         x = checkpoint(step)(x)
+    ...     return x
+    >>> lineara.grad(f)(2.0) == lineara.grad(lambda x: step(step(step(x))))(2.0)
+    True
+    """
+    return Checkpointed(f)
+
+
+__all__ = ["checkpoint"]

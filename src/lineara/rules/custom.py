@@ -1,0 +1,497 @@
+"""Derivatives that the user states: a jvp, a vjp, or the transpose of a linear function.
+
+One rule is enough.  From a jvp the pullback follows by transposing its text, from a pullback the
+jvp; both run on the values one level below, so that outer levels record what the rule does and
+every order follows.  A rule is tested: at its declaration, given an example, or at its first call.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.capture.plain_code import method
+from lineara.eager.linear import record_linear
+from lineara.eager.node import Traced, plain
+from lineara.eager.trace import open_level
+from lineara.errors import LinearityError, NoRuleError, RuleError, TypeMismatchError
+from lineara.primitive import Joint, op, real_part
+from lineara.rules import laws
+from lineara.rules.pullback import Pullback
+from lineara.rules.whole import (
+    Form,
+    Rule,
+    Whole,
+    as_written,
+    is_zero,
+    lifted,
+    moves,
+    name_of,
+    opened,
+    record_leaves,
+    settled,
+    spread,
+    still,
+)
+from lineara.trees import flatten, unflatten
+from lineara.types import show_type, type_of
+
+for _name in ("custom_jvp", "custom_vjp", "custom_linear"):
+    Whole(_name)
+
+
+class Custom(Rule):
+    """A function whose derivative the user states."""
+
+    def __init__(self, f: Callable[..., Any], check: bool) -> None:
+        super().__init__(f)
+        self._checked = not check
+        try:
+            self._signature = inspect.signature(f)
+        except (TypeError, ValueError):  # a builtin that does not say
+            self._signature = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound, options = self._bind(args, kwargs)
+        leaves, form = opened(bound)
+        if not self._checked and self.is_declared():
+            self._check_once(leaves, form, options)
+        kind = type(self).__name__
+        return op(kind)(*leaves, rule=self, form=form, options=options)
+
+    def _bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        """The arguments by position, those that can only be given by name apart."""
+        options = kwargs
+        if self._signature is not None:
+            bound = self._signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, options = bound.args, bound.kwargs
+        for key, value in options.items():
+            if any(isinstance(v, Traced) for v in flatten(value)[0]):
+                raise TypeMismatchError(
+                    f"{self!r}: the argument {key} is traced, but a rule states derivatives with "
+                    "respect to positional arguments; declare it as one"
+                )
+        return args, options
+
+    def _check_once(self, leaves: list[Any], form: Form, options: dict[str, Any]) -> None:
+        try:
+            args = form.arguments([plain(v) for v in leaves])
+        except LinearityError:  # a type without a value
+            return
+        self._checked = True
+        try:
+            self.check(tuple(args), options)
+        except BaseException:
+            self._checked = False
+            raise
+
+    def _example(self, example: Sequence[Any] | None) -> None:
+        """Test the rule on an example."""
+        if example is not None:
+            if not isinstance(example, tuple | list):
+                raise TypeMismatchError(
+                    f"{self!r}: example is a tuple of arguments, not {show_type(example)}"
+                )
+            bound, options = self._bind(tuple(example), {})
+            self.check(tuple(bound), options)
+            self._checked = True
+
+    def argument(self, i: int) -> str:
+        """The name of a positional argument."""
+        names = list(self._signature.parameters) if self._signature is not None else []
+        return f"`{names[i]}`" if i < len(names) else f"{i + 1}"
+
+    def undeclared(self, how: str) -> RuleError:
+        """The error of a derivative that nobody stated."""
+        return RuleError(f"{self!r} has no rule yet; declare it with {name_of(self.f)}.{how}")
+
+    def is_declared(self) -> bool:
+        """Whether there is a rule."""
+        raise NotImplementedError
+
+    def check(self, args: tuple, options: dict[str, Any]) -> None:
+        """Test the rule at these arguments, or raise RuleError."""
+        raise NotImplementedError
+
+
+# --- custom_jvp ---------------------------------------------------------------------------------
+
+
+class custom_jvp(Custom):
+    """`f` with a derivative of its own: a rule (primals, tangents) -> (y, y_dot).
+
+    The rule is linear in the tangents.  `primals` is the tuple of the positional arguments
+    (defaults filled in), `tangents` their tangents in the same containers: a zero for what does not
+    move, None for what is no number.  Arguments that can only be given by name are given to the
+    rule by name.  The rule serves forward and reverse mode at every order.  It is tested against
+    finite differences: on `example`, a tuple of arguments, or at the first call; `check=False`
+    trusts it.
+
+    >>> import math, lineara
+    >>> @custom_jvp
+    ... def log1pexp(x):
+    ...     return math.log1p(math.exp(x))
+    >>> @log1pexp.defjvp
+    ... def log1pexp_jvp(primals, tangents):
+    ...     (x,), (x_dot,) = primals, tangents
+    ...     return log1pexp(x), x_dot / (1 + math.exp(-x))
+    >>> lineara.grad(log1pexp)(0.0), lineara.jvp(log1pexp, (0.0,), (2.0,))[1]
+    (0.5, 1.0)
+    >>> lineara.grad(lineara.grad(log1pexp))(0.0)
+    0.25
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        jvp: Callable[..., Any] | None = None,
+        *,
+        example: Sequence[Any] | None = None,
+        check: bool = True,
+    ) -> None:
+        super().__init__(f, check)
+        self.jvp = jvp
+        if jvp is not None:
+            self._example(example)
+
+    def defjvp(
+        self, jvp: Callable[..., Any], *, example: Sequence[Any] | None = None
+    ) -> Callable[..., Any]:
+        """Declare the rule; returns it, so that it can decorate."""
+        self.jvp = jvp
+        self._example(example)
+        return jvp
+
+    def is_declared(self) -> bool:
+        """Whether there is a rule."""
+        return self.jvp is not None
+
+    def trace(
+        self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
+    ) -> tuple[Any, Joint]:
+        """The value, and the linear map that the rule's text is."""
+        if self.jvp is None:
+            raise self.undeclared("defjvp")
+        args = form.arguments(values)
+        primals, rule = lifted(args), method(self.jvp)
+        found: list[Any] = []
+
+        def run(*nodes: Any) -> list[Any]:
+            moved = dict(zip(active, nodes, strict=True))
+            dots = [moved[i] if i in moved else still(v) for i, v in enumerate(values)]
+            y, y_dot = self.parts(rule(primals, lifted(form.arguments(dots)), **options))
+            found.append(y)
+            return self.aligned(y, y_dot)
+
+        _, joint = record_linear(open_level, run, [type_of(values[i]) for i in active], level)
+        return found[0], joint
+
+    def parts(self, out: Any) -> tuple[Any, Any]:
+        """(y, y_dot) of what the rule returned."""
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise RuleError(
+                f"{self!r}: the rule must return (y, y_dot), but it returned {show_type(out)}"
+            )
+        return out
+
+    def aligned(self, y: Any, y_dot: Any) -> list[Any]:
+        """For each leaf of y its tangent, None for zero."""
+        leaves, structure = flatten(y)
+        dots, found = flatten(y_dot)
+        if found != structure:
+            raise RuleError(
+                f"{self!r}: the rule returned a value {structure} but a tangent {found}; "
+                "they must be alike"
+            )
+        return [
+            self._tangent(settled(v), settled(d)) if moves(settled(v)) else None
+            for v, d in zip(leaves, dots, strict=True)
+        ]
+
+    def _tangent(self, v: Any, d: Any) -> Any:
+        if d is None or is_zero(d):
+            return None
+        if type_of(d).shape != type_of(v).shape:
+            raise RuleError(
+                f"{self!r}: the rule returned a value {type_of(v)} but a tangent {type_of(d)}; "
+                "they must have the same shape"
+            )
+        return d if type_of(v).dtype.kind == "c" else real_part(d)
+
+    def check(self, args: tuple, options: dict[str, Any]) -> None:
+        """Test the rule: its value, its tangent, and the transpose of its text."""
+        laws.check_jvp(self, args, options)
+
+
+# --- custom_vjp ---------------------------------------------------------------------------------
+
+
+class custom_vjp(Custom):
+    """`f` with a pullback of its own.
+
+    fwd(*args) -> (y, residuals)  runs in place of f, and  bwd(residuals, y_bar) -> cotangents  is
+    linear in y_bar and returns a tuple: a cotangent for each positional argument (defaults filled
+    in), None for zero.  The rule serves reverse and forward mode at every order.  It is tested
+    against finite differences: on `example`, a tuple of arguments, or at the first call;
+    `check=False` trusts it.
+
+    >>> import numpy as np, lineara
+    >>> def fwd(x, n):
+    ...     return x**n, (x, n)
+    >>> def bwd(residuals, y_bar):
+    ...     x, n = residuals
+    ...     return n * x ** (n - 1) * y_bar, None
+    >>> power = custom_vjp(lambda x, n: x**n, fwd, bwd)
+    >>> lineara.grad(power)(2.0, 3), lineara.jvp(lambda x: power(x, 3), (2.0,), (1.0,))
+    (12.0, (8.0, 12.0))
+    >>> lineara.hessian(lambda x: np.sum(power(x, 3)))(np.array([1.0, 2.0]))
+    array([[ 6.,  0.],
+           [ 0., 12.]])
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        fwd: Callable[..., Any] | None = None,
+        bwd: Callable[..., Any] | None = None,
+        *,
+        example: Sequence[Any] | None = None,
+        check: bool = True,
+    ) -> None:
+        super().__init__(f, check)
+        self.fwd, self.bwd = fwd, bwd
+        if (fwd is None) != (bwd is None):
+            raise RuleError(f"{self!r}: fwd and bwd are declared together; one is missing")
+        if fwd is not None:
+            self._example(example)
+
+    def defvjp(
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        *,
+        example: Sequence[Any] | None = None,
+    ) -> None:
+        """Declare the rule."""
+        self.fwd, self.bwd = fwd, bwd
+        self._example(example)
+
+    def is_declared(self) -> bool:
+        """Whether there is a rule."""
+        return self.fwd is not None
+
+    def trace(
+        self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
+    ) -> tuple[Any, Joint]:
+        """The value, and the pullback; forward, the transpose of its text."""
+        if self.fwd is None:
+            raise self.undeclared("defvjp")
+        args = form.arguments(values)
+        y, residuals = self.parts(as_written(self.fwd, args)(*args, **options))
+        pull = Pullback(self, values, form, y, residuals)
+
+        def forward(tangents: Sequence[Any]) -> list[Any]:
+            return list(pull.text.back(pull.spread_out(tangents, active)))
+
+        return y, Joint(forward, lambda y_bars: [pull(y_bars)[i] for i in active])
+
+    def parts(self, out: Any) -> tuple[Any, Any]:
+        """(y, residuals) of what fwd returned."""
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise RuleError(
+                f"{self!r}: fwd must return (y, residuals), but it returned {show_type(out)}"
+            )
+        return out
+
+    def check(self, args: tuple, options: dict[str, Any]) -> None:
+        """Test the rule: its value, its pullback, and the transpose of its text."""
+        laws.check_vjp(self, args, options)
+
+
+# --- custom_linear ------------------------------------------------------------------------------
+
+
+class custom_linear(Custom):
+    """A linear `f` with its transpose: transpose(y_bar, *others) -> x_bar.
+
+    f is linear in the arguments `argnums` jointly (one by default, the first); the others, which
+    the transpose gets after y_bar, are parameters that f has no derivative for.  With several
+    `argnums` the transpose returns a tuple.  f and the transpose may run any code: their
+    derivatives at every order, and in both modes, are each other.  Both are tested: on `example`,
+    a tuple of arguments, or at the first call; `check=False` trusts them.
+
+    >>> import numpy as np, lineara
+    >>> shift = custom_linear(np.roll, transpose=lambda y_bar, n, axis=None: np.roll(y_bar, -n))
+    >>> lineara.grad(lambda x: shift(x, 1)[0] ** 2)(np.array([1.0, 2.0, 3.0]))
+    array([0., 0., 6.])
+    >>> lineara.jvp(lambda x: shift(x, 1), (np.zeros(3),), (np.array([1.0, 2.0, 3.0]),))[1]
+    array([3., 1., 2.])
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        transpose: Callable[..., Any] | None = None,
+        argnums: int | Sequence[int] = 0,
+        *,
+        example: Sequence[Any] | None = None,
+        check: bool = True,
+    ) -> None:
+        super().__init__(f, check)
+        self.transpose = transpose
+        self.argnums = argnums
+        self.places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        if transpose is not None:
+            self._example(example)
+
+    def deftranspose(
+        self, transpose: Callable[..., Any], *, example: Sequence[Any] | None = None
+    ) -> Callable[..., Any]:
+        """Declare the transpose; returns it, so that it can decorate."""
+        self.transpose = transpose
+        self._example(example)
+        return transpose
+
+    def is_declared(self) -> bool:
+        """Whether there is a transpose."""
+        return self.transpose is not None
+
+    @property
+    def T(self) -> "custom_linear":
+        """The transposed function, (y_bar, *others) -> x_bar, whose transpose is f."""
+        if self.transpose is None:
+            raise self.undeclared("deftranspose")
+
+        def again(x: Any, *others: Any, **options: Any) -> Any:
+            rest = iter(others)
+            count = len(self.places) + len(others)
+            given = dict(
+                zip(self.places, (x,) if isinstance(self.argnums, int) else x, strict=True)
+            )
+            return self.f(
+                *(given[i] if i in given else next(rest) for i in range(count)), **options
+            )
+
+        return custom_linear(self.transpose, again, check=False)
+
+    def trace(
+        self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
+    ) -> tuple[Any, Joint]:
+        """The value, and f and its transpose on vectors."""
+        y = self._quiet(form.arguments(values), options)
+        return y, self.joint(values, active, form, options, y)
+
+    def joint(
+        self, values: list[Any], active: list[int], form: Form, options: dict[str, Any], y: Any
+    ) -> Joint:
+        """f on the tangents, the transpose on the cotangents; both are traced by outer levels."""
+        linear = self.linear_leaves(form)
+        for i in active:
+            if not linear[i]:
+                raise NoRuleError(
+                    f"{self!r}: no derivative with respect to the argument "
+                    f"{self.argument(self._owner(form, i))}, in which it is not declared linear "
+                    "(argnums); give it a plain value, or declare a custom_jvp"
+                )
+        leaves, structure = flatten(y)
+        zeros = [still(settled(v)) for v in leaves]
+        others = [a for i, a in enumerate(form.arguments(values)) if i not in self.places]
+
+        def ahead(tangents: list[Any]) -> list[Any]:
+            at = dict(zip(active, tangents, strict=True))
+            dots = [
+                v if not flag else at[i] if at.get(i) is not None else still(v)
+                for i, (v, flag) in enumerate(zip(values, linear, strict=True))
+            ]
+            return flatten(self._quiet(form.arguments(dots), options))[0]
+
+        def back(y_bars: list[Any]) -> list[Any]:
+            filled = [z if b is None else b for z, b in zip(zeros, y_bars, strict=True)]
+            x_bar = self.T(unflatten(structure, filled), *others, **options)
+            return self._x_bars(x_bar, values, form, active)
+
+        return Joint(lambda ts: spread(ahead, ts), lambda bars: spread(back, bars))
+
+    def _quiet(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """The function, without a test."""
+        leaves, form = opened(args)
+        return op("custom_linear")(*leaves, rule=self, form=form, options=options)
+
+    def linear_leaves(self, form: Form) -> list[bool]:
+        """For each leaf of the arguments, whether f is linear in it."""
+        counts = [1 if s is None else s.leaf_count for s in form.structures]
+        return [i in self.places for i, n in enumerate(counts) for _ in range(n)]
+
+    @staticmethod
+    def _owner(form: Form, leaf: int) -> int:
+        """The argument that a leaf belongs to."""
+        counts = [1 if s is None else s.leaf_count for s in form.structures]
+        return next(i for i in range(len(counts)) if sum(counts[: i + 1]) > leaf)
+
+    def _x_bars(self, x_bar: Any, values: list[Any], form: Form, active: list[int]) -> list[Any]:
+        """The cotangents of the active leaves, from what the transpose gave."""
+        given = (x_bar,) if isinstance(self.argnums, int) else x_bar
+        if not isinstance(given, tuple) or len(given) != len(self.places):
+            raise RuleError(
+                f"{self!r}: the transpose must return a tuple of {len(self.places)} cotangents, "
+                f"one for each of argnums={self.argnums}, but it returned {show_type(x_bar)}"
+            )
+        at: dict[int, Any] = {}
+        starts = np.cumsum([0, *(len(p) for p in form.split(values))]).tolist()
+        for place, bar in zip(self.places, given, strict=True):
+            structure = form.structures[place]
+            bars, shape = ([bar], None) if structure is None else flatten(bar)
+            if shape != structure:
+                raise RuleError(
+                    f"{self!r}: the argument {self.argument(place)} is {structure}, but its "
+                    f"cotangent from the transpose is {shape}"
+                )
+            at.update(enumerate(bars, starts[place]))
+        return [self._fitted(values[i], at[i]) for i in active]
+
+    def _fitted(self, v: Any, bar: Any) -> Any:
+        bar = settled(bar)
+        if bar is None or is_zero(bar):
+            return None
+        if type_of(bar).shape != type_of(v).shape:
+            raise RuleError(
+                f"{self!r}: an argument is {type_of(v)}, but its cotangent from the transpose is "
+                f"{type_of(bar)}; they must have the same shape"
+            )
+        return bar if type_of(v).dtype.kind == "c" else real_part(bar)
+
+    def trace_linear(
+        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+    ) -> Any:
+        """f of linear arguments: an entry like any other; the types are those of f at zero."""
+        linear = self.linear_leaves(form)
+        active = [i for i, a in enumerate(leaves) if level.mine(a)]
+        for a, flag in zip(leaves, linear, strict=True):
+            if flag and not level.mine(a) and moves(a) and np.any(plain(a)):
+                raise LinearityError(
+                    f"{self!r} of a linear argument and a constant that is not zero is affine; "
+                    "a linear function maps zero to zero, so leave the constant out"
+                )
+        values = [_zero(a) if level.mine(a) else a for a in leaves]
+        y = self.run(form.arguments([plain(v) for v in values]), options)
+        found, structure = flatten(y)
+        if any(np.any(v) for v in found if moves(v)):
+            raise LinearityError(f"{self!r} maps zero to something else, so it is not linear")
+        types = [type_of(v) if moves(v) else v for v in found]
+        joint = self.joint(values, active, form, options, y)
+        nodes = record_leaves(level, types, [leaves[i] for i in active], joint, repr(self))
+        return unflatten(structure, nodes)
+
+    def check(self, args: tuple, options: dict[str, Any]) -> None:
+        """Test that f is linear, and that the transpose is its transpose."""
+        laws.check_pair(self, args, options)
+
+
+def _zero(node: Any) -> Any:
+    t = type_of(node)
+    return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0).item()
+
+
+__all__ = ["custom_jvp", "custom_linear", "custom_vjp"]

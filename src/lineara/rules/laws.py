@@ -1,0 +1,431 @@
+"""The laws of a rule, checked with numbers that say which side is off.
+
+    value           the rule's value is the function's
+    derivative      <w, J v> by the rule is that by a finite difference of the function
+    dot product     <w, J v> = <J^T w, v>
+    linearity       J (a u + b v) = a J u + b J v
+
+v and w are random directions.  A finite difference is taken at several steps; where the function
+has a kink the point is moved, and where no step gives a finite number there is no verdict.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lineara.api import linear_transpose
+from lineara.eager.node import plain
+from lineara.eager.trace import outside
+from lineara.errors import LinearaError, LinearityError, RuleError
+from lineara.rules.pullback import Pullback
+from lineara.rules.whole import Form, moves, opened, settled, still
+from lineara.trees import flatten, unflatten
+from lineara.types import type_of
+
+STEPS = (1e-3, 1e-4, 1e-5, 1e-2)  # relative to the size of the argument
+MEANT = "mend the rule, or give check=False if this is meant"
+
+
+# --- vectors ------------------------------------------------------------------------------------
+
+
+def dot(w: Sequence[Any], v: Sequence[Any]) -> float:
+    """The real inner product of two lists of vectors; None is zero."""
+    return float(sum(_terms(w, v)))
+
+
+def _terms(w: Sequence[Any], v: Sequence[Any]) -> list[float]:
+    pairs = [(a, b) for a, b in zip(w, v, strict=True) if a is not None and b is not None]
+    return [float(np.sum(np.real(np.conj(a) * b))) for a, b in pairs]
+
+
+def size(w: Sequence[Any], v: Sequence[Any]) -> float:
+    """The sum of the moduli in an inner product: what it could be if nothing cancelled."""
+    pairs = [(a, b) for a, b in zip(w, v, strict=True) if a is not None and b is not None]
+    return float(sum(np.sum(np.abs(np.multiply(a, b, dtype=complex))) for a, b in pairs))
+
+
+def random_like(rng: np.random.Generator, leaf: Any, scaled: bool = False) -> Any:
+    """A random vector like a leaf, of the leaf's size if `scaled`; None for what does not move."""
+    if not moves(leaf):
+        return None
+    t = (
+        type_of(leaf)
+        if hasattr(leaf, "dtype")
+        else type_of(float(leaf) if not isinstance(leaf, complex) else leaf)
+    )
+    v = rng.standard_normal(t.shape)
+    if t.dtype.kind == "c":
+        v = v + 1j * rng.standard_normal(t.shape)
+    v = np.asarray(v).astype(t.dtype)
+    if scaled:
+        v = v * t.dtype.type(_scale(leaf))
+    return v if t.shape else v.item()
+
+
+def _scale(leaf: Any) -> float:
+    x = np.abs(np.asarray(leaf, dtype=complex if isinstance(leaf, complex) else None)).astype(float)
+    s = float(np.sqrt(np.mean(x * x))) if x.size else 0.0
+    return s if s > 0 and np.isfinite(s) else 1.0
+
+
+def _axpy(x: Any, h: float, v: Any) -> Any:
+    """x + h v, in x' own type."""
+    if v is None:
+        return x
+    y = x + np.asarray(h, type_of(v).dtype) * v
+    return (
+        y
+        if isinstance(x, np.ndarray)
+        else y.item()
+        if isinstance(y, np.ndarray | np.generic)
+        else y
+    )
+
+
+def _precision(leaves: Sequence[Any]) -> float:
+    """The eps of the coarsest floating leaf."""
+    kinds = [type_of(v).dtype for v in leaves if hasattr(v, "dtype") and moves(v)]
+    return max([float(np.finfo(d).eps) for d in kinds], default=float(np.finfo(float).eps))
+
+
+def _close(a: float, b: float, scale: float, tolerance: float) -> bool:
+    return abs(a - b) <= tolerance * max(scale, abs(a), abs(b))
+
+
+def _show(a: float) -> str:
+    return f"{a:.6g}"
+
+
+# --- a function at a point ----------------------------------------------------------------------
+
+
+class Point:
+    """A function at a point, seen as one from leaves to leaves."""
+
+    def __init__(
+        self, f: Callable[..., Any], leaves: Sequence[Any], form: Form, options: dict[str, Any]
+    ) -> None:
+        self.f, self.leaves, self.form, self.options = f, list(leaves), form, options
+
+    def __call__(self, leaves: Sequence[Any]) -> list[Any]:
+        """The leaves of the result, plain."""
+        given = [v.copy() if isinstance(v, np.ndarray) else v for v in leaves]
+        with outside():
+            y = self.f(*self.form.arguments(given), **self.options)
+        return [plain(settled(v)) for v in flatten(y)[0]]
+
+    def difference(
+        self, w: Sequence[Any], v: Sequence[Any], h: float
+    ) -> tuple[float, float, float]:
+        """<w, J v> by differences with step h: extrapolated, to the right, to the left."""
+        f0, f1, f2, f3, f4 = (self._along(w, v, t) for t in (0.0, h, -h, h / 2, -h / 2))
+        wide, narrow = (f1 - f2) / (2 * h), (f3 - f4) / h
+        return (4 * narrow - wide) / 3, (f3 - f0) / (h / 2), (f0 - f4) / (h / 2)
+
+    def _along(self, w: Sequence[Any], v: Sequence[Any], t: float) -> float:
+        try:
+            with np.errstate(all="ignore"):
+                return dot(w, self([_axpy(x, t, d) for x, d in zip(self.leaves, v, strict=True)]))
+        except (ArithmeticError, ValueError):
+            return float("nan")
+
+    def verdict(self, claim: float, scale: float, w: Sequence[Any], v: Sequence[Any]) -> "Verdict":
+        """Whether <w, J v> is `claim`, by finite differences."""
+        y = self(self.leaves)
+        eps = _precision([*self.leaves, *y])
+        tolerance = max(1e-5, 30 * eps**0.5)
+        best, kink = None, False
+        for h in (h for h in STEPS if h > 100 * eps):
+            found, right, left = self.difference(w, v, h)
+            if not np.isfinite(found):
+                continue
+            noise = 1e3 * eps * size(w, y) / h
+            if abs(found - claim) <= noise + tolerance * max(scale, abs(found)):
+                return Verdict(True, found)
+            if best is None:
+                best = found
+            kink = kink or not _close(right, left, scale, 0.05)
+        return Verdict(None if best is None or kink else False, best or 0.0)
+
+
+@dataclass
+class Verdict:
+    """True, False, or None where nothing can be said; and the number that was found."""
+
+    holds: bool | None
+    found: float
+
+
+def _check_derivative(
+    point: Point, claim: Callable[[list[Any], Any], tuple[float, float]], rng: np.random.Generator
+) -> tuple[float, float, Any] | None:
+    """None, or what was claimed, what a difference says, and the direction that shows it.
+
+    `claim(leaves, v)` is <w, J v> by the rule at the leaves, and its size without cancellation.
+    """
+    for _ in range(2):
+        v = [random_like(rng, x, scaled=True) for x in point.leaves]
+        said, scale = claim(point.leaves, v)
+        if np.isfinite(said):
+            verdict = point.verdict(said, scale, claim.w, v)  # type: ignore[attr-defined]
+            if verdict.holds is not None:
+                return None if verdict.holds else (said, verdict.found, v)
+        move = [random_like(rng, x, scaled=True) for x in point.leaves]
+        point.leaves = [_axpy(x, 0.05, d) for x, d in zip(point.leaves, move, strict=True)]
+    return None
+
+
+# --- the three kinds of rules -------------------------------------------------------------------
+
+
+def check_jvp(rule: Any, args: tuple, options: dict[str, Any]) -> None:
+    """Test a custom_jvp at these arguments."""
+    rng = np.random.default_rng(0)
+    leaves, form = opened(args)
+    point = Point(rule.f, leaves, form, options)
+    y = point(leaves)
+    w = [random_like(rng, v) for v in y]
+
+    def at(x: list[Any], v: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        dots = [still(a) if d is None else d for a, d in zip(x, v, strict=True)]
+        with outside():
+            out = rule.jvp(tuple(form.arguments(x)), tuple(form.arguments(dots)), **options)
+        value, y_dot = rule.parts(out)
+        found = [plain(settled(a)) for a in flatten(value)[0]]
+        return found, [None if d is None else plain(d) for d in rule.aligned(value, y_dot)]
+
+    v = [random_like(rng, x, scaled=True) for x in leaves]
+    value, dots = at(leaves, v)
+    _check_value(rule, "the rule", value, y)
+    active = [i for i, x in enumerate(leaves) if moves(x)]
+    _, joint = rule.trace(None, leaves, active, form, options)  # raises where it is not linear
+    bars = joint.back(_moving(w, y))
+    ahead, behind = dot(w, dots), dot(bars, [v[i] for i in active])
+    if not _close(ahead, behind, size(w, dots), max(1e-7, 100 * _precision([*leaves, *y]))):
+        raise RuleError(
+            f"{rule!r}: the rule's tangent gives <w, J v> = {_show(ahead)}, but its transposed "
+            f"text <J^T w, v> = {_show(behind)}; the rule must be a linear function of the "
+            "tangents alone"
+        )
+
+    def claim(x: list[Any], v: Sequence[Any]) -> tuple[float, float]:
+        _, dots = at(x, v)
+        return dot(w, dots), size(w, dots)
+
+    _compare(rule, point, claim, w, rng, "the rule's tangent gives <w, J v>")
+
+
+def check_vjp(rule: Any, args: tuple, options: dict[str, Any]) -> None:
+    """Test a custom_vjp at these arguments."""
+    rng = np.random.default_rng(0)
+    leaves, form = opened(args)
+    point = Point(rule.f, leaves, form, options)
+    y = point(leaves)
+    w, u = ([random_like(rng, v) for v in y] for _ in range(2))
+
+    def at(x: list[Any]) -> tuple[Any, Any]:
+        with outside():
+            value, residuals = rule.parts(rule.fwd(*form.arguments(x), **options))
+        return value, Pullback(rule, x, form, value, residuals)
+
+    value, pull = at(leaves)
+    _check_value(rule, "fwd", [plain(settled(a)) for a in flatten(value)[0]], y)
+    bars = pull.direct(w)
+    v = [random_like(rng, x, scaled=True) for x in leaves]
+    tolerance = max(1e-7, 100 * _precision([*leaves, *y]))
+    mixed = [None if a is None else 2 * a - 3 * b for a, b in zip(w, u, strict=True)]
+    together, apart = dot(pull.direct(mixed), v), 2 * dot(bars, v) - 3 * dot(pull.direct(u), v)
+    if not _close(together, apart, size(bars, v), tolerance):
+        raise RuleError(
+            f"{rule!r}: bwd is not linear in y_bar: of 2 u - 3 w it gives {_show(together)}, "
+            f"but 2 times that of u minus 3 times that of w is {_show(apart)}; {MEANT}"
+        )
+    try:
+        behind = dot(_moving(w, y), pull.text.back(v))
+    except LinearaError:  # bwd looks at values: there will be no forward mode, and it says why
+        behind = dot(bars, v)
+    if not _close(behind, dot(bars, v), size(bars, v), tolerance):
+        raise RuleError(
+            f"{rule!r}: bwd gives <J^T w, v> = {_show(dot(bars, v))}, but its transposed text "
+            f"<w, J v> = {_show(behind)}; bwd must be a function of its residuals and, linearly, "
+            "of y_bar alone"
+        )
+
+    def claim(x: list[Any], v: Sequence[Any]) -> tuple[float, float]:
+        found = at(x)[1].direct(w)
+        return dot(found, v), size(found, v)
+
+    _compare(rule, point, claim, w, rng, "bwd gives <J^T w, v>")
+
+
+def _moving(w: Sequence[Any], y: Sequence[Any]) -> list[Any]:
+    return [d if moves(v) else None for d, v in zip(w, y, strict=True)]
+
+
+def _check_value(rule: Any, who: str, value: Sequence[Any], y: Sequence[Any]) -> None:
+    """The value that a rule gives is the function's."""
+    if len(value) != len(y):
+        raise RuleError(
+            f"{rule!r}: {who} returns a value of {len(value)} leaves, the function {len(y)}; "
+            "they must be alike"
+        )
+    tolerance = max(1e-7, 100 * _precision(y))
+    for a, b in zip(value, y, strict=True):
+        if not moves(b):
+            continue
+        if type_of(a).shape != type_of(b).shape:
+            raise RuleError(
+                f"{rule!r}: {who} returns a value {type_of(a)}, the function {type_of(b)}; "
+                "they must be alike"
+            )
+        if not np.allclose(a, b, tolerance, tolerance * _scale(b), equal_nan=True):
+            worst = np.unravel_index(np.argmax(np.abs(np.subtract(a, b))), np.shape(b))
+            raise RuleError(
+                f"{rule!r}: {who} returns the value {_entry(a, worst)}, but the function "
+                f"{_entry(b, worst)}; {MEANT}"
+            )
+
+
+def _entry(a: Any, at: Any) -> str:
+    value = np.asarray(a)[at]
+    where = f" at [{', '.join(str(int(i)) for i in at)}]" if at else ""
+    return (_show(float(value)) if np.isrealobj(value) else f"{value:.6g}") + where
+
+
+def _compare(
+    rule: Any, point: Point, claim: Any, w: Sequence[Any], rng: np.random.Generator, says: str
+) -> None:
+    """The rule's derivative against finite differences of the function, or RuleError."""
+    claim.w = w
+    wrong = _check_derivative(point, claim, rng)
+    if wrong is None:
+        return
+    said, found, v = wrong
+    raise RuleError(
+        f"{rule!r}: {says} = {_show(said)}, but a finite difference of the function "
+        f"{_show(found)}{_culprits(rule, point, claim, v)}; {MEANT}"
+    )
+
+
+def _culprits(rule: Any, point: Point, claim: Any, v: Sequence[Any]) -> str:
+    """The arguments whose derivative is off, where there are several."""
+    parts = point.form.split(v)
+    moving = [i for i, part in enumerate(parts) if any(d is not None for d in part)]
+    if len(moving) < 2:
+        return ""
+    names = []
+    for i in moving:
+        flags = [j == i for j, part in enumerate(parts) for _ in part]
+        only = [d if flag or d is None else d * 0 for d, flag in zip(v, flags, strict=True)]
+        said, scale = claim(point.leaves, only)
+        if point.verdict(said, scale, claim.w, only).holds is False:
+            names.append(rule.argument(i))
+    return f" (the derivative with respect to {', '.join(names)} is off)" if names else ""
+
+
+# --- linear functions ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LinearReport:
+    """How far a function is from being linear, and from its transpose: relative errors."""
+
+    linearity: float
+    transpose: float
+
+
+def check_linear(f: Callable[..., Any], *args: Any) -> LinearReport:
+    """Check that f is linear in its arguments jointly, and that its transpose is one.
+
+        f(a u + b v) = a f(u) + b f(v)        <w, f(v)> = <f^T w, v>
+
+    The arguments say the types; u, v and w are random. LinearityError where f is not linear,
+    RuleError where the transpose law fails; else a report of the relative errors.
+
+    >>> import numpy as np
+    >>> report = check_linear(lambda x: x[1:] - x[:-1], np.zeros(5))
+    >>> report.linearity < 1e-14, report.transpose < 1e-14
+    (True, True)
+    >>> check_linear(lambda x: x + 1, 2.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    lineara.errors.LinearityError: add of a linear f64[] and a constant that is not zero is ...
+    """
+    name = f"check_linear of {getattr(f, '__name__', type(f).__name__)}"
+    leaves, form = opened(args)
+    leaves = [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in leaves]
+    back = linear_transpose(f, *form.arguments(leaves))
+
+    def transpose(y_bar: Any) -> list[Any]:
+        return opened(back(y_bar))[0]
+
+    everything = [moves(v) for v in leaves]
+    return _laws(name, Point(f, leaves, form, {}), everything, transpose)
+
+
+def check_pair(rule: Any, args: tuple, options: dict[str, Any]) -> None:
+    """Test a custom_linear at these arguments."""
+    leaves, form = opened(args)
+    linear = [flag and moves(v) for v, flag in zip(leaves, rule.linear_leaves(form), strict=True)]
+    active = [i for i, flag in enumerate(linear) if flag]
+    point = Point(rule.f, leaves, form, options)
+
+    def transpose(y_bar: Any) -> list[Any]:
+        y = flatten(y_bar)[0]
+        bars = dict(zip(active, joint.back(y), strict=True))
+        return [bars.get(i) for i in range(len(leaves))]
+
+    with outside():
+        joint = rule.joint(
+            leaves, active, form, options, rule.f(*form.arguments(leaves), **options)
+        )
+    _laws(repr(rule), point, linear, transpose)
+
+
+def _laws(
+    name: str, point: Point, linear: Sequence[bool], transpose: Callable[[Any], list[Any]]
+) -> LinearReport:
+    rng = np.random.default_rng(0)
+
+    def draw() -> list[Any]:
+        return [
+            random_like(rng, x) if flag else None
+            for x, flag in zip(point.leaves, linear, strict=True)
+        ]
+
+    def at(v: Sequence[Any]) -> list[Any]:
+        return point([x if d is None else d for x, d in zip(point.leaves, v, strict=True)])
+
+    u, v, (a, b) = draw(), draw(), (2.0, -3.0)
+    mixed = [None if p is None else a * p + b * q for p, q in zip(u, v, strict=True)]
+    f_mixed, f_u, f_v = at(mixed), at(u), at(v)
+    w = [random_like(rng, y) for y in f_v]
+    together, apart = dot(w, f_mixed), a * dot(w, f_u) + b * dot(w, f_v)
+    scale = abs(a) * size(w, f_u) + abs(b) * size(w, f_v)
+    tolerance = max(1e-7, 100 * _precision([*point.leaves, *f_v]))
+    if not _close(together, apart, scale, tolerance):
+        raise LinearityError(
+            f"{name}: f(a u + b v) is {_show(together)} in a random direction, but a f(u) + b f(v) "
+            f"{_show(apart)}; the function is not linear"
+        )
+    with outside():
+        structure = flatten(point.f(*point.form.arguments(point.leaves), **point.options))[1]
+    filled = [0.0 if d is None else d for d in w]
+    bars = transpose(unflatten(structure, filled))
+    ahead, behind = dot(w, f_v), dot(bars, v)
+    if not _close(ahead, behind, size(w, f_v), tolerance):
+        raise RuleError(
+            f"{name}: <w, f(v)> is {_show(ahead)}, but <transpose(w), v> is {_show(behind)}; "
+            f"f is linear, so the transpose is off: {MEANT}"
+        )
+    return LinearReport(_relative(together, apart, scale), _relative(ahead, behind, size(w, f_v)))
+
+
+def _relative(a: float, b: float, scale: float) -> float:
+    return abs(a - b) / scale if scale else abs(a - b)
+
+
+__all__ = ["LinearReport", "check_jvp", "check_linear", "check_pair", "check_vjp"]

@@ -1,0 +1,131 @@
+"""A pullback: the linear map from cotangents of a result to those of the arguments that `bwd` is.
+
+Backward it is bwd itself, which may be any code.  Forward it is the transpose of bwd's text, made
+when it is first asked for; the text also carries a whole batch at once.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.linear import record_linear
+from lineara.eager.trace import open_level
+from lineara.errors import LinearaError, RuleError
+from lineara.primitive import Joint, real_part
+from lineara.rules.whole import (
+    Form,
+    as_written,
+    copied,
+    is_zero,
+    moves,
+    settled,
+    spread,
+    still,
+    unwritten,
+)
+from lineara.trees import flatten, unflatten
+from lineara.types import show_type, type_of
+
+
+class Pullback:
+    """The linear map from the leaves of y to those of the arguments that `bwd` is."""
+
+    def __init__(self, rule: Any, values: list[Any], form: Form, y: Any, residuals: Any) -> None:
+        self.rule, self.values, self.form, self.residuals = rule, values, form, residuals
+        leaves, self.structure = flatten(y)
+        self.zeros = [still(settled(v)) if moves(settled(v)) else None for v in leaves]
+        self._text: Joint | None = None
+
+    def __call__(self, y_bars: Sequence[Any]) -> list[Any]:
+        """Cotangents of the leaves of the arguments: bwd itself, or its text for a batch."""
+        return spread(self.direct, y_bars, self.batched)
+
+    def batched(self, y_bars: Sequence[Any]) -> list[Any] | None:
+        """The same for a whole batch; None where bwd looks at values."""
+        try:
+            return self.text.forward(y_bars)
+        except LinearaError:
+            return None
+
+    def direct(self, y_bars: Sequence[Any]) -> list[Any]:
+        """The same, for plain or traced cotangents."""
+        filled = [
+            z if v is None else _protected(v) for v, z in zip(y_bars, self.zeros, strict=True)
+        ]
+        y_bar = unflatten(self.structure, filled)
+        bwd = as_written(self.rule.bwd, (self.residuals, y_bar))
+        with unwritten(f"bwd of {self.rule!r}", filled):
+            return self.aligned(bwd(self.residuals, y_bar))
+
+    @property
+    def text(self) -> Joint:
+        """The map of bwd's text, from all leaves of y that move to all leaves of the arguments."""
+        if self._text is None:
+            places = [i for i, z in enumerate(self.zeros) if z is not None]
+
+            def run(*nodes: Any) -> list[Any]:
+                at = dict(zip(places, nodes, strict=True))
+                y_bar = unflatten(self.structure, [at.get(i) for i in range(len(self.zeros))])
+                return self.aligned(copied(self.rule.bwd)(self.residuals, y_bar))
+
+            _, joint = record_linear(open_level, run, [type_of(self.zeros[i]) for i in places])
+            self._text = Joint(
+                lambda y_bars: joint.forward([y_bars[i] for i in places]),
+                lambda dots: self.placed(places, joint.back(dots)),
+            )
+        return self._text
+
+    def placed(self, places: list[int], found: Sequence[Any]) -> list[Any]:
+        """One vector for each leaf of y."""
+        at = dict(zip(places, found, strict=True))
+        return [at.get(i) for i in range(len(self.zeros))]
+
+    def spread_out(self, tangents: Sequence[Any], active: Sequence[int]) -> list[Any]:
+        """One tangent for each leaf of the arguments, from those of the active ones."""
+        at = dict(zip(active, tangents, strict=True))
+        return [at.get(i) for i in range(len(self.values))]
+
+    def aligned(self, bars: Any) -> list[Any]:
+        """For each leaf of the arguments its cotangent, None for zero."""
+        parts = self.form.split(self.values)
+        if not isinstance(bars, tuple | list) or len(bars) != len(parts):
+            given = f"{len(bars)} of them" if isinstance(bars, tuple | list) else show_type(bars)
+            raise RuleError(
+                f"{self.rule!r}: bwd must return a tuple of {len(parts)} cotangents, one for each "
+                f"argument (None for zero), but it returned {given}"
+            )
+        found: list[Any] = []
+        for i, (bar, leaves, structure) in enumerate(
+            zip(bars, parts, self.form.structures, strict=True)
+        ):
+            name = self.rule.argument(i)
+            if bar is None or (structure is None and not moves(leaves[0])):
+                found += [None] * len(leaves)
+                continue
+            given, shape = ([bar], None) if structure is None else flatten(bar)
+            if shape != structure:
+                raise RuleError(
+                    f"{self.rule!r}: the argument {name} is {structure}, but bwd gave it {shape}"
+                )
+            found += [self._fitted(v, b, name) for v, b in zip(leaves, given, strict=True)]
+        return found
+
+    def _fitted(self, v: Any, bar: Any, name: str) -> Any:
+        bar = settled(bar)
+        if bar is None or is_zero(bar) or not moves(v):
+            return None
+        if type_of(bar).shape != type_of(v).shape:
+            raise RuleError(
+                f"{self.rule!r}: the argument {name} is {type_of(v)}, but its cotangent from bwd "
+                f"is {type_of(bar)}; they must have the same shape"
+            )
+        return bar if type_of(v).dtype.kind == "c" else real_part(bar)
+
+
+def _protected(v: Any) -> Any:
+    """A cotangent that others read too, as one that cannot be written."""
+    if isinstance(v, np.ndarray):
+        v = v.view()
+        v.flags.writeable = False
+    return v
