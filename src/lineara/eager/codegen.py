@@ -199,11 +199,14 @@ def __getitem__(p, at):
             try:
                 o.v = k.memory[at]
             except (TypeError, IndexError):
-                return read_array(level, p, at)
+                return read_int(level, p, at)
             o.g = zero
             k.places.append(at)
             k.nodes.append(o)
             return o
+        return read_int(level, p, at)
+    if type(at) is slice:
+        return read_slice(level, p, at)
     return read_array(level, p, at)
 '''
 
@@ -336,11 +339,11 @@ def _sign(x: float) -> float:
 def general(p: Any, q: Any, name: str) -> Any:
     """A binary operation outside the fast path."""
     if isinstance(p, np.generic):
-        p = p.item() if p.dtype in _LIKE_PYTHON else p
+        p = p.item() if p.dtype in _LIKE_PYTHON and not _widens(p, q) else p
         if isinstance(p, float | int):
             return op_call(name, p, q)
     elif isinstance(q, np.generic):
-        q = q.item() if q.dtype in _LIKE_PYTHON else q
+        q = q.item() if q.dtype in _LIKE_PYTHON and not _widens(q, p) else q
         if isinstance(q, float | int):
             return op_call(name, p, q)
     if type(q) is timedelta or type(p) is timedelta:
@@ -366,7 +369,12 @@ def general(p: Any, q: Any, name: str) -> Any:
         ) from None
 
 
-_LIKE_PYTHON = {np.dtype(t) for t in ("f8", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")}
+_LIKE_PYTHON = {np.dtype(t) for t in "f8 f4 f2 i8 i4 i2 i1 u8 u4 u2 u1 ?".split()}
+
+
+def _widens(number: Any, other: Any) -> bool:
+    """Whether NumPy's number makes the other's dtype wider, as no number of Python's does."""
+    return getattr(other, "dtype", None) in (np.float32, np.float16) and number.dtype == np.float64
 
 
 def op_call(name: str, p: Any, q: Any) -> Any:

@@ -59,10 +59,15 @@ def released(value: Any, level: Level) -> Any:
         value = value.now()
     if isinstance(value, Traced) and value.level is level:
         value = value.v
-        return released(value, level) if isinstance(value, Written) else value
+        return value.copy() if isinstance(value, Array) else value
     if isinstance(value, Traced | float | np.ndarray):
         return value
     return release_within(value, lambda v: released(v, level))
+
+
+def _own_copy(value: Any) -> Any:
+    """An array that the user may write to without changing what a linear map holds."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def release_tree(tree: Any, level: Level) -> Any:
@@ -204,6 +209,8 @@ def settle(n: Any) -> None:
     if isinstance(n, Scalar) or n.k is None:
         return
     n.k.pieces[:] = [_bare(piece) for piece in n.k.pieces]
+    for o in n.k.sums:
+        o.g = unmasked(o.g)
     if type(n.k) is Reads:
         for o in n.k.nodes:
             o.g = unmasked(o.g)
@@ -237,6 +244,8 @@ def _is_nan(n: Any) -> bool:
     if n.g is not None and _has_nan(n.g):
         return True
     if any([_has_nan(p.u if type(p) is Outer else p.x_bar) for p in k.pieces]):
+        return True
+    if any([_has_nan(o.g) for o in k.sums]):
         return True
     if type(k) is View:
         return False
@@ -383,9 +392,10 @@ def linearize(
         domain, codomain = with_units(domain, codomain)
         if any([o is not None and o.g is leaked for o in outs]):
             raise outlived()
+        value = map_leaves(_own_copy, value)
         frozen = Frozen(level, nodes, outs)
         work = frozen.work()
-        aux = release_tree(aux, level) if has_aux else None
+        aux = map_leaves(_own_copy, release_tree(aux, level)) if has_aux else None
     fit = Gradients(level)
     back = _fitted(frozen.back, flat, fit)
     ahead = _fitted(frozen.forward, results, fit)

@@ -16,7 +16,7 @@ import numpy as np
 from lineara.cotangent import Coo, LowRank, Rows, Zero
 from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.level import Level
-from lineara.eager.node import Scalar, Traced, plain
+from lineara.eager.node import Array, Scalar, Traced, plain
 from lineara.eager.points import manifold_of
 from lineara.eager.reads import Reads, c_strides, grid, pull
 from lineara.errors import TypeMismatchError
@@ -158,7 +158,7 @@ class Gradients:
         if g is None or (type(g) is int and g == 0):
             return zero_of(leaf)
         if isinstance(g, Box):
-            return g
+            return self._distinct(g)
         if isinstance(leaf, np.ndarray):
             dtype = leaf.dtype if leaf.dtype.kind in "fc" else np.dtype(float)
             if g is not None and isinstance(g, np.ndarray) and self._own(g, dtype):
@@ -169,6 +169,16 @@ class Gradients:
         if isinstance(leaf, EXACT):
             return type(leaf)(g) if type(g) is int else g
         return g.item() if isinstance(g, np.generic | np.ndarray) and np.ndim(g) == 0 else g
+
+    def _distinct(self, g: Any) -> Any:
+        """An outer level's value that no other result is: the user may write to each."""
+        if not isinstance(g, Array):
+            return g
+        g = g.now()
+        if isinstance(g, Array) and id(g) in self.given:
+            return g.copy()
+        self.given.add(id(g))
+        return g
 
     def _own(self, g: np.ndarray, dtype: np.dtype) -> bool:
         """Whether an array may be handed out as it is."""
@@ -210,7 +220,7 @@ def zero_of(leaf: Any) -> Any:
 def builder(node: Any, leaf: np.ndarray) -> Any:
     """The cotangent of an array as Rows, Coo, LowRank or Zero; None where it has to be dense."""
     k = node.k
-    if node.g is not None:
+    if node.g is not None or (k is not None and k.sums):
         return None
     if type(k) is not Reads:
         return Zero(leaf.shape, leaf.dtype)

@@ -11,7 +11,16 @@ import numpy as np
 from lineara.eager.codegen import functions, general, method_codes
 from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
 from lineara.eager.pin import MANY, Pin
-from lineara.eager.reads import Reads, first_read, permuted_view, read_array, reshape_view
+from lineara.eager.reads import (
+    Reads,
+    first_read,
+    permuted_view,
+    read_array,
+    read_int,
+    read_slice,
+    reshape_view,
+    whole_sum,
+)
 from lineara.eager.refusals import refused
 from lineara.eager.written import Part, Written
 from lineara.errors import LeakedVariableError
@@ -29,6 +38,7 @@ from lineara.primitive import (
 )
 from lineara.types import type_of
 
+NAMES = (type, float, int, slice, TypeError, IndexError)  # what generated code may use of Python
 ARITHMETIC = (ArithmeticError, ValueError)
 COPY_BYTES = 64 * 1024  # a residual of the user's up to this size is copied, a larger one locked
 
@@ -76,12 +86,14 @@ class Level:
             scope |= {"ARITHMETIC": ARITHMETIC, "careful": self.careful, "general": general}
             scope |= {"ndarray": np.ndarray, "guard": self.guard, "errstate": np.errstate}
             scope |= {"Reads": Reads, "first_read": first_read, "read_array": read_array, "level": self}
-            scope["__builtins__"] = {"type": type, "float": float, "int": int, "TypeError": TypeError, "IndexError": IndexError}
+            scope |= {"read_int": read_int, "read_slice": read_slice}
+            scope["__builtins__"] = {v.__name__: v for v in NAMES}
             for name, code in codes[kind].items():
                 function = FunctionType(code, scope)
                 setattr(cls, name, function)
                 if not name.startswith(("__", "math_")):
                     setattr(cls, f"np_{name}", function)
+        self.X.total = lambda x: whole_sum(self, x)  # type: ignore[attr-defined]
         for slow in (self.SG, self.XG, self.XW):
             for name, method in slow_methods().items():
                 setattr(slow, name, method)
@@ -131,7 +143,7 @@ class Level:
     def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Evaluate one level below; record the linear map from the arguments of this level."""
         if not self.open:
-            raise outlived()
+            return self._after(primitive, args, params)
         if args and isinstance(args[0], Written) and args[0].level is self:
             moved = args[0].moved(primitive.name, params)
             if moved is not None:
@@ -176,6 +188,13 @@ class Level:
         work = primitive.work(y, values, params)
         return self.record(y, parents, joint, primitive.name, work)
 
+    def _after(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """After the trace, only constant arrays that were made in it may be used."""
+        args = tuple([a.now() if isinstance(a, Traced) else a for a in args])
+        if any([isinstance(a, Traced) and a.level is self for a in args]):
+            raise outlived()
+        return primitive(*args, **params)
+
     def join(self, items: Sequence[Any]) -> Any:
         """A vector of scalars, some of them traced at this level."""
         S = self.S
@@ -203,6 +222,9 @@ class Level:
             return reshape_view(self, args[0], params["shape"]) if args[0].shape else None
         if primitive.name == "permute_dims":
             return permuted_view(self, args[0], params["axes"])
+        if primitive.name == "sum" and not params["keepdims"]:
+            whole = len(params["axis"]) == args[0].ndim and bool(args[0].ndim)
+            return whole_sum(self, args[0]) if whole else None
         if primitive.name == "index" and is_basic(params["at"]):
             return read_array(self, args[0], params["at"])
         return None
@@ -337,7 +359,11 @@ class Level:
 def mark_leaked(n: Any) -> None:
     """From now on, whoever uses the node or what was read of it gets an error."""
     n.g = leaked
-    if not isinstance(n, Array) or type(n.k) is not Reads:
+    if not isinstance(n, Array) or n.k is None:
+        return
+    for o in n.k.sums:
+        o.g = leaked
+    if type(n.k) is not Reads:
         return
     n.k.memory = None
     for o in (*n.k.nodes, *n.k.views):

@@ -244,6 +244,10 @@ class Array(Traced):
         """Lengths of the axes."""
         return self.s
 
+    def total(self) -> Any:
+        """The sum of all elements."""
+        return op("sum")(self, axis=tuple(range(self.ndim)), keepdims=False)
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a traced array without axes")
@@ -316,8 +320,16 @@ class Array(Traced):
 
     @property
     def flat(self) -> Any:
-        """The elements in C order."""
-        return iter(op("reshape")(self, shape=(self.size,)))
+        """The elements in C order, to read and to write."""
+        return FlatElements(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.flat[:] = value
+
+    def view(self) -> Any:
+        """Another array object with the same elements."""
+        return self[...]
 
     def flatten(self, order: str = "C") -> Any:
         """A copy with one axis."""
@@ -330,6 +342,41 @@ class Array(Traced):
     def round(self, decimals: int = 0, out: Any = None) -> Any:
         """Rounded values: constants."""
         return np.round(plain(self), decimals)
+
+
+class FlatElements:
+    """What `x.flat` is: the elements in C order, an iterator that can be indexed and assigned."""
+
+    __slots__ = ("_rest", "base")
+
+    def __init__(self, base: Array) -> None:
+        self.base = base
+        self._rest: Any = None
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        if self._rest is None:
+            self._rest = iter(range(len(self)))
+        return self[next(self._rest)]
+
+    def _at(self, at: Any) -> Any:
+        if isinstance(at, int | np.integer):
+            n = len(self)
+            if not -n <= at < n:
+                raise IndexError(f"index {at} is out of bounds for size {n}")
+            return tuple([int(i) for i in np.unravel_index(at % n, self.base.shape)])
+        return np.unravel_index(np.arange(len(self))[at], self.base.shape)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.base[self._at(at)]
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        self.base[self._at(at)] = value
 
 
 def _method(function: Any, name: str) -> Any:
@@ -347,6 +394,15 @@ for _name in _METHODS.split():
     setattr(Array, _name, _method(getattr(np, _name), _name))
     if _name in {"sum", "mean", "prod", "max", "min", "clip", "ravel", "all", "any", "squeeze"}:
         setattr(Scalar, _name, _method(getattr(np, _name), _name))
+
+
+def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if not args and not kwargs and self.shape:
+        return self.total()
+    return call_foreign(np.sum, (self, *args), kwargs)
+
+
+Array.sum = _sum  # type: ignore[attr-defined]
 
 
 def _in_place(stem: str) -> Any:

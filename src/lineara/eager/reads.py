@@ -6,6 +6,7 @@ of the root in C order, so that parts of parts cost no more than parts.
 """
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from lineara.types import type_of
 class Reads:
     """What was read of a root array, and the builder contributions to its cotangent."""
 
-    __slots__ = ("memory", "nodes", "pieces", "places", "vector", "views")
+    __slots__ = ("memory", "nodes", "pieces", "places", "sums", "vector", "views")
 
     def __init__(self, v: Any) -> None:
         self.vector = type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64
@@ -28,6 +29,7 @@ class Reads:
         self.nodes: list[Any] = []
         self.views: list[Any] = []
         self.pieces: list[Any] = []
+        self.sums: list[Any] = []  # scalars that are the sum of all elements
 
 
 class View:
@@ -36,7 +38,7 @@ class View:
     A `fixed` view keeps its content when the root is written; any other then shows what was written.
     """
 
-    __slots__ = ("fixed", "offset", "pieces", "root", "strides")
+    __slots__ = ("fixed", "offset", "pieces", "root", "strides", "sums")
 
     def __init__(self, root: Any, offset: int, strides: tuple[int, ...], fixed: bool) -> None:
         self.root = root
@@ -44,6 +46,7 @@ class View:
         self.strides = strides
         self.fixed = fixed
         self.pieces: list[Any] = []
+        self.sums: list[Any] = []
 
     def positions(self, shape: tuple[int, ...]) -> np.ndarray:
         """The flat positions in the root of the view's elements."""
@@ -58,6 +61,7 @@ def grid(offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> np.nd
     return found
 
 
+@cache
 def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in elements of an array in C order."""
     found, step = [], 1
@@ -167,6 +171,52 @@ def read_array(level: Any, x: Array, at: Any) -> Any:
     return view(level, root, v, offset, strides, fixed=is_fixed(x))
 
 
+def read_int(level: Any, x: Array, at: int) -> Any:
+    """x[at] for one integer, of a node on the fast path: an element or a row."""
+    v = x.v
+    if type(v) is not np.ndarray or not -v.shape[0] <= at < v.shape[0]:
+        return read_array(level, x, at)
+    root, offset, strides = place(x)
+    offset += (at if at >= 0 else at + v.shape[0]) * strides[0]
+    if v.ndim == 1:
+        if v.dtype != np.float64:
+            return read_array(level, x, at)
+        o = level.scalar(v.item(at))
+        root.k.places.append(offset)
+        root.k.nodes.append(o)
+        return o
+    o = level.array(v[at])
+    o.k = View(root, offset, strides[1:], is_fixed(x))
+    root.k.views.append(o)
+    return o
+
+
+def read_slice(level: Any, x: Array, at: slice) -> Any:
+    """x[at] for one slice, of a node on the fast path."""
+    v = x.v
+    if type(v) is not np.ndarray:
+        return read_array(level, x, at)
+    root, offset, strides = place(x)
+    start, _, step = at.indices(v.shape[0])
+    o = level.array(v[at])
+    o.k = View(root, offset + start * strides[0], (step * strides[0], *strides[1:]), is_fixed(x))
+    root.k.views.append(o)
+    return o
+
+
+def whole_sum(level: Any, x: Array) -> Any:
+    """The sum of all elements: its cotangent is one number for all of them."""
+    k = x.k
+    if k is None:
+        k = first_read(x)
+    elif (k.root if type(k) is View else x).g is leaked:
+        raise outlived()
+    v = x.v
+    o = level.wrap(v.sum() if type(v) is np.ndarray else op("sum")(v, axis=tuple(range(v.ndim)), keepdims=False))
+    k.sums.append(o)
+    return o
+
+
 def is_fixed(x: Any) -> bool:
     """Whether x keeps its content when its root is written; then its parts do too."""
     return type(x.k) is View and x.k.fixed
@@ -267,14 +317,14 @@ def settled(nodes: list[Any], places: list[int], size: int) -> tuple[np.ndarray,
 def pull(x: Array) -> Any:
     """The cotangent of an array: its dense part and all that its reads collected, in one sum."""
     k = x.k
-    if k is None or (type(k) is View and not k.pieces):
+    if k is None or (type(k) is View and not k.pieces and not k.sums):
         return x.g
-    if type(k) is Reads and k.vector and not k.views and not k.pieces:
+    if type(k) is Reads and k.vector and not k.views and not k.pieces and not k.sums:
         quick = _pull_few(x, k)
         if quick is not None:
             return quick
     shape = tuple(x.v.shape)
-    terms = list(_pieces(k.pieces, shape))
+    terms = [*_pieces(k.pieces, shape), *_sums(x, shape)]
     if type(k) is Reads:
         terms = [*_reads(k, shape), *terms]
     if x.g is None and not terms:
@@ -330,6 +380,15 @@ def _reads(k: Reads, shape: tuple[int, ...]) -> Any:
         g = pull(o)
         if g is not None:
             yield _Strided(o.k.offset, o.k.strides), g
+
+
+def _sums(x: Array, shape: tuple[int, ...]) -> Any:
+    """The contribution of all sums of the array: one number everywhere."""
+    found = [o.g for o in x.k.sums if o.g is not zero]
+    if found:
+        total = found[0] if len(found) == 1 else sum(found[1:], found[0])
+        boxed = isinstance(total, Box)
+        yield None, op("broadcast_to")(total if boxed else np.array(total, x.dtype), shape=shape)
 
 
 def _pieces(pieces: list[Any], shape: tuple[int, ...]) -> Any:
@@ -397,7 +456,11 @@ def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:
 def distribute(x: Array, t: Any) -> None:
     """Give every read of x its part of the tangent t."""
     k = x.k
-    if type(k) is not Reads or t is None or not (k.nodes or k.views):
+    if t is None or k is None:
+        return
+    for o in k.sums:
+        o.g = op("sum")(t, axis=tuple(range(len(x.v.shape))), keepdims=False)
+    if type(k) is not Reads or not (k.nodes or k.views):
         return
     size = math.prod(x.v.shape)
     flat = op("reshape")(t, shape=(size,))
@@ -409,3 +472,5 @@ def distribute(x: Array, t: Any) -> None:
             o.g = t_dot
     for o in k.views:
         o.g = op("index")(flat, at=(grid(o.k.offset, o.k.strides, tuple(o.v.shape)),))
+        if o.k.sums:
+            distribute(o, o.g)

@@ -30,6 +30,18 @@ def stand_in(original: Any) -> Any:
             return call_foreign(original, args, kwargs)
         return original(*args, **kwargs)
 
+    return _total(call) if original is np.sum else call
+
+
+def _total(general: Any) -> Any:
+    """np.sum: the sum of all elements of an array needs no more than the array's word."""
+
+    @functools.wraps(np.sum)
+    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if not args and not kwargs and isinstance(a, Traced) and a.shape:
+            return a.total()
+        return general(a, *args, **kwargs)
+
     return call
 
 
@@ -42,6 +54,8 @@ def _fast(ours: Any) -> str | None:
 def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
+            if len(args) > ufunc.nin:
+                args, kwargs["out"] = args[: ufunc.nin], args[ufunc.nin :]
             return apply_ufunc(ufunc, "__call__", args, kwargs)
         return ufunc(*args, **kwargs)
 

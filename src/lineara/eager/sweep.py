@@ -21,14 +21,15 @@ def clear(n: Any, last: bool) -> None:
     if not isinstance(n, Array) or n.k is None:
         return
     n.k.pieces.clear()
+    for o in n.k.sums:
+        o.g = leaked if last else zero
     if type(n.k) is Reads:
         if last:
             n.k.memory = None
         for o in n.k.nodes:
             o.g = leaked if last else zero
         for o in n.k.views:
-            o.g = leaked if last else None
-            o.k.pieces.clear()
+            clear(o, last)
 
 
 def add(p: Any, c: Any) -> None:

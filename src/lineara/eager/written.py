@@ -466,6 +466,8 @@ class Written(Array):
         found.w.made = (self, at)
         return found
 
+    total = Array.total
+
     def __setitem__(self, at: Any, value: Any) -> None:
         if isinstance(value, Written) and value.w.made is not None and value.w.made[0] is self:
             same = value.w.made[1]
