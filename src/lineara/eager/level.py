@@ -111,7 +111,7 @@ class Level:
         """An array node without edges."""
         o = (cls or self.X)()
         o.v, o.a, o.b, o.g, o.k = v, None, None, None, None
-        o.s = tuple(v.shape)
+        o.s = () if v is None else tuple(v.shape)
         return o
 
     def wrap(self, v: Any) -> Any:
