@@ -15,7 +15,7 @@ rng = np.random.default_rng(3)
 POINT = {
     "s": 0.7,
     "x": np.array([0.31, -0.72, 0.55]),
-    "y": np.array([0.83, 0.24, -0.61]),
+    "y": np.array([0.83, 0.26, -0.61]),
     "v": np.array([0.9, 1.7, 0.4, 2.3]),
     "A": rng.normal(size=(3, 4)),
     "B": rng.normal(size=(4, 2)),

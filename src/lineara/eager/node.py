@@ -138,6 +138,10 @@ class Traced(Box):
         """The node that stands for the present content."""
         return self
 
+    def constant(self) -> Any:
+        """The plain content of an array in which nothing is traced; else None."""
+        return None
+
     def below(self) -> Any:
         """The value one level below, for code that looks at it."""
         return self.v
@@ -425,6 +429,8 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
 def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
     ours = registry.functions.get(func)
+    if ours is None and not _follows((args, tuple(kwargs.values()))):
+        return constant_call(func, args, kwargs)
     if ours is None:
         raise NoRuleError(
             f"{foreign_name(func)} of a traced value has no derivative rule; write it with functions that have one, "
@@ -433,13 +439,20 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if isinstance(ours, Constant):
         return constant_call(func, args, kwargs)
     if func not in registry.sequences:
-        args = tuple([as_array(a) if type(a) is list and any_box(a) else a for a in args])
+        args = tuple([as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in args])
     out = kwargs.pop("out", None) if not isinstance(ours, Primitive) else None
     try:
         result = ours(*args, **kwargs)
     except (ValueError, IndexError) as e:
         raise refused(foreign_name(func), args, kwargs, e) from None
     return result if out is None else write_out(out, result)
+
+
+def _follows(value: Any) -> bool:
+    """Whether a derivative is followed in a value: not in an array of constants that may be written."""
+    if isinstance(value, list | tuple):
+        return any([_follows(v) for v in value])
+    return isinstance(value, Traced) and value.constant() is None
 
 
 def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -456,6 +469,9 @@ def _plain_deep(value: Any) -> Any:
 def write_out(out: Any, value: Any) -> Any:
     """Write a result into the `out=` that the user gave."""
     target = out[0] if isinstance(out, tuple) else out
+    if not isinstance(target, Array) and not isinstance(value, Traced):
+        target[...] = value
+        return target
     if not isinstance(target, Array):
         raise DetachError(
             f"out= is a plain array, which cannot hold the derivative of a traced {type_of(value)}; "
@@ -476,15 +492,33 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     if kwargs.get("dtype", 0) is None:
         kwargs.pop("dtype")
     if method != "__call__":
-        return _ufunc_method(ufunc, method, inputs, kwargs)
+        if where is not True:
+            kwargs["where"] = where
+        result = _ufunc_method(ufunc, method, inputs, kwargs)
+        return result if out is None else write_out(out, result)
     inputs = tuple([as_array(a) if type(a) is list or type(a) is tuple else a for a in inputs])
     if isinstance(ours, Constant):
-        return ufunc(*map(plain, inputs), **kwargs)
-    result = ours(*inputs, **kwargs)
-    if where is not True:
-        target = out[0] if isinstance(out, tuple) else out
-        result = op("where")(where, result, 0.0 if target is None else target)
+        result = ufunc(*map(plain, inputs), **kwargs)
+    elif where is not True:
+        return _ufunc_where(ours, inputs, out, where, kwargs)
+    else:
+        result = ours(*inputs, **kwargs)
     return result if out is None else write_out(out, result)
+
+
+def _ufunc_where(ours: Any, inputs: tuple, out: Any, where: Any, kwargs: dict[str, Any]) -> Any:
+    """A ufunc on the elements that a mask selects; the others are not even looked at."""
+    shape = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
+    at = np.nonzero(np.broadcast_to(where, shape))
+    spread = [registry.functions[np.broadcast_to](a, shape) if type_of(a).shape else a for a in inputs]
+    values = ours(*(op("index")(a, at=at) if type_of(a).shape else a for a in spread), **kwargs)
+    if out is None:
+        return op("scatter")(values, at=at, shape=shape)
+    target = out[0] if isinstance(out, tuple) else out
+    if not isinstance(target, Array):
+        return write_out(out, values)  # which refuses
+    target[at] = values
+    return target
 
 
 def _ufunc_method(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
