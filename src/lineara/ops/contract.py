@@ -230,7 +230,25 @@ def _explicit(text: str, types: list[ArrayType]) -> str:
     for p, t in zip(named, types, strict=True):
         if len(p) != t.ndim:
             raise ShapeError(f"einsum: {text!r} gives {len(p)} letters to {t}")
+    _check_letters(text, named, types, output.replace("...", ""))
     return ",".join(named) + "->" + output.replace("...", filled)
+
+
+def _check_letters(text: str, named: list[str], types: list[ArrayType], output: str) -> None:
+    """Refuse a letter with two lengths, and one of the result that no operand has."""
+    length: dict[str, int] = {}
+    pairs = [zip(p, t.shape, strict=True) for p, t in zip(named, types, strict=True)]
+    for letter, n in [pair for each in pairs for pair in each]:
+        if length.setdefault(letter, n) != n and 1 not in (n, length[letter]):
+            raise ShapeError(
+                f"einsum: {text!r} gives the letter {letter} the lengths {length[letter]} and {n}; "
+                "a letter has one length"
+            )
+    for letter in output:
+        if letter not in length:
+            raise ShapeError(
+                f"einsum: {text!r} has the letter {letter} in its result but in no operand"
+            )
 
 
 @implements(np.dot)
