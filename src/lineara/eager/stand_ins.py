@@ -13,7 +13,7 @@ import lineara.eager.assigning as _assigning  # declares the functions that writ
 from lineara.eager.constructors import class_of, constructors, is_instance
 from lineara.eager.makers import any_traced, makers
 from lineara.eager.node import Scalar, Traced, apply_ufunc, call_foreign, plain
-from lineara.primitive import Elementwise, registry
+from lineara.primitive import Constant, Elementwise, registry
 
 
 def stand_in(original: Any) -> Any:
@@ -76,23 +76,26 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if not any_traced(args):
             return original(*args, **kwargs)
+        if isinstance(ours, Constant):
+            return original(*_plain_args(args), **kwargs)
         y = ours(*args, **kwargs)
         value = plain(y)
-        if not isinstance(y, Traced) or (type(value) is float and not math.isfinite(value)):
+        if not any_traced((y,)) or (type(value) is float and not math.isfinite(value)):
             constant = original(*_plain_args(args), **kwargs)
             return y if isinstance(y, Traced) else constant
         return y
 
-    name = _fast(ours)
+    name = "log" if original is math.log else _fast(ours)
     return functools.wraps(original)(_unary_math(original, call, name)) if name else call
 
 
 def _unary_math(original: Any, general: Any, name: str) -> Any:
     """What calls with one traced scalar take: the node's method that raises as math does."""
+    bases = original is math.log  # the one that takes a second argument
     text = f"""
-def call(x):
-    if type(x) is float:
-        return original(x)
+def call(x{", *base" * bases}):
+    if {"base or " * bases}type(x) is float:
+        return {"general(x, *base) if base else " * bases}original(x)
     try:
         return type(x).math_{name}(x)
     except AttributeError:

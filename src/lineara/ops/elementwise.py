@@ -99,15 +99,15 @@ copysign = elementwise("copysign", lambda y, x, w: sign(x) * sign(y), lambda y, 
 
 maximum = elementwise(
     "maximum",
-    lambda y, x, w: where(x == w, 0.5, where(x > w, 1, 0)),
-    lambda y, x, w: where(x == w, 0.5, where(w > x, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(y == w, 0, 1)),  # a NaN comes from both
+    lambda y, x, w: where(x == w, 0.5, where(y == x, 0, 1)),
     scalar="x if x >= w else w",
     selects=True,
 )
 minimum = elementwise(
     "minimum",
-    lambda y, x, w: where(x == w, 0.5, where(x < w, 1, 0)),
-    lambda y, x, w: where(x == w, 0.5, where(w < x, 1, 0)),
+    lambda y, x, w: where(x == w, 0.5, where(y == w, 0, 1)),
+    lambda y, x, w: where(x == w, 0.5, where(y == x, 0, 1)),
     scalar="x if x <= w else w",
     selects=True,
 )

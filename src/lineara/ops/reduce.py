@@ -127,7 +127,8 @@ class Extremum(General):
 
     def jvp(self, y, primals, tangents, /, *, axis, keepdims):
         (x,), (x_dot,) = primals, tangents
-        hit = op("equal")(x, spread_back(y, type_of(x), axis))
+        equal = op("equal")(x, spread_back(y, type_of(x), axis))
+        hit = np.logical_or(equal, op("not_equal")(x, x))  # a NaN is where a NaN comes from
         count = np.sum(hit, axis=axis, keepdims=keepdims, dtype=type_of(x).dtype)
         return op("sum")(op("keep")(x_dot, hit), axis=axis, keepdims=keepdims) / count
 
