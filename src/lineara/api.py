@@ -41,9 +41,10 @@ def _positions(argnums: Argnums, args: tuple, name: str) -> tuple[int, ...]:
     listed = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for i in listed:
         if not -len(args) <= i < len(args):
+            count = f"{len(args)} positional argument{'s' * (len(args) != 1)}"
             raise TypeMismatchError(
-                f"{name}: argnums={argnums} asks for argument {i}, but the call has {len(args)} "
-                "positional arguments; differentiated arguments are given by position"
+                f"{name}: argnums={argnums} asks for argument {i}, but the call has {count}; "
+                "differentiated arguments are given by position"
             )
     return tuple(i % len(args) for i in listed)
 
@@ -180,10 +181,14 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     >>> y, L @ np.array([1.0, 0.0]), 1.0 @ L
     (5.0, 2.0, array([2., 4.]))
     """
-    _callable(f, "linearize")
+    return _linearized(f, args, has_aux, "linearize")
+
+
+def _linearized(f: Any, args: tuple, has_aux: bool, name: str) -> Any:
+    _callable(f, name)
     places = tuple(range(len(args)))
     run, args = _opened(f, args, places)
-    y, L, aux = differentiate.linearize(run, args, {}, places, has_aux, method)
+    y, L, aux = differentiate.linearize(run, args, {}, places, has_aux, method, name)
     return (y, L, overlay().restore(aux)) if has_aux else (y, L)
 
 
@@ -197,8 +202,10 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeMismatchError("jvp: primals and tangents are tuples, one entry for each argument")
     if len(primals) != len(tangents):
-        raise StructureError(f"jvp: {len(primals)} primals but {len(tangents)} tangents")
-    y, L = linearize(f, *primals)
+        raise StructureError(
+            f"jvp: {len(primals)} primals but {len(tangents)} tangents; give one for each argument"
+        )
+    y, L = _linearized(f, tuple(primals), False, "jvp")
     return y, L @ (tangents[0] if len(tangents) == 1 else tuple(tangents))
 
 
@@ -209,7 +216,7 @@ def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     >>> y, pull(1.0)
     (6.0, (3.0, 2.0))
     """
-    y, L, *aux = linearize(f, *args, has_aux=has_aux)
+    y, L, *aux = _linearized(f, args, has_aux, "vjp")
 
     def pull(w: Any) -> tuple[Any, ...]:
         found = L.T @ w
@@ -302,7 +309,9 @@ def jacobian(
     def function(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, args, "jacobian")
         run, args = _opened(f, args, places)
-        _, L, aux = differentiate.linearize(run, args, kwargs, places, has_aux, method)
+        _, L, aux = differentiate.linearize(
+            run, args, kwargs, places, has_aux, method, "jacobian"
+        )
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
         J = _blocks(L, ahead)
         if not isinstance(argnums, int) and len(places) == 1:
@@ -361,6 +370,7 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     array([[6., 2.],
            [2., 0.]])
     """
+    _callable(f, "hessian")
     return jacfwd(grad(f, argnums), argnums)
 
 

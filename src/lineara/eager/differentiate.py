@@ -373,22 +373,28 @@ def _as_scalar(t: Any) -> Any:
 
 
 def linearize(
-    f: Any, args: tuple, kwargs: dict[str, Any], argnums: Sequence[int], has_aux: bool, method: Any
+    f: Any,
+    args: tuple,
+    kwargs: dict[str, Any],
+    argnums: Sequence[int],
+    has_aux: bool,
+    method: Any,
+    name: str = "linearize",
 ) -> tuple[Any, LinearMap, Any]:
     """(value, linear map from args[argnums] to the result, aux)."""
     with open_level() as level:
         level.keep_copies = True
         sources = [args[i] for i in argnums]
         leaves = Leaves(level, sources, method)
-        _check_numbers(sources, "linearize")
+        _check_numbers(sources, name)
         whole = sources[0] if len(sources) == 1 else tuple(sources)
         tree, flat, nodes, domain = _opened(whole, leaves)
         given = dict(zip(argnums, [tree] if len(sources) == 1 else list(tree), strict=True))
         out = f(*(given.get(i, a) for i, a in enumerate(args)), **kwargs)
-        out, aux = _with_aux(out, Asked(has_aux=has_aux, name="linearize"))
+        out, aux = _with_aux(out, Asked(has_aux=has_aux, name=name))
         out = _settled(out)
         value = release_tree(out, level)
-        results, outs, codomain = _closed(out, value, level)
+        results, outs, codomain = _closed(out, value, level, name)
         domain, codomain = with_units(domain, codomain)
         if any([o is not None and o.g is leaked for o in outs]):
             raise outlived()
@@ -430,7 +436,7 @@ def _opened(
 
 
 def _closed(
-    out: Any, value: Any, level: Level, inside: bool = False
+    out: Any, value: Any, level: Level, name: str, inside: bool = False
 ) -> tuple[list[Any], list[Any], Space]:
     """The leaves of a result, the nodes of these, and the tangents."""
     items, structure = flatten(out, is_leaf=lambda x: is_point(x) and not (inside and x is out))
@@ -439,13 +445,13 @@ def _closed(
     for r, s in zip(items, still, strict=True):
         points = manifold_of(r)
         if points is None:
-            _check_result(r)
+            _check_result(r, name)
             flat.append(r)
             nodes.append(_own_node(r, level))
             charts.append(None)
         else:
             at = _settled(points.outgoing(r, s))
-            inner, inner_nodes, space = _closed(at, release_tree(at, level), level, True)
+            inner, inner_nodes, space = _closed(at, release_tree(at, level), level, name, True)
             flat += inner
             nodes += inner_nodes
             charts.append(Chart(points, space, getattr(r, "units", None)))
@@ -475,11 +481,11 @@ def _tangent_type(value: Any) -> ArrayType:
     return t if t.dtype.kind in "fc" else ArrayType(t.shape, np.dtype(float))
 
 
-def _check_result(value: Any) -> None:
+def _check_result(value: Any, name: str) -> None:
     number = type(value) is float or kind_of_number(value) in tuple("fci")
     if not number:
         raise TypeMismatchError(
-            f"the function returned {show_type(value)}, which has no derivative; "
+            f"{name}: the function returned {show_type(value)}, which has no derivative; "
             "return numbers, arrays or containers of them (other things with has_aux=True)"
         )
 

@@ -82,7 +82,7 @@ class Leaves:
         odd = isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap)
         if kind in "OSUMmV" or odd:
             raise TypeMismatchError(
-                f"an argument holds {_show_array(value)}, and has no derivative; "
+                f"an argument holds {_show_array(value)}; "
                 "give a floating-point array, or keep it outside the differentiated arguments"
             )
         if kind == "-" or (kind == "i" and not self.promote()):
@@ -118,9 +118,9 @@ class Leaves:
 
 def _show_array(value: Any) -> str:
     if type(value) is not np.ndarray and isinstance(value, np.ndarray):
-        return f"a {type(value).__name__}, which has rules of its own"
+        return f"a {type(value).__name__}, whose own rules are not followed"
     word = {"O": "an object array", "S": "an array of strings", "U": "an array of strings"}
-    return word.get(value.dtype.kind, f"an array of {value.dtype}")
+    return f"{word.get(value.dtype.kind, f'an array of {value.dtype}')}, which has no derivative"
 
 
 # --- gradients -------------------------------------------------------------------------------------
