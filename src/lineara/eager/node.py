@@ -406,6 +406,7 @@ def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
     return call_foreign(np.sum, (self, *args), kwargs)
 
 
+_sum.__name__ = "sum"  # pint asks for it
 Array.sum = _sum  # type: ignore[attr-defined]
 
 

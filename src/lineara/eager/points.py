@@ -121,7 +121,7 @@ def recast_like(entry: Any, vector: Any) -> Any:
     if entry is None:
         return children[0] if len(children) == 1 else vector
     by_name = dict(zip(keys, children, strict=False))
-    if by_name.keys() <= set(entry.keys):
+    if by_name and by_name.keys() <= set(entry.keys):
         found = [by_name.get(key, 0.0) for key in entry.keys]
     elif len(children) == len(entry.keys):
         found = children
