@@ -79,7 +79,12 @@ def release_tree(tree: Any, level: Level) -> Any:
 
 def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> list[Any]:
     """The arguments, those to differentiate as lazy traced proxies."""
-    return [lift(a, leaves, method=leaves.method) if i in argnums else a for i, a in enumerate(args)]
+    found = list(args)
+    for i in argnums:
+        a = args[i]
+        plain_leaf = type(a) is np.ndarray or type(a) is float
+        found[i] = leaves(a) if plain_leaf else lift(a, leaves, method=leaves.method)
+    return found
 
 
 # --- gradients -------------------------------------------------------------------------------------
@@ -273,6 +278,8 @@ def _gradient(source: Any, lifted: Any, grads: Gradients, asked: Asked) -> Any:
         combine = asked.combine
         return rebuild(source, lifted, lambda x, n: combine(x, grads.dense(x, n)))
     if asked.builder or asked.sparse is True:
+        if isinstance(lifted, Traced):
+            return grads.sparse(source, lifted)
         return rebuild(source, lifted, grads.sparse, sparse=True)
     if asked.sparse:
         return _some_sparse(source, lifted, grads, asked.sparse)

@@ -43,6 +43,8 @@ def is_number(value: Any) -> bool:
 
 def kind_of_number(value: Any) -> str:
     """`f`loating (or exact), `c`omplex, `i`nteger, `O`bject array, or `-` for what is no number."""
+    if type(value) is np.ndarray and value.dtype.kind == "f":
+        return "f"
     if isinstance(value, np.ndarray | np.generic | Traced):
         kind = value.dtype.kind
         if kind == "O" and not value.shape:  # an exact number of an outer level
@@ -256,8 +258,8 @@ def _rows(k: Reads, pieces: list[Any], leaf: np.ndarray) -> Any:
     if k.nodes:
         if width:
             return None
-        at.append(np.array(k.places, dtype=np.int64) % n)
-        values.append(np.array([o.g for o in k.nodes], dtype=leaf.dtype))
+        at.append(np.fromiter(k.places, np.int64, len(k.places)) % n)
+        values.append(np.fromiter([o.g for o in k.nodes], leaf.dtype, len(k.nodes)))
     step = int(np.prod(width))
     for o in k.views:
         shape = tuple(o.v.shape)
@@ -279,8 +281,8 @@ def _coo(k: Reads, pieces: list[Any], leaf: np.ndarray) -> Any:
     """All contributions as single elements."""
     at, values = [], []
     if k.nodes:
-        at.append(np.array(k.places, dtype=np.int64) % leaf.size)
-        values.append(np.array([o.g for o in k.nodes], dtype=leaf.dtype))
+        at.append(np.fromiter(k.places, np.int64, len(k.places)) % leaf.size)
+        values.append(np.fromiter([o.g for o in k.nodes], leaf.dtype, len(k.nodes)))
     for o in k.views:
         g = pull(o)
         if g is not None:

@@ -391,14 +391,29 @@ class _Strided(NamedTuple):
 def _reads(k: Reads, shape: tuple[int, ...]) -> Any:
     """(where, contribution) for the elements read, together, and for each view."""
     if k.nodes:
-        at, found = settled(k.nodes, k.places, math.prod(shape))
-        if found:
-            boxed = any(isinstance(g, Box) for g in found)
-            yield Flat(at), op("stack")(*found) if boxed else np.array(found)
+        yield from _elements(k, math.prod(shape))
     for o in k.views:
         g = pull(o)
         if g is not None:
             yield _Strided(o.k.offset, o.k.strides), g
+
+
+def _elements(k: Reads, size: int) -> Any:
+    """(where, contribution) for the elements read: plain numbers at once, others one by one."""
+    if k.vector:
+        try:
+            values = np.fromiter([o.g for o in k.nodes], float, len(k.nodes))
+        except (TypeError, ValueError):  # of an outer level, batched or masked
+            pass
+        else:
+            at = np.fromiter(k.places, np.int64, len(k.places))
+            at[at < 0] += size
+            yield Flat(at), values
+            return
+    at, found = settled(k.nodes, k.places, size)
+    if found:
+        boxed = any(isinstance(g, Box) for g in found)
+        yield Flat(at), op("stack")(*found) if boxed else np.array(found)
 
 
 def _sums(x: Array, shape: tuple[int, ...]) -> Any:

@@ -74,23 +74,27 @@ def leave(level: Level) -> None:
     collector.resume()
 
 
-@contextmanager
-def open_level(cls: type[Level] = Level) -> Iterator[Level]:
+class open_level:  # noqa: N801  # a context manager is named as a function is
     """A level that is open while the block runs."""
-    level = enter(cls)
-    try:
-        yield level
-    except ValueError as e:
-        if "read-only" in str(e) and level.locked:
-            raise _mutated(e) from None
-        raise
-    except SystemError as e:  # C code that called back and did not look at what was raised
-        cause = e.__cause__ or e.__context__
-        if isinstance(cause, LinearaError):
-            raise cause from None
-        raise
-    finally:
-        leave(level)
+
+    __slots__ = ("cls", "level")
+
+    def __init__(self, cls: type[Level] = Level) -> None:
+        self.cls = cls
+
+    def __enter__(self) -> Any:
+        self.level = enter(self.cls)
+        return self.level
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        mutated = isinstance(error, ValueError) and "read-only" in str(error) and self.level.locked
+        leave(self.level)
+        if mutated:
+            raise _mutated(error) from None
+        if isinstance(error, SystemError):  # C code that called back and did not look at what was raised
+            cause = error.__cause__ or error.__context__
+            if isinstance(cause, LinearaError):
+                raise cause from None
 
 
 @contextmanager
