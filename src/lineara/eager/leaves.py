@@ -18,7 +18,7 @@ from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, plain
 from lineara.eager.points import manifold_of
-from lineara.eager.reads import Reads, c_strides, grid, pull
+from lineara.eager.reads import Flat, Reads, c_strides, grid, pull
 from lineara.errors import TypeMismatchError
 from lineara.primitive import Box, Outer, Piece
 from lineara.trees import flatten
@@ -249,6 +249,8 @@ def _rows(k: Reads, pieces: list[Any], leaf: np.ndarray) -> Any:
     at, values = [], []
     n, width = leaf.shape[0], leaf.shape[1:]
     for p in pieces:
+        if type(p.at) is Flat and width:
+            return None
         where = p.at[0] if isinstance(p.at, tuple) and len(p.at) == 1 else p.at
         if not isinstance(where, np.ndarray) or (where.dtype == bool and where.ndim > 1):
             return None
@@ -298,6 +300,8 @@ def _coo(k: Reads, pieces: list[Any], leaf: np.ndarray) -> Any:
 
 def _flat_positions(at: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Flat positions of an index, without an array of the size of the whole."""
+    if type(at) is Flat:
+        return at.at % int(np.prod(shape))
     parts = at if isinstance(at, tuple) else (at,)
     if all(isinstance(p, np.ndarray) and p.dtype.kind in "iu" for p in parts) and len(parts) == len(shape):
         wrapped = [p % n for p, n in zip(np.broadcast_arrays(*parts), shape, strict=True)]
