@@ -73,7 +73,11 @@ def lift(source: Any, leaf: Leaf, *, method: Method = same) -> Any:
 # Two bounded caches: a proxy class is a pure function of the user's class and the hook.
 @functools.lru_cache(maxsize=16)
 def _classes(method: Method) -> Callable[[type], Any]:
-    return functools.lru_cache(maxsize=1024)(functools.partial(proxy_class, method))
+    @functools.lru_cache(maxsize=1024)
+    def made(_: int, cls: type) -> Any:
+        return proxy_class(method, cls)
+
+    return lambda cls: made(id(cls), cls)  # a class and its twin compare equal
 
 
 def proxy_class(method: Method, cls: type) -> type[Front] | None:

@@ -5,8 +5,10 @@ jvp; both run on the values one level below, so that outer levels record what th
 every order follows.  A rule is tested: at its declaration, given an example, or at its first call.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -47,10 +49,7 @@ class Custom(Rule):
     def __init__(self, f: Callable[..., Any], check: bool) -> None:
         super().__init__(f)
         self._checked = not check
-        try:
-            self._signature = inspect.signature(f)
-        except (TypeError, ValueError):  # a builtin that does not say
-            self._signature = None
+        self._signature = inspect.signature(f) if _is_python(f) else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound, options = self._bind(args, kwargs)
@@ -114,6 +113,12 @@ class Custom(Rule):
     def check(self, args: tuple, options: dict[str, Any]) -> None:
         """Test the rule at these arguments, or raise RuleError."""
         raise NotImplementedError
+
+
+def _is_python(f: Any) -> bool:
+    """Whether a function is written in Python, so that its parameters are what they seem."""
+    kinds = (FunctionType, MethodType, functools.partial, Rule)
+    return isinstance(f, kinds) or type(type(f).__dict__.get("__call__")) is FunctionType
 
 
 # --- custom_jvp ---------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.capture.captured import captured
-from lineara.capture.plain_code import method
+from lineara.capture.plain_code import method, overlay
 from lineara.eager.batched import Batched
 from lineara.eager.containers import lift
 from lineara.eager.leaves import kind_of_number
@@ -55,12 +55,15 @@ class Form(NamedTuple):
 
 
 def opened(args: Sequence[Any]) -> tuple[list[Any], Form]:
-    """The leaves of arguments; a container in which nothing calculates is passed as it is."""
+    """The leaves of arguments; a container in which nothing moves is passed as it is."""
     leaves: list[Any] = []
     structures: list[Structure | None] = []
     for a in args:
-        found, structure = flatten(a) if is_container(a) else ([a], None)
-        if structure is not None and not any(isinstance(v, Traced | np.ndarray) for v in found):
+        found, structure = [a], None
+        if is_container(a):
+            a = overlay().original(a)
+            found, structure = flatten(a)
+        if structure is not None and not any(isinstance(v, np.ndarray) or moves(v) for v in found):
             found, structure = [a], None
         leaves += [settled(v) for v in found]
         structures.append(structure)
@@ -182,6 +185,9 @@ def value_below(level: Level, a: Any) -> Any:
 # --- results ------------------------------------------------------------------------------------
 
 
+NOTHING = np.zeros(0)  # the value of a node that stands for several
+
+
 class Several:
     """The tangent or cotangent of several results at once; a part that is None is zero."""
 
@@ -216,7 +222,7 @@ def record_leaves(
         )
         found[only] = level.record(found[only], parents, single, name, work)
     elif places:
-        whole = level.array(None)
+        whole = level.array(NOTHING)
         both = Joint(
             lambda tangents: Several(joint.forward(tangents)), lambda w: joint.back(w.parts)
         )

@@ -65,10 +65,14 @@ def kind_of(cls: type) -> "Kind | None":
     return None if cls in _LEAVES else _registered(cls) or own_kind(cls)
 
 
-# Bounded, and a pure function of the class: a cache, not state.
-@functools.lru_cache(maxsize=4096)
 def own_kind(cls: type) -> "Kind | None":
     """The kind of the instances of `cls`, whatever is registered for it; None for leaves."""
+    return _own_kind(id(cls), cls)  # a class and its twin (capture/twins) compare equal
+
+
+# Bounded, and a pure function of the class: a cache, not state.
+@functools.lru_cache(maxsize=4096)
+def _own_kind(_: int, cls: type) -> "Kind | None":
     if issubclass(cls, Proxy):
         return cls._lineara_kind
     root = next(base for base in cls.__mro__ if base in _ROOTS)
