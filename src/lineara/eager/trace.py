@@ -87,7 +87,8 @@ class open_level:  # noqa: N801  # a context manager is named as a function is
         return self.level
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        mutated = isinstance(error, ValueError) and "read-only" in str(error) and self.level.locked
+        refused = isinstance(error, ValueError) and "read-only" in str(error)
+        mutated = refused and bool(self.level.locked)
         leave(self.level)
         if mutated:
             raise _mutated(error) from None
