@@ -44,7 +44,8 @@ def main() -> None:
     effort = Effort(rounds=5, seconds=0.2) if options.quick else Effort()
     results = [result for table in tables for result in measured(console, table, options, effort)]
     line, missed = summary(results)
-    console.rule(f"{line}, {time.perf_counter() - started:.0f} s", align="left")
+    spent = f"{time.perf_counter() - started:.0f} s, {time.process_time():.0f} s of CPU time"
+    console.rule(f"{line}; {spent}", align="left")
     for text in missed:
         console.print(text, style="red", markup=False)
     whole = not (options.only or options.quick)

@@ -5,6 +5,7 @@ import importlib.util
 import platform
 from importlib import metadata
 
+NONE = "not installed"
 SHOWN = ("numpy", "scipy", "torch", "jax", "jaxlib", "autograd", "rich")
 
 
@@ -31,7 +32,8 @@ def prepare() -> None:
 
 def versions() -> dict[str, str]:
     """Package versions, "not installed" where there is none."""
-    found = {"Python": platform.python_version(), "lineara": _version("lineara")}
+    ours = importlib.import_module("lineara").__version__ if installed("lineara") else NONE
+    found = {"Python": platform.python_version(), "lineara": ours}
     return found | {package: _version(package) for package in SHOWN}
 
 
@@ -39,4 +41,4 @@ def _version(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "not installed"
+        return NONE

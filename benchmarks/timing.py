@@ -25,7 +25,7 @@ class Effort:
     """How long to measure: rounds, and seconds a system may use in one row."""
 
     rounds: int = 9
-    seconds: float = 0.5
+    seconds: float = 0.35
 
 
 @dataclass(frozen=True)
