@@ -40,6 +40,7 @@ from lineara.types import type_of
 
 NAMES = (type, float, int, slice, TypeError, IndexError)  # what generated code may use of Python
 ARITHMETIC = (ArithmeticError, ValueError)
+SUMS = ("add", "subtract")  # whose derivatives do not need what was added
 COPY_BYTES = 64 * 1024  # a residual of the user's up to this size is copied, a larger one locked
 
 
@@ -151,7 +152,7 @@ class Level:
         if isinstance(primitive, HigherOrder):
             settled = tuple([a.now() if isinstance(a, Traced) else a for a in args])
             return primitive.trace(self, settled, params)
-        keep = not isinstance(primitive, Linear | Constant)
+        keep = not isinstance(primitive, Linear | Constant) and primitive.name not in SUMS
         loose = None if keep else primitive.linear  # where the values are not needed; None: nowhere
         active, parents, values = [], [], []
         for i, a in enumerate(args):
