@@ -89,6 +89,7 @@ class Box:
 
     __slots__ = ()
     depth: Any = 0
+    v: Any  # the value inside, of every box but a symbol
     __array_ufunc__: Any = None  # so that ndarray * box asks the box
 
     def interpret(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> Any:
@@ -448,7 +449,8 @@ def exact(number: int, like: Any) -> Any:
     """An int as a number of the kind of `like`, under whatever interpreters it is."""
     while isinstance(like, Box) and hasattr(like, "v"):
         like = like.v
-    return type(like)(number)
+    kind: Any = type(like)
+    return kind(number)
 
 
 def _narrow(weight: Any, dtype: np.dtype) -> Any:

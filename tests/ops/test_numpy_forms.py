@@ -31,60 +31,65 @@ rows = np.array([2, 0, 2])
 
 FORMS = """
 # elementwise arithmetic
-x + y; x - y; x * y; x / P[:, 0]; -x; +x; abs(x); x ** 3; x ** -2; P ** P; 2 ** x; 2.5 ** x; P ** 0.5
-x + s; s * A; A - x[:, None]; 1 / P; x % 0.4; x // 0.4 + x; divmod(x, 0.4)
-np.add(x, y); np.subtract(x, 1); np.multiply(2, x); np.divide(x, P[:, 1]); np.true_divide(x, 3)
-np.power(P, 2); np.power(P, A); np.pow(P, 1.5); np.float_power(P, 2); np.square(x); np.reciprocal(v)
+x + y; x - y; x * y; x / P[:, 0]; -x; +x; abs(x); x ** 3; x ** -2; P ** P; 2 ** x; 2.5 ** x
+P ** 0.5; x + s; s * A; A - x[:, None]; 1 / P; x % 0.4; x // 0.4 + x; divmod(x, 0.4); np.add(x, y)
+np.subtract(x, 1); np.multiply(2, x); np.divide(x, P[:, 1]); np.true_divide(x, 3); np.power(P, 2)
+np.power(P, A); np.pow(P, 1.5); np.float_power(P, 2); np.square(x); np.reciprocal(v)
 np.negative(x); np.positive(x); np.abs(x); np.absolute(x); np.fabs(x); np.sign(x) * x
 np.mod(x, 0.4); np.remainder(x, y); np.fmod(x, y); np.divmod(x, y); np.modf(x); np.ldexp(x, 3)
 np.copysign(x, y); np.heaviside(x, s); np.round(x) + x; np.rint(x) * x; np.floor(x) * x
 np.real(x); np.imag(x); np.conj(x); np.conjugate(x); np.angle(x + 0.3j * y); np.abs(x + 1j * y)
 # exponentials, logarithms, trigonometry
-np.exp(A); np.exp2(A); np.expm1(A); np.log(P); np.log2(P); np.log10(P); np.log1p(P)
-np.sqrt(P); np.cbrt(A); np.logaddexp(x, y); np.logaddexp2(x, y)
-np.sin(x); np.cos(x); np.tan(x); np.arcsin(x); np.arccos(x); np.arctan(x); np.asin(x); np.atan(x)
-np.arctan2(x, y); np.atan2(x, y); np.hypot(x, y); np.sinh(x); np.cosh(x); np.tanh(x)
-np.arcsinh(x); np.arccosh(1 + P); np.arctanh(x); np.deg2rad(x); np.rad2deg(x); np.degrees(x)
-np.radians(x); np.exp(1j * x).real; np.exp((x + 1j * y) ** 2).imag
+np.exp(A); np.exp2(A); np.expm1(A); np.log(P); np.log2(P); np.log10(P); np.log1p(P); np.sqrt(P)
+np.cbrt(A); np.logaddexp(x, y); np.logaddexp2(x, y); np.sin(x); np.cos(x); np.tan(x); np.arcsin(x)
+np.arccos(x); np.arctan(x); np.asin(x); np.atan(x); np.arctan2(x, y); np.atan2(x, y)
+np.hypot(x, y); np.sinh(x); np.cosh(x); np.tanh(x); np.arcsinh(x); np.arccosh(1 + P)
+np.arctanh(x); np.deg2rad(x); np.rad2deg(x); np.degrees(x); np.radians(x); np.exp(1j * x).real
+np.exp((x + 1j * y) ** 2).imag
 # comparisons and choices
 np.where(x > 0, x, y); np.where(A > 0, np.log(np.abs(A)), 0); np.where(mask, A, x[:, None])
 np.where(x > y, x, 1.0); np.where([True, False, True], [s, 1.0, s * s], x); np.where(x, x, y)
 np.maximum(x, y); np.minimum(x, 0.1); np.fmax(x, y); np.fmin(x, y); np.maximum(A, x[:, None])
 np.clip(A, -0.5, 0.5); np.clip(x, None, y); np.clip(A, min=0.1); np.clip(x, y - 1, y + 0.2)
 np.select([x > 0.5, x < 0], [x, y * 2], s); (x > y) * x; np.sum(x[x > 0]); x * (x >= y)
-max(x[0], x[1]); min(x[0], y[0], x[2]); sorted([x[2], x[0], x[1]])[1]; sum(x); np.heaviside(x, 0.5)
+max(x[0], x[1]); min(x[0], y[0], x[2]); sorted([x[2], x[0], x[1]])[1]; sum(x)
+np.heaviside(x, 0.5)
 # sums, products, means
-np.sum(A); np.sum(A, axis=0); np.sum(A, 1); np.sum(T, axis=(0, 2)); np.sum(A, axis=-1, keepdims=True)
-np.sum(A, where=mask); np.sum(A, axis=1, where=mask, initial=2.0); np.sum(A, initial=s); A.sum(1)
-np.sum(x, axis=()); np.sum([x, y]); np.sum([x, y], axis=0); np.sum(A, axis=0, dtype=np.float64)
-np.sum(s); np.sum((x, 2 * y)); np.add.reduce(A); np.add.reduce(A, axis=1); np.add.accumulate(A)
-np.prod(x); np.prod(A, axis=0); np.prod(T, axis=(2, 0), keepdims=True); np.prod(A, where=mask)
-np.prod(H); np.prod(H, axis=0); np.prod(H, axis=1); np.prod(x, initial=s); np.multiply.reduce(A)
-A.prod(); x.prod(keepdims=True); np.multiply.accumulate(A, axis=1); np.prod(H[:, :1], axis=1)
-np.mean(A); np.mean(A, axis=0); np.mean(T, axis=(0, 1), keepdims=True); np.mean(A, where=mask)
-np.mean(A, axis=1, where=mask); np.mean(A, axis=0, keepdims=True, where=mask); A.mean(1); np.mean(s)
-np.average(A); np.average(A, weights=P); np.average(A, 0, weights=[1, 2, 3.0]); np.average(A, -1, v)
-np.average(x, weights=P[:, 0], returned=True); np.average(T, (0, 2), weights=A[:2] ** 2)
-np.var(A); np.var(A, axis=0); np.var(A, ddof=1); np.var(A, axis=1, keepdims=True, ddof=2); A.var()
-np.var(A, where=mask); np.var(A, axis=1, where=mask, ddof=1); np.var(x + 1j * y); np.var(A, mean=s)
-np.std(A); np.std(A, axis=0, ddof=1); np.std(A, axis=1, where=mask); A.std(1); np.std(x + 1j * y)
-np.var(A, axis=0, correction=1); np.std(A, correction=1); np.ptp(A); np.ptp(A, axis=1)
-np.max(A); np.max(A, axis=0); np.max(T, axis=(0, 2)); np.max(A, axis=1, keepdims=True); A.max()
+np.sum(A); np.sum(A, axis=0); np.sum(A, 1); np.sum(T, axis=(0, 2))
+np.sum(A, axis=-1, keepdims=True); np.sum(A, where=mask)
+np.sum(A, axis=1, where=mask, initial=2.0); np.sum(A, initial=s); A.sum(1); np.sum(x, axis=())
+np.sum([x, y]); np.sum([x, y], axis=0); np.sum(A, axis=0, dtype=np.float64); np.sum(s)
+np.sum((x, 2 * y)); np.add.reduce(A); np.add.reduce(A, axis=1); np.add.accumulate(A); np.prod(x)
+np.prod(A, axis=0); np.prod(T, axis=(2, 0), keepdims=True); np.prod(A, where=mask); np.prod(H)
+np.prod(H, axis=0); np.prod(H, axis=1); np.prod(x, initial=s); np.multiply.reduce(A); A.prod()
+x.prod(keepdims=True); np.multiply.accumulate(A, axis=1); np.prod(H[:, :1], axis=1); np.mean(A)
+np.mean(A, axis=0); np.mean(T, axis=(0, 1), keepdims=True); np.mean(A, where=mask)
+np.mean(A, axis=1, where=mask); np.mean(A, axis=0, keepdims=True, where=mask); A.mean(1)
+np.mean(s); np.average(A); np.average(A, weights=P); np.average(A, 0, weights=[1, 2, 3.0])
+np.average(A, -1, v); np.average(x, weights=P[:, 0], returned=True)
+np.average(T, (0, 2), weights=A[:2] ** 2); np.var(A); np.var(A, axis=0); np.var(A, ddof=1)
+np.var(A, axis=1, keepdims=True, ddof=2); A.var(); np.var(A, where=mask)
+np.var(A, axis=1, where=mask, ddof=1); np.var(x + 1j * y); np.var(A, mean=s); np.std(A)
+np.std(A, axis=0, ddof=1); np.std(A, axis=1, where=mask); A.std(1); np.std(x + 1j * y)
+np.var(A, axis=0, correction=1); np.std(A, correction=1); np.ptp(A); np.ptp(A, axis=1); np.max(A)
+np.max(A, axis=0); np.max(T, axis=(0, 2)); np.max(A, axis=1, keepdims=True); A.max()
 np.amax(A, 1); np.max(A, initial=0.5); np.max(A, axis=1, where=mask, initial=-1.0); np.max([x, y])
 np.min(A); np.min(A, axis=0); np.amin(A, 1); A.min(axis=1); np.min(A, where=mask, initial=s)
 np.maximum.reduce(A); np.minimum.reduce(A, axis=1); np.max(np.zeros((0, 3)), axis=0, initial=s)
 np.cumsum(A); np.cumsum(A, axis=0); np.cumsum(T, -1); A.cumsum(1); np.cumsum([x, y], axis=0)
-np.cumprod(A); np.cumprod(A, axis=0); np.cumprod(H, axis=1); x.cumprod(); np.diff(A); np.diff(A, 2)
-np.diff(A, axis=0); np.diff(x, prepend=s); np.diff(A, append=1.0, axis=0); np.diff(A, n=0)
-np.cumulative_sum(A, axis=1, include_initial=True); np.cumulative_prod(x, include_initial=True)
+np.cumprod(A); np.cumprod(A, axis=0); np.cumprod(H, axis=1); x.cumprod(); np.diff(A)
+np.diff(A, 2); np.diff(A, axis=0); np.diff(x, prepend=s); np.diff(A, append=1.0, axis=0)
+np.diff(A, n=0); np.cumulative_sum(A, axis=1, include_initial=True)
+np.cumulative_prod(x, include_initial=True)
 # shapes
 np.reshape(A, (2, 6)); np.reshape(A, -1); np.reshape(A, (6, -1)); np.reshape(A, (4, 3), order="F")
 A.reshape(2, 6); A.reshape((3, 2, 2)); A.reshape(-1, order="F"); np.reshape(s, (1, 1)); A.ravel()
-np.ravel(A); np.ravel(A.T); np.ravel(A, "F"); A.flatten(); A.T.flatten() * 1; np.reshape(x[:0], (0, 3))
-np.transpose(A); np.transpose(T, (1, 0, 2)); np.transpose(T, (-1, 0, 1)); A.T; T.transpose(2, 0, 1)
-np.permute_dims(T, (1, 2, 0)); np.swapaxes(T, 0, -1); T.swapaxes(0, 1); np.matrix_transpose(T); T.mT
-np.moveaxis(T, 0, -1); np.moveaxis(T, (0, 1), (-1, 0)); np.rollaxis(T, 2); np.rollaxis(T, 0, 3)
-np.expand_dims(x, 0); np.expand_dims(A, (0, 3)); np.squeeze(A[None, :, :, None]); T[:1].squeeze(0)
+np.ravel(A); np.ravel(A.T); np.ravel(A, "F"); A.flatten(); A.T.flatten() * 1
+np.reshape(x[:0], (0, 3)); np.transpose(A); np.transpose(T, (1, 0, 2))
+np.transpose(T, (-1, 0, 1)); A.T; T.transpose(2, 0, 1); np.permute_dims(T, (1, 2, 0))
+np.swapaxes(T, 0, -1); T.swapaxes(0, 1); np.matrix_transpose(T); T.mT; np.moveaxis(T, 0, -1)
+np.moveaxis(T, (0, 1), (-1, 0)); np.rollaxis(T, 2); np.rollaxis(T, 0, 3); np.expand_dims(x, 0)
+np.expand_dims(A, (0, 3)); np.squeeze(A[None, :, :, None]); T[:1].squeeze(0)
 np.squeeze(A[:, :1, None], axis=(1, 2)); x[None]; x[:, None]; x[..., np.newaxis]
 np.broadcast_to(x, (2, 3)); np.broadcast_to(s, (2, 2)); np.broadcast_to(x[:, None], (3, 4))
 np.broadcast_arrays(x, A[:, :1]); np.atleast_1d(s); np.atleast_2d(x); np.atleast_3d(x)
@@ -93,15 +98,16 @@ np.concatenate([A, M], axis=1); np.concatenate([A, A[:1]]); np.concatenate([A, x
 np.concatenate((x, [1.0, 2.0], y)); np.concat([x, y]); np.concatenate([A, M, A], axis=-1)
 np.stack([x, y]); np.stack([x, y], axis=1); np.stack([A, P], axis=-1); np.stack((x, [1, 2, 3]))
 np.vstack([x, y]); np.vstack([A, A[0]]); np.hstack([x, y]); np.hstack([A, M]); np.dstack([A, P])
-np.dstack([x, y]); np.column_stack([x, y]); np.column_stack([A, x]); np.append(x, y); np.append(x, s)
-np.append(A, A, axis=0); np.block([[A, M], [A, M]]); np.block([x, y]); np.block([[s, s], [s, 1.0]])
-np.array([x[0], x[1] * s]); np.array([[s, 1.0], [0.0, s]]); np.array([x, y]); np.array([A, P])
-np.asarray([s, s * s]); np.array(x); np.asarray(x) * 2; np.copy(x); x.copy(); np.array(s)
-np.flip(A); np.flip(A, 0); np.flip(T, (0, 2)); np.flipud(A); np.fliplr(A); np.rot90(A); np.rot90(A, -1)
-np.roll(A, 2); np.roll(A, 1, axis=1); np.roll(A, (1, -1), axis=(0, 1)); np.roll(x, -7); np.roll(A, 3, 0)
-np.repeat(x, 2); np.repeat(A, 3, axis=1); np.repeat(x, [1, 0, 2]); A.repeat(2, 0); np.repeat(s, 3)
-np.tile(x, 2); np.tile(x, (2, 2)); np.tile(A, (2, 1)); np.tile(A, (1, 2, 1)); np.tile(s, 3)
-np.split(v, 2); np.split(A, [1, 3], axis=1); np.array_split(v, 3); np.vsplit(A, 3); np.hsplit(A, 2)
+np.dstack([x, y]); np.column_stack([x, y]); np.column_stack([A, x]); np.append(x, y)
+np.append(x, s); np.append(A, A, axis=0); np.block([[A, M], [A, M]]); np.block([x, y])
+np.block([[s, s], [s, 1.0]]); np.array([x[0], x[1] * s]); np.array([[s, 1.0], [0.0, s]])
+np.array([x, y]); np.array([A, P]); np.asarray([s, s * s]); np.array(x); np.asarray(x) * 2
+np.copy(x); x.copy(); np.array(s); np.flip(A); np.flip(A, 0); np.flip(T, (0, 2)); np.flipud(A)
+np.fliplr(A); np.rot90(A); np.rot90(A, -1); np.roll(A, 2); np.roll(A, 1, axis=1)
+np.roll(A, (1, -1), axis=(0, 1)); np.roll(x, -7); np.roll(A, 3, 0); np.repeat(x, 2)
+np.repeat(A, 3, axis=1); np.repeat(x, [1, 0, 2]); A.repeat(2, 0); np.repeat(s, 3); np.tile(x, 2)
+np.tile(x, (2, 2)); np.tile(A, (2, 1)); np.tile(A, (1, 2, 1)); np.tile(s, 3); np.split(v, 2)
+np.split(A, [1, 3], axis=1); np.array_split(v, 3); np.vsplit(A, 3); np.hsplit(A, 2)
 np.hsplit(v, 2); np.dsplit(T, 2); np.unstack(A); np.unstack(A, axis=1); list(A); list(x)
 np.trace(M); np.trace(A, 1); np.trace(T); np.diagonal(A); np.diagonal(T, 1, 1, 2); np.diag(x)
 np.diag(x, 1); np.diag(A, -1); np.diagflat(A[:2, :2]); np.tril(A); np.triu(A, 1); np.tril(T, -1)
@@ -109,57 +115,65 @@ np.triu(N); M.trace(); A.diagonal(1); np.delete(x, 1); np.delete(A, [0, 2], axis
 np.sort(A, axis=0); np.sort(A, axis=None); np.sort(x)[::-1]; x[np.argsort(x)]; np.ravel(s)
 # indexing
 x[0]; x[-1]; A[1]; A[1, 2]; A[-1, -2]; A[1][2]; T[0, 1, 2]; A[:, 1]; A[1:]; A[::2]; A[::-1, ::-2]
-A[...]; A[..., 1]; A[1, ...]; T[..., 0, :]; T[0, ..., 1]; A[None, 1]; A[:, None, 1]; A[None]; x[()]
-A[1:1]; x[5:]; x[-2:]; x[2:0:-1]; T[:, ::-1][0, 1:]; A[1:, 1:][::2]; A.T[1]; A.T[1:, ::-1][0]
-A[[0, 2]]; A[[0, 2, 0]]; A[rows]; A[rows, 1]; A[:, rows]; A[rows, rows]; A[[0, 1], [1, 3]]; A[[]]
-A[rows[:, None], [0, 3]]; A[np.ix_([0, 2], [1, 3])]; A[[-1, -2]]; x[[[0, 1], [2, 2]]]; x[rows - 3]
-T[[0, 1], :, [1, 2]]; T[:, [0, 1], [1, 2]]; T[[0, 1], [1, 2]]; T[0, :, rows]; T[:, rows, 1]
-T[..., rows]; T[rows % 2, ..., 0]; T[[0, 1], None, [1, 2]]; T[None, :, rows]; T[[1], 1:, 2]
-A[mask]; A[mask.any(1)]; A[:, mask[0]]; A[A > 0]; T[:, mask]; T[mask[:2, 0]]; A[mask[:, 0], 1]
-A[np.array(1)]; A[np.int64(1)]; x[np.array([], int)]; x[[True, False, True]]; A[[0, 1], 1:3]; x[True]
-np.take(A, [0, 5]); np.take(A, [0, 2], axis=0); np.take(A, rows, axis=1); np.take(x, 1); x.take(rows)
-np.take(x, [5, -4], mode="wrap"); np.take(x, [5, -4], mode="clip"); np.take(A, [[0, 1], [2, 1]], 1)
-np.take_along_axis(A, np.argsort(A, 1), 1); np.take_along_axis(A, np.array([[1], [2], [0]]), axis=1)
+A[...]; A[..., 1]; A[1, ...]; T[..., 0, :]; T[0, ..., 1]; A[None, 1]; A[:, None, 1]; A[None]
+x[()]; A[1:1]; x[5:]; x[-2:]; x[2:0:-1]; T[:, ::-1][0, 1:]; A[1:, 1:][::2]; A.T[1]
+A.T[1:, ::-1][0]; A[[0, 2]]; A[[0, 2, 0]]; A[rows]; A[rows, 1]; A[:, rows]; A[rows, rows]
+A[[0, 1], [1, 3]]; A[[]]; A[rows[:, None], [0, 3]]; A[np.ix_([0, 2], [1, 3])]; A[[-1, -2]]
+x[[[0, 1], [2, 2]]]; x[rows - 3]; T[[0, 1], :, [1, 2]]; T[:, [0, 1], [1, 2]]; T[[0, 1], [1, 2]]
+T[0, :, rows]; T[:, rows, 1]; T[..., rows]; T[rows % 2, ..., 0]; T[[0, 1], None, [1, 2]]
+T[None, :, rows]; T[[1], 1:, 2]; A[mask]; A[mask.any(1)]; A[:, mask[0]]; A[A > 0]; T[:, mask]
+T[mask[:2, 0]]; A[mask[:, 0], 1]; A[np.array(1)]; A[np.int64(1)]; x[np.array([], int)]
+x[[True, False, True]]; A[[0, 1], 1:3]; x[True]; np.take(A, [0, 5]); np.take(A, [0, 2], axis=0)
+np.take(A, rows, axis=1); np.take(x, 1); x.take(rows); np.take(x, [5, -4], mode="wrap")
+np.take(x, [5, -4], mode="clip"); np.take(A, [[0, 1], [2, 1]], 1)
+np.take_along_axis(A, np.argsort(A, 1), 1)
+np.take_along_axis(A, np.array([[1], [2], [0]]), axis=1)
 np.take_along_axis(A, np.array([[0, 1, 1, 0]]), axis=0); np.compress([True, False, True], x)
-np.compress([0, 1, 1], A, axis=0); np.extract(mask, A); x[x.argmax()]; A[np.nonzero(A > 0)]; x.item(1)
-A.item(1, 2); A.flat[5] if hasattr(A.flat, "__getitem__") else A.item(5); x.tolist()[1] * 2
+np.compress([0, 1, 1], A, axis=0); np.extract(mask, A); x[x.argmax()]; A[np.nonzero(A > 0)]
+x.item(1); A.item(1, 2); A.flat[5] if hasattr(A.flat, "__getitem__") else A.item(5)
+x.tolist()[1] * 2
 # contractions
-A @ B; x @ A; A @ v; x @ y; T @ U; A @ U; T @ B; T @ v; x @ N; N @ x; T @ B @ B.T
-np.matmul(A, B); np.matmul(T, U); np.matmul(x, A); np.dot(A, B); np.dot(x, y); np.dot(x, A); np.dot(A, v)
-np.dot(s, A); np.dot(A, s); np.dot(T, B); np.dot(T, v); np.dot(A, U); np.dot(T, U); A.dot(B); x.dot(y)
-np.dot([s, 1.0], [s, s]); np.vdot(A, P); np.vdot(x + 1j * y, y + 2j * x).real; np.inner(x, y)
-np.inner(A, P); np.inner(T, A); np.inner(s, x); np.outer(x, v); np.outer(A, x); np.outer(s, x)
-np.tensordot(A, B, 1); np.tensordot(T, T, 3); np.tensordot(A, P); np.tensordot(x, v, 0)
-np.tensordot(T, A, axes=([1, 2], [0, 1])); np.tensordot(T, A, (1, 0)); np.tensordot(A, A, ([-1], [-1]))
-np.kron(x, v); np.kron(A, B); np.kron(x, A); np.cross(x, y); np.cross(M, x); np.cross(N, x, axisa=1)
-np.multiply.outer(x, v); np.add.outer(x, y); np.subtract.outer(x, A); np.vecdot(A, P); np.vecdot(A, v)
-np.vecdot(x + 1j * y, y + 2j * x).imag; np.linalg.multi_dot([A, B, B.T]); np.linalg.outer(x, y)
-np.linalg.matrix_power(M, 3); np.linalg.matrix_power(M, -2); np.linalg.matrix_power(N, 4)
-np.linalg.matrix_power(M, 0) * s; np.linalg.matmul(A, B); np.linalg.vecdot(x, y); np.linalg.trace(N)
+A @ B; x @ A; A @ v; x @ y; T @ U; A @ U; T @ B; T @ v; x @ N; N @ x; T @ B @ B.T; np.matmul(A, B)
+np.matmul(T, U); np.matmul(x, A); np.dot(A, B); np.dot(x, y); np.dot(x, A); np.dot(A, v)
+np.dot(s, A); np.dot(A, s); np.dot(T, B); np.dot(T, v); np.dot(A, U); np.dot(T, U); A.dot(B)
+x.dot(y); np.dot([s, 1.0], [s, s]); np.vdot(A, P); np.vdot(x + 1j * y, y + 2j * x).real
+np.inner(x, y); np.inner(A, P); np.inner(T, A); np.inner(s, x); np.outer(x, v); np.outer(A, x)
+np.outer(s, x); np.tensordot(A, B, 1); np.tensordot(T, T, 3); np.tensordot(A, P)
+np.tensordot(x, v, 0); np.tensordot(T, A, axes=([1, 2], [0, 1])); np.tensordot(T, A, (1, 0))
+np.tensordot(A, A, ([-1], [-1])); np.kron(x, v); np.kron(A, B); np.kron(x, A); np.cross(x, y)
+np.cross(M, x); np.cross(N, x, axisa=1); np.multiply.outer(x, v); np.add.outer(x, y)
+np.subtract.outer(x, A); np.vecdot(A, P); np.vecdot(A, v); np.vecdot(x + 1j * y, y + 2j * x).imag
+np.linalg.multi_dot([A, B, B.T]); np.linalg.outer(x, y); np.linalg.matrix_power(M, 3)
+np.linalg.matrix_power(M, -2); np.linalg.matrix_power(N, 4); np.linalg.matrix_power(M, 0) * s
+np.linalg.matmul(A, B); np.linalg.vecdot(x, y); np.linalg.trace(N)
 # einsum
 np.einsum("ij,jk", A, B); np.einsum("ij,jk->ik", A, B); np.einsum("ij,jk->ki", A, B)
-np.einsum("ij->ji", A); np.einsum("ij", A); np.einsum("ji", A); np.einsum("ij->", A); np.einsum("i,i", x, y)
-np.einsum("ii", M); np.einsum("ii->i", M); np.einsum("ij->j", A); np.einsum("i,j->ij", x, v)
-np.einsum("ii,i->i", M, x); np.einsum("iij->j", T[:2, :2]); np.einsum("iii->i", T[:2, :2, :2])
-np.einsum("...j,jk->...k", T, B); np.einsum("...ij->...ji", T); np.einsum("i...->...", T)
-np.einsum("...,...", A, P); np.einsum("...ii->...i", N); np.einsum("...i,...i", T, A)
-np.einsum("ij,...jk->...ik", A, U); np.einsum("a...,...b->a...b", x, v); np.einsum(",i->i", s, x)
-np.einsum("ij,jk,k->i", A, B, B[0]); np.einsum("i,i,i->", x, y, x); np.einsum("ij,ij,ij->i", A, A, P)
-np.einsum(A, [0, 1], B, [1, 2]); np.einsum(A, [0, 1], B, [1, 2], [2, 0]); np.einsum(M, [0, 0])
-np.einsum(T, [..., 0], v, [0]); np.einsum(T, [..., 0], v, [0], [...]); np.einsum(" ij , jk -> ik", A, B)
-np.einsum("ij,kj->ik", A[:, :1], P); np.einsum("Ab,bC->CA", A, B); np.einsum("i->", x, optimize=True)
+np.einsum("ij->ji", A); np.einsum("ij", A); np.einsum("ji", A); np.einsum("ij->", A)
+np.einsum("i,i", x, y); np.einsum("ii", M); np.einsum("ii->i", M); np.einsum("ij->j", A)
+np.einsum("i,j->ij", x, v); np.einsum("ii,i->i", M, x); np.einsum("iij->j", T[:2, :2])
+np.einsum("iii->i", T[:2, :2, :2]); np.einsum("...j,jk->...k", T, B); np.einsum("...ij->...ji", T)
+np.einsum("i...->...", T); np.einsum("...,...", A, P); np.einsum("...ii->...i", N)
+np.einsum("...i,...i", T, A); np.einsum("ij,...jk->...ik", A, U)
+np.einsum("a...,...b->a...b", x, v); np.einsum(",i->i", s, x); np.einsum("ij,jk,k->i", A, B, B[0])
+np.einsum("i,i,i->", x, y, x); np.einsum("ij,ij,ij->i", A, A, P); np.einsum(A, [0, 1], B, [1, 2])
+np.einsum(A, [0, 1], B, [1, 2], [2, 0]); np.einsum(M, [0, 0]); np.einsum(T, [..., 0], v, [0])
+np.einsum(T, [..., 0], v, [0], [...]); np.einsum(" ij , jk -> ik", A, B)
+np.einsum("ij,kj->ik", A[:, :1], P); np.einsum("Ab,bC->CA", A, B)
+np.einsum("i->", x, optimize=True)
 # linear algebra
 np.linalg.solve(M, x); np.linalg.solve(M, A); np.linalg.solve(N, A); np.linalg.solve(N, x)
 np.linalg.solve(M, T); np.linalg.solve(N, N); np.linalg.inv(M); np.linalg.inv(N); np.linalg.det(M)
-np.linalg.det(N); np.linalg.slogdet(N)[1]; np.linalg.slogdet(M).logabsdet; np.linalg.det(M + 0j).real
-np.linalg.norm(x); np.linalg.norm(A); np.linalg.norm(A, axis=0); np.linalg.norm(A, axis=1, keepdims=True)
-np.linalg.norm(T, axis=(0, 2)); np.linalg.norm(x, 1); np.linalg.norm(x, np.inf); np.linalg.norm(x, -np.inf)
-np.linalg.norm(x, 3); np.linalg.norm(x, 0.5); np.linalg.norm(x, -1); np.linalg.norm(x, 2.5); np.linalg.norm(x, -2)
-np.linalg.norm(x, 0) + s; np.linalg.norm(A, 3, axis=1); np.linalg.norm(A, "fro"); np.linalg.norm(A, 1)
-np.linalg.norm(A, -1); np.linalg.norm(A, np.inf); np.linalg.norm(A, -np.inf); np.linalg.norm([s, 1.0])
-np.linalg.norm(x + 1j * y); np.linalg.norm(x + 1j * y, 1); np.linalg.norm(T, 1, axis=(2, 0))
-np.linalg.vector_norm(A, axis=1, ord=3); np.linalg.vector_norm(A); np.linalg.matrix_norm(T)
-np.linalg.matrix_norm(T, ord=1, keepdims=True); np.linalg.norm(A, ord=2, axis=0)
+np.linalg.det(N); np.linalg.slogdet(N)[1]; np.linalg.slogdet(M).logabsdet
+np.linalg.det(M + 0j).real; np.linalg.norm(x); np.linalg.norm(A); np.linalg.norm(A, axis=0)
+np.linalg.norm(A, axis=1, keepdims=True); np.linalg.norm(T, axis=(0, 2)); np.linalg.norm(x, 1)
+np.linalg.norm(x, np.inf); np.linalg.norm(x, -np.inf); np.linalg.norm(x, 3)
+np.linalg.norm(x, 0.5); np.linalg.norm(x, -1); np.linalg.norm(x, 2.5); np.linalg.norm(x, -2)
+np.linalg.norm(x, 0) + s; np.linalg.norm(A, 3, axis=1); np.linalg.norm(A, "fro")
+np.linalg.norm(A, 1); np.linalg.norm(A, -1); np.linalg.norm(A, np.inf); np.linalg.norm(A, -np.inf)
+np.linalg.norm([s, 1.0]); np.linalg.norm(x + 1j * y); np.linalg.norm(x + 1j * y, 1)
+np.linalg.norm(T, 1, axis=(2, 0)); np.linalg.vector_norm(A, axis=1, ord=3)
+np.linalg.vector_norm(A); np.linalg.matrix_norm(T); np.linalg.matrix_norm(T, ord=1, keepdims=True)
+np.linalg.norm(A, ord=2, axis=0)
 """
 
 LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]

@@ -287,7 +287,7 @@ def outer(a, b, out=None):
 def tensordot(a, b, axes=2):
     """Sum of products over pairs of axes."""
     s, t = type_of(a), type_of(b)
-    pair = axes if np.ndim(axes) else (range(s.ndim - axes, s.ndim), range(axes))
+    pair: Any = axes if np.ndim(axes) else (range(s.ndim - axes, s.ndim), range(axes))
     left, right = (normal_axes(v, w.ndim, "tensordot") for v, w in zip(pair, (s, t), strict=True))
     mine, yours = list(_LETTERS[: s.ndim]), list(_LETTERS[s.ndim : s.ndim + t.ndim])
     for i, j in zip(left, right, strict=True):
