@@ -55,6 +55,12 @@ class LinearLevel(Level):
 
     def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Record a linear operation; refuse any other."""
+        if not self.open:
+            return self._after(primitive, args, params)
+        if args and isinstance(args[0], Written) and args[0].level is self:
+            moved = args[0].moved(primitive.name, params)
+            if moved is not None:
+                return moved
         args = tuple([a.now() if isinstance(a, Traced) else a for a in args])
         self.refuse_forbidden(args)
         if isinstance(primitive, HigherOrder):

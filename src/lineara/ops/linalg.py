@@ -52,6 +52,8 @@ class linear_solve(Linear):
 class solve(General):
     """X with A X = B :  (...,n,n), (...,n,k) -> (...,n,k)   [Giles 2008, 2.2.3]."""
 
+    linear = (1,)
+
     def result(self, a, b):
         return linear_solve.result(a, b)
 

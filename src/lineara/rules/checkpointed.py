@@ -4,6 +4,7 @@ It is the free choice of unzip between storing a non-linear value and computing 
 [YOLO, §5], made for a whole function.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from lineara.capture.captured import captured, with_captured
 from lineara.eager.linear import owned, tape_map
 from lineara.eager.node import plain
 from lineara.eager.trace import open_level
-from lineara.errors import MutationError
+from lineara.errors import MutationError, TypeMismatchError
 from lineara.primitive import Joint, op
 from lineara.rules.whole import (
     Form,
@@ -28,27 +29,17 @@ from lineara.rules.whole import (
     settled,
 )
 from lineara.trees import flatten
-from lineara.types import type_of
+from lineara.types import show_type, type_of
 
 Whole("checkpoint")
 
 
-class Checkpointed(Rule):
-    """A function that is run again when its derivative is asked for.
-
-    The call's arguments are the positional ones, those given by name, and what the function
-    captured: `names` and `cells` say which those are.
-    """
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        cells = {k: v for k, v in captured(self.f).items() if any_traced(v)}
-        rule = Call(self.f, len(args), tuple(kwargs), tuple(cells))
-        leaves, form = opened([*args, *kwargs.values(), *cells.values()])
-        return op("checkpoint")(*leaves, rule=rule, form=form, options={})
-
-
 class Call(Rule):
-    """The function of positional arguments only that a call is."""
+    """A call's function, of positional arguments only.
+
+    `names` are those of the arguments that were given by name, `cells` those of what the function
+    captured.
+    """
 
     def __init__(
         self, f: Callable[..., Any], count: int, names: Sequence[str], cells: Sequence[str]
@@ -136,7 +127,25 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> lineara.grad(f)(2.0) == lineara.grad(lambda x: step(step(step(x))))(2.0)
     True
     """
-    return Checkpointed(f)
+    if not callable(f):
+        raise TypeMismatchError(f"checkpoint: takes a function, but was given {show_type(f)}")
+    if getattr(f, "__lineara_checkpoint__", False):
+        return f
+
+    @functools.wraps(f, updated=())
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        return _call(f, args, kwargs)
+
+    checkpointed.__lineara_checkpoint__ = True  # type: ignore[attr-defined]
+    return checkpointed
+
+
+def _call(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The call's arguments: those by position, those by name, and what f captured, if traced."""
+    cells = {k: v for k, v in captured(f).items() if any_traced(v)}
+    rule = Call(f, len(args), tuple(kwargs), tuple(cells))
+    leaves, form = opened([*args, *kwargs.values(), *cells.values()])
+    return op("checkpoint")(*leaves, rule=rule, form=form, options={})
 
 
 __all__ = ["checkpoint"]
