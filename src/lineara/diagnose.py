@@ -6,6 +6,7 @@ derivatives of these.  `explain_nan` runs the function once more with the user's
 beside every entry of the tape, and sweeps it one entry at a time.
 """
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -258,8 +259,9 @@ def _row(
         gaps, sizes = np.ravel(np.abs(_wide(a) - _wide(b))), np.ravel(np.abs(_wide(b)))
         for gap, size in zip(gaps.tolist(), sizes.tolist(), strict=True):
             limit = atol + rtol * size
-            if not gap <= ratio * limit:
-                worst, ratio = Deviation(order, mode, gap, limit), gap / limit
+            measured = gap / limit if limit else math.inf * gap if gap else 0.0
+            if not measured <= ratio:
+                worst, ratio = Deviation(order, mode, gap, limit), measured
     return worst
 
 

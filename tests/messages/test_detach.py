@@ -1,0 +1,235 @@
+"""Traced values that were about to lose their derivative."""
+
+import array
+import cmath
+import pickle
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+import scipy.special
+
+from lineara import grad, stop_gradient
+
+plain = np.zeros(2)
+
+
+def test_write_of_a_number_into_a_plain_array(said):
+    def f(x):
+        plain[0] = x
+        return x * x
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "DetachError: float() of a traced f64[] here would lose its derivative: a "
+        "plain array cannot hold it, nor can code that Lineara does not see; make the "
+        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        "\n  at f: plain[0] = x"
+    )
+
+
+def test_write_of_an_array_into_a_plain_array(said):
+    def f(x):
+        plain[:] = x
+        return np.sum(x)
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "DetachError: a traced f64[2] was about to become a plain array, which would "
+        "lose its derivative; use NumPy functions that have a rule, or "
+        "lineara.stop_gradient to mean it"
+        "\n  at f: plain[:] = x"
+    )
+
+
+def test_fill_of_a_plain_array(said):
+    def f(x):
+        plain.fill(x)
+        return x
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "DetachError: float() of a traced f64[] here would lose its derivative: a "
+        "plain array cannot hold it, nor can code that Lineara does not see; make the "
+        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        "\n  at f: plain.fill(x)"
+    )
+
+
+def test_addition_in_place_to_an_element(said):
+    def f(x):
+        plain[0] += x
+        return x
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "DetachError: float() of a traced f64[] here would lose its derivative: a "
+        "plain array cannot hold it, nor can code that Lineara does not see; make the "
+        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        "\n  at f: plain[0] += x"
+    )
+
+
+def test_addition_in_place_to_a_plain_array(said):
+    def f(x):
+        y = plain
+        y += x
+        return np.sum(y)
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "DetachError: out= is a plain array, which cannot hold the derivative of a "
+        "traced f64[2]; make it inside the differentiated function, or leave out= away"
+        "\n  at f: y += x"
+    )
+
+
+def test_out_plain(said):
+    def f(x):
+        np.add(x, x, out=plain)
+        return np.sum(x)
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "DetachError: out= is a plain array, which cannot hold the derivative of a "
+        "traced f64[2]; make it inside the differentiated function, or leave out= away"
+        "\n  at f: np.add(x, x, out=plain)"
+    )
+
+
+def test_out_plain_of_a_sum(said):
+    def f(x):
+        np.sum(x, out=plain[:1])
+        return np.sum(x)
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "DetachError: out= is a plain array, which cannot hold the derivative of a "
+        "traced f64[]; make it inside the differentiated function, or leave out= away"
+        "\n  at f: np.sum(x, out=plain[:1])"
+    )
+
+
+def test_add_at_a_plain_array(said):
+    def f(x):
+        np.add.at(plain, [0], x)
+        return x
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "DetachError: np.add.at writes traced values into a plain array, which cannot "
+        "hold their derivative; make the array inside the differentiated function"
+        "\n  at f: np.add.at(plain, [0], x)"
+    )
+
+
+def test_cmath_function(said):
+    def f(x):
+        return cmath.sin(x).real
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "DetachError: complex() of a traced f64[] would lose its derivative; keep the "
+        "value as it is, or use lineara.stop_gradient to mean it"
+        "\n  at f: return cmath.sin(x).real"
+    )
+
+
+def test_a_typed_array(said):
+    def f(x):
+        return array.array("d", [x])[0]
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "DetachError: float() of a traced f64[] here would lose its derivative: a "
+        "plain array cannot hold it, nor can code that Lineara does not see; make the "
+        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        '\n  at f: return array.array("d", [x])[0]'
+    )
+
+
+def test_pickle_of_a_number(said):
+    def f(x):
+        return pickle.loads(pickle.dumps(x))
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "DetachError: a traced value cannot be pickled: it belongs to a "
+        "differentiation that runs here; take lineara.stop_gradient of it, or "
+        "differentiate inside the other process"
+        "\n  at f: return pickle.loads(pickle.dumps(x))"
+    )
+
+
+def test_pickle_of_an_array(said):
+    def f(x):
+        return np.sum(pickle.loads(pickle.dumps(x)))
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "DetachError: a traced value cannot be pickled: it belongs to a "
+        "differentiation that runs here; take lineara.stop_gradient of it, or "
+        "differentiate inside the other process"
+        "\n  at f: return np.sum(pickle.loads(pickle.dumps(x)))"
+    )
+
+
+def test_dot_method_of_a_plain_array(said):
+    def f(x):
+        return plain.dot(x)
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "DetachError: a traced f64[2] was about to become a plain array, which would "
+        "lose its derivative; use NumPy functions that have a rule, or "
+        "lineara.stop_gradient to mean it"
+        "\n  at f: return plain.dot(x)"
+    )
+
+
+def test_index_of_a_plain_array(said):
+    def f(x):
+        return plain[x]
+
+    found = said(lambda: grad(f)(1.0))
+    assert found == (
+        "DetachError: a traced f64[] was about to become a plain array, which would "
+        "lose its derivative; use NumPy functions that have a rule, or "
+        "lineara.stop_gradient to mean it"
+        "\n  at f: return plain[x]"
+    )
+
+
+def test_function_of_scipy_that_needs_arrays(said):
+    def f(x):
+        return np.sum(scipy.linalg.expm(x))
+
+    found = said(lambda: grad(f)(np.eye(2)))
+    assert found == (
+        "DetachError: a traced f64[2,2] was about to become a plain array, which would "
+        "lose its derivative; use NumPy functions that have a rule, or "
+        "lineara.stop_gradient to mean it"
+        "\n  at f: return np.sum(scipy.linalg.expm(x))"
+    )
+
+
+def test_callback_from_c(said):
+    def f(x):
+        return scipy.optimize.brentq(lambda t: t - x, -10, 10)
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "DetachError: float() of a traced f64[] here would lose its derivative: a "
+        "plain array cannot hold it, nor can code that Lineara does not see; make the "
+        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        "\n  at f: return scipy.optimize.brentq(lambda t: t - x, -10, 10)"
+    )
+
+
+def test_stop_gradient_says_that_no_derivative_is_meant():
+    def f(x):
+        plain[0] = stop_gradient(x)
+        return x * x
+
+    assert grad(f)(3.0) == 6.0
+    assert plain[0] == 3.0

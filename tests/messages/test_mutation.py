@@ -1,0 +1,229 @@
+"""Plain arrays that a derivative still needs are not overwritten."""
+
+import numpy as np
+
+from lineara import grad, linearize
+
+N = 20_000  # an array of this size is more than 64 KiB: locked, not copied
+
+
+def test_a_factor(said):
+    buffer = np.ones(N)
+
+    def f(x):
+        y = np.sum(x * buffer)
+        buffer[:] = 2.0
+        return y
+
+    found = said(lambda: grad(f)(3.0))
+    assert found == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: buffer[:] = 2.0"
+    )
+
+
+def test_one_element_of_it(said):
+    buffer = np.ones(N)
+
+    def f(x):
+        y = np.sum(x * buffer)
+        buffer[5] = 2.0
+        return y
+
+    found = said(lambda: grad(f)(3.0))
+    assert found == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: buffer[5] = 2.0"
+    )
+
+
+def test_a_divisor(said):
+    buffer = np.ones(N)
+
+    def f(x):
+        y = np.sum(x / buffer)
+        buffer[:] += 1.0
+        return y
+
+    found = said(lambda: grad(f)(np.ones(N)))
+    assert found == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: buffer[:] += 1.0"
+    )
+
+
+def test_an_exponent(said):
+    buffer = np.ones(N)
+
+    def f(x):
+        y = np.sum(x**buffer)
+        buffer.fill(2.0)
+        return y
+
+    found = said(lambda: grad(f)(np.ones(N)))
+    assert found == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: buffer.fill(2.0)"
+    )
+
+
+def test_a_vector_of_a_product(said):
+    buffer = np.ones(N)
+
+    def f(x):
+        y = np.sum(buffer @ x)
+        np.multiply(buffer, 2.0, out=buffer)
+        return y
+
+    found = said(lambda: grad(f)(np.ones(N)))
+    assert found == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: np.multiply(buffer, 2.0, out=buffer)"
+    )
+
+
+def test_the_owner_of_a_view(said):
+    buffer = np.ones(N)
+
+    def f(x):
+        y = np.sum(x * buffer[: N // 2])
+        buffer.sort()
+        return y
+
+    found = said(lambda: grad(f)(np.ones(N // 2)))
+    assert found == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: buffer.sort()"
+    )
+
+
+def test_an_index_array(said):
+    at = np.arange(N)
+
+    def f(x):
+        y = np.sum(x[at] ** 2)
+        at[0] = 1
+        return y
+
+    found = said(lambda: grad(f)(np.ones(N)))
+    assert found == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: at[0] = 1"
+    )
+
+
+def test_the_argument_itself(said):
+    data = np.ones(N)
+
+    def f(x):
+        data[0] = 5.0
+        return np.sum(x * x)
+
+    found = said(lambda: grad(f)(data))
+    assert found == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: data[0] = 5.0"
+    )
+
+
+def test_a_buffer_used_in_a_loop(said):
+    buffer = np.empty(N)
+
+    def f(x):
+        total = 0.0
+        for i in range(3):
+            buffer[:] = i
+            total = total + np.sum(buffer * x)
+        return total
+
+    found = said(lambda: grad(f)(np.ones(N)))
+    assert found == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: buffer[:] = i"
+    )
+
+
+def test_after_the_error_the_array_is_writable_again(said):
+    buffer = np.ones(N)
+
+    def f(x):
+        y = np.sum(x * buffer)
+        buffer[:] = 2.0
+        return y
+
+    said(lambda: grad(f)(3.0))
+    assert buffer.flags.writeable
+    buffer[:] = 3.0
+
+
+def test_small_arrays_are_copied_and_may_be_overwritten():
+    buffer = np.empty(3)
+
+    def f(x):
+        total = 0.0
+        for i in range(4):
+            buffer[:] = i
+            total = total + np.sum(buffer * x)
+        return total
+
+    assert grad(f)(np.ones(3)).tolist() == [6.0, 6.0, 6.0]
+
+
+def test_the_argument_may_be_overwritten_when_it_is_small():
+    data = np.ones(3)
+
+    def f(x):
+        y = np.sum(x * x)
+        data[:] = 5.0
+        return y
+
+    assert grad(f)(data).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_what_the_derivative_does_not_need_may_be_overwritten():
+    buffer = np.ones(N)
+
+    def f(x):
+        y = np.sum(x + buffer)
+        buffer[:] = 2.0
+        return y
+
+    assert grad(f)(3.0) == N
+
+
+def test_a_condition_is_copied():
+    mask = np.ones(5 * N, bool)
+
+    def f(x):
+        y = np.sum(np.where(mask, x, 0.0))
+        mask[:] = False
+        return y
+
+    assert grad(f)(np.ones(5 * N)).all()
+
+
+def test_a_buffer_made_inside_the_function_may_be_overwritten():
+    def f(x):
+        total, buffer = 0.0, np.empty(N)
+        for i in range(4):
+            buffer[:] = i
+            total = total + np.sum(buffer * x)
+        return total
+
+    assert grad(f)(np.ones(N)).tolist() == [6.0] * N
+
+
+def test_a_linear_map_keeps_its_own_copies():
+    buffer, x = np.ones(N), np.ones(N)
+    _, L = linearize(lambda x: np.sum(x * x * buffer), x)
+    buffer[:] = x[:] = 7.0
+    assert (1.0 @ L).tolist() == [2.0] * N

@@ -1,0 +1,101 @@
+"""Functions, and forms of them, without a derivative rule."""
+
+import numpy as np
+import scipy.special
+
+from lineara import grad
+
+
+def test_function(said):
+    def largest_root(c):
+        return np.max(np.roots(c))
+
+    found = said(lambda: grad(largest_root)(np.array([1.0, 0.0, -4.0])))
+    assert found == (
+        "NoRuleError: numpy.roots of a traced value has no derivative rule; write it "
+        "with functions that have one, or declare it with lineara.custom_jvp or "
+        "lineara.custom_vjp"
+        "\n  at largest_root: return np.max(np.roots(c))"
+    )
+
+
+def test_ufunc(said):
+    def f(x):
+        return np.nextafter(x, 3.0)
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "NoRuleError: numpy.nextafter of a traced value has no derivative rule; write "
+        "it with functions that have one, or declare it with lineara.custom_jvp or "
+        "lineara.custom_vjp"
+        "\n  at f: return np.nextafter(x, 3.0)"
+    )
+
+
+def test_ufunc_of_scipy(said):
+    def f(x):
+        return scipy.special.jn(1, x)
+
+    found = said(lambda: grad(f)(2.0))
+    assert found == (
+        "NoRuleError: scipy.special.jv of a traced value has no derivative rule; write "
+        "it with functions that have one, or declare it with lineara.custom_jvp or "
+        "lineara.custom_vjp"
+        "\n  at f: return scipy.special.jn(1, x)"
+    )
+
+
+def test_ufunc_of_the_users_own(said):
+    cube = np.frompyfunc(lambda t: t**3, 1, 1)
+
+    def f(x):
+        return np.sum(cube(x))
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "NoRuleError: <lambda> (vectorized) of a traced value has no derivative rule; "
+        "write it with functions that have one, or declare it with lineara.custom_jvp "
+        "or lineara.custom_vjp"
+        "\n  at f: return np.sum(cube(x))"
+    )
+
+
+def test_function_that_writes(said):
+    plain = np.zeros(2)
+
+    def f(x):
+        np.copyto(plain, x)
+        return np.sum(x)
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "DetachError: np.copyto writes traced values into a plain array, which cannot "
+        "hold their derivative; make the array inside the differentiated function"
+        "\n  at f: np.copyto(plain, x)"
+    )
+
+
+def test_method_of_a_ufunc(said):
+    def f(x):
+        return np.hypot.reduce(x)
+
+    found = said(lambda: grad(f)(np.ones(3)))
+    assert found == (
+        "NoRuleError: np.hypot.reduce of a traced value has no derivative rule; "
+        "reduce, accumulate and outer of add, multiply, maximum and minimum have, and "
+        "add.at"
+        "\n  at f: return np.hypot.reduce(x)"
+    )
+
+
+def test_multiply_at(said):
+    def f(x):
+        y = x.copy()
+        np.multiply.at(y, [0, 0], 2.0)
+        return np.sum(y)
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "NoRuleError: np.multiply.at has no derivative rule; np.add.at has"
+        "\n  at f: np.multiply.at(y, [0, 0], 2.0)"
+    )
