@@ -1,17 +1,22 @@
-"""Arrays that are written: random programs against plain NumPy, and the law of O(n) reads and writes.
+"""Arrays that are written: random programs against plain NumPy; n reads and writes cost O(n).
 
 A program is a list of small tuples of integers; `execute` reads it the same way in plain NumPy
 (the oracle, with complex steps) and in a traced run, so that a failing program shrinks.
 """
 
 import math
+import tracemalloc
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lineara
+from lineara.eager import differentiate, reads, sweep
+from lineara.errors import LeakedVariableError, MutationError
+from lineara.primitive import Primitive
 
 N = 6
 X = np.array([0.3, -0.7, 1.1, 0.45, -0.25, 0.9])
@@ -294,3 +299,286 @@ def test_any_program_with_complex_numbers(program: Any) -> None:
     expected = [(read(v + e) - read(v - e)) / (2 * h) for e in h * np.eye(2 * N)]
     assert close(value, read(v.copy()), 1e-14)
     assert close(g, np.array(expected), 1e-6)
+
+
+# --- arrays of an outer level ------------------------------------------------------------------
+
+
+def agrees(f: Any, x: Any = X, tol: float = 1e-7) -> None:
+    """The gradient of a function that differentiates inside, against differences of it."""
+    h = 1e-6
+    expected = [(f(x + e) - f(x - e)) / (2 * h) for e in h * np.eye(x.size)]
+    assert close(lineara.grad(f)(x.copy()), np.array(expected), tol)
+
+
+def test_an_outer_array_that_is_written_after_an_inner_use() -> None:
+    def f(x: Any) -> Any:
+        a = x * 1.0
+
+        def g(s: Any) -> Any:
+            y = s * a
+            a[0] = 5.0
+            return np.sin(y).sum()
+
+        return lineara.grad(g)(2.0) + a @ a
+
+    agrees(f)
+
+
+def test_a_linear_map_keeps_what_it_needs_of_an_outer_array() -> None:
+    def f(x: Any) -> Any:
+        a = np.exp(x)
+        y, L = lineara.linearize(lambda v: v * v * a[::-1], a)
+        part = a[1:]
+        a += 1.0
+        y *= 0.5
+        return (L @ x).sum() + y.sum() + part.sum()
+
+    agrees(f)
+
+
+def test_results_of_an_inner_gradient_are_arrays_of_their_own() -> None:
+    def f(x: Any) -> Any:
+        def g(p: Any) -> Any:
+            return np.sum(p[0] + p[1]) * x[0]
+
+        u, v = lineara.grad(g)((x, x * 2))
+        u += x
+        v[0] = 7.0
+        value, w = lineara.value_and_grad(lambda z: (z * x).sum())(x)
+        w *= 3
+        return u @ v + w @ x + (x * x).sum() * value
+
+    agrees(f)
+
+
+def test_descent_in_place_with_an_inner_gradient() -> None:
+    def f(x: Any) -> Any:
+        w = np.zeros(N)
+        w += x
+        for _ in range(4):
+            w -= 0.1 * lineara.grad(lambda v: np.sum(np.cos(v) * x))(w)
+        return w @ x
+
+    agrees(f)
+
+
+def test_an_inner_value_in_an_outer_array_is_an_error() -> None:
+    def write(target: Any, z: Any) -> None:
+        target[0] = z
+
+    def add(target: Any, z: Any) -> None:
+        target += z
+
+    def swap(target: Any, z: Any) -> None:
+        np.copyto(target, z)
+
+    for act in (write, add, swap):
+
+        def f(x: Any, act: Any = act) -> Any:
+            y, w = np.zeros(N), x * 2
+
+            def g(z: Any) -> Any:
+                act(w, z)
+                return z
+
+            def h(z: Any) -> Any:
+                act(y, z)
+                return z
+
+            for inner in (g, h):
+                with pytest.raises(LeakedVariableError, match="of an inner differentiation"):
+                    lineara.grad(inner)(2.0)
+            return y @ w
+
+        assert lineara.grad(f)(X.copy()).tolist() == [0.0] * N
+
+
+# --- the law: n reads and n writes cost O(n) both ways -------------------------------------------
+
+
+def tape_of(f: Any, x: Any) -> tuple[int, int]:
+    """Entries of the tape, and elements that the reverse sweep moved, for one gradient."""
+    counted = {"entries": 0, "moved": 0}
+    plain_reverse = sweep.reverse
+
+    def reverse(tape: Any, scalar: Any, last: Any = False, **options: Any) -> Any:
+        counted["entries"] += len(tape)
+        return plain_reverse(tape, scalar, last, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(differentiate, "reverse", reverse)
+        lineara.grad(f)(x)
+    return counted["entries"], counted["moved"]
+
+
+def recurrence(x: Any, n: int) -> Any:
+    """Each element from the one before."""
+    y = np.zeros(n)
+    y[0] = x[0]
+    for i in range(n - 1):
+        y[i + 1] = y[i] * 0.99 + x[1]
+    return y.sum()
+
+
+def windows(x: Any, n: int) -> Any:
+    """Reads of small slices between writes of elements."""
+    y = np.ones(n + 3) * x[0]
+    for i in range(n):
+        y[i + 3] = 0.3 * y[i : i + 3].sum() + x[1]
+    return y[-1] + y[[0, n]].sum()
+
+
+def rows(x: Any, n: int) -> Any:
+    """Rows from the rows before, through views."""
+    y = np.zeros((n, 4))
+    y[0] = x[0]
+    for i in range(n - 1):
+        row = y[i]
+        y[i + 1, 1:] = row[:-1] * x[1]
+        y[i + 1, 0] = row[-1]
+        row[2] = 0.5
+    return y.sum()
+
+
+def gathers(x: Any, n: int) -> Any:
+    """Index arrays and masks of small parts, between writes."""
+    y = np.linspace(0.0, 1.0, n + 4) * x[0]
+    for i in range(n):
+        y[i] = x[1] * y[[i, i + 1]].sum()
+        y[i : i + 2] += y[[i + 2, i + 3]]
+    return y[n]
+
+
+def adds(x: Any, n: int) -> Any:
+    """np.add.at of few elements, and out= of small parts."""
+    y = np.zeros(n + 1)
+    for i in range(n):
+        np.add.at(y, [i, i + 1, i], x[:3])
+        np.multiply(y[i : i + 2], x[0], out=y[i : i + 2])
+    return y[0] + y[n // 2]
+
+
+@pytest.mark.parametrize("program", [recurrence, windows, rows, gathers, adds])
+def test_reads_and_writes_cost_a_constant_each(program: Any) -> None:
+    x = np.array([0.3, 0.2, 0.1])
+    counts, allocated, elements = [], [], []
+    for n in (250, 500, 1000):
+        counts.append(tape_of(lambda v, n=n: program(v, n), x)[0])
+        with Elements() as moved:
+            tracemalloc.start()
+            lineara.grad(lambda v, n=n: program(v, n))(x)
+            allocated.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        elements.append(moved.total)
+    assert counts[2] - counts[1] <= 2.1 * (counts[1] - counts[0])
+    assert elements[2] <= 2.2 * elements[1] <= 2.2 * 2.2 * elements[0]
+    assert allocated[2] <= 2.3 * allocated[1]
+
+
+class Elements:
+    """Counts the elements that primitives and sums of reads touch."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.patch = pytest.MonkeyPatch()
+
+    def __enter__(self) -> "Elements":
+        evaluate, pull_plain = Primitive.__call__, reads._pull_plain
+
+        def call(primitive: Any, *args: Any, **params: Any) -> Any:
+            y = evaluate(primitive, *args, **params)
+            self.total += math.prod(np.shape(y)) if isinstance(y, np.ndarray) else 1
+            return y
+
+        def pull(x: Any, terms: Any, shape: Any) -> Any:
+            self.total += math.prod(shape)
+            return pull_plain(x, terms, shape)
+
+        self.patch.setattr(Primitive, "__call__", call)
+        self.patch.setattr(reads, "_pull_plain", pull)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.patch.undo()
+
+
+def test_a_hundred_thousand_reads_and_writes() -> None:
+    g = lineara.grad(lambda x: recurrence(x, 100_000))(np.array([0.3, 0.2]))
+    assert abs(g[0] - 100.0) < 1e-9
+    assert abs(g[1] - 100 * (100_000 - 1 - 99)) < 1e-4
+
+
+def test_a_whole_use_between_writes_gathers_once_a_version() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros(50)
+        total = 0.0
+        for i in range(50):
+            y[i] = x[i % 3]
+            total += y.sum() * y @ y + y.mean()
+        return total
+
+    entries, _ = tape_of(f, np.array([0.3, 0.2, 0.1]))
+    assert entries < 50 * 9
+
+
+# --- residuals that the user changes ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [10, 20_000])
+def test_a_buffer_that_is_used_again(size: int) -> None:
+    buffer, plain_buffer = np.zeros(size), np.zeros(size)
+
+    def f(x: Any, held: Any) -> Any:
+        y = np.zeros(size)
+        for k in range(3):
+            held[:] = k
+            y = y + x * held
+        return y.sum()
+
+    try:
+        g = lineara.grad(lambda x: f(x, buffer))(np.ones(size))
+    except MutationError as e:
+        assert size > 10
+        assert "copy it first" in str(e)
+        assert "held[:] = k" in str(e)
+    else:
+        assert g.tolist() == [3.0] * size
+        assert f(np.ones(size), plain_buffer) == 3.0 * size
+    buffer[:] = 1.0  # unlocked again
+
+
+@pytest.mark.parametrize("size", [10, 20_000])
+def test_a_mask_and_an_index_that_change_after_their_use(size: int) -> None:
+    def f(x: Any) -> Any:
+        mask, at = np.zeros(size, bool), np.arange(3)
+        mask[:2] = True
+        y = np.where(mask, x * 3.0, x) + x[at].sum() + x[mask].sum()
+        y[at] = y[at] * 2
+        z = np.maximum(x, 0.0)[mask]
+        mask[:] = False
+        at[:] = 5
+        return y.sum() + z.sum()
+
+    try:
+        g = lineara.grad(f)(np.ones(size))
+    except MutationError:
+        assert size > 10
+        return
+    h = 1e-6
+    for i in (0, 1, 2, 3, 5):
+        e = np.zeros(size)
+        e[i] = h
+        assert abs(g[i] - (f(np.ones(size) + e) - f(np.ones(size) - e)) / (2 * h)) < 1e-4
+
+
+def test_the_argument_is_unlocked_when_the_function_raises() -> None:
+    x, w = np.ones(20_000), np.ones(20_000)
+
+    def f(v: Any) -> Any:
+        y = v * w
+        raise KeyError(y.sum())
+
+    with pytest.raises(KeyError):
+        lineara.grad(f)(x)
+    x[0] = w[0] = 2.0

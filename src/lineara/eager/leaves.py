@@ -18,7 +18,7 @@ from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, plain
 from lineara.eager.points import manifold_of
-from lineara.eager.reads import Flat, Reads, c_strides, grid, pull
+from lineara.eager.reads import Flat, Reads, c_strides, grid, is_fixed, pull, snapshot
 from lineara.errors import TypeMismatchError
 from lineara.primitive import Box, Outer, Piece
 from lineara.trees import flatten
@@ -113,6 +113,7 @@ class Leaves:
     def _node(self, value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.ndim:
             value = self.level.guard(np.asarray(value))
+        value = snapshot(value)
         node = self.level.wrap(value)
         self.nodes.append(node)
         return node
@@ -177,7 +178,7 @@ class Gradients:
         if not isinstance(g, Array):
             return g
         g = g.now()
-        if isinstance(g, Array) and id(g) in self.given:
+        if isinstance(g, Array) and (id(g) in self.given or is_fixed(g)):
             return g.copy()
         self.given.add(id(g))
         return g

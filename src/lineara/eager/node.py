@@ -13,7 +13,7 @@ import numpy as np
 
 from lineara.eager.refusals import foreign_name, refused
 from lineara.errors import DetachError, LeakedVariableError, NoRuleError
-from lineara.ops.index import check_index, is_basic, read
+from lineara.ops.index import check_index, flat_positions, is_basic, read
 from lineara.ops.shape import any_box, as_array
 from lineara.primitive import Box, Constant, Primitive, innermost, op, registry
 from lineara.types import type_of
@@ -557,10 +557,15 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, values: Any) -> None:
         )
     if ufunc is np.multiply:
         raise NoRuleError("np.multiply.at has no derivative rule; np.add.at has")
-    shape = np.empty(target.shape, bool)[at].shape
-    spread = registry.functions[np.broadcast_to](values, shape) if shape else values
-    added = op("scatter")(spread, at=at, shape=target.shape)
-    target[...] = target + added if ufunc is np.add else target - added
+    if is_basic(at):
+        target[at] = ufunc(target[at], values)
+        return
+    flat = flat_positions(at, target.shape)
+    where, which = np.unique(flat, return_inverse=True)
+    spread = registry.functions[np.broadcast_to](values, flat.shape)
+    added = op("scatter")(spread, at=(which.reshape(flat.shape),), shape=where.shape)
+    index = np.unravel_index(where, target.shape)
+    target[index] = ufunc(target[index], added)
 
 
 __all__ = ["Array", "Scalar", "Traced", "check_index", "innermost", "is_basic", "plain", "read"]

@@ -20,7 +20,7 @@ from lineara.types import type_of
 class Reads:
     """What was read of a root array, and the builder contributions to its cotangent."""
 
-    __slots__ = ("memory", "nodes", "pieces", "places", "sums", "vector", "views")
+    __slots__ = ("memory", "nodes", "pieces", "places", "still", "sums", "vector", "views")
 
     def __init__(self, v: Any) -> None:
         self.vector = type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64
@@ -28,6 +28,7 @@ class Reads:
         self.places: list[int] = []
         self.nodes: list[Any] = []
         self.views: list[Any] = []
+        self.still: Any = None  # the snapshot of the whole, made once
         self.pieces: list[Any] = []
         self.sums: list[Any] = []  # scalars that are the sum of all elements
 
@@ -165,6 +166,8 @@ def read_array(level: Any, x: Array, at: Any) -> Any:
     offset, strides, shape = locate(at, offset, strides, x.v.shape)
     if not shape and not _keeps_axes(at):
         return _element(level, root, offset, v)
+    if not shape and is_fixed(x):
+        return _element(level, root, offset, v if isinstance(v, Box) else v[()])
     if not shape:  # an array without axes, not a number: it sees what is written, and can be written
         level.begin(x)
         return x[at]
@@ -215,6 +218,24 @@ def whole_sum(level: Any, x: Array) -> Any:
     o = level.wrap(v.sum() if type(v) is np.ndarray else op("sum")(v, axis=tuple(range(v.ndim)), keepdims=False))
     k.sums.append(o)
     return o
+
+
+def snapshot(x: Any) -> Any:
+    """The present content of an outer level's array, which its later writes do not change.
+
+    Inner levels keep values as weights; the object itself would turn into what is written to it.
+    """
+    if not isinstance(x, Array):
+        return x
+    x = x.now()
+    if not isinstance(x, Array) or is_fixed(x):
+        return x
+    root, offset, strides = place(x)
+    if x is not root:
+        return view(x.level, root, x.v, offset, strides, fixed=True)
+    if x.k.still is None:
+        x.k.still = view(x.level, x, x.v, 0, strides, fixed=True)
+    return x.k.still
 
 
 def is_fixed(x: Any) -> bool:

@@ -19,6 +19,7 @@ from lineara.eager.reads import (
     View,
     c_strides,
     grid,
+    is_fixed,
     locate,
     place,
     read_flat,
@@ -412,7 +413,11 @@ class Written(Array):
         """Turn x into a written array, and with it its root and all views of the root."""
         if isinstance(x, Written):
             return
-        root, _, _ = place(x)
+        root, offset, strides = place(x)
+        if is_fixed(x):
+            x.w = Part.of(level, view(level, root, x.v, offset, strides, fixed=True))
+            x.__class__ = level.XW
+            return
         views = [o for o in root.k.views if not o.k.fixed]
         shape = tuple(root.v.shape)
         part = Part.of(level, view(level, root, root.v, 0, c_strides(shape), fixed=True))

@@ -118,6 +118,17 @@ def _show_part(part: Any) -> str:
     return "..." if part is Ellipsis else repr(part)
 
 
+def flat_positions(at: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The flat positions of an index; without an array of the size of the whole, where it can be."""
+    parts = [np.asarray(p) if isinstance(p, list) else p for p in (at if isinstance(at, tuple) else (at,))]
+    whole = all(isinstance(p, int | np.integer | np.ndarray) for p in parts)
+    if whole and len(parts) == len(shape) and all(np.asarray(p).dtype.kind in "iu" for p in parts):
+        read(np.broadcast_to(False, shape), tuple(parts))  # NumPy's word on what is out of bounds
+        wrapped = [np.asarray(p) % n for p, n in zip(parts, shape, strict=True)]
+        return np.asarray(np.ravel_multi_index(np.broadcast_arrays(*wrapped), shape))
+    return positions(shape, at)
+
+
 def positions(shape: tuple[int, ...], at: Any) -> np.ndarray:
     """The flat positions that an index reads of an array of that shape."""
     return np.arange(math.prod(shape)).reshape(shape)[at]
