@@ -109,12 +109,14 @@ def test_linear_functions_are_equal_to_their_derivative(name):
 NOT_LINEAR = {
     "product": (
         lambda x: x * x,
-        "multiply is not linear in f64[4], f64[4]; a linear function adds, subtracts, moves elements, "
+        "multiply is not linear in f64[4], f64[4]; a linear function adds, subtracts, "
+        "moves elements, "
         "and multiplies by constants",
     ),
     "inner product": (
         lambda x: x @ x,
-        "matmul is not linear in f64[4], f64[4]; a linear function adds, subtracts, moves elements, "
+        "matmul is not linear in f64[4], f64[4]; a linear function adds, subtracts, "
+        "moves elements, "
         "and multiplies by constants",
     ),
     "sine": (
@@ -139,7 +141,8 @@ NOT_LINEAR = {
     ),
     "affine choice": (
         lambda x: np.where(X > 0, x, 1.0),
-        "where of a linear f64[4] and a constant that is not zero is affine; a linear function maps "
+        "where of a linear f64[4] and a constant that is not zero is affine; a linear "
+        "function maps "
         "zero to zero, so leave the constant out",
     ),
     "constant": (
@@ -149,7 +152,8 @@ NOT_LINEAR = {
     ),
     "branch": (
         lambda x: x if x[0] > 0 else -x,
-        "greater reads the value of a linear f64[], which has a type but no value; a linear function "
+        "greater reads the value of a linear f64[], which has a type but no value; a "
+        "linear function "
         "may not depend on it that way",
     ),
     "position": (
@@ -222,7 +226,7 @@ def test_constants_that_never_reach_the_result_do_not_matter():
     assert linear_transpose(f, X)(2.0)[0].tolist() == [2.0, 0.0, 0.0, 0.0]
 
 
-# --- types -------------------------------------------------------------------------------------------
+# --- types --------------------------------------------------------------------------------------
 
 
 class ShapeDtypeStruct:
@@ -319,7 +323,7 @@ def test_memory_of_the_argument_is_never_made():
     assert bar[3] == 2.0
 
 
-# --- at every order ------------------------------------------------------------------------------------
+# --- at every order -----------------------------------------------------------------------------
 
 
 def test_the_transpose_is_differentiable():
