@@ -30,7 +30,7 @@ from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, plain, z
 from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
 from lineara.eager.trace import deeper, open_level
 from lineara.eager.written import Written
-from lineara.errors import NonScalarOutputError, TypeMismatchError
+from lineara.errors import NonScalarOutputError, StructureError, TypeMismatchError
 from lineara.linear_map import LinearMap, Space, Work
 from lineara.primitive import Box, Outer
 from lineara.trees import flatten, leaf_paths, map_leaves, unflatten
@@ -291,14 +291,22 @@ def _gradient(source: Any, lifted: Any, grads: Gradients, asked: Asked) -> Any:
 def _some_sparse(source: Any, lifted: Any, grads: Gradients, names: Sequence[str]) -> Any:
     """Sparse for the leaves whose path ends with one of the names, dense for the others."""
     paths = iter(leaf_paths(source))
+    missing = set(names)
 
     def finish(x: Any, n: Any) -> Any:
         path = next(paths)
         words = path.replace("]", "").replace("'", "").replace("[", ".").split(".")
-        named = any(name == path or words[-len(name.split(".")) :] == name.split(".") for name in names)
+        named = [s for s in names if s == path or words[-len(s.split(".")) :] == s.split(".")]
+        missing.difference_update(named)
         return grads.sparse(x, n) if named else grads.dense(x, n)
 
-    return rebuild(source, lifted, finish)
+    found = rebuild(source, lifted, finish)
+    if missing:
+        raise StructureError(
+            f"grad: sparse={tuple(names)!r} names {', '.join(sorted(missing))}, which is no leaf; "
+            f"the leaves are {', '.join(leaf_paths(source)[:8]) or 'one array without a name'}"
+        )
+    return found
 
 
 # --- linear maps -----------------------------------------------------------------------------------
