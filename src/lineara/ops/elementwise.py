@@ -285,7 +285,7 @@ def np_where(condition, *choices):
     """np.where in its form of three arguments; with one it gives positions."""
     if not choices:
         return op("nonzero")(condition)
-    return where(op("not_equal")(condition, 0), *choices)
+    return where(op("not_equal")(condition, 0), *choices)  # our own copy of the condition
 
 
 @implements(np.float_power)

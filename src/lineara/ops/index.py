@@ -119,8 +119,9 @@ def _show_part(part: Any) -> str:
 
 
 def flat_positions(at: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The flat positions of an index; without an array of the size of the whole, where it can be."""
-    parts = [np.asarray(p) if isinstance(p, list) else p for p in (at if isinstance(at, tuple) else (at,))]
+    """The flat positions of an index; by arithmetic alone where every axis has integers."""
+    at = normal(at)
+    parts = at if isinstance(at, tuple) else (at,)
     whole = all(isinstance(p, int | np.integer | np.ndarray) for p in parts)
     if whole and len(parts) == len(shape) and all(np.asarray(p).dtype.kind in "iu" for p in parts):
         read(np.broadcast_to(False, shape), tuple(parts))  # NumPy's word on what is out of bounds
