@@ -188,8 +188,13 @@ def _linearized(f: Any, args: tuple, has_aux: bool, name: str) -> Any:
     _callable(f, name)
     places = tuple(range(len(args)))
     run, args = _opened(f, args, places)
-    y, L, aux = differentiate.linearize(run, args, {}, places, has_aux, method, name)
-    return (y, L, overlay().restore(aux)) if has_aux else (y, L)
+    y, L, aux = differentiate.linearize(_restored(run), args, {}, places, has_aux, method, name)
+    return (y, L, aux) if has_aux else (y, L)
+
+
+def _restored(run: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with results of the user's own classes, not of their twins."""
+    return lambda *args, **kwargs: overlay().restore(run(*args, **kwargs))
 
 
 def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -310,7 +315,7 @@ def jacobian(
         places = _positions(argnums, args, "jacobian")
         run, args = _opened(f, args, places)
         _, L, aux = differentiate.linearize(
-            run, args, kwargs, places, has_aux, method, "jacobian"
+            _restored(run), args, kwargs, places, has_aux, method, "jacobian"
         )
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
         J = _blocks(L, ahead)
