@@ -19,6 +19,7 @@ from lineara.eager.reads import (
     read_int,
     read_slice,
     reshape_view,
+    snapshot,
     whole_sum,
 )
 from lineara.eager.refusals import refused
@@ -162,6 +163,8 @@ class Level:
                     active.append(i)
                     parents.append(a)
                     a = a.v
+                else:
+                    a = snapshot(a)
             elif type(a) is np.ndarray and (keep or loose is not None and i not in loose):
                 a = self.guard(a)
             values.append(a)

@@ -317,12 +317,17 @@ def _mixed(b: Buffer, v: Any, src: np.ndarray, pos: np.ndarray) -> Any:
 
 
 def _steps(pos: np.ndarray) -> tuple[int, ...] | None:
-    """The strides of positions that lie on a grid, or None."""
+    """The strides of positions that lie on a grid and are all different, or None."""
     first = pos[(0,) * pos.ndim]
     steps = []
     for axis, n in enumerate(pos.shape):
         at = tuple(min(1, n - 1) if i == axis else 0 for i in range(pos.ndim))
         steps.append(int(pos[at] - first))
+    reach = 0
+    for s, n in sorted((abs(s), n) for s, n in zip(steps, pos.shape, strict=True) if n > 1):
+        if s <= reach:
+            return None
+        reach += s * (n - 1)
     return tuple(steps) if (grid(int(first), tuple(steps), pos.shape) == pos).all() else None
 
 
