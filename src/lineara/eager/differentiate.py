@@ -110,6 +110,8 @@ def _backward(
         if lifted[i] is args[i]:  # a leaf that stays as it is
             _check_numbers([args[i]], asked.name)
     out = f(*lifted, **kwargs)
+    if not isinstance(asked.sparse, bool):
+        _check_names(asked.sparse, [args[i] for i in asked.argnums], asked.name)
     if not leaves.nodes:
         _check_numbers([args[i] for i in asked.argnums], asked.name)
     out, aux = _with_aux(out, asked)
@@ -291,22 +293,28 @@ def _gradient(source: Any, lifted: Any, grads: Gradients, asked: Asked) -> Any:
 def _some_sparse(source: Any, lifted: Any, grads: Gradients, names: Sequence[str]) -> Any:
     """Sparse for the leaves whose path ends with one of the names, dense for the others."""
     paths = iter(leaf_paths(source))
-    missing = set(names)
 
     def finish(x: Any, n: Any) -> Any:
-        path = next(paths)
-        words = path.replace("]", "").replace("'", "").replace("[", ".").split(".")
-        named = [s for s in names if s == path or words[-len(s.split(".")) :] == s.split(".")]
-        missing.difference_update(named)
-        return grads.sparse(x, n) if named else grads.dense(x, n)
+        return grads.sparse(x, n) if _named(next(paths), names) else grads.dense(x, n)
 
-    found = rebuild(source, lifted, finish)
+    return rebuild(source, lifted, finish)
+
+
+def _named(path: str, names: Sequence[str]) -> list[str]:
+    """The names that a path ends with."""
+    words = path.replace("]", "").replace("'", "").replace("[", ".").split(".")
+    return [s for s in names if s == path or words[-len(s.split(".")) :] == s.split(".")]
+
+
+def _check_names(names: Sequence[str], sources: Sequence[Any], name: str) -> None:
+    """Refuse a name in `sparse` that no leaf has."""
+    paths = [path for source in sources for path in leaf_paths(source)]
+    missing = set(names).difference(*[_named(path, names) for path in paths])
     if missing:
         raise StructureError(
-            f"grad: sparse={tuple(names)!r} names {', '.join(sorted(missing))}, which is no leaf; "
-            f"the leaves are {', '.join(leaf_paths(source)[:8]) or 'one array without a name'}"
+            f"{name}: sparse names {', '.join(sorted(missing))}, which is no leaf; the leaves are "
+            f"{', '.join(paths[:8]) or 'one array without a name'}"
         )
-    return found
 
 
 # --- linear maps -----------------------------------------------------------------------------------
