@@ -135,7 +135,7 @@ def recast_like(entry: Any, vector: Any) -> Any:
 
 @dataclass(frozen=True)
 class Chart:
-    """The vectors at one point: leaves of coordinates on one side, the declared type on the other."""
+    """The vectors at one point: leaves of coordinates inside, the declared type outside."""
 
     manifold: Any
     space: Space  # of the coordinates
