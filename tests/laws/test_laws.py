@@ -713,6 +713,104 @@ def test_p16_second_order_agrees_with_forward_over_forward(steps):
     assert np.allclose(hvp(f, X, v), twice, rtol=1e-9, atol=1e-9)
 
 
+# The same in two dimensions, with aliases, masks, gathers and rows that are written.
+
+ROW, COLUMN = st.integers(-3, 2), st.integers(-4, 3)
+grid_step = st.one_of(
+    st.tuples(st.just("element"), ROW, COLUMN),
+    st.tuples(st.just("row"), ROW),
+    st.tuples(st.just("column"), COLUMN),
+    st.tuples(st.just("gather"), st.lists(ROW, min_size=1, max_size=4), COLUMN),
+    st.tuples(st.just("write through a row"), ROW, COLUMN),
+    st.tuples(st.just("write through the transpose"), COLUMN, slices),
+    st.tuples(st.just("write through a reshape"), st.integers(0, 11)),
+    st.tuples(st.just("write in place"), slices, slices),
+    st.tuples(st.just("write a mask"), st.lists(st.booleans(), min_size=12, max_size=12)),
+    st.tuples(
+        st.just("write rows"), st.lists(ROW, min_size=1, max_size=3, unique_by=lambda i: i % 3)
+    ),
+    st.tuples(st.just("exchange rows"), ROW, ROW),
+    st.tuples(st.just("add at"), st.lists(st.integers(0, 2), min_size=1, max_size=4)),
+    st.tuples(st.just("fill zeros"), slices),
+    st.tuples(st.just("copy, then write")),
+    st.tuples(st.just("all"), st.sampled_from(["tanh", "matmul", "sum", "cumsum"])),
+)
+
+
+def run_grid(steps: Any, x: Any) -> Any:
+    """A random program on a 3 x 4 array and a copy of it that is written."""
+    s, a = 0.0, x.copy()
+    for word, *rest in steps:
+        match word, *rest:
+            case "element", i, j:
+                s = s + x[i][j] * a[i, j]
+            case "row", i:
+                s = s + x[i] @ np.sin(a[i])
+            case "column", j:
+                s = s * 0.5 + np.sum(a[:, j] ** 2)
+            case "gather", rows, j:
+                s = s + np.sum(np.cos(a[np.array(rows), j]))
+            case "write through a row", i, j:
+                row = a[i]
+                row[j] = s * 0.1 + row[(j + 1) % 4] * x[0, j]
+            case "write through the transpose", j, part:
+                a.T[j][part] = x[0, 0] * np.ones(3)[part]
+            case "write through a reshape", i:
+                flat = a.reshape(-1)
+                flat[i] = x[0, 1] * 2.0
+                s = s + a.reshape(4, 3)[i % 4] @ a[:, 1]
+            case "write in place", rows, columns:
+                a[rows, columns] *= 0.5
+                a[rows, columns] += x[rows, columns]
+            case "write a mask", mask:
+                at = np.array(mask).reshape(3, 4)
+                a[at] = a[at] * 2.0 + x[at]
+            case "write rows", rows:
+                a[np.array(rows)] = x[np.array(rows)] * s * 0.1
+            case "exchange rows", i, j:
+                a[[i, j]] = a[[j, i]]
+            case "add at", rows:
+                np.add.at(a, np.array(rows), x[1])
+            case "fill zeros", part:
+                z = np.zeros((3, 4))
+                z[part] = x[part]
+                z[1] += a[0]
+                s = s + np.sum(z * z)
+            case ("copy, then write",):
+                old, a = a, a.copy()
+                old[0, 0] = 7.0
+                s = s + old[0, 1]
+            case "all", "tanh":
+                a = np.tanh(a)
+            case "all", "matmul":
+                s = s + np.sum(a @ x.T) * 0.1
+            case "all", "sum":
+                s = s + np.sum(a, axis=0) @ x[1]
+            case "all", "cumsum":
+                a = np.cumsum(a, axis=1) * 0.3
+    return s + np.sum(a * a) * 0.1
+
+
+GRID = np.linspace(-1.3, 1.4, 12)[np.argsort(np.sin(np.arange(12)))].reshape(3, 4)
+
+
+@given(st.lists(grid_step, min_size=1, max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_p16_views_aliases_and_writes(steps):
+    f = lambda x: run_grid(steps, x)  # noqa: E731
+    value, dense = value_and_grad(f)(GRID)
+    assert value == pytest.approx(f(GRID.copy()), rel=1e-12)
+    assert np.allclose(np.asarray(grad(f, sparse=True)(GRID)), dense, rtol=1e-12, atol=1e-12)
+    directions = [e.reshape(3, 4) for e in np.eye(12)]
+    ahead = np.reshape([jvp(f, (GRID,), (e,))[1] for e in directions], (3, 4))
+    assert np.allclose(ahead, dense, rtol=1e-9, atol=1e-9)
+    h = 1e-6
+    slopes = [(f(GRID + h * e) - f(GRID - h * e)) / (2 * h) for e in directions]
+    assert np.allclose(
+        np.reshape(slopes, (3, 4)), dense, rtol=1e-4, atol=1e-5 * (1 + abs(dense).max())
+    )
+
+
 # --- P17, P18 -----------------------------------------------------------------------------------
 
 
