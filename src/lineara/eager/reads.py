@@ -427,6 +427,8 @@ def _elements(k: Reads, size: int) -> Any:
         except (TypeError, ValueError):  # of an outer level, batched or masked
             pass
         else:
+            if not values.any() and all([o.g is zero for o in k.nodes]):
+                return  # nothing arrived: an array of zeros would enliven the lanes of a mask
             at = np.fromiter(k.places, np.int64, len(k.places))
             at[at < 0] += size
             yield Flat(at), values
