@@ -2,6 +2,7 @@
 
 import functools
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -421,6 +422,32 @@ def test_jvp_rules_run_once_a_call_and_the_function_not_at_all():
     _, L = linearize(f, 3.0)
     assert (L @ 1.0, 2.0 @ L) == (6.0, 12.0)
     assert calls == ["rule"]
+
+
+def test_a_lane_that_where_does_not_take_has_no_nan():
+    jvp_root = custom_jvp(np.sqrt, lambda p, t: (np.sqrt(p[0]), t[0] / (2 * np.sqrt(p[0]))))
+    vjp_root = custom_vjp(np.sqrt, lambda x: (np.sqrt(x), np.sqrt(x)), lambda y, w: (w / (2 * y),))
+    x = np.array([4.0, 0.0])
+    for root in (jvp_root, vjp_root):
+        g = grad(lambda x, f=root: np.sum(np.where(x > 0, f(x), 0.0)))(x)
+        assert g.tolist() == [0.25, 0.0]
+
+
+def test_a_result_is_the_callers_own():
+    same = custom_vjp(lambda x: x, lambda x: (x, None), lambda _, w: (w,))
+    y, pull = vjp(same, X)
+    assert y.flags.writeable
+    assert not np.shares_memory(y, X)
+    (x_bar,) = pull(V)
+    assert x_bar.flags.writeable
+    assert not np.shares_memory(x_bar, V)
+
+
+def test_two_threads_use_a_rule_at_once():
+    f = custom_jvp(lambda x: x**3, lambda p, t: (p[0] ** 3, 3 * p[0] ** 2 * t[0]))
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(grad(lambda x: f(x) + f(2 * x)), [float(i) for i in range(50)]))
+    assert found == [27.0 * i * i for i in range(50)]
 
 
 # --- custom_linear ------------------------------------------------------------------------------

@@ -100,57 +100,58 @@ class LinearLevel(Level):
 
     def check(self, primitive: Primitive, values: tuple, active: tuple[int, ...]) -> None:
         """Refuse an operation that is not linear in the active arguments."""
-        name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
         if isinstance(primitive, Constant):
-            raise _reads_value(name, types)
+            raise _reads_value(primitive, values, active)
         if isinstance(primitive, Elementwise):
             self._check_elementwise(primitive, values, active)
         elif isinstance(primitive, Linear):
             places = range(len(values)) if primitive.linear is None else primitive.linear
             if any(np.any(plain(values[i])) for i in places if i not in active):
-                raise _affine(name, types)
+                raise _affine(primitive, values, active)
         elif isinstance(primitive, General):
             if not set(active) <= set(primitive.linear or ()):
-                raise _nonlinear(name, types)
+                raise _nonlinear(primitive, values, active)
         elif not isinstance(primitive, Multilinear) or len(active) > 1:
-            raise _nonlinear(name, types)
+            raise _nonlinear(primitive, values, active)
 
     def _check_elementwise(
         self, primitive: Elementwise, values: tuple, active: tuple[int, ...]
     ) -> None:
-        name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
         partials = primitive.expressions()
         symbols = ("y", *(primitive.ARGS[i] for i in active))
         for i in active:
             stated = partials[i]
             if isinstance(stated, Sym) and any(stated.reads(s) for s in symbols):
-                raise _nonlinear(name, types)
+                raise _nonlinear(primitive, values, active)
             if not isinstance(stated, Sym) and stated == 0:
-                raise _reads_value(name, types)
-        if len(active) < len(values) and name not in ("multiply", "divide"):
+                raise _reads_value(primitive, values, active)
+        if len(active) < len(values) and primitive.name not in ("multiply", "divide"):
             with np.errstate(all="ignore"):
                 at_zero = primitive(
                     *[0.0 if i in active else plain(v) for i, v in enumerate(values)]
                 )
             if np.any(at_zero):
-                raise _affine(name, types)
+                raise _affine(primitive, values, active)
 
 
-def _nonlinear(name: str, types: str) -> LinearityError:
+def _nonlinear(primitive: Primitive, values: tuple, active: Sequence[int]) -> LinearityError:
+    name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
     return LinearityError(
         f"{name} is not linear in {types}; a linear function adds, subtracts, moves elements, and "
         "multiplies by constants"
     )
 
 
-def _affine(name: str, types: str) -> LinearityError:
+def _affine(primitive: Primitive, values: tuple, active: Sequence[int]) -> LinearityError:
+    name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
     return LinearityError(
         f"{name} of a linear {types} and a constant that is not zero is affine; "
         "a linear function maps zero to zero, so leave the constant out"
     )
 
 
-def _reads_value(name: str, types: str) -> LinearityError:
+def _reads_value(primitive: Primitive, values: tuple, active: Sequence[int]) -> LinearityError:
+    name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
     return LinearityError(
         f"{name} reads the value of a linear {types}, which has a type but no value; "
         "a linear function may not depend on it that way"

@@ -81,10 +81,14 @@ class Custom(Rule):
             return
         self._checked = True
         try:
-            self.check(tuple(args), options)
+            self._check(tuple(args), options)
         except BaseException:
             self._checked = False
             raise
+
+    def _check(self, args: tuple, options: dict[str, Any]) -> None:
+        with np.errstate(all="ignore"):
+            self.check(args, options)
 
     def _example(self, example: Sequence[Any] | None) -> None:
         """Test the rule on an example."""
@@ -94,7 +98,7 @@ class Custom(Rule):
                     f"{self!r}: example is a tuple of arguments, not {show_type(example)}"
                 )
             bound, options = self._bind(tuple(example), {})
-            self.check(tuple(bound), options)
+            self._check(tuple(bound), options)
             self._checked = True
 
     def argument(self, i: int) -> str:
@@ -186,7 +190,9 @@ class custom_jvp(Custom):
         def run(*nodes: Any) -> list[Any]:
             moved = dict(zip(active, nodes, strict=True))
             dots = [moved[i] if i in moved else still(v) for i, v in enumerate(values)]
-            y, y_dot = self.parts(rule(primals, lifted(form.arguments(dots)), **options))
+            with np.errstate(all="ignore"):
+                out = rule(primals, lifted(form.arguments(dots)), **options)
+            y, y_dot = self.parts(out)
             found.append(y)
             return self.aligned(y, y_dot)
 

