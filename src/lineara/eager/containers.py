@@ -24,7 +24,7 @@ from lineara.eager.lazy_sequence import LazyList, LazyTuple, ListFront, TupleFro
 from lineara.eager.points import declared, lifts_whole
 from lineara.eager.proxy import Front, Leaf, State, is_lazy
 from lineara.errors import TypeMismatchError
-from lineara.trees.fold import Node, fold
+from lineara.trees.fold import Node, Path, contains_itself, fold
 from lineara.trees.kinds import Kind, kind_of, own_kind
 
 Method = Callable[[types.FunctionType], Callable[..., Any]]
@@ -171,43 +171,89 @@ def rebuild(
     >>> rebuild([1.0, {"a": 2.0, "b": 3.0}, (4.0,)], p, lambda x, lifted: -x, sparse=True)
     [None, {'b': -3.0}, None]
     """
-    expand = _expand_touched if sparse else _expand_all
+    if not sparse:
+        return _rebuild_all(source, proxy, finish)
     return fold(
         Node(source, proxy),
-        functools.partial(expand, finish),
+        _expand_touched,
         lambda node: finish(node.value, node.rest),
         functools.partial(_close, untouched),
     )
 
 
 Opened = tuple[Kind, dict[Any, Any], list[Any]]
+_PLAIN = (float, np.ndarray)  # leaves, without a second look
+_BUILT_IN = {cls: kind_of(cls) for cls in (tuple, list, dict)}
 
 
 def _kind(x: Any) -> Kind | None:
-    return None if lifts_whole(type(x)) else own_kind(type(x)) or kind_of(type(x))
+    cls = type(x)
+    if cls in _BUILT_IN:
+        return _BUILT_IN[cls]
+    return None if lifts_whole(cls) else own_kind(cls) or kind_of(cls)
 
 
-_PLAIN = (float, np.ndarray)  # leaves that are finished on the spot
+class _Open:
+    """A container on the way: what is left of it, and the values that it has so far."""
 
-Finish = Callable[[Any, Any], Any]
+    __slots__ = ("key", "keys", "kind", "left", "memo", "source", "values")
+
+    def __init__(self, kind: Kind, source: Any, proxy: Any) -> None:
+        self.kind = kind
+        self.source = source
+        self.keys = kind.keys(source)
+        self.left = zip(self.keys, kind.children(source, self.keys), strict=True)
+        self.memo = proxy._lineara.memo if is_lazy(proxy) else {}
+        self.values: list[Any] = []
+        self.key: Any = None
+
+    def close(self) -> Any:
+        """The container with its values; of a point the cotangent."""
+        made = self.kind.make(self.kind.aux(self.source), self.keys, self.values)
+        if type(self.source) in _BUILT_IN:
+            return made
+        points = declared(self.kind)
+        return made if points is None else points.covector(self.source, made, None)
 
 
-def _expand_all(finish: Finish, node: Node) -> tuple[Opened, list[Any]] | None:
-    kind = _kind(node.value)
+def _rebuild_all(source: Any, proxy: Any, finish: Callable[[Any, Any], Any]) -> Any:
+    """Every leaf, in one loop; the containers around it wait on a stack."""
+    kind = _kind(source)
     if kind is None:
-        return None
-    keys = kind.keys(node.value)
-    memo = node.rest._lineara.memo if is_lazy(node.rest) else {}
-    children = [
-        finish(child, memo.get(key, UNTOUCHED))
-        if type(child) in _PLAIN
-        else Node(child, memo.get(key, UNTOUCHED), (node.path, kind, key))
-        for key, child in zip(keys, kind.children(node.value, keys), strict=True)
-    ]
-    return (kind, {}, keys), children
+        return finish(source, proxy)
+    stack = [_Open(kind, source, proxy)]
+    around = {id(source)}
+    while True:
+        top = stack[-1]
+        for key, child in top.left:
+            lifted = top.memo.get(key, UNTOUCHED)
+            kind = None if type(child) in _PLAIN else _kind(child)
+            if kind is None:
+                top.values.append(finish(child, lifted))
+                continue
+            top.key = key
+            if id(child) in around:
+                raise contains_itself(_path(stack))
+            around.add(id(child))
+            stack.append(_Open(kind, child, lifted))
+            break
+        else:
+            made = stack.pop().close()
+            if not stack:
+                return made
+            around.discard(id(top.source))
+            stack[-1].values.append(made)
 
 
-def _expand_touched(finish: Finish, node: Node) -> tuple[Opened, list[Any]] | None:
+def _path(stack: list[_Open]) -> Path:
+    """The way to the child that the last container is about to open."""
+    path: Path = None
+    for container in stack:
+        path = (path, container.kind, container.key)
+    return path
+
+
+def _expand_touched(node: Node) -> tuple[Opened, list[Any]] | None:
     kind = _kind(node.value)
     if kind is None:
         return None

@@ -45,16 +45,16 @@ def path_text(path: Path, root: str = "") -> str:
 
 def fold(
     root: Node,
-    expand: Callable[[Node], tuple[Any, list[Any]] | None],
+    expand: Callable[[Node], tuple[Any, list[Node]] | None],
     leaf: Callable[[Node], Any],
     close: Callable[[Node, Any, list[Any]], Any],
 ) -> Any:
     """The value of a tree: `leaf(node)` at a leaf, `close(node, opened, values)` at a container.
 
-    `expand(node)` is (opened, children), or None for a leaf; a child is a node, or a value that is
-    finished already.  A container inside itself is a StructureError.
+    `expand(node)` is (opened, child nodes), or None for a leaf.  A container inside itself is
+    a StructureError.
     """
-    todo: list[Any] = [root]
+    todo: list[Node | _Close] = [root]
     done: list[Any] = []
     active: set[int] = set()
     while todo:
@@ -64,20 +64,15 @@ def fold(
             done[split:] = [close(node.node, node.opened, done[split:])]
             active.discard(id(node.node.value))
             continue
-        if type(node) is not Node:
-            done.append(node)
-            continue
+        assert type(node) is Node
         found = expand(node)
         if found is None:
             done.append(leaf(node))
             continue
         if id(node.value) in active:
             raise contains_itself(node.path)
-        opened, children = found
-        if not any([type(child) is Node for child in children]):
-            done.append(close(node, opened, children))
-            continue
         active.add(id(node.value))
+        opened, children = found
         todo.append(_Close(node, opened, len(children)))
         todo += reversed(children)
     return done.pop()
