@@ -443,6 +443,15 @@ def test_a_result_is_the_callers_own():
     assert not np.shares_memory(x_bar, V)
 
 
+def test_a_nan_is_found_beyond_a_function_with_several_results():
+    two = custom_vjp(
+        lambda x: (x, 2 * x), lambda x: ((x, 2 * x), None), lambda _, w: (w[0] + 2 * w[1],)
+    )
+    report = str(lineara.explain_nan(lambda x: np.sum(np.sqrt(two(x)[0])), np.zeros(2)))
+    assert "sqrt at" in report
+    assert "custom_vjp" not in report
+
+
 def test_two_threads_use_a_rule_at_once():
     f = custom_jvp(lambda x: x**3, lambda p, t: (p[0] ** 3, 3 * p[0] ** 2 * t[0]))
     with ThreadPoolExecutor(2) as pool:

@@ -19,7 +19,7 @@ from lineara.eager.containers import lift
 from lineara.eager.leaves import kind_of_number
 from lineara.eager.level import Entry, Level
 from lineara.eager.linear import owned
-from lineara.eager.masked import Masked
+from lineara.eager.masked import Masked, unmasked
 from lineara.eager.node import Traced, plain
 from lineara.eager.trace import innermost_level, outside
 from lineara.eager.written import Written
@@ -195,6 +195,11 @@ class Several:
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self.parts = list(parts)
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        """All numbers in a row, for who looks for a NaN."""
+        parts = [plain(unmasked(p)) for p in self.parts if p is not None]
+        return np.concatenate([np.zeros(0), *(np.ravel(p) for p in parts)])
 
     def __add__(self, other: "Several") -> "Several":
         return Several([total(pair) for pair in zip(self.parts, other.parts, strict=True)])
