@@ -98,7 +98,7 @@ class Masked(Box):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the values."""
-        return tuple(np.shape(self.v)) if not isinstance(self.v, Box) else tuple(self.v.shape)
+        return type_of(self.v).shape
 
     @property
     def dtype(self) -> np.dtype:
