@@ -37,9 +37,13 @@ class Masked(Box):
         if name in ("conj", "real", "imag"):
             return self._made(primitive(*values, **params), masks[0])
         if name in ("sum", "cumsum"):
-            return self._made(primitive(*values, **params), self._moved(primitive, masks, args, params))
+            return self._made(
+                primitive(*values, **params), self._moved(primitive, masks, args, params)
+            )
         if isinstance(primitive, Structural):
-            return self._made(primitive(*values, **params), self._moved(primitive, masks, args, params))
+            return self._made(
+                primitive(*values, **params), self._moved(primitive, masks, args, params)
+            )
         return self._made(primitive(*values, **params), None)
 
     def _mine(self, a: Any) -> bool:
@@ -62,7 +66,9 @@ class Masked(Box):
         at = mine.index(True)
         live = masks[at]
         if primitive.name in ("add", "subtract"):
-            if type(values[0]) in (int, float) and values[0] == 0:  # the first to arrive at a scalar
+            if (
+                type(values[0]) in (int, float) and values[0] == 0
+            ):  # the first to arrive at a scalar
                 return args[at] if primitive.name == "add" else -args[at]
             return self._made(primitive(*values), None)
         if self.strong:
@@ -84,7 +90,7 @@ class Masked(Box):
         return live
 
     def _moved(self, primitive: Primitive, masks: list, args: tuple, params: dict[str, Any]) -> Any:
-        """The mask after an operation that moves or adds elements: a lane is live if any term is."""
+        """The mask after elements moved or were added: a lane is live if any term is."""
         if all(m is None for m in masks) and primitive.name != "scatter":
             return None
         filled = []
