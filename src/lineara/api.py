@@ -319,8 +319,6 @@ def jacobian(
         )
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
         J = _blocks(L, ahead)
-        if not isinstance(argnums, int) and len(places) == 1:
-            J = map_leaves(lambda block: block, J)
         return (J, overlay().restore(aux)) if has_aux else J
 
     return function

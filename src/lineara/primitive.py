@@ -220,6 +220,10 @@ class Primitive:
         """The value, in the array namespace `xp`."""
         return getattr(xp, self.name)(*args, **params)
 
+    def keeps(self, place: int) -> bool:
+        """Whether a derivative reads the value of argument `place`: then it must not change."""
+        return True
+
     def work(self, y: Any, args: tuple, params: dict[str, Any]) -> int:
         """Scalar operations of one evaluation, counted by the elements that are touched."""
         return max([getattr(v, "size", 1) for v in (y, *args)])
@@ -345,6 +349,15 @@ class Elementwise(Primitive):
         names = ("y", *self.ARGS[: self.arity])
         texts = [_exact(partial(*map(Sym, names))) for partial in stated]
         return [eval(f"lambda {', '.join(names)}: {t}", dict(registry.primitives)) for t in texts]
+
+    @cached_property
+    def _kept(self) -> list[bool]:
+        partials = [p for p in self.expressions() if isinstance(p, Sym)]
+        return [any(p.reads(a) for p in partials) for a in self.ARGS[: self.arity]]
+
+    def keeps(self, place: int) -> bool:
+        """Whether a partial mentions the argument."""
+        return self._kept[place]
 
     @cached_property
     def weights(self) -> list[Callable[..., Any]]:
@@ -480,6 +493,10 @@ class Linear(Primitive):
 
     linear = (0,)
 
+    def keeps(self, place: int) -> bool:
+        """What it is linear in is not read; indices and conditions are."""
+        return self.linear is not None and place not in self.linear
+
     def transpose(self, y_bar: Any, /, *args: Any, **params: Any) -> tuple[Any, ...]:
         """The transposed map."""
         raise NotImplementedError(self.name)
@@ -562,6 +579,10 @@ class Multilinear(Primitive):
 
 class Constant(Primitive):
     """Locally constant: comparisons, rounding, positions. Traced arguments are read as values."""
+
+    def keeps(self, place: int) -> bool:
+        """There is no derivative that could."""
+        return False
 
 
 class General(Primitive):

@@ -73,13 +73,13 @@ def {name}(p, q):
     try:
         if t is S:
             w = q.v
-            o.v = y = {value}
+            o.v = y = {value}{check}
             o.d = {left}
             o.b = q
             o.e = {right}
         elif t is float or t is int:
             w = q
-            o.v = y = {value}
+            o.v = y = {value}{check}
             o.d = {left}
             o.b = None
         else:
@@ -101,7 +101,7 @@ def {name}(p, q):
     w = p.v
     o = S()
     try:
-        o.v = y = {value}
+        o.v = y = {value}{check}
         o.d = {right}
     except ARITHMETIC:
         return careful(q, p, "{prim}")
@@ -262,14 +262,17 @@ def _binary(prim: Elementwise) -> dict[str, list[str]]:
     stem = OPERATORS[prim.name]
     scalar = {"left": source(left, TERNARY), "right": source(right, TERNARY)}
     array = {"left": _array_weight(left), "right": _array_weight(right)}
-    reads, back = (any(isinstance(e, Sym) and (e.reads(s) or e.reads("y")) for e in (left, right))
-        for s in "wx")
+    reads, back = prim.keeps(1), prim.keeps(0)
     common = {"value": _value(prim), "prim": prim.name, "quiet": _quiet(left, right)}
+    complex_root = "\n            if type(y) is complex:\n                raise ArithmeticError"
+    check = complex_root if prim.name == "power" else ""  # NumPy has a NaN where Python goes complex
     guard, guard_left = ("guard(q)" if kept else "q" for kept in (reads, back))
     return {
         "S": [
-            BINARY_SCALAR.format(name=f"__{stem}__", **scalar, **common),
-            REFLECTED_SCALAR.format(name=f"__r{stem}__", **scalar, **common),
+            BINARY_SCALAR.format(name=f"__{stem}__", check=check, **scalar, **common),
+            REFLECTED_SCALAR.format(
+                name=f"__r{stem}__", check=check.replace("\n    ", "\n"), **scalar, **common
+            ),
         ],
         "X": [
             BINARY_ARRAY.format(name=f"__{stem}__", guard=guard, **array, **common),

@@ -14,6 +14,7 @@ from lineara.eager.pin import MANY, Pin
 from lineara.eager.reads import (
     Reads,
     first_read,
+    forget,
     permuted_view,
     read_array,
     read_int,
@@ -32,16 +33,14 @@ from lineara.primitive import (
     Elementwise,
     HigherOrder,
     Joint,
-    Linear,
     Primitive,
     Recur,
     op,
 )
 from lineara.types import type_of
 
-NAMES = (type, float, int, slice, TypeError, IndexError)  # what generated code may use of Python
+NAMES = (type, float, int, complex, slice, ArithmeticError, TypeError, IndexError)  # what generated code may use of Python
 ARITHMETIC = (ArithmeticError, ValueError)
-SUMS = ("add", "subtract")  # whose derivatives do not need what was added
 COPY_BYTES = 64 * 1024  # a residual of the user's up to this size is copied, a larger one locked
 
 
@@ -153,8 +152,6 @@ class Level:
         if isinstance(primitive, HigherOrder):
             settled = tuple([a.now() if isinstance(a, Traced) else a for a in args])
             return primitive.trace(self, settled, params)
-        keep = not isinstance(primitive, Linear | Constant) and primitive.name not in SUMS
-        loose = None if keep else primitive.linear  # where the values are not needed; None: nowhere
         active, parents, values = [], [], []
         for i, a in enumerate(args):
             if isinstance(a, Traced):
@@ -165,7 +162,7 @@ class Level:
                     a = a.v
                 else:
                     a = snapshot(a)
-            elif type(a) is np.ndarray and (keep or loose is not None and i not in loose):
+            elif type(a) is np.ndarray and primitive.keeps(i):
                 a = self.guard(a)
             values.append(a)
         if isinstance(primitive, Constant):
@@ -343,11 +340,11 @@ class Level:
         """End the trace: nodes that escaped raise from now on, and the user's arrays are unlocked."""
         if len(self.tape) > MANY:
             self.pin.hold(self.tape)
-        if not self.swept:
-            for n in self.tape:
-                mark_leaked(n.out if type(n) is Entry else n)
-        for n in self.roots:
+        nodes = [] if self.swept else [n.out if type(n) is Entry else n for n in self.tape]
+        for n in (*nodes, *self.roots):
             mark_leaked(n)
+            if not self.keep_copies and isinstance(n, Array) and n.k is not None:
+                forget(n)
         self.roots = []
         for scope in self.scopes.values():
             scope["push"] = _refuse
