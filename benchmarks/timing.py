@@ -24,8 +24,8 @@ LENGTHY = 1.0
 class Effort:
     """How long to measure: rounds, and seconds a system may use in one row."""
 
-    rounds: int = 9
-    seconds: float = 0.35
+    rounds: int = 7
+    seconds: float = 0.25
 
 
 @dataclass(frozen=True)
