@@ -318,14 +318,17 @@ def jacobian(
             _restored(run), args, kwargs, places, has_aux, method, "jacobian"
         )
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
-        J = _blocks(L, ahead)
+        J = _blocks(L, ahead, alone=not isinstance(argnums, int) and len(places) == 1)
         return (J, overlay().restore(aux)) if has_aux else J
 
     return function
 
 
-def _blocks(L: LinearMap, ahead: bool) -> Any:
-    """The Jacobian in blocks: for each leaf of the result, a container like the argument."""
+def _blocks(L: LinearMap, ahead: bool, alone: bool) -> Any:
+    """The Jacobian in blocks: for each leaf of the result, a container like the argument.
+
+    An argument that is `alone` in a list of positions is in a tuple of its own, as in `grad`.
+    """
     ins, outs = L.domain, L.codomain
     columns = L.on_basis() if ahead else L.T.on_basis()
     stops = np.cumsum([0, *(t.size for t in (ins if ahead else outs).types)])
@@ -340,7 +343,8 @@ def _blocks(L: LinearMap, ahead: bool) -> Any:
             else:  # (outputs, *x) -> (*y, *x)
                 moved = columns[j][int(stops[i]) : int(stops[i + 1])]
             row.append(_shaped(moved, (*y.shape, *x.shape)))
-        rows.append(ins.dual.tree(row))
+        tree = ins.dual.tree(row)
+        rows.append((tree,) if alone else tree)
     return outs.tree(rows)
 
 

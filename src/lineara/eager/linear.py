@@ -229,6 +229,7 @@ def record_linear(
     """
     with open_level(LinearLevel) as level:
         level.forbidden = outer
+        level.keep_copies = True  # the tape outlives the trace
         params = [level.wrap(t) for t in types]
         found = list(fun(*params))
         nodes = [owned(level, v) for v in found]
