@@ -25,7 +25,7 @@ from lineara.eager.points import (
     with_units,
     without_unit,
 )
-from lineara.eager.reads import Reads, View, distribute
+from lineara.eager.reads import Reads, View, distribute, forget
 from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, plain, zero
 from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
 from lineara.eager.trace import deeper, open_level
@@ -197,9 +197,11 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
         raise outlived()
     if not strong_zero:
         y.g = one_like(y.v)
-        reverse(level.tape, level.S, last=True)
+        parted = reverse(level.tape, level.S, last=True)
         level.swept = True
         if not _any_nan(level, nodes):
+            for n in parted:
+                forget(n)
             return
         level.swept = False
         tidy(level.tape, nodes, last=False)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.eager.node import Array, leaked, outlived, plain, zero
+from lineara.eager.pin import blank
 from lineara.ops.index import check_index, is_basic, normal, read
 from lineara.primitive import Box, Joint, Outer, Piece, op
 from lineara.types import type_of
@@ -320,6 +321,31 @@ def gather(level: Any, x: Array, at: Any) -> Any:
     return level.record(v, (x,), joint, "index", type_of(v).size)
 
 
+class Gone:
+    """The root of a view whose trace has ended."""
+
+    g = leaked
+    k = None
+
+
+GONE = Gone()
+
+
+def forget(n: Any) -> None:
+    """Break the cycles of a node that no sweep will visit again, so that its memory is free at once."""
+    k = n.k
+    if type(k) is not Reads:
+        return
+    for o in (n, *k.views):
+        part = getattr(o, "w", None)
+        if part is not None:
+            part.forget()
+    for o in k.views:
+        o.k.root = GONE
+    k.views = []
+    k.still = None
+
+
 # --- the reverse sweep -----------------------------------------------------------------------------
 
 
@@ -468,7 +494,7 @@ def join_outer(outers: list[Outer]) -> Any:
 
 def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarray:
     dtype = np.result_type(*(t.dtype for _, t in terms), *(() if x.g is None else (x.g.dtype,)))
-    total = np.zeros(shape, dtype) if x.g is None else np.array(x.g, dtype, order="C")
+    total = blank(shape, dtype) if x.g is None else np.array(x.g, dtype, order="C")
     for where, t in terms:
         if where is None:
             total += t

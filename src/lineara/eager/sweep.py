@@ -58,8 +58,13 @@ def arrived(n: Any) -> Any:
     return pull(n)
 
 
-def reverse(tape: Sequence[Any], scalar: type, last: bool) -> None:
-    """The transposed map: every node hands its cotangent to its parents, latest first."""
+def reverse(tape: Sequence[Any], scalar: type, last: bool) -> list[Any]:
+    """The transposed map: every node hands its cotangent to its parents, latest first.
+
+    After the last sweep, gives the arrays that were read in parts: once no masked sweep has to
+    follow, these reads can be forgotten.
+    """
+    parted: list[Any] = []
     empty = leaked if last else zero
     none = leaked if last else None
     for n in reversed(tape):
@@ -76,6 +81,8 @@ def reverse(tape: Sequence[Any], scalar: type, last: bool) -> None:
             o = n.out
             g = arrived(o)
             clear(o, last)
+            if last and isinstance(o, Array):
+                parted.append(o)
             if g is not None:
                 for p, c in zip(n.parents, n.joint.back(g), strict=True):
                     add(p, c)
@@ -86,6 +93,8 @@ def reverse(tape: Sequence[Any], scalar: type, last: bool) -> None:
             else:
                 g = pull(n)
                 clear(n, last)
+                if last:
+                    parted.append(n)
             if g is None:
                 continue
             a = n.a
@@ -99,6 +108,7 @@ def reverse(tape: Sequence[Any], scalar: type, last: bool) -> None:
                 c = g if d is ONE else g * d
                 h = b.g
                 b.g = c if h is None else h + c
+    return parted
 
 
 def forward(tape: Sequence[Any], scalar: type) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Array, Scalar, Traced, plain
+from lineara.eager.node import Array, Scalar, Traced, leaked, plain
 from lineara.eager.reads import (
     Flat,
     View,
@@ -43,7 +43,7 @@ class Buffer:
     While `src` is None the whole is `sources[0]`, or a constant where there are no sources.
     """
 
-    __slots__ = ("level", "pos", "shape", "shared", "sources", "src", "val", "version")
+    __slots__ = ("ended", "level", "pos", "shape", "shared", "sources", "src", "val", "version")
 
     def __init__(self, level: Any, content: Any) -> None:
         traced = isinstance(content, Traced) and content.level is level
@@ -57,6 +57,7 @@ class Buffer:
         self.pos: Any = None
         self.shared = False  # whether views hold parts of `val`
         self.version = 0
+        self.ended = False
 
     @property
     def dtype(self) -> np.dtype:
@@ -82,6 +83,14 @@ class Buffer:
             if self.sources:
                 self.pos.reshape(-1)[:] = np.arange(self.pos.size)
         return self.src, self.pos
+
+    def forget(self) -> None:
+        """Drop the nodes of a trace that has ended; the array is refused from now on."""
+        if self.sources and not self.ended:
+            self.ended = True
+            ended = self.level.array(self.sources[0].v if self.val is None else self.val)
+            ended.g = leaked
+            self.sources = [ended] * len(self.sources)
 
     def rebase(self, node: Any) -> None:
         """From now on every element comes from the same place of `node`."""
@@ -251,6 +260,11 @@ class Part:
         b.version += 1
         if b.src is not None or b.sources:
             self.marks()[0][at] = CONSTANT
+
+    def forget(self) -> None:
+        """Drop what a trace that has ended left behind."""
+        self.cache = (-1, None)
+        self.buffer.forget()
 
     def _refuse_complex(self, value: Any) -> None:
         if self.buffer.dtype.kind == "f" and type_of(value).dtype.kind == "c":
