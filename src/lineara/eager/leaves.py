@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from lineara.cotangent import Coo, LowRank, Rows, Zero
+from lineara.cotangent import Zero
 from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, plain
+from lineara.eager.pin import is_own
 from lineara.eager.points import manifold_of
-from lineara.eager.reads import Flat, Reads, c_strides, grid, is_fixed, pull, snapshot
+from lineara.eager.reads import is_fixed, pull, snapshot
+from lineara.eager.sparse import builder
 from lineara.errors import TypeMismatchError
-from lineara.primitive import Box, Outer, Piece
+from lineara.primitive import Box
 from lineara.trees import flatten
 
 
@@ -185,7 +187,7 @@ class Gradients:
 
     def _own(self, g: np.ndarray, dtype: np.dtype) -> bool:
         """Whether an array may be handed out as it is."""
-        free = g.base is None and g.flags.writeable and g.flags.c_contiguous and g.dtype == dtype
+        free = is_own(g) and g.flags.writeable and g.flags.c_contiguous and g.dtype == dtype
         if not free or id(g) in self.given:
             return False
         self.given.add(id(g))
@@ -218,93 +220,3 @@ def zero_of(leaf: Any) -> Any:
     if isinstance(leaf, int | float | np.integer):
         return 0.0
     return leaf * 0
-
-
-def builder(node: Any, leaf: np.ndarray) -> Any:
-    """The cotangent of an array as Rows, Coo, LowRank or Zero; None where it has to be dense."""
-    k = node.k
-    if node.g is not None or (k is not None and k.sums):
-        return None
-    if type(k) is not Reads:
-        return Zero(leaf.shape, leaf.dtype)
-    outers = [p for p in k.pieces if type(p) is Outer]
-    pieces = [p for p in k.pieces if type(p) is Piece]
-    touched = bool(k.nodes or k.views or pieces)
-    if outers:
-        return None if touched else _low_rank(outers, leaf)
-    if not touched:
-        return Zero(leaf.shape, leaf.dtype)
-    rows = _rows(k, pieces, leaf)
-    return rows if rows is not None else _coo(k, pieces, leaf)
-
-
-def _low_rank(outers: list[Any], leaf: np.ndarray) -> Any:
-    rank = sum(o.u.shape[1] for o in outers)
-    if 2 * rank >= min(leaf.shape):
-        return None
-    return LowRank(*(np.concatenate([o[i] for o in outers], axis=1) for i in (0, 1)))
-
-
-def _rows(k: Reads, pieces: list[Any], leaf: np.ndarray) -> Any:
-    """All contributions as rows along axis 0, or None."""
-    at, values = [], []
-    n, width = leaf.shape[0], leaf.shape[1:]
-    for p in pieces:
-        if type(p.at) is Flat and width:
-            return None
-        where = p.at[0] if isinstance(p.at, tuple) and len(p.at) == 1 else p.at
-        if not isinstance(where, np.ndarray) or (where.dtype == bool and where.ndim > 1):
-            return None
-        where = np.flatnonzero(where) if where.dtype == bool else where % n
-        at.append(where.reshape(-1))
-        values.append(np.asarray(p.x_bar).reshape(-1, *width))
-    if k.nodes:
-        if width:
-            return None
-        at.append(np.fromiter(k.places, np.int64, len(k.places)) % n)
-        values.append(np.fromiter([o.g for o in k.nodes], leaf.dtype, len(k.nodes)))
-    step = int(np.prod(width))
-    for o in k.views:
-        shape = tuple(o.v.shape)
-        whole_row = o.k.strides[-len(width) :] == c_strides(width) if width else True
-        lead = shape[: len(shape) - len(width)]
-        if shape[len(lead) :] != width or not whole_row or o.k.offset % step:
-            return None
-        if any(s % step for s in o.k.strides[: len(lead)]):
-            return None
-        first = grid(o.k.offset, o.k.strides[: len(lead)], lead).reshape(-1) // step
-        g = pull(o)
-        at.append(first)
-        values.append(np.zeros((first.size, *width)) if g is None else g.reshape(-1, *width))
-    indices, rows = (v[0] if len(v) == 1 else np.concatenate(v) for v in (at, values))
-    return Rows(indices, rows.astype(leaf.dtype, copy=False), leaf.shape)
-
-
-def _coo(k: Reads, pieces: list[Any], leaf: np.ndarray) -> Any:
-    """All contributions as single elements."""
-    at, values = [], []
-    if k.nodes:
-        at.append(np.fromiter(k.places, np.int64, len(k.places)) % leaf.size)
-        values.append(np.fromiter([o.g for o in k.nodes], leaf.dtype, len(k.nodes)))
-    for o in k.views:
-        g = pull(o)
-        if g is not None:
-            at.append(grid(o.k.offset, o.k.strides, tuple(o.v.shape)).reshape(-1))
-            values.append(np.asarray(g).reshape(-1))
-    for p in pieces:
-        at.append(_flat_positions(p.at, leaf.shape).reshape(-1))
-        values.append(np.asarray(p.x_bar).reshape(-1))
-    if not at:
-        return Zero(leaf.shape, leaf.dtype)
-    return Coo(np.concatenate(at), np.concatenate(values).astype(leaf.dtype, copy=False), leaf.shape)
-
-
-def _flat_positions(at: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Flat positions of an index, without an array of the size of the whole."""
-    if type(at) is Flat:
-        return at.at % int(np.prod(shape))
-    parts = at if isinstance(at, tuple) else (at,)
-    if all(isinstance(p, np.ndarray) and p.dtype.kind in "iu" for p in parts) and len(parts) == len(shape):
-        wrapped = [p % n for p, n in zip(np.broadcast_arrays(*parts), shape, strict=True)]
-        return np.ravel_multi_index(wrapped, shape)
-    return np.arange(int(np.prod(shape))).reshape(shape)[at]
