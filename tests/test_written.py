@@ -179,7 +179,7 @@ def execute(program: Any, x: Any, dtype: Any = float) -> Any:
         elif kind == 2:
             registers.append(computed(r, q, a))
         elif kind == 3 and r.ndim and math.prod(r.shape):
-            numbers.append(r[tuple(k % n for k, n in zip((a, b, c), r.shape, strict=False))])
+            numbers.append(r[tuple((a + k * b) % n for k, n in enumerate(r.shape))])
         elif kind == 4:
             constants[b % 3] *= 0.5
             numbers.append(numbers[i % len(numbers)] * numbers[j % len(numbers)])

@@ -26,6 +26,7 @@ from lineara.api import (
     value_and_grad,
     vjp,
 )
+from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
 from lineara.geometry import Metric, manifold
 from lineara.diagnose import check_grads, explain_nan
 from lineara.linear_map import LinearMap
@@ -34,14 +35,20 @@ from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp
 __version__ = "0.1.0"
 
 __all__ = [
+    "Coo",
     "LinearMap",
+    "LowRank",
     "check_grads",
     "explain_nan",
     "Metric",
+    "Rows",
+    "Zero",
     "checkpoint",
+    "combine",
     "custom_jvp",
     "custom_linear",
     "custom_vjp",
+    "finish",
     "grad",
     "hessian",
     "hvp",
@@ -54,6 +61,7 @@ __all__ = [
     "manifold",
     "ravel",
     "stop_gradient",
+    "strict",
     "value_and_grad",
     "vjp",
 ]

@@ -26,7 +26,6 @@ from lineara.eager.reads import (
 from lineara.eager.refusals import refused
 from lineara.eager.written import Part, Written
 from lineara.errors import LeakedVariableError
-from lineara.ops.index import is_basic
 from lineara.primitive import (
     Box,
     Constant,
@@ -226,7 +225,7 @@ class Level:
         if primitive.name == "sum" and not params["keepdims"]:
             whole = len(params["axis"]) == args[0].ndim and bool(args[0].ndim)
             return whole_sum(self, args[0]) if whole else None
-        if primitive.name == "index" and is_basic(params["at"]):
+        if primitive.name == "index":
             return read_array(self, args[0], params["at"])
         return None
 

@@ -80,7 +80,11 @@ class matmul(Multilinear):
 
     def builder(self, place, y_bar, types, args):
         s, t = types
-        if place or len(s.shape) != 2 or len(t.shape) > 2 or s.dtype.kind + t.dtype.kind != "ff":
+        if s.dtype.kind + t.dtype.kind != "ff":
+            return None
+        if place:
+            return Outer(_column(args[0]), _column(y_bar)) if len(s.shape) == 1 == len(t.shape) - 1 else None
+        if len(s.shape) != 2 or len(t.shape) > 2:
             return None
         if len(t.shape) == 2:
             return Outer(y_bar, args[1])
