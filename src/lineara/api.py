@@ -37,24 +37,25 @@ def _argnums(argnums: Any, name: str) -> Argnums:
         ) from None
 
 
-def _positions(argnums: Argnums, args: tuple, name: str) -> tuple[int, ...]:
+def _positions(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
+    """The positions counted from the front, in a call with `count` positional arguments."""
     listed = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for i in listed:
-        if not -len(args) <= i < len(args):
-            count = f"{len(args)} positional argument{'s' * (len(args) != 1)}"
+        if not -count <= i < count:
             raise TypeMismatchError(
-                f"{name}: argnums={argnums} asks for argument {i}, but the call has {count}; "
+                f"{name}: argnums={argnums} asks for argument {i}, but the call has {count} "
+                f"positional argument{'s' * (count != 1)}; "
                 "differentiated arguments are given by position"
             )
-    return tuple(i % len(args) for i in listed)
+    return tuple(i % count for i in listed)
 
 
 def _opened(f: Any, args: tuple, places: Sequence[int]) -> tuple[Any, tuple]:
     """Functions among the differentiated arguments, as what they captured: (f of that, arguments)."""
+    run = seen(f)
     functions = {i: args[i] for i in places if isinstance(args[i], FUNCTIONS)}
     if not functions:
-        return seen(f), args
-    run = seen(f)
+        return run, args
 
     def of_captured(*given: Any, **kwargs: Any) -> Any:
         made = [
@@ -158,11 +159,15 @@ def _gradient_function(
         raise TypeMismatchError(f"{name}: out={out!r} is not known; leave it out or give 'builder'")
     names = sparse if isinstance(sparse, bool) else (sparse,) if isinstance(sparse, str) else tuple(sparse)
 
+    @functools.cache
+    def asked_of(count: int) -> Asked:
+        places = _positions(argnums, count, name)
+        return Asked(places, has_aux, names, combine, out == "builder", strong_zero, name)
+
     @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
-        places = _positions(argnums, args, name)
-        asked = Asked(places, has_aux, names, combine, out == "builder", strong_zero, name)
-        run, args = _opened(f, args, places)
+        asked = asked_of(len(args))
+        run, args = _opened(f, args, asked.argnums)
         value, found, aux = differentiate.backward(run, args, kwargs, asked, method)
         g = found[0] if isinstance(argnums, int) else tuple(found)
         return ((value, overlay().restore(aux)), g) if has_aux else (value, g)
@@ -312,7 +317,7 @@ def jacobian(
         raise TypeMismatchError(f"jacobian: mode={mode!r} is not known; use auto, forward or reverse")
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        places = _positions(argnums, args, "jacobian")
+        places = _positions(argnums, len(args), "jacobian")
         run, args = _opened(f, args, places)
         _, L, aux = differentiate.linearize(
             _restored(run), args, kwargs, places, has_aux, method, "jacobian"
