@@ -295,7 +295,8 @@ class LinearMap:
             return apply
 
         dtypes = [t.dtype for t in (*self.domain.types, *self.codomain.types)]
-        return LinearOperator(
+        make: Any = LinearOperator  # its stub tells of the class, not of the factory that it is
+        return make(
             self.shape,
             matvec=flat(self._forward, self.domain, self.codomain),
             rmatvec=flat(self._back, self.codomain, self.domain),

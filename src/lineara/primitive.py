@@ -16,7 +16,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -91,6 +91,11 @@ class Box:
     depth: Any = 0
     v: Any  # the value inside, of every box but a symbol
     __array_ufunc__: Any = None  # so that ndarray * box asks the box
+
+    if TYPE_CHECKING:  # a box answers as the value that it stands for
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, at: Any) -> Any: ...
 
     def interpret(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> Any:
         """Apply `primitive` to arguments of which `self` is the innermost box."""

@@ -25,7 +25,7 @@ class Reads:
 
     def __init__(self, v: Any) -> None:
         self.vector = type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64
-        self.memory = memoryview(v) if self.vector else None  # None again when the trace has ended
+        self.memory: Any = memoryview(v) if self.vector else None  # None again when the trace has ended
         self.places: list[int] = []
         self.nodes: list[Any] = []
         self.views: list[Any] = []
@@ -129,7 +129,7 @@ def locate(
     at: Any, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]
 ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """The position and the shape of the part `at` of a part; `at` is basic and valid."""
-    parts = at if isinstance(at, tuple) else (at,)
+    parts: tuple[Any, ...] = at if isinstance(at, tuple) else (at,)
     taken = sum(p is not None and p is not Ellipsis for p in parts)
     new_strides: list[int] = []
     new_shape: list[int] = []
@@ -361,7 +361,7 @@ def settled(nodes: list[Any], places: list[int], size: int) -> tuple[np.ndarray,
     return at, found
 
 
-def pull(x: Array) -> Any:
+def pull(x: Any) -> Any:
     """The cotangent of an array: its dense part and all that its reads collected, in one sum."""
     k = x.k
     if k is None or (type(k) is View and not k.pieces and not k.sums):
