@@ -25,7 +25,8 @@ class Reads:
 
     def __init__(self, v: Any) -> None:
         self.vector = type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64
-        self.memory: Any = memoryview(v) if self.vector else None  # None again when the trace has ended
+        content: Any = v
+        self.memory = memoryview(content) if self.vector else None  # None again when the trace has ended
         self.places: list[int] = []
         self.nodes: list[Any] = []
         self.views: list[Any] = []
@@ -134,7 +135,8 @@ def locate(
     new_strides: list[int] = []
     new_shape: list[int] = []
     axis = 0
-    for p in (*parts, Ellipsis) if Ellipsis not in parts else parts:
+    listed: list[Any] = [*parts] if Ellipsis in parts else [*parts, Ellipsis]
+    for p in listed:
         if p is None:
             new_shape.append(1)
             new_strides.append(0)
