@@ -25,10 +25,33 @@ from lineara.types import type_of
 OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv"}
 OPERATORS |= {"power": "pow", "remainder": "mod"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-SYMBOL = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "remainder": "%"}
+SYMBOL = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "power": "**",
+    "remainder": "%",
+}
 SILENT = ("sign", "conj", "sin", "cos", "sinh", "cosh", "exp")  # partials as tame as the values
 
 TERNARY = "({1} if {0} else {2})"
+
+SCALAR_END = """    o.a = p
+    o.b = None
+    o.g = zero
+    push(o)
+    return o
+"""
+
+ARRAY_END = """    o.a = p
+    o.b = None
+    o.g = None
+    o.k = None
+    o.s = p.s
+    push(o)
+    return o
+"""
 
 UNARY_SCALAR = '''
 def {name}(p):
@@ -65,7 +88,7 @@ def math_{name}(p):
     return o
 '''
 
-BINARY_SCALAR = '''
+BINARY_SCALAR = """
 def {name}(p, q):
     t = type(q)
     x = p.v
@@ -90,9 +113,9 @@ def {name}(p, q):
     o.g = zero
     push(o)
     return o
-'''
+"""
 
-REFLECTED_SCALAR = '''
+REFLECTED_SCALAR = """
 def {name}(p, q):
     t = type(q)
     if t is not float and t is not int:
@@ -110,7 +133,7 @@ def {name}(p, q):
     o.g = zero
     push(o)
     return o
-'''
+"""
 
 UNARY_ARRAY = '''
 def {name}(p):
@@ -131,7 +154,7 @@ def {name}(p):
     return o
 '''
 
-BINARY_ARRAY = '''
+BINARY_ARRAY = """
 def {name}(p, q):
     t = type(q)
     x = p.v
@@ -164,9 +187,9 @@ def {name}(p, q):
     o.s = p.s
     push(o)
     return o
-'''
+"""
 
-REFLECTED_ARRAY = '''
+REFLECTED_ARRAY = """
 def {name}(p, q):
     t = type(q)
     w = p.v
@@ -186,9 +209,9 @@ def {name}(p, q):
     o.s = p.s
     push(o)
     return o
-'''
+"""
 
-READ = '''
+READ = """
 def __getitem__(p, at):
     if type(at) is int:
         k = p.k
@@ -208,12 +231,12 @@ def __getitem__(p, at):
     if type(at) is slice:
         return read_slice(level, p, at)
     return read_array(level, p, at)
-'''
+"""
 
-COMPARE = '''
+COMPARE = """
 def {name}(p, q):
     return p.v {symbol} (q.v if type(q) is S else q)
-'''
+"""
 
 
 def _value(prim: Elementwise) -> str:
@@ -265,7 +288,9 @@ def _binary(prim: Elementwise) -> dict[str, list[str]]:
     reads, back = prim.keeps(1), prim.keeps(0)
     common = {"value": _value(prim), "prim": prim.name, "quiet": _quiet(left, right)}
     complex_root = "\n            if type(y) is complex:\n                raise ArithmeticError"
-    check = complex_root if prim.name == "power" else ""  # NumPy has a NaN where Python goes complex
+    check = (
+        complex_root if prim.name == "power" else ""
+    )  # NumPy has a NaN where Python goes complex
     guard, guard_left = ("guard(q)" if kept else "q" for kept in (reads, back))
     return {
         "S": [
