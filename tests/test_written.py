@@ -85,7 +85,7 @@ def views(r: Any, a: int, b: int, c: int) -> Any:
     if choice == 4 and shapes:
         return r.reshape(shapes[b % len(shapes)], order="CF"[c % 5 == 0])
     if choice == 5:
-        return r.ravel()
+        return r.ravel(order="CF"[c % 3 == 0])
     if choice == 6 and r.ndim > 1:
         return np.swapaxes(r, b % r.ndim, c % r.ndim)
     if choice == 7:
@@ -99,7 +99,7 @@ def copies(r: Any, a: int, b: int, c: int) -> Any:
     if not r.size:
         return r.copy(order="K")
     if choice == 0:
-        return r.copy()
+        return r.copy(order="CKF"[b % 3])
     if choice == 1:
         return np.array(r)
     if choice == 2 and r.ndim:

@@ -76,6 +76,10 @@ class ShapeError(LinearaError, ValueError):
     """Shapes, axes or indices that do not go together."""
 
 
+class BoundsError(ShapeError, IndexError):
+    """An index that does not lie in its array."""
+
+
 class TypeMismatchError(LinearaError, TypeError):
     """An argument of a kind that cannot be differentiated or combined: a string, an object array, None."""
 

@@ -4,6 +4,7 @@
 linear map.  Both take functions that already see our NumPy (capture/overlay).
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Number
@@ -332,6 +333,7 @@ class Frozen:
         self.nodes = nodes
         self.outs = outs
         self.roots = [n for n in nodes if n is not None]
+        self.lock = threading.RLock()  # a sweep keeps what flows in the nodes: one at a time
 
     def forward(self, tangents: list[Any]) -> list[Any]:
         """Tangents of the results, from tangents of the leaves."""
@@ -342,7 +344,7 @@ class Frozen:
         return self._masked(self._back, cotangents)
 
     def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
-        with np.errstate(all="ignore"):
+        with self.lock, np.errstate(all="ignore"):
             try:
                 found = sweep(seeds)
                 if any(_has_nan(g) for g in found) and not any(_has_nan(s) for s in seeds):

@@ -268,7 +268,7 @@ class Level:
     def guard(self, a: np.ndarray) -> np.ndarray:
         """The user's array as a residual: a copy when small, else locked until the trace ends."""
         if a.nbytes <= COPY_BYTES or self.keep_copies:
-            return a.copy()
+            return a.copy(order="K")  # so that reshape copies where NumPy's does
         owner: Any = a
         while isinstance(owner, np.ndarray) and owner.flags.writeable:
             owner.flags.writeable = False
@@ -302,11 +302,12 @@ class Level:
         Written.begin(self, x)
         return x.assign_all(value)
 
-    def copy(self, x: Array) -> Any:
+    def copy(self, x: Array, order: str = "C") -> Any:
         """An array of its own that may be written."""
         node = x.now()
-        mine = isinstance(node, Traced) and node.level is self
-        return self.buffer(node) if mine else self.own(node.copy())
+        if not (isinstance(node, Traced) and node.level is self):
+            return self.own(node.copy(order=order))
+        return self.handle(Part.of(self, node, order))
 
     def own(self, y: Any) -> Any:
         """An array that nobody else holds, as one that may be written at this and all outer levels."""

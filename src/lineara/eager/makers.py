@@ -91,7 +91,7 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
     if isinstance(made, Scalar):  # an array without axes, which may be written as any other
         made = made.level.buffer(made)
     elif made is obj and copy is not False:
-        made = made.copy() if isinstance(made, Array) else made
+        made = made.copy(order=options.get("order", "K")) if isinstance(made, Array) else made
     for _ in range(options.get("ndmin", 0) - made.ndim):
         made = made[None]
     return made
@@ -106,17 +106,28 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
             found = original(a, dtype, *args, **kwargs)
             return _owned(found) if isinstance(a, list | tuple) else found
         if not isinstance(a, list | tuple):
-            same = dtype is None or np.dtype(dtype) == a.dtype
-            return a if same else a.astype(dtype)
+            a = a if dtype is None or np.dtype(dtype) == a.dtype else a.astype(dtype)
+            return a.copy(order="C") if original is np.ascontiguousarray and not getattr(a, "in_order", True) else a
         return array(a, dtype)
 
     return call
 
 
+@functools.wraps(np.asfortranarray)
+def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Any:
+    """The array itself where its transpose lies in C order, else a copy."""
+    if not any_traced((a,)):
+        return np.asfortranarray(a, dtype, **options)
+    a = a if isinstance(a, Traced) else array(a)
+    a = a if dtype is None or np.dtype(dtype) == a.dtype else a.astype(dtype)
+    return a if not isinstance(a, Array) or a.T.in_order else a.copy(order="F")
+
+
 @functools.wraps(np.copy)
 def copy(a: Any, *args: Any, **kwargs: Any) -> Any:
     """np.copy: of a traced array, one that may be written."""
-    return array(a)
+    order = args[0] if args else kwargs.get("order", "K")
+    return array(a, order=order)
 
 
 @functools.wraps(np.isscalar)
@@ -178,4 +189,4 @@ def makers() -> dict[Any, Any]:
     found |= {f: like(f) for f in (np.zeros_like, np.ones_like, np.empty_like)}
     found |= {f: full(f) for f in (np.full, np.full_like)}
     found |= {f: as_array_function(f) for f in (np.asarray, np.asanyarray, np.ascontiguousarray)}
-    return found | {np.array: array, np.copy: copy, np.isscalar: isscalar}
+    return found | {np.array: array, np.copy: copy, np.asfortranarray: asfortranarray, np.isscalar: isscalar}

@@ -282,15 +282,22 @@ class Array(Traced):
 
     def copy(self, order: str = "C") -> Any:
         """An array that may be written without changing this one."""
-        return self.level.copy(self)
+        return self.level.copy(self, order)
 
-    __copy__ = copy
+    def __copy__(self) -> Any:
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
 
     def __pos__(self) -> Any:
-        return self.copy()
+        return self.copy(order="K")
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the elements lie in memory in C order, one after the other."""
+        v = plain(self.v)
+        return not isinstance(v, np.ndarray) or v.flags.c_contiguous
 
     def fill(self, value: Any) -> None:
         """Write one value everywhere."""

@@ -281,25 +281,22 @@ def reshape_view(level: Any, x: Array, shape: tuple[int, ...]) -> Any:
     root, offset, strides = place(x)
     if not shape or 0 in shape:
         return None
-    if strides == c_strides(x.v.shape) and in_order(x.v):
-        return view(
-            level, root, op("reshape")(x.v, shape=shape), offset, c_strides(shape), fixed=is_fixed(x)
-        )
-    if is_fixed(x) or in_order(x.v) or not memory_view(x.v, shape):
+    if not memory_view(x.v, shape):
+        return None
+    found = reshaped_strides(tuple(x.v.shape), strides, shape)
+    if found is not None:
+        return view(level, root, op("reshape")(x.v, shape=shape), offset, found, fixed=is_fixed(x))
+    if is_fixed(x):
         return None
     level.begin(x)
     return x.moved("reshape", {"shape": shape})
 
 
-def in_order(v: Any) -> bool:
-    """Whether the elements lie one after the other in memory."""
-    v = plain(v)
-    return not isinstance(v, np.ndarray) or v.flags.c_contiguous
-
-
 def memory_view(v: Any, shape: tuple[int, ...]) -> bool:
     """Whether NumPy's reshape of the array is a view."""
     v = plain(v)
+    if not isinstance(v, np.ndarray) or v.flags.c_contiguous:
+        return True
     return reshaped_strides(v.shape, tuple(s // v.itemsize for s in v.strides), shape) is not None
 
 

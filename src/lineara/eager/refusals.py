@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import LinearaError, ShapeError
+from lineara.errors import BoundsError, LinearaError, ShapeError
 from lineara.primitive import Elementwise, registry
 from lineara.types import show_type, type_of
 
@@ -35,7 +35,8 @@ def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> A
     given = [f"{key}={_show(value)}" for key, value in params.items()]
     with_params = f" with {', '.join(given)}" if given else ""
     verb = "is" if len(types) == 1 else "are"
-    return ShapeError(f"{name}: {' and '.join(types)}{with_params} {verb} refused: {text}")
+    kind = BoundsError if isinstance(error, IndexError) else ShapeError
+    return kind(f"{name}: {' and '.join(types)}{with_params} {verb} refused: {text}")
 
 
 def _has_type(value: Any) -> bool:

@@ -27,7 +27,7 @@ from lineara.eager.reads import (
     strided,
     view,
 )
-from lineara.errors import LeakedVariableError, ShapeError, TypeMismatchError
+from lineara.errors import BoundsError, LeakedVariableError, ShapeError, TypeMismatchError
 from lineara.ops.index import check_index, is_basic, read, show_index
 from lineara.ops.shape import as_array
 from lineara.primitive import Box, Joint, Piece, innermost, op
@@ -124,9 +124,12 @@ class Part:
         return cls(buffer, None, 0, c_strides(buffer.shape), buffer.shape)
 
     @classmethod
-    def of(cls, level: Any, content: Any) -> "Part":
-        """A new buffer with the memory layout that NumPy gives to `content`."""
+    def of(cls, level: Any, content: Any, order: str = "K") -> "Part":
+        """A new buffer: with the memory layout that NumPy gives to `content`, in C or in F order."""
         axes = memory_axes(content)
+        if order in ("C", "F"):
+            ndim = len(type_of(content).shape)
+            axes = None if order == "C" or ndim < 2 else tuple(range(ndim))[::-1]
         if axes is None:
             return cls.whole(Buffer(level, content))
         content = op("permute_dims")(content, axes=axes)
@@ -292,7 +295,8 @@ def _store(val: Any, at: Any, value: Any, shape: tuple[int, ...]) -> None:
     try:
         val[at] = value
     except (ValueError, IndexError) as e:
-        raise ShapeError(
+        kind = BoundsError if isinstance(e, IndexError) else ShapeError
+        raise kind(
             f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape {shape}: {e}"
         ) from None
 
@@ -455,6 +459,13 @@ class Written(Array):
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
         return self.w.shape
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the elements lie in memory in C order, one after the other."""
+        shape = self.w.shape
+        pairs = zip(shape, self.w.strides, c_strides(shape), strict=True)
+        return 0 in shape or all(n == 1 or s == c for n, s, c in pairs)
 
     @property
     def dtype(self) -> np.dtype:

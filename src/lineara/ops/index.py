@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import ShapeError, TypeMismatchError
+from lineara.errors import BoundsError, ShapeError, TypeMismatchError
 from lineara.ops.shape import normal_axis
 from lineara.primitive import Box, Constant, Structural, implements, op, primitive, registry
 from lineara.types import ArrayType, type_of
@@ -101,7 +101,7 @@ def read(x: Any, at: Any) -> Any:
     try:
         return x[at]
     except IndexError as e:
-        raise ShapeError(f"index: {show_index(at)} does not index {type_of(x)}: {e}") from None
+        raise BoundsError(f"index: {show_index(at)} does not index {type_of(x)}: {e}") from None
 
 
 def show_index(at: Any) -> str:

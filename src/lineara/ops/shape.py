@@ -210,7 +210,10 @@ def np_reshape(a, /, shape, order="C", *, copy=None):
 
 @implements(np.ravel)
 def ravel(a, order="C"):
-    """All elements in one axis."""
+    """All elements in one axis: a view where they lie in that order, else a copy."""
+    there = np_transpose(a) if order == "F" else a
+    if not getattr(there, "in_order", True):
+        return np_reshape(a, (-1,), order).copy()
     return np_reshape(a, (-1,) if type_of(a).size else (0,), order)
 
 
