@@ -53,7 +53,8 @@ ARRAY_END = """    o.a = p
     return o
 """
 
-UNARY_SCALAR = '''
+UNARY_SCALAR = (
+    '''
 def {name}(p):
     """As np.{name}, traced."""
     x = p.v
@@ -63,14 +64,12 @@ def {name}(p):
         o.d = {partial}
     except ARITHMETIC:
         return careful(p, None, "{name}")
-    o.a = p
-    o.b = None
-    o.g = zero
-    push(o)
-    return o
 '''
+    + SCALAR_END
+)
 
-MATH_SCALAR = '''
+MATH_SCALAR = (
+    '''
 def math_{name}(p):
     """As math.{name}, traced: raises where it does."""
     x = p.v
@@ -81,12 +80,9 @@ def math_{name}(p):
         o.d = {partial}
     except ARITHMETIC:
         return careful(p, None, "{name}")
-    o.a = p
-    o.b = None
-    o.g = zero
-    push(o)
-    return o
 '''
+    + SCALAR_END
+)
 
 BINARY_SCALAR = """
 def {name}(p, q):
@@ -135,7 +131,8 @@ def {name}(p, q):
     return o
 """
 
-UNARY_ARRAY = '''
+UNARY_ARRAY = (
+    '''
 def {name}(p):
     """As np.{name}, traced."""
     x = p.v
@@ -145,14 +142,9 @@ def {name}(p):
         {quiet}o.d = {partial}
     except ARITHMETIC:  # an underflow, where the user asked for errors
         with errstate(all='ignore'): o.d = {partial}
-    o.a = p
-    o.b = None
-    o.g = None
-    o.k = None
-    o.s = p.s
-    push(o)
-    return o
 '''
+    + ARRAY_END
+)
 
 BINARY_ARRAY = """
 def {name}(p, q):
