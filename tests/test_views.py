@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import lineara
 from lineara.eager.reads import c_strides, locate, reshaped_strides
+from lineara.errors import MutationError
 
 X = np.sin(np.arange(60.0)).reshape(3, 4, 5)
 
@@ -200,6 +201,72 @@ def test_strides_of_a_reshape_are_numpys(shape: Any, axes: Any, steps: Any, rand
     if found is not None:
         real = [(n, s) for n, s in zip(new, found, strict=True) if n > 1]
         assert real == [(n, s) for n, s in zip(new, reshaped.strides, strict=True) if n > 1]
+
+
+# --- views that are arrays of their own: refused when they would be stale ---------------------------
+
+STALE = {
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, *x.shape)),
+    "broadcast_arrays": lambda x: np.broadcast_arrays(x, np.ones((2, 1, 1, 1)))[0],
+    "diagonal": lambda x: x[:, :3].diagonal(),
+    "np.diagonal": lambda x: np.diagonal(x[0]),
+    "real": lambda x: (x + 1j).real,
+    "einsum": lambda x: np.einsum("iij->ij", x[:, :3]),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_views_that_do_not_follow_are_right_or_refused(name: str) -> None:
+    make = STALE[name]
+    check(lambda x: (make(x) ** 2).sum() * x[0, 0, 0])
+
+    def write_to_it(x: Any) -> Any:
+        v = make(x)
+        v[0] = 2.0
+        return v.sum()
+
+    with pytest.raises(MutationError, match="write to that one, or to a copy"):
+        lineara.grad(write_to_it)(X)
+
+    def write_before_use(x: Any) -> Any:
+        y = x * 1.0 if name != "real" else x + 1j
+        v = y.real if name == "real" else make(y)
+        y[0] = 2.0
+        return v.sum()
+
+    with pytest.raises(MutationError, match="take the view again"):
+        lineara.grad(write_before_use)(X)
+
+
+def test_real_and_imaginary_parts_can_be_assigned() -> None:
+    def f(x: Any) -> Any:
+        z = x[0] + 1j * x[1]
+        z.real = x[2] ** 2
+        z.imag = z.real * 2
+        y = np.real(x)
+        y[0, 0] = 3.0
+        return (abs(z) ** 2).sum() + x[0].sum()
+
+    value, g = lineara.value_and_grad(f)(X.copy())
+    h = 1e-6
+    assert np.isclose(value, f(X.copy()), rtol=1e-14)
+    for i in ((0, 0, 0), (0, 1, 1), (2, 1, 1)):
+        e = np.zeros(X.shape)
+        e[i] = h
+        assert abs(g[i] - (f(X + e) - f(X - e)) / (2 * h)) < 1e-6
+
+
+def test_indices_without_axes() -> None:
+    check(lambda x: (x[np.array(1)] ** 2).sum() * x[np.array(0), 1, np.int64(2)])
+
+    def f(x: Any) -> Any:
+        y = x * 2.0
+        copied = y[np.array(1)]
+        y[np.array(1)] = 3.0
+        y[np.array(2), 0] += x[0, 0]
+        return (copied * y[1] * y[2]).sum() + y[np.array(2), 0, 1]
+
+    check(f)
 
 
 # --- cost ---------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from lineara.eager.reads import (
     whole_sum,
 )
 from lineara.eager.refusals import refused
-from lineara.eager.written import Part, Written
+from lineara.eager.written import Part, Written, version_of
 from lineara.errors import LeakedVariableError
 from lineara.primitive import (
     Box,
@@ -308,6 +308,14 @@ class Level:
         if not (isinstance(node, Traced) and node.level is self):
             return self.own(node.copy(order=order))
         return self.handle(Part.of(self, node, order))
+
+    def derived(self, y: Any, source: Any) -> Any:
+        """An array that NumPy would give as a view of `source`: usable while neither is written."""
+        if not (isinstance(y, Traced) and y.level is self):
+            return y
+        found = self.buffer(y.now())
+        found.w.source = source, version_of(source)
+        return found
 
     def own(self, y: Any) -> Any:
         """An array that nobody else holds, as one that may be written at this and all outer levels."""

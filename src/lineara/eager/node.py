@@ -175,12 +175,23 @@ class Traced(Box):
     @property
     def real(self) -> Any:
         """The real part."""
-        return op("real")(self) if self.dtype.kind == "c" else self
+        return derived(op("real")(self), self) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self[...] = value + 1j * op("imag")(self) if self.dtype.kind == "c" else value
 
     @property
     def imag(self) -> Any:
         """The imaginary part."""
-        return op("imag")(self) if self.dtype.kind == "c" else op("real")(self) * 0.0
+        found = op("imag")(self) if self.dtype.kind == "c" else op("real")(self) * 0.0
+        return derived(found, self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self[...] = op("real")(self) + 1j * value
 
     def conjugate(self) -> Any:
         """The complex conjugate."""
@@ -338,9 +349,15 @@ class Array(Traced):
     def flat(self, value: Any) -> None:
         self.flat[:] = value
 
-    def view(self) -> Any:
-        """Another array object with the same elements."""
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """Another array object with the same elements; not with another dtype."""
+        if not (dtype is None or dtype is np.ndarray or np.dtype(dtype) == self.dtype):
+            raise NoRuleError(f"view: {type_of(self)} has no derivative when seen as {dtype}")
         return self[...]
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """self.flat[indices] = values."""
+        registry.functions[np.put](self, indices, values, mode)
 
     def flatten(self, order: str = "C") -> Any:
         """A copy with one axis."""
@@ -453,7 +470,26 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         result = ours(*args, **kwargs)
     except (ValueError, IndexError) as e:
         raise refused(foreign_name(func), args, kwargs, e) from None
+    if func in DERIVED and (func is not np.einsum or len(args) == 2):
+        source = args[-1]
+        if func is np.real and isinstance(source, Array) and source.dtype.kind != "c":
+            return source
+        if isinstance(result, list | tuple):
+            pairs = zip(result, args, strict=True)
+            return type(result)([derived(r, a) for r, a in pairs])
+        return derived(result, args[1] if func is np.einsum else args[0])
     return result if out is None else write_out(out, result)
+
+
+# Views of NumPy's that are arrays of their own here: when either is written, the other is refused.
+DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.real, np.imag, np.einsum}
+
+
+def derived(result: Any, source: Any) -> Any:
+    """The result of a function that gives a view of `source` in NumPy."""
+    if isinstance(result, Array) and isinstance(source, Array) and result is not source:
+        return source.level.derived(result, source)
+    return result
 
 
 def _follows(value: Any) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from lineara.eager.node import Array, leaked, outlived, plain, zero
 from lineara.eager.pin import blank
-from lineara.ops.index import check_index, is_basic, normal, read
+from lineara.ops.index import check_index, is_basic, normal, read, scalar_index
 from lineara.primitive import Box, Joint, Outer, Piece, op
 from lineara.types import type_of
 
@@ -310,6 +310,10 @@ def permuted_view(level: Any, x: Array, axes: tuple[int, ...]) -> Any:
 def gather(level: Any, x: Array, at: Any) -> Any:
     """x[at] for index arrays and masks: its cotangent is a piece, summed when x' turn comes."""
     check_index(at, x)
+    found = scalar_index(at)
+    if found is not None:  # which NumPy copies
+        part = read_array(level, x, found)
+        return part.copy() if isinstance(part, Array) else part
     at = level.guard_deep(normal(at))
     v = op("index")(x.v, at=at)
     place(x)  # so that x has where to keep its pieces

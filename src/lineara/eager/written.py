@@ -27,8 +27,8 @@ from lineara.eager.reads import (
     strided,
     view,
 )
-from lineara.errors import BoundsError, LeakedVariableError, ShapeError, TypeMismatchError
-from lineara.ops.index import check_index, is_basic, read, show_index
+from lineara.errors import BoundsError, LeakedVariableError, MutationError, ShapeError, TypeMismatchError
+from lineara.ops.index import check_index, is_basic, read, scalar_index, show_index
 from lineara.ops.shape import as_array
 from lineara.primitive import Box, Joint, Piece, innermost, op
 from lineara.types import type_of
@@ -106,7 +106,7 @@ class Part:
     `offset` and `strides` count elements of the buffer; `_val` are its values, None for the whole.
     """
 
-    __slots__ = ("_marks", "_val", "buffer", "cache", "made", "offset", "shape", "strides")
+    __slots__ = ("_marks", "_val", "buffer", "cache", "made", "offset", "shape", "source", "strides")
 
     def __init__(self, buffer: Buffer, val: Any, offset: int, strides: Any, shape: Any) -> None:
         self.buffer = buffer
@@ -117,6 +117,7 @@ class Part:
         self.shape = tuple(shape)
         self.cache: tuple[int, Any] = (-1, None)
         self.made: Any = None
+        self.source: Any = None  # (array, version): what NumPy would see through this one
 
     @classmethod
     def whole(cls, buffer: Buffer) -> "Part":
@@ -157,7 +158,9 @@ class Part:
 
     def _part(self, val: Any, offset: int, strides: Sequence[int], shape: Sequence[int]) -> "Part":
         self.buffer.shared = True
-        return Part(self.buffer, val, offset, strides, shape)
+        part = Part(self.buffer, val, offset, strides, shape)
+        part.source = self.source
+        return part
 
     def sub(self, at: Any) -> "Part":
         """The region of a basic index."""
@@ -192,6 +195,7 @@ class Part:
     def element(self, at: Any) -> Any:
         """One element: the scalar last written there, an element of a source, or a constant."""
         b = self.buffer
+        self._refuse_stale()
         if b.src is None:
             if not b.sources:
                 return read(self.values, at)
@@ -208,6 +212,7 @@ class Part:
 
     def gather(self, at: Any) -> Any:
         """The elements at index arrays or a mask, as a node of their own."""
+        self._refuse_stale()
         val = read(self.values, at)
         b = self.buffer
         if b.src is None and not b.sources:
@@ -218,6 +223,7 @@ class Part:
     def now(self) -> Any:
         """A node (or a plain array) with the present content, made once a version."""
         version, node = self.cache
+        self._refuse_stale()
         if version != self.buffer.version:
             node = self._gather()
             self.cache = (self.buffer.version, node)
@@ -245,6 +251,11 @@ class Part:
         b = self.buffer
         value = value.now() if isinstance(value, Traced) else value
         self._refuse_complex(value)
+        if self.source is not None:
+            raise MutationError(
+                "this array is a view of another one that Lineara cannot write through (as .real, "
+                ".imag, broadcast_to, diagonal and einsum give); write to that one, or to a copy"
+            )
         if not (isinstance(value, Traced) and value.level is b.level):
             self._write_constant(at, value)
             return
@@ -269,12 +280,24 @@ class Part:
         self.cache = (-1, None)
         self.buffer.forget()
 
+    def _refuse_stale(self) -> None:
+        if self.source is not None and version_of(self.source[0]) != self.source[1]:
+            raise MutationError(
+                "an array was written after a view of it was taken that does not follow (as .real, "
+                ".imag, broadcast_to, diagonal and einsum give); take the view again, or a copy before"
+            )
+
     def _refuse_complex(self, value: Any) -> None:
         if self.buffer.dtype.kind == "f" and type_of(value).dtype.kind == "c":
             raise TypeMismatchError(
                 f"write: a complex value does not fit into an array of {self.buffer.dtype}; "
                 "take its real part, or make the array complex"
             )
+
+
+def version_of(array: Any) -> int:
+    """How often the storage of an array has been written."""
+    return array.w.buffer.version if isinstance(array, Written) else 0
 
 
 def memory_axes(content: Any) -> tuple[int, ...] | None:
@@ -493,7 +516,8 @@ class Written(Array):
     def __getitem__(self, at: Any) -> Any:
         if not is_basic(at):
             check_index(at, self)
-            return self._own(self.w.gather(at))
+            found = scalar_index(at)
+            return self._own(self.w.gather(at)) if found is None else _copied(self[found])
         part = self.w
         if _is_element(at, len(part.shape)):
             return part.element(at)
@@ -533,7 +557,7 @@ class Written(Array):
                 f"in-place operation: {t} does not fit into {type_of(self)}; "
                 "broadcasting cannot make the target larger"
             )
-        mine = isinstance(node, Traced) and node.level is b.level and t.dtype == b.dtype
+        mine = self.w.source is None and isinstance(node, Traced) and node.level is b.level and t.dtype == b.dtype
         if mine and self.w._val is None and b.src is None and not b.shared:
             b.sources, b.val = [node], None
             b.version += 1
@@ -557,6 +581,14 @@ class Written(Array):
         found.flags.writeable = copy is True  # a write would be lost
         return found
 
+    def __getattr__(self, name: str) -> Any:
+        """What an array of constants has of an ndarray, to be read."""
+        if name in ("data", "flags", "itemsize", "strides", "tobytes", "tofile", "dump", "dumps"):
+            found = self.constant()
+            if found is not None:
+                return getattr(self.__array__(), name)
+        raise AttributeError(f"a traced array has no attribute {name!r}")
+
     def __float__(self) -> float:
         found = self.constant()
         return super().__float__() if found is None else float(found)
@@ -568,6 +600,10 @@ class Written(Array):
     def __reduce__(self) -> Any:
         found = self.constant()
         return super().__reduce__() if found is None else found.__reduce__()
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, Array) else value
 
 
 def _translated(k: View, shape: tuple[int, ...], part: Part) -> tuple[int, tuple[int, ...]]:

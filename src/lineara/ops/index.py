@@ -34,6 +34,19 @@ def normal_part(part: Any) -> Any:
     return found if found.size else found.astype(np.intp)
 
 
+def scalar_index(at: Any) -> Any:
+    """A basic index where arrays without axes stand for its integers; None where it is no such."""
+    parts = at if isinstance(at, tuple) else (at,)
+    found = [int(p) if _is_integer(p) else p for p in parts]
+    if not is_basic(tuple(found)):
+        return None
+    return tuple(found) if isinstance(at, tuple) else found[0]
+
+
+def _is_integer(part: Any) -> bool:
+    return isinstance(part, np.ndarray) and not part.ndim and part.dtype.kind in "iu"
+
+
 def check_index(at: Any, x: Any) -> None:
     """Refuse what is no index, with the line."""
     for p in at if isinstance(at, tuple) else (at,):
