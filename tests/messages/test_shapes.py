@@ -494,7 +494,7 @@ def test_index(said):
 
     found = said(lambda: grad(f)(V))
     assert found == (
-        "ShapeError: index: 5 does not index f64[3]: index 5 is out of bounds for axis "
+        "BoundsError: index: 5 does not index f64[3]: index 5 is out of bounds for axis "
         "0 with size 3"
         "\n  at f: return np.sum(x[5])"
     )
@@ -506,7 +506,7 @@ def test_index_of_a_second_read(said):
 
     found = said(lambda: grad(f)(V))
     assert found == (
-        "ShapeError: index: -5 does not index f64[3]: index -5 is out of bounds for "
+        "BoundsError: index: -5 does not index f64[3]: index -5 is out of bounds for "
         "axis 0 with size 3"
         "\n  at f: return np.sum(x[0] + x[-5])"
     )
@@ -518,7 +518,7 @@ def test_index_of_a_matrix(said):
 
     found = said(lambda: grad(f)(A))
     assert found == (
-        "ShapeError: index: 1, 7 does not index f64[3,4]: index 7 is out of bounds for "
+        "BoundsError: index: 1, 7 does not index f64[3,4]: index 7 is out of bounds for "
         "axis 1 with size 4"
         "\n  at f: return np.sum(x[1, 7])"
     )
@@ -530,7 +530,7 @@ def test_too_many_indices(said):
 
     found = said(lambda: grad(f)(V))
     assert found == (
-        "ShapeError: index: 1, 2 does not index f64[3]: too many indices for array: "
+        "BoundsError: index: 1, 2 does not index f64[3]: too many indices for array: "
         "array is 1-dimensional, but 2 were indexed"
         "\n  at f: return np.sum(x[1, 2])"
     )
@@ -542,7 +542,7 @@ def test_index_array(said):
 
     found = said(lambda: grad(f)(V))
     assert found == (
-        "ShapeError: index: array([1, 7]) does not index f64[3]: index 7 is out of "
+        "BoundsError: index: array([1, 7]) does not index f64[3]: index 7 is out of "
         "bounds for axis 0 with size 3"
         "\n  at f: return np.sum(x[[1, 7]])"
     )
@@ -554,7 +554,7 @@ def test_index_mask(said):
 
     found = said(lambda: grad(f)(V))
     assert found == (
-        "ShapeError: index: array([ True, False]) does not index f64[3]: boolean index "
+        "BoundsError: index: array([ True, False]) does not index f64[3]: boolean index "
         "did not match indexed array along axis 0; size of axis is 3 but size of "
         "corresponding boolean axis is 2"
         "\n  at f: return np.sum(x[np.array([True, False])])"
@@ -603,7 +603,7 @@ def test_take(said):
 
     found = said(lambda: grad(f)(V))
     assert found == (
-        "ShapeError: index: array([9]) does not index f64[3]: index 9 is out of bounds "
+        "BoundsError: index: array([9]) does not index f64[3]: index 9 is out of bounds "
         "for axis 0 with size 3"
         "\n  at f: return np.sum(np.take(x, [9]))"
     )
@@ -645,7 +645,7 @@ def test_write_out_of_bounds(said):
 
     found = said(lambda: grad(f)(V))
     assert found == (
-        "ShapeError: write: f64[] does not fit at [7] of an array of shape (3,): index "
+        "BoundsError: write: f64[] does not fit at [7] of an array of shape (3,): index "
         "7 is out of bounds for axis 0 with size 3"
         "\n  at f: y[7] = x[0]"
     )
