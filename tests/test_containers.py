@@ -507,7 +507,9 @@ def test_c_code_may_read_shapes_axes_and_words():
 # Proxies behave as what they stand for ------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", [[1.0], (1.0,), Point(1.0), *MAPPINGS, *RECORDS], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    "source", [[1.0], (1.0,), Point(1.0), *MAPPINGS, *RECORDS], ids=lambda x: type(x).__name__
+)
 def test_a_proxy_is_an_instance_of_its_class(source):
     p = lift(source, Counter())
     assert isinstance(p, type(source))
@@ -808,7 +810,9 @@ def test_a_rebuilt_gradient_does_not_see_writes():
 # Rebuilding ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", [[1.0], (1.0,), Point(1.0), *MAPPINGS, *RECORDS], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    "source", [[1.0], (1.0,), Point(1.0), *MAPPINGS, *RECORDS], ids=lambda x: type(x).__name__
+)
 def test_the_gradient_has_exactly_the_containers_type(source):
     made = Params.count
     grad = rebuild(source, lift(source, Counter()), lambda x, lifted: x)

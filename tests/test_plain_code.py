@@ -61,7 +61,7 @@ def check(f: Callable[[Any], Any], x: Any = X, tol: float = 1e-8) -> None:
     assert np.allclose(outer, second, rtol=1e-5, atol=1e-5 * scale), f"{outer} but {second}"
 
 
-# --- making and filling arrays ---------------------
+# --- making and filling arrays -------------------------------------------------------------------
 
 
 def test_zeros_then_elements_are_assigned() -> None:
@@ -194,7 +194,7 @@ def test_integer_arrays_truncate_as_in_numpy() -> None:
 
 def test_float_is_a_dtype_a_class_and_a_function() -> None:
     def f(x: Any) -> Any:
-        def inner(v: float | None, w: "float" = 1.0) -> float:
+        def inner(v: float | Any, w: "float" = 1.0) -> float:
             return v * w
 
         y = np.zeros(3, float)
@@ -308,7 +308,7 @@ def test_ints_and_flags_beside_floats_are_constants() -> None:
     }
 
 
-# --- control flow ---------------------
+# --- control flow --------------------------------------------------------------------------------
 
 
 def test_loops_and_branches() -> None:
@@ -412,7 +412,7 @@ def test_printing_a_traced_value(capsys: Any) -> None:
     assert capsys.readouterr().out == "traced(0.6) traced(array([0.6, 0. ]))\n"
 
 
-# --- containers and classes ---------------------
+# --- containers and classes ----------------------------------------------------------------------
 
 
 @dataclass
@@ -583,7 +583,7 @@ def test_classes_with_methods_and_state() -> None:
     check(f)
 
 
-# --- writing, in every form ---------------------
+# --- writing, in every form ----------------------------------------------------------------------
 
 
 def test_slices_are_assigned() -> None:
@@ -807,7 +807,7 @@ def test_a_traced_number_written_into_a_captured_array_is_an_error() -> None:
     assert CAPTURED.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-# --- algorithms by hand ---------------------
+# --- algorithms by hand --------------------------------------------------------------------------
 
 
 def test_matrix_built_row_by_row() -> None:
@@ -963,7 +963,7 @@ def test_gradient_descent_inside() -> None:
     assert np.allclose(lineara.grad(f)(X), differences(f, X), atol=1e-7)
 
 
-# --- what traced values leave behind ---------------------
+# --- what traced values leave behind -------------------------------------------------------------
 
 
 def test_a_cache_of_constants_survives_the_trace() -> None:
@@ -998,7 +998,7 @@ def test_a_value_that_outlives_its_trace_is_an_error() -> None:
     lineara.grad(f)(X)
     for v in kept:
         with pytest.raises(LeakedVariableError):
-            v + 1
+            _ = v + 1
         with pytest.raises(LeakedVariableError):
             lineara.grad(lambda x, v=v: (x * v).sum())(X)
 
@@ -1009,7 +1009,7 @@ def test_results_and_auxiliary_values_are_plain_and_the_users_own() -> None:
         y[:2] = x[:2]
         return x @ x, {"y": y, "row": y[:2], "x": x, "made": np.ones(3), "s": x[0] * 2}
 
-    g, aux = lineara.grad(f, has_aux=True)(X)
+    _, aux = lineara.grad(f, has_aux=True)(X)
     assert [type(aux[k]) for k in ("y", "row", "x", "made")] == [np.ndarray] * 4
     assert type(aux["s"]) is float
     aux["x"][0] = 99.0

@@ -95,7 +95,7 @@ def test_views_twice_differentiated(name: str) -> None:
     assert np.allclose(d, expected, atol=1e-7)
 
 
-# --- views and writes --------------------------------------------------------------------------
+# --- views and writes ----------------------------------------------------------------------------
 
 
 def test_a_view_shows_what_is_written_later() -> None:
@@ -203,7 +203,7 @@ def test_strides_of_a_reshape_are_numpys(shape: Any, axes: Any, steps: Any, rand
         assert real == [(n, s) for n, s in zip(new, reshaped.strides, strict=True) if n > 1]
 
 
-# --- views that are arrays of their own: refused when they would be stale ---------------------------
+# --- views that are arrays of their own: refused when they would be stale ------------------------
 
 STALE = {
     "broadcast_to": lambda x: np.broadcast_to(x, (2, *x.shape)),
@@ -269,7 +269,7 @@ def test_indices_without_axes() -> None:
     check(f)
 
 
-# --- cost ---------------------------------------------------------------------------------------------
+# --- cost ----------------------------------------------------------------------------------------
 
 
 def test_a_chain_of_views_is_one_view() -> None:

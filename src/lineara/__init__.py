@@ -27,8 +27,8 @@ from lineara.api import (
     vjp,
 )
 from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
-from lineara.geometry import Metric, manifold
 from lineara.diagnose import check_grads, explain_nan
+from lineara.geometry import Metric, manifold
 from lineara.linear_map import LinearMap
 from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp
 
@@ -38,16 +38,16 @@ __all__ = [
     "Coo",
     "LinearMap",
     "LowRank",
-    "check_grads",
-    "explain_nan",
     "Metric",
     "Rows",
     "Zero",
+    "check_grads",
     "checkpoint",
     "combine",
     "custom_jvp",
     "custom_linear",
     "custom_vjp",
+    "explain_nan",
     "finish",
     "grad",
     "hessian",

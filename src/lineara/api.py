@@ -51,7 +51,7 @@ def _positions(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
 
 
 def _opened(f: Any, args: tuple, places: Sequence[int]) -> tuple[Any, tuple]:
-    """Functions among the differentiated arguments, as what they captured: (f of that, arguments)."""
+    """Functions among the arguments as what they captured: (f of that, arguments)."""
     run = seen(f)
     functions = {i: args[i] for i in places if isinstance(args[i], FUNCTIONS)}
     if not functions:
@@ -59,7 +59,8 @@ def _opened(f: Any, args: tuple, places: Sequence[int]) -> tuple[Any, tuple]:
 
     def of_captured(*given: Any, **kwargs: Any) -> Any:
         made = [
-            seen(with_captured(functions[i], a)) if i in functions else a for i, a in enumerate(given)
+            seen(with_captured(functions[i], a)) if i in functions else a
+            for i, a in enumerate(given)
         ]
         return run(*made, **kwargs)
 
@@ -95,7 +96,9 @@ def value_and_grad(
     (5.0, array([2., 4.]))
     """
     _callable(f, "value_and_grad")
-    return _gradient_function(f, argnums, has_aux, sparse, combine, out, strong_zero, "value_and_grad")
+    return _gradient_function(
+        f, argnums, has_aux, sparse, combine, out, strong_zero, "value_and_grad"
+    )
 
 
 def grad(
@@ -157,7 +160,13 @@ def _gradient_function(
     argnums = _argnums(argnums, name)
     if out not in (None, "builder"):
         raise TypeMismatchError(f"{name}: out={out!r} is not known; leave it out or give 'builder'")
-    names = sparse if isinstance(sparse, bool) else (sparse,) if isinstance(sparse, str) else tuple(sparse)
+    names = (
+        sparse
+        if isinstance(sparse, bool)
+        else (sparse,)
+        if isinstance(sparse, str)
+        else tuple(sparse)
+    )
 
     @functools.cache
     def asked_of(count: int) -> Asked:
@@ -314,7 +323,9 @@ def jacobian(
     _callable(f, "jacobian")
     argnums = _argnums(argnums, "jacobian")
     if mode not in ("auto", "forward", "reverse"):
-        raise TypeMismatchError(f"jacobian: mode={mode!r} is not known; use auto, forward or reverse")
+        raise TypeMismatchError(
+            f"jacobian: mode={mode!r} is not known; use auto, forward or reverse"
+        )
 
     def function(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, len(args), "jacobian")
@@ -364,12 +375,16 @@ def _shaped(block: Any, shape: tuple[int, ...]) -> Any:
     return np.array(found, order="C") if isinstance(found, np.ndarray) else found
 
 
-def jacfwd(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+def jacfwd(
+    f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False
+) -> Callable[..., Any]:
     """The Jacobian by one batched forward sweep."""
     return jacobian(f, argnums, mode="forward", has_aux=has_aux)
 
 
-def jacrev(f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+def jacrev(
+    f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False
+) -> Callable[..., Any]:
     """The Jacobian by one batched reverse sweep."""
     return jacobian(f, argnums, mode="reverse", has_aux=has_aux)
 
@@ -453,4 +468,6 @@ def _number(part: Any, like: Any) -> Any:
 def _is_floating(value: Any) -> bool:
     if isinstance(value, bool | int | str | bytes) or value is None:
         return False
-    return hasattr(value, "dtype") and value.dtype.kind in "fc" or isinstance(value, float | complex)
+    return (hasattr(value, "dtype") and value.dtype.kind in "fc") or isinstance(
+        value, float | complex
+    )

@@ -81,7 +81,7 @@ class BoundsError(ShapeError, IndexError):
 
 
 class TypeMismatchError(LinearaError, TypeError):
-    """An argument of a kind that cannot be differentiated or combined: a string, an object array, None."""
+    """An argument that cannot be differentiated or combined: a string, an object array, None."""
 
 
 class NonScalarOutputError(LinearaError, TypeError):
@@ -109,7 +109,7 @@ class LinearityError(LinearaError):
 
 
 class RuleError(LinearaError):
-    """A custom rule or builder that does not keep its law (dot-product identity, finite difference)."""
+    """A rule or builder that does not keep its law (dot-product identity, finite difference)."""
 
 
 class StructureError(LinearaError, ValueError):

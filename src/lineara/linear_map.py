@@ -1,4 +1,4 @@
-"""LinearMap: what a derivative is.  It applies, transposes, composes, adds, batches and counts its work."""
+"""LinearMap: what a derivative is; it applies, transposes, composes, adds and batches."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Space:
-    """The vectors on one side of a linear map: a container of arrays, seen as its list of leaves."""
+    """The vectors on one side of a linear map: a container of arrays, as its list of leaves."""
 
     types: tuple[ArrayType, ...]
     structure: Any
@@ -156,7 +156,7 @@ class LinearMap:
         return self.codomain.size, self.domain.size
 
     @property
-    def T(self) -> "LinearMap":  # noqa: N802
+    def T(self) -> "LinearMap":
         """The transpose; its own transpose is this map again."""
         if self._twin is None:
             work = replace(self.work, forward=self.work.reverse, reverse=self.work.forward)

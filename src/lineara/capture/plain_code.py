@@ -1,4 +1,4 @@
-"""The overlay that differentiation uses: NumPy, SciPy, math and some builtins, seen through ours."""
+"""The overlay of differentiation: NumPy, SciPy, math and some builtins, seen through ours."""
 
 from collections.abc import Callable
 from functools import cache

@@ -14,8 +14,8 @@ from lineara.types import type_of
 def _target(a: Any, name: str) -> Array:
     if not isinstance(a, Array):
         raise DetachError(
-            f"np.{name} writes traced values into a plain array, which cannot hold their derivative; "
-            "make the array inside the differentiated function"
+            f"np.{name} writes traced values into a plain array, which cannot hold their "
+            "derivative; make the array inside the differentiated function"
         )
     return a
 

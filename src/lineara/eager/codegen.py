@@ -373,7 +373,8 @@ def general(p: Any, q: Any, name: str) -> Any:
     for other in (p, q):
         if isinstance(other, np.matrix | np.ma.MaskedArray):
             raise TypeMismatchError(
-                f"{name}: a {type(other).__name__} has rules of its own, which are not followed here; "
+                f"{name}: a {type(other).__name__} has rules of its own, "
+                "which are not followed here; "
                 "give numpy.asarray of it"
             )
         if not isinstance(other, Box | np.ndarray | np.generic | Number) and answers_itself(other):
@@ -389,7 +390,9 @@ def general(p: Any, q: Any, name: str) -> Any:
         ) from None
 
 
-_LIKE_PYTHON = {np.dtype(t) for t in "f8 f4 f2 i8 i4 i2 i1 u8 u4 u2 u1 ?".split()}
+_LIKE_PYTHON = {
+    np.dtype(t) for t in ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?"]
+}
 
 
 def _widens(number: Any, other: Any) -> bool:

@@ -79,7 +79,7 @@ def constructors() -> dict[Any, type]:
     return found
 
 
-# --- what a traced value is ---------------------------------------------------------------------------
+# --- what a traced value is ----------------------------------------------------------------------
 
 
 def is_instance(value: Any, cls: type) -> bool | None:

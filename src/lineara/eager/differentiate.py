@@ -17,6 +17,7 @@ from lineara.eager.containers import lift, rebuild
 from lineara.eager.leaves import Gradients, Leaves, kind_of_number, may_move, one_like
 from lineara.eager.level import Entry, Level
 from lineara.eager.masked import Masked, unmasked
+from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, plain, zero
 from lineara.eager.points import (
     Chart,
     answers_itself,
@@ -27,7 +28,6 @@ from lineara.eager.points import (
     without_unit,
 )
 from lineara.eager.reads import Reads, View, distribute, forget
-from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, plain, zero
 from lineara.eager.sweep import add, arrived, clear, forward, reverse, tidy
 from lineara.eager.trace import deeper, open_level
 from lineara.eager.written import Written
@@ -51,7 +51,7 @@ class Asked:
     name: str = "grad"
 
 
-# --- values that leave the trace -------------------------------------------------------------------
+# --- values that leave the trace ------------------------------------------------------------------
 
 
 def released(value: Any, level: Level) -> Any:
@@ -88,7 +88,7 @@ def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> li
     return found
 
 
-# --- gradients -------------------------------------------------------------------------------------
+# --- gradients ------------------------------------------------------------------------------------
 
 
 def backward(f: Any, args: tuple, kwargs: dict[str, Any], asked: Asked, method: Any) -> Any:
@@ -162,7 +162,8 @@ def _scalar_output(out: Any, name: str) -> Any:
         y = y.item()
     if y is None:
         raise NonScalarOutputError(
-            f"{name}: the function returned None; it must return one real number (is a `return` missing?)"
+            f"{name}: the function returned None; it must return one real number "
+            "(is a `return` missing?)"
         )
     if not isinstance(y, Traced | np.ndarray | np.generic | Number) and (
         isinstance(y, str | bytes) or answers_itself(y) or not hasattr(y, "__mul__")
@@ -171,10 +172,10 @@ def _scalar_output(out: Any, name: str) -> Any:
             f"{name}: the function returned {show_type(y)}; it must return one real number "
             "(for several results, use jacobian or vjp; for more results, has_aux=True)"
         )
-    if type(y) is float or isinstance(y, Scalar) and type(y.v) is float:
+    if type(y) is float or (isinstance(y, Scalar) and type(y.v) is float):
         return y
     t = type_of(y)
-    if t.dtype.kind not in "fciuO" or isinstance(y, np.ndarray) and t.dtype.kind == "O":
+    if t.dtype.kind not in "fciuO" or (isinstance(y, np.ndarray) and t.dtype.kind == "O"):
         raise NonScalarOutputError(
             f"{name}: the function returned {t}, which has no derivative; "
             "it must return one real number"
@@ -261,7 +262,7 @@ def _is_nan(n: Any) -> bool:
         return False
     found = [o.g for o in k.nodes]
     at_once = n.level.depth == 1 and bool(found)  # plain numbers: one sum tells
-    if at_once and _has_nan(sum(found)) or not at_once and any([_has_nan(g) for g in found]):
+    if (at_once and _has_nan(sum(found))) or (not at_once and any([_has_nan(g) for g in found])):
         return True
     return any([_is_nan(o) for o in k.views])
 
@@ -320,7 +321,7 @@ def _check_names(names: Sequence[str], sources: Sequence[Any], name: str) -> Non
         )
 
 
-# --- linear maps -----------------------------------------------------------------------------------
+# --- linear maps ----------------------------------------------------------------------------------
 
 
 class Frozen:
@@ -388,7 +389,7 @@ class Frozen:
 
 
 def _with_mask(seed: Any, depth: int) -> Any:
-    """A seed whose plain zeros are structural: nothing is moved there, or nothing is asked of it."""
+    """A seed whose plain zeros are structural: nothing is moved there, or asked of it."""
     if isinstance(seed, Batched):
         return Batched(_with_mask(seed.v, seed.depth - 1), seed.depth)
     live = None if isinstance(seed, Box) else np.asarray(seed) != 0
@@ -490,8 +491,10 @@ def _or_none(charts: list[Any]) -> tuple[Any, ...]:
 
 
 def _settled(out: Any) -> Any:
-    return out.now() if isinstance(out, Traced) else map_leaves(
-        lambda v: v.now() if isinstance(v, Traced) else v, out
+    return (
+        out.now()
+        if isinstance(out, Traced)
+        else map_leaves(lambda v: v.now() if isinstance(v, Traced) else v, out)
     )
 
 
@@ -517,14 +520,18 @@ def _check_result(value: Any, name: str) -> None:
         )
 
 
-def _fitted(sweep: Callable, leaves: list[Any], grads: Gradients) -> Callable[[list[Any]], list[Any]]:
+def _fitted(
+    sweep: Callable, leaves: list[Any], grads: Gradients
+) -> Callable[[list[Any]], list[Any]]:
     """The sweep with results in the types of the leaves that they belong to."""
     types = [released_leaf(v) for v in leaves]
 
     def run(vectors: list[Any]) -> list[Any]:
         found = sweep(vectors)
         grads.given.clear()
-        if any(isinstance(g, Batched) for g in found) or any(isinstance(v, Batched) for v in vectors):
+        if any(isinstance(g, Batched) for g in found) or any(
+            isinstance(v, Batched) for v in vectors
+        ):
             return found
         return [grads.fit(x, g) for x, g in zip(types, found, strict=True)]
 

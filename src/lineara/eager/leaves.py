@@ -25,7 +25,6 @@ from lineara.errors import TypeMismatchError
 from lineara.primitive import Box
 from lineara.trees import flatten
 
-
 EXACT = (Fraction, Decimal)  # numbers that floats do not mix with, or would spoil
 
 
@@ -35,7 +34,7 @@ def one_like(value: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value calculates: a number, an array, a quantity; not a string, a flag or a name."""
+    """Whether a value calculates: a number, an array, a quantity; not a string or a flag."""
     if isinstance(value, bool | np.bool_ | str | bytes | enum.Enum | type) or value is None:
         return False
     if isinstance(value, numbers.Number | np.ndarray | Traced):
@@ -58,7 +57,7 @@ def kind_of_number(value: Any) -> str:
 
 
 def may_move(leaf: Any) -> bool:
-    """Whether a leaf can have a derivative: a number, a point, or a function with what it captured."""
+    """Whether a leaf can have a derivative: a number, a point, a function that captured some."""
     return kind_of_number(leaf) != "-" or callable(leaf) or manifold_of(leaf) is not None
 
 
@@ -128,13 +127,15 @@ def _show_array(value: Any) -> str:
     return f"{word.get(value.dtype.kind, f'an array of {value.dtype}')}, which has no derivative"
 
 
-# --- gradients -------------------------------------------------------------------------------------
+# --- gradients -----------------------------------------------------------------------------------
 
 
 class Gradients:
-    """Turns the cotangents of leaves into what the user gets: fresh, writable, of the leaf's type."""
+    """Turns cotangents of leaves into what the user gets: fresh, writable, of the leaf's type."""
 
-    def __init__(self, level: Level, points: dict[int, Any] | None = None, unit: Any = None) -> None:
+    def __init__(
+        self, level: Level, points: dict[int, Any] | None = None, unit: Any = None
+    ) -> None:
         self.level = level
         self.points = points or {}
         self.unit = unit  # of the result, if it has one

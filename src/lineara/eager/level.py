@@ -38,7 +38,16 @@ from lineara.primitive import (
 )
 from lineara.types import type_of
 
-NAMES = (type, float, int, complex, slice, ArithmeticError, TypeError, IndexError)  # what generated code may use of Python
+NAMES = (
+    type,
+    float,
+    int,
+    complex,
+    slice,
+    ArithmeticError,
+    TypeError,
+    IndexError,
+)  # what generated code may use of Python
 ARITHMETIC = (ArithmeticError, ValueError)
 COPY_BYTES = 64 * 1024  # a residual of the user's up to this size is copied, a larger one locked
 
@@ -57,7 +66,7 @@ class Entry:
 
 
 class Level:
-    """One open differentiation: a tape, and classes whose identity is the guard against confusion."""
+    """One open differentiation: a tape, and classes whose identity guards against confusion."""
 
     def __init__(self, depth: int, recur: Recur) -> None:
         self.depth = depth
@@ -85,7 +94,12 @@ class Level:
             scope |= {"S": self.S, "X": self.X, "push": self.tape.append, "zero": zero, "ONE": ONE}
             scope |= {"ARITHMETIC": ARITHMETIC, "careful": self.careful, "general": general}
             scope |= {"ndarray": np.ndarray, "guard": self.guard, "errstate": np.errstate}
-            scope |= {"Reads": Reads, "first_read": first_read, "read_array": read_array, "level": self}
+            scope |= {
+                "Reads": Reads,
+                "first_read": first_read,
+                "read_array": read_array,
+                "level": self,
+            }
             scope |= {"read_int": read_int, "read_slice": read_slice}
             scope["__builtins__"] = {v.__name__: v for v in NAMES}
             for name, code in codes[kind].items():
@@ -230,7 +244,7 @@ class Level:
         return None
 
     def mine(self, a: Any) -> bool:
-        """Whether a value is traced at this level; one of another thread or a closed level is a leak."""
+        """Whether a value is traced at this level; one of a closed level is a leak."""
         if not isinstance(a, Traced):
             return False
         if a.level is self:
@@ -243,7 +257,7 @@ class Level:
         return False
 
     def careful(self, p: Any, q: Any, name: str) -> Any:
-        """A scalar operation that Python refuses and floating point does not: 1/0, log(0), exp(1e3)."""
+        """An operation that Python refuses and floating point does not: 1/0, log(0), exp(1e3)."""
         if not self.open:
             raise outlived()
         args = (p,) if q is None else (p, q)
@@ -318,7 +332,7 @@ class Level:
         return found
 
     def own(self, y: Any) -> Any:
-        """An array that nobody else holds, as one that may be written at this and all outer levels."""
+        """An array that nobody else holds, to be written at this and all outer levels."""
         if type_of(y).dtype.kind not in "fc":
             return y
         if self.outer is not None and not isinstance(y, Traced):
@@ -336,7 +350,7 @@ class Level:
         o.w = part
         return o
 
-    # --- beginning and ending -----------------------------------------------------------------------
+    # --- beginning and ending ---------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin a trace: operations are recorded from now on."""
@@ -345,7 +359,7 @@ class Level:
             scope["push"] = self.tape.append
 
     def close(self) -> None:
-        """End the trace: nodes that escaped raise from now on, and the user's arrays are unlocked."""
+        """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""
         if len(self.tape) > MANY:
             self.pin.hold(self.tape)
         nodes = [] if self.swept else [n.out if type(n) is Entry else n for n in self.tape]

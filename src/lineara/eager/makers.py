@@ -1,4 +1,4 @@
-"""Functions that make arrays: while a trace is open, arrays that traced values may be written into."""
+"""Functions that make arrays: in a trace, arrays that traced values may be written into."""
 
 import functools
 from collections.abc import Callable
@@ -107,7 +107,11 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
             return _owned(found) if isinstance(a, list | tuple) else found
         if not isinstance(a, list | tuple):
             a = a if dtype is None or np.dtype(dtype) == a.dtype else a.astype(dtype)
-            return a.copy(order="C") if original is np.ascontiguousarray and not getattr(a, "in_order", True) else a
+            return (
+                a.copy(order="C")
+                if original is np.ascontiguousarray and not getattr(a, "in_order", True)
+                else a
+            )
         return array(a, dtype)
 
     return call
@@ -136,7 +140,7 @@ def isscalar(element: Any) -> bool:
     return isinstance(element, Scalar) or np.isscalar(element)
 
 
-# --- makers that take values ------------------------------------------------------------------------------
+# --- makers that take values ---------------------------------------------------------------------
 
 
 @implements(np.linspace)
@@ -189,4 +193,9 @@ def makers() -> dict[Any, Any]:
     found |= {f: like(f) for f in (np.zeros_like, np.ones_like, np.empty_like)}
     found |= {f: full(f) for f in (np.full, np.full_like)}
     found |= {f: as_array_function(f) for f in (np.asarray, np.asanyarray, np.ascontiguousarray)}
-    return found | {np.array: array, np.copy: copy, np.asfortranarray: asfortranarray, np.isscalar: isscalar}
+    return found | {
+        np.array: array,
+        np.copy: copy,
+        np.asfortranarray: asfortranarray,
+        np.isscalar: isscalar,
+    }

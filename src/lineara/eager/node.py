@@ -18,7 +18,6 @@ from lineara.ops.shape import any_box, as_array
 from lineara.primitive import Box, Constant, Primitive, innermost, op, registry
 from lineara.types import type_of
 
-
 zero = float("0.0")  # x
 ONE = object()  # the weight of the identity
 
@@ -86,8 +85,8 @@ class Traced(Box):
         if not self.level.open:
             raise outlived()
         raise DetachError(
-            f"complex() of a traced {type_of(self)} would lose its derivative; keep the value as it "
-            "is, or use lineara.stop_gradient to mean it"
+            f"complex() of a traced {type_of(self)} would lose its derivative; keep the value as "
+            "it is, or use lineara.stop_gradient to mean it"
         )
 
     def __bool__(self) -> bool:
@@ -237,7 +236,7 @@ class Scalar(Traced):
         return ()
 
     @property
-    def T(self) -> Any:  # noqa: N802
+    def T(self) -> Any:
         """The scalar itself."""
         return self
 
@@ -331,12 +330,12 @@ class Array(Traced):
         return registry.functions[np.transpose](self, axes or None)
 
     @property
-    def T(self) -> Any:  # noqa: N802
+    def T(self) -> Any:
         """The axes reversed."""
         return self.transpose()
 
     @property
-    def mT(self) -> Any:  # noqa: N802
+    def mT(self) -> Any:
         """The last two axes exchanged."""
         return op("permute_dims")(self, axes=(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
 
@@ -416,7 +415,9 @@ def _method(function: Any, name: str) -> Any:
     return method
 
 
-_METHODS = "sum mean prod max min std var cumsum cumprod dot ravel swapaxes squeeze repeat take clip"
+_METHODS = (
+    "sum mean prod max min std var cumsum cumprod dot ravel swapaxes squeeze repeat take clip"
+)
 _METHODS += " argmax argmin argsort nonzero all any trace diagonal searchsorted"
 for _name in _METHODS.split():
     setattr(Array, _name, _method(getattr(np, _name), _name))
@@ -458,7 +459,8 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return constant_call(func, args, kwargs)
     if ours is None:
         raise NoRuleError(
-            f"{foreign_name(func)} of a traced value has no derivative rule; write it with functions that have one, "
+            f"{foreign_name(func)} of a traced value has no derivative rule; "
+            "write it with functions that have one, "
             "or declare it with lineara.custom_jvp or lineara.custom_vjp"
         )
     if isinstance(ours, Constant):
@@ -493,7 +495,7 @@ def derived(result: Any, source: Any) -> Any:
 
 
 def _follows(value: Any) -> bool:
-    """Whether a derivative is followed in a value: not in an array of constants that may be written."""
+    """Whether a derivative is followed in a value: not in a written array of constants."""
     if isinstance(value, list | tuple):
         return any([_follows(v) for v in value])
     return isinstance(value, Traced) and value.constant() is None
@@ -518,7 +520,8 @@ def write_out(out: Any, value: Any) -> Any:
         return target
     if not isinstance(target, Array):
         raise DetachError(
-            f"out= is a plain array, which cannot hold the derivative of a traced {type_of(value)}; "
+            "out= is a plain array, which cannot hold the derivative of a traced "
+            f"{type_of(value)}; "
             "make it inside the differentiated function, or leave out= away"
         )
     target[...] = value
@@ -554,7 +557,9 @@ def _ufunc_where(ours: Any, inputs: tuple, out: Any, where: Any, kwargs: dict[st
     """A ufunc on the elements that a mask selects; the others are not even looked at."""
     shape = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
     at = np.nonzero(np.broadcast_to(where, shape))
-    spread = [registry.functions[np.broadcast_to](a, shape) if type_of(a).shape else a for a in inputs]
+    spread = [
+        registry.functions[np.broadcast_to](a, shape) if type_of(a).shape else a for a in inputs
+    ]
     values = ours(*(op("index")(a, at=at) if type_of(a).shape else a for a in spread), **kwargs)
     if out is None:
         return op("scatter")(values, at=at, shape=shape)

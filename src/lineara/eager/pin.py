@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 
 MANY = 64  # entries; a shorter tape is not worth a look
-BLOCK_BYTES = 96 * 1024  # more than any hole that a tape leaves, less than gets a mapping of its own
+BLOCK_BYTES = (
+    96 * 1024
+)  # more than any hole that a tape leaves, less than gets a mapping of its own
 KEPT_BYTES = 256 * 1024 * 1024  # a tape with more than this is given back
 
 
-PAGED_BYTES = 32 * 1024 * 1024  # below it, filling a few huge pages costs less than mapping small ones
+PAGED_BYTES = (
+    32 * 1024 * 1024
+)  # below it, filling a few huge pages costs less than mapping small ones
 
 
 def blank(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

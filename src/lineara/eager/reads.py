@@ -26,7 +26,9 @@ class Reads:
     def __init__(self, v: Any) -> None:
         self.vector = type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64
         content: Any = v
-        self.memory = memoryview(content) if self.vector else None  # None again when the trace has ended
+        self.memory = (
+            memoryview(content) if self.vector else None
+        )  # None again when the trace has ended
         self.places: list[int] = []
         self.nodes: list[Any] = []
         self.views: list[Any] = []
@@ -38,7 +40,7 @@ class Reads:
 class View:
     """The position of a view in its root, and the contributions to the view's own cotangent.
 
-    A `fixed` view keeps its content when the root is written; any other then shows what was written.
+    A `fixed` view keeps its content when the root is written; any other shows what was written.
     """
 
     __slots__ = ("fixed", "offset", "pieces", "root", "strides", "sums")
@@ -157,7 +159,7 @@ def locate(
     return int(offset), tuple(new_strides), tuple(new_shape)
 
 
-# --- reading ---------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def read_array(level: Any, x: Array, at: Any) -> Any:
@@ -171,7 +173,9 @@ def read_array(level: Any, x: Array, at: Any) -> Any:
         return _element(level, root, offset, v)
     if not shape and is_fixed(x):
         return _element(level, root, offset, v if isinstance(v, Box) else v[()])
-    if not shape:  # an array without axes, not a number: it sees what is written, and can be written
+    if (
+        not shape
+    ):  # an array without axes, not a number: it sees what is written, and can be written
         level.begin(x)
         return x[at]
     return view(level, root, v, offset, strides, fixed=is_fixed(x))
@@ -218,7 +222,11 @@ def whole_sum(level: Any, x: Array) -> Any:
     elif (k.root if type(k) is View else x).g is leaked:
         raise outlived()
     v = x.v
-    o = level.wrap(v.sum() if type(v) is np.ndarray else op("sum")(v, axis=tuple(range(v.ndim)), keepdims=False))
+    o = level.wrap(
+        v.sum()
+        if type(v) is np.ndarray
+        else op("sum")(v, axis=tuple(range(v.ndim)), keepdims=False)
+    )
     k.sums.append(o)
     return o
 
@@ -261,7 +269,9 @@ def read_flat(level: Any, x: Array, at: int) -> Any:
     """The element of the node x at a flat position."""
     index = tuple(int(i) for i in np.unravel_index(at, x.v.shape))
     root, offset, strides = place(x)
-    return _element(level, root, offset + sum(i * s for i, s in zip(index, strides, strict=True)), x.v[index])
+    return _element(
+        level, root, offset + sum(i * s for i, s in zip(index, strides, strict=True)), x.v[index]
+    )
 
 
 def view(
@@ -335,7 +345,7 @@ GONE = Gone()
 
 
 def forget(n: Any) -> None:
-    """Break the cycles of a node that no sweep will visit again, so that its memory is free at once."""
+    """Break the cycles of a node that no sweep will visit, so that its memory is free at once."""
     k = n.k
     if type(k) is not Reads:
         return
@@ -349,7 +359,7 @@ def forget(n: Any) -> None:
     k.still = None
 
 
-# --- the reverse sweep -----------------------------------------------------------------------------
+# --- the reverse sweep ----------------------------------------------------------------------------
 
 
 def settled(nodes: list[Any], places: list[int], size: int) -> tuple[np.ndarray, list[Any]]:
@@ -510,12 +520,16 @@ def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarra
     return total
 
 
-def strided(a: np.ndarray, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+def strided(
+    a: np.ndarray, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]
+) -> np.ndarray:
     """A strided part of a C-contiguous array, as a view."""
     size = a.itemsize
     if 0 in shape:
         return np.empty(shape, a.dtype)
-    return np.ndarray(shape, a.dtype, a.data.cast("B"), offset * size, tuple(s * size for s in strides))
+    return np.ndarray(
+        shape, a.dtype, a.data.cast("B"), offset * size, tuple(s * size for s in strides)
+    )
 
 
 def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:
@@ -536,7 +550,7 @@ def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:
     return total
 
 
-# --- the forward sweep -----------------------------------------------------------------------------
+# --- the forward sweep ----------------------------------------------------------------------------
 
 
 def distribute(x: Array, t: Any) -> None:

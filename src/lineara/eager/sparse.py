@@ -22,7 +22,7 @@ from lineara.primitive import Box, Outer, Piece
 
 
 class _Region(NamedTuple):
-    """What arrived at a part of the array: the part's place, an index within it (or all), values."""
+    """What arrived at a part of the array: its place, an index within it (or all), values."""
 
     offset: int
     strides: tuple[int, ...]
@@ -108,7 +108,7 @@ def _low_rank(outers: list[Outer], leaf: np.ndarray) -> Any:
     return LowRank(*(np.concatenate([o[i] for o in outers], axis=1) for i in (0, 1)))
 
 
-# --- rows ----------------------------------------------------------------------------------------------
+# --- rows ----------------------------------------------------------------------------------------
 
 
 def _rows(k: Reads, regions: list[_Region], leaf: np.ndarray) -> Any:
@@ -159,7 +159,7 @@ def _leading(at: Any, shape: tuple[int, ...], lead: int) -> Any:
     return parts if known and 0 < axes <= lead else None
 
 
-# --- elements --------------------------------------------------------------------------------------------
+# --- elements ------------------------------------------------------------------------------------
 
 
 def _coo(k: Reads, regions: list[_Region], leaf: np.ndarray) -> Any:

@@ -74,7 +74,7 @@ def leave(level: Level) -> None:
     collector.resume()
 
 
-class open_level:  # noqa: N801  # a context manager is named as a function is
+class open_level:  # a context manager is named as a function is
     """A level that is open while the block runs."""
 
     __slots__ = ("cls", "level")
@@ -92,7 +92,9 @@ class open_level:  # noqa: N801  # a context manager is named as a function is
         leave(self.level)
         if mutated:
             raise _mutated(error) from None
-        if isinstance(error, SystemError):  # C code that called back and did not look at what was raised
+        if isinstance(
+            error, SystemError
+        ):  # C code that called back and did not look at what was raised
             cause = error.__cause__ or error.__context__
             if isinstance(cause, LinearaError):
                 raise cause from None

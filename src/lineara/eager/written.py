@@ -27,7 +27,13 @@ from lineara.eager.reads import (
     strided,
     view,
 )
-from lineara.errors import BoundsError, LeakedVariableError, MutationError, ShapeError, TypeMismatchError
+from lineara.errors import (
+    BoundsError,
+    LeakedVariableError,
+    MutationError,
+    ShapeError,
+    TypeMismatchError,
+)
 from lineara.ops.index import check_index, is_basic, read, scalar_index, show_index
 from lineara.ops.shape import as_array
 from lineara.primitive import Box, Joint, Piece, innermost, op
@@ -106,7 +112,17 @@ class Part:
     `offset` and `strides` count elements of the buffer; `_val` are its values, None for the whole.
     """
 
-    __slots__ = ("_marks", "_val", "buffer", "cache", "made", "offset", "shape", "source", "strides")
+    __slots__ = (
+        "_marks",
+        "_val",
+        "buffer",
+        "cache",
+        "made",
+        "offset",
+        "shape",
+        "source",
+        "strides",
+    )
 
     def __init__(self, buffer: Buffer, val: Any, offset: int, strides: Any, shape: Any) -> None:
         self.buffer = buffer
@@ -126,7 +142,7 @@ class Part:
 
     @classmethod
     def of(cls, level: Any, content: Any, order: str = "K") -> "Part":
-        """A new buffer: with the memory layout that NumPy gives to `content`, in C or in F order."""
+        """A new buffer with the memory layout of `content`, or in C or F order."""
         axes = memory_axes(content)
         if order in ("C", "F"):
             ndim = len(type_of(content).shape)
@@ -139,7 +155,7 @@ class Part:
         whole = cls.whole(Buffer(level, content))
         return whole.permuted(tuple(int(i) for i in np.argsort(axes)))
 
-    # --- views -------------------------------------------------------------------------------
+    # --- views -----------------------------------------------------------------------------------
 
     @property
     def values(self) -> Any:
@@ -190,7 +206,7 @@ class Part:
             part = strided(val, offset, strides, shape)
         return self._part(part, offset, strides, shape)
 
-    # --- reading ----------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------------
 
     def element(self, at: Any) -> Any:
         """One element: the scalar last written there, an element of a source, or a constant."""
@@ -244,7 +260,7 @@ class Part:
             b.rebase(node)
         return node
 
-    # --- writing ----------------------------------------------------------------------------
+    # --- writing ---------------------------------------------------------------------------------
 
     def write(self, at: Any, value: Any) -> None:
         """The region `at` gets the value."""
@@ -284,7 +300,8 @@ class Part:
         if self.source is not None and version_of(self.source[0]) != self.source[1]:
             raise MutationError(
                 "an array was written after a view of it was taken that does not follow (as .real, "
-                ".imag, broadcast_to, diagonal and einsum give); take the view again, or a copy before"
+                ".imag, broadcast_to, diagonal and einsum give); take the view again, or a copy "
+                "before the write"
             )
 
     def _refuse_complex(self, value: Any) -> None:
@@ -320,15 +337,16 @@ def _store(val: Any, at: Any, value: Any, shape: tuple[int, ...]) -> None:
     except (ValueError, IndexError) as e:
         kind = BoundsError if isinstance(e, IndexError) else ShapeError
         raise kind(
-            f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape {shape}: {e}"
+            f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape "
+            f"{shape}: {e}"
         ) from None
 
 
-# --- what a region is made of ------------------------------------------------------------------------
+# --- what a region is made of --------------------------------------------------------------------
 
 
 def assemble(b: Buffer, v: Any, src: np.ndarray, pos: np.ndarray) -> Any:
-    """A node of value v whose elements come from elsewhere: the source itself, a part, or a mixture."""
+    """A node of value v that comes from elsewhere: the source itself, a part, or a mixture."""
     if not src.size:
         return v
     flat, there = src.reshape(-1), pos.reshape(-1)
@@ -446,7 +464,7 @@ def mixture(level: Any, v: Any, origins: list[Origin]) -> Any:
     return level.record(v, nodes, Joint(forward, back), "assemble", size)
 
 
-# --- the class of written arrays ----------------------------------------------------------------------
+# --- the class of written arrays -----------------------------------------------------------------
 
 
 class Written(Array):
@@ -543,8 +561,8 @@ class Written(Array):
         box = innermost((value,))
         if box is not None and box.depth > self.depth:
             raise LeakedVariableError(
-                "a value of an inner differentiation was written into an array that lives outside it; "
-                "make the array inside the inner function, or return the value"
+                "a value of an inner differentiation was written into an array that lives outside "
+                "it; make the array inside the inner function, or return the value"
             )
 
     def assign_all(self, value: Any) -> Any:
@@ -557,7 +575,12 @@ class Written(Array):
                 f"in-place operation: {t} does not fit into {type_of(self)}; "
                 "broadcasting cannot make the target larger"
             )
-        mine = self.w.source is None and isinstance(node, Traced) and node.level is b.level and t.dtype == b.dtype
+        mine = (
+            self.w.source is None
+            and isinstance(node, Traced)
+            and node.level is b.level
+            and t.dtype == b.dtype
+        )
         if mine and self.w._val is None and b.src is None and not b.shared:
             b.sources, b.val = [node], None
             b.version += 1
@@ -565,7 +588,7 @@ class Written(Array):
             self.w.write(Ellipsis, node)
         return self
 
-    # --- a written array without derivative is a plain array to whoever reads it -----------------------
+    # --- a written array without derivative is a plain array to whoever reads it -----------------
 
     def constant(self) -> np.ndarray | None:
         """A copy of the content where nothing is traced, at any level; else None."""

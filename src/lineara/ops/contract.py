@@ -83,7 +83,11 @@ class matmul(Multilinear):
         if s.dtype.kind + t.dtype.kind != "ff":
             return None
         if place:
-            return Outer(_column(args[0]), _column(y_bar)) if len(s.shape) == 1 == len(t.shape) - 1 else None
+            return (
+                Outer(_column(args[0]), _column(y_bar))
+                if len(s.shape) == 1 == len(t.shape) - 1
+                else None
+            )
         if len(s.shape) != 2 or len(t.shape) > 2:
             return None
         if len(t.shape) == 2:
