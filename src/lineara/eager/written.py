@@ -119,6 +119,7 @@ class Part:
         "cache",
         "made",
         "offset",
+        "quick",
         "shape",
         "source",
         "strides",
@@ -128,6 +129,7 @@ class Part:
         self.buffer = buffer
         self._val = val
         self._marks: Any = None
+        self.quick: Any = None  # memory of values, sources and positions, of a plain vector
         self.offset = offset
         self.strides = tuple(strides)
         self.shape = tuple(shape)
@@ -170,6 +172,9 @@ class Part:
                 where = (self.offset, self.strides, self.shape)
                 src, pos = strided(src, *where), strided(pos, *where)
             self._marks = src, pos
+            val: Any = self.values
+            if type(val) is np.ndarray and val.dtype == np.float64 and val.ndim == 1:
+                self.quick = memoryview(val), memoryview(src), memoryview(pos)
         return self._marks
 
     def _part(self, val: Any, offset: int, strides: Sequence[int], shape: Sequence[int]) -> "Part":
@@ -532,6 +537,8 @@ class Written(Array):
         return None if part is None else self.level.handle(part)
 
     def __getitem__(self, at: Any) -> Any:
+        if type(at) is int and self.w.quick is not None:
+            return self._element(at)
         if not is_basic(at):
             check_index(at, self)
             found = scalar_index(at)
@@ -543,9 +550,41 @@ class Written(Array):
         found.w.made = (self, at)
         return found
 
+    def _element(self, at: int) -> Any:
+        """One element of a vector, by way of its memory."""
+        part = self.w
+        memory = part.quick[1]
+        if part.source is None and -len(memory) <= at < len(memory):
+            found = memory[at]
+            source = part.buffer.sources[found] if found != CONSTANT else None
+            if isinstance(source, Scalar):
+                return source
+        return part.element(at)
+
+    def _write_number(self, at: int, value: Any) -> bool:
+        """Write a number into a vector, by way of its memory; False where that is not possible."""
+        part = self.w
+        b, (val, src, pos) = part.buffer, part.quick
+        if part.source is not None or b.ended or not -len(src) <= at < len(src):
+            return False
+        if type(value) is float:
+            val[at] = value
+            src[at] = CONSTANT
+        elif type(value) is self.level.S:
+            val[at] = value.v
+            b.sources.append(value)
+            src[at] = len(b.sources) - 1
+            pos[at] = 0
+        else:
+            return False
+        b.version += 1
+        return True
+
     total = Array.total
 
     def __setitem__(self, at: Any, value: Any) -> None:
+        if type(at) is int and self.w.quick is not None and self._write_number(at, value):
+            return
         if isinstance(value, Written) and value.w.made is not None and value.w.made[0] is self:
             same = value.w.made[1]
             if same is at or (is_basic(at) and is_basic(same) and same == at):
