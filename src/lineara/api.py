@@ -13,6 +13,7 @@ from lineara.capture.plain_code import method, overlay, seen
 from lineara.eager import differentiate
 from lineara.eager.differentiate import Asked
 from lineara.eager.linear import record_linear
+from lineara.eager.linearize import linearize as linearized
 from lineara.eager.node import Traced, plain
 from lineara.eager.trace import open_level
 from lineara.errors import ShapeError, StructureError, TypeMismatchError
@@ -202,7 +203,7 @@ def _linearized(f: Any, args: tuple, has_aux: bool, name: str) -> Any:
     _callable(f, name)
     places = tuple(range(len(args)))
     run, args = _opened(f, args, places)
-    y, L, aux = differentiate.linearize(_restored(run), args, {}, places, has_aux, method, name)
+    y, L, aux = linearized(_restored(run), args, {}, places, has_aux, method, name)
     return (y, L, aux) if has_aux else (y, L)
 
 
@@ -330,9 +331,7 @@ def jacobian(
     def function(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, len(args), "jacobian")
         run, args = _opened(f, args, places)
-        _, L, aux = differentiate.linearize(
-            _restored(run), args, kwargs, places, has_aux, method, "jacobian"
-        )
+        _, L, aux = linearized(_restored(run), args, kwargs, places, has_aux, method, "jacobian")
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
         J = _blocks(L, ahead, alone=not isinstance(argnums, int) and len(places) == 1)
         return (J, overlay().restore(aux)) if has_aux else J

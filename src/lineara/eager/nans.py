@@ -1,0 +1,81 @@
+"""Where a NaN has arrived, and masked cotangents brought back to plain ones.
+
+The plain sweep is followed by a masked one only where it has produced a NaN.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.batched import Batched
+from lineara.eager.level import Level
+from lineara.eager.masked import unmasked
+from lineara.eager.node import Scalar, Traced, plain
+from lineara.eager.reads import Reads, View
+from lineara.primitive import Outer
+
+
+def settle(n: Any) -> None:
+    """Replace the masked cotangents of a leaf, and of what was read of it, by their values."""
+    n.g = unmasked(n.g)
+    if isinstance(n, Scalar) or n.k is None:
+        return
+    n.k.pieces[:] = [_bare(piece) for piece in n.k.pieces]
+    for o in n.k.sums:
+        o.g = unmasked(o.g)
+    if type(n.k) is Reads:
+        for o in n.k.nodes:
+            o.g = unmasked(o.g)
+        for o in n.k.views:
+            settle(o)
+
+
+def _bare(piece: Any) -> Any:
+    """A contribution without masks."""
+    moving = [name for name in piece._fields if name != "at"]
+    return piece._replace(**{name: unmasked(getattr(piece, name)) for name in moving})
+
+
+def any_nan(level: Level, nodes: Sequence[Any]) -> bool:
+    """Whether a NaN has arrived at one of the leaves."""
+    if level.depth == 1:  # plain scalars: one sum tells of all
+        scalars = [n.g for n in nodes if type(n) is level.S]
+        if not has_nan(sum(scalars)):
+            nodes = [n for n in nodes if type(n) is not level.S]
+    return any([_is_nan(n) for n in nodes])
+
+
+def _is_nan(n: Any) -> bool:
+    """Whether a NaN has arrived at a leaf."""
+    if isinstance(n, Scalar):
+        g = plain(n.g) if isinstance(n.g, Traced) else n.g
+        return has_nan(g)
+    k = n.k
+    if k is None:
+        return has_nan(n.g)
+    if n.g is not None and has_nan(n.g):
+        return True
+    if any([has_nan(p.u if type(p) is Outer else p.x_bar) for p in k.pieces]):
+        return True
+    if any([has_nan(o.g) for o in k.sums]):
+        return True
+    if type(k) is View:
+        return False
+    found = [o.g for o in k.nodes]
+    at_once = n.level.depth == 1 and bool(found)  # plain numbers: one sum tells
+    if (at_once and has_nan(sum(found))) or (not at_once and any([has_nan(g) for g in found])):
+        return True
+    return any([_is_nan(o) for o in k.views])
+
+
+def has_nan(g: Any) -> bool:
+    """Whether a cotangent or tangent holds a NaN, under whatever wraps it."""
+    g = plain(g) if isinstance(g, Traced) else g.v if isinstance(g, Batched) else g
+    g = plain(g) if isinstance(g, Traced) else g
+    if isinstance(g, float):
+        return g != g
+    if isinstance(g, np.ndarray) and g.dtype.kind in "fc":
+        total = g.sum()
+        return bool(total != total)
+    return False
