@@ -64,6 +64,20 @@ def test_a_wrong_derivative_is_reported_with_its_number():
     assert first.allowed == pytest.approx(1e-6 + 1e-6 * 6.0 * abs(direction))
 
 
+def with_a_detached_slope(x):
+    """sin(x), whose first derivative is right and whose second is lost."""
+    return np.sin(x) + (x - stop_gradient(x)) * (stop_gradient(np.cos(x)) - np.cos(x))
+
+
+@pytest.mark.parametrize(
+    ("f", "order"), [(lambda x: stop_gradient(x) * x, 1), (with_a_detached_slope, 2)]
+)
+def test_reverse_mode_alone_is_compared_with_the_differences(f, order):
+    report = check_grads(f, (2.0,), order=order, modes=("rev",))
+    assert [row.passed for row in report.rows] == [n < order for n in range(1, order + 1)]
+    assert check_grads(np.sin, (2.0,), order=order, modes=("rev",))
+
+
 def test_it_raises_only_when_asked():
     report = check_grads(deviating, (3.0,))
     with pytest.raises(RuleError, match="FAILED"):

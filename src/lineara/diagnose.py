@@ -1,9 +1,10 @@
 """Two ways to doubt a derivative: compare it with differences, and ask where a NaN was born.
 
 `check_grads` reports numbers: forward mode against central differences, reverse mode against
-forward mode by the dot-product identity <w, J v> = <J^T w, v>, and the same again for the
-derivatives of these.  `explain_nan` runs the function once more with the user's line recorded
-beside every entry of the tape, and sweeps it one entry at a time.
+forward mode (or the differences, where forward mode is not asked for) by the dot-product identity
+<w, J v> = <J^T w, v>, and the same again for the derivatives of these.  `explain_nan` runs the
+function once more with the user's line recorded beside every entry of the tape, and sweeps it one
+entry at a time.
 """
 
 import math
@@ -77,7 +78,8 @@ class GradCheck:
         if not self:
             raise RuleError(
                 "check_grads: a derivative deviates from what it should be; forward mode is "
-                f"compared with central differences, reverse mode with forward mode\n{self}"
+                "compared with central differences, reverse mode with forward mode, "
+                f"or alone with the differences\n{self}"
             )
 
 
@@ -97,10 +99,11 @@ def check_grads(
     """Compare the derivatives of f at `args` with differences, and report the numbers.
 
     Along random directions, forward mode is compared with central differences (extrapolated) and
-    reverse mode with forward mode, by <w, J v> = <J^T w, v>. For order 2 and more the same is done
-    with these derivatives as the functions: `rev over fwd` is reverse mode of a jvp. A deviation
-    is allowed up to atol + rtol * |expected|; both default to 1e-6 for float64 and 3e-3 for
-    float32. Arguments and results may be containers, and complex.
+    reverse mode with forward mode, by <w, J v> = <J^T w, v>; without "fwd" in `modes`, with the
+    differences themselves. For order 2 and more the same is done with these derivatives as the
+    functions: `rev over fwd` is reverse mode of a jvp. A deviation is allowed up to
+    atol + rtol * |expected|; both default to 1e-6 for float64 and 3e-3 for float32. Arguments and
+    results may be containers, and complex.
 
     It does not raise where a derivative is wrong: the report says so, is false, and has
     `raise_if_failed()`. At a kink or a pole the differences mean nothing.
@@ -162,17 +165,18 @@ def _compare(
 ) -> list[Deviation]:
     """The comparisons of f in every mode, and of its derivatives up to the order."""
     v = [_direction(x, rng) for x in point]
-    y, y_dot = jvp(f, tuple(point), tuple(v))
-    w = [_direction(x, rng) for x in y]
+    with np.errstate(all="ignore"):
+        y_dot: Sequence[Any] = _differences(f, point, v)
     name = f" over {over}" if over else ""
     depth = len(name.split(" over "))
     rows = []
     if "fwd" in modes:
-        with np.errstate(all="ignore"):
-            rows.append(_row(depth, "fwd" + name, y_dot, _differences(f, point, v), allowed))
+        differences, y_dot = y_dot, jvp(f, tuple(point), tuple(v))[1]
+        rows.append(_row(depth, "fwd" + name, y_dot, differences, allowed))
+    y, pull_back = vjp(f, *point)
+    w = [_direction(x, rng) for x in y]
     if "rev" in modes:
-        x_bar = vjp(f, *point)[1](tuple(w))
-        found = np.array([_inner(x_bar, v)])
+        found = np.array([_inner(pull_back(tuple(w)), v)])
         expected = np.array([_inner(w, y_dot)])
         rows.append(_row(depth, "rev" + name, found, expected, allowed))
     if order > 1:
