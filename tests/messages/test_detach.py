@@ -5,6 +5,7 @@ import cmath
 import pickle
 
 import numpy as np
+import pytest
 import scipy.linalg
 import scipy.optimize
 import scipy.special
@@ -233,3 +234,51 @@ def test_stop_gradient_says_that_no_derivative_is_meant():
 
     assert grad(f)(3.0) == 6.0
     assert plain[0] == 3.0
+
+
+def test_text(said):
+    def f(x):
+        return float(x.astype(str)[0])
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "DetachError: a traced f64[2] was about to become text, which cannot hold its "
+        "derivative; keep it as numbers, or use lineara.stop_gradient to mean it"
+        "\n  at f: return float(x.astype(str)[0])"
+    )
+
+
+def test_spans_of_time(said):
+    def f(x):
+        return np.array([x[0], 2.0], dtype="m8[s]").astype(float).sum()
+
+    found = said(lambda: grad(f)(np.ones(2)))
+    assert found == (
+        "DetachError: a traced f64[2] was about to become spans of time, which cannot hold its "
+        "derivative; keep it as numbers, or use lineara.stop_gradient to mean it"
+        '\n  at f: return np.array([x[0], 2.0], dtype="m8[s]").astype(float).sum()'
+    )
+
+
+OF_OBJECTS = {
+    "astype": lambda x: (x.astype(object) ** 2).sum(),
+    "astype of a scalar": lambda x: x[0].astype(object) ** 2 + x[1] ** 2,
+    "array": lambda x: (np.array([x[0], x[1]], dtype=object) ** 2).sum(),
+    "array of arrays": lambda x: (np.array([x, 0 * x], dtype=object) ** 2).sum(),
+    "ragged": lambda x: sum(v**2 for v in np.array([x[:1], x[1:]], dtype=object).ravel()),
+    "asarray": lambda x: (np.asarray(x, dtype=object) ** 2).sum(),
+    "asanyarray": lambda x: (np.asanyarray(x, dtype=object) ** 2).sum(),
+    "ascontiguousarray": lambda x: (np.ascontiguousarray(x, dtype=object) ** 2).sum(),
+    "asfortranarray": lambda x: (np.asfortranarray(x, dtype=object) ** 2).sum(),
+    "full": lambda x: sum(np.full(1, v, dtype=object)[0] ** 2 for v in x),
+}
+
+
+@pytest.mark.parametrize("name", OF_OBJECTS)
+def test_arrays_of_objects_keep_derivatives(name):
+    assert np.array_equal(grad(OF_OBJECTS[name])(np.array([1.0, 2.0])), [2.0, 4.0])
+
+
+def test_text_of_a_stopped_value_is_meant():
+    found = grad(lambda x: float(stop_gradient(x).astype(str)[0]) * x[1])(np.array([1.0, 2.0]))
+    assert np.array_equal(found, [0.0, 1.0])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.level import Level
-from lineara.eager.node import Array, Scalar, Traced, call_foreign, plain
+from lineara.eager.node import Array, Scalar, Traced, call_foreign, objects, plain
 from lineara.eager.trace import threads, writable
 from lineara.ops.shape import as_array
 from lineara.primitive import implements
@@ -64,7 +64,10 @@ def full(original: Callable[..., Any]) -> Callable[..., Any]:
         if given is None and original is np.full:
             kwargs["dtype"] = as_array(fill_value).dtype
         made = like(original)(shape, 0.0, *args, **kwargs)
-        made[...] = fill_value
+        if made.dtype.kind == "O":
+            made[...] = objects(fill_value)
+        else:
+            made[...] = fill_value
         return made
 
     return call
@@ -85,6 +88,8 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
     level = threads.open[-1] if threads.open else None
     if dtype is None and not options and type(level) is Level and scalars(obj, level):
         return level.join(obj)
+    if dtype is not None and np.dtype(dtype).kind == "O":
+        return np.array(objects(obj), copy=copy, **options)
     made = as_array(obj)
     if dtype is not None and np.dtype(dtype) != made.dtype:
         made = made.astype(dtype)
@@ -97,6 +102,13 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
     return made
 
 
+def _converted(a: Traced, dtype: Any) -> Any:
+    """A traced value as an array of the dtype; itself where it has it."""
+    if dtype is None or np.dtype(dtype) == a.dtype:
+        return a
+    return objects(a) if np.dtype(dtype).kind == "O" else a.astype(dtype)
+
+
 def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
     """asarray and its kin: the array itself where it is one."""
 
@@ -106,7 +118,7 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
             found = original(a, dtype, *args, **kwargs)
             return _owned(found) if isinstance(a, list | tuple) else found
         if not isinstance(a, list | tuple):
-            a = a if dtype is None or np.dtype(dtype) == a.dtype else a.astype(dtype)
+            a = _converted(a, dtype)
             return (
                 a.copy(order="C")
                 if original is np.ascontiguousarray and not getattr(a, "in_order", True)
@@ -122,8 +134,7 @@ def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Any:
     """The array itself where its transpose lies in C order, else a copy."""
     if not any_traced((a,)):
         return np.asfortranarray(a, dtype, **options)
-    a = a if isinstance(a, Traced) else array(a)
-    a = a if dtype is None or np.dtype(dtype) == a.dtype else a.astype(dtype)
+    a = _converted(a, dtype) if isinstance(a, Traced) else array(a, dtype)
     return a if not isinstance(a, Array) or a.T.in_order else a.copy(order="F")
 
 

@@ -18,7 +18,9 @@ from lineara.ops.shape import any_box, as_array
 from lineara.primitive import Box, Constant, Primitive, innermost, op, registry
 from lineara.types import type_of
 
-zero = float("0.0")  # x
+# Nothing has arrived: compared by identity, so it is a float object of its own (a literal 0.0 could
+# be shared with other code); a 0.0 that was computed is another object.
+zero = float("0.0")
 ONE = object()  # the weight of the identity
 
 
@@ -242,16 +244,14 @@ class Scalar(Traced):
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
         """The scalar in another dtype; integers and booleans are constants."""
-        if np.dtype(dtype).kind not in "fc":
-            return np.asarray(plain(self)).astype(dtype)[()]
-        return op("astype")(self, dtype=np.dtype(dtype))
+        return self if np.dtype(dtype).kind == "O" else as_type(self, np.dtype(dtype))
 
 
 class Array(Traced):
     """A traced array."""
 
     __slots__ = ("a", "b", "d", "e", "g", "k", "s", "v", "w")
-    __hash__ = None  # type: ignore[assignment]  # as an ndarray
+    __hash__ = None  # type: ignore[assignment]  # object has one; an ndarray has none
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -315,9 +315,7 @@ class Array(Traced):
 
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
         """The array in another dtype; integers and booleans are constants."""
-        if np.dtype(dtype).kind not in "fc":
-            return np.asarray(plain(self)).astype(dtype)
-        return op("astype")(self, dtype=np.dtype(dtype))
+        return as_type(self, np.dtype(dtype))
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """The elements under another shape."""
@@ -371,6 +369,42 @@ class Array(Traced):
         return np.round(plain(self), decimals)
 
 
+def as_type(value: Traced, dtype: np.dtype) -> Any:
+    """A traced value in another dtype: its derivative is kept, or there is none, or it refuses."""
+    if dtype.kind in "fc":
+        return op("astype")(value, dtype=dtype)
+    if dtype.kind in "biu" or not _follows(value):
+        found = np.asarray(plain(value)).astype(dtype)
+        return found if isinstance(value, Array) else found[()]
+    if dtype.kind == "O":
+        return objects(value)
+    raise DetachError(
+        f"a traced {type_of(value)} was about to become {_ODD.get(dtype.kind, dtype)}, which "
+        "cannot hold its derivative; keep it as numbers, or use lineara.stop_gradient to mean it"
+    )
+
+
+_ODD = {"S": "bytes", "U": "text", "M": "moments", "m": "spans of time", "V": "records"}
+
+
+def objects(value: Any) -> np.ndarray:
+    """np.array(value, dtype=object): its elements keep their derivatives."""
+    shape = np.array(_plain_deep(value), dtype=object).shape
+    found = np.empty(math.prod(shape), dtype=object)
+    for i, at in enumerate(np.ndindex(shape)):
+        found[i] = _element(value, at)
+    return found.reshape(shape)
+
+
+def _element(value: Any, at: tuple[int, ...]) -> Any:
+    """What nested sequences and arrays hold at an index."""
+    for depth, i in enumerate(at):
+        if not isinstance(value, list | tuple):
+            return value[at[depth:]]
+        value = value[i]
+    return value[()] if isinstance(value, np.ndarray) else value
+
+
 class FlatElements:
     """What `x.flat` is: the elements in C order, an iterator that can be indexed and assigned."""
 
@@ -415,14 +449,15 @@ def _method(function: Any, name: str) -> Any:
     return method
 
 
-_METHODS = (
-    "sum mean prod max min std var cumsum cumprod dot ravel swapaxes squeeze repeat take clip"
-)
-_METHODS += " argmax argmin argsort nonzero all any trace diagonal searchsorted"
-for _name in _METHODS.split():
-    setattr(Array, _name, _method(getattr(np, _name), _name))
-    if _name in {"sum", "mean", "prod", "max", "min", "clip", "ravel", "all", "any", "squeeze"}:
-        setattr(Scalar, _name, _method(getattr(np, _name), _name))
+_REDUCTIONS = (np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.cumsum, np.cumprod)
+_MOVES = (np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.trace, np.diagonal)
+_CONSTANTS = (np.argmax, np.argmin, np.argsort, np.nonzero, np.all, np.any, np.searchsorted)
+for _function in (*_REDUCTIONS, *_MOVES, *_CONSTANTS, np.dot, np.clip):
+    setattr(Array, _function.__name__, _method(_function, _function.__name__))
+for _function in (np.sum, np.mean, np.prod, np.max, np.min):
+    setattr(Scalar, _function.__name__, _method(_function, _function.__name__))
+for _function in (np.clip, np.ravel, np.all, np.any, np.squeeze):
+    setattr(Scalar, _function.__name__, _method(_function, _function.__name__))
 
 
 def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -432,7 +467,7 @@ def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 _sum.__name__ = "sum"  # pint asks for it
-Array.sum = _sum  # type: ignore[attr-defined]
+Array.sum = _sum  # type: ignore[attr-defined]  # the methods above are set, not declared
 
 
 def _in_place(stem: str) -> Any:
