@@ -11,6 +11,7 @@ import numpy as np
 
 from lineara.primitive import (
     Constant,
+    Elementwise,
     Linear,
     Primitive,
     aligned,
@@ -263,10 +264,13 @@ def constant(name: str) -> Primitive:
 
 
 sign, trunc, rint, equal, greater = map(constant, ("sign", "trunc", "rint", "equal", "greater"))
-_CONSTANT = "floor ceil round around fix floor_divide signbit isnan isinf isfinite isneginf"
-_CONSTANT += " isposinf isreal iscomplex isclose allclose array_equal array_equiv not_equal less"
-_CONSTANT += " less_equal greater_equal logical_and logical_or logical_xor logical_not"
-for _name in _CONSTANT.split():
+_CONSTANT = (
+    "floor", "ceil", "round", "around", "fix", "floor_divide", "signbit", "isnan", "isinf",
+    "isfinite", "isneginf", "isposinf", "isreal", "iscomplex", "isclose", "allclose",
+    "array_equal", "array_equiv", "not_equal", "less", "less_equal", "greater_equal",
+    "logical_and", "logical_or", "logical_xor", "logical_not",
+)  # fmt: skip
+for _name in _CONSTANT:
     constant(_name)
 
 # --- functions of math and NumPy written with these ----------------------------------------------
@@ -394,10 +398,9 @@ def fma(x, y, z):
     return x * y + z
 
 
-_MATH = "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp expm1 log2 log10"
-_MATH += " log1p sqrt cbrt exp2 fabs fmod copysign erf erfc gamma lgamma floor ceil trunc"
-for _name in (_MATH + " isnan isinf isfinite isclose").split():
-    registry.functions[getattr(math, _name)] = op(_name)
+for _own in [p for p in registry.primitives.values() if isinstance(p, Elementwise | Constant)]:
+    if hasattr(math, _own.name):  # math.sinh is our sinh, but for those written above
+        registry.functions.setdefault(getattr(math, _own.name), _own)
 for _late in (sumprod, fma):  # of Python 3.12 and 3.13
     if hasattr(math, _late.__name__):
         registry.functions[getattr(math, _late.__name__)] = _late

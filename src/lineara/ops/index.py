@@ -150,9 +150,12 @@ def positions(shape: tuple[int, ...], at: Any) -> np.ndarray:
 
 # --- NumPy's functions --------------------------------------------------------------------------
 
-_CONSTANT = "argmax argmin argsort argpartition nonzero flatnonzero argwhere searchsorted digitize"
-_CONSTANT += " any all count_nonzero lexsort shape ndim size iscomplexobj isrealobj result_type"
-for _name in _CONSTANT.split():
+_CONSTANT = (
+    "argmax", "argmin", "argsort", "argpartition", "nonzero", "flatnonzero", "argwhere",
+    "searchsorted", "digitize", "any", "all", "count_nonzero", "lexsort", "shape", "ndim", "size",
+    "iscomplexobj", "isrealobj", "result_type",
+)  # fmt: skip
+for _name in _CONSTANT:
     registry.functions[getattr(np, _name)] = Constant(_name)
 
 
