@@ -24,6 +24,8 @@ LAYERS = """
     cotangent | linear_a
     linear_map
     primitive
+    symbol
+    box
     types | trees
     errors
 """

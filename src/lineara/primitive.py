@@ -16,185 +16,29 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from lineara.box import Box, Joint, Outer, Piece, implements, innermost, op, registry
 from lineara.errors import NoRuleError, ShapeError
+from lineara.symbol import Sym, exact_source, source
 from lineara.types import ArrayType, is_complex, type_of
 
+__all__ = [
+    "Box",
+    "Joint",
+    "Outer",
+    "Piece",
+    "Sym",
+    "implements",
+    "innermost",
+    "op",
+    "registry",
+    "source",
+]  # what the families of primitives and the engines use beside the kinds
+
 Recur = Callable[..., "Joint"]
-
-
-class Registry:
-    """The one table of the library: primitives by name, and what stands in for a function."""
-
-    def __init__(self) -> None:
-        self.primitives: dict[str, Primitive] = {}
-        self.functions: dict[Any, Callable[..., Any]] = {}
-        self.sequences: set[Any] = set()  # foreign functions that take a sequence of arrays
-
-
-registry = Registry()
-
-
-def op(name: str) -> "Primitive":
-    """The primitive of that name."""
-    return registry.primitives[name]
-
-
-def implements(*foreign: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare that the decorated function, written with primitives, stands in for `foreign`.
-
-    @implements(np.mean)
-    def mean(x, axis=None): ...
-    """
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        registry.functions.update(dict.fromkeys(foreign, function))
-        return function
-
-    return register
-
-
-class Joint(NamedTuple):
-    """A linear map from several tangents to one (or several), with its transpose.
-
-    `forward(tangents) -> y_dot`, `back(y_bar) -> [x_bar, ...]`; None is zero on both sides.
-    """
-
-    forward: Callable[[Sequence[Any]], Any]
-    back: Callable[[Any], Sequence[Any]]
-
-
-class Piece(NamedTuple):
-    """A contribution to the part x[at] of an array's cotangent, to be summed when x' turn comes."""
-
-    at: Any
-    x_bar: Any
-
-
-class Outer(NamedTuple):
-    """A contribution u v^T to a matrix' cotangent :  (m,k), (n,k); all become one product."""
-
-    u: Any
-    v: Any
-
-
-class Box:
-    """A value that an interpreter stands behind: traced, batched, masked, linear or symbolic.
-
-    A primitive applied to boxes is interpreted by the innermost one, the one of greatest `depth`.
-    """
-
-    __slots__ = ()
-    depth: Any = 0
-    v: Any  # the value inside, of every box but a symbol
-    __array_ufunc__: Any = None  # so that ndarray * box asks the box
-
-    if TYPE_CHECKING:  # a box answers as the value that it stands for
-
-        def __getattr__(self, name: str) -> Any: ...
-        def __getitem__(self, at: Any) -> Any: ...
-        def __setitem__(self, at: Any, value: Any) -> None: ...
-
-    def interpret(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> Any:
-        """Apply `primitive` to arguments of which `self` is the innermost box."""
-        raise NotImplementedError
-
-    def __neg__(self) -> Any:
-        return op("negative")(self)
-
-    def __pos__(self) -> Any:
-        return self
-
-    def __abs__(self) -> Any:
-        return op("abs")(self)
-
-
-def _operators() -> None:
-    """Give Box the binary operators of the primitives that they name."""
-    named = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide"}
-    named |= {"pow": "power", "matmul": "matmul", "mod": "remainder", "floordiv": "floor_divide"}
-    for stem, name in named.items():
-        setattr(Box, f"__{stem}__", lambda a, b, _n=name: op(_n)(a, b))
-        setattr(Box, f"__r{stem}__", lambda a, b, _n=name: op(_n)(b, a))
-    compare = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
-    for stem, name in (compare | {"eq": "equal", "ne": "not_equal"}).items():
-        setattr(Box, f"__{stem}__", lambda a, b, _n=name: op(_n)(a, b))
-    Box.__hash__ = object.__hash__  # type: ignore[method-assign]  # __eq__ above is elementwise
-
-
-_operators()
-
-
-class Sym(Box):
-    """A symbolic expression: what a partial becomes when it is called once, at its declaration.
-
-    >>> x = Sym("x")
-    >>> (1 - x * x).source()
-    '(1 - (x * x))'
-    """
-
-    __slots__ = ("args", "head")
-    depth = math.inf
-    _INFIX: ClassVar[dict[str, str]] = {
-        "add": "+",
-        "subtract": "-",
-        "multiply": "*",
-        "divide": "/",
-        "power": "**",
-        "equal": "==",
-        "less": "<",
-        "greater": ">",
-    }
-
-    def __init__(self, head: str, args: tuple = ()) -> None:
-        self.head = head
-        self.args = args
-
-    def interpret(self, primitive: "Primitive", args: tuple, params: dict[str, Any]) -> "Sym":
-        """The application of `primitive`, as an expression."""
-        assert not params, f"{primitive.name}: a partial cannot take parameters"
-        return Sym(primitive.name, args)
-
-    def source(self, where: str = "where({}, {}, {})") -> str:
-        """Python text of the expression; `where` says how a choice is written."""
-        parts = [a.source(where) if isinstance(a, Sym) else repr(a) for a in self.args]
-        if self.head == "where":
-            return where.format(*parts)
-        if self.head == "negative":
-            return f"(-{parts[0]})"
-        if self.head in self._INFIX:
-            return f"({parts[0]} {self._INFIX[self.head]} {parts[1]})"
-        return f"{self.head}({', '.join(parts)})" if self.args else self.head
-
-    def reads(self, name: str) -> bool:
-        """Whether the expression mentions the symbol `name`."""
-        if not self.args:
-            return self.head == name
-        return any(isinstance(a, Sym) and a.reads(name) for a in self.args)
-
-
-def source(expression: Any, where: str = "where({}, {}, {})") -> str:
-    """Python text of a symbolic expression or of the number it came to."""
-    return expression.source(where) if isinstance(expression, Sym) else repr(float(expression))
-
-
-def _exact(expression: Any) -> str:
-    """The same, with an int for a whole number: Fractions stay Fractions."""
-    if not isinstance(expression, Sym) and expression == int(expression):
-        return repr(int(expression))
-    return source(expression)
-
-
-def innermost(args: tuple) -> Box | None:
-    """The box of greatest depth among the arguments."""
-    found = None
-    for a in args:
-        if isinstance(a, Box) and (found is None or a.depth > found.depth):
-            found = a
-    return found
 
 
 class Primitive:
@@ -353,7 +197,7 @@ class Elementwise(Primitive):
     def _compile(self, stated: tuple[Callable[..., Any], ...]) -> list[Callable[..., Any]]:
         """Expressions compiled over primitives: functions of (y, *args)."""
         names = ("y", *self.ARGS[: self.arity])
-        texts = [_exact(partial(*map(Sym, names))) for partial in stated]
+        texts = [exact_source(partial(*map(Sym, names))) for partial in stated]
         return [eval(f"lambda {', '.join(names)}: {t}", dict(registry.primitives)) for t in texts]
 
     @cached_property
@@ -644,6 +488,8 @@ def elementwise(name: str, *partials: Callable[..., Any], **options: Any) -> Ele
         count = len(inspect.signature(partial).parameters)
         arity = len(partials)
         assert count == arity + 1, f"{name}: partial {i} must take (y, *{arity} args)"
+    named = "array" in options or hasattr(np, name)
+    assert named, f"elementwise: there is no np.{name}: give array="
     return Elementwise(name, *partials, **options)
 
 
