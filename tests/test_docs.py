@@ -1,5 +1,6 @@
 """What the documentation shows runs, and prints what it says; what it names exists."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -112,3 +113,46 @@ def test_every_citation_in_the_source_has_its_key_in_the_table():
                 ):
                     cited.add(key)
     assert cited <= keys
+
+
+def reading_order() -> list[tuple[Path, str, int, str]]:
+    """The rows of the list to read first: file, where to stop, lines, what is taken on trust."""
+    text = (ROOT / "docs" / "reading-order.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \d+ \| `(.+?)` \| (.+?) \| (\d+) \| .+? \| (.+?) \|$", text, re.M)
+    stop = {"all": ""}
+    return [
+        (ROOT / file, stop.get(end, end.removeprefix("to `").removesuffix("`")), int(count), trust)
+        for file, end, count, trust in rows
+    ]
+
+
+def read_lines(file: Path, stop: str) -> list[str]:
+    """The lines of a file up to the one that starts with `stop`."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return lines if not stop else lines[: [line.startswith(stop) for line in lines].index(True)]
+
+
+def test_the_reading_order_counts_its_lines():
+    rows = reading_order()
+    for file, stop, count, _ in rows:
+        assert abs(len(read_lines(file, stop)) - count) <= 0.1 * count, file
+    page = (ROOT / "docs" / "reading-order.md").read_text(encoding="utf-8")
+    stated = int(re.findall(r"These ([\d,]+) lines", page)[0].replace(",", ""))
+    total = sum(count for _, _, count, _ in rows)
+    assert 900 <= total <= 1600
+    assert abs(total - stated) <= 10
+
+
+def test_a_file_of_the_reading_order_imports_those_above_or_what_it_says():
+    above = {"errors"}
+    for file, stop, _, trust in reading_order():
+        name = file.relative_to(ROOT / "src" / "lineara").with_suffix("").as_posix()
+        trusted = set(re.findall(r"`(.+?)`", trust))
+        nodes = [] if stop else ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        imported = {
+            node.module.removeprefix("lineara.").replace(".", "/")
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lineara.")
+        }
+        assert imported - above <= trusted, name
+        above.add(name)
