@@ -10,6 +10,9 @@
 array([25.,  7.])
 """
 
+import importlib
+from typing import Any
+
 import lineara.ops as _ops  # declares the primitives
 from lineara.api import (
     grad,
@@ -67,3 +70,10 @@ __all__ = [
 ]
 
 del _ops
+
+
+def __getattr__(name: str) -> Any:
+    """`lineara.testing`, loaded when it is first asked for."""
+    if name == "testing":
+        return importlib.import_module("lineara.testing")
+    raise AttributeError(f"module 'lineara' has no attribute {name!r}")

@@ -3,12 +3,13 @@
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from types import FunctionType, MethodType
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from lineara.capture.captured import captured, with_captured
+from lineara.capture.moving import FUNCTIONS
 from lineara.capture.plain_code import method, overlay, seen
 from lineara.eager import differentiate
 from lineara.eager.differentiate import Asked
@@ -51,12 +52,18 @@ def _positions(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
     return tuple(i % count for i in listed)
 
 
-def _opened(f: Any, args: tuple, places: Sequence[int]) -> tuple[Any, tuple]:
+def _opened(f: Any, args: tuple, places: Sequence[int], name: str) -> tuple[Any, tuple]:
     """Functions among the arguments as what they captured: (f of that, arguments)."""
     run = seen(f)
     functions = {i: args[i] for i in places if isinstance(args[i], FUNCTIONS)}
     if not functions:
         return run, args
+    if len(functions) == len(places) and not any(map(captured, functions.values())):
+        raise TypeMismatchError(
+            f"{name}: the function captured nothing (globals and defaults do not count), so there "
+            "is nothing to differentiate; let it be a closure over its numbers, a functools."
+            "partial, or a method, or pass the numbers as arguments"
+        )
 
     def of_captured(*given: Any, **kwargs: Any) -> Any:
         made = [
@@ -66,9 +73,6 @@ def _opened(f: Any, args: tuple, places: Sequence[int]) -> tuple[Any, tuple]:
         return run(*made, **kwargs)
 
     return of_captured, tuple(captured(a) if i in functions else a for i, a in enumerate(args))
-
-
-FUNCTIONS = (FunctionType, MethodType, functools.partial)
 
 
 def _callable(f: Any, name: str) -> None:
@@ -96,10 +100,10 @@ def value_and_grad(
     >>> value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     (5.0, array([2., 4.]))
     """
-    _callable(f, "value_and_grad")
-    return _gradient_function(
-        f, argnums, has_aux, sparse, combine, out, strong_zero, "value_and_grad"
-    )
+    name = "value_and_grad"
+    _callable(f, name)
+    asked = Asked((), has_aux, _names(sparse), combine, _builder(out, name), strong_zero, name)
+    return _gradient_function(f, argnums, asked)
 
 
 def grad(
@@ -121,8 +125,8 @@ def grad(
     out          "builder": the unsummed contributions, a monoid for `combine` and `finish`
     strong_zero  zero times infinity is zero everywhere, not only for structural zeros
 
-    A differentiated argument may be a function: then its gradient has the cotangents of what it
-    captured, by name.
+    A differentiated argument may be a function, or hold functions: their gradients have the
+    cotangents of what they captured, by name.
 
     Raises NonScalarOutputError where f does not return one real number, TypeMismatchError for
     arguments without derivative.
@@ -138,7 +142,8 @@ def grad(
     {'slope': 5.0}
     """
     _callable(f, "grad")
-    both = _gradient_function(f, argnums, has_aux, sparse, combine, out, strong_zero, "grad")
+    asked = Asked((), has_aux, _names(sparse), combine, _builder(out, "grad"), strong_zero, "grad")
+    both = _gradient_function(f, argnums, asked)
 
     @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -148,37 +153,35 @@ def grad(
     return gradient
 
 
-def _gradient_function(
-    f: Any,
-    argnums: Argnums,
-    has_aux: bool,
-    sparse: Any,
-    combine: Any,
-    out: str | None,
-    strong_zero: bool,
-    name: str,
-) -> Callable[..., Any]:
-    argnums = _argnums(argnums, name)
-    if out not in (None, "builder"):
-        raise TypeMismatchError(f"{name}: out={out!r} is not known; leave it out or give 'builder'")
-    names = (
+def _names(sparse: bool | Sequence[str]) -> bool | tuple[str, ...]:
+    """The names of the sparse leaves; True for all, False for none."""
+    return (
         sparse
         if isinstance(sparse, bool)
-        else (sparse,)
-        if isinstance(sparse, str)
-        else tuple(sparse)
+        else tuple([sparse] if isinstance(sparse, str) else sparse)
     )
 
+
+def _builder(out: str | None, name: str) -> bool:
+    """Whether the unsummed contributions are asked for."""
+    if out not in (None, "builder"):
+        raise TypeMismatchError(f"{name}: out={out!r} is not known; leave it out or give 'builder'")
+    return out == "builder"
+
+
+def _gradient_function(f: Any, argnums: Argnums, asked: Asked) -> Callable[..., Any]:
+    """The function to (value, gradient); the positions are counted once for each length of call."""
+    argnums, has_aux, name = _argnums(argnums, asked.name), asked.has_aux, asked.name
+
     @functools.cache
-    def asked_of(count: int) -> Asked:
-        places = _positions(argnums, count, name)
-        return Asked(places, has_aux, names, combine, out == "builder", strong_zero, name)
+    def at(count: int) -> Asked:
+        return replace(asked, argnums=_positions(argnums, count, name))
 
     @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
-        asked = asked_of(len(args))
-        run, args = _opened(f, args, asked.argnums)
-        value, found, aux = differentiate.backward(run, args, kwargs, asked, method)
+        here = at(len(args))
+        run, args = _opened(f, args, here.argnums, name)
+        value, found, aux = differentiate.backward(run, args, kwargs, here, method)
         g = found[0] if isinstance(argnums, int) else tuple(found)
         return ((value, overlay().restore(aux)), g) if has_aux else (value, g)
 
@@ -189,7 +192,8 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     """(f(*args), L): the value and the derivative there, as a `LinearMap` of all arguments.
 
     With several arguments, vectors of the domain are tuples. The map holds its own copy of what it
-    needs and can be applied and transposed as often as wanted.
+    needs and can be applied and transposed as often as wanted. What is not to be differentiated,
+    keyword arguments among it, is closed over: `lambda x: f(x, n, key=...)` or `functools.partial`.
 
     >>> import numpy as np
     >>> y, L = linearize(lambda x: np.sum(x * x), np.array([1.0, 2.0]))
@@ -202,7 +206,7 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
 def _linearized(f: Any, args: tuple, has_aux: bool, name: str) -> Any:
     _callable(f, name)
     places = tuple(range(len(args)))
-    run, args = _opened(f, args, places)
+    run, args = _opened(f, args, places, name)
     y, L, aux = linearized(_restored(run), args, {}, places, has_aux, method, name)
     return (y, L, aux) if has_aux else (y, L)
 
@@ -212,8 +216,13 @@ def _restored(run: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: overlay().restore(run(*args, **kwargs))
 
 
-def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
+) -> Any:
     """(f(*primals), its derivative in the direction `tangents`).
+
+    With `has_aux`, f returns (value, aux), and aux comes third. As in `linearize`, other arguments
+    are closed over.
 
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
     (6.0, 3.0)
@@ -225,12 +234,15 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
         raise StructureError(
             f"jvp: {len(primals)} primals but {len(tangents)} tangents; give one for each argument"
         )
-    y, L = _linearized(f, tuple(primals), False, "jvp")
-    return y, L @ (tangents[0] if len(tangents) == 1 else tuple(tangents))
+    y, L, *aux = _linearized(f, tuple(primals), has_aux, "jvp")
+    return (y, L @ (tangents[0] if len(tangents) == 1 else tuple(tangents)), *aux)
 
 
 def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     """(f(*args), pull): pull(w) gives the cotangents of all arguments, as a tuple.
+
+    With `has_aux`, f returns (value, aux), and aux comes third. As in `linearize`, other arguments
+    are closed over.
 
     >>> y, pull = vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> y, pull(1.0)
@@ -330,7 +342,7 @@ def jacobian(
 
     def function(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, len(args), "jacobian")
-        run, args = _opened(f, args, places)
+        run, args = _opened(f, args, places, "jacobian")
         _, L, aux = linearized(_restored(run), args, kwargs, places, has_aux, method, "jacobian")
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
         J = _blocks(L, ahead, alone=not isinstance(argnums, int) and len(places) == 1)
@@ -354,17 +366,13 @@ def _blocks(L: LinearMap, ahead: bool, alone: bool) -> Any:
             if ahead:  # (inputs, *y) -> (*y, *x)
                 block = columns[i][int(stops[j]) : int(stops[j + 1])]
                 order = (*range(1, y.ndim + 1), 0)
-                moved = _transposed(block, order)
+                moved = block.transpose(order)
             else:  # (outputs, *x) -> (*y, *x)
                 moved = columns[j][int(stops[i]) : int(stops[i + 1])]
             row.append(_shaped(moved, (*y.shape, *x.shape)))
         tree = ins.dual.tree(row)
         rows.append((tree,) if alone else tree)
     return outs.tree(rows)
-
-
-def _transposed(block: Any, order: tuple[int, ...]) -> Any:
-    return block.transpose(order)
 
 
 def _shaped(block: Any, shape: tuple[int, ...]) -> Any:
@@ -402,6 +410,8 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
 def hvp(f: Callable[..., Any], x: Any, v: Any) -> Any:
     """The Hessian of f at x times v, forward over reverse: no matrix is made.
+
+    x is one argument, and v like it. For several give a container of them: f of one tuple or dict.
 
     >>> import numpy as np
     >>> hvp(lambda x: x[0] ** 2 * x[1], np.array([1.0, 3.0]), np.array([1.0, 0.0]))

@@ -1,5 +1,6 @@
 """LinearMap: what a derivative is; it applies, transposes, composes, adds and batches."""
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -118,8 +119,8 @@ class LinearMap:
     """A linear map between spaces of containers of arrays.
 
     `L @ v` applies it, `w @ L` applies its transpose, `L.T` is its transpose (and `L.T.T` is `L`),
-    `L2 @ L1` composes, `L + M`, `L - M` and `2 * L` combine, `L.to_dense()` is its matrix, in one
-    batched sweep.  `L.work` counts scalar operations.
+    `L2 @ L1` composes, `L + M`, `L - M`, `2 * L` and `L / 2` combine, `L.to_dense()` is its
+    matrix, in one batched sweep.  `L.work` counts scalar operations.
 
     >>> import numpy as np, lineara
     >>> y, L = lineara.linearize(lambda x: x[0] * x, np.array([2.0, 3.0]))
@@ -213,18 +214,24 @@ class LinearMap:
         )
 
     def __mul__(self, c: Any) -> "LinearMap":
+        return self._scaled(operator.mul, c)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, c: Any) -> "LinearMap":
+        return self._scaled(operator.truediv, c)
+
+    def _scaled(self, by: Callable[[Any, Any], Any], c: Any) -> "LinearMap":
         if isinstance(c, LinearMap) or np.ndim(c):
             return NotImplemented
         return LinearMap(
-            lambda v: [x * c for x in self._forward(v)],
-            lambda w: [x * np.conj(c) for x in self._back(w)],
+            lambda v: [by(x, c) for x in self._forward(v)],
+            lambda w: [by(x, np.conj(c)) for x in self._back(w)],
             self.domain,
             self.codomain,
             self.work,
             self._batch,
         )
-
-    __rmul__ = __mul__
 
     def __neg__(self) -> "LinearMap":
         return self * -1.0

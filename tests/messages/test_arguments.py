@@ -435,3 +435,28 @@ def test_no_number_for_check_grads(said):
         "TypeMismatchError: check_grads: there is no number in args, so nothing to check"
         '\n  at <lambda>: found = said(lambda: check_grads(square, ("lynx",)))'
     )
+
+
+def test_a_function_that_captured_nothing(said):
+    def line():
+        return lambda x, slope=2.0: slope * x
+
+    found = said(lambda: grad(lambda f: f(3.0))(line()))
+    assert found == (
+        "TypeMismatchError: grad: the function captured nothing (globals and defaults do not "
+        "count), so there is nothing to differentiate; let it be a closure over its numbers, a "
+        "functools.partial, or a method, or pass the numbers as arguments"
+        "\n  at <lambda>: found = said(lambda: grad(lambda f: f(3.0))(line()))"
+    )
+
+
+def test_a_function_as_a_result(said):
+    def line(slope):
+        return lambda x: slope * x
+
+    found = said(lambda: vjp(line, 2.0))
+    assert found == (
+        "TypeMismatchError: the function returned function, which has no derivative until it is "
+        "called; return what it gives, or return it beside the result with has_aux=True"
+        "\n  at <lambda>: found = said(lambda: vjp(line, 2.0))"
+    )

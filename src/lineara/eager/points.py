@@ -21,6 +21,7 @@ from lineara.trees.kinds import Kind, RecordKind, kind_of, own_kind
 from lineara.types import show_type
 
 ATTRIBUTE = "__lineara_manifold__"  # where a class keeps what was declared of it
+MANIFOLDS: dict[type, Callable[[Any], Any]] = {}  # for Python's own classes: value -> manifold
 
 
 def manifold_of(x: Any) -> Any:
@@ -31,6 +32,8 @@ def manifold_of(x: Any) -> Any:
     found = getattr(cls, ATTRIBUTE, None)
     if found is not None:
         return found
+    if cls in MANIFOLDS:
+        return MANIFOLDS[cls](x)
     if issubclass(cls, datetime):
         return MOMENTS
     if issubclass(cls, timedelta):

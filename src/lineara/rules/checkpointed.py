@@ -136,7 +136,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         return _call(f, args, kwargs)
 
-    checkpointed.__lineara_checkpoint__ = True  # type: ignore[attr-defined]
+    checkpointed.__lineara_checkpoint__ = True  # type: ignore[attr-defined]  # a mark on a function
     return checkpointed
 
 

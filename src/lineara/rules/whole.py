@@ -374,9 +374,3 @@ class Rule:
     ) -> Any:
         """The function itself at a level of types."""
         return copied(self.f)(*form.arguments(leaves), **options)
-
-
-def plain_tree(tree: Any) -> Any:
-    """A container without any tracing."""
-    leaves, structure = flatten(tree)
-    return unflatten(structure, [plain(v) for v in leaves])
