@@ -45,9 +45,59 @@ def test_lists_beside_traced_values_are_arrays():
     assert grad(lambda x: np.sum([1.0, 2.0] * x + [0, 1]))(np.ones(2)).tolist() == [1.0, 2.0]
 
 
-def test_traced_numbers_can_be_keys_and_members_of_sets():
-    assert grad(lambda x: {x: 2.0}[x] * x)(3.0) == 2.0
-    assert grad(lambda x: sum({x, 2 * x}))(3.0) == 3.0
+def test_traced_numbers_cannot_be_keys_or_members_of_sets():
+    memo = {}
+
+    def remembered(x):
+        if x not in memo:
+            memo[x] = x * x
+        return memo[x]
+
+    for f in (lambda x: {x: 2.0}[x], lambda x: sum({x, 2 * x}), remembered):
+        with pytest.raises(TypeError) as caught:
+            grad(f)(3.0)
+        assert str(caught.value).startswith(
+            "a traced number cannot be a key of a dict or a member of a set, where all numbers of "
+            "one value are the same: their derivatives may differ; use lineara.stop_gradient(x) as "
+            "the key\n  at test_decisions.py:"
+        )
+
+
+def test_comparisons_are_numpys_truth_values():
+    x = np.array([0.7, 0.3, -0.2])
+    assert value_and_grad(lambda x: ~(x[0] > 0) * x[1] + x[2])(x)[0] == -0.2
+    assert value_and_grad(lambda x: ((x[0] > 0) + (x[1] > 0)) * x[1])(x)[0] == 0.3
+
+
+def test_numbers_of_numpy_widen_single_precision_as_numpy_does():
+    x = np.array([1, 2, 3], np.float32)
+    for f in (
+        lambda x: np.float64(1e300) * x * 1e-300,
+        lambda x: x * np.int64(16777217) - 16777216.0,
+        lambda x: x * np.float64(2),
+        lambda x: np.float64(2) * x,
+        lambda x: x ** np.float64(2) + np.float64(2),
+        lambda x: x * 2.0,
+    ):
+        y, g = value_and_grad(lambda x, f=f: np.sum(f(x)))(x)
+        assert y == np.sum(f(x))
+        assert g.dtype == np.float32
+
+
+def test_what_the_user_gave_is_not_handed_out():
+    x, w = np.arange(3.0), np.ones(3)
+    y, pull = vjp(lambda x: x, x)
+    pull(w)[0][0] = 5.0
+    jvp(lambda x: x, (x,), (w,))[1][0] = 7.0
+    y[0] = 9.0
+    assert w.tolist() == [1.0, 1.0, 1.0]
+    assert x.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_lists_are_vectors_in_products():
+    x = np.array([1.0, 2.0, 3.0])
+    for f in (lambda x: x @ [1, 2, 3], lambda x: [1, 2, 3] @ x, lambda x: np.dot([1, 2, 3], x)):
+        assert grad(f)(x).tolist() == [1.0, 2.0, 3.0]
 
 
 def test_traced_arrays_are_as_unhashable_as_arrays():

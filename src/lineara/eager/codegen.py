@@ -227,7 +227,7 @@ def __getitem__(p, at):
 
 COMPARE = """
 def {name}(p, q):
-    return p.v {symbol} (q.v if type(q) is S else q)
+    return true if p.v {symbol} (q.v if type(q) is S else q) else false
 """
 
 
@@ -359,13 +359,11 @@ def _sign(x: float) -> float:
 def general(p: Any, q: Any, name: str) -> Any:
     """A binary operation outside the fast path."""
     if isinstance(p, np.generic):
-        p = p.item() if p.dtype in _LIKE_PYTHON and not _widens(p, q) else p
-        if isinstance(p, float | int):
-            return op_call(name, p, q)
+        if p.dtype in _LIKE_PYTHON and not _widens(p, q):
+            return op_call(name, p.item(), q)
     elif isinstance(q, np.generic):
-        q = q.item() if q.dtype in _LIKE_PYTHON and not _widens(q, p) else q
-        if isinstance(q, float | int):
-            return op_call(name, p, q)
+        if q.dtype in _LIKE_PYTHON and not _widens(q, p):
+            return op_call(name, p, q.item())
     if type(q) is timedelta or type(p) is timedelta:
         p, q = (Span(v.total_seconds()) if type(v) is timedelta else v for v in (p, q))
         return op_call(name, p, q)
@@ -397,7 +395,10 @@ _LIKE_PYTHON = {
 
 def _widens(number: Any, other: Any) -> bool:
     """Whether NumPy's number makes the other's dtype wider, as no number of Python's does."""
-    return getattr(other, "dtype", None) in (np.float32, np.float16) and number.dtype == np.float64
+    dtype = getattr(other, "dtype", None)
+    if dtype is None or dtype == np.float64:
+        return False
+    return np.result_type(number.dtype, dtype) != dtype
 
 
 def op_call(name: str, p: Any, q: Any) -> Any:

@@ -25,7 +25,7 @@ from lineara.eager.reads import (
 )
 from lineara.eager.refusals import refused
 from lineara.eager.written import Part, Written, version_of
-from lineara.errors import LeakedVariableError
+from lineara.errors import LeakedVariableError, TypeMismatchError
 from lineara.primitive import (
     Box,
     Constant,
@@ -92,6 +92,7 @@ class Level:
         for kind, cls in (("S", self.S), ("X", self.X)):
             scope = self.scopes[kind]
             scope |= {"S": self.S, "X": self.X, "push": self.tape.append, "zero": zero, "ONE": ONE}
+            scope |= {"true": np.True_, "false": np.False_}
             scope |= {"ARITHMETIC": ARITHMETIC, "careful": self.careful, "general": general}
             scope |= {"ndarray": np.ndarray, "guard": self.guard, "errstate": np.errstate}
             scope |= {
@@ -111,7 +112,7 @@ class Level:
         for slow in (self.SG, self.XG, self.XW):
             for name, method in slow_methods().items():
                 setattr(slow, name, method)
-        self.S.__hash__ = object.__hash__
+        self.S.__hash__ = unhashable
 
     # --- making nodes ----------------------------------------------------------------------
 
@@ -391,6 +392,14 @@ def mark_leaked(n: Any) -> None:
     n.k.memory = None
     for o in (*n.k.nodes, *n.k.views):
         o.g = leaked
+
+
+def unhashable(x: Any) -> int:
+    """A traced number as a key: numbers of one value may differ in their derivatives."""
+    raise TypeMismatchError(
+        "a traced number cannot be a key of a dict or a member of a set, where all numbers of one "
+        "value are the same: their derivatives may differ; use lineara.stop_gradient(x) as the key"
+    )
 
 
 def _refuse(_: Any) -> None:

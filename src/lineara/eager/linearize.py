@@ -223,7 +223,7 @@ def _fitted(
 
     def run(vectors: list[Any]) -> list[Any]:
         found = sweep(vectors)
-        grads.given.clear()
+        grads.given = set(map(id, vectors))  # what the user gave is not handed out
         if any(isinstance(g, Batched) for g in found) or any(
             isinstance(v, Batched) for v in vectors
         ):

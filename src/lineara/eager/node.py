@@ -125,7 +125,8 @@ class Traced(Box):
             reflected = REFLECTED.get(ufunc)
             if reflected is not None and inputs[1] is self:  # a plain number or array on the left
                 left = inputs[0]
-                if type(left) is np.float64 or type(left) is np.int64:
+                number = type(left) is np.float64 or type(left) is np.int64
+                if number and self.dtype == np.float64:
                     left = left.item()
                 return getattr(self, reflected)(left)
         return apply_ufunc(ufunc, method, inputs, kwargs)

@@ -51,6 +51,10 @@ class matmul(Multilinear):
         shape = (*lead, *s.shape[-2:-1], *(t.shape[-1:] if t.ndim > 1 else ()))
         return ArrayType(shape, np.result_type(s.dtype, t.dtype))
 
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Lists of numbers are arrays, as for NumPy."""
+        return super().__call__(*map(as_array, args), **params)
+
     def evaluate(self, xp, /, a, b):
         try:
             return xp.matmul(a, b)
@@ -262,6 +266,7 @@ def _check_letters(text: str, named: list[str], types: list[ArrayType], output: 
 @implements(np.dot)
 def dot(a, b, out=None):
     """NumPy's dot: a product of vectors, matrices or scalars."""
+    a, b = as_array(a), as_array(b)
     s, t = type_of(a), type_of(b)
     if not s.ndim or not t.ndim:
         return a * b
@@ -347,6 +352,7 @@ def kron(a, b):
 @implements(np.cross, np.linalg.cross)
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """Vector product of vectors of length 3."""
+    a, b = as_array(a), as_array(b)
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
