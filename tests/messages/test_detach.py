@@ -24,7 +24,8 @@ def test_write_of_a_number_into_a_plain_array(said):
     assert found == (
         "DetachError: float() of a traced f64[] here would lose its derivative: a "
         "plain array cannot hold it, nor can code that Lineara does not see; make the "
-        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        "array that is written with np.zeros, np.array(a) or np.copy(a) in the differentiated "
+        "function, or use lineara.stop_gradient to mean it"
         "\n  at f: plain[0] = x"
     )
 
@@ -52,7 +53,8 @@ def test_fill_of_a_plain_array(said):
     assert found == (
         "DetachError: float() of a traced f64[] here would lose its derivative: a "
         "plain array cannot hold it, nor can code that Lineara does not see; make the "
-        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        "array that is written with np.zeros, np.array(a) or np.copy(a) in the differentiated "
+        "function, or use lineara.stop_gradient to mean it"
         "\n  at f: plain.fill(x)"
     )
 
@@ -66,7 +68,8 @@ def test_addition_in_place_to_an_element(said):
     assert found == (
         "DetachError: float() of a traced f64[] here would lose its derivative: a "
         "plain array cannot hold it, nor can code that Lineara does not see; make the "
-        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        "array that is written with np.zeros, np.array(a) or np.copy(a) in the differentiated "
+        "function, or use lineara.stop_gradient to mean it"
         "\n  at f: plain[0] += x"
     )
 
@@ -144,7 +147,8 @@ def test_a_typed_array(said):
     assert found == (
         "DetachError: float() of a traced f64[] here would lose its derivative: a "
         "plain array cannot hold it, nor can code that Lineara does not see; make the "
-        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        "array that is written with np.zeros, np.array(a) or np.copy(a) in the differentiated "
+        "function, or use lineara.stop_gradient to mean it"
         '\n  at f: return array.array("d", [x])[0]'
     )
 
@@ -222,7 +226,8 @@ def test_callback_from_c(said):
     assert found == (
         "DetachError: float() of a traced f64[] here would lose its derivative: a "
         "plain array cannot hold it, nor can code that Lineara does not see; make the "
-        "array inside the differentiated function, or use lineara.stop_gradient to mean it"
+        "array that is written with np.zeros, np.array(a) or np.copy(a) in the differentiated "
+        "function, or use lineara.stop_gradient to mean it"
         "\n  at f: return scipy.optimize.brentq(lambda t: t - x, -10, 10)"
     )
 

@@ -358,12 +358,10 @@ def _sign(x: float) -> float:
 
 def general(p: Any, q: Any, name: str) -> Any:
     """A binary operation outside the fast path."""
-    if isinstance(p, np.generic):
-        if p.dtype in _LIKE_PYTHON and not _widens(p, q):
-            return op_call(name, p.item(), q)
-    elif isinstance(q, np.generic):
-        if q.dtype in _LIKE_PYTHON and not _widens(q, p):
-            return op_call(name, p, q.item())
+    if _is_like_pythons(p, q):
+        return op_call(name, p.item(), q)
+    if _is_like_pythons(q, p):
+        return op_call(name, p, q.item())
     if type(q) is timedelta or type(p) is timedelta:
         p, q = (Span(v.total_seconds()) if type(v) is timedelta else v for v in (p, q))
         return op_call(name, p, q)
@@ -393,12 +391,12 @@ _LIKE_PYTHON = {
 }
 
 
-def _widens(number: Any, other: Any) -> bool:
-    """Whether NumPy's number makes the other's dtype wider, as no number of Python's does."""
-    dtype = getattr(other, "dtype", None)
-    if dtype is None or dtype == np.float64:
+def _is_like_pythons(number: Any, other: Any) -> bool:
+    """Whether a number of NumPy's acts on `other` as Python's does: it leaves the dtype alone."""
+    if not isinstance(number, np.generic) or number.dtype not in _LIKE_PYTHON:
         return False
-    return np.result_type(number.dtype, dtype) != dtype
+    dtype = getattr(other, "dtype", None)
+    return dtype in (None, np.float64) or np.result_type(number.dtype, dtype) == dtype
 
 
 def op_call(name: str, p: Any, q: Any) -> Any:
