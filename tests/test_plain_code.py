@@ -802,7 +802,7 @@ def test_a_traced_number_written_into_a_captured_array_is_an_error() -> None:
         CAPTURED[0] = x[0]
         return CAPTURED.sum()
 
-    with pytest.raises(DetachError, match="make the array inside the differentiated function"):
+    with pytest.raises(DetachError, match="make the array that is written"):
         lineara.grad(f)(X)
     assert CAPTURED.tolist() == [1.0, 2.0, 3.0, 4.0]
 
