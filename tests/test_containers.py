@@ -836,9 +836,16 @@ def test_a_sparse_gradient_visits_what_was_read():
     p = lift(source, Counter())
     p["a"]["17"], p["r"].b, p["t"][1]
     seen = []
-    grad = rebuild(source, p, lambda x, lifted: seen.append(x) or -x, sparse=True, untouched="Z")
-    assert grad == {"a": {"17": -17.0}, "r": Frozen("Z", -7.0), "t": ("Z", -2.0)}
+
+    def finish(x, lifted):
+        seen.append(x)
+        return "Z" if lifted is UNTOUCHED else -x
+
+    grad = rebuild(source, p, finish, sparse=True)
+    assert grad == {"a": {"17": -17.0}, "r": Frozen(0.0, -7.0), "t": (0.0, -2.0)}
     assert len(seen) == 3
+    assert grad["a"]["18"] == "Z"
+    assert len(seen) == 4
     assert rebuild(source, lift(source, Counter()), lambda x, _: x, sparse=True) == {}
 
 

@@ -1,9 +1,14 @@
 """Sparse gradients: their class follows from the operations, their value equals the dense one."""
 
+import copy
+import enum
+import pickle
 import tracemalloc
 import warnings
+from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,6 +19,8 @@ import lineara
 from lineara import Coo, LowRank, Rows, Zero, combine, finish
 from lineara.cotangent import Builder
 from lineara.errors import DensifyWarning, LinearaError, StructureError
+from lineara.testing import count_calls
+from lineara.trees import flatten, map_leaves
 
 W = np.random.default_rng(0).standard_normal((40, 6))
 V = np.random.default_rng(1).standard_normal(50)
@@ -181,6 +188,141 @@ def test_containers_keep_their_type_and_missing_parts_are_zero() -> None:
     dense = lineara.grad(f)(m)
     assert np.allclose(whole["a"].emb, dense["a"].emb)
     assert np.array_equal(whole["unused"][0], dense["unused"][0])
+
+
+class Colour(enum.Enum):
+    """A label."""
+
+    RED = 1
+
+
+class Pair(NamedTuple):
+    """Two tables."""
+
+    a: Any
+    b: Any
+
+
+class Plain:
+    """A class of the user, who declared nothing."""
+
+    def __init__(self, **held: Any) -> None:
+        vars(self).update(held)
+
+
+LABELS = {"name": "n", "none": None, "colour": Colour.RED, "flag": True}
+HOLDERS = {
+    "a namespace": lambda held: SimpleNamespace(**held),
+    "a plain class": lambda held: Plain(**held),
+    "an ordered dict": OrderedDict,
+    "a defaultdict": lambda held: defaultdict(list, held),
+    "a dict": dict,
+}
+
+
+def read(x: Any, key: str) -> Any:
+    return x[key] if isinstance(x, dict) else getattr(x, key)
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_every_field_of_a_container_has_its_gradient(name: str) -> None:
+    held = {"w": W, "u": V, "x": 2.0, "k": 3, "z": V + 1j, "f": W.astype("f"), **LABELS}
+    p = HOLDERS[name](held)
+    g = lineara.grad(lambda p: read(p, "w")[AT].sum(), sparse=True)(p)
+    dense = lineara.grad(lambda p: read(p, "w")[AT].sum())(p)
+    assert isinstance(g, type(p))
+    assert type(read(g, "w")) is Rows
+    for key, like in {"u": V, "z": V + 1j, "f": held["f"]}.items():
+        zero = read(g, key)
+        assert (type(zero), zero.shape, zero.dtype) == (Zero, like.shape, like.dtype)
+    for key in ("x", "k", *LABELS):
+        assert read(g, key) == read(dense, key)
+        assert type(read(g, key)) is type(read(dense, key))
+    for key, x in held.items():
+        if isinstance(x, np.ndarray):
+            x = x.copy()
+            x -= 0.1 * read(g, key)
+            assert np.allclose(x, held[key] - 0.1 * read(dense, key))
+
+
+def test_sequences_have_a_zero_for_each_element() -> None:
+    for p in ([W, V, "s", 2.0, 3], (W, V, "s", 2.0, 3), Pair(W, V)):
+        g = lineara.grad(lambda p: p[0][AT].sum(), sparse=True)(p)
+        assert isinstance(g, type(p))
+        assert [type(g[0]), type(g[1])] == [Rows, Zero]
+        assert list(g)[2:] == [x if type(x) is str else 0.0 for x in list(p)[2:]]
+    g = lineara.grad(lambda p: p[0][AT].sum(), sparse=True)([W, deque([W, "s"], maxlen=5)])
+    assert (type(g[1]), g[1].maxlen, g[1][1], type(g[1][0])) == (deque, 5, "s", Zero)
+
+
+def test_untouched_containers_are_zeros_at_any_depth() -> None:
+    deep = SimpleNamespace(l=[W, {"v": V, "n": "label"}], t=(Model(W, V),), d={"w": [W]})
+    p = Model(W, [deep, V], deque([V]))
+    g = lineara.grad(lambda p: p.emb[AT].sum(), sparse=True)(p)
+    below = g.out[0]
+    assert isinstance(below, SimpleNamespace)
+    assert isinstance(below.l, list)
+    zeros = (g.out[1], g.bias[0], below.l[0], below.l[1]["v"], below.t[0].emb, below.d["w"][0])
+    assert [type(zero) for zero in zeros] == [Zero] * 6
+    assert below.l[1].get("n") == "label"
+    assert "Zero(40 x 6, float64)" in repr(below)
+
+
+def test_a_dict_holds_what_was_touched_and_answers_for_the_rest() -> None:
+    p = {"a": W, "b": {"c": V, "n": "label"}, "k": 3}
+    g = lineara.grad(lambda p: p["a"][AT].sum(), sparse=True)(p)
+    assert list(g) == ["a"]
+    assert type(g["b"]["c"]) is Zero
+    assert (g["b"]["n"], g["k"], g.get("k")) == ("label", 0.0, 0.0)
+    assert g.get("nothing") is None
+    with pytest.raises(KeyError):
+        g["nothing"]
+    assert "nothing" not in g
+    assert flatten(g)[0] == [g["a"]]
+    stepped = map_leaves(lambda x, d: x if type(x) is str else x - 0.1 * d, p, g)
+    assert np.allclose(stepped["a"], W - 0.1 * np.asarray(g["a"]))
+    assert np.array_equal(stepped["b"]["c"], V)
+    assert stepped["b"]["n"] == "label"
+    with pytest.raises(StructureError, match=r"\['d'\] only in the first"):
+        map_leaves(lambda x, d: x, p | {"d": 1.0}, g)
+
+
+@pytest.mark.parametrize("make", [list, tuple])
+def test_a_long_sequence_of_containers(make: Any) -> None:
+    layers = make({"w": W.copy(), "b": V.copy()} for _ in range(100))
+    g = lineara.grad(lambda p: p[3]["w"][AT].sum() + p[-1]["b"][0], sparse=True)(layers)
+    assert isinstance(g, make)
+    assert len(g) == 100
+    for layer, d in zip(layers, g, strict=True):
+        for key in layer:
+            layer[key] -= 0.1 * d[key]
+    assert np.array_equal(layers[2]["w"], W)
+    assert layers[3]["w"][7, 0] == W[7, 0] - 0.1
+    assert layers[99]["b"][0] == V[0] - 0.1
+    assert type(list(g)[98]["b"]) is Zero
+
+
+def test_zeros_that_are_made_lazily_can_be_copied_and_sent() -> None:
+    p = {"m": Model(W, [W, V], {"v": V}), "l": [{"w": W} for _ in range(100)], "u": V}
+    g = lineara.grad(lambda p: p["m"].emb[AT].sum() + p["l"][70]["w"][0].sum(), sparse=True)(p)
+    for twin in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):
+        assert type(twin) is dict
+        assert list(twin) == ["m", "l"]
+        assert type(twin["m"].out) is list
+        assert type(twin["m"].out[1]) is Zero
+        assert twin["l"][70]["w"] == g["l"][70]["w"]
+    assert len(pickle.dumps(g)) < W.nbytes * 10
+
+
+def test_zeros_cost_what_is_looked_at() -> None:
+    def calls(n: int) -> int:
+        big = [Model(W, [W] * n, {str(i): W for i in range(n)}) for _ in range(n)]
+        p = Model(W, big, [big, (big,)])
+        gradient = lineara.grad(lambda p: p.emb[1].sum(), sparse=True)
+        gradient(p)
+        return count_calls(lambda: gradient(p))
+
+    assert calls(300) <= calls(3) + 10
 
 
 def test_sparse_by_name() -> None:

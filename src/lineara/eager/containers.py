@@ -22,10 +22,10 @@ from lineara.eager.lazy_dict import DictFront, LazyDefaultDict, LazyDict, LazyOr
 from lineara.eager.lazy_record import Cached, LazyNamespace, LazyRecord, RecordFront
 from lineara.eager.lazy_sequence import LazyList, LazyTuple, ListFront, TupleFront
 from lineara.eager.points import declared, lifts_whole
-from lineara.eager.proxy import Front, Leaf, State, is_lazy
+from lineara.eager.proxy import Front, Lasting, Leaf, State, is_lazy
 from lineara.errors import TypeMismatchError
 from lineara.trees.fold import Node, Path, contains_itself, fold
-from lineara.trees.kinds import Kind, kind_of, own_kind
+from lineara.trees.kinds import Answering, Kind, kind_of, own_kind
 
 Method = Callable[[types.FunctionType], Callable[..., Any]]
 
@@ -151,25 +151,23 @@ def _is(x: object, y: object) -> bool:
 
 
 def rebuild(
-    source: Any,
-    proxy: Any,
-    finish: Callable[[Any, Any], Any],
-    *,
-    sparse: bool = False,
-    untouched: Any = None,
+    source: Any, proxy: Any, finish: Callable[[Any, Any], Any], *, sparse: bool = False
 ) -> Any:
     """The container `source` with `finish(leaf, lifted)` in place of each leaf.
 
     `proxy` is what `lift(source, ...)` gave, whatever was written to it since.  `lifted` is
-    `UNTOUCHED` for a leaf that was never read.  If `sparse`, what was never read is not visited:
-    dicts leave it out (their keys are then in the order of first reads), the others have
-    `untouched` in its place.
+    `UNTOUCHED` for a leaf that was never read.  If `sparse`, what was never read is visited only
+    when somebody asks for it, but for the fields of a container of which something was read:
+    a dict gives what was read (in that order) and is asked for the rest, see `Touched`.
 
-    >>> p = lift([1.0, {"a": 2.0, "b": 3.0}, (4.0,)], lambda x: x)
+    >>> p = lift([1.0, {"a": 2.0, "b": 3.0}], lambda x: x)
     >>> p[1]["b"]
     3.0
-    >>> rebuild([1.0, {"a": 2.0, "b": 3.0}, (4.0,)], p, lambda x, lifted: -x, sparse=True)
-    [None, {'b': -3.0}, None]
+    >>> rebuild([1.0, {"a": 2.0, "b": 3.0}], p, lambda x, lifted: lifted is UNTOUCHED)
+    [True, {'a': True, 'b': False}]
+    >>> g = rebuild([1.0, {"a": 2.0, "b": 3.0}], p, lambda x, lifted: 0, sparse=True)
+    >>> g, g[1]["a"]
+    ([0.0, {'b': 0}], 0)
     """
     if not sparse:
         return _rebuild_all(source, proxy, finish)
@@ -177,11 +175,10 @@ def rebuild(
         Node(source, proxy),
         _expand_touched,
         lambda node: finish(node.value, node.rest),
-        functools.partial(_close, untouched),
+        functools.partial(_close_touched, Zeros(finish)),
     )
 
 
-Opened = tuple[Kind, dict[Any, Any], list[Any]]
 _PLAIN = (float, np.ndarray)  # leaves, without a second look
 _BUILT_IN = {cls: kind_of(cls) for cls in (tuple, list, dict)}
 
@@ -253,25 +250,111 @@ def _path(stack: list[_Open]) -> Path:
     return path
 
 
-def _expand_touched(node: Node) -> tuple[Opened, list[Any]] | None:
+# --- of what was touched ------------------------------------------------------------------------
+
+_LONG = 64  # elements, beyond which a list or tuple of arrays or containers makes its zeros lazily
+
+
+class Zeros(Lasting):
+    """The zero of whatever was never read: of a leaf at once, of a container when it is read."""
+
+    __slots__ = ("finish",)
+
+    def __init__(self, finish: Callable[[Any, Any], Any]) -> None:
+        self.finish = finish
+
+    def __call__(self, x: Any) -> Any:
+        """The zero of a leaf; the zeros of a container, nothing read."""
+        kind = _kind(x)
+        if kind is None:
+            return self.finish(x, UNTOUCHED)
+        if kind.cls is dict:
+            return Touched(x, self)
+        if kind.root not in _PAIRS:  # no proxy stands for it
+            return _rebuild_all(x, UNTOUCHED, self.finish)
+        return self.opened(x, kind)
+
+    def opened(self, x: Any, kind: Kind) -> Any:
+        """A proxy of x in which every leaf is zero."""
+        cls = _zero_class(type(x))
+        return cls._lineara_open(State(x, kind, self, _zero_class))
+
+
+def _zero_class(cls: type) -> Any:
+    """The class of a proxy; None for what `Zeros` makes itself."""
+    kind = None if cls in _PLAIN else own_kind(cls)
+    if kind is None or kind.cls is dict or kind.root not in _PAIRS:
+        return None
+    return _classes(same)(cls)
+
+
+class Touched(Answering, dict):
+    """The sparse gradient of a dict: it holds what was touched, and knows that the rest is zero.
+
+    Iteration, `len` and `in` go by what was touched; `g[key]` and `g.get(key)` answer a zero for
+    every other key of the dict that was differentiated.  A copy or pickle is a plain dict.
+
+    >>> g = Touched({"w": 1.0, "b": 2.0}, lambda x: 0 * x, {"w": 5.0})
+    >>> g, g["b"], g.get("b"), g.get("c"), "b" in g
+    ({'w': 5.0}, 0.0, 0.0, None, False)
+    """
+
+    __slots__ = ("_source", "_zeros")
+    _lineara_kind = kind_of(dict)
+
+    def __init__(self, source: Any, zeros: Callable[[Any], Any], held: Any = ()) -> None:
+        super().__init__(held)
+        self._source = source
+        self._zeros = zeros
+
+    def __missing__(self, key: Any) -> Any:
+        return self._zeros(self._source[key])
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """What was touched, or the zero of what was not; the default for a key of neither."""
+        return self[key] if key in self or key in self._source else default
+
+    def _lineara_all_keys(self) -> list[Any]:
+        return list(self._source)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return dict, (dict(self),)
+
+
+def _expand_touched(node: Node) -> tuple[Kind, list[Node]] | None:
     kind = _kind(node.value)
     if kind is None:
         return None
-    memo = node.rest._lineara.memo if is_lazy(node.rest) else {}
-    all_keys = [] if kind.sparse_omits else kind.keys(node.value)
-    children = [
+    return kind, [
         Node(kind.child(node.value, key), lifted, (node.path, kind, key))
-        for key, lifted in memo.items()
+        for key, lifted in _memo(node).items()
     ]
-    return (kind, dict.fromkeys(all_keys), list(memo)), children
 
 
-def _close(untouched: Any, node: Node, opened: Opened, values: list[Any]) -> Any:
-    kind, all_keys, keys = opened
-    if all_keys:
-        filled = dict.fromkeys(all_keys, untouched)
-        filled.update(zip(keys, values, strict=True))
-        keys, values = list(filled), list(filled.values())
-    made = kind.make(kind.aux(node.value), keys, values)
+def _memo(node: Node) -> dict[Any, Any]:
+    return node.rest._lineara.memo if is_lazy(node.rest) else {}
+
+
+def _close_touched(zeros: Zeros, node: Node, kind: Kind, values: list[Any]) -> Any:
+    source, found = node.value, dict(zip(_memo(node), values, strict=True))
+    if kind.cls is dict:
+        return Touched(source, zeros, found)
+    if kind.cls in (list, tuple) and len(source) > _LONG and _has_parts(source[0]):
+        made = zeros.opened(source, kind)
+        made._lineara.memo.update(found)
+        if kind.cls is list:
+            for i, value in found.items():
+                list.__setitem__(made, i, value)
+        return made
+    keys = kind.keys(source)
+    whole = {
+        key: found[key] if key in found else 0.0 if type(child) is float else zeros(child)
+        for key, child in zip(keys, kind.children(source, keys), strict=True)
+    }
+    made = kind.make(kind.aux(source), keys, list(whole.values()))
     points = declared(kind)
-    return made if points is None else points.covector(node.value, made, None)
+    return made if points is None else points.covector(source, made, None)
+
+
+def _has_parts(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or _kind(x) is not None

@@ -40,7 +40,7 @@ class DictFront(Front):
         source = state.source
         state.keys = source if type(source) is dict else dict.fromkeys(_keys_of(source, state))
         if cls._lineara_kind.has_factory:
-            self.default_factory = source.default_factory  # pyright: ignore[reportAttributeAccessIssue]
+            self.default_factory = source.default_factory  # pyright: ignore  # a defaultdict
         if state.kind.has_dict:
             open_attributes(self, state)
         return self

@@ -80,12 +80,11 @@ def lifts_whole(cls: type) -> bool:
 
 def recast(cls: Any, tree: Any) -> Any:
     """The components of `tree` as a `cls`: field by field, or else in order."""
-    kind = kind_of(type(tree))
-    if cls is None or type(tree) is cls or (kind is not None and kind.cls is cls):
+    kind, into = kind_of(type(tree)), kind_of(cls) if isinstance(cls, type) else None
+    if cls is None or type(tree) is cls or (kind and into and kind.cls is into.cls):
         return tree
     keys = [] if kind is None else kind.keys(tree)
     children = [tree] if kind is None else kind.children(tree, keys)
-    into = kind_of(cls) if isinstance(cls, type) else None
     if into is None and isinstance(cls, type):
         if len(children) != 1:
             raise _misfit(cls.__name__, 1, tree, len(children))

@@ -105,6 +105,12 @@ class State:
         return state
 
 
+class Lasting:
+    """Base of a `Leaf` whose values belong to no call: a pickle of its proxies is plain."""
+
+    __slots__ = ()
+
+
 class Front(Proxy):
     """What a proxy class has before the user's class."""
 
@@ -130,7 +136,7 @@ class Front(Proxy):
 
 
 class Back:
-    """What a proxy class has after the user's class: copies are plain, pickles are refused."""
+    """What a proxy class has after the user's class: copies are plain, pickles mostly refused."""
 
     __slots__ = ()
     _lineara: State
@@ -142,11 +148,17 @@ class Back:
         return _remade(self, lambda child: copy.deepcopy(child, memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        if isinstance(self._lineara.leaf, Lasting):
+            return _itself, (plain(self),)
         name = self._lineara.kind.cls.__name__
         raise TypeMismatchError(
             f"pickle: this {name} is being differentiated, and its leaves belong to this call; "
             "pickle the argument itself, outside of the function that is differentiated"
         )
+
+
+def _itself(x: Any) -> Any:
+    return x
 
 
 def is_lazy(x: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from lineara.errors import StructureError
 from lineara.trees.fold import Node, Path, fold, path_text
-from lineara.trees.kinds import Kind, kind_of
+from lineara.trees.kinds import Answering, Kind, kind_of
 
 IsLeaf = Callable[[Any], bool]
 
@@ -190,7 +190,7 @@ def _matching(entry: _Entry, other: Any, path: Path, root: str) -> list[Any]:
             f"map_leaves: {where} is a {entry.kind.cls.__name__} in the first tree and {found}; "
             "all trees must have the containers of the first"
         )
-    keys = kind.keys(other)
+    keys = other._lineara_all_keys() if isinstance(other, Answering) else kind.keys(other)
     if len(keys) != len(entry.keys) or set(keys) != set(entry.keys):
         raise StructureError(
             f"map_leaves: {where} has {_difference(kind, entry.keys, keys)}; "

@@ -45,6 +45,14 @@ class Proxy:
     _lineara_has: Any
 
 
+class Answering:
+    """Base of a dict that holds some of its children, and answers `x[key]` for the others."""
+
+    __slots__ = ()
+    _lineara_kind: Any  # that of dict: put together again it is a plain one
+    _lineara_all_keys: Any
+
+
 class Attr(NamedTuple):
     """The key of an instance attribute of a dict, list or tuple subclass."""
 
@@ -73,7 +81,7 @@ def own_kind(cls: type) -> "Kind | None":
 # Bounded, and a pure function of the class: a cache, not state.
 @functools.lru_cache(maxsize=4096)
 def _own_kind(_: int, cls: type) -> "Kind | None":
-    if issubclass(cls, Proxy):
+    if issubclass(cls, Proxy | Answering):
         return cls._lineara_kind
     root = next(base for base in cls.__mro__ if base in _ROOTS)
     if _is_leaf_class(cls, root):
@@ -137,8 +145,6 @@ def _is_dunder(name: str) -> bool:
 class Kind:
     """How the instances of one class are taken apart and put together."""
 
-    sparse_omits = False  # whether an untouched child can simply be absent from a sparse gradient
-
     def __init__(self, cls: type, root: type) -> None:
         self.cls = cls
         self.root: Any = root
@@ -195,8 +201,6 @@ def _items(keys: Sequence[Any], values: Sequence[Any]) -> list[Any]:
 
 class MappingKind(Kind):
     """dict and its subclasses, OrderedDict and defaultdict among them."""
-
-    sparse_omits = True
 
     def __init__(self, cls: type, root: type) -> None:
         super().__init__(cls, root)
@@ -296,6 +300,12 @@ class RecordKind(Kind):
             return x._lineara_child(key)
         return self.slots[key].__get__(x) if key in self.slots else vars(x)[key]
 
+    def children(self, x, keys):
+        if self.slots or isinstance(x, Proxy):
+            return super().children(x, keys)
+        held = vars(x) if keys else {}
+        return [held[key] for key in keys]
+
     def has(self, x: Any, name: str) -> bool:
         """Whether `name` is one of `keys(x)`, in constant time."""
         if isinstance(x, Proxy):
@@ -313,11 +323,12 @@ class RecordKind(Kind):
         new = self.root.__new__(self.cls)
         for slot, value in aux:
             slot.__set__(new, value)
+        held = vars(new) if self.has_dict else {}
         for key, value in zip(keys, values, strict=True):
             if key in self.slots:
                 self.slots[key].__set__(new, value)
             else:
-                vars(new)[key] = value
+                held[key] = value
         return new
 
     def step(self, key):
