@@ -206,7 +206,31 @@ def test_an_array_of_linear_elements_and_constants_is_affine():
         "an array (f64[4]) has linear elements and constants that are not zero, so it is affine; "
         "a linear function maps zero to zero: leave the constants out"
     )
-    assert e.value.line.endswith("in affine_writes: return y * 2.0")
+    assert e.value.line.endswith("in affine_writes: y = np.ones(4)")
+
+
+def affine_result(x):
+    y = np.zeros((2, 4))
+    last = y[1]
+    last[3] = 7.0
+    y[0] = x
+    return y
+
+
+def test_the_line_is_where_the_constants_were_written():
+    with pytest.raises(LinearityError) as e:
+        linear_transpose(affine_result, X)
+    assert e.value.line.endswith("in affine_result: last[3] = 7.0")
+
+
+def test_constants_that_were_overwritten_do_not_matter():
+    def f(x):
+        y = np.ones(4)
+        y[:3] = x[1:]
+        y[3] = 0.0
+        return y
+
+    assert np.array_equal(linear_transpose(f, X)(np.ones(4))[0], [0.0, 1.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from lineara.eager.level import Entry, Level, slow_methods
 from lineara.eager.node import Array, Scalar, Traced, plain, zero
 from lineara.eager.reads import distribute
 from lineara.eager.sweep import add, arrived, forward, reverse, tidy
-from lineara.eager.written import Written
-from lineara.errors import LeakedVariableError, LinearityError
+from lineara.eager.written import CONSTANT, Buffer, Written
+from lineara.errors import LeakedVariableError, LinearityError, user_line
 from lineara.primitive import (
     Constant,
     Elementwise,
@@ -42,8 +42,9 @@ class LinearLevel(Level):
         body |= {"below": _no_value, "__repr__": lambda n: f"linear({type_of(n)!r})"}
         self.S = self.SG = type("S", (Scalar,), body | {"__hash__": object.__hash__})
         self.X = self.XG = type("X", (Array,), body)
-        self.XW = type("XW", (Written, self.X), {"__slots__": ()})
+        self.XW = type("XW", (Written, self.X), {"__slots__": (), "__setitem__": _noted_write})
         self.forbidden: Any = None  # a level that may not be mentioned here, if there is one
+        self.constants: list[tuple[Buffer, str]] = []  # arrays that got some, and the user's lines
 
     def wrap(self, v: Any) -> Any:
         """A node of that type."""
@@ -79,12 +80,25 @@ class LinearLevel(Level):
         assert joint is not None, f"{primitive.name} is linear but gives no map"
         return self.record(y, [args[i] for i in active], joint, primitive.name, y.size)
 
+    def own(self, y: Any) -> Any:
+        """An array to be written; the line is noted if constants are in it."""
+        found = super().own(y)
+        if isinstance(found, Written):
+            self.note(found, y)
+        return found
+
+    def note(self, array: Written, value: Any) -> None:
+        """Keep the user's line if it puts constants other than zero into an array."""
+        if not isinstance(value, Traced) and np.any(value):
+            self.constants.append((array.w.buffer, user_line()))
+
     def record(self, v: Any, parents: Sequence[Any], joint: Joint, name: str, work: int) -> Any:
         """A node of that type; a value, in place of the type, shows what was assembled."""
         if not isinstance(v, ArrayType) and np.any(plain(v)):
             raise LinearityError(
                 f"an array ({type_of(v)}) has linear elements and constants that are not zero, "
-                "so it is affine; a linear function maps zero to zero: leave the constants out"
+                "so it is affine; a linear function maps zero to zero: leave the constants out",
+                line=next((line for b, line in self.constants[::-1] if _is_mixed(b)), None),
             )
         return super().record(v, parents, joint, name, work)
 
@@ -156,6 +170,16 @@ def _reads_value(primitive: Primitive, values: tuple, active: Sequence[int]) -> 
         f"{name} reads the value of a linear {types}, which has a type but no value; "
         "a linear function may not depend on it that way"
     )
+
+
+def _is_mixed(b: Buffer) -> bool:
+    """Whether a buffer holds linear elements and constants that are not zero."""
+    return b.src is not None and bool(b.sources and np.any(plain(b.val)[b.src == CONSTANT]))
+
+
+def _noted_write(array: Any, at: Any, value: Any) -> None:
+    array.level.note(array, value)
+    Written.__setitem__(array, at, value)
 
 
 def _read(act: Callable[..., Any]) -> Callable[..., Any]:
