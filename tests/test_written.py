@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lineara
-from lineara.eager import differentiate, reads, sweep
+from lineara.eager import differentiate, reads, sweep, written
 from lineara.errors import LeakedVariableError, MutationError
 from lineara.primitive import Primitive
 
@@ -133,7 +133,7 @@ def computed(r: Any, q: Any, a: int) -> Any:
 
 def write(r: Any, value: Any, a: int, b: int, c: int, constants: Any) -> None:
     """A write, an in-place operation, or one of NumPy's ways to say the same."""
-    choice = a % 12
+    choice = a % 15
     at = part(r.shape, (b, c, a // 12)) if r.ndim else ()
     if choice in (4, 5) and r.ndim and r.size:
         at = gathered(r.shape, (b, c))
@@ -157,9 +157,27 @@ def write(r: Any, value: Any, a: int, b: int, c: int, constants: Any) -> None:
         r[i], r[j] = r[j], r[i]
     elif choice == 11 and fits(np.shape(value), r.shape):
         np.multiply(r, value, out=r)
+    elif choice == 12 and fits(np.shape(value), r.shape):
+        r[...] = value  # a copy, whatever is written into `value` later
+    elif choice > 12 and r.ndim and r.size:  # from itself, mostly with an overlap
+        moved = (
+            r[part(r.shape, (c, a // 15, b))] if choice == 13 else r[: region[0]] if region else 1
+        )
+        if fits(np.shape(moved), region):
+            r[at] = moved
 
 
-def execute(program: Any, x: Any, dtype: Any = float) -> Any:
+def product(r: Any, q: Any) -> Any:
+    """The gradient of sum(z**2 r) in z = q, by hand."""
+    return 2 * q * r
+
+
+def differentiated(r: Any, q: Any) -> Any:
+    """The same by an inner differentiation, which copies q and reads r as it is now."""
+    return lineara.grad(lambda z: np.sum(z**2 * r))(q)
+
+
+def execute(program: Any, x: Any, dtype: Any = float, inner: Any = product) -> Any:
     """Run a program on x; all its arrays and numbers, weighted and summed."""
     registers = [
         x,
@@ -183,6 +201,8 @@ def execute(program: Any, x: Any, dtype: Any = float) -> Any:
         elif kind == 4:
             constants[b % 3] *= 0.5
             numbers.append(numbers[i % len(numbers)] * numbers[j % len(numbers)])
+        elif kind == 10:
+            registers.append(inner(r, q) if r.ndim and r.shape == q.shape else inner(r, r * 0.5))
         elif kind > 4:
             write(r, value, a, b, c, constants)
         registers = [r if isinstance(r, np.ndarray) else np.full((), r) for r in registers]
@@ -195,7 +215,7 @@ def execute(program: Any, x: Any, dtype: Any = float) -> Any:
 
 
 INT = st.integers(0, 215)
-STEP = st.tuples(st.integers(0, 9), INT, INT, INT, INT, INT)
+STEP = st.tuples(st.integers(0, 10), INT, INT, INT, INT, INT)
 PROGRAM = st.lists(STEP, min_size=1, max_size=9)
 
 
@@ -301,6 +321,61 @@ def test_any_program_with_complex_numbers(program: Any) -> None:
     assert close(g, np.array(expected), 1e-6)
 
 
+@settings(max_examples=150, deadline=None)
+@given(PROGRAM)
+def test_any_program_with_inner_gradients_between_its_writes(program: Any) -> None:
+    value, g = lineara.value_and_grad(lambda v: execute(program, v, inner=differentiated))(X.copy())
+    assert close(value, execute(program, X.copy()), 1e-13)
+    assert close(g, gradient(program, X))
+
+
+OVERLAPS = {
+    "a stride": lambda y: y.__setitem__(slice(None, None, 2), y[:3]),
+    "another stride": lambda y: y.__setitem__(slice(None, 3), y[::2]),
+    "one further": lambda y: y.__setitem__(slice(1, None), y[:-1]),
+    "one back": lambda y: y.__setitem__(slice(None, -1), y[1:]),
+    "reversed": lambda y: y.__setitem__(slice(None), y[::-1]),
+    "a view of it": lambda y: y[::2].__setitem__(slice(None), y[:3]),
+    "a transpose": lambda y: y.reshape(3, 2).T.__setitem__(0, y.reshape(2, 3)[0]),
+    "columns": lambda y: y.reshape(3, 2).__setitem__((slice(None), 1), y[1:4]),
+    "rows": lambda y: y.reshape(2, 3).__setitem__(slice(None), y[:3]),
+    "a mask": lambda y: y.__setitem__(np.arange(6) % 2 == 0, y[:3]),
+    "index arrays": lambda y: y.__setitem__([0, 2, 4], y[:3]),
+    "a gather": lambda y: y.__setitem__(slice(None, None, 2), y[[0, 1, 2]]),
+    "copyto": lambda y: np.copyto(y[::2], y[:3]),
+    "added": lambda y: np.add(y[::2], y[:3], out=y[::2]),
+}
+
+
+@pytest.mark.parametrize("start", ["x", "x * 1.0", "zeros", "written"])
+@pytest.mark.parametrize("name", OVERLAPS)
+def test_a_part_written_into_an_overlapping_one(name: str, start: str) -> None:
+    def f(x: Any) -> Any:
+        y = x if start == "x" else x * 1.0
+        if start == "zeros":
+            y = np.zeros(6, x.dtype)
+            for i in range(6):
+                y[i] = x[i] * (i + 1)
+        if start == "written":
+            y[2:4] = x[1] * x[:2]
+        view = y[1:]
+        OVERLAPS[name](y)
+        OVERLAPS[name](y)
+        return y @ np.arange(1.0, 7.0) ** 2 + view[2] * view[3]
+
+    value, g = lineara.value_and_grad(f)(X.copy())
+    assert value == f(X.copy())
+    expected = []
+    for i in range(N):
+        z = X.astype(complex)
+        z[i] += 1e-40j
+        expected.append(f(z).imag / 1e-40)
+    assert close(g, np.array(expected))
+    h = lineara.hessian(f)(X.copy())
+    assert np.allclose(h, h.T)
+    assert np.isclose(g @ X, lineara.jvp(f, (X.copy(),), (X,))[1])
+
+
 # --- arrays of an outer level --------------------------------------------------------------------
 
 
@@ -323,6 +398,31 @@ def test_an_outer_array_that_is_written_after_an_inner_use() -> None:
         return lineara.grad(g)(2.0) + a @ a
 
     agrees(f)
+
+
+@pytest.mark.parametrize("name", ["whole", "reversed", "part", "masked", "before", "copyto"])
+def test_a_copy_by_assignment_does_not_follow_its_source_into_an_inner_gradient(name: str) -> None:
+    def f(x: Any) -> Any:
+        v, y = x * 2.0, x * 1.0
+        if name == "reversed":
+            y[:] = v[::-1]
+        elif name == "part":
+            y[1:4] = v[2:5]
+        elif name == "copyto":
+            np.copyto(y, v)
+        else:
+            y[:] = v
+        if name == "before":
+            y.sum()
+            assert np.shape(y @ y) == ()
+        if name == "masked":
+            v[v > 0] = 5.0
+        else:
+            v *= 3
+        return lineara.grad(lambda z: np.sum(z**2 * y))(x).sum() + v @ y
+
+    agrees(f, tol=1e-6)
+    assert np.isclose(lineara.value_and_grad(f)(X.copy())[0], f(X.copy()))
 
 
 def test_a_linear_map_keeps_what_it_needs_of_an_outer_array() -> None:
@@ -457,6 +557,32 @@ def adds(x: Any, n: int) -> Any:
         np.add.at(y, [i, i + 1, i], x[:3])
         np.multiply(y[i : i + 2], x[0], out=y[i : i + 2])
     return y[0] + y[n // 2]
+
+
+def prefix(x: Any, n: int) -> Any:
+    """The sum of all that has been written, between writes of elements."""
+    y, total = np.zeros(n), 0.0
+    for i in range(n):
+        y[i] = x[i % 3] ** 2
+        total = total + y[: i + 1].sum()
+    return total
+
+
+def test_a_growing_part_is_read_with_few_parents() -> None:
+    parents = []
+    plain_mixture = written.mixture
+
+    def mixture(level: Any, v: Any, origins: Any) -> Any:
+        parents.append(len(origins))
+        return plain_mixture(level, v, origins)
+
+    x = np.array([0.3, 0.2, 0.1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(written, "mixture", mixture)
+        g = lineara.grad(lambda v: prefix(v, 99))(x)
+    assert max(parents) <= written.MANY_PARENTS + 1
+    counts = [sum(99 - i for i in range(j, 99, 3)) for j in range(3)]
+    assert close(g, 2 * x * counts)
 
 
 @pytest.mark.parametrize("program", [recurrence, windows, rows, gathers, adds])

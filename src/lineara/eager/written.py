@@ -40,6 +40,7 @@ from lineara.primitive import Box, Joint, Piece, innermost, op
 from lineara.types import type_of
 
 CONSTANT = -1
+MANY_PARENTS = 8  # more sources than that are folded into one when a part is gathered
 Origin = tuple[Any, np.ndarray, np.ndarray]  # (node, places here, places there)
 
 
@@ -174,7 +175,8 @@ class Part:
             self._marks = src, pos
             val: Any = self.values
             if type(val) is np.ndarray and val.dtype == np.float64 and val.ndim == 1:
-                self.quick = memoryview(val), memoryview(src), memoryview(pos)
+                of: list[Any] = [val, src, pos]
+                self.quick = tuple(map(memoryview, of))
         return self._marks
 
     def _part(self, val: Any, offset: int, strides: Sequence[int], shape: Sequence[int]) -> "Part":
@@ -248,6 +250,9 @@ class Part:
         if version != self.buffer.version:
             node = self._gather()
             self.cache = (self.buffer.version, node)
+        if isinstance(node, Written) and node.level is self.buffer.level:
+            node = _still(node)  # an array that was copied from, and has been written since
+            self.cache = (self.buffer.version, node)
         return node
 
     def _gather(self) -> Any:
@@ -263,13 +268,26 @@ class Part:
         node = assemble(b, _copy(self.values), src, pos)
         if whole and isinstance(node, Traced) and node.level is b.level:
             b.rebase(node)
+        elif not whole and isinstance(node, Array) and node.level is b.level and node.k is None:
+            self._fold(node, src, pos)
         return node
+
+    def _fold(self, node: Array, src: np.ndarray, pos: np.ndarray) -> None:
+        """Let the elements come from a new mixture of them, so that the next has few parents."""
+        sources = self.buffer.sources
+        if len(np.unique(src)) > MANY_PARENTS:
+            sources.append(node)
+            src[...] = len(sources) - 1
+            pos[...] = np.arange(pos.size).reshape(pos.shape)
 
     # --- writing ---------------------------------------------------------------------------------
 
     def write(self, at: Any, value: Any) -> None:
         """The region `at` gets the value."""
         b = self.buffer
+        if isinstance(value, Written) and value.w.buffer is b and self.source is None:
+            self._move(at, value.w)
+            return
         value = value.now() if isinstance(value, Traced) else value
         self._refuse_complex(value)
         if self.source is not None:
@@ -288,6 +306,16 @@ class Part:
         b.sources.append(value)
         src[at] = len(b.sources) - 1
         pos[at] = 0 if isinstance(value, Scalar) else np.arange(value.size).reshape(value.v.shape)
+
+    def _move(self, at: Any, part: "Part") -> None:
+        """The region `at` gets a part of the same buffer: what NumPy does to the values, overlaps
+        included, is done to the sources and positions."""
+        b = self.buffer
+        _store(self.values, at, part.values, self.shape)
+        if b.src is not None or b.sources:
+            for mine, theirs in zip(self.marks(), part.marks(), strict=True):
+                mine[at] = theirs
+        b.version += 1
 
     def _write_constant(self, at: Any, value: Any) -> None:
         b = self.buffer
@@ -330,6 +358,12 @@ def memory_axes(content: Any) -> tuple[int, ...] | None:
         return None
     axes = tuple(sorted(range(v.ndim), key=lambda i: -abs(v.strides[i])))
     return None if axes == tuple(range(v.ndim)) else axes
+
+
+def _still(node: Array) -> Any:
+    """A tape node as it was made, whatever has been written into it since."""
+    root, offset, strides = place(node)
+    return view(node.level, root, node.v, offset, strides, fixed=True)
 
 
 def _copy(val: Any) -> Any:
