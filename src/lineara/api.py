@@ -155,11 +155,9 @@ def grad(
 
 def _names(sparse: bool | Sequence[str]) -> bool | tuple[str, ...]:
     """The names of the sparse leaves; True for all, False for none."""
-    return (
-        sparse
-        if isinstance(sparse, bool)
-        else tuple([sparse] if isinstance(sparse, str) else sparse)
-    )
+    if isinstance(sparse, bool):
+        return sparse
+    return (sparse,) if isinstance(sparse, str) else tuple(sparse)
 
 
 def _builder(out: str | None, name: str) -> bool:

@@ -57,7 +57,7 @@ class Functions:
 
 
 def functions(f: Any) -> Functions | None:
-    """The manifold that a function is a point of; None for one that captured no number."""
+    """The manifold that a function is a point of; None for one that captured no floating number."""
     found = flatten(captured(f))[0]
     moves = any(kind_of_number(v) in tuple("fc") or manifold_of(v) is not None for v in found)
     return MOVING if moves else None

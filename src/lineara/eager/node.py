@@ -80,8 +80,8 @@ class Traced(Box):
         raise DetachError(
             f"float() of a traced {type_of(self)} here would lose its derivative: a plain array "
             "cannot hold it, nor can code that Lineara does not see; make the array that is "
-            "written with np.zeros, np.array(a) or np.copy(a) in the differentiated function, or use "
-            "lineara.stop_gradient to mean it"
+            "written with np.zeros, np.array(a) or np.copy(a) in the differentiated function, or "
+            "use lineara.stop_gradient to mean it"
         )
 
     def __complex__(self) -> complex:
