@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from lineara.primitive import elementwise, registry
+
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 HOOKS = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
@@ -29,3 +31,22 @@ def test_a_changelog_fragment_is_two_sentences():
     for fragment in fragments:
         text = fragment.read_text(encoding="utf-8").strip()
         assert len(re.findall(r"\.(?:\s|$)", text)) == 2, fragment.name
+
+
+def test_the_two_lines_of_contributing_are_lines_of_the_two_files():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    pairs = zip(
+        re.findall(r"^```text\n(.+)\n```", text, re.MULTILINE),
+        ["src/lineara/ops/elementwise.py", "tests/test_primitives.py"],
+        strict=True,
+    )
+    for line, file in pairs:
+        assert (
+            line in (ROOT / file).read_text(encoding="utf-8").replace("\n    ", "\n").splitlines()
+        )
+
+
+def test_a_primitive_that_numpy_lacks_asks_for_an_array_function():
+    with pytest.raises(AssertionError, match=r"^elementwise: there is no np\.sinhc: give array="):
+        elementwise("sinhc", lambda y, x: 1)
+    assert "sinhc" not in registry.primitives
