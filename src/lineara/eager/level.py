@@ -394,7 +394,7 @@ def mark_leaked(n: Any) -> None:
         o.g = leaked
 
 
-def unhashable(x: Any) -> int:
+def unhashable(self: Any) -> int:
     """A traced number as a key: numbers of one value may differ in their derivatives."""
     raise TypeMismatchError(
         "a traced number cannot be a key of a dict or a member of a set, where all numbers of one "
