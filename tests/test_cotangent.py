@@ -1,8 +1,9 @@
 """Sparse cotangents: the laws of the monoid, NumPy's algebra, and the bytes they do not take."""
 
+import math
 import pickle
 import warnings
-from collections import namedtuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,12 +12,16 @@ from itertools import permutations
 from math import fsum
 from multiprocessing import get_context
 from operator import add
+from types import SimpleNamespace
+from typing import NamedTuple
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lineara import grad
 from lineara.cotangent import (
     LARGE_BYTES,
     Coo,
@@ -44,6 +49,7 @@ from lineara.errors import (
     TypeMismatchError,
 )
 from lineara.testing import check_builder, count_bytes, count_calls
+from lineara.trees import flatten
 
 M, N = 7, 5
 SHAPE = (M, N)
@@ -568,6 +574,112 @@ def test_records_have_the_algebra_of_one_long_vector():
     assert (-g)["name"] == "m"
     assert set(g + {"new": 1.0}) == {"w", "deep", "name", "new"}
     assert pickle.loads(pickle.dumps(g))["deep"] == {"b": 4.0}
+
+
+class Plain:
+    """A class of the user, who declared nothing."""
+
+    def __init__(self, w, name):
+        self.w, self.name = w, name
+
+
+class Slots:
+    __slots__ = ("name", "w")
+
+    def __init__(self, w, name):
+        self.w, self.name = w, name
+
+
+@attrs.define
+class Defined:
+    w: float
+    name: str
+
+
+class Pair(NamedTuple):
+    w: float
+    name: str
+
+
+class Settings(dict):
+    """A dict with attributes."""
+
+
+CONTAINERS = {
+    "namespace": SimpleNamespace(w=3.0, name="n"),
+    "plain class": Plain(3.0, "n"),
+    "slots": Slots(3.0, "n"),
+    "attrs": Defined(3.0, "n"),
+    "NamedTuple": Pair(3.0, "n"),
+    "deque": deque([3.0, "n"], maxlen=7),
+    "list": [3.0, "n"],
+    "tuple": (3.0, "n"),
+    "dict": {"w": 3.0, "name": "n"},
+    "OrderedDict": OrderedDict(w=3.0, name="n"),
+    "defaultdict": defaultdict(list, w=3.0, name="n"),
+    "subclass of dict": Settings(w=3.0, name="n"),
+    "nested": {"a": [SimpleNamespace(w=(3.0,), name=None)], "b": Plain(2.0, math.sin)},
+}
+
+
+def numbers_of(p):
+    return [
+        v for v in flatten(p)[0] if v is not None and not callable(v) and not isinstance(v, str)
+    ]
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_the_gradients_of_every_container_combine(name):
+    x = CONTAINERS[name]
+
+    g = x if name == "deque" else grad(lambda p: sum(v**2 for v in numbers_of(p)))(x)
+    for found in (
+        finish(combine([g, g])),
+        finish(combine([g, g]), x),
+        finish(2 * combine([g, g]) / 2),
+    ):
+        assert type(found) is type(x)
+        leaves, structure = flatten(found)
+        assert structure == flatten(g)[1]
+        assert leaves == [2 * v if type(v) is float else v for v in flatten(g)[0]]
+    assert combine([g, g]).norm() > 0
+
+
+def test_parts_in_another_order_come_back_in_that_of_the_container():
+    assert finish(combine([Record({1: 1.0}), [1.0, 2.0]])) == [1.0, 3.0]
+    assert finish(combine([Record({"b": 1.0}), {"a": 1.0, "b": 2.0}])) == {"a": 1.0, "b": 3.0}
+
+
+def test_a_container_inside_itself_is_refused():
+    cyclic, other = [1.0], [2.0]
+    cyclic.append(cyclic)
+    other.append([3.0, other])
+    for act in (
+        lambda: finish(combine([cyclic, cyclic])),
+        lambda: finish(combine([cyclic, other])),
+        lambda: finish(cyclic),
+        lambda: finish(zero(cyclic), cyclic),
+        lambda: combine([cyclic, cyclic]).norm(),
+        lambda: 2 * combine([other, cyclic]),
+        lambda: to_wire(other),
+    ):
+        with pytest.raises(StructureError, match="contains itself"):
+            act()
+
+
+def test_a_container_twice_in_a_tree_is_no_cycle():
+    a = {"x": 1.0}
+    found = finish(combine([{"p": a, "q": [a, a]}, {"p": a, "q": [a, a]}]))
+    assert found == {"p": {"x": 2.0}, "q": [{"x": 2.0}, {"x": 2.0}]}
+    b = {"x": 1.0, "y": {"x": 5.0}}
+    assert finish(combine([Record({"y": b}), b])) == {"y": {"x": 6.0, "y": {"x": 5.0}}, "x": 1.0}
+
+
+def test_what_never_calculates_passes_through():
+    labels = {"s": "n", "n": None, "f": math.sin, "b": True, "t": float}
+    assert finish(combine([labels, labels])) == labels
+    assert finish(-(2 * combine([labels, labels]))) == labels
+    assert combine([labels, labels]).norm() == 0.0
 
 
 def test_containers_may_be_ten_thousand_deep():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.cotangent import combine, finish, zero
-from lineara.cotangent.containers import parts
+from lineara.cotangent.monoid import fields
 from lineara.errors import RuleError
 from lineara.rules.laws import LinearReport, check_linear
 
@@ -110,7 +110,7 @@ def _hold(name: str, sides: tuple[Any, Any], terms: Sequence[Any]) -> None:
 
 def agree(a: Any, b: Any) -> bool:
     """Whether two values are equal: numbers to rounding, containers part by part."""
-    held, other = parts(a), parts(b)
+    held, other = fields(a), fields(b)
     if held is not None and other is not None:
         return held.keys() == other.keys() and all(agree(x, other[key]) for key, x in held.items())
     if isinstance(a, (np.ndarray, float, complex, np.inexact)):
@@ -121,7 +121,7 @@ def agree(a: Any, b: Any) -> bool:
 
 def _plus(a: Any, b: Any) -> Any:
     """The sum of finished values; what is missing from a container is zero."""
-    left, right = parts(a), parts(b)
+    left, right = fields(a), fields(b)
     if left is None or right is None:
         return a + b
     both = {**left, **right}

@@ -3,7 +3,9 @@
 A linear argument of a rule arrives as its type: there is no value to read.
 """
 
+import enum
 import math
+import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,6 +80,27 @@ def show_type(value: Any) -> str:
     ):
         return repr(type_of(value))
     return type(value).__name__
+
+
+_LABELS = (bool, np.bool_, str, bytes, enum.Enum, type, type(None))
+
+
+def is_label(value: Any) -> bool:
+    """Whether a leaf never calculates, and stays as it is: a string, None, a flag, a function.
+
+    >>> [is_label(x) for x in ("name", None, True, 1.0, np.ones(2), print)]
+    [True, True, True, False, False, True]
+    """
+    return isinstance(value, _LABELS) or not hasattr(type(value), "__add__")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a leaf calculates: a number, an array, a quantity; not a string or a flag."""
+    if is_label(value):
+        return False
+    if isinstance(value, numbers.Number | np.ndarray):
+        return True
+    return hasattr(value, "__mul__") and not callable(value)
 
 
 def is_complex(value: Any) -> bool:

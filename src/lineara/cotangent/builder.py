@@ -22,13 +22,14 @@ from lineara.cotangent.algebra import ADDITIVE, Algebra
 from lineara.cotangent.densify import warn_densify
 from lineara.cotangent.scatter import Array, Ints, as_shape
 from lineara.cotangent.show import show_shape
+from lineara.cotangent.terms import Terms
 from lineara.errors import ShapeError, TypeMismatchError
 
 How = Literal["fast", "exact"]
 """How a sum is made: in order of position, or as the true sum rounded once (slow, any order)."""
 
 
-class Builder(Algebra):
+class Builder(Terms, Algebra):
     """What every builder of an array has: `shape`, `dtype`, the monoid, and NumPy's algebra."""
 
     __slots__ = ("_coalesced", "_terms", "dtype", "shape")
@@ -42,7 +43,7 @@ class Builder(Algebra):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    _terms: tuple["Builder", ...]  # what this is the sum of; empty once that is known
+    _terms: tuple["Builder", ...]
     _coalesced: Any
 
     def _begin(
@@ -114,18 +115,6 @@ class Builder(Algebra):
         """`self + other`."""
         return total([self, other])
 
-    def leaves(self) -> "list[Self]":
-        """The builders this is a sum of, in order, each no sum of others."""
-        found: list[Any] = []
-        stack: list[Any] = [self]
-        while stack:
-            node = stack.pop()
-            if node._terms:
-                stack.extend(reversed(node._terms))
-            else:
-                found.append(node)
-        return found
-
     def coalesce(self, sum: How = "fast") -> "Builder":
         """The same value with every sum done: once, then remembered; in order of position."""
         if sum == "exact":
@@ -166,19 +155,13 @@ class Builder(Algebra):
     ndim = property(lambda self: len(self.shape), doc="The number of dimensions.")
     size = property(lambda self: prod(self.shape), doc="The number of elements of the dense array.")
     nbytes = property(
-        lambda self: sum(a.nbytes for leaf in self.leaves() for a in leaf.arrays()),
+        lambda self: sum(a.nbytes for leaf in self.addends() for a in leaf.arrays()),
         doc="The bytes held, which has nothing to do with the bytes of the dense array.",
     )
 
     def astype(self, dtype: DTypeLike) -> "Builder":
         """The same numbers in another dtype."""
         return self.map(lambda v: v.astype(dtype))
-
-    def clip(self, max_norm: float) -> "Builder":
-        """This, scaled so that its norm is at most `max_norm`."""
-        whole = self.coalesce()
-        norm = whole.norm()
-        return whole if norm <= max_norm else whole * (max_norm / norm)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -329,7 +312,7 @@ class Sum(Builder):
         """One builder of each kind, in order of first appearance."""
         if self._pieces is None:
             groups: dict[Any, list[Builder]] = {}
-            for leaf in self.leaves():
+            for leaf in self.addends():
                 groups.setdefault(leaf.kind(), []).append(leaf)
             self._pieces = tuple(map(total, groups.values()))
         return self._pieces

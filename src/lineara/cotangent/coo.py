@@ -57,7 +57,7 @@ class Coo(Builder):
     def _settled(self) -> "Coo":
         """Itself, with its terms put together in order."""
         if self._terms:
-            leaves = self.leaves()
+            leaves = self.addends()
             self._flat = np.concatenate([leaf._flat for leaf in leaves])
             self._values = np.concatenate([leaf._values for leaf in leaves])
             self._terms = ()

@@ -33,7 +33,7 @@ class Dense(Builder):
 
     def arrays(self) -> tuple[Array, ...]:
         """The arrays that are added."""
-        return tuple(leaf._array for leaf in self.leaves())
+        return tuple(leaf._array for leaf in self.addends())
 
     def args(self) -> tuple[Any, ...]:
         """The sum."""

@@ -43,7 +43,7 @@ class LowRank(Builder):
     def _settled(self) -> "LowRank":
         """Itself, with the columns of its terms side by side in order."""
         if self._terms:
-            leaves = self.leaves()
+            leaves = self.addends()
             self._U = np.concatenate([leaf._U for leaf in leaves], axis=1)
             self._V = np.concatenate([leaf._V for leaf in leaves], axis=1)
             self._terms = ()

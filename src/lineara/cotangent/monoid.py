@@ -8,8 +8,7 @@ by key, and a missing key is zero), and every class with `merge(terms)` and `fin
 with `+`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import sqrt
 from numbers import Number
@@ -19,9 +18,12 @@ from typing import Any
 import numpy as np
 
 from lineara.cotangent.builder import Builder, How, Zero, total
-from lineara.cotangent.containers import fold, parts, rebuild
 from lineara.cotangent.dense import Dense
+from lineara.cotangent.terms import Terms
 from lineara.errors import StructureError
+from lineara.trees.fold import Node, fold
+from lineara.trees.kinds import Kind, RecordKind, is_record_class, kind_of
+from lineara.types import is_label
 
 
 def combine(terms: Iterable[Any], *, order: Iterable[Any] | None = None) -> Any:
@@ -49,13 +51,11 @@ def _combine(terms: list[Any]) -> Any:
     first = terms[0]
     if any(isinstance(term, (Builder, np.ndarray)) for term in terms):
         return total([_builder(term) for term in terms])
-    if isinstance(first, (str, bytes, bool, Enum)):
-        return first  # what is not differentiated passes through
-    if any(isinstance(term, Record) or parts(term) is not None for term in terms):
+    if any(isinstance(term, Record) or _kind(term) is not None for term in terms):
         return Record.merge([Record.of(term) for term in terms])
     if hasattr(type(first), "merge"):
         return type(first).merge(terms)
-    return reduce(add, terms)
+    return first if is_label(first) else reduce(add, terms)  # what does not calculate stays
 
 
 def _builder(x: Any) -> Builder:
@@ -69,30 +69,46 @@ def finish(builder: Any, like: Any = None, *, sum: How = "fast") -> Any:
     and zeros for what was never touched.  With `sum='exact'` each element of an array is the true
     sum rounded once, so that it does not depend on how the terms were chunked and ordered.
     """
-    return fold((builder, like), _below, lambda pair: _finish_leaf(pair, sum), _rebuild)
+    return fold(
+        _pair(builder, like, None),
+        _below,
+        lambda node: _finish_leaf(node.rest, sum),
+        _finished,
+        identity=lambda node: _identity(node.value),
+    )
 
 
-def _below(pair: tuple[Any, Any]) -> dict[Any, Any] | None:
-    builder, like = _with_like(pair)
+def _pair(builder: Any, like: Any, path: Any) -> Node:
+    if like is None and isinstance(builder, Record):
+        like = builder.like
+    return Node(like if builder is None else builder, (builder, like), path)
+
+
+def _below(node: Node) -> tuple[list[Any], list[Node]] | None:
+    builder, like = node.rest
     if isinstance(builder, (Builder, np.ndarray)):
         return None
-    found, wanted = fields(builder), parts(like)
-    if like is None:
-        return None if found is None else {key: (value, None) for key, value in found.items()}
-    if wanted is None and found is None:
-        return None
+    found, wanted = fields(builder), fields(like)
+    if wanted is None and (found is None or like is None):
+        return _nodes(node, found, {})
     if wanted is None or (found is None and builder is not None) or set(found or ()) - set(wanted):
         raise StructureError(
             f"finish: a cotangent with {_holds(builder)} does not belong to a "
             f"{type(like).__name__} with {_holds(like)}; "
             "give the value that was differentiated as like="
         )
-    return {key: ((found or {}).get(key), value) for key, value in wanted.items()}
+    return _nodes(node, dict.fromkeys(wanted) | (found or {}), wanted)
 
 
-def _with_like(pair: tuple[Any, Any]) -> tuple[Any, Any]:
-    builder, like = pair
-    return builder, builder.like if like is None and isinstance(builder, Record) else like
+def _nodes(
+    node: Node, found: dict[Any, Any] | None, likes: dict[Any, Any]
+) -> tuple[list[Any], list[Node]] | None:
+    if found is None:
+        return None
+    kind = _shape(node.value)
+    return list(found), [
+        _pair(value, likes.get(key), (node.path, kind, key)) for key, value in found.items()
+    ]
 
 
 def _holds(x: Any) -> str:
@@ -100,16 +116,85 @@ def _holds(x: Any) -> str:
     return "no keys" if held is None else f"the keys {list(held)}"
 
 
+def _kind(x: Any) -> Kind | None:
+    """How a container is taken apart; None for the rest, plain classes with a `+` among it."""
+    cls = type(x)
+    kind = kind_of(cls)
+    if isinstance(kind, RecordKind) and not is_record_class(cls):
+        return None if hasattr(cls, "merge") or hasattr(cls, "__add__") else kind
+    return kind
+
+
+def _shape(x: Any) -> Any:
+    """The kind of a container, or of what a Record is a cotangent of: for paths."""
+    if isinstance(x, Record):
+        x = x.like if x.like is not None else x.shell
+    return kind_of(type(x)) or kind_of(dict)
+
+
 def fields(x: Any) -> dict[Any, Any] | None:
-    """What a Record or a container holds, by key; None for anything else."""
-    return x.fields if isinstance(x, Record) else parts(x)
+    """What a Record or a container holds, by key; None for anything else.
+
+    >>> fields((1.0, [2.0])), fields(3.0)
+    ({0: 1.0, 1: [2.0]}, None)
+    """
+    if isinstance(x, Record):
+        return x.fields
+    kind = _kind(x)
+    if kind is None:
+        return None
+    keys = kind.keys(x)
+    names = getattr(kind, "fields", ())  # of a NamedTuple
+    return dict(zip((*names, *keys[len(names) :]), kind.children(x, keys), strict=True))
 
 
-def _rebuild(pair: tuple[Any, Any], new: dict[Any, Any]) -> Any:
-    builder, like = _with_like(pair)
+def fold_fields(
+    root: Any, leaf: Callable[[Any], Any], branch: Callable[[Any, dict[Any, Any]], Any]
+) -> Any:
+    """`branch(node, {key: folded child})` from the leaves up, at any depth.
+
+    >>> fold_fields([1, [2, 3]], lambda x: x, lambda node, found: sum(found.values()))
+    6
+    """
+
+    def expand(node: Node) -> tuple[list[Any], list[Node]] | None:
+        held = fields(node.value)
+        if held is None:
+            return None
+        kind = _shape(node.value)
+        return list(held), [Node(x, None, (node.path, kind, key)) for key, x in held.items()]
+
+    return fold(
+        Node(root),
+        expand,
+        lambda node: leaf(node.value),
+        lambda node, keys, values: branch(node.value, dict(zip(keys, values, strict=True))),
+        identity=lambda node: _identity(node.value),
+    )
+
+
+def _identity(x: Any) -> Any:
+    """Equal for two places in a tree that hold the same; of a sum the containers it is made of."""
+    return tuple(map(_shell_id, x.addends())) if isinstance(x, Record) else id(x)
+
+
+def _shell_id(x: "Record") -> int:
+    return id(x if x.shell is None else x.shell)
+
+
+def _finished(node: Node, keys: list[Any], values: list[Any]) -> Any:
+    builder, like = node.rest
     if like is None:
         like = builder.shell if isinstance(builder, Record) else builder
-    return new if like is None else rebuild(like, new)
+    new = dict(zip(keys, values, strict=True))
+    return new if like is None else _like(like, new)
+
+
+def _like(like: Any, new: dict[Any, Any]) -> Any:
+    """A container of the type of `like` that holds `new`."""
+    kind: Any = kind_of(type(like))
+    ordered = {key: new[key] for key in fields(like) or () if key in new} | new
+    return kind.make(kind.aux(like), list(ordered), list(ordered.values()))
 
 
 def _finish_leaf(pair: tuple[Any, Any], how: How) -> Any:
@@ -141,12 +226,12 @@ def zero(like: Any) -> Any:
         return Zero(like.shape, like.dtype)
     if hasattr(type(like), "zero"):
         return type(like).zero(like)
-    if isinstance(like, Record) or parts(like) is not None:
+    if isinstance(like, Record) or _kind(like) is not None:
         return Record({}, like.like if isinstance(like, Record) else like)
     return _zero_value(like)
 
 
-class Record(Mapping[Any, Any]):
+class Record(Terms, Mapping[Any, Any]):
     """The cotangent of a container: that of each part that was touched; what is missing is zero.
 
     `like` is the container it is a cotangent of, if known, as in `finish`.  `shell` is a container
@@ -170,7 +255,7 @@ class Record(Mapping[Any, Any]):
         """A container as a Record; a Record as it is."""
         if isinstance(x, Record):
             return x
-        found = parts(x)
+        found = fields(x)
         if found is None:
             raise StructureError(
                 f"combine: a {type(x).__name__} and a container do not add; "
@@ -191,32 +276,21 @@ class Record(Mapping[Any, Any]):
         """The touched parts, in order of first touch."""
         if self._terms:
             groups: dict[Any, list[Any]] = {}
-            for leaf in self._leaves():
+            for leaf in self.addends():
                 for key, value in leaf._fields.items():
                     groups.setdefault(key, []).append(value)
             self._fields = {key: combine(values) for key, values in groups.items()}
             self._terms = ()
         return self._fields
 
-    def _leaves(self) -> "list[Record]":
-        found: list[Record] = []
-        stack: list[Record] = [self]
-        while stack:
-            node = stack.pop()
-            if node._terms:
-                stack.extend(reversed(node._terms))
-            else:
-                found.append(node)
-        return found
-
     def map(self, f: Any) -> "Record":
         """f of every cotangent that is no container."""
-        return fold(self, fields, f, _refilled)
+        return fold_fields(self, f, _refilled)
 
     def leaves(self) -> list[Any]:
         """Every cotangent that is no container."""
         found: list[Any] = []
-        fold(self, fields, found.append, lambda node, new: None)
+        fold_fields(self, found.append, lambda node, new: None)
         return found
 
     def coalesce(self, sum: How = "fast") -> "Record":
@@ -226,12 +300,6 @@ class Record(Mapping[Any, Any]):
     def norm(self) -> float:
         """The Euclidean norm of all the numbers, as of one vector."""
         return sqrt(sum(_norm(leaf) ** 2 for leaf in self.leaves()))
-
-    def clip(self, max_norm: float) -> "Record":
-        """This, scaled so that its norm is at most `max_norm`: clipping by global norm."""
-        whole = self.coalesce()
-        norm = whole.norm()
-        return whole if norm <= max_norm else whole * (max_norm / norm)
 
     @property
     def nbytes(self) -> int:
@@ -246,18 +314,18 @@ class Record(Mapping[Any, Any]):
         return self if starts_sum else combine([other, self])
 
     def __neg__(self) -> "Record":
-        return self.map(lambda v: -v if _is_number(v) else v)
+        return self.map(lambda v: -v if not is_label(v) else v)
 
     def __sub__(self, other: Any) -> "Record":
         return self + -Record.of(other)
 
     def __mul__(self, c: Any) -> "Record":
-        return self.map(lambda v: v * c if _is_number(v) else v)
+        return self.map(lambda v: v * c if not is_label(v) else v)
 
     __rmul__ = __mul__
 
     def __truediv__(self, c: Any) -> "Record":
-        return self.map(lambda v: v / c if _is_number(v) else v)
+        return self.map(lambda v: v / c if not is_label(v) else v)
 
     def __getitem__(self, key: Any) -> Any:
         return self.fields[key]
@@ -277,14 +345,10 @@ class Record(Mapping[Any, Any]):
 
 
 def _refilled(node: Any, new: dict[Any, Any]) -> Any:
-    return Record(new, node.like, node.shell) if isinstance(node, Record) else rebuild(node, new)
+    return Record(new, node.like, node.shell) if isinstance(node, Record) else _like(node, new)
 
 
 def _norm(x: Any) -> float:
     if isinstance(x, Builder):
         return x.norm()
-    return float(np.linalg.norm(np.ravel(x))) if _is_number(x) else 0.0
-
-
-def _is_number(x: Any) -> bool:
-    return not isinstance(x, (str, bytes, bool, Enum, type(None)))
+    return 0.0 if is_label(x) else float(np.linalg.norm(np.ravel(x)))

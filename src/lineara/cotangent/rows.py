@@ -80,7 +80,7 @@ class Rows(Builder):
     def _settled(self) -> "Rows":
         """Itself, with its terms put together in order."""
         if self._terms:
-            leaves = self.leaves()
+            leaves = self.addends()
             self._indices = np.concatenate([leaf._indices for leaf in leaves])
             self._values = np.concatenate([leaf._values for leaf in leaves], axis=self.axis)
             self._terms = ()

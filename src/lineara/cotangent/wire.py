@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from lineara.cotangent.builder import Builder, Sum, Zero
-from lineara.cotangent.containers import fold
 from lineara.cotangent.coo import Coo
 from lineara.cotangent.dense import Dense
 from lineara.cotangent.lowrank import LowRank
-from lineara.cotangent.monoid import Record, fields
+from lineara.cotangent.monoid import Record, fold_fields
 from lineara.cotangent.rows import Rows
 from lineara.errors import StructureError
 
@@ -36,9 +35,8 @@ def to_wire(builder: Any) -> tuple[Any, ...]:
         nodes.append(node)
         return len(nodes) - 1
 
-    fold(
+    fold_fields(
         builder,
-        lambda x: None if isinstance(x, (Builder, np.ndarray)) else fields(x),
         lambda x: number(_packed(x)),
         lambda x, below: number(("record", tuple(below.items()))),
     )

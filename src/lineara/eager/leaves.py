@@ -4,8 +4,6 @@ Floating and complex leaves are differentiated.  Integers are constants, unless 
 other numbers: then they are promoted.  Strings, None, enums and booleans stay as they are.
 """
 
-import enum
-import numbers
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -24,6 +22,7 @@ from lineara.eager.sparse import builder
 from lineara.errors import TypeMismatchError
 from lineara.primitive import Box
 from lineara.trees import flatten
+from lineara.types import is_number
 
 EXACT = (Fraction, Decimal)  # numbers that floats do not mix with, or would spoil
 
@@ -31,15 +30,6 @@ EXACT = (Fraction, Decimal)  # numbers that floats do not mix with, or would spo
 def one_like(value: Any) -> Any:
     """The unit cotangent of a result: the int 1 for exact numbers, which stay exact."""
     return 1 if isinstance(plain(value), EXACT) else 1.0
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value calculates: a number, an array, a quantity; not a string or a flag."""
-    if isinstance(value, bool | np.bool_ | str | bytes | enum.Enum | type) or value is None:
-        return False
-    if isinstance(value, numbers.Number | np.ndarray | Traced):
-        return True
-    return hasattr(value, "__mul__") and hasattr(value, "__add__") and not callable(value)
 
 
 def kind_of_number(value: Any) -> str:

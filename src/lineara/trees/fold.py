@@ -26,6 +26,11 @@ class _Close(NamedTuple):
     node: Node
     opened: Any
     width: int
+    known: Any
+
+
+def _id_of_value(node: Node) -> int:
+    return id(node.value)
 
 
 def path_text(path: Path, root: str = "") -> str:
@@ -48,32 +53,34 @@ def fold(
     expand: Callable[[Node], tuple[Any, list[Node]] | None],
     leaf: Callable[[Node], Any],
     close: Callable[[Node, Any, list[Any]], Any],
+    identity: Callable[[Node], Any] = _id_of_value,
 ) -> Any:
     """The value of a tree: `leaf(node)` at a leaf, `close(node, opened, values)` at a container.
 
     `expand(node)` is (opened, child nodes), or None for a leaf.  A container inside itself is
-    a StructureError.
+    a StructureError: one with the `identity` of a container around it.
     """
     todo: list[Node | _Close] = [root]
     done: list[Any] = []
-    active: set[int] = set()
+    active: set[Any] = set()
     while todo:
         node = todo.pop()
         if type(node) is _Close:
             split = len(done) - node.width
             done[split:] = [close(node.node, node.opened, done[split:])]
-            active.discard(id(node.node.value))
+            active.discard(node.known)
             continue
         assert type(node) is Node
+        known = identity(node)  # before it is opened, for that may change what it is made of
         found = expand(node)
         if found is None:
             done.append(leaf(node))
             continue
-        if id(node.value) in active:
+        if known in active:
             raise contains_itself(node.path)
-        active.add(id(node.value))
+        active.add(known)
         opened, children = found
-        todo.append(_Close(node, opened, len(children)))
+        todo.append(_Close(node, opened, len(children), known))
         todo += reversed(children)
     return done.pop()
 
