@@ -29,10 +29,6 @@ class _Close(NamedTuple):
     known: Any
 
 
-def _id_of_value(node: Node) -> int:
-    return id(node.value)
-
-
 def path_text(path: Path, root: str = "") -> str:
     """The path as Python writes it.
 
@@ -53,12 +49,12 @@ def fold(
     expand: Callable[[Node], tuple[Any, list[Node]] | None],
     leaf: Callable[[Node], Any],
     close: Callable[[Node, Any, list[Any]], Any],
-    identity: Callable[[Node], Any] = _id_of_value,
+    identity: Callable[[Node], Any] | None = None,
 ) -> Any:
     """The value of a tree: `leaf(node)` at a leaf, `close(node, opened, values)` at a container.
 
     `expand(node)` is (opened, child nodes), or None for a leaf.  A container inside itself is
-    a StructureError: one with the `identity` of a container around it.
+    a StructureError: the same object, or one of equal `identity`.
     """
     todo: list[Node | _Close] = [root]
     done: list[Any] = []
@@ -71,11 +67,13 @@ def fold(
             active.discard(node.known)
             continue
         assert type(node) is Node
-        known = identity(node)  # before it is opened, for that may change what it is made of
+        # Before it is opened, for that may change what it is made of.
+        known = None if identity is None else identity(node)
         found = expand(node)
         if found is None:
             done.append(leaf(node))
             continue
+        known = id(node.value) if identity is None else known
         if known in active:
             raise contains_itself(node.path)
         active.add(known)
