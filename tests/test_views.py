@@ -238,6 +238,114 @@ def test_views_that_do_not_follow_are_right_or_refused(name: str) -> None:
         lineara.grad(write_before_use)(X)
 
 
+ALIASES = {
+    "astype(copy=False)": lambda y: y.astype(float, copy=False),
+    "astype": lambda y: y.astype(float),
+    "np.array(copy=None)": lambda y: np.array(y, copy=None),
+    "np.array(copy=False)": lambda y: np.array(y, copy=False),
+    "np.array": lambda y: np.array(y),
+    "np.array(copy=None, order=F)": lambda y: np.array(y, copy=None, order="F"),
+    "np.asarray": lambda y: np.asarray(y),
+    "np.asarray(copy=True)": lambda y: np.asarray(y, copy=True),
+    "np.clip without bounds": lambda y: np.clip(y, None, None),
+    "np.clip": lambda y: np.clip(y, -9.0, 9.0),
+    "np.real of real numbers": lambda y: np.real(y),
+    "np.diag of a matrix": lambda y: np.diag(y),
+    "np.diag(v=)": lambda y: np.diag(v=y),
+    "np.diag of a vector": lambda y: np.diag(y[0]),
+    "np.diagonal(a=)": lambda y: np.diagonal(a=y),
+    "np.atleast_3d": lambda y: np.atleast_3d(y),
+    "np.squeeze": lambda y: np.squeeze(y),
+    "np.require": lambda y: np.require(y),
+    "np.ma.asarray": lambda y: np.ma.asarray(y),
+    "np.asmatrix": lambda y: np.asmatrix(y),
+    "np.real_if_close": lambda y: np.real_if_close(y),
+    "as_strided": lambda y: np.lib.stride_tricks.as_strided(y, (2, 2), (8, 8)),
+    "sliding_window_view": lambda y: np.lib.stride_tricks.sliding_window_view(y, 2, axis=1),
+    "sliding_window_view of a part": lambda y: np.lib.stride_tricks.sliding_window_view(y[0], 2)[1],
+    "np.nan_to_num": lambda y: np.nan_to_num(y),
+    "np.expand_dims": lambda y: np.expand_dims(y, 0),
+    "np.flip": lambda y: np.flip(y),
+    "np.rot90": lambda y: np.rot90(y),
+    "np.split": lambda y: np.split(y, 3)[0],
+    "np.array of rows": lambda y: np.array([y[0], y[1]]),
+    "copy": lambda y: y.copy(),
+}
+
+
+MAY_BE_REFUSED = {n for n in ALIASES if n.startswith(("as_strided", "sliding"))} | {
+    "np.diag of a matrix",
+    "np.diag(v=)",
+    "np.diagonal(a=)",
+    "np.require",
+    "np.ma.asarray",
+    "np.asmatrix",
+    "np.real_if_close",
+}
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize("start", ["traced", "written", "constant", "two levels"])
+@pytest.mark.parametrize("name", ALIASES)
+def test_an_alias_follows_a_copy_does_not_and_nothing_is_wrong(name: str, start: str) -> None:
+    def f(x: Any) -> Any:
+        y = np.outer(x, x) if start in ("traced", "written") else np.zeros((3, 3))
+        if start == "written":
+            y[2] = x * 2
+
+        def read(scale: Any) -> Any:
+            v = ALIASES[name](y)
+            y[0, 0] = 5 * x[1]
+            y[...] *= 2
+            y[0] += x
+            return scale * (np.abs(v) ** 2).sum() + (y * y).sum()
+
+        return lineara.grad(read)(1.5) + y[0, 1] if start == "two levels" else read(1.5)
+
+    x, h = np.array([0.7, -1.3, 2.1]), 1e-6
+    try:
+        value, g = lineara.value_and_grad(f)(x.copy())
+    except MutationError:
+        assert name in MAY_BE_REFUSED
+    except lineara.errors.DetachError:  # of a traced array no plain one may be made
+        assert start != "constant"
+    except lineara.errors.NoRuleError:
+        assert start != "constant"
+    else:
+        assert np.isclose(value, f(x.copy()), rtol=1e-13)
+        expected = [(f(x + e) - f(x - e)) / (2 * h) for e in h * np.eye(3)]
+        assert np.allclose(g, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_a_plain_view_that_is_gone_or_lies_elsewhere_refuses_nothing() -> None:
+    def f(x: Any) -> Any:
+        y, total, windows = np.arange(8.0), 0.0, None
+        for i in range(4):
+            windows = np.lib.stride_tricks.sliding_window_view(y[4:], 2)
+            total += windows.sum()
+            y[i] = x[i]
+        del windows
+        total += np.require(y[4:]).sum() + np.asmatrix(y[6:]).sum()
+        y[5] = x[1] ** 2
+        y *= 2.0
+        return total + y.sum()
+
+    value, g = lineara.value_and_grad(f)(np.arange(4.0))
+    assert value == f(np.arange(4.0))
+    assert g.tolist() == [2.0, 6.0, 2.0, 2.0]
+
+
+def test_a_plain_view_cannot_be_written() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros(3)
+        np.real_if_close(y)[0] = 2.0
+        return (y * x).sum()
+
+    with pytest.raises((ValueError, MutationError), match="read-only"):
+        lineara.grad(f)(np.ones(3))
+
+
 def test_real_and_imaginary_parts_can_be_assigned() -> None:
     def f(x: Any) -> Any:
         z = x[0] + 1j * x[1]

@@ -174,7 +174,7 @@ def product(r: Any, q: Any) -> Any:
 
 def differentiated(r: Any, q: Any) -> Any:
     """The same by an inner differentiation, which copies q and reads r as it is now."""
-    return lineara.grad(lambda z: np.sum(z**2 * r))(q)
+    return np.array(lineara.grad(lambda z: np.sum(z**2 * r))(q))  # a constant one is plain
 
 
 def execute(program: Any, x: Any, dtype: Any = float, inner: Any = product) -> Any:

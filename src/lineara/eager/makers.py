@@ -95,11 +95,16 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
         made = made.astype(dtype)
     if isinstance(made, Scalar):  # an array without axes, which may be written as any other
         made = made.level.buffer(made)
-    elif made is obj and copy is not False:
-        made = made.copy(order=options.get("order", "K")) if isinstance(made, Array) else made
+    elif made is obj and isinstance(made, Array) and (copy or not _ordered(made, **options)):
+        made = made.copy(order=options.get("order") or "K")
     for _ in range(options.get("ndmin", 0) - made.ndim):
         made = made[None]
     return made
+
+
+def _ordered(a: Array, order: str | None = None, **_: Any) -> bool:
+    """Whether the elements lie in memory as `order` asks."""
+    return a.in_order if order == "C" else a.T.in_order if order == "F" else True
 
 
 def _converted(a: Traced, dtype: Any) -> Any:
@@ -117,6 +122,8 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
         if not any_traced((a,)):
             found = original(a, dtype, *args, **kwargs)
             return _owned(found) if isinstance(a, list | tuple) else found
+        if kwargs.get("copy"):
+            return array(a, dtype)
         if not isinstance(a, list | tuple):
             a = _converted(a, dtype)
             return (

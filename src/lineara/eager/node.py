@@ -145,6 +145,9 @@ class Traced(Box):
         """The plain content of an array in which nothing is traced; else None."""
         return None
 
+    def give(self, found: np.ndarray) -> None:
+        """A plain view of the content was given away: only written arrays need to know."""
+
     def below(self) -> Any:
         """The value one level below, for code that looks at it."""
         return self.v
@@ -315,8 +318,10 @@ class Array(Traced):
         """Write one value everywhere."""
         self[...] = value
 
-    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+    def astype(self, dtype: Any, *_: Any, copy: bool = True, **__: Any) -> Any:
         """The array in another dtype; integers and booleans are constants."""
+        if not copy and np.dtype(dtype) == self.dtype:
+            return self
         return as_type(self, np.dtype(dtype))
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
@@ -510,18 +515,20 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     except (ValueError, IndexError) as e:
         raise refused(foreign_name(func), args, kwargs, e) from None
     if func in DERIVED and (func is not np.einsum or len(args) == 2):
-        source = args[-1]
-        if func is np.real and isinstance(source, Array) and source.dtype.kind != "c":
+        source = next((a for a in (*args, *kwargs.values()) if isinstance(a, Array)), None)
+        if func is np.real and source is not None and source.dtype.kind != "c":
             return source
+        if func is np.diag and source is not None and source.ndim == 1:
+            return result
         if isinstance(result, list | tuple):
             pairs = zip(result, args, strict=True)
             return type(result)([derived(r, a) for r, a in pairs])
-        return derived(result, args[1] if func is np.einsum else args[0])
+        return derived(result, source)
     return result if out is None else write_out(out, result)
 
 
 # Views of NumPy's that are arrays of their own here: when either is written, the other is refused.
-DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.real, np.imag, np.einsum}
+DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.diag, np.real, np.imag, np.einsum}
 
 
 def derived(result: Any, source: Any) -> Any:
@@ -540,7 +547,21 @@ def _follows(value: Any) -> bool:
 
 def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A locally constant function of the plain values."""
-    return func(*map(_plain_deep, args), **{k: _plain_deep(v) for k, v in kwargs.items()})
+    found = func(*map(_plain_deep, args), **{k: _plain_deep(v) for k, v in kwargs.items()})
+    for part in found if isinstance(found, list | tuple) else (found,):
+        if isinstance(part, np.ndarray):
+            for a in (*args, *kwargs.values()):
+                if isinstance(a, Array):
+                    _give(part, a)
+    return found
+
+
+def _give(found: np.ndarray, source: Array) -> None:
+    """A plain result that is a view of what an array of constants holds: neither may be written."""
+    content = plain(source)
+    if np.may_share_memory(found, content):
+        found.flags.writeable = False
+        source.give(content)
 
 
 def _plain_deep(value: Any) -> Any:

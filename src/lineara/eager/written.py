@@ -8,6 +8,7 @@ A buffer lies in memory as NumPy would lay it out, so that a reshape is a view e
 is one.
 """
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,7 +51,18 @@ class Buffer:
     While `src` is None the whole is `sources[0]`, or a constant where there are no sources.
     """
 
-    __slots__ = ("ended", "level", "pos", "shape", "shared", "sources", "src", "val", "version")
+    __slots__ = (
+        "ended",
+        "given",
+        "level",
+        "pos",
+        "shape",
+        "shared",
+        "sources",
+        "src",
+        "val",
+        "version",
+    )
 
     def __init__(self, level: Any, content: Any) -> None:
         traced = isinstance(content, Traced) and content.level is level
@@ -63,6 +75,7 @@ class Buffer:
         self.src: Any = None
         self.pos: Any = None
         self.shared = False  # whether views hold parts of `val`
+        self.given: list[Any] = []  # (plain array that NumPy takes for a view, its part of `val`)
         self.version = 0
         self.ended = False
 
@@ -285,6 +298,8 @@ class Part:
     def write(self, at: Any, value: Any) -> None:
         """The region `at` gets the value."""
         b = self.buffer
+        if b.given:
+            self._refuse_given(at)
         if isinstance(value, Written) and value.w.buffer is b and self.source is None:
             self._move(at, value.w)
             return
@@ -336,6 +351,28 @@ class Part:
                 ".imag, broadcast_to, diagonal and einsum give); take the view again, or a copy "
                 "before the write"
             )
+
+    def give(self, found: np.ndarray) -> None:
+        """Remember a plain array that NumPy's user takes for a view, as long as anyone has it."""
+        self.buffer.given.append((weakref.ref(found), self._val))
+
+    def _refuse_given(self, at: Any) -> None:
+        b = self.buffer
+        b.given = [(found, part) for found, part in b.given if found() is not None]
+        mine: Any = self.values
+        if isinstance(mine, np.ndarray) and is_basic(at):
+            try:
+                mine = mine[(*at, Ellipsis) if isinstance(at, tuple) else (at, Ellipsis)]
+            except IndexError:  # which the write itself says better
+                return
+        for _, part in b.given:
+            both = isinstance(mine, np.ndarray) and isinstance(part, np.ndarray)
+            if not both or np.may_share_memory(mine, part):
+                raise MutationError(
+                    "an array was written after NumPy had given a plain view of it that does not "
+                    "follow (as np.require, np.asmatrix, np.real_if_close, as_strided and "
+                    "sliding_window_view do); take the view after the write, or of a copy"
+                )
 
     def _refuse_complex(self, value: Any) -> None:
         if self.buffer.dtype.kind == "f" and type_of(value).dtype.kind == "c":
@@ -599,7 +636,7 @@ class Written(Array):
         """Write a number into a vector, by way of its memory; False where that is not possible."""
         part = self.w
         b, (val, src, pos) = part.buffer, part.quick
-        if part.source is not None or b.ended or not -len(src) <= at < len(src):
+        if part.source is not None or b.ended or b.given or not -len(src) <= at < len(src):
             return False
         if type(value) is float:
             val[at] = value
@@ -654,7 +691,7 @@ class Written(Array):
             and node.level is b.level
             and t.dtype == b.dtype
         )
-        if mine and self.w._val is None and b.src is None and not b.shared:
+        if mine and self.w._val is None and b.src is None and not (b.shared or b.given):
             b.sources, b.val = [node], None
             b.version += 1
         else:
@@ -673,9 +710,20 @@ class Written(Array):
         found = self.constant()
         if found is None:
             return super().__array__()
+        kept = dtype is None or np.dtype(dtype) == found.dtype
         found = found.astype(found.dtype if dtype is None else dtype)
         found.flags.writeable = copy is True  # a write would be lost
+        if kept and not copy:
+            self.w.give(found)
         return found
+
+    def give(self, found: np.ndarray) -> None:
+        """The plain content, which a function has returned a view of, is nobody else's any more."""
+        self.w.give(found)
+        self.w.cache = (-1, None)
+        below = self.w.values
+        if isinstance(below, Written):
+            below.give(found)
 
     def __getattr__(self, name: str) -> Any:
         """What an array of constants has of an ndarray, to be read."""

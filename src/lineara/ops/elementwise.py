@@ -280,6 +280,8 @@ for _name in _CONSTANT:
 def clip(a, a_min=None, a_max=None, *, min=None, max=None):
     """The nearest value in [a_min, a_max]; at an edge the bound and the value share the slope."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if low is None and high is None:
+        return +a if type_of(a).shape else a  # a copy
     a = a if low is None else maximum(a, low)
     return a if high is None else minimum(a, high)
 
