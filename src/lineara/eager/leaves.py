@@ -48,7 +48,7 @@ def kind_of_number(value: Any) -> str:
 
 def may_move(leaf: Any) -> bool:
     """Whether a leaf can have a derivative: a number, a point, a function that captured some."""
-    return kind_of_number(leaf) != "-" or callable(leaf) or manifold_of(leaf) is not None
+    return kind_of_number(leaf) != "-" or manifold_of(leaf) is not None
 
 
 class Leaves:
