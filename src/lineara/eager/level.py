@@ -87,32 +87,49 @@ class Level:
         self.SG = type("TracedNumber", (self.S,), dict(common))  # scalars outside the fast path
         self.XG = type("TracedArray", (self.X,), dict(common))  # arrays outside the fast path
         self.XW = type("TracedArray", (Written, self.X), dict(common))  # arrays that were written
+        self.S.__hash__ = unhashable
         self.scopes = functions(depth)
-        codes = method_codes_once()
+        self._bind_methods()
+
+    def _bind_methods(self) -> None:
+        """Give the classes the generated methods, over what their names mean at this level."""
         for kind, cls in (("S", self.S), ("X", self.X)):
             scope = self.scopes[kind]
-            scope |= {"S": self.S, "X": self.X, "push": self.tape.append, "zero": zero, "ONE": ONE}
-            scope |= {"true": np.True_, "false": np.False_}
-            scope |= {"ARITHMETIC": ARITHMETIC, "careful": self.careful, "general": general}
-            scope |= {"ndarray": np.ndarray, "guard": self.guard, "errstate": np.errstate}
-            scope |= {
-                "Reads": Reads,
-                "first_read": first_read,
-                "read_array": read_array,
-                "level": self,
-            }
-            scope |= {"read_int": read_int, "read_slice": read_slice}
-            scope["__builtins__"] = {v.__name__: v for v in NAMES}
-            for name, code in codes[kind].items():
+            scope |= self._names()
+            for name, code in method_codes_once()[kind].items():
                 function = FunctionType(code, scope)
                 setattr(cls, name, function)
                 if not name.startswith(("__", "math_")):
                     setattr(cls, f"np_{name}", function)
-        self.X.total = lambda x: whole_sum(self, x)  # type: ignore[attr-defined]
+        self.X.total = lambda x: whole_sum(self, x)  # type: ignore[attr-defined]  # made above
         for slow in (self.SG, self.XG, self.XW):
             for name, method in slow_methods().items():
                 setattr(slow, name, method)
-        self.S.__hash__ = unhashable
+
+    def _names(self) -> dict[str, Any]:
+        """What generated code may mention beside functions."""
+        return {
+            "__builtins__": {v.__name__: v for v in NAMES},
+            "ARITHMETIC": ARITHMETIC,
+            "ONE": ONE,
+            "Reads": Reads,
+            "S": self.S,
+            "X": self.X,
+            "careful": self.careful,
+            "errstate": np.errstate,
+            "false": np.False_,
+            "first_read": first_read,
+            "general": general,
+            "guard": self.guard,
+            "level": self,
+            "ndarray": np.ndarray,
+            "push": self.tape.append,
+            "read_array": read_array,
+            "read_int": read_int,
+            "read_slice": read_slice,
+            "true": np.True_,
+            "zero": zero,
+        }
 
     # --- making nodes ----------------------------------------------------------------------
 
