@@ -35,7 +35,7 @@ def assert_clean() -> None:
             assert level.depth == depth
             assert not level.open
             assert level.tape == []
-            assert level.locked == []
+            assert level.locks.arrays == []
 
 
 def model(x: Any) -> Any:

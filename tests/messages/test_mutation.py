@@ -227,3 +227,21 @@ def test_a_linear_map_keeps_its_own_copies():
     _, L = linearize(lambda x: np.sum(x * x * buffer), x)
     buffer[:] = x[:] = 7.0
     assert (1.0 @ L).tolist() == [2.0] * N
+
+
+def test_through_a_view_made_before(said):
+    buffer = np.ones(2 * N)
+    half = buffer[:N]
+
+    def f(x):
+        y = np.sum(x * buffer)
+        half[:] = 2.0
+        return y
+
+    assert said(lambda: grad(f)(3.0)).startswith(
+        f"MutationError: a plain array (f64[{2 * N}]) that this derivative still needs was "
+        "overwritten through another view of its memory; copy it first, where it is used with "
+        "traced values"
+    )
+    assert buffer.flags.writeable
+    assert grad(lambda x: np.sum(x * buffer))(3.0) == 3 * N

@@ -95,6 +95,7 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
     """The reverse sweep; a masked one follows where the plain one has produced a NaN."""
     if y.g is leaked:
         raise outlived()
+    level.locks.check()
     if not strong_zero:
         y.g = one_like(y.v)
         parted = reverse(level.tape, level.S, last=True)

@@ -103,7 +103,7 @@ class Leaves:
 
     def _node(self, value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.ndim:
-            value = self.level.guard(np.asarray(value))
+            value = self.level.guard(np.asarray(value), watch=False)
         value = snapshot(value)
         node = self.level.wrap(value)
         self.nodes.append(node)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.codegen import functions, general, method_codes
+from lineara.eager.locks import Locks
 from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
 from lineara.eager.pin import MANY, Pin
 from lineara.eager.reads import (
@@ -73,7 +74,7 @@ class Level:
         self.recur = recur  # transposes the text of a General primitive's jvp
         self.tape: list[Any] = []
         self.roots: list[Any] = []  # the nodes of the leaves
-        self.locked: list[np.ndarray] = []
+        self.locks = Locks()
         self.open = False
         self.outer: Level | None = None  # the level around this one, in the same thread
         self.pin = Pin()
@@ -297,15 +298,11 @@ class Level:
 
     # --- residuals that belong to the user ------------------------------------------------------
 
-    def guard(self, a: np.ndarray) -> np.ndarray:
+    def guard(self, a: np.ndarray, watch: bool = True) -> np.ndarray:
         """The user's array as a residual: a copy when small, else locked until the trace ends."""
         if a.nbytes <= COPY_BYTES or self.keep_copies:
             return a.copy(order="K")  # so that reshape copies where NumPy's does
-        owner: Any = a
-        while isinstance(owner, np.ndarray) and owner.flags.writeable:
-            owner.flags.writeable = False
-            self.locked.append(owner)
-            owner = owner.base
+        self.locks.take(a, watch)
         return a
 
     def guard_deep(self, value: Any) -> Any:
@@ -390,9 +387,7 @@ class Level:
             scope["push"] = _refuse
         self.tape.clear()
         self.swept = False
-        for a in reversed(self.locked):
-            a.flags.writeable = True
-        self.locked.clear()
+        self.locks.release()
         self.keep_copies = False
         self.open = False
 

@@ -88,7 +88,7 @@ class open_level:  # a context manager is named as a function is
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         refused = isinstance(error, ValueError) and "read-only" in str(error)
-        mutated = refused and bool(self.level.locked)
+        mutated = refused and bool(self.level.locks.arrays)
         leave(self.level)
         if mutated:
             raise _mutated(error) from None
