@@ -245,3 +245,25 @@ def test_through_a_view_made_before(said):
     )
     assert buffer.flags.writeable
     assert grad(lambda x: np.sum(x * buffer))(3.0) == 3 * N
+
+
+def test_an_argument_that_was_given_twice(said):
+    a = np.array([1.0, 2.0])
+
+    def before(q):
+        q[0][0] = 5.0
+        return np.sum(q[0] * q[1])
+
+    def after(q):
+        y = np.sum(q[0] * q[1])
+        q[1][:] = 5.0
+        return y
+
+    for f, line in ((before, "return np.sum(q[0] * q[1])"), (after, "q[1][:] = 5.0")):
+        assert said(lambda f=f: grad(f)([a, a])) == (
+            "MutationError: an argument (f64[2]) that was given in several places was written in "
+            "one of them, which the others would not see; give copies, or write to a copy"
+            f"\n  at {f.__name__}: {line}"
+        )
+    assert grad(lambda q: np.sum(q[0] * q[1]))([a, a])[0].tolist() == [1.0, 2.0]
+    assert grad(before)([a, a.copy()])[1].tolist() == [5.0, 2.0]

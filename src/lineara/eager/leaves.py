@@ -19,6 +19,7 @@ from lineara.eager.pin import is_own
 from lineara.eager.points import manifold_of
 from lineara.eager.reads import is_fixed, pull, snapshot
 from lineara.eager.sparse import builder
+from lineara.eager.written import Written, written_in_one_place
 from lineara.errors import TypeMismatchError
 from lineara.primitive import Box
 from lineara.trees import flatten
@@ -58,6 +59,7 @@ class Leaves:
         self.level = level
         self.method = method  # how a user's class in an argument sees our NumPy
         self.args = args
+        self.arrays: dict[int, Any] = {}  # the first node of each array, by the array's id
         self.nodes: list[Any] = level.roots
         self.points: dict[int, tuple[Any, Any, Any]] = {}  # by id: point, coordinates, lifted ones
         self._promote: bool | None = None
@@ -102,11 +104,18 @@ class Leaves:
         return value.astype(float) if isinstance(value, np.ndarray | np.generic) else float(value)
 
     def _node(self, value: Any) -> Any:
+        given = value
         if isinstance(value, np.ndarray) and value.ndim:
             value = self.level.guard(np.asarray(value), watch=False)
         value = snapshot(value)
         node = self.level.wrap(value)
         self.nodes.append(node)
+        if isinstance(given, np.ndarray):
+            first = self.arrays.setdefault(id(given), node)
+            if isinstance(first, Written):
+                raise written_in_one_place(first)
+            if first is not node:
+                self.level.twice += [first, node]
         return node
 
 

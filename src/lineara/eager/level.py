@@ -74,6 +74,7 @@ class Level:
         self.recur = recur  # transposes the text of a General primitive's jvp
         self.tape: list[Any] = []
         self.roots: list[Any] = []  # the nodes of the leaves
+        self.twice: list[Any] = []  # nodes of arrays that were given in several places
         self.locks = Locks()
         self.open = False
         self.outer: Level | None = None  # the level around this one, in the same thread
@@ -383,6 +384,7 @@ class Level:
             if not self.keep_copies and isinstance(n, Array) and n.k is not None:
                 forget(n)
         self.roots = []
+        self.twice.clear()
         for scope in self.scopes.values():
             scope["push"] = _refuse
         self.tape.clear()

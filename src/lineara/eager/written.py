@@ -543,6 +543,14 @@ def mixture(level: Any, v: Any, origins: list[Origin]) -> Any:
 # --- the class of written arrays -----------------------------------------------------------------
 
 
+def written_in_one_place(x: Any) -> MutationError:
+    """The error for a write to an argument that is one array in several places."""
+    return MutationError(
+        f"an argument ({type_of(x)}) that was given in several places was written in one of them, "
+        "which the others would not see; give copies, or write to a copy"
+    )
+
+
 class Written(Array):
     """The class that an array turns into when it is written; `w` is its region of a buffer."""
 
@@ -554,6 +562,8 @@ class Written(Array):
         if isinstance(x, Written):
             return
         root, offset, strides = place(x)
+        if any([root is n for n in level.twice]):
+            raise written_in_one_place(root)
         if is_fixed(x):
             x.w = Part.of(level, view(level, root, x.v, offset, strides, fixed=True))
             x.__class__ = level.XW
