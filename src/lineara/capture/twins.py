@@ -15,6 +15,7 @@ go through the overlay.  A twin or a view is equal to what it stands for, and ha
 
 import copy
 import copyreg
+import functools
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -128,17 +129,13 @@ def take(twin: type, name: str) -> None:
         type.__delattr__(twin, name)
 
 
-_METACLASSES: dict[type, type] = {}  # for the few metaclasses there are: type, ABCMeta, ...
-
-
+@functools.cache  # for the few metaclasses there are: type, ABCMeta, ...
 def _metaclass(meta: type) -> type:
     if issubclass(meta, TwinType):
         return meta
-    if meta not in _METACLASSES:
-        made = type.__new__(type, meta.__name__, (TwinType, meta), {})
-        copyreg.pickle(made, _pickle_class)  # type: ignore[arg-type]  # a reducer of classes
-        _METACLASSES[meta] = made
-    return _METACLASSES[meta]
+    made = type.__new__(type, meta.__name__, (TwinType, meta), {})
+    copyreg.pickle(made, _pickle_class)  # type: ignore[arg-type]  # a reducer of classes
+    return made
 
 
 def _pickle_class(cls: type) -> Any:

@@ -53,10 +53,6 @@ class View:
         self.pieces: list[Any] = []
         self.sums: list[Any] = []
 
-    def positions(self, shape: tuple[int, ...]) -> np.ndarray:
-        """The flat positions in the root of the view's elements."""
-        return grid(self.offset, self.strides, shape)
-
 
 def grid(offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
     """offset + sum of i_k stride_k, for every index i of `shape`."""

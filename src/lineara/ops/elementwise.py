@@ -98,34 +98,19 @@ copysign = elementwise("copysign", lambda y, x, w: sign(x) * sign(y), lambda y, 
 
 # --- selections: the lanes that are not selected are structural zeros ------------------------
 
-maximum = elementwise(
-    "maximum",
-    lambda y, x, w: where(x == w, 0.5, where(y == w, 0, 1)),  # a NaN comes from both
-    lambda y, x, w: where(x == w, 0.5, where(y == x, 0, 1)),
-    scalar="x if x >= w else w",
-    selects=True,
-)
-minimum = elementwise(
-    "minimum",
+LARGER, SMALLER = "x if x >= w else w", "x if x <= w else w"
+CHOSEN = (  # a tie is shared; a NaN comes from both
     lambda y, x, w: where(x == w, 0.5, where(y == w, 0, 1)),
     lambda y, x, w: where(x == w, 0.5, where(y == x, 0, 1)),
-    scalar="x if x <= w else w",
-    selects=True,
 )
-fmax = elementwise(
-    "fmax",
+NUMBER = (  # a tie is shared; a NaN is not chosen
     lambda y, x, w: where(x == w, 0.5, where(y == x, 1, 0)),
     lambda y, x, w: where(x == w, 0.5, where(y == w, 1, 0)),
-    scalar="x if x >= w else w",
-    selects=True,
 )
-fmin = elementwise(
-    "fmin",
-    lambda y, x, w: where(x == w, 0.5, where(y == x, 1, 0)),
-    lambda y, x, w: where(x == w, 0.5, where(y == w, 1, 0)),
-    scalar="x if x <= w else w",
-    selects=True,
-)
+maximum = elementwise("maximum", *CHOSEN, scalar=LARGER, selects=True)
+minimum = elementwise("minimum", *CHOSEN, scalar=SMALLER, selects=True)
+fmax = elementwise("fmax", *NUMBER, scalar=LARGER, selects=True)
+fmin = elementwise("fmin", *NUMBER, scalar=SMALLER, selects=True)
 
 
 @primitive
