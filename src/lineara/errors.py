@@ -108,6 +108,13 @@ class LinearityError(LinearaError):
     """Something that must be linear is not: a function to transpose, or a custom rule."""
 
 
+class ProgramError(LinearaError):
+    """A Linear A program that does not parse, is not well typed, or cannot be run as asked."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, line="")
+
+
 class RuleError(LinearaError):
     """A rule or builder that does not keep its law (dot-product identity, finite difference)."""
 

@@ -78,6 +78,10 @@ class Primitive:
         """Scalar operations of one evaluation, counted by the elements that are touched."""
         return max([getattr(v, "size", 1) for v in (y, *args)])
 
+    def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
+        """W: the operations of one evaluation, exactly; what only moves elements has none."""
+        return y.size
+
     def linearize(
         self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint | None:
@@ -384,6 +388,10 @@ class Linear(Primitive):
 
 class Structural(Linear):
     """A Linear that only moves elements: index, reshape, concatenate, and their transposes."""
+
+    def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
+        """Moving is free."""
+        return 0
 
 
 class Multilinear(Primitive):

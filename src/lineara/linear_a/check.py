@@ -1,0 +1,525 @@
+"""The checker:  P; G; D |- e : (ts ; us), one function a judgement, in linear time.
+
+A non-linear variable is used at least once and a linear one exactly once; every binder has a name
+of its own in its definition and stores its type.  What is accepted denotes a linear map in its
+linear inputs (spec, section 2).
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.box import op
+from lineara.errors import LinearaError, ProgramError
+from lineara.linear_a.program import Place, Program
+from lineara.linear_a.show import show_binding, show_leaf
+from lineara.linear_a.syntax import (
+    Accum,
+    Applied,
+    Binding,
+    Block,
+    Copy,
+    Def,
+    Drop,
+    Dup,
+    Inj,
+    Leaf,
+    Lit,
+    Part,
+    Prim,
+    Proj,
+    Put,
+    Read,
+    Ret,
+    Tup,
+    Unpack,
+    Var,
+    Zero,
+)
+from lineara.primitive import Elementwise, Linear, Multilinear
+from lineara.types import ArrayType, Named, Product, Sum, Type, show
+
+Types = tuple[Type, ...]
+DEPTH = 100  # of blocks within blocks
+
+
+class Typing(NamedTuple):
+    """(ts ; us)."""
+
+    xs: Types
+    lxs: Types
+
+
+def check(program: Program) -> Program:
+    """The program itself, if every definition is well typed; else a ProgramError.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> _ = check(parse("def f(x: f64;) -> (f64;) = sin(x)"))
+    >>> from lineara.errors import ProgramError
+    >>> try:
+    ...     check(parse("def f(; ~a: f64) -> (; f64) = ~a + ~a"))
+    ... except ProgramError as error:
+    ...     print(error)
+    1:36: ~a is used again, but a linear variable is used exactly once; dup(~a) makes two of it
+      def f(; ~a: f64) -> (; f64) = ~a + ~a
+                                         ^
+    """
+    for name, t in program.types.items():
+        Judge(program, name).well_formed(t)
+    for d in program.defs.values():
+        check_def(program, d)
+    return program
+
+
+def check_def(program: Program, d: Def) -> None:
+    """TypeDef: the body has the stated results and uses exactly the formals."""
+    judge = Judge(program, d.name)
+    judge.at = d
+    for p in d.params:
+        judge.bind(p, d)
+    for t in (*d.results, *d.lresults):
+        judge.well_formed(t)
+    found = judge.block(d.body)
+    for stated, got in ((d.results, found.xs), (d.lresults, found.lxs)):
+        if len(stated) != len(got) or not all(map(program.same, stated, got)):
+            judge.wrong(
+                f"the results of {d.name} are stated as {_zones(d.results, d.lresults)}, but its "
+                f"body has {_zones(*found)}; let the two agree",
+                d.body.leaf,
+            )
+    judge.close(d.params, d)
+
+
+def type_of_leaf(program: Program, leaf: Leaf, where: str = "") -> Typing:
+    """The types of the results of a leaf, from the types that its variables store."""
+    return Judge(program, where).leaf(leaf)
+
+
+def _zones(xs: Iterable[Type], lxs: Iterable[Type]) -> str:
+    left, right = ", ".join(map(show, xs)), ", ".join(map(show, lxs))
+    return f"({left};{' ' * bool(right)}{right})"
+
+
+class Judge:
+    """The judgements about one definition, and the environment so far."""
+
+    def __init__(
+        self, program: Program, name: str, known: dict[Any, ArrayType] | None = None
+    ) -> None:
+        self.program = program
+        self.name = name
+        self.known = {} if known is None else known  # of primitives, by their argument types
+        self.scope: set[Var] = set()
+        self.used: set[Var] = set()  # linear ones too: once is all they may
+        self.names: set[str] = set()
+        self.depth = 0
+        self.at: Any = None  # the binding or leaf that is being judged
+
+    # --- errors ----------------------------------------------------------------------------
+
+    def wrong(self, message: str, at: Any = None, which: int = -1) -> Any:
+        """Raise the error about a leaf, a binding or a definition, and one of its variables."""
+        at = self.at if at is None else at
+        places = self.program.places.get(at, ())
+        if places:
+            place = places[min(which + 1, len(places) - 1)]
+            raise ProgramError(located(self.program, place, message))
+        text, caret = self._equation(at, which)
+        where = f"in {self.name}: " if self.name else ""
+        raise ProgramError(f"{where}{message}\n  {text}\n  {' ' * caret}^" if text else message)
+
+    def _equation(self, at: Any, which: int) -> tuple[str, int]:
+        """The equation as it prints, on one line, and where the variable stands in it."""
+        if isinstance(at, Def):
+            return f"def {at.name}", 4
+        if isinstance(at, Leaf):
+            text = " ".join(show_leaf(at).split())
+            args = at.args
+        else:
+            text = " ".join(show_binding(at).split())
+            args = at.vars
+        if not 0 <= which < len(args):
+            return text, 0
+        column = last = 0
+        for a in args[: which + 1]:
+            found = text.find(repr(a), column)
+            column = found if found >= 0 else column
+            last, column = column, column + 1
+        return text, last
+
+    # --- the environment --------------------------------------------------------------------
+
+    def bind(self, v: Var, at: Any, which: int = -1) -> None:
+        """A binder enters the environment."""
+        if v.name in self.names:
+            self.wrong(f"{v!r} is bound twice in {self.name}; give one another name", at, which)
+        self.well_formed(v.type)
+        if v.linear and not self.program.is_linear(v.type):
+            self.wrong(
+                f"{v!r} is linear, but {show(v.type)} is not a vector space; only floating and "
+                "complex numbers and products of them are: make it non-linear",
+                at,
+                which,
+            )
+        self.names.add(v.name)
+        self.scope.add(v)
+
+    def use(self, args: Sequence[Var], at: Any) -> None:
+        """Occurrences of variables: of linear ones the only occurrence."""
+        for i, v in enumerate(args):
+            if v not in self.scope:
+                self.wrong(
+                    f"{v!r} is not known here; bind it before, or take it as an argument", at, i
+                )
+            if v.linear and v in self.used:
+                self.wrong(
+                    f"{v!r} is used again, but a linear variable is used exactly once; "
+                    f"dup({v!r}) makes two of it",
+                    at,
+                    i,
+                )
+            self.used.add(v)
+
+    def close(self, binders: Sequence[Var], at: Any = None) -> None:
+        """Binders leave the environment; each was used."""
+        for i, v in enumerate(binders):
+            if v not in self.used:
+                times = "exactly once" if v.linear else "at least once"
+                self.wrong(f"{v!r} is never used; use it {times}, or drop({v!r})", at, i)
+            self.scope.discard(v)
+
+    def well_formed(self, t: Type) -> None:
+        """Every name in a type is defined."""
+        open_ = [t]
+        while open_:
+            t = open_.pop()
+            if isinstance(t, Named):
+                if t.name not in self.program.types:
+                    self.wrong(f"there is no type {t.name}; define it: type {t.name} = …")
+            elif not isinstance(t, ArrayType):
+                open_ += t.items
+
+    # --- blocks -------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> Typing:
+        """TypeLet, TypeUnpack, TypeLUnpack and the leaf at the end."""
+        self.depth += 1
+        if self.depth > DEPTH:
+            self.wrong(f"blocks lie in each other deeper than {DEPTH}; make one a definition")
+        for b in block.bindings:
+            self.at = b
+            self.binding(b)
+        self.at = block.leaf
+        found = self.expression(block.leaf)
+        for b in reversed(block.bindings):
+            self.close(b.vars, b)
+        self.depth -= 1
+        return found
+
+    def binding(self, b: Binding) -> None:
+        """The binders have the types of what they are bound to."""
+        if isinstance(b, Unpack):
+            self.use((b.arg,), b)
+            types: Types = self.items(b)
+            zones = [(tuple(b.vars), types)]
+        else:
+            found = self.expression(b.rhs)
+            self.at = b
+            split = [tuple([v for v in b.vars if v.linear is k]) for k in (False, True)]
+            zones = list(zip(split, found, strict=True))
+        for binders, types in zones:
+            if len(binders) != len(types):
+                self.wrong(
+                    f"{len(binders)} names for {len(types)} values; bind each value once: "
+                    f"{', '.join(map(show, types)) or 'there is none'}",
+                    b,
+                )
+            for v, t in zip(binders, types, strict=True):
+                if not self.program.same(v.type, t):
+                    self.wrong(
+                        f"{v!r} is said to be {show(v.type)}, but is {show(t)}; "
+                        f"write {v!r}: {show(t)}",
+                        b,
+                        b.vars.index(v),
+                    )
+        for i, v in enumerate(b.vars):
+            self.bind(v, b, i)
+
+    def items(self, b: Unpack) -> Types:
+        """The components of the product that is taken apart."""
+        t = self.program.unfold(b.arg.type)
+        if not isinstance(t, Product):
+            self.wrong(f"{b.arg!r} is no product but {show(t)}; only a product has components", b)
+        assert isinstance(t, Product)
+        if any(v.linear is not b.arg.linear for v in b.vars):
+            self.wrong(f"the parts of {b.arg!r} are in its own zone: all linear, or none", b)
+        return t.items
+
+    def expression(self, e: Leaf | Block) -> Typing:
+        """A leaf or a block."""
+        if isinstance(e, Block):
+            return self.block(e)
+        if isinstance(e, Drop):
+            self.expression(e.body)
+            return Typing((), ())
+        self.use(e.operands(), e)
+        return self.leaf(e)
+
+    # --- leaves -------------------------------------------------------------------------------
+
+    def leaf(self, e: Leaf) -> Typing:
+        """The types of the results, from the types of the operands."""
+        rule = _RULES.get(type(e))
+        if rule is None:
+            assert isinstance(e, Applied)
+            return Typing(*e.result(self))
+        found = rule(self, e)
+        return found if isinstance(found, Typing) else self._zoned(found, e)
+
+    def _zoned(self, t: Type, e: Leaf) -> Typing:
+        """One result, in the zone of the arguments."""
+        return Typing((), (t,)) if any(a.linear for a in e.args) else Typing((t,), ())
+
+    def definition(self, name: str, at: Any) -> Def:
+        """The definition of that name."""
+        if name not in self.program.defs:
+            near = _near(name, self.program.defs)
+            self.wrong(f"there is no definition {name}{near}", at)
+        return self.program.defs[name]
+
+    def fits(self, at: Any, what: str, formals: Sequence[Var], args: Sequence[Var]) -> None:
+        """The arguments have the types and zones of the formals."""
+        for linear, zone in ((False, "non-linear"), (True, "linear")):
+            want = [p for p in formals if p.linear is linear]
+            got = [a for a in args if a.linear is linear]
+            if len(want) != len(got):
+                self.wrong(
+                    f"{what} takes {len(want)} {zone} arguments "
+                    f"({', '.join(show(p.type) for p in want)}), not {len(got)}",
+                    at,
+                )
+            for p, a in zip(want, got, strict=True):
+                if not self.program.same(p.type, a.type):
+                    self.wrong(
+                        f"{what} takes {show(p.type)} as {p!r}, but {a!r} is {show(a.type)}",
+                        at,
+                        list(args).index(a),
+                    )
+
+    def array(self, v: Var, e: Leaf, i: int) -> ArrayType:
+        """The type of an operand that must be a number or an array."""
+        t = self.program.unfold(v.type)
+        if not isinstance(t, ArrayType):
+            self.wrong(f"{v!r} is {show(v.type)}; a number or an array is needed here", e, i)
+        assert isinstance(t, ArrayType)
+        return t
+
+    def prim(self, e: Prim) -> Any:
+        """TypePrim, TypeLinAdd, TypeLinMul, and the linear maps that primitives are."""
+        if any(a.linear for a in e.args):
+            return self.linear_prim(e)
+        if e.name == "add" and len(e.args) == 2 and not self._arrays(e.args):
+            return self.equal_types(e)  # the erasure of a linear sum
+        types = tuple([self.array(a, e, i) for i, a in enumerate(e.args)])
+        return Typing((self.primitive(e, types),), ())
+
+    def _arrays(self, args: Sequence[Var]) -> bool:
+        return all(isinstance(self.program.unfold(a.type), ArrayType) for a in args)
+
+    def equal_types(self, e: Prim) -> Type:
+        """The common type of the two operands of a sum."""
+        s, t = (a.type for a in e.args)
+        if not self.program.same(s, t):
+            self.wrong(
+                f"{e.args[0]!r} is {show(s)} and {e.args[1]!r} is {show(t)}; only values of "
+                "one type add",
+                e,
+                1,
+            )
+        return s
+
+    def primitive(self, e: Prim, types: tuple[ArrayType, ...]) -> ArrayType:
+        """What the primitive makes of arguments of those types."""
+        try:
+            key: Any = (e.primitive, types, hashable(e.params))
+            if key in self.known:
+                return self.known[key]
+        except TypeError:
+            key = None
+        if isinstance(e.primitive, Elementwise):
+            if len(types) != e.primitive.arity:
+                self.wrong(f"{e.name} takes {e.primitive.arity} arguments, not {len(types)}", e)
+            shapes = {t.shape for t in types if t.shape}
+            if len(shapes) > 1:
+                self.wrong(
+                    f"{e.name} of {' and '.join(map(show, types))}: give it arrays of one shape, "
+                    "or numbers; broadcast_to[shape=…] repeats an array along axes",
+                    e,
+                )
+        try:
+            found = e.primitive.result(*types, **sampled(e.params))
+        except (LinearaError, TypeError, ValueError, IndexError) as error:
+            text = error.message if isinstance(error, LinearaError) else str(error)
+            self.wrong(text if text.startswith(e.name) else f"{e.name}: {text}", e)
+            raise AssertionError from None
+        if key is not None:
+            self.known[key] = found
+        return found
+
+    def linear_prim(self, e: Prim) -> Any:
+        """A primitive in the arguments that it is linear in."""
+        linear = tuple([i for i, a in enumerate(e.args) if a.linear])
+        p = e.primitive
+        if p.name == "add" and linear == (0, 1) and len(e.args) == 2:
+            return self.equal_types(e)
+        if p.name == "multiply" and linear == (1,) and len(e.args) == 2:
+            return self.scale(e)
+        if isinstance(p, Linear):
+            places = tuple(range(len(e.args))) if p.linear is None else p.linear
+            fine = linear == places
+        else:
+            fine = isinstance(p, Multilinear) and len(linear) == 1
+        if not fine:
+            self.wrong(
+                f"{p.name} is not linear in {', '.join(repr(e.args[i]) for i in linear)}; linear "
+                "are ~a + ~b, x * ~a, and the primitives that move, sum or contract",
+                e,
+                linear[0],
+            )
+        types = tuple([self.array(a, e, i) for i, a in enumerate(e.args)])
+        return self.primitive(e, types)
+
+    def scale(self, e: Prim) -> Type:
+        """TypeLinMul: the factor is a number, or has the shape of the linear operand."""
+        x, a = e.args
+        k = self.array(x, e, 0)
+        u = self.program.unfold(a.type)
+        if isinstance(u, ArrayType):
+            fine = k.shape in ((), u.shape) and np.result_type(k.dtype, u.dtype) == u.dtype
+        else:
+            fine = not k.shape and self.program.scalars(u) > 0
+        if not fine:
+            self.wrong(
+                f"{x!r}: {show(k)} does not scale {a!r}: {show(a.type)}; the factor is a number, "
+                "or has the shape of what it scales, and no wider dtype",
+                e,
+                0,
+            )
+        return a.type
+
+    def part(self, e: Part) -> Typing:
+        """read, accum and put."""
+        x = self.array(e.args[0], e, 0)
+        index = op("index")
+        y = self.primitive(Prim((), index, {"at": e.at}), (x,))
+        if isinstance(e, Read):
+            return Typing((), (y, x))
+        if e.args[1].type != y:
+            self.wrong(f"the part is {show(y)}, but {e.args[1]!r} is {show(e.args[1].type)}", e, 1)
+        return Typing((), (x,))
+
+    def tagged(self, e: Inj | Proj) -> Any:
+        """inj and proj: the payload has the type of its tag."""
+        t = self.program.unfold(e.type if isinstance(e, Inj) else e.args[0].type)
+        if not isinstance(t, Sum) or not 0 <= e.tag < len(t.items):
+            self.wrong(f"{show(t)} has no alternative {e.tag}; alternatives count from 0", e)
+        assert isinstance(t, Sum)
+        if isinstance(e, Proj):
+            return t.items[e.tag]
+        if not self.program.same(t.items[e.tag], e.args[0].type):
+            self.wrong(
+                f"alternative {e.tag} of {show(e.type)} is {show(t.items[e.tag])}, but "
+                f"{e.args[0]!r} is {show(e.args[0].type)}",
+                e,
+                0,
+            )
+        return e.type
+
+    def tup(self, e: Tup) -> Typing:
+        """TypeTup, TypeLinTup."""
+        if any(a.linear is not e.linear for a in e.args):
+            self.wrong("a product is wholly linear or wholly non-linear: ~<~a, ~b> or <x, y>", e)
+        t = Product(tuple([a.type for a in e.args]), e.fields)
+        return Typing((), (t,)) if e.linear else Typing((t,), ())
+
+    def ret(self, e: Ret) -> Typing:
+        """TypeRet."""
+        return Typing(tuple([v.type for v in e.xs]), tuple([v.type for v in e.lxs]))
+
+    def copy(self, e: Copy) -> Type:
+        """TypeVar, TypeLinVar."""
+        return e.args[0].type
+
+    def dup(self, e: Dup) -> Typing:
+        """TypeDup."""
+        return Typing((), (e.args[0].type,) * 2)
+
+    def literal(self, e: Lit) -> Typing:
+        """TypeLit."""
+        return Typing((e.type,), ())
+
+    def zero(self, e: Zero) -> Typing:
+        """TypeLinZero."""
+        self.well_formed(e.type)
+        if not self.program.is_linear(e.type):
+            self.wrong(f"{show(e.type)} has no zero; only vector spaces have", e)
+        return Typing((), (e.type,)) if e.linear else Typing((e.type,), ())
+
+
+_RULES: dict[type, Any] = {
+    Ret: Judge.ret,
+    Copy: Judge.copy,
+    Dup: Judge.dup,
+    Lit: Judge.literal,
+    Zero: Judge.zero,
+    Tup: Judge.tup,
+    Prim: Judge.prim,
+    Read: Judge.part,
+    Accum: Judge.part,
+    Put: Judge.part,
+    Inj: Judge.tagged,
+    Proj: Judge.tagged,
+}
+
+
+def located(program: Program, place: Place, message: str) -> str:
+    """`file:line:column: message`, the line of the text and a caret."""
+    name = f"{program.file}:" if program.file else ""
+    lines = program.text.splitlines()
+    line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
+    return f"{name}{place.line}:{place.column}: {message}\n  {line}\n  {' ' * (place.column - 1)}^"
+
+
+def sampled(params: Any) -> Any:
+    """Parameters where variables are zeros of their types, for the sake of a shape."""
+    if isinstance(params, Var):
+        t = params.type
+        assert isinstance(t, ArrayType)
+        return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
+    if isinstance(params, tuple):
+        return tuple([sampled(p) for p in params])
+    if isinstance(params, dict):
+        return {k: sampled(p) for k, p in params.items()}
+    return params
+
+
+def hashable(params: Any) -> Any:
+    """The parameters as a key: of variables only the type matters."""
+    if isinstance(params, Var):
+        return params.type
+    if isinstance(params, dict):
+        return tuple([(k, hashable(v)) for k, v in params.items()])
+    if isinstance(params, tuple):
+        return tuple([hashable(v) for v in params])
+    if isinstance(params, slice):
+        return ("slice", params.start, params.stop, params.step)
+    hash(params)
+    return (type(params), params)
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    """A hint at names that are almost the same."""
+    found = difflib.get_close_matches(name, list(names), 1)
+    return f"; did you mean {found[0]}?" if found else ""

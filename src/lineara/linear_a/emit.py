@@ -1,0 +1,327 @@
+"""Rules of primitives as text: a rule runs once on boxed variables, and what it applies is written.
+
+Linear boxes may be used as often as a rule likes; `threaded` puts the dups and drops in.  A rule
+text is a block with formals of its own, made once a signature and copied wherever it is needed.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.errors import LinearityError, NoRuleError
+from lineara.linear_a.syntax import (
+    Binding,
+    Dup,
+    Leaf,
+    Let,
+    Names,
+    Prim,
+    Unpack,
+    Var,
+    Vars,
+    drop,
+    lit,
+    zero,
+)
+from lineara.primitive import Box, Elementwise, Linear, Multilinear, Primitive, op, registry
+from lineara.types import ArrayType, Type, carries_tangents, type_of
+
+
+class Emitter:
+    """Bindings as they are written down."""
+
+    def __init__(self, names: Names | None = None) -> None:
+        self.names = names or Names()
+        self.bindings: list[Binding] = []
+
+    def fresh(self, like: str, t: Type, linear: bool = False) -> Var:
+        """A variable with a name that is free."""
+        return Var(self.names(like), t, linear)
+
+    def bind(self, like: str, t: Type, leaf: Leaf, linear: bool = False) -> Var:
+        """The variable that a leaf with one result is bound to."""
+        v = self.fresh(like, t, linear)
+        self.bindings.append(Let((v,), leaf))
+        return v
+
+    def box(self, v: Var) -> "Boxed":
+        """A variable as rules see it."""
+        return Boxed(self, v)
+
+    def unbox(self, value: Any, t: ArrayType | None = None) -> Var:
+        """The variable of a box; of a plain value, a literal's."""
+        if isinstance(value, Boxed):
+            return value.var
+        t = type_of(value) if t is None else t
+        return self.bind("k", t, lit(np.asarray(value, t.dtype)[()], t))
+
+    # --- interpreting -----------------------------------------------------------------------
+
+    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Write one application of a primitive down; the box of its result."""
+        linear = tuple([i for i, a in enumerate(args) if isinstance(a, Boxed) and a.var.linear])
+        params = _unboxed(params)
+        if not linear:
+            return self.nonlinear(primitive, args, params)
+        if isinstance(primitive, Elementwise):
+            return self.combination(primitive, args, linear)
+        if isinstance(primitive, Linear):
+            places = range(len(args)) if primitive.linear is None else primitive.linear
+            args = tuple([self.as_linear(a) if i in places else a for i, a in enumerate(args)])
+        elif not (isinstance(primitive, Multilinear) and len(linear) == 1):
+            raise LinearityError(
+                f"{primitive.name} is not linear in a tangent; a rule adds, moves, sums, contracts "
+                "and scales tangents"
+            )
+        return self.apply(primitive, args, params, "d")
+
+    def nonlinear(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """An operation on values, with broadcasts in so many words."""
+        if isinstance(primitive, Elementwise):
+            args = tuple(self.level(args))
+        return self.apply(primitive, args, params, "k")
+
+    def level(self, args: Sequence[Any]) -> Iterable[Any]:
+        """Arrays of one shape: those of another are broadcast; numbers stay."""
+        shapes = [type_of(a).shape for a in args]
+        shape = np.broadcast_shapes(*shapes)
+        for a, s in zip(args, shapes, strict=True):
+            yield op("broadcast_to")(a, shape=shape) if s and s != shape else a
+
+    def apply(self, primitive: Any, args: tuple, params: dict[str, Any], like: str) -> Any:
+        """The primitive on variables; a plain argument becomes a literal."""
+        y = primitive.result(*[type_of(a) if isinstance(a, Boxed) else a for a in args], **params)
+        found = tuple([self.unbox(a, self.literal_type(a, y)) for a in args])
+        linear = any(v.linear for v in found)
+        return Boxed(self, self.bind(like, type_of(y), Prim(found, primitive, params), linear))
+
+    def literal_type(self, a: Any, y: ArrayType) -> ArrayType | None:
+        """The type of a literal: a Python number has the dtype of what it meets."""
+        weak = type(a) in (int, float) and y.dtype.kind in "fc"
+        weak = weak or (type(a) is complex and y.dtype.kind == "c")
+        return ArrayType((), y.dtype) if weak else None
+
+    def as_linear(self, a: Any) -> Any:
+        """A linear operand; a plain zero becomes a linear one."""
+        if isinstance(a, Boxed):
+            return a
+        t = type_of(a)
+        if np.any(a):
+            raise LinearityError(f"a rule adds a constant {t} to tangents; that is affine")
+        return Boxed(self, self.bind("z", t, zero(t), linear=True))
+
+    # --- sums and multiples of tangents -------------------------------------------------------
+
+    def combination(self, p: Elementwise, args: tuple, linear: tuple[int, ...]) -> Any:
+        """An elementwise primitive that is linear in its linear arguments: scale them, and add."""
+        y = p.result(*[type_of(a) if isinstance(a, Boxed) else a for a in args])
+        terms = []
+        for i in linear:
+            if not self._constant(p, i, linear):
+                raise LinearityError(f"{p.name} is not linear in a tangent")
+            values = [None if j in linear else a for j, a in enumerate(args)]
+            terms.append(self.scaled(args[i], p.weights[i](None, *values), y))
+        if len(linear) < p.arity and p.name not in ("multiply", "divide"):
+            rest = [a for i, a in enumerate(args) if i not in linear]
+            if any(isinstance(a, Boxed) or np.any(a) for a in rest):
+                raise LinearityError(f"{p.name} of a tangent and a constant is affine")
+        if len(terms) == 1:
+            return terms[0]
+        a, b = (t.var for t in terms)
+        return Boxed(self, self.bind("ds", a.type, Prim((a, b), op("add")), linear=True))
+
+    def _constant(self, p: Elementwise, i: int, linear: tuple[int, ...]) -> bool:
+        """Whether the partial in argument i reads neither a linear argument nor the result."""
+        stated = p.expressions()[i]
+        symbols = ("y", *[p.ARGS[j] for j in linear])
+        return not hasattr(stated, "reads") or not any(stated.reads(s) for s in symbols)
+
+    def scaled(self, a: "Boxed", k: Any, y: ArrayType) -> "Boxed":
+        """k * ~a in the shape and dtype of y; a factor that is the number 1 is left out."""
+        if a.var.type != y:
+            t = a.dtype
+            a = a if a.shape == y.shape else op("broadcast_to")(a, shape=y.shape)
+            a = a if t == y.dtype else op("astype")(a, dtype=y.dtype)
+        if not isinstance(k, Boxed) and np.ndim(k) == 0 and k == 1:
+            return a
+        if type_of(k).shape not in ((), y.shape):
+            k = op("broadcast_to")(k, shape=y.shape)
+        plain = None if isinstance(k, Boxed) else ArrayType(np.shape(k), y.dtype)
+        factor = self.unbox(k, plain)
+        made = Prim((factor, a.var), op("multiply"))
+        return Boxed(self, self.bind("dp", y, made, linear=True))
+
+
+class Boxed(Box):
+    """A variable as the rules of primitives see it: an array of some type."""
+
+    __slots__ = ("emitter", "var")
+    depth = math.inf
+
+    def __init__(self, emitter: Emitter, var: Var) -> None:
+        self.emitter = emitter
+        self.var = var
+
+    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Write it down."""
+        return self.emitter.interpret(primitive, args, params)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return self.var.type.shape  # type: ignore[union-attr]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype."""
+        return self.var.type.dtype  # type: ignore[union-attr]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def __getitem__(self, at: Any) -> Any:
+        return op("index")(self, at=at)
+
+    def astype(self, dtype: Any, **_: Any) -> Any:
+        """In another dtype."""
+        return op("astype")(self, dtype=np.dtype(dtype))
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
+        ours = registry.functions.get(ufunc)
+        if ours is None or method != "__call__" or options:
+            raise NoRuleError(f"a rule uses np.{ufunc.__name__}, which has no primitive")
+        return ours(*args)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple, options: dict) -> Any:
+        ours = registry.functions.get(function)
+        if ours is None:
+            raise NoRuleError(f"a rule uses np.{function.__name__}, which has no primitive")
+        return ours(*args, **options)
+
+
+def _unboxed(params: Any) -> Any:
+    if isinstance(params, Boxed):
+        return params.var
+    if isinstance(params, dict):
+        return {k: _unboxed(v) for k, v in params.items()}
+    return tuple(map(_unboxed, params)) if type(params) is tuple else params
+
+
+# --- rule texts ---------------------------------------------------------------------------------
+
+
+class Text(NamedTuple):
+    """A block with formals: what a rule writes for one signature."""
+
+    formals: Vars
+    bindings: tuple[Binding, ...]
+    results: Vars
+
+    def copied(self, args: Sequence[Var], emitter: Emitter, likes: dict[Var, str]) -> list[Var]:
+        """Write the text down about other variables; the variables of its results."""
+        at = dict(zip(self.formals, args, strict=True))
+        for b in self.bindings:
+            if isinstance(b, Unpack):
+                arg, made = at[b.arg], []
+            else:
+                arg, made = b.rhs.renamed(at.__getitem__), []  # type: ignore[union-attr]
+            for v in b.vars:
+                at[v] = emitter.fresh(likes.get(v, v.name), v.type, v.linear)
+                made.append(at[v])
+            emitter.bindings.append(
+                Unpack(tuple(made), arg) if isinstance(arg, Var) else Let(tuple(made), arg)
+            )
+        return [at[v] for v in self.results]
+
+
+def text(
+    rule: Callable[..., Sequence[Any]], formals: Sequence[Var], wanted: Sequence[Type]
+) -> Text:
+    """What `rule` writes when it runs on boxes of the formals; results that are None are zero."""
+    emitter = Emitter(Names([f.name for f in formals]))
+    with np.errstate(all="ignore"):
+        found = rule(*map(emitter.box, formals))
+    results = []
+    for r, t in zip(found, wanted, strict=True):
+        if isinstance(r, Boxed):
+            results.append(r.var)
+        elif r is None or not np.any(r):
+            results.append(emitter.bind("z", t, zero(t), linear=True))
+        else:
+            raise LinearityError("a rule gives a constant as a tangent; that is affine")
+    bindings, results = threaded(emitter, formals, tidy(emitter.bindings, results), results)
+    return Text(tuple(formals), tuple(bindings), tuple(results))
+
+
+def tidy(bindings: Sequence[Binding], results: Sequence[Var]) -> list[Binding]:
+    """The bindings that results depend on; a rule may have computed what it did not use."""
+    needed, kept = set(results), []
+    for b in reversed(bindings):
+        if any(v in needed for v in b.vars):
+            kept.append(b)
+            needed.update(b.rhs.operands() if isinstance(b, Let) else (b.arg,))  # type: ignore
+    return kept[::-1]
+
+
+def threaded(
+    emitter: Emitter, formals: Sequence[Var], bindings: Sequence[Binding], results: Sequence[Var]
+) -> tuple[list[Binding], list[Var]]:
+    """The same with every linear variable used exactly once: dups where it is used more often.
+
+    Linear formals that are not used are dropped.
+    """
+    uses: dict[Var, int] = {}
+    for b in bindings:
+        for v in b.rhs.operands() if isinstance(b, Let) else (b.arg,):  # type: ignore[union-attr]
+            uses[v] = uses.get(v, 0) + 1
+    for v in results:
+        uses[v] = uses.get(v, 0) + 1
+    copies: dict[Var, Any] = {}
+    written: list[Binding] = []
+
+    def enter(binders: Iterable[Var]) -> None:
+        for v in binders:
+            if v.linear and uses.get(v, 0) > 1:
+                made, chain = chained(emitter, v, uses[v])
+                written.extend(chain)
+                copies[v] = iter(made)
+            elif v.linear and not uses.get(v, 0):
+                written.append(Let((), drop(v)))
+
+    def occurrence(v: Var) -> Var:
+        return next(copies[v]) if v in copies else v
+
+    enter(formals)
+    for b in bindings:
+        if isinstance(b, Unpack):
+            written.append(Unpack(b.vars, occurrence(b.arg)))
+        else:
+            assert isinstance(b.rhs, Leaf)
+            written.append(Let(b.vars, b.rhs.renamed(occurrence)))
+        enter(b.vars)
+    return written, [occurrence(v) for v in results]
+
+
+def chained(emitter: Emitter, v: Var, times: int) -> tuple[list[Var], list[Binding]]:
+    """`times` copies of a linear variable, and the chain of dups that makes them."""
+    made, chain = [], []
+    for _ in range(times - 1):
+        a, b = emitter.fresh(v.name, v.type, True), emitter.fresh(v.name, v.type, True)
+        chain.append(Let((a, b), Dup((v,))))
+        made.append(a)
+        v = b
+    return [*made, v], chain
+
+
+def moves(t: Type) -> bool:
+    """Whether a number or array of the type has a tangent of its own."""
+    return isinstance(t, ArrayType) and carries_tangents(t.dtype)

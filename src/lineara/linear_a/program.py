@@ -1,0 +1,157 @@
+"""A program: named types and definitions.  Two programs are equal if their canonical texts are."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from lineara.linear_a.show import show_program
+from lineara.linear_a.syntax import Def
+from lineara.types import UNIT, ArrayType, Named, Product, Sum, Type, carries_tangents
+
+
+class Place(NamedTuple):
+    """Where something stands in the text of a user: line and column, counted from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Named types and definitions; passes add to it and give a new one.
+
+    `places` and `text` tell where what was parsed stands: of a leaf, a binding or a definition
+    first itself and then its variables in order.
+    """
+
+    types: Mapping[str, Type]
+    defs: Mapping[str, Def]
+    places: Mapping[Any, tuple[Place, ...]] = field(default_factory=dict)
+    text: str = ""
+    file: str = ""
+
+    def with_(self, *found: Def, types: Mapping[str, Type] | None = None) -> "Program":
+        """The program with more definitions and types; those of the same names are replaced."""
+        defs = dict(self.defs) | {d.name: d for d in found}
+        every = {**self.types, **(types or {})}
+        return Program(every, defs, self.places, self.text, self.file)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and str(self) == str(other)
+
+    __hash__ = object.__hash__
+
+    def __str__(self) -> str:
+        return show_program(self.types, self.defs)
+
+    # --- types -----------------------------------------------------------------------------
+
+    def unfold(self, t: Type) -> Type:
+        """The type that a name stands for; any other as it is."""
+        while isinstance(t, Named):
+            t = self.types[t.name]
+        return t
+
+    def same(self, s: Type, t: Type) -> bool:
+        """Equality of types, up to unfolding of names; a recursive name is equal to itself only."""
+        open_: list[tuple[Type, Type]] = [(s, t)]
+        seen = set()
+        while open_:
+            s, t = pair = open_.pop()
+            if s == t or pair in seen:
+                continue
+            seen.add(pair)
+            s, t = self.unfold(s), self.unfold(t)
+            if isinstance(s, ArrayType) or type(s) is not type(t):
+                if s != t:
+                    return False
+            elif isinstance(s, Product | Sum) and isinstance(t, Product | Sum):
+                if len(s.items) != len(t.items):
+                    return False
+                if isinstance(s, Product) and s.fields != getattr(t, "fields", None):
+                    return False
+                open_ += zip(s.items, t.items, strict=True)
+        return True
+
+    def leaves(self, t: Type) -> Iterator[ArrayType | Sum]:
+        """The arrays and the sums in a type, where the products are taken apart."""
+        t = self.unfold(t)
+        if isinstance(t, Product):
+            for item in t.items:
+                yield from self.leaves(item)
+        else:
+            assert not isinstance(t, Named)
+            yield t
+
+    def scalars(self, t: Type) -> int:
+        """|t|: how many real numbers move in a value of the type; a sum has none of its own."""
+        return sum(scalars_of(a) for a in self.leaves(t) if isinstance(a, ArrayType))
+
+    def is_linear(self, t: Type) -> bool:
+        """lin(t): a vector space, whose values add and have a zero."""
+        return self._is_linear(t, set())
+
+    def _is_linear(self, t: Type, seen: set[str]) -> bool:
+        if isinstance(t, Named):
+            if t.name in seen:
+                return True
+            seen.add(t.name)
+            return self._is_linear(self.types[t.name], seen)
+        if isinstance(t, ArrayType):
+            return carries_tangents(t.dtype)
+        return all(self._is_linear(item, seen) for item in t.items)
+
+    def is_inert(self, t: Type) -> bool:
+        """Whether nothing moves in a value of the type: numbers of no kind that has tangents."""
+        return self._is_inert(t, set())
+
+    def _is_inert(self, t: Type, seen: set[str]) -> bool:
+        if isinstance(t, Named):
+            if t.name in seen:
+                return True
+            seen.add(t.name)
+            return self._is_inert(self.types[t.name], seen)
+        if isinstance(t, ArrayType):
+            return not carries_tangents(t.dtype)
+        return all(self._is_inert(item, seen) for item in t.items)
+
+
+def scalars_of(t: ArrayType) -> int:
+    """The real numbers that move in an array: two in a complex number, none in an integer."""
+    return t.size * {"f": 1, "O": 1, "c": 2}.get(t.dtype.kind, 0)
+
+
+def tangent_name(name: str) -> str:
+    """The name of the type of tangents of a named type that also holds what does not move."""
+    return f"{name}.tan"
+
+
+def tangent_type(program: Program, t: Type) -> Type:
+    """t': floating and complex numbers move, anything else has the unit as its tangent.
+
+    A named type in which everything moves is its own tangent; of another the name is `NAME.tan`,
+    which `tangent_types` defines.
+    """
+    if isinstance(t, Named):
+        return t if program.is_linear(t) else Named(tangent_name(t.name))
+    if isinstance(t, ArrayType):
+        return t if carries_tangents(t.dtype) else UNIT
+    if isinstance(t, Sum) and program.is_inert(t):
+        return UNIT
+    return t._replace(items=tuple([tangent_type(program, item) for item in t.items]))
+
+
+def tangent_types(program: Program, used: Iterator[Type]) -> dict[str, Type]:
+    """The definitions of the `NAME.tan` that tangents of the types mention."""
+    found: dict[str, Type] = {}
+    open_ = list(used)
+    while open_:
+        t = open_.pop()
+        if isinstance(t, Named):
+            name = tangent_name(t.name)
+            if not program.is_linear(t) and name not in found and name not in program.types:
+                found[name] = tangent_type(program, program.types[t.name])
+                open_.append(program.types[t.name])
+        elif not isinstance(t, ArrayType):
+            open_ += t.items
+    return found

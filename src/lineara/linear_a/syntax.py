@@ -1,0 +1,390 @@
+"""The abstract syntax of Linear A: frozen data, flat blocks, one Var a binder.
+
+A variable is compared by identity; its name is what is printed, unique in its definition, and its
+type is stored.  A leaf lists its operands in one tuple, `args`, linear and non-linear in the order
+of the text.
+
+    Def       def f(xs:ts ; ~as:us) -> (ss ; rs) = block
+    Block     bindings, then one leaf
+    Binding   Let (xs ; ~as) = leaf or block   |   Unpack <xs> = y   |   Unpack ~<~as> = ~b
+    Leaf      Ret  Copy  Lit  Tup  Zero  Dup  Drop  Prim  Read  Accum  Put  Call  and control's
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lineara.types import Type
+
+
+class Var:
+    """A variable: its name without the sigil, its type, and whether it is linear."""
+
+    __slots__ = ("linear", "name", "type")
+
+    def __init__(self, name: str, type: Type, linear: bool = False) -> None:
+        self.name = name
+        self.type = type
+        self.linear = linear
+
+    def __repr__(self) -> str:
+        return f"~{self.name}" if self.linear else self.name
+
+
+Vars = tuple[Var, ...]
+Rename = Callable[[Var], Var]
+
+
+def vars_in(params: Any) -> Iterator[Var]:
+    """The variables that parameters mention: all are non-linear."""
+    if isinstance(params, Var):
+        yield params
+    elif isinstance(params, tuple):
+        for p in params:
+            yield from vars_in(p)
+    elif isinstance(params, dict):
+        for p in params.values():
+            yield from vars_in(p)
+    elif isinstance(params, slice):
+        yield from vars_in((params.start, params.stop, params.step))
+
+
+def renamed_params(params: Any, rename: Rename) -> Any:
+    """The same parameters about other variables."""
+    if isinstance(params, Var):
+        return rename(params)
+    if isinstance(params, tuple):
+        return tuple([renamed_params(p, rename) for p in params])
+    if isinstance(params, dict):
+        return {k: renamed_params(p, rename) for k, p in params.items()}
+    if isinstance(params, slice):
+        return slice(*renamed_params((params.start, params.stop, params.step), rename))
+    return params
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """An expression of variables only."""
+
+    args: Vars
+
+    def operands(self) -> Vars:
+        """Every occurrence of a variable, those in parameters too."""
+        return self.args
+
+    def renamed(self, rename: Rename) -> "Leaf":
+        """The same about other variables."""
+        return type(self)(tuple([rename(a) for a in self.args]))
+
+    @property
+    def xs(self) -> Vars:
+        """The non-linear arguments."""
+        return tuple([a for a in self.args if not a.linear])
+
+    @property
+    def lxs(self) -> Vars:
+        """The linear arguments."""
+        return tuple([a for a in self.args if a.linear])
+
+
+class Ret(Leaf):
+    """(x1,..,xk ; ~a1,..,~al): several values, which only a binder can take apart."""
+
+    __slots__ = ()
+
+
+class Copy(Leaf):
+    """x, or ~a."""
+
+    __slots__ = ()
+
+
+class Dup(Leaf):
+    """dup(~a): the same linear value twice."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lit(Leaf):
+    """A number, or an array of them; its type is that of the value."""
+
+    value: Any
+    type: Type
+
+    def renamed(self, rename: Rename) -> Leaf:
+        """Itself."""
+        return self
+
+
+def lit(value: Any, type: Type) -> Lit:
+    """The literal of that type."""
+    return Lit((), value, type)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Zero(Leaf):
+    """zero[t], linear; or zeros[t], the same as a non-linear value."""
+
+    type: Type
+    linear: bool = True
+
+    def renamed(self, rename: Rename) -> Leaf:
+        """Itself."""
+        return self
+
+
+def zero(type: Type, linear: bool = True) -> Zero:
+    """The zero of that type."""
+    return Zero((), type, linear)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tup(Leaf):
+    """<x1,..,xn>, ~<~a1,..,~an>, or a record {a: x}, ~{a: ~x}."""
+
+    linear: bool = False
+    fields: tuple[str, ...] | None = None
+
+    def renamed(self, rename: Rename) -> Leaf:
+        """The same about other variables."""
+        return Tup(tuple([rename(a) for a in self.args]), self.linear, self.fields)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drop(Leaf):
+    """drop(e): evaluate e, which is a leaf or a block, and forget its results."""
+
+    body: "Leaf | Block"
+
+    def operands(self) -> Vars:
+        """The free occurrences of the body."""
+        return tuple(occurrences(self.body))
+
+    def renamed(self, rename: Rename) -> Leaf:
+        """The same about other variables; a block renames its own binders."""
+        assert isinstance(self.body, Leaf), "a block is renamed by the pass that walks it"
+        return Drop((), self.body.renamed(rename))
+
+
+def drop(*args: Var) -> Drop:
+    """drop(x), drop(~a), or drop((xs ; ~as)) for several."""
+    return Drop((), Copy(args) if len(args) == 1 else Ret(args))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prim(Leaf):
+    """A primitive on variables.  With linear arguments it is the linear map that it is in them."""
+
+    primitive: Any
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def operands(self) -> Vars:
+        """The arguments, and the variables among the parameters."""
+        return (*self.args, *vars_in(self.params)) if self.params else self.args
+
+    def renamed(self, rename: Rename) -> Leaf:
+        """The same about other variables."""
+        args = tuple([rename(a) for a in self.args])
+        params = renamed_params(self.params, rename) if self.params else self.params
+        return Prim(args, self.primitive, params)
+
+    @property
+    def name(self) -> str:
+        """The name of the primitive."""
+        return self.primitive.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part(Leaf):
+    """What reads or writes the part of a linear array at an index, and hands the array on."""
+
+    at: tuple[Any, ...]
+
+    def operands(self) -> Vars:
+        """The arguments, and the variables in the index."""
+        return (*self.args, *vars_in(self.at))
+
+    def renamed(self, rename: Rename) -> Leaf:
+        """The same about other variables."""
+        return type(self)(tuple([rename(a) for a in self.args]), renamed_params(self.at, rename))
+
+
+class Read(Part):
+    """read[at](~x) -> (; ~y, ~x'): the part, and the array."""
+
+    __slots__ = ()
+
+
+class Accum(Part):
+    """accum[at](~x, ~y) -> (; ~x'): the array with y added to the part."""
+
+    __slots__ = ()
+
+
+class Put(Part):
+    """put[at](~x, ~y) -> (; ~x'): the array with y in place of the part."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inj(Leaf):
+    """inj[i, t](x): a value of the sum t with the tag i; linear as well."""
+
+    tag: int
+    type: Type
+
+    def renamed(self, rename: Rename) -> Leaf:
+        """The same about another variable."""
+        return Inj((rename(self.args[0]),), self.tag, self.type)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proj(Leaf):
+    """proj[i](x): the payload of the tag i, zero if the sum has no tag yet; linear as well."""
+
+    tag: int
+
+    def renamed(self, rename: Rename) -> Leaf:
+        """The same about another variable."""
+        return Proj((rename(self.args[0]),), self.tag)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Applied(Leaf):
+    """What applies definitions to its arguments: calls, branches and loops (control.py)."""
+
+    functions: tuple[str, ...]
+
+    def renamed(self, rename: Rename) -> "Applied":
+        """The same about other variables."""
+        return self.on(tuple([rename(a) for a in self.args]))
+
+    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> Any:
+        """The same on other arguments, and with other definitions."""
+        raise NotImplementedError
+
+    def head(self) -> str:
+        """The text before the arguments."""
+        raise NotImplementedError
+
+    def result(self, judge: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+        """The type rule: (ts ; us), or a complaint of the judge."""
+        raise NotImplementedError
+
+    def run(self, machine: Any, values: list[Any]) -> Any:
+        """The evaluation, as a generator that yields what it enters."""
+        raise NotImplementedError
+
+    def jvp(self, j: Any, phi: Any) -> "Leaf":
+        """J; `j.recur` names the jvp of a definition."""
+        raise NotImplementedError
+
+    def unzip(self, u: Any) -> "tuple[Leaf, Leaf]":
+        """U; `u.recur` names the halves of a definition and its tape."""
+        raise NotImplementedError
+
+    def without_tape(self, u: Any, b: Any, dead: list[Var]) -> Any:
+        """The binders and the leaf of a binding whose tape is dead, or None."""
+        return None
+
+    def transpose(self, t: Any, cs: Any) -> dict[Var, Var]:
+        """T; `t.recur` names the transpose of a definition."""
+        raise NotImplementedError
+
+    def erase(self, e: Any) -> "Leaf":
+        """E; `e.recur` names the erasure of a definition."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Let:
+    """let (xs ; ~as) = rhs: binds the results in order, the non-linear ones first."""
+
+    vars: Vars
+    rhs: "Leaf | Block"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unpack:
+    """let <xs> = y, or let ~<~as> = ~b."""
+
+    vars: Vars
+    arg: Var
+
+
+Binding = Let | Unpack
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Bindings in order and the leaf that has the results."""
+
+    bindings: tuple[Binding, ...]
+    leaf: Leaf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Def:
+    """def name(xs ; ~as) -> (results ; lresults) = body; params has the non-linear ones first."""
+
+    name: str
+    params: Vars
+    results: tuple[Type, ...]
+    lresults: tuple[Type, ...]
+    body: Block
+
+    @property
+    def xs(self) -> Vars:
+        """The non-linear formals."""
+        return tuple([p for p in self.params if not p.linear])
+
+    @property
+    def lxs(self) -> Vars:
+        """The linear formals."""
+        return tuple([p for p in self.params if p.linear])
+
+
+def occurrences(e: "Leaf | Block") -> Iterator[Var]:
+    """The free occurrences of variables in an expression, in order, with repetitions."""
+    if isinstance(e, Leaf):
+        yield from e.operands()
+        return
+    bound: set[Var] = set()
+    for b in e.bindings:
+        found = (b.arg,) if isinstance(b, Unpack) else occurrences(b.rhs)
+        yield from (v for v in found if v not in bound)
+        bound.update(b.vars)
+    yield from (v for v in e.leaf.operands() if v not in bound)
+
+
+def free(e: "Leaf | Block") -> dict[Var, None]:
+    """The free variables of an expression, in the order of their first occurrence."""
+    return dict.fromkeys(occurrences(e))
+
+
+class Names:
+    """Fresh names for the binders of one definition.
+
+    >>> names = Names()
+    >>> names("y"), names("y"), names("y2"), names("x7")
+    ('y', 'y2', 'y3', 'x7')
+    """
+
+    def __init__(self, taken: Any = ()) -> None:
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    def __call__(self, like: str) -> str:
+        """A name like that one which nothing else has."""
+        if like not in self._taken:
+            self._taken.add(like)
+            return like
+        stem = like.rstrip("0123456789") or "v"
+        n = self._next.get(stem, 2)
+        while f"{stem}{n}" in self._taken:
+            n += 1
+        self._next[stem] = n + 1
+        self._taken.add(f"{stem}{n}")
+        return f"{stem}{n}"

@@ -1,0 +1,214 @@
+"""E, erasure: forget that variables are linear, so that J can be applied again.
+
+    f(xs:ts ; ~as:us) -> (ss ; rs)      =>      f.e(xs:ts, as:us ;) -> (ss, rs ;)
+
+E(σ; e) takes a substitution σ on linear names: dups vanish, for a non-linear variable may be used
+often.  Values are the same, and so is the work, but for arrays: forgetting a non-linear array costs
+1 and a linear one its length, and a read that hands no array on costs its length
+(spec, section 5).
+"""
+
+from typing import Any
+
+from lineara.box import op
+from lineara.errors import ProgramError
+from lineara.linear_a.control import Call
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import (
+    Applied,
+    Binding,
+    Block,
+    Copy,
+    Def,
+    Drop,
+    Dup,
+    Leaf,
+    Let,
+    Names,
+    Part,
+    Prim,
+    Read,
+    Ret,
+    Tup,
+    Unpack,
+    Var,
+    Zero,
+    lit,
+    zero,
+)
+from lineara.passes.jvp import all_vars
+from lineara.passes.names import E
+from lineara.passes.unzip import is_nonlinear
+from lineara.types import ArrayType, Product, Type, show
+
+Sigma = dict[Var, Var]
+
+
+def erase(program: Program, name: str) -> Program:
+    """The program with `name.e`, and the erasure of every callee that has linear parts.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> p = erase(parse("def f(; ~a: f64) -> (; f64, f64) = dup(~a)"), "f")
+    >>> print(p.defs["f.e"].params, p.defs["f.e"].body.leaf.args)
+    (a,) (a, a)
+    """
+    todo, done, helpers = [name], {}, {}
+    while todo:
+        f = todo.pop()
+        if f in done or f + E in program.defs:
+            continue
+        one = _Erase(program, f, helpers)
+        done[f] = one.definition()
+        todo += one.needed
+    return program.with_(*helpers.values(), *[done[f] for f in reversed(done)])
+
+
+class _Erase:
+    """E of one definition."""
+
+    def __init__(self, program: Program, name: str, helpers: dict[str, Def]) -> None:
+        if name not in program.defs:
+            raise ProgramError(f"erase: there is no definition {name}")
+        self.program = program
+        self.d = program.defs[name]
+        self.helpers = helpers
+        self.needed: list[str] = []
+        self.names = Names([v.name for v in all_vars(self.d)])
+        self.sigma: Sigma = {}
+
+    def definition(self) -> Def:
+        """f.e."""
+        d = self.d
+        params = [self.binder(p) for p in d.params]
+        body = self.block(d.body)
+        return Def(d.name + E, tuple(params), (*d.results, *d.lresults), (), body)
+
+    def recur(self, name: str) -> str:
+        """The erasure of a callee; one without linear parts is its own."""
+        if is_nonlinear(self.program, name):
+            return name
+        self.needed.append(name)
+        return name + E
+
+    def binder(self, v: Var) -> Var:
+        """The non-linear variable for a binder."""
+        if not v.linear:
+            return v
+        self.sigma[v] = found = Var(v.name, v.type)
+        return found
+
+    def at(self, v: Var) -> Var:
+        """σ."""
+        return self.sigma[v] if v.linear else v
+
+    def block(self, block: Block) -> Block:
+        """The bindings, without dups."""
+        bindings: list[Binding] = []
+        for b in block.bindings:
+            if isinstance(b, Unpack):
+                arg = self.at(b.arg)
+                bindings.append(Unpack(tuple(map(self.binder, b.vars)), arg))
+            elif isinstance(b.rhs, Dup):
+                whole = self.at(b.rhs.args[0])
+                self.sigma |= dict.fromkeys(b.vars, whole)
+            elif isinstance(b.rhs, Read):
+                self.read(b, b.rhs, bindings)
+            else:
+                rhs = self.expression(b.rhs)
+                bindings.append(Let(tuple(map(self.binder, b.vars)), rhs))
+        return Block(tuple(bindings), self.leaf(block.leaf))
+
+    def read(self, b: Let, e: Read, bindings: list[Binding]) -> None:
+        """The part is looked up; the array that was handed on is the array."""
+        x = self.at(e.args[0])
+        bindings.append(Let((self.binder(b.vars[0]),), self.lookup(x, e)))
+        self.sigma[b.vars[1]] = x
+
+    def lookup(self, x: Var, e: Read) -> Prim:
+        """The part of a non-linear array."""
+        return Prim((x,), op("index"), {"at": e.at})
+
+    def expression(self, e: Leaf | Block) -> Leaf | Block:
+        """A leaf or a block."""
+        return self.block(e) if isinstance(e, Block) else self.leaf(e)
+
+    def leaf(self, e: Leaf) -> Leaf:
+        """E of a leaf."""
+        match e:
+            case Ret():
+                return Ret(tuple(map(self.at, e.args)))
+            case Dup(args=(a,)):
+                return Ret((self.at(a), self.at(a)))
+            case Drop(body=body):
+                return Drop((), self.expression(body))
+            case Zero(type=t):
+                return self.zero(t)
+            case Tup(args=args, fields=fields):
+                return Tup(tuple(map(self.at, args)), False, fields)
+            case Prim() if e.name == "multiply" and any(a.linear for a in e.args):
+                return self.scale(e)
+            case Read(args=(a,)):
+                x = self.at(a)
+                y = Var(self.names("y"), _part_type(e))
+                return _last(Let((y,), self.lookup(x, e)), Ret((y, x)))
+            case Applied():
+                return e.erase(self)
+            case Copy() | Part() | Prim():
+                return e.renamed(self.at)
+        return e.renamed(self.at)
+
+    def zero(self, t: Type) -> Leaf:
+        """0.0, or the zero of an array or a product."""
+        if isinstance(t, ArrayType) and not t.shape:
+            return lit(t.dtype.type(0), t)
+        return zero(t, linear=False)
+
+    def scale(self, e: Prim) -> Leaf:
+        """x * a; of a product, a helper that scales its parts."""
+        x, a = map(self.at, e.args)
+        if isinstance(self.program.unfold(a.type), ArrayType):
+            return Prim((x, a), e.primitive)
+        return Call((x, a), (self.helper(x.type, a.type),))
+
+    def helper(self, k: Type, u: Type) -> str:
+        """scale_u(x, a ;): one definition a type, which calls those of the parts."""
+        name = f"scale_{mangled(k)}_{mangled(u)}"
+        if name in self.helpers or name in self.program.defs:
+            return name
+        t = self.program.unfold(u)
+        if not isinstance(t, Product):
+            raise ProgramError(f"erase: {show(u)} cannot be scaled; only numbers and products can")
+        names = Names(["x", "a"])
+        x, a = Var("x", k), Var("a", u)
+        parts = [Var(names("p"), s) for s in t.items]
+        bindings: list[Binding] = [Unpack(tuple(parts), a)]
+        made: list[Var] = []
+        for p in parts:
+            if not self.program.scalars(p.type):
+                made.append(p)  # a part without numbers passes through: scaling would cost its drop
+                continue
+            q = Var(names("q"), p.type)
+            plain = isinstance(self.program.unfold(p.type), ArrayType)
+            scaled: Leaf = (
+                Prim((x, p), op("multiply")) if plain else Call((x, p), (self.helper(k, p.type),))
+            )
+            bindings.append(Let((q,), scaled))
+            made.append(q)
+        body = Block(tuple(bindings), Tup(tuple(made), False, t.fields))
+        self.helpers[name] = Def(name, (x, a), (u,), (), body)
+        return name
+
+
+def mangled(t: Type) -> str:
+    """The text of a type as part of a name."""
+    swaps = {"<": "L", ">": "J", ",": ".", " ": "", "[": "_", "]": "_", "{": "R", "}": "K"}
+    return "".join(swaps.get(c, c) for c in show(t)).replace(":", "'").replace("|", "'")
+
+
+def _part_type(e: Read) -> Type:
+    x = e.args[0].type
+    return op("index").result(x, at=e.at)
+
+
+def _last(b: Let, e: Ret) -> Any:
+    raise ProgramError("erase: a read stands at the end of a block; bind its results first")

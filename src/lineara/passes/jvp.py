@@ -1,0 +1,383 @@
+"""J, forward mode:  J(φ; e), with φ from the variables of e to the names of their tangents.
+
+    f(xs:ts ;) -> (ss ;)      =>      f.jvp(xs:ts ; ~dxs:ts') -> (ss ; ss')
+
+Domain: definitions without linear formals, results or syntax.  φ has exactly the free variables of
+e that move, each tangent is free exactly once in the output, and the output has a tangent for each
+result that moves.  What never moves, integers and booleans, has no tangent variable.
+
+The rule of a primitive is not written here: its declaration's one derivative fact is run on boxed
+variables, once a signature, and the text that comes out is copied  (spec, section 6).
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from lineara.errors import ProgramError
+from lineara.linear_a.check import hashable, type_of_leaf
+from lineara.linear_a.emit import Emitter, Text, chained, text
+from lineara.linear_a.program import Program, tangent_type, tangent_types
+from lineara.linear_a.syntax import (
+    Applied,
+    Block,
+    Copy,
+    Def,
+    Drop,
+    Inj,
+    Leaf,
+    Let,
+    Lit,
+    Names,
+    Prim,
+    Proj,
+    Read,
+    Ret,
+    Tup,
+    Unpack,
+    Var,
+    Vars,
+    Zero,
+    drop,
+    free,
+    occurrences,
+    zero,
+)
+from lineara.passes.names import JVP, tangent
+from lineara.primitive import Constant, Joint
+from lineara.types import ArrayType, Product, Type
+
+Phi = dict[Var, Var]
+
+
+def jvp(program: Program, name: str) -> Program:
+    """The program with `name.jvp`, and with the jvp of every definition that it calls.
+
+    Raises ProgramError for a definition with linear formals or results: erase it first.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> from lineara.linear_a.show import show_def
+    >>> print(show_def(jvp(parse("def f(x: f64;) -> (f64;) = exp(x)"), "f").defs["f.jvp"]))
+    def f.jvp(x: f64; ~dx: f64) -> (f64; f64) =
+      let y: f64 = exp(x) in
+      let ~dp: f64 = y * ~dx in
+      (y; ~dp)
+    <BLANKLINE>
+    """
+    todo, done = [name], {}
+    rules: dict[Any, Text] = {}
+    while todo:
+        f = todo.pop()
+        if f + JVP in program.defs or f in done:
+            continue
+        run = _Jvp(program, f, rules)
+        done[f] = run.definition()
+        todo += run.needed
+    program = program.with_(*[done[f] for f in reversed(done)])
+    seen = (t for d in done.values() for p in d.params for t in (p.type,))
+    return program.with_(types=tangent_types(program, seen))
+
+
+class _Jvp:
+    """J of one definition."""
+
+    def __init__(self, program: Program, name: str, rules: dict[Any, Text]) -> None:
+        if name not in program.defs:
+            raise ProgramError(f"jvp: there is no definition {name}")
+        self.program = program
+        self.d = program.defs[name]
+        self.rules = rules
+        self.needed: list[str] = []
+        taken = [v.name for v in all_vars(self.d)]
+        self.out = Emitter(Names(taken))
+
+    def definition(self) -> Def:
+        """f.jvp."""
+        d = self.d
+        if d.lxs or d.lresults:
+            raise ProgramError(
+                f"jvp: {d.name} has linear formals or results; J differentiates the non-linear "
+                f"fragment: erase {d.name} first"
+            )
+        phi = {x: self.tangent_of(x) for x in d.params if self.moves(x.type)}
+        tangents = tuple(phi.values())
+        used = set(occurrences(d.body))
+        self.discard([phi.pop(x) for x in list(phi) if x not in used])
+        body = self.block(d.body, phi)
+        results = tuple([tangent_type(self.program, t) for t in d.results if self.moves(t)])
+        body = Block((*self.out.bindings, *body.bindings), body.leaf)
+        return Def(d.name + JVP, (*d.params, *tangents), d.results, results, body)
+
+    def recur(self, name: str) -> str:
+        """The name of the jvp of a definition that is called."""
+        self.needed.append(name)
+        return name + JVP
+
+    # --- tangents ----------------------------------------------------------------------------
+
+    def moves(self, t: Type) -> bool:
+        """Whether values of the type have tangents."""
+        return not self.program.is_inert(t)
+
+    def tangent_type(self, t: Type) -> Type:
+        """t'."""
+        return tangent_type(self.program, t)
+
+    def tangent_of(self, x: Var) -> Var:
+        """A fresh variable for the tangent of x."""
+        return self.out.fresh(tangent(x.name), self.tangent_type(x.type), True)
+
+    def split(self, phi: Phi, here: Iterable[Var], last: dict[Var, int], i: int) -> Phi:
+        """Tangents for the variables of binding i; what is needed later is dup'd."""
+        found = {}
+        for x in here:
+            if x in phi:
+                if last.get(x, -1) > i:
+                    (found[x], phi[x]), chain = chained(self.out, phi[x], 2)
+                    self.out.bindings += chain
+                else:
+                    found[x] = phi.pop(x)
+        return found
+
+    def operands(self, phi: Phi, args: Sequence[Var]) -> list[Var | None]:
+        """A tangent for every occurrence; of one that does not move, None."""
+        times: dict[Var, int] = {}
+        for a in args:
+            times[a] = times.get(a, 0) + 1
+        ready: dict[Var, Any] = {}
+        for a, n in times.items():
+            if a in phi:
+                made, chain = chained(self.out, phi.pop(a), n)
+                self.out.bindings += chain
+                ready[a] = iter(made)
+        return [next(ready[a]) if a in ready else None for a in args]
+
+    # --- blocks -------------------------------------------------------------------------------
+
+    def block(self, block: Block, phi: Phi) -> Block:
+        """JLet and JUnpack along the bindings, then the leaf."""
+        outside, self.out.bindings = self.out.bindings, []
+        last: dict[Var, int] = {}
+        for i, b in enumerate(block.bindings):
+            for v in (b.arg,) if isinstance(b, Unpack) else free(b.rhs):
+                last[v] = i
+        for v in block.leaf.operands():
+            last[v] = len(block.bindings)
+        for i, b in enumerate(block.bindings):
+            if isinstance(b, Unpack):
+                self.unpack(b, phi, last, i)
+                continue
+            local = self.split(phi, free(b.rhs), last, i)
+            made = self.inner(b.rhs, local)
+            moving = [v for v in b.vars if self.moves(v.type)]
+            tangents = [self.tangent_of(v) for v in moving]
+            self.out.bindings.append(Let((*b.vars, *tangents), made))
+            self.enter(zip(moving, tangents, strict=True), phi, last, i)
+        leaf = self.leaf(block.leaf, phi)
+        made = Block(tuple(self.out.bindings), leaf)
+        self.out.bindings = outside
+        return made
+
+    def enter(self, found: Iterable[tuple[Var, Var]], phi: Phi, last: Any, i: int) -> None:
+        """New tangents; of a variable that is only read where nothing moves, it is dropped."""
+        for v, t in found:
+            if v in last:
+                phi[v] = t
+            else:
+                self.discard([t])
+
+    def inner(self, e: Leaf | Block, phi: Phi) -> Leaf | Block:
+        """A right-hand side: a leaf where its J is one, else a block."""
+        if isinstance(e, Block):
+            return self.block(e, phi)
+        outside, self.out.bindings = self.out.bindings, []
+        leaf = self.leaf(e, phi)
+        made = Block(tuple(self.out.bindings), leaf) if self.out.bindings else leaf
+        self.out.bindings = outside
+        return made
+
+    def unpack(self, b: Unpack, phi: Phi, last: dict[Var, int], i: int) -> None:
+        """JUnpack: the tangent is taken apart as the value is."""
+        local = self.split(phi, [b.arg], last, i)
+        self.out.bindings.append(b)
+        if b.arg not in local:
+            return
+        tangents = [self.tangent_of(v) for v in b.vars]
+        self.out.bindings.append(Unpack(tuple(tangents), local[b.arg]))
+        for v, t in zip(b.vars, tangents, strict=True):
+            if self.moves(v.type):
+                self.enter([(v, t)], phi, last, i)
+            else:
+                self.discard([t])
+
+    def discard(self, tangents: Sequence[Var]) -> None:
+        """Drop tangents."""
+        for t in tangents:
+            self.out.bindings.append(Let((), drop(t)))
+
+    # --- leaves -------------------------------------------------------------------------------
+
+    def leaf(self, e: Leaf, phi: Phi) -> Leaf:
+        """J of a leaf: bindings are written, and the leaf that ends them is given."""
+        match e:
+            case Ret() | Copy():
+                tangents = [t for t in self.operands(phi, e.args) if t is not None]
+                return Ret((*e.args, *tangents))
+            case Drop(body=body):
+                return Drop((), self.inner(body, phi))
+            case Lit(type=t):
+                return self.constant("y", e, t)
+            case Zero(type=t):
+                return self.constant("y", e, t)
+            case Tup():
+                return self.tup(e, phi)
+            case Prim():
+                return self.prim(e, phi)
+            case Inj() | Proj():
+                return self.tagged(e, phi)
+            case Applied():
+                return e.jvp(self, phi)
+        raise ProgramError(f"jvp: {type(e).__name__.lower()} is linear syntax; erase it first")
+
+    def constant(self, like: str, e: Leaf, t: Type) -> Leaf:
+        """JLit: the tangent of a constant is zero."""
+        y = self.out.bind(like, t, e)
+        if not self.moves(t):
+            return Ret((y,))
+        return Ret((y, self.zero(t)))
+
+    def zero(self, t: Type) -> Var:
+        """A zero tangent for a value of type t."""
+        u = self.tangent_type(t)
+        return self.out.bind("dy", u, zero(u), linear=True)
+
+    def tup(self, e: Tup, phi: Phi) -> Leaf:
+        """JTup; what does not move has a zero of the unit in the tangent."""
+        found = self.operands(phi, e.args)
+        t = Product(tuple([a.type for a in e.args]), e.fields)
+        y = self.out.bind("y", t, e)
+        if not self.moves(t):
+            return Ret((y,))
+        parts = [self.zero(a.type) if d is None else d for a, d in zip(e.args, found, strict=True)]
+        made = Tup(tuple(parts), True, e.fields)
+        return Ret((y, self.out.bind("dy", self.tangent_type(t), made, linear=True)))
+
+    def tagged(self, e: Inj | Proj, phi: Phi) -> Leaf:
+        """A tangent has the tag of its value."""
+        (t,), _ = type_of_leaf(self.program, e)
+        (d,) = self.operands(phi, e.args)
+        y = self.out.bind("y", t, e)
+        if not self.moves(t):
+            if d is not None:
+                self.discard([d])
+            return Ret((y,))
+        u = self.tangent_type(t)
+        if isinstance(e, Inj):
+            d = self.zero(e.args[0].type) if d is None else d
+            made: Leaf = Inj((d,), e.tag, u)
+        else:
+            assert d is not None
+            made = Proj((d,), e.tag)
+        return Ret((y, self.out.bind("dy", u, made, linear=True)))
+
+    def prim(self, e: Prim, phi: Phi) -> Leaf:
+        """JPrim: the text of the primitive's rule, copied."""
+        (t,), _ = type_of_leaf(self.program, e)
+        if not isinstance(self.program.unfold(t), ArrayType):  # a sum of products
+            a, b = self.operands(phi, e.args)
+            y = self.out.bind("y", t, e)
+            made = Prim((a, b), e.primitive)  # type: ignore[arg-type]
+            return Ret((y, self.out.bind("ds", self.tangent_type(t), made, linear=True)))
+        tangents = self.operands(phi, e.args)
+        y = self.out.bind("y", t, e)
+        active = tuple([i for i, d in enumerate(tangents) if d is not None])
+        given = [d for d in tangents if d is not None]
+        if not self.moves(t) or isinstance(e.primitive, Constant):
+            self.discard(given)
+            return Ret((y,)) if not self.moves(t) else Ret((y, self.zero(t)))
+        if not active:
+            return Ret((y, self.zero(t)))
+        if e.name == "index":
+            return self.index(e, y, given[0])
+        rule = self.rule(e, y, active)
+        likes: dict[Var, str] = {}
+        (dy,) = rule.copied((y, *e.operands(), *given), self.out, likes)
+        return Ret((y, dy))
+
+    def index(self, e: Prim, y: Var, d: Var) -> Leaf:
+        """JRead: the part is read and the array handed on, so n reads are no n copies."""
+        part, rest = self.out.fresh("dy", y.type, True), self.out.fresh(d.name, d.type, True)
+        at = e.params["at"]
+        made = Read((d,), at if isinstance(at, tuple) else (at,))
+        self.out.bindings.append(Let((part, rest), made))
+        self.discard([rest])
+        return Ret((y, part))
+
+    def rule(self, e: Prim, y: Var, active: tuple[int, ...]) -> Text:
+        """The derivative fact of a primitive at these types, as text over formals of its own."""
+        operands = e.operands()
+        try:
+            key: Any = (e.primitive, tuple([a.type for a in operands]), active, hashable(e.params))
+            if key in self.rules:
+                return self.rules[key]
+        except TypeError:
+            key = None
+        made = rule_text(e, y.type, active)
+        if key is not None:
+            self.rules[key] = made
+        return made
+
+
+def rule_text(e: Prim, y: Type, active: tuple[int, ...]) -> Text:
+    """y, args and parameters, then tangents of the active ones, to the tangent of y."""
+    operands = e.operands()
+    formals: Vars = (
+        Var("y", y),
+        *[Var(f"x{i}", a.type) for i, a in enumerate(operands)],
+        *[Var(f"d{i}", e.args[i].type, True) for i in active],
+    )
+    n, k = len(operands), len(e.args)
+
+    def rule(boxed: Any, *rest: Any) -> Sequence[Any]:
+        at = dict(zip(operands[k:], rest[k:n], strict=True))
+        params = reboxed(e.params, at)
+        joint = e.primitive.linearize(boxed, rest[:k], active, params, recur)
+        return [joint.forward(rest[n:])]
+
+    def recur(of_tangents: Any, types: Any) -> Joint:
+        return Joint(lambda tangents: of_tangents(*tangents), _no_transpose)
+
+    return text(rule, formals, [y])
+
+
+def _no_transpose(y_bar: Any) -> Any:
+    raise AssertionError("J asks no rule for its transpose")
+
+
+def reboxed(params: Any, at: dict[Var, Any]) -> Any:
+    """Parameters with boxes in place of variables."""
+    if isinstance(params, Var):
+        return at[params]
+    if isinstance(params, dict):
+        return {k: reboxed(v, at) for k, v in params.items()}
+    return tuple([reboxed(v, at) for v in params]) if type(params) is tuple else params
+
+
+def all_vars(d: Def) -> list[Var]:
+    """Every binder of a definition."""
+    found = list(d.params)
+    open_: list[Any] = [d.body]
+    while open_:
+        block = open_.pop()
+        for b in block.bindings:
+            found += b.vars
+            if isinstance(b, Let):
+                open_ += nested(b.rhs)
+        open_ += nested(block.leaf)
+    return found
+
+
+def nested(e: Leaf | Block) -> list[Block]:
+    """The blocks directly in an expression."""
+    if isinstance(e, Block):
+        return [e]
+    return nested(e.body) if isinstance(e, Drop) else []

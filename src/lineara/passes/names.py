@@ -1,0 +1,15 @@
+"""The names that passes give: suffixes, and a letter in front for tangents and cotangents."""
+
+JVP, NL, LIN, PRI, TAPE, T, E, VJP, GRAD = (
+    ".jvp", ".nl", ".lin", ".pri", ".tape", ".t", ".e", ".vjp", ".grad",
+)  # fmt: skip
+
+
+def tangent(name: str) -> str:
+    """The name of the tangent of a variable: dx of x."""
+    return f"d{name}"
+
+
+def cotangent(name: str) -> str:
+    """The name of the cotangent of a linear variable: cx of dx."""
+    return f"c{name[1:]}" if name[:1] == "d" and len(name) > 1 else f"c{name}"

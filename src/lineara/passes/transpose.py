@@ -1,0 +1,301 @@
+"""T, transposition:  T(e; cs) = (D; m), for cs the cotangents of the linear results of e.
+
+    f(xs ; ~as) -> (; rs)       =>       f.t(xs ; ~cs:rs) -> (; us)
+
+Domain: Linear B definitions without non-linear results.  D is a list of bindings, m maps the free
+linear variables of e to their cotangents; each of the cs is used once by D and m together.
+Non-linear bindings come first, in their order, then the linear ones transposed, from the last to
+the first.  The transpose of a primitive is the text that its declared fact writes for boxed
+variables  (spec, section 8).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lineara.box import op
+from lineara.errors import ProgramError
+from lineara.linear_a.check import hashable, type_of_leaf
+from lineara.linear_a.emit import Emitter, Text, text
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import (
+    Accum,
+    Applied,
+    Binding,
+    Block,
+    Copy,
+    Def,
+    Drop,
+    Dup,
+    Inj,
+    Leaf,
+    Let,
+    Names,
+    Prim,
+    Proj,
+    Put,
+    Read,
+    Ret,
+    Tup,
+    Unpack,
+    Var,
+    Zero,
+    drop,
+    free,
+    zero,
+)
+from lineara.passes.jvp import all_vars, reboxed
+from lineara.passes.names import T, cotangent
+from lineara.passes.unzip import flat
+from lineara.primitive import Multilinear, conjugate
+from lineara.types import ArrayType, Type, is_complex
+
+Map = dict[Var, Var]
+
+
+def transpose(program: Program, name: str, exact: bool = False) -> Program:
+    """The program with `name.t`, and with the transpose of every linear definition it calls.
+
+    `exact` transposes what is dropped at zero, which keeps the work of T(T(e)) that of e; else
+    zeros are made for what the dropped expression would read.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> print(transpose(parse("def f(x: f64; ~a: f64) -> (; f64) = x * ~a"), "f").defs["f.t"].name)
+    f.t
+    """
+    todo, done = [name], {}
+    rules: dict[Any, Text] = {}
+    while todo:
+        f = todo.pop()
+        if f in done or f + T in program.defs:
+            continue
+        one = _Transpose(program, f, rules, exact)
+        done[f] = one.definition()
+        todo += one.needed
+    return program.with_(*[done[f] for f in reversed(done)])
+
+
+class _Transpose:
+    """T of one definition."""
+
+    def __init__(self, program: Program, name: str, rules: dict[Any, Text], exact: bool) -> None:
+        if name not in program.defs:
+            raise ProgramError(f"transpose: there is no definition {name}")
+        self.program = program
+        self.d = program.defs[name]
+        self.rules = rules
+        self.exact = exact
+        self.needed: list[str] = []
+        self.out = Emitter(Names([v.name for v in all_vars(self.d)]))
+
+    def definition(self) -> Def:
+        """f.t."""
+        d = self.d
+        if d.results:
+            raise ProgramError(
+                f"transpose: {d.name} has non-linear results; T is for Linear B definitions: "
+                f"unzip {d.name} and transpose {d.name}.lin"
+            )
+        cs = [self.out.fresh("ct", t, True) for t in d.lresults]
+        m = self.expression(d.body, cs)
+        results = Ret(tuple([m[a] for a in d.lxs]))
+        types = tuple([a.type for a in d.lxs])
+        return Def(d.name + T, (*d.xs, *cs), (), types, flat(self.out.bindings, results))
+
+    def recur(self, name: str) -> str:
+        """The transpose of a definition that is called."""
+        self.needed.append(name)
+        return name + T
+
+    def fresh(self, a: Var) -> Var:
+        """A cotangent of ~a."""
+        return self.out.fresh(cotangent(a.name), a.type, True)
+
+    def write(self, binders: Sequence[Var], e: Leaf) -> None:
+        """One more binding of D."""
+        self.out.bindings.append(Let(tuple(binders), e))
+
+    # --- T -----------------------------------------------------------------------------------
+
+    def expression(self, e: Leaf | Block, cs: Sequence[Var]) -> Map:
+        """T(e; cs): D is written, m is given."""
+        if isinstance(e, Leaf):
+            return self.leaf(e, cs)
+        linear = []
+        for b in e.bindings:
+            if self.is_linear(b):
+                linear.append(b)
+            else:
+                self.out.bindings.append(b)
+        m = self.expression(e.leaf, cs)
+        for b in reversed(linear):
+            given = [m.pop(v) for v in b.vars]
+            if isinstance(b, Unpack):
+                m[b.arg] = c = self.fresh(b.arg)
+                self.write([c], Tup(tuple(given), True, self.fields(b.arg.type)))
+            else:
+                m |= self.expression(b.rhs, given)
+        return m
+
+    def is_linear(self, b: Binding) -> bool:
+        """Whether a binding is linear code; one with results in both zones is no Linear B."""
+        if isinstance(b, Unpack):
+            return b.arg.linear
+        zones = {v.linear for v in b.vars}
+        reads = any(v.linear for v in free(b.rhs))
+        if False in zones and (True in zones or reads):
+            raise ProgramError(
+                f"transpose: {self.d.name} mixes linear and non-linear code in one binding; it is "
+                f"no Linear B: unzip it first"
+            )
+        return reads or True in zones
+
+    def fields(self, t: Type) -> tuple[str, ...] | None:
+        """The names of the parts of a record."""
+        return getattr(self.program.unfold(t), "fields", None)
+
+    def leaf(self, e: Leaf, cs: Sequence[Var]) -> Map:
+        """T of a leaf."""
+        match e:
+            case Ret() | Copy():
+                return dict(zip(e.lxs, cs, strict=True))
+            case Dup(args=(a,)):
+                c = self.fresh(a)
+                self.write([c], Prim(tuple(cs), op("add")))
+                return {a: c}
+            case Zero():
+                self.write([], drop(cs[0]))
+                return {}
+            case Tup(args=args):
+                made = [self.fresh(a) for a in args]
+                self.out.bindings.append(Unpack(tuple(made), cs[0]))
+                return dict(zip(args, made, strict=True))
+            case Drop(body=body):
+                return self.dropped(body)
+            case Read(args=(x,), at=at):
+                c = self.fresh(x)
+                self.write([c], Accum((cs[1], cs[0]), at))
+                return {x: c}
+            case Accum(args=(x, y), at=at):
+                cy, cx = self.fresh(y), self.fresh(x)
+                self.write([cy, cx], Read((cs[0],), at))
+                return {x: cx, y: cy}
+            case Put(args=(x, y), at=at):
+                return self.put(x, y, at, cs[0])
+            case Inj(args=(a,), tag=tag):
+                c = self.fresh(a)
+                self.write([c], Proj((cs[0],), tag))
+                return {a: c}
+            case Proj(args=(a,), tag=tag):
+                c = self.fresh(a)
+                self.write([c], Inj((cs[0],), tag, a.type))
+                return {a: c}
+            case Prim():
+                return self.prim(e, cs[0])
+            case Applied():
+                return e.transpose(self, cs)
+        raise AssertionError(type(e).__name__)
+
+    def dropped(self, e: Leaf | Block) -> Map:
+        """TDrop, TDrop' and TNon."""
+        linear = [v for v in free(e) if v.linear]
+        if not linear and not self.has_linear_results(e):
+            self.write([], Drop((), e))
+            return {}
+        if self.exact:
+            zeros = []
+            for t in self.results(e):
+                z = self.out.fresh("z", t, True)
+                self.write([z], zero(t))
+                zeros.append(z)
+            return self.expression(e, zeros)
+        for v in free(e):
+            if not v.linear:
+                self.write([], drop(v))
+        m = {}
+        for a in linear:
+            m[a] = self.fresh(a)
+            self.write([m[a]], zero(a.type))
+        return m
+
+    def results(self, e: Leaf | Block) -> Sequence[Type]:
+        """The types of the linear results of an expression."""
+        while isinstance(e, Block):
+            e = e.leaf
+        return () if isinstance(e, Drop) else type_of_leaf(self.program, e).lxs
+
+    def has_linear_results(self, e: Leaf | Block) -> bool:
+        """Whether an expression without free linear variables makes linear values."""
+        return bool(self.results(e))
+
+    def put(self, x: Var, y: Var, at: Any, c: Var) -> Map:
+        """put overwrites: the part of the cotangent is read, and zero stays behind."""
+        cy, rest, cx = self.fresh(y), self.out.fresh(c.name, c.type, True), self.fresh(x)
+        self.write([cy, rest], Read((c,), at))
+        z = self.out.fresh("z", y.type, True)
+        self.write([z], zero(y.type))
+        self.write([cx], Put((rest, z), at))
+        return {x: cx, y: cy}
+
+    def prim(self, e: Prim, c: Var) -> Map:
+        """TAdd, TScale, and the transposes that primitives declare."""
+        if e.name == "add":
+            a, b = e.args
+            ca, cb = self.fresh(a), self.fresh(b)
+            self.write([ca, cb], Dup((c,)))
+            return {a: ca, b: cb}
+        if e.name == "multiply":
+            k, a = e.args
+            if is_complex(k.type):
+                k = self.out.bind("k", k.type, Prim((k,), op("conj")))
+            ca = self.fresh(a)
+            self.write([ca], Prim((k, c), e.primitive))
+            return {a: ca}
+        rule = self.rule(e, c)
+        plain = [v for v in e.operands() if not v.linear]
+        linear = list(e.lxs)
+        likes = {v: cotangent(a.name) for v, a in zip(rule.results, linear, strict=True)}
+        found = rule.copied((*plain, c), self.out, likes)
+        return dict(zip(linear, found, strict=True))
+
+    def rule(self, e: Prim, c: Var) -> Text:
+        """The transpose of a primitive at these types, as text over formals of its own."""
+        try:
+            types = tuple([(v.type, v.linear) for v in e.operands()])
+            key: Any = (e.primitive, types, c.type, hashable(e.params))
+            if key in self.rules:
+                return self.rules[key]
+        except TypeError:
+            key = None
+        made = rule_text(e, c.type)
+        if key is not None:
+            self.rules[key] = made
+        return made
+
+
+def rule_text(e: Prim, y: Type) -> Text:
+    """The non-linear operands, then the cotangent of the result, to those of the linear ones."""
+    plain = [v for v in e.operands() if not v.linear]
+    formals = [*[Var(f"x{i}", v.type) for i, v in enumerate(plain)], Var("c", y, True)]
+
+    def rule(*boxed: Any) -> Sequence[Any]:
+        at = dict(zip(plain, boxed[:-1], strict=True))
+        params = reboxed(e.params, at)
+        if isinstance(e.primitive, Multilinear):
+            (place,) = [i for i, a in enumerate(e.args) if a.linear]
+            args = [a.type if a.linear else conjugate(at[a]) for a in e.args]
+            found = [e.primitive.transpose(place, boxed[-1], *args, **params)]
+        else:
+            args = [a.type if a.linear else at[a] for a in e.args]
+            found = e.primitive.transpose(boxed[-1], *args, **params)
+        return [seen(x_bar, a.type) for x_bar, a in zip(found, e.lxs, strict=True)]
+
+    return text(rule, formals, [a.type for a in e.lxs])
+
+
+def seen(x_bar: Any, t: Type) -> Any:
+    """What a real argument sees of a complex cotangent, in its own precision."""
+    assert isinstance(t, ArrayType)
+    if x_bar is None:
+        return None
+    x_bar = op("real")(x_bar) if is_complex(x_bar) and t.dtype.kind != "c" else x_bar
+    return x_bar if x_bar.dtype == t.dtype else x_bar.astype(t.dtype)
