@@ -1,4 +1,4 @@
-"""The type of a value: dtype and shape, printed as `f64[3,4]`; products, records, sums and names.
+"""The type of a value: dtype and shape, printed as `f64[3,4]`.
 
 A linear argument of a rule arrives as its type: there is no value to read.
 """
@@ -39,76 +39,6 @@ class ArrayType(NamedTuple):
 
     def __repr__(self) -> str:
         return f"{short_dtype(self.dtype)}[{','.join(map(str, self.shape))}]"
-
-
-class Product(NamedTuple):
-    """Several values in one, in order; with `fields` a record.
-
-    >>> x = ArrayType((2,), np.dtype(float))
-    >>> Product((x, Product()))
-    <f64[2], <>>
-    >>> Product((x,), ("a",))
-    {a: f64[2]}
-    """
-
-    items: "tuple[Type, ...]" = ()
-    fields: tuple[str, ...] | None = None
-
-    __lineara_leaf__ = True
-
-    def __repr__(self) -> str:
-        if self.fields is None:
-            return f"<{', '.join(map(show, self.items))}>"
-        pairs = zip(self.fields, self.items, strict=True)
-        return f"{{{', '.join(f'{f}: {show(t)}' for f, t in pairs)}}}"
-
-
-class Sum(NamedTuple):
-    """One of several values, with a tag that says which; an enumeration where all are units.
-
-    >>> Sum((Product(), Product()))
-    [<> | <>]
-    """
-
-    items: "tuple[Type, ...]"
-
-    __lineara_leaf__ = True
-
-    def __repr__(self) -> str:
-        return f"[{' | '.join(map(show, self.items))}]"
-
-
-class Named(NamedTuple):
-    """A type that a program defines under a name: every tape is one.
-
-    >>> Named("f.jvp.tape")
-    f.jvp.tape
-    """
-
-    name: str
-
-    __lineara_leaf__ = True
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-Type = ArrayType | Product | Sum | Named
-UNIT = Product()
-
-
-def show(t: Type) -> str:
-    """The text of a type in a program, where `f64[]` is written `f64`.
-
-    >>> show(ArrayType((), np.dtype(float)))
-    'f64'
-    """
-    return short_dtype(t.dtype) if isinstance(t, ArrayType) and not t.shape else repr(t)
-
-
-def carries_tangents(dtype: np.dtype) -> bool:
-    """Whether numbers of that dtype move: floating, complex, and exact ones."""
-    return dtype.kind in "fcO"
 
 
 _FLOAT = ArrayType((), np.dtype(float))
@@ -177,3 +107,104 @@ def is_complex(value: Any) -> bool:
     """Whether a value (or type) is complex."""
     dtype = getattr(value, "dtype", None)
     return isinstance(value, complex) if dtype is None else dtype.kind == "c"
+
+
+# --- types of programs ------------------------------------------------------------------------
+
+
+class Product(NamedTuple):
+    """Several values in one, in order; with `fields` a record.
+
+    >>> x = ArrayType((2,), np.dtype(float))
+    >>> Product((x, Product()))
+    <f64[2], <>>
+    >>> Product((x,), ("a",))
+    {a: f64[2]}
+    """
+
+    items: "tuple[Type, ...]" = ()
+    fields: tuple[str, ...] | None = None
+
+    __lineara_leaf__ = True
+
+    def __repr__(self) -> str:
+        if self.fields is None:
+            return f"<{', '.join(map(show, self.items))}>"
+        pairs = zip(self.fields, self.items, strict=True)
+        return f"{{{', '.join(f'{f}: {show(t)}' for f, t in pairs)}}}"
+
+
+class Sum(NamedTuple):
+    """One of several values, with a tag that says which; an enumeration where all are units.
+
+    >>> Sum((Product(), Product()))
+    [<> | <>]
+    """
+
+    items: "tuple[Type, ...]"
+
+    __lineara_leaf__ = True
+
+    def __repr__(self) -> str:
+        return f"[{' | '.join(map(show, self.items))}]"
+
+
+class Stack(NamedTuple):
+    """Values of one type in a row: n of them, or as many as a loop went round.
+
+    >>> Stack((Named("f.tape"),), 3), Stack((Named("f.tape"),), None)
+    (stack[3, f.tape], stack[f.tape])
+    """
+
+    items: "tuple[Type]"
+    n: int | None
+
+    __lineara_leaf__ = True
+
+    def __repr__(self) -> str:
+        length = "" if self.n is None else f"{self.n}, "
+        return f"stack[{length}{show(self.items[0])}]"
+
+
+class Named(NamedTuple):
+    """A type that a program defines under a name: every tape is one.
+
+    >>> Named("f.jvp.tape")
+    f.jvp.tape
+    """
+
+    name: str
+
+    __lineara_leaf__ = True
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Type = ArrayType | Product | Sum | Stack | Named
+UNIT = Product()
+
+
+def show(t: Type) -> str:
+    """The text of a type in a program, where `f64[]` is written `f64`.
+
+    >>> show(ArrayType((), np.dtype(float)))
+    'f64'
+    """
+    return short_dtype(t.dtype) if isinstance(t, ArrayType) and not t.shape else repr(t)
+
+
+def stacked(t: "Type", n: int | None) -> "Type":
+    """n values of a type in one: arrays get a leading axis, anything else makes a stack.
+
+    >>> stacked(ArrayType((3,), np.dtype(float)), 2), stacked(Product(), 2)
+    (f64[2,3], stack[2, <>])
+    """
+    if isinstance(t, ArrayType) and n is not None:
+        return ArrayType((n, *t.shape), t.dtype)
+    return Stack((t,), n)
+
+
+def carries_tangents(dtype: np.dtype) -> bool:
+    """Whether numbers of that dtype move: floating, complex, and exact ones."""
+    return dtype.kind in "fcO"

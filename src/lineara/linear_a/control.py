@@ -1,16 +1,34 @@
-"""What applies definitions: so far, the call.
+"""What applies definitions to arguments, and the call, the simplest of it.
 
-Each form states its type, its evaluation, and one short method a pass; a pass hands itself over,
-so that a form can ask for the derivative, the halves or the transpose of a definition it names.
+Each form states its type, its evaluation, and one short method a pass; a pass hands itself over, so
+that a form can ask for the derivative, the halves or the transpose of a definition that it names,
+and define what it needs beside them.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from lineara.linear_a.syntax import Applied, Leaf, Let, Ret, Var, Vars
+from lineara.linear_a.syntax import Applied, Block, Def, Dup, Leaf, Let, Names, Ret, Var, Vars
+from lineara.types import Type
 
 
-class Call(Applied):
+class Form(Applied):
+    """What all forms share: transposed and erased, they apply the transposed and the erased."""
+
+    __slots__ = ()
+
+    def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
+        """TApp: the cotangents of the results stand for the linear arguments."""
+        made = [t.fresh(a) for a in self.lxs]
+        t.write(made, self.on((*self.xs, *cs), tuple(map(t.recur, self.functions))))
+        return dict(zip(self.lxs, made, strict=True))
+
+    def erase(self, e: Any) -> Leaf:
+        """The erased definitions, on all the arguments."""
+        return self.on(tuple(map(e.at, self.args)), tuple(map(e.recur, self.functions)))
+
+
+class Call(Form):
     """f(xs ; ~as)."""
 
     __slots__ = ()
@@ -23,7 +41,7 @@ class Call(Applied):
         """The same on other arguments, and with another definition."""
         return Call(args, functions or self.functions)
 
-    def result(self, judge: Any) -> tuple[tuple, tuple]:
+    def result(self, judge: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
         """TypeApp: the formals and the arguments agree."""
         d = judge.definition(self.functions[0], self)
         judge.fits(self, self.head(), d.params, self.args)
@@ -33,7 +51,7 @@ class Call(Applied):
         """The results of the body."""
         return machine.enter(self.functions[0], values)
 
-    def jvp(self, j: Any, phi: Any) -> "Call":
+    def jvp(self, j: Any, phi: Any) -> Leaf:
         """JApp: the jvp of the definition on the arguments and their tangents."""
         tangents = [t for t in j.operands(phi, self.args) if t is not None]
         return Call((*self.args, *tangents), (j.recur(self.functions[0]),))
@@ -45,32 +63,52 @@ class Call(Applied):
             return self, Ret(())
         d = u.program.defs[f]
         nl, lin, tape = u.recur(f)
-        rs = tuple([u.fresh("r", t) for t in d.results])
+        rs = u.results(d.results)
         t = u.fresh("t", tape)
         u.context.append(Let((*rs, t), Call(self.xs, (nl,))))
         return Ret(rs), Call((t, *self.lxs), (lin,))
 
     def without_tape(self, u: Any, b: Let, dead: list[Var]) -> Any:
         """The primal call, if it is the tape that nobody reads."""
-        (nl,) = self.functions
-        if b.vars[-1] not in dead or not nl.endswith(".nl"):
+        name = u.of_half(self.functions[0])
+        if name is None or b.vars[-1] not in dead:
             return None
-        return b.vars[:-1], Call(self.args, (u.primal(nl.removesuffix(".nl")),))
-
-    def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
-        """TApp."""
-        made = [t.fresh(a) for a in self.lxs]
-        t.write(made, Call((*self.xs, *cs), (t.recur(self.functions[0]),)))
-        return dict(zip(self.lxs, made, strict=True))
-
-    def erase(self, e: Any) -> "Call":
-        """The erased callee, on all the arguments."""
-        return Call(tuple([e.at(a) for a in self.args]), (e.recur(self.functions[0]),))
-
-
-FORMS: dict[str, Any] = {}  # the forms that are written word[parameters](xs ; ~as), by word
+        return b.vars[:-1], Call(self.args, (u.primal(name),))
 
 
 def call(name: str, *args: Any) -> Call:
     """The call of a definition."""
     return Call(args, (name,))
+
+
+class Writer:
+    """A small definition under construction, for the wrappers that forms need."""
+
+    def __init__(self, name: str, formals: Sequence[Var]) -> None:
+        self.name = name
+        self.names = Names()
+        self.formals = tuple([self.var(v.name, v.type, v.linear) for v in formals])
+        self.bindings: list[Any] = []
+
+    def var(self, like: str, t: Type, linear: bool = False) -> Var:
+        """A variable with a name that is free."""
+        return Var(self.names(like), t, linear)
+
+    def let(self, e: Leaf, *kinds: tuple[str, Type, bool]) -> Vars:
+        """Bind the results of a leaf."""
+        made = tuple([self.var(*kind) for kind in kinds])
+        self.bindings.append(Let(made, e))
+        return made
+
+    def dup(self, a: Var) -> Vars:
+        """Two of a linear variable."""
+        return self.let(Dup((a,)), (a.name, a.type, True), (a.name, a.type, True))
+
+    def done(self, *results: Var) -> Def:
+        """The definition with these results, non-linear ones first."""
+        xs = [v for v in results if not v.linear]
+        lxs = [v for v in results if v.linear]
+        body = Block(tuple(self.bindings), Ret((*xs, *lxs)))
+        types = tuple([v.type for v in xs]), tuple([v.type for v in lxs])
+        formals = sorted(self.formals, key=lambda v: v.linear)
+        return Def(self.name, tuple(formals), *types, body)

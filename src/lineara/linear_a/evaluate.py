@@ -37,7 +37,7 @@ from lineara.linear_a.syntax import (
     Zero,
     renamed_params,
 )
-from lineara.types import ArrayType, Product, Sum, Type, show, type_of
+from lineara.types import ArrayType, Product, Stack, Sum, Type, show, type_of
 
 Steps = Generator[Any, Any, Any]
 
@@ -207,7 +207,7 @@ class Machine:
         params = renamed_params(e.params, env.__getitem__) if e.params else e.params
         if any([a is ZERO for a in args]):
             return self.prim_of_zeros(e, args, params)
-        if e.name == "add" and isinstance(args[0], tuple):
+        if e.name == "add" and isinstance(args[0], tuple | list):
             return plus(*args)
         if e.name == "multiply" and isinstance(args[1], tuple):
             return times(*args)
@@ -251,6 +251,19 @@ class Machine:
             np.add.at(found, at, y)
         return (found,)
 
+    def stack(self, t: Type, rows: list[Any]) -> Any:
+        """The values of the rounds of a loop: an array with one more axis, or a list."""
+        if not isinstance(t, ArrayType):
+            return ZERO if rows and all([r is ZERO for r in rows]) else rows
+        if rows and all([r is ZERO for r in rows]):
+            return ZERO
+        dtype = t.dtype if not rows else np.asarray(next(r for r in rows if r is not ZERO)).dtype
+        found = np.zeros(t.shape, dtype)
+        for i, row in enumerate(rows):
+            if row is not ZERO:
+                found[i] = row
+        return found
+
     def zero(self, t: Type) -> Any:
         """A zero of numbers; of a sum it is the symbol, which has no tag."""
         made = zeros(self.program, t)
@@ -264,7 +277,8 @@ class Machine:
         return measure(self.program, e.args[0].type, args[-1]) if found is None else found
 
     def _static(self, e: Leaf) -> int | None:
-        if any(isinstance(t, Sum) for a in e.args for t in self.program.leaves(a.type)):
+        tagged = Sum | Stack
+        if any(isinstance(t, tagged) for a in e.args for t in self.program.leaves(a.type)):
             return None
         xs, us = type_of_leaf(self.program, e)
         return work(self.program, e, (*us, *xs)[0])
@@ -277,6 +291,8 @@ def plus(x: Any, y: Any) -> Any:
     if isinstance(x, Tagged):
         assert x.tag == y.tag, "tangents of one value have one tag"
         return Tagged(x.tag, plus(x.payload, y.payload))
+    if isinstance(x, list):
+        return [plus(a, b) for a, b in zip(x, y, strict=True)]
     if isinstance(x, tuple):
         return tuple([plus(a, b) for a, b in zip(x, y, strict=True)])
     return x + y
@@ -298,6 +314,10 @@ def measure(program: Program, t: Type, value: Any) -> int:
         return scalars_of(t)
     if isinstance(t, Sum):
         return 0 if value is ZERO else measure(program, t.items[value.tag], value.payload)
+    if isinstance(t, Stack):
+        n = t.n if value is ZERO else len(value)
+        rows = [ZERO] * (n or 0) if value is ZERO else value
+        return sum(measure(program, t.items[0], v) for v in rows)
     assert isinstance(t, Product)
     parts = [ZERO] * len(t.items) if value is ZERO else value
     return sum(measure(program, s, v) for s, v in zip(t.items, parts, strict=True))
@@ -308,7 +328,9 @@ def zeros(program: Program, t: Type) -> Any:
     t = program.unfold(t)
     if isinstance(t, ArrayType):
         return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
-    if isinstance(t, Sum):
+    if isinstance(t, Stack) and t.n is not None:
+        return [zeros(program, t.items[0]) for _ in range(t.n)]
+    if isinstance(t, Sum | Stack):
         return ZERO
     assert isinstance(t, Product)
     return tuple([zeros(program, item) for item in t.items])
@@ -321,6 +343,8 @@ def dense(program: Program, t: Type, value: Any) -> Any:
         return zeros(program, t)
     if isinstance(t, Product):
         return tuple([dense(program, s, v) for s, v in zip(t.items, value, strict=True)])
+    if isinstance(t, Stack):
+        return [dense(program, t.items[0], v) for v in value]
     if isinstance(t, Sum):
         return Tagged(value.tag, dense(program, t.items[value.tag], value.payload))
     return value
@@ -330,6 +354,8 @@ def exactly(value: Any, scalar: Any) -> Any:
     """A value whose floating numbers are those of another kind: `Fraction` for exact ones."""
     if isinstance(value, Tagged):
         return Tagged(value.tag, exactly(value.payload, scalar))
+    if isinstance(value, list):
+        return [exactly(v, scalar) for v in value]
     if isinstance(value, tuple):
         return tuple([exactly(v, scalar) for v in value])
     if isinstance(value, float | np.floating):
@@ -358,6 +384,10 @@ def fit(program: Program, t: Type, value: Any) -> Any:
         if not isinstance(value, Tagged) or not 0 <= value.tag < len(t.items):
             raise TypeError(f"{value!r} is none of its {len(t.items)} alternatives")
         return Tagged(value.tag, fit(program, t.items[value.tag], value.payload))
+    if isinstance(t, Stack):
+        if not isinstance(value, tuple | list) or t.n not in (None, len(value)):
+            raise TypeError(f"{value!r} is no stack of {t.n or 'some'} values")
+        return [fit(program, t.items[0], v) for v in value]
     if isinstance(t, Product):
         if isinstance(value, dict) and t.fields is not None:
             if set(value) != set(t.fields):

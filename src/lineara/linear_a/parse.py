@@ -13,8 +13,10 @@ import numpy as np
 
 from lineara.box import registry
 from lineara.errors import ProgramError
+from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.check import DEPTH, located, type_of_leaf
-from lineara.linear_a.control import FORMS, Call
+from lineara.linear_a.control import Call
+from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Place, Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -39,7 +41,7 @@ from lineara.linear_a.syntax import (
     lit,
     zero,
 )
-from lineara.types import ArrayType, Named, Product, Sum, Type
+from lineara.types import ArrayType, Named, Product, Stack, Sum, Type
 
 GRAMMAR = r"""
 start: (typedef | def)*
@@ -52,6 +54,7 @@ binder: (NAME | LNAME) [":" type]
 
 type: DTYPE [dims] -> array | NAME -> named | "<" types ">" -> product
     | "{" field ("," field)* "}" -> record | "[" type ("|" type)* "]" -> sum
+    | "stack" "[" [INT ","] type "]" -> stack
 dims: "[" [INT ("," INT)*] "]"
 field: NAME ":" type
 
@@ -62,6 +65,7 @@ target: "(" binders ")" -> several | binder -> one
 rhs: leaf | "{" block "}"
 leaf: "(" [args] ";" [args] ")" -> ret
     | NAME [params] "(" [args] [SEMI [args]] ")" -> apply
+    | "case" NAME "of" NAME ("|" NAME)* "with" "(" [args] ";" [args] ")" -> case
     | var INFIX var -> infix
     | "zero" "[" type "]" -> zero | "zeros" "[" type "]" -> zeros
     | "drop" "(" rhs ")" -> drop
@@ -104,6 +108,7 @@ _WIDE = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
 ALIASES = {"neg": "negative", "recip": "reciprocal"}
 _INFIX = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _PARTS = {"read": Read, "accum": Accum, "put": Put}
+FORMS: dict[str, Any] = {"cond": Cond, "switch": Switch, "scan": Scan, "while": While}
 
 
 @functools.cache
@@ -210,8 +215,6 @@ class _Reader:
         name, formals, results, _ = t.children
         if name in self.defs:
             raise self.wrong(f"{name} is defined twice; keep one", name)
-        if name in registry.primitives:
-            raise self.wrong(f"{name} is a primitive; give the definition another name", name)
         self.names = Names()
         params = [self.formal(b) for b in self.zones(formals)]
         ts, us = (
@@ -264,6 +267,9 @@ class _Reader:
                 return Product(
                     tuple([self.type(s) for _, s in pairs]), tuple([str(f) for f, _ in pairs])
                 )
+            case "stack":
+                length, item = t.children
+                return Stack((self.type(item),), None if length is None else int(length))
         return Sum(tuple(map(self.type, t.children)))
 
     # --- blocks ------------------------------------------------------------------------------
@@ -387,6 +393,11 @@ class _Reader:
                 seen += [e.children[1] for e in parts]
                 args = tuple([self.var(e.children[1]) for e in parts])
                 return Tup(args, t.data == "lrec", fields)
+            case "case":
+                x, *branches, first, second = parts
+                args = self._zoned(first, second, seen)
+                seen.insert(0, x)
+                return Case((self.var(x), *args), tuple(map(str, branches)))
             case "literal":
                 value = self.literal(parts[0])
                 return lit(value, ArrayType(value.shape, value.dtype))
@@ -409,7 +420,7 @@ class _Reader:
         if semicolon is not None:
             args = self._zoned(first, second, seen)
             if name in FORMS:
-                return FORMS[name].read(args, self.settings(given), lambda m: self.wrong(m, head))
+                return self.form(FORMS[name], args, given, head)
             if name not in self.defs:
                 raise self.unknown(head, [*self.defs, *FORMS], "definition")
             return Call(args, (name,))
@@ -419,7 +430,8 @@ class _Reader:
         if name in _PARTS:
             return _PARTS[name](args, tuple([self.value(v) for _, v in given]))
         if name == "inj" and len(given) == 2:
-            return Inj(args, int(self.value(given[0][1])), self.value(given[1][1]))
+            t = self.value(given[1][1])  # a bare name is read as one
+            return Inj(args, int(self.value(given[0][1])), Named(t) if isinstance(t, str) else t)
         if name == "proj" and len(given) == 1:
             return Proj(args, int(self.value(given[0][1])))
         if name not in registry.primitives:
@@ -431,9 +443,14 @@ class _Reader:
         params = {str(k): self.value(v) for k, v in given}
         return Prim(args, registry.primitives[name], params)
 
-    def settings(self, given: Iterable[Any]) -> list[tuple[str | None, Any]]:
-        """Parameters, with their names if they have any."""
-        return [(None if k is None else str(k), self.value(v)) for k, v in given]
+    def form(self, form: Any, args: tuple[Var, ...], given: list[Any], head: Any) -> Leaf:
+        """A branch or a loop: the definitions it applies, then its numbers."""
+        values = [self.value(v) for _, v in given]
+        functions = tuple([v for v in values if isinstance(v, str) and v not in ("fwd", "rev")])
+        try:
+            return form(args, functions, *values[len(functions) :])
+        except TypeError:
+            raise self.wrong(f"the form is {form.FORM}", head) from None
 
     def unknown(self, head: Any, names: Iterable[str], what: str, hint: str = "") -> ProgramError:
         """The error about a name that nothing has."""

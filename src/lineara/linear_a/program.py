@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from lineara.linear_a.show import show_program
 from lineara.linear_a.syntax import Def
-from lineara.types import UNIT, ArrayType, Named, Product, Sum, Type, carries_tangents
+from lineara.types import UNIT, ArrayType, Named, Product, Stack, Sum, Type, carries_tangents
 
 
 class Place(NamedTuple):
@@ -65,16 +65,18 @@ class Program:
             if isinstance(s, ArrayType) or type(s) is not type(t):
                 if s != t:
                     return False
-            elif isinstance(s, Product | Sum) and isinstance(t, Product | Sum):
+            elif isinstance(s, Product | Sum | Stack) and isinstance(t, Product | Sum | Stack):
                 if len(s.items) != len(t.items):
                     return False
-                if isinstance(s, Product) and s.fields != getattr(t, "fields", None):
+                if getattr(s, "fields", None) != getattr(t, "fields", None):
+                    return False
+                if isinstance(s, Stack) and s.n != getattr(t, "n", None):
                     return False
                 open_ += zip(s.items, t.items, strict=True)
         return True
 
-    def leaves(self, t: Type) -> Iterator[ArrayType | Sum]:
-        """The arrays and the sums in a type, where the products are taken apart."""
+    def leaves(self, t: Type) -> Iterator[ArrayType | Sum | Stack]:
+        """The arrays, sums and stacks in a type, where the products are taken apart."""
         t = self.unfold(t)
         if isinstance(t, Product):
             for item in t.items:
@@ -84,8 +86,17 @@ class Program:
             yield t
 
     def scalars(self, t: Type) -> int:
-        """|t|: how many real numbers move in a value of the type; a sum has none of its own."""
-        return sum(scalars_of(a) for a in self.leaves(t) if isinstance(a, ArrayType))
+        """|t|: how many real numbers move in a value of the type.
+
+        Of a sum, and of a stack without a length, only a value can tell: here they count 0.
+        """
+        found = 0
+        for a in self.leaves(t):
+            if isinstance(a, ArrayType):
+                found += scalars_of(a)
+            elif isinstance(a, Stack) and a.n is not None:
+                found += a.n * self.scalars(a.items[0])
+        return found
 
     def is_linear(self, t: Type) -> bool:
         """lin(t): a vector space, whose values add and have a zero."""
@@ -136,7 +147,7 @@ def tangent_type(program: Program, t: Type) -> Type:
         return t if program.is_linear(t) else Named(tangent_name(t.name))
     if isinstance(t, ArrayType):
         return t if carries_tangents(t.dtype) else UNIT
-    if isinstance(t, Sum) and program.is_inert(t):
+    if isinstance(t, Sum | Stack) and program.is_inert(t):
         return UNIT
     return t._replace(items=tuple([tangent_type(program, item) for item in t.items]))
 

@@ -125,7 +125,9 @@ def show_leaf(e: Leaf, depth: int = 1) -> str:
             given = ", ".join(f"{k}={show_value(v)}" for k, v in params.items())
             return f"{p.name}{f'[{given}]' if given else ''}({', '.join(names)})"
         case Applied():
-            return f"{e.head()}{two_zones(map(repr, e.xs), map(repr, e.lxs))}"
+            shown = e.shown()
+            zones = [[repr(a) for a in shown if a.linear is linear] for linear in (False, True)]
+            return f"{e.head()}{two_zones(*zones)}"
     raise AssertionError(f"no text for {type(e).__name__}")
 
 

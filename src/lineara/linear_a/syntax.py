@@ -269,6 +269,10 @@ class Applied(Leaf):
         """The text before the arguments."""
         raise NotImplementedError
 
+    def shown(self) -> Vars:
+        """The arguments that stand between the brackets."""
+        return self.args
+
     def result(self, judge: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
         """The type rule: (ts ; us), or a complaint of the judge."""
         raise NotImplementedError

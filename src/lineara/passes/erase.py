@@ -37,7 +37,7 @@ from lineara.linear_a.syntax import (
     zero,
 )
 from lineara.passes.jvp import all_vars
-from lineara.passes.names import E
+from lineara.passes.names import E, mangled
 from lineara.passes.unzip import is_nonlinear
 from lineara.types import ArrayType, Product, Type, show
 
@@ -75,6 +75,7 @@ class _Erase:
         self.needed: list[str] = []
         self.names = Names([v.name for v in all_vars(self.d)])
         self.sigma: Sigma = {}
+        self.before: list[Binding] = []  # what the leaf at hand needs bound before it
 
     def definition(self) -> Def:
         """f.e."""
@@ -89,6 +90,20 @@ class _Erase:
             return name
         self.needed.append(name)
         return name + E
+
+    def define(self, d: Def) -> None:
+        """A definition that a form needs beside the erased ones."""
+        self.helpers[d.name] = d
+
+    def reordered(self, loop: Leaf, outcome: Any, nc: int, nlc: int) -> Leaf:
+        """A loop whose results (c', lc', y, ly) are bound and handed on as (c', y, lc', ly)."""
+        ts, us = outcome
+        if len(ts) == nc or not nlc:
+            return loop
+        rs = [Var(self.names("r"), t) for t in (*ts[:nc], *us[:nlc], *ts[nc:], *us[nlc:])]
+        self.before.append(Let(tuple(rs), loop))
+        m = len(ts)
+        return Ret((*rs[:nc], *rs[nc + nlc : m + nlc], *rs[nc : nc + nlc], *rs[m + nlc :]))
 
     def binder(self, v: Var) -> Var:
         """The non-linear variable for a binder."""
@@ -115,8 +130,15 @@ class _Erase:
                 self.read(b, b.rhs, bindings)
             else:
                 rhs = self.expression(b.rhs)
+                bindings += self.taken()
                 bindings.append(Let(tuple(map(self.binder, b.vars)), rhs))
-        return Block(tuple(bindings), self.leaf(block.leaf))
+        leaf = self.leaf(block.leaf)
+        return Block((*bindings, *self.taken()), leaf)
+
+    def taken(self) -> list[Binding]:
+        """The bindings that were waiting."""
+        found, self.before = self.before, []
+        return found
 
     def read(self, b: Let, e: Read, bindings: list[Binding]) -> None:
         """The part is looked up; the array that was handed on is the array."""
@@ -197,12 +219,6 @@ class _Erase:
         body = Block(tuple(bindings), Tup(tuple(made), False, t.fields))
         self.helpers[name] = Def(name, (x, a), (u,), (), body)
         return name
-
-
-def mangled(t: Type) -> str:
-    """The text of a type as part of a name."""
-    swaps = {"<": "L", ">": "J", ",": ".", " ": "", "[": "_", "]": "_", "{": "R", "}": "K"}
-    return "".join(swaps.get(c, c) for c in show(t)).replace(":", "'").replace("|", "'")
 
 
 def _part_type(e: Read) -> Type:

@@ -42,7 +42,7 @@ from lineara.linear_a.syntax import (
     occurrences,
     zero,
 )
-from lineara.passes.names import JVP, tangent
+from lineara.passes.names import JVP, mangled, tangent
 from lineara.primitive import Constant, Joint
 from lineara.types import ArrayType, Product, Type
 
@@ -65,6 +65,8 @@ def jvp(program: Program, name: str) -> Program:
     """
     todo, done = [name], {}
     rules: dict[Any, Text] = {}
+    helpers: dict[str, Def] = {}
+    seen: set[Type] = set()
     while todo:
         f = todo.pop()
         if f + JVP in program.defs or f in done:
@@ -72,9 +74,10 @@ def jvp(program: Program, name: str) -> Program:
         run = _Jvp(program, f, rules)
         done[f] = run.definition()
         todo += run.needed
-    program = program.with_(*[done[f] for f in reversed(done)])
-    seen = (t for d in done.values() for p in d.params for t in (p.type,))
-    return program.with_(types=tangent_types(program, seen))
+        helpers |= run.helpers
+        seen |= run.seen
+    program = program.with_(*helpers.values(), *[done[f] for f in reversed(done)])
+    return program.with_(types=tangent_types(program, iter(seen)))
 
 
 class _Jvp:
@@ -87,6 +90,8 @@ class _Jvp:
         self.d = program.defs[name]
         self.rules = rules
         self.needed: list[str] = []
+        self.helpers: dict[str, Def] = {}
+        self.seen: set[Type] = set()  # types whose tangents were asked for
         taken = [v.name for v in all_vars(self.d)]
         self.out = Emitter(Names(taken))
 
@@ -103,7 +108,7 @@ class _Jvp:
         used = set(occurrences(d.body))
         self.discard([phi.pop(x) for x in list(phi) if x not in used])
         body = self.block(d.body, phi)
-        results = tuple([tangent_type(self.program, t) for t in d.results if self.moves(t)])
+        results = tuple([self.tangent_type(t) for t in d.results if self.moves(t)])
         body = Block((*self.out.bindings, *body.bindings), body.leaf)
         return Def(d.name + JVP, (*d.params, *tangents), d.results, results, body)
 
@@ -111,6 +116,23 @@ class _Jvp:
         """The name of the jvp of a definition that is called."""
         self.needed.append(name)
         return name + JVP
+
+    def define(self, d: Def) -> None:
+        """A definition that a form needs beside the jvps."""
+        self.helpers[d.name] = d
+
+    def copy(self, name: str) -> tuple[Def, Emitter]:
+        """The jvp of a definition, for a wrapper to hold, and where its names come from."""
+        run = _Jvp(self.program, name, self.rules)
+        made = run.definition()
+        self.needed += run.needed
+        self.helpers |= run.helpers
+        self.seen |= run.seen
+        return made, run.out
+
+    def mangled(self, t: Type) -> str:
+        """The text of a type as part of a name."""
+        return mangled(t)
 
     # --- tangents ----------------------------------------------------------------------------
 
@@ -120,6 +142,7 @@ class _Jvp:
 
     def tangent_type(self, t: Type) -> Type:
         """t'."""
+        self.seen.add(t)
         return tangent_type(self.program, t)
 
     def tangent_of(self, x: Var) -> Var:

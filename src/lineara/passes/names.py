@@ -1,8 +1,16 @@
 """The names that passes give: suffixes, and a letter in front for tangents and cotangents."""
 
+from lineara.types import Type, show
+
 JVP, NL, LIN, PRI, TAPE, T, E, VJP, GRAD = (
     ".jvp", ".nl", ".lin", ".pri", ".tape", ".t", ".e", ".vjp", ".grad",
 )  # fmt: skip
+
+
+def mangled(t: Type) -> str:
+    """The text of a type as part of a name."""
+    swaps = {"<": "L", ">": "J", ",": ".", " ": "", "[": "_", "]": "_", "{": "R", "}": "K"}
+    return "".join(swaps.get(c, c) for c in show(t)).replace(":", "'").replace("|", "'")
 
 
 def tangent(name: str) -> str:

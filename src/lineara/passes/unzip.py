@@ -34,7 +34,7 @@ from lineara.linear_a.syntax import (
 )
 from lineara.passes.jvp import all_vars
 from lineara.passes.names import JVP, LIN, NL, PRI, TAPE
-from lineara.types import Named, Product
+from lineara.types import Named, Product, Type
 
 EMPTY = Ret(())
 
@@ -65,17 +65,52 @@ def unzip(program: Program, name: str, policy: Policy = store_all) -> Program:
     >>> [*p.types, *p.defs]
     ['f.tape', 'f', 'f.nl', 'f.lin', 'f.pri']
     """
-    todo, done, types = [name], {}, {}
-    while todo:
-        f = todo.pop()
-        if f in done or f + NL in program.defs:
-            continue
-        one = _Unzip(program, f, policy)
-        done[f] = one.halves()
-        types[f + TAPE] = one.tape
-        todo += one.needed
-    made = [d for f in reversed(done) for d in done[f]]
-    return program.with_(*made, types={k: types[k] for k in reversed(types)})
+    run = Unzipping(program, policy)
+    run.all(name)
+    return program.with_(*run.defs.values(), types=run.types)
+
+
+class Unzipping:
+    """One run of the pass: the halves made so far, and the definitions still to be unzipped."""
+
+    def __init__(self, program: Program, policy: Policy) -> None:
+        self.program = program
+        self.policy = policy
+        self.defs: dict[str, Def] = {}
+        self.types: dict[str, Type] = {}
+        self.read: dict[tuple[str, int], tuple[int, ...]] = {}  # invariants that f.lin reads
+
+    def all(self, name: str) -> None:
+        """Unzip a definition and what it calls."""
+        todo, found = [name], []
+        while todo:
+            f = todo.pop()
+            if f in found or f + NL in self.program.defs:
+                continue
+            found.append(f)
+            one = _Unzip(self, f)
+            made = one.halves()
+            self.defs = {d.name: d for d in made} | self.defs
+            self.types = {f + TAPE: one.tape} | self.types
+            todo += one.needed
+
+    def hoisted(self, f: str, k: int) -> tuple[int, ...]:
+        """Unzip the body of a loop; which of its first k formals f.lin takes beside the tape."""
+        if (f, k) not in self.read:
+            self.read[f, k] = ()  # a body that loops over itself stores them
+            one = _Unzip(self, f, k)
+            made = one.halves()
+            self.defs |= {d.name: d for d in made}
+            self.types[f + suffix(TAPE, k)] = one.tape
+            self.read[f, k] = one.read
+            for callee in one.needed:
+                self.all(callee)
+        return self.read[f, k]
+
+
+def suffix(half: str, k: int) -> str:
+    """The suffix of a half of a loop's body, whose first k formals are no part of the tape."""
+    return f"{half}'{k}" if k else half
 
 
 def is_nonlinear(program: Program, name: str) -> bool:
@@ -127,12 +162,15 @@ def functions(e: Leaf | Block) -> list[str]:
 class _Unzip:
     """U of one definition."""
 
-    def __init__(self, program: Program, name: str, policy: Policy) -> None:
-        if name not in program.defs:
+    def __init__(self, run: Unzipping, name: str, invariants: int = 0) -> None:
+        if name not in run.program.defs:
             raise ProgramError(f"unzip: there is no definition {name}")
-        self.program = program
-        self.d = program.defs[name]
-        self.policy = policy
+        self.run = run
+        self.program = run.program
+        self.d = run.program.defs[name]
+        self.policy = run.policy
+        self.invariants = invariants
+        self.read: tuple[int, ...] = ()
         self.needed: list[str] = []
         self.names = Names([v.name for v in all_vars(self.d)])
         self.context: list[Binding] = []
@@ -149,17 +187,22 @@ class _Unzip:
             tuple([v for v in wanted if not v.linear]),
         )  # fmt: skip
         again, stored = self.cut(cut)
+        constant = d.xs[: self.invariants]
+        self.read = tuple([i for i, x in enumerate(constant) if x in stored])
+        beside = [constant[i] for i in self.read]
+        stored = [v for v in stored if v not in beside]
         self.tape = Product(tuple([v.type for v in stored]))
-        type_ = Named(d.name + TAPE)
+        nl_, lin_, tape_ = (d.name + suffix(half, self.invariants) for half in (NL, LIN, TAPE))
+        type_ = Named(tape_)
         t, t2 = Var(self.names("t"), type_), Var(self.names("t"), type_)
         kept = self.live([*self.context, Let((t,), Tup(tuple(stored)))], [*results, t], d.xs)
-        nl = Def(d.name + NL, d.xs, (*d.results, type_), (), Block(kept, Ret((*results, t))))
+        nl = Def(nl_, d.xs, (*d.results, type_), (), Block(kept, Ret((*results, t))))
         lin = Def(
-            d.name + LIN, (t2, *d.lxs), (), d.lresults,
+            lin_, (*beside, t2, *d.lxs), (), d.lresults,
             flat([Unpack(tuple(stored), t2), *again], m),
         )  # fmt: skip
         made = [nl, lin]
-        if self.primal(d.name) == d.name + PRI:
+        if self.primal(d.name) == d.name + PRI and d.name + PRI not in self.run.defs:
             alone = self.live(self.context, results, d.xs)
             made.append(Def(d.name + PRI, d.xs, d.results, (), Block(alone, Ret(tuple(results)))))
         return made
@@ -173,6 +216,33 @@ class _Unzip:
         """The halves of a definition that is called, and its tape."""
         self.needed.append(name)
         return name + NL, name + LIN, Named(name + TAPE)
+
+    def hoisted(self, name: str, k: int) -> tuple[str, str, Named, tuple[int, ...]]:
+        """The halves of the body of a loop, its tape, and which invariants f.lin takes first."""
+        read = self.run.hoisted(name, k)
+        nl, lin, tape = (name + suffix(half, k) for half in (NL, LIN, TAPE))
+        if not k:
+            self.needed.append(name)
+        return nl, lin, Named(tape), read
+
+    def of_half(self, name: str) -> str | None:
+        """The definition that a non-linear half is of, or None."""
+        base, found, rest = name.rpartition(NL)
+        plain = not rest or rest.startswith(("'", "."))
+        return base if found and plain and base in self.program.defs else None
+
+    def define(self, d: Def) -> None:
+        """A definition that a form needs beside the halves."""
+        self.run.defs[d.name] = d
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """The types that this run defines."""
+        return self.run.types
+
+    def results(self, types: Sequence[Type]) -> tuple[Var, ...]:
+        """Variables for the non-linear results of something that is applied."""
+        return tuple([self.fresh("r", t) for t in types])
 
     def is_nonlinear(self, name: str) -> bool:
         """Whether a callee has no linear part."""

@@ -1,0 +1,223 @@
+"""Branches: a condition, an index or a tag chooses one of several definitions of one type.
+
+    cond[f, g](p, xs ; ~as)                   f where p is true
+    switch[f0, .., fn](i, xs ; ~as)           fi
+    case x of f0 | .. | fn with (xs ; ~as)    fi(payload, xs ; ~as) where x has the tag i
+
+J branches into the jvps, U puts the chosen branch's tape on a tagged one, T and E branch into the
+transposed and the erased.  Only the branch that is taken is evaluated, in every direction
+(spec, 13.b).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import ProgramError
+from lineara.linear_a.control import Call, Form, Writer
+from lineara.linear_a.syntax import Inj, Leaf, Let, Proj, Ret, Var, Vars, drop
+from lineara.types import ArrayType, Named, Sum, Type, show
+
+BOOL = ArrayType((), np.dtype(bool))
+
+
+class Choice(Form):
+    """One of several definitions; the first argument says which."""
+
+    __slots__ = ()
+    FORM = ""
+
+    def result(self, judge: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+        """The branches take the arguments, and have one type."""
+        if not self.args or not self.functions:
+            judge.wrong(f"the form is {self.FORM}", self)
+        branches = [judge.definition(f, self) for f in self.functions]
+        for f, d, lead in zip(self.functions, branches, self.leads(judge), strict=True):
+            params = d.params
+            if lead is not None:
+                if not d.xs or not judge.program.same(d.xs[0].type, lead):
+                    judge.wrong(f"{f} takes the payload {show(lead)} as its first argument", self)
+                params = params[1:]
+            judge.fits(self, f, params, self.args[1:])
+        first = branches[0]
+        for f, d in zip(self.functions, branches, strict=True):
+            zones = ((d.results, first.results), (d.lresults, first.lresults))
+            for got, want in zones:
+                if len(got) != len(want) or not all(map(judge.program.same, got, want)):
+                    judge.wrong(
+                        f"{f} has other results than {self.functions[0]}; branches have one type",
+                        self,
+                    )
+        return first.results, first.lresults
+
+    def leads(self, judge: Any) -> Sequence[Type | None]:
+        """For each branch the type of the payload that it is given first, if any."""
+        return [None] * len(self.functions)
+
+    def chosen(self, value: Any) -> tuple[int, list[Any]]:
+        """Which branch, and what it is given before the other arguments."""
+        raise NotImplementedError
+
+    def run(self, machine: Any, values: list[Any]) -> Any:
+        """The branch that is chosen, and no other."""
+        i, lead = self.chosen(values[0])
+        return machine.enter(self.functions[i], [*lead, *values[1:]])
+
+    def jvp(self, j: Any, phi: Any) -> Leaf:
+        """JCase: the jvps of the branches; the tangent of a payload has the tag of the value."""
+        first, *rest = j.operands(phi, self.args)
+        tangents = [t for t in (first, *rest) if t is not None]
+        functions = tuple([j.recur(f) for f in self.functions])
+        if first is not None:
+            functions = tuple(
+                [self.projected(j, f, i, self.args[0]) for i, f in enumerate(self.functions)]
+            )
+        return self.on((*self.args, *tangents), functions)
+
+    def projected(self, j: Any, f: str, i: int, x: Var) -> str:
+        """f.jvp on the tangent of a sum, of which it takes the payload."""
+        return f
+
+    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+        """UCase: the tape of the branch that was taken, tagged."""
+        if all(map(u.is_nonlinear, self.functions)):
+            return self, Ret(())
+        halves = [u.recur(f) for f in self.functions]
+        name = "'".join(self.functions) + ".tape"
+        u.types[name] = Sum(tuple([tape for _, _, tape in halves]))
+        d = u.program.defs[self.functions[0]]
+        tagged = [
+            self.tagging(u, f, i, half, name)
+            for i, (f, half) in enumerate(zip(self.functions, halves, strict=True))
+        ]
+        rs = u.results(d.results)
+        t = u.fresh("t", Named(name))
+        u.context.append(Let((*rs, t), self.on(self.xs, tuple(tagged))))
+        return Ret(rs), Case((t, *self.lxs), tuple([lin for _, lin, _ in halves]))
+
+    def tagging(self, u: Any, f: str, i: int, half: Any, name: str) -> str:
+        """f.nl with its tape as alternative i of the tape of the branches."""
+        nl, _, tape = half
+        d = u.program.defs[f]
+        w = Writer(f"{nl}.{name}{i}", d.xs)
+        kinds = [("r", t, False) for t in d.results]
+        *rs, t = w.let(Call(w.formals, (nl,)), *kinds, ("t", tape, False))
+        (s,) = w.let(Inj((t,), i, Named(name)), ("s", Named(name), False))
+        u.define(w.done(*rs, s))
+        return w.name
+
+    def without_tape(self, u: Any, b: Let, dead: list[Var]) -> Any:
+        """The primal branches, if it is the tape that nobody reads."""
+        names = [u.of_half(f) for f in self.functions]
+        if None in names or b.vars[-1] not in dead:
+            return None
+        return b.vars[:-1], self.on(self.args, tuple(map(u.primal, names)))
+
+
+class Cond(Choice):
+    """cond[f, g](p, xs ; ~as)."""
+
+    __slots__ = ()
+    FORM = "cond[f, g](p, xs; ~as), where p is a bool"
+
+    def head(self) -> str:
+        """cond[f, g]."""
+        return f"cond[{', '.join(self.functions)}]"
+
+    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Cond":
+        """The same on other arguments, and with other definitions."""
+        return Cond(args, functions or self.functions)
+
+    def result(self, judge: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+        """The condition is one bool."""
+        if not self.args or self.args[0].type != BOOL or len(self.functions) != 2:
+            judge.wrong(f"the form is {self.FORM}", self)
+        return Choice.result(self, judge)
+
+    def chosen(self, value: Any) -> tuple[int, list[Any]]:
+        """The first for true."""
+        return (0 if value else 1), []
+
+
+class Switch(Choice):
+    """switch[f0, .., fn](i, xs ; ~as)."""
+
+    __slots__ = ()
+    FORM = "switch[f, g, …](i, xs; ~as), where i is an integer"
+
+    def head(self) -> str:
+        """switch[f0, .., fn]."""
+        return f"switch[{', '.join(self.functions)}]"
+
+    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Switch":
+        """The same on other arguments, and with other definitions."""
+        return Switch(args, functions or self.functions)
+
+    def result(self, judge: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+        """The index is one integer."""
+        t = self.args[0].type if self.args else None
+        if not isinstance(t, ArrayType) or t.shape or t.dtype.kind not in "iu":
+            judge.wrong(f"the form is {self.FORM}", self)
+        return Choice.result(self, judge)
+
+    def chosen(self, value: Any) -> tuple[int, list[Any]]:
+        """The one at the index; there must be one."""
+        if not 0 <= value < len(self.functions):
+            raise ProgramError(
+                f"switch: the index {value} is out of range for {len(self.functions)} branches"
+            )
+        return int(value), []
+
+
+class Case(Choice):
+    """case x of f0 | .. | fn with (xs ; ~as)."""
+
+    __slots__ = ()
+    FORM = "case x of f | g with (xs; ~as), with a branch for each alternative of x"
+
+    def head(self) -> str:
+        """case x of f0 | .. | fn with, before the other arguments."""
+        return f"case {self.args[0]!r} of {' | '.join(self.functions)} with "
+
+    def shown(self) -> Vars:
+        """The arguments that stand between the brackets."""
+        return self.args[1:]
+
+    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Case":
+        """The same on other arguments, and with other definitions."""
+        return Case(args, functions or self.functions)
+
+    def leads(self, judge: Any) -> Sequence[Type | None]:
+        """The payloads."""
+        t = judge.program.unfold(self.args[0].type)
+        if not isinstance(t, Sum) or len(t.items) != len(self.functions) or self.args[0].linear:
+            judge.wrong(f"the form is {self.FORM}; x is {show(self.args[0].type)}", self)
+        return t.items
+
+    def chosen(self, value: Any) -> tuple[int, list[Any]]:
+        """The one of the tag, with the payload."""
+        return value.tag, [value.payload]
+
+    def projected(self, j: Any, f: str, i: int, x: Var) -> str:
+        """f.jvp on the tangent of the whole sum."""
+        d = j.program.defs[f]
+        jvp = j.recur(f)
+        whole = j.tangent_type(x.type)
+        tangents = [(v.name, j.tangent_type(v.type)) for v in d.params[1:] if j.moves(v.type)]
+        payload = d.params[0]
+        lead = Var("ds", whole, True)
+        w = Writer(f"{jvp}.{j.mangled(x.type)}{i}", (*d.params, lead))
+        *xs, s = w.formals
+        rest = [w.var(f"d{n}", t, True) for n, t in tangents]
+        w.formals = (*w.formals, *rest)
+        (p,) = w.let(Proj((s,), i), ("dp", j.tangent_type(payload.type), True))
+        if j.moves(payload.type):
+            given = [p, *rest]
+        else:
+            w.let(drop(p))
+            given = rest
+        kinds = [("y", t, False) for t in d.results]
+        kinds += [("dy", j.tangent_type(t), True) for t in d.results if j.moves(t)]
+        j.define(w.done(*w.let(Call((*xs, *given), (jvp,)), *kinds)))
+        return w.name

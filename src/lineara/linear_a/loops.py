@@ -1,0 +1,388 @@
+"""Loops: a definition round after round, over carries and stacks.
+
+    scan[f, n, dir, nk, nc, nlc](ks, cs, xs ; ~lcs, ~lxs) -> (cs', ys ; ~lcs', ~lys)
+    while[p, f, nk](ks, cs ; ~lcs)                        -> (cs', ys ; ~lcs', ~lys)
+
+The body is f(k*, c*, x* ; lc*, lx*) -> (c'*, y* ; lc'*, ly*): ks are the same in every round, cs
+are carried on, xs and ys are stacked, one a round.  A scan whose n is None goes as long as its
+stacks, which a while loop has made.
+
+J carries the tangents of ks along, so that in the transpose they are sums; U stacks the tapes of
+the rounds and leaves what is the same in every round off them; T runs the other way round
+(spec, 13.c).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import ProgramError
+from lineara.linear_a.control import Call, Form, Writer
+from lineara.linear_a.syntax import Block, Def, Dup, Leaf, Let, Ret, Var, Vars
+from lineara.types import ArrayType, Stack, Type, show, stacked
+
+Zoned = tuple[tuple[Type, ...], tuple[Type, ...]]
+
+
+class Loop(Form):
+    """What scan and while share."""
+
+    __slots__ = ()
+    FORM = ""
+
+    @property
+    def body(self) -> str:
+        """The definition that is applied in every round."""
+        return self.functions[-1]
+
+    @property
+    def invariants(self) -> int:
+        """How many arguments are the same in every round."""
+        raise NotImplementedError
+
+    @property
+    def length(self) -> int | None:
+        """The number of rounds, if it is known before."""
+        return None
+
+    def carried(self) -> tuple[int, int]:
+        """How many carries there are, non-linear and linear."""
+        raise NotImplementedError
+
+    def outcome(self, d: Any) -> Zoned:
+        """The results: carries as they are, the others stacked."""
+        nc, nlc = self.carried()
+        zones = ((d.results, nc), (d.lresults, nlc))
+        ts, us = ((*types[:k], *[stacked(t, self.length) for t in types[k:]]) for types, k in zones)
+        return ts, us
+
+    def carries_agree(self, judge: Any, d: Any) -> None:
+        """What a round hands on is what the next one takes."""
+        nc, nlc = self.carried()
+        k = self.invariants
+        pairs = [*zip(d.xs[k : k + nc], d.results, strict=False)]
+        pairs += [*zip(d.lxs[:nlc], d.lresults, strict=False)]
+        if len(d.results) < nc or len(d.lresults) < nlc:
+            judge.wrong(f"{d.name} hands {len(d.results)} values on, but {nc} are carried", self)
+        for v, t in pairs:
+            if not judge.program.same(v.type, t):
+                judge.wrong(
+                    f"{d.name} takes the carry {v!r}: {show(v.type)}, but hands {show(t)} on; a "
+                    "carry has one type",
+                    self,
+                )
+
+    def with_tangents(self, args: Vars, functions: tuple[str, ...], linear: int) -> Any:
+        """The loop with more linear carries."""
+        raise NotImplementedError
+
+    def jvp(self, j: Any, phi: Any) -> Leaf:
+        """JScan: the tangents of ks are carried along, a copy of each to every round."""
+        k = self.invariants
+        tangents = j.operands(phi, self.args)
+        moving = [t for t in tangents if t is not None]
+        constant = [t for t in tangents[:k] if t is not None]
+        nc, _ = self.carried()
+        carries = [t for t in tangents[k : k + nc] if t is not None]
+        d = j.program.defs[self.body]
+        body = self.carrying(j, d) if constant else j.recur(self.body)
+        loop = self.with_tangents(
+            (*self.args, *moving), (*self.functions[:-1], body), len(constant) + len(carries)
+        )
+        ts, _ = self.outcome(d)
+        ys = [j.out.fresh("y", t) for t in ts]
+        rest = [j.out.fresh(t.name, t.type, True) for t in constant]
+        dys = [j.out.fresh("dy", j.tangent_type(t), True) for t in ts if j.moves(t)]
+        j.out.bindings.append(Let((*ys, *rest, *dys), loop))
+        j.discard(rest)
+        return Ret((*ys, *dys))
+
+    def carrying(self, j: Any, d: Any) -> str:
+        """f.jvp that hands the tangents of its invariants on; a copy, with a tape of its own."""
+        made, out = j.copy(d.name)
+        name = f"{made.name}.round{self.invariants}"
+        if name in j.program.defs:
+            return name
+        m = sum(j.moves(v.type) for v in d.xs[: self.invariants])
+        given = [out.fresh(a.name, a.type, True) for a in made.lxs[:m]]
+        on = [out.fresh(a.name, a.type, True) for a in made.lxs[:m]]
+        dups = [Let((a, b), Dup((g,))) for a, b, g in zip(made.lxs, on, given, strict=False)]
+        ys = [out.fresh("y", t) for t in made.results]
+        dys = [out.fresh("dy", t, True) for t in made.lresults]
+        last = Let((*ys, *dys), made.body.leaf)
+        body = Block((*dups, *made.body.bindings, last), Ret((*ys, *on, *dys)))
+        params = (*made.xs, *given, *made.lxs[m:])
+        types = (*[a.type for a in on], *made.lresults)
+        j.define(Def(name, params, made.results, types, body))
+        return name
+
+    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+        """UScan and UScanHoist: the tapes of the rounds in a stack, without what is invariant."""
+        if all(map(u.is_nonlinear, self.functions)):
+            return self, Ret(())
+        k = self.invariants
+        nl, lin, tape, read = u.hoisted(self.body, k)
+        d = u.program.defs[self.body]
+        ts, _ = self.outcome(d)
+        rs = u.results(ts)
+        t = u.fresh("ts", stacked(tape, self.length))
+        forward = self.nonlinear(self.xs, (*self.functions[:-1], nl))
+        u.context.append(Let((*rs, t), forward))
+        _, nlc = self.carried()
+        invariant = [self.args[i] for i in read]
+        back = Scan(
+            (*invariant, t, *self.lxs), (lin,), self.length, self.way, len(invariant), 0, nlc
+        )
+        return Ret(rs), back
+
+    @property
+    def way(self) -> str:
+        """fwd or rev."""
+        return "fwd"
+
+    def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> Any:
+        """The loop without its linear part."""
+        raise NotImplementedError
+
+    def without_tape(self, u: Any, b: Let, dead: list[Var]) -> Any:
+        """The primal loop, if it is the tapes that nobody reads."""
+        name = u.of_half(self.body)
+        if name is None or b.vars[-1] not in dead:
+            return None
+        return b.vars[:-1], self.on(self.args, (*self.functions[:-1], u.primal(name)))
+
+    def permuted(self, e: Any, d: Any, name: str) -> str:
+        """The erased body with its carries together, and then what is stacked."""
+        nc, nlc = self.carried()
+        k, n = self.invariants, len(d.xs)
+        body = e.recur(d.name)
+        if (n == k + nc and len(d.results) == nc) or (not d.lxs and not d.lresults):
+            return body
+        w = Writer(f"{body}.{name}", [Var(v.name, v.type) for v in d.params])
+        kinds = [("r", t, False) for t in (*d.results, *d.lresults)]
+        formals = w.formals
+        made = w.let(Call(formals, (body,)), *kinds)
+        w.formals = (
+            *formals[: k + nc],
+            *formals[n : n + nlc],
+            *formals[k + nc : n],
+            *formals[n + nlc :],
+        )
+        m = len(d.results)
+        e.define(w.done(*made[:nc], *made[m : m + nlc], *made[nc:m], *made[m + nlc :]))
+        return w.name
+
+    def handed_on(self, d: Any, found: Any, rows: Any) -> tuple[list[Any], list[Any]]:
+        """The carries after a round; what is stacked is put to the rows."""
+        nc, nlc = self.carried()
+        m = len(d.results)
+        for row, y in zip(rows, (*found[nc:m], *found[m + nlc :]), strict=True):
+            row.append(y)
+        return found[:nc], found[m : m + nlc]
+
+    def stacks(self, machine: Any, d: Any, cs: Any, lcs: Any, rows: Any) -> list[Any]:
+        """The results of the loop: carries and stacks."""
+        nc, nlc = self.carried()
+        ts, us = self.outcome(d)
+        types = (*ts[nc:], *us[nlc:])
+        made = [machine.stack(t, row) for t, row in zip(types, rows, strict=True)]
+        k = len(ts) - nc
+        return [*cs, *made[:k], *lcs, *made[k:]]
+
+    def rows(self, d: Any) -> list[list[Any]]:
+        """A row for every result that is stacked."""
+        return [[] for _ in range(len(d.results) + len(d.lresults) - sum(self.carried()))]
+
+
+def _row(value: Any, i: int) -> Any:
+    return value[i] if isinstance(value, np.ndarray | list) else value  # a symbolic zero
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan(Loop):
+    """scan[f, n, dir, nk, nc, nlc](ks, cs, xs ; ~lcs, ~lxs)."""
+
+    n: int | None
+    direction: str
+    nk: int
+    nc: int
+    nlc: int
+
+    FORM = "scan[f, n, fwd|rev, nk, nc, nlc](ks, cs, xs; ~lcs, ~lxs)"
+
+    def head(self) -> str:
+        """scan[..]."""
+        n = "None" if self.n is None else self.n
+        numbers = f"{n}, {self.direction}, {self.nk}, {self.nc}, {self.nlc}"
+        return f"scan[{self.body}, {numbers}]"
+
+    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Scan":
+        """The same on other arguments, and with another body."""
+        return Scan(
+            args, functions or self.functions, self.n, self.direction, self.nk, self.nc, self.nlc
+        )
+
+    @property
+    def invariants(self) -> int:
+        """nk."""
+        return self.nk
+
+    @property
+    def length(self) -> int | None:
+        """n."""
+        return self.n
+
+    @property
+    def way(self) -> str:
+        """fwd or rev."""
+        return self.direction
+
+    def carried(self) -> tuple[int, int]:
+        """nc and nlc."""
+        return self.nc, self.nlc
+
+    def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> "Scan":
+        """The loop without its linear part."""
+        return Scan(args, functions, self.n, self.direction, self.nk, self.nc, 0)
+
+    def with_tangents(self, args: Vars, functions: tuple[str, ...], linear: int) -> "Scan":
+        """The loop with tangents as linear carries."""
+        return Scan(args, functions, self.n, self.direction, self.nk, self.nc, linear)
+
+    def result(self, judge: Any) -> Zoned:
+        """The body takes the invariants, the carries, and a row of each stack."""
+        if self.direction not in ("fwd", "rev") or len(self.functions) != 1:
+            judge.wrong(f"the form is {self.FORM}", self)
+        d = judge.definition(self.body, self)
+        k = self.nk + self.nc
+        want = [
+            *d.xs[:k],
+            *[Var(v.name, stacked(v.type, self.n)) for v in d.xs[k:]],
+            *d.lxs[: self.nlc],
+            *[Var(v.name, stacked(v.type, self.n), True) for v in d.lxs[self.nlc :]],
+        ]
+        if len(d.xs) < k or len(d.lxs) < self.nlc:
+            judge.wrong(f"{self.body} has too few formals for nk, nc, nlc of {self.head()}", self)
+        judge.fits(self, self.head(), want, self.args)
+        if self.n is None and not any(isinstance(a.type, Stack) for a in self.args):
+            judge.wrong("a scan without a length goes over a stack; give it one, or a length", self)
+        self.carries_agree(judge, d)
+        return self.outcome(d)
+
+    def run(self, machine: Any, values: list[Any]) -> Any:
+        """n rounds, in one direction or the other."""
+        d = machine.program.defs[self.body]
+        k, c, m = self.nk, self.nk + self.nc, len(self.xs)
+        ks, cs, xs = values[:k], values[k:c], values[c:m]
+        lcs, lxs = values[m : m + self.nlc], values[m + self.nlc :]
+        n = self.n
+        if n is None:
+            n = next((len(v) for v in (*xs, *lxs) if isinstance(v, list)), 0)
+        rows = self.rows(d)
+        for i in range(n) if self.direction == "fwd" else range(n - 1, -1, -1):
+            x, lx = ([_row(v, i) for v in zone] for zone in (xs, lxs))
+            found = yield machine.enter(d.name, [*ks, *cs, *x, *lcs, *lx])
+            cs, lcs = self.handed_on(d, found, rows)
+        ordered = rows if self.direction == "fwd" else [row[::-1] for row in rows]
+        return self.stacks(machine, d, cs, lcs, ordered)
+
+    def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
+        """TScan: the other way round; a carry that was dup'd every round becomes a sum."""
+        if self.nc:
+            raise ProgramError(
+                f"transpose: {self.head()} has non-linear carries, so it is no Linear B; unzip it"
+            )
+        other = "rev" if self.direction == "fwd" else "fwd"
+        made = [t.fresh(a) for a in self.lxs]
+        body = t.recur(self.body)
+        loop = Scan((*self.xs, *cs), (body,), self.n, other, self.nk, 0, self.nlc)
+        t.write(made, loop)
+        return dict(zip(self.lxs, made, strict=True))
+
+    def erase(self, e: Any) -> Leaf:
+        """EScan: the linear carries join the carries."""
+        d = e.program.defs[self.body]
+        body = self.permuted(e, d, f"scan{self.nk}'{self.nc}'{self.nlc}")
+        k, m = self.nk + self.nc, len(self.xs)
+        args = tuple(map(e.at, (*self.xs, *self.lxs)))
+        lcs = args[m : m + self.nlc]
+        given = (*args[:k], *lcs, *args[k:m], *args[m + self.nlc :])
+        return e.reordered(
+            Scan(given, (body,), self.n, self.direction, self.nk, self.nc + self.nlc, 0),
+            self.outcome(d), self.nc, self.nlc,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class While(Loop):
+    """while[p, f, nk](ks, cs ; ~lcs), as long as p(ks, cs) of the first carries is true."""
+
+    nk: int
+
+    FORM = "while[p, f, nk](ks, cs; ~lcs), where p gives a bool"
+
+    def head(self) -> str:
+        """while[..]."""
+        return f"while[{', '.join(self.functions)}, {self.nk}]"
+
+    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "While":
+        """The same on other arguments, and with other definitions."""
+        return While(args, functions or self.functions, self.nk)
+
+    @property
+    def invariants(self) -> int:
+        """nk."""
+        return self.nk
+
+    def carried(self) -> tuple[int, int]:
+        """All arguments but the invariants."""
+        return len(self.xs) - self.nk, len(self.lxs)
+
+    def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> "While":
+        """The loop without its linear part."""
+        return While(args, functions, self.nk)
+
+    def with_tangents(self, args: Vars, functions: tuple[str, ...], linear: int) -> "While":
+        """The loop with tangents as linear carries."""
+        return While(args, functions, self.nk)
+
+    def result(self, judge: Any) -> Zoned:
+        """The condition takes the first arguments, the body all of them."""
+        if len(self.functions) != 2:
+            judge.wrong(f"the form is {self.FORM}", self)
+        p, d = (judge.definition(f, self) for f in self.functions)
+        bool_ = ArrayType((), np.dtype(bool))
+        if p.results != (bool_,) or p.lxs or p.lresults or len(p.xs) > len(self.xs):
+            judge.wrong(f"the condition {p.name} gives one bool; the form is {self.FORM}", self)
+        judge.fits(self, p.name, p.params, self.xs[: len(p.xs)])
+        judge.fits(self, d.name, d.params, self.args)
+        self.carries_agree(judge, d)
+        return self.outcome(d)
+
+    def run(self, machine: Any, values: list[Any]) -> Any:
+        """Rounds while the condition holds."""
+        p, d = (machine.program.defs[f] for f in self.functions)
+        m = len(self.xs)
+        ks, cs, lcs = values[: self.nk], values[self.nk : m], values[m:]
+
+        rows = self.rows(d)
+        while (yield machine.enter(p.name, [*ks, *cs][: len(p.xs)]))[0]:
+            found = yield machine.enter(d.name, [*ks, *cs, *lcs])
+            cs, lcs = self.handed_on(d, found, rows)
+        return self.stacks(machine, d, cs, lcs, rows)
+
+    def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
+        """A while loop depends on what it carries, so it is no Linear B."""
+        raise ProgramError(
+            f"transpose: {self.head()} has non-linear results or carries; unzip it first"
+        )
+
+    def erase(self, e: Any) -> Leaf:
+        """The linear carries join the carries; the condition takes the first ones only."""
+        d = e.program.defs[self.body]
+        nc, nlc = self.carried()
+        body = self.permuted(e, d, f"while{self.nk}'{nc}")
+        loop = While(tuple(map(e.at, self.args)), (self.functions[0], body), self.nk)
+        return e.reordered(loop, self.outcome(d), nc, nlc)
