@@ -14,6 +14,7 @@ import numpy as np
 from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.cost import cells, work
+from lineara.linear_a.memory import Deaths, Meter, deaths
 from lineara.linear_a.program import Program, scalars_of
 from lineara.linear_a.syntax import (
     Accum,
@@ -34,6 +35,7 @@ from lineara.linear_a.syntax import (
     Tup,
     Unpack,
     Var,
+    Vars,
     Zero,
     renamed_params,
 )
@@ -70,12 +72,18 @@ class Outcome(NamedTuple):
 
 
 def run(
-    program: Program, name: str, *args: Any, scalar: Any = None, checked: bool = True
+    program: Program,
+    name: str,
+    *args: Any,
+    scalar: Any = None,
+    checked: bool = True,
+    meter: Meter | None = None,
 ) -> Outcome:
     """Evaluate a definition on its non-linear and then its linear arguments.
 
     `scalar=Fraction` calculates with exact numbers.  Arguments of other types than the formals are
     a ProgramError, unless `checked` is False, which lets complex numbers into a real program.
+    A `meter` counts the bytes of the arrays that are alive.
 
     >>> from lineara.linear_a.parse import parse
     >>> found = run(parse("def f(x: f64;) -> (f64;) = x * x"), "f", 3.0)
@@ -96,7 +104,9 @@ def run(
         args = tuple([_fit(program, p, a, name) for p, a in zip(d.params, args, strict=True)])
     if scalar is not None:
         args = tuple([exactly(a, scalar) for a in args])
-    machine = Machine(program, scalar)
+    if meter is not None:
+        meter.made(args)
+    machine = Machine(program, scalar, meter)
     with np.errstate(all="ignore"):
         found = machine.drive(machine.enter(name, list(args)))
     k = len(d.results)
@@ -104,17 +114,29 @@ def run(
     return Outcome(tuple(found[:k]), tuple(linear), machine.work)
 
 
+class Env(dict[Var, Any]):
+    """The values of the variables of a definition, and where each of them dies."""
+
+    __slots__ = ("deaths",)
+    deaths: Deaths
+
+
 class Machine:
     """An evaluation: the program, the work so far, and how it stands with numbers."""
 
-    def __init__(self, program: Program, scalar: Any = None) -> None:
+    def __init__(self, program: Program, scalar: Any = None, meter: Meter | None = None) -> None:
         self.program = program
         self.scalar = scalar
+        self.meter = meter
+        self.deaths: dict[str, Deaths] = {}  # of every definition that was entered
         self.work = 0
         self.costs: dict[Leaf, int | None] = {}  # None: it depends on tags
 
     def drive(self, steps: Steps) -> Any:
-        """Run generators that yield generators, to the value of the first."""
+        """Run generators that yield generators, to the value of the first.
+
+        Values travel in lists that the receiver empties, so that nothing here keeps them alive.
+        """
         stack, value = [steps], None
         while stack:
             try:
@@ -127,35 +149,49 @@ class Machine:
                 value = None
         return value
 
-    def enter(self, name: str, values: Sequence[Any]) -> Steps:
-        """A definition on values."""
+    def enter(self, name: str, values: list[Any]) -> Steps:
+        """A definition on values, which are its own from now on."""
         d = self.program.defs[name]
-        env = dict(zip(d.params, values, strict=True))
+        if name not in self.deaths:
+            self.deaths[name] = deaths(d)
+        env = Env(zip(d.params, values, strict=True))
+        env.deaths = self.deaths[name]
+        values.clear()
         return self.block(d.body, env)
 
-    def block(self, block: Block, env: dict[Var, Any]) -> Steps:
-        """The bindings in order, then the values of the leaf."""
-        for b in block.bindings:
+    def block(self, block: Block, env: "Env") -> Steps:
+        """The bindings in order, then the values of the leaf; variables die with their last use."""
+        *dying, at_last = env.deaths[block]
+        for b, dead in zip(block.bindings, dying, strict=True):
             if isinstance(b, Unpack):
                 whole = env[b.arg]
-                values = [ZERO] * len(b.vars) if whole is ZERO else whole
+                values: Any = [ZERO] * len(b.vars) if whole is ZERO else list(whole)
+                whole = None
             else:
-                values = yield from self.expression(b.rhs, env)
+                values = yield from self.expression(b.rhs, env, dead)
             env.update(zip(b.vars, values, strict=True))
-        return (yield from self.expression(block.leaf, env))
+            values.clear()
+            for v in dead:
+                env.pop(v, None)
+        return (yield from self.expression(block.leaf, env, at_last))
 
-    def expression(self, e: Leaf | Block, env: dict[Var, Any]) -> Steps:
-        """The values of a leaf or a block."""
+    def expression(self, e: Leaf | Block, env: "Env", dead: Vars = ()) -> Steps:
+        """The values of a leaf or a block; the dead are handed over to what is applied."""
         if isinstance(e, Block):
             return (yield self.block(e, env))
         if isinstance(e, Drop):
             return (yield from self.drop(e, env))
         args = [env[a] for a in e.args]
         if isinstance(e, Applied):
+            for v in dead:
+                del env[v]
             return (yield e.run(self, args))
-        return self.leaf(e, args, env)
+        found = self.leaf(e, args, env)
+        if self.meter is not None:
+            self.meter.made(found)
+        return list(found)
 
-    def drop(self, e: Drop, env: dict[Var, Any]) -> Steps:
+    def drop(self, e: Drop, env: "Env") -> Steps:
         """Evaluate and forget; forgetting costs what was there."""
         values = yield from self.expression(e.body, env)
         last = e.body
@@ -164,7 +200,7 @@ class Machine:
         assert isinstance(last, Copy | Ret) or values is not None
         for v, t, linear in self.typed(last, values):
             self.work += measure(self.program, t, v) if linear else cells(self.program, t)
-        return ()
+        return []
 
     def typed(self, leaf: Leaf, values: Sequence[Any]) -> list[tuple[Any, Type, bool]]:
         """The values of a leaf with their types and zones."""
@@ -216,7 +252,7 @@ class Machine:
     def apply(self, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """NumPy's value of the primitive; errors name the equation."""
         try:
-            return e.primitive.evaluate(np, *args, **params)
+            return owned(e, e.primitive.evaluate(np, *args, **params))
         except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
             text = error.message if isinstance(error, LinearaError) else str(error)
             raise ProgramError(f"{e.name} fails while the program runs: {text}") from None
@@ -237,7 +273,7 @@ class Machine:
         x = args[0]
         if isinstance(e, Read):
             try:
-                return (ZERO if x is ZERO else x[at], x)
+                return (ZERO if x is ZERO else self.part_of(x, at), x)
             except IndexError as error:
                 raise ProgramError(f"read: {error}") from None
         self.work += self.cost(e, args) if isinstance(e, Accum) else 0
@@ -262,7 +298,13 @@ class Machine:
         for i, row in enumerate(rows):
             if row is not ZERO:
                 found[i] = row
+        if self.meter is not None:
+            self.meter.made(found)
         return found
+
+    def part_of(self, x: Any, at: Any) -> Any:
+        """What is read is a copy: the array may be written, and a view would keep all of it."""
+        return np.array(x[at])[()]
 
     def zero(self, t: Type) -> Any:
         """A zero of numbers; of a sum it is the symbol, which has no tag."""
@@ -282,6 +324,11 @@ class Machine:
             return None
         xs, us = type_of_leaf(self.program, e)
         return work(self.program, e, (*us, *xs)[0])
+
+
+def owned(e: Prim, y: Any) -> Any:
+    """What is read of an array is a copy, lest a part keep the whole of it alive."""
+    return np.array(y) if e.name == "index" and getattr(y, "base", None) is not None else y
 
 
 def plus(x: Any, y: Any) -> Any:

@@ -180,7 +180,9 @@ class Loop(Form):
         m = len(d.results)
         for row, y in zip(rows, (*found[nc:m], *found[m + nlc :]), strict=True):
             row.append(y)
-        return found[:nc], found[m : m + nlc]
+        carries = found[:nc], found[m : m + nlc]
+        found.clear()
+        return carries
 
     def stacks(self, machine: Any, d: Any, cs: Any, lcs: Any, rows: Any) -> list[Any]:
         """The results of the loop: carries and stacks."""
@@ -277,13 +279,16 @@ class Scan(Loop):
         k, c, m = self.nk, self.nk + self.nc, len(self.xs)
         ks, cs, xs = values[:k], values[k:c], values[c:m]
         lcs, lxs = values[m : m + self.nlc], values[m + self.nlc :]
+        values.clear()
         n = self.n
         if n is None:
             n = next((len(v) for v in (*xs, *lxs) if isinstance(v, list)), 0)
         rows = self.rows(d)
         for i in range(n) if self.direction == "fwd" else range(n - 1, -1, -1):
             x, lx = ([_row(v, i) for v in zone] for zone in (xs, lxs))
-            found = yield machine.enter(d.name, [*ks, *cs, *x, *lcs, *lx])
+            given = [*ks, *cs, *x, *lcs, *lx]
+            cs = lcs = x = lx = []  # a round may free its carries
+            found = yield machine.enter(d.name, given)
             cs, lcs = self.handed_on(d, found, rows)
         ordered = rows if self.direction == "fwd" else [row[::-1] for row in rows]
         return self.stacks(machine, d, cs, lcs, ordered)
@@ -366,10 +371,12 @@ class While(Loop):
         p, d = (machine.program.defs[f] for f in self.functions)
         m = len(self.xs)
         ks, cs, lcs = values[: self.nk], values[self.nk : m], values[m:]
-
+        values.clear()
         rows = self.rows(d)
         while (yield machine.enter(p.name, [*ks, *cs][: len(p.xs)]))[0]:
-            found = yield machine.enter(d.name, [*ks, *cs, *lcs])
+            given = [*ks, *cs, *lcs]
+            cs = lcs = []  # a round may free its carries
+            found = yield machine.enter(d.name, given)
             cs, lcs = self.handed_on(d, found, rows)
         return self.stacks(machine, d, cs, lcs, rows)
 

@@ -1,0 +1,212 @@
+"""Checkpoint policies: which values the tape stores, and which ones f.lin computes again.
+
+    store_all            everything that linear code reads
+    recompute_all        nothing but what calls and loops tape
+    save_only_named      what went through checkpoint_name
+    save_contractions    the results of matrix products and their like
+    recompute_calls      nothing of some functions: a whole call is run again
+    minimal_tape         the fewest bytes                                      (min_cut.py)
+    budget               the least work again within so many bytes             (min_cut.py)
+
+A policy maps the cut of one definition to the bindings to compute again.  The simple form is asked
+about one binding at a time: `again(definition, binding, bytes, work) -> bool`.  Whatever a policy
+says, derivatives are the same  (spec, sections 7.2 and 13.g).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.cost import cells, work
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import (
+    Applied,
+    Binding,
+    Block,
+    Copy,
+    Def,
+    Drop,
+    Leaf,
+    Let,
+    Lit,
+    Prim,
+    Ret,
+    Tup,
+    Var,
+)
+from lineara.passes.names import JVP, NL
+from lineara.passes.unzip import Cut, Policy, store_all
+from lineara.primitive import Multilinear
+from lineara.types import ArrayType, Named, Product, Stack, Sum, Type
+
+Again = Callable[[str, Binding, int, int], bool]
+
+
+def policy(again: Again) -> Policy:
+    """The policy that asks about one binding at a time; what makes no array is not asked about."""
+
+    def chosen(cut: Cut) -> set[Binding]:
+        book = Costs(cut.program)
+        return {
+            b
+            for b in cut.context
+            if is_view(b)
+            or again(cut.name, b, sum(book.bytes(v.type) for v in b.vars), book.work(b))
+        }
+
+    return chosen
+
+
+@policy
+def recompute_all(definition: str, b: Binding, bytes: int, work: int) -> bool:
+    """Store the arguments, and what calls and loops tape."""
+    return applied(b) is None
+
+
+@policy
+def save_contractions(definition: str, b: Binding, bytes: int, work: int) -> bool:
+    """Store the results of what multiplies and adds up: matmul, einsum and their like."""
+    e = primitive(b)
+    return applied(b) is None and not (e and isinstance(e.primitive, Multilinear))
+
+
+def save_only_named(*names: str) -> Policy:
+    """Store what went through `checkpoint_name` under one of the names; without names, all of it."""
+
+    def chosen(cut: Cut) -> set[Binding]:
+        return {b for b in cut.context if applied(b) is None and not _is_named(b, names)}
+
+    return chosen
+
+
+def _is_named(b: Binding, names: Sequence[str]) -> bool:
+    e = primitive(b)
+    if e is None or e.name != "checkpoint_name":
+        return False
+    return not names or e.params["name"] in names
+
+
+def recompute_calls(*functions: str, rest: Policy = store_all) -> Policy:
+    """Run calls of these functions again as a whole; without functions, all calls."""
+
+    def chosen(cut: Cut) -> set[Binding]:
+        calls = {
+            b
+            for b in cut.context
+            if (e := applied(b)) is not None
+            and (not functions or any(source(f) in functions for f in e.functions))
+        }
+        return rest(cut) | calls
+
+    return chosen
+
+
+def source(name: str) -> str:
+    """The definition whose jvp and non-linear half have that name."""
+    return name.removesuffix(NL).removesuffix(JVP)
+
+
+# --- what bindings are --------------------------------------------------------------------------
+
+
+def applied(b: Binding) -> Applied | None:
+    """The call, branch or loop in a binding."""
+    e = b.rhs if isinstance(b, Let) else None
+    while isinstance(e, Drop):
+        e = e.body
+    return e if isinstance(e, Applied) else None
+
+
+def primitive(b: Binding) -> Prim | None:
+    """The primitive application in a binding."""
+    return b.rhs if isinstance(b, Let) and isinstance(b.rhs, Prim) else None
+
+
+def is_view(b: Binding) -> bool:
+    """Whether a binding makes no array and does no work: storing it would store its base."""
+    if not isinstance(b, Let):
+        return False
+    if isinstance(b.rhs, Prim):
+        return b.rhs.primitive.view and b.rhs.name != "checkpoint_name"
+    return isinstance(b.rhs, Copy | Ret | Tup | Lit)
+
+
+# --- what they cost -----------------------------------------------------------------------------
+
+
+class Costs:
+    """Bytes of types and work of bindings in one program; those of a definition are found once.
+
+    Where only a run can tell, a branch counts as its most expensive one, a loop of unknown length
+    and a recursion as one round.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._types: dict[str, int] = {}
+        self._defs: dict[str, int] = {}
+
+    def bytes(self, t: Type) -> int:
+        """The bytes of a value of the type."""
+        if isinstance(t, ArrayType):
+            return t.size * t.dtype.itemsize
+        if isinstance(t, Named):
+            if t.name not in self._types:
+                self._types[t.name] = 0
+                known = self.program.types.get(t.name, Product())
+                self._types[t.name] = self.bytes(known)
+            return self._types[t.name]
+        found = [self.bytes(item) for item in t.items]
+        if isinstance(t, Stack):
+            return (1 if t.n is None else t.n) * found[0]
+        return max(found, default=0) if isinstance(t, Sum) else sum(found)
+
+    def work(self, e: Binding | Leaf | Block) -> int:
+        """W of a binding or an expression."""
+        if isinstance(e, Let):
+            return self._leaf(e.rhs, e.vars) if isinstance(e.rhs, Leaf) else self.work(e.rhs)
+        if isinstance(e, Block):
+            return sum(map(self.work, e.bindings)) + self.work(e.leaf)
+        return self._leaf(e, ()) if isinstance(e, Leaf) else 0
+
+    def _leaf(self, e: Leaf, binders: Sequence[Var]) -> int:
+        if isinstance(e, Drop):
+            if isinstance(e.body, Copy | Ret):
+                return sum(cells(self.program, v.type) for v in e.body.args)
+            return self.work(e.body)
+        if isinstance(e, Applied):
+            return self._applied(e)
+        if isinstance(e, Prim) and not binders:
+            (t,) = type_of_leaf(self.program, e).xs
+            return work(self.program, e, t)
+        return work(self.program, e, binders[0].type if binders else None)
+
+    def _applied(self, e: Applied) -> int:
+        found = [self.definition(f) for f in e.functions]
+        return max(found, default=0) * (getattr(e, "n", None) or 1)
+
+    def definition(self, name: str) -> int:
+        """W of a definition."""
+        if name not in self._defs:
+            self._defs[name] = 0
+            known = self.program.defs.get(name)
+            self._defs[name] = self.work(known.body) if isinstance(known, Def) else 0
+        return self._defs[name]
+
+    def tape(self, found: Iterable[Var]) -> int:
+        """The bytes of a tape of those variables."""
+        return sum(self.bytes(v.type) for v in found)
+
+
+class Price(NamedTuple):
+    """What a choice costs: the bytes of the tape, and the work that is done a second time."""
+
+    bytes: int
+    work: int
+
+
+def price(cut: Cut, again: set[Binding], costs: Costs) -> Price:
+    """The price of a choice: what both sides compute is extra, what only f.lin needs is not."""
+    written, stored = cut.tape(again)
+    both = set(written) & set(cut.kept(stored))
+    return Price(costs.tape(stored), sum(map(costs.work, both)))
