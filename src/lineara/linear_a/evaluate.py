@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearaError, ProgramError
-from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.check import Judge
 from lineara.linear_a.cost import cells, work
 from lineara.linear_a.memory import Deaths, Meter, deaths
 from lineara.linear_a.program import Program, scalars_of
@@ -127,6 +127,7 @@ class Machine:
     def __init__(self, program: Program, scalar: Any = None, meter: Meter | None = None) -> None:
         self.program = program
         self.scalar = scalar
+        self.judge = Judge(program, "")
         self.meter = meter
         self.deaths: dict[str, Deaths] = {}  # of every definition that was entered
         self.work = 0
@@ -206,7 +207,7 @@ class Machine:
         """The values of a leaf with their types and zones."""
         if isinstance(leaf, Drop):
             return []
-        xs, us = type_of_leaf(self.program, leaf)
+        xs, us = self.judge.leaf(leaf)
         zones = [False] * len(xs) + [True] * len(us)
         return list(zip(values, (*xs, *us), zones, strict=True))
 
@@ -322,7 +323,7 @@ class Machine:
         tagged = Sum | Stack
         if any(isinstance(t, tagged) for a in e.args for t in self.program.leaves(a.type)):
             return None
-        xs, us = type_of_leaf(self.program, e)
+        xs, us = self.judge.leaf(e)
         return work(self.program, e, (*us, *xs)[0])
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lineara.errors import ProgramError
-from lineara.linear_a.check import hashable, type_of_leaf
+from lineara.linear_a.check import Judge, hashable
 from lineara.linear_a.emit import Emitter, Text, chained, text
 from lineara.linear_a.program import Program, tangent_type, tangent_types
 from lineara.linear_a.syntax import (
@@ -65,13 +65,14 @@ def jvp(program: Program, name: str) -> Program:
     """
     todo, done = [name], {}
     rules: dict[Any, Text] = {}
+    known: dict[Any, ArrayType] = {}
     helpers: dict[str, Def] = {}
     seen: set[Type] = set()
     while todo:
         f = todo.pop()
         if f + JVP in program.defs or f in done:
             continue
-        run = _Jvp(program, f, rules)
+        run = _Jvp(program, f, rules, known)
         done[f] = run.definition()
         todo += run.needed
         helpers |= run.helpers
@@ -83,12 +84,15 @@ def jvp(program: Program, name: str) -> Program:
 class _Jvp:
     """J of one definition."""
 
-    def __init__(self, program: Program, name: str, rules: dict[Any, Text]) -> None:
+    def __init__(
+        self, program: Program, name: str, rules: dict[Any, Text], known: dict[Any, ArrayType]
+    ) -> None:
         if name not in program.defs:
             raise ProgramError(f"jvp: there is no definition {name}")
         self.program = program
         self.d = program.defs[name]
         self.rules = rules
+        self.judge = Judge(program, name, known)
         self.needed: list[str] = []
         self.helpers: dict[str, Def] = {}
         self.seen: set[Type] = set()  # types whose tangents were asked for
@@ -123,7 +127,7 @@ class _Jvp:
 
     def copy(self, name: str) -> tuple[Def, Emitter]:
         """The jvp of a definition, for a wrapper to hold, and where its names come from."""
-        run = _Jvp(self.program, name, self.rules)
+        run = _Jvp(self.program, name, self.rules, self.judge.known)
         made = run.definition()
         self.needed += run.needed
         self.helpers |= run.helpers
@@ -286,7 +290,7 @@ class _Jvp:
 
     def tagged(self, e: Inj | Proj, phi: Phi) -> Leaf:
         """A tangent has the tag of its value."""
-        (t,), _ = type_of_leaf(self.program, e)
+        (t,), _ = self.judge.leaf(e)
         (d,) = self.operands(phi, e.args)
         y = self.out.bind("y", t, e)
         if not self.moves(t):
@@ -304,7 +308,7 @@ class _Jvp:
 
     def prim(self, e: Prim, phi: Phi) -> Leaf:
         """JPrim: the text of the primitive's rule, copied."""
-        (t,), _ = type_of_leaf(self.program, e)
+        (t,), _ = self.judge.leaf(e)
         if not isinstance(self.program.unfold(t), ArrayType):  # a sum of products
             a, b = self.operands(phi, e.args)
             y = self.out.bind("y", t, e)
