@@ -43,6 +43,7 @@ from lineara.linear_a.syntax import (
     zero,
 )
 from lineara.passes.names import JVP, mangled, tangent
+from lineara.passes.signatures import agree, defined, jvp_signature
 from lineara.primitive import Constant, Joint
 from lineara.types import ArrayType, Product, Type
 
@@ -70,7 +71,12 @@ def jvp(program: Program, name: str) -> Program:
     seen: set[Type] = set()
     while todo:
         f = todo.pop()
-        if f + JVP in program.defs or f in done:
+        if f in done:
+            continue
+        if f + JVP in program.defs:
+            there = program.defs[f + JVP]
+            what = f"the definition {there.name} that the program has"
+            agree(program, what, there, jvp_signature(program, defined(program, f)))
             continue
         run = _Jvp(program, f, rules, known)
         done[f] = run.definition()
