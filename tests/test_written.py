@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lineara
-from lineara.eager import differentiate, reads, sweep, written
+from lineara.eager import differentiate, pull, sweep, written
+from lineara.eager import mixture as mixtures
 from lineara.errors import LeakedVariableError, MutationError
 from lineara.primitive import Primitive
 
@@ -570,7 +571,7 @@ def prefix(x: Any, n: int) -> Any:
 
 def test_a_growing_part_is_read_with_few_parents() -> None:
     parents = []
-    plain_mixture = written.mixture
+    plain_mixture = mixtures.mixture
 
     def mixture(level: Any, v: Any, origins: Any) -> Any:
         parents.append(len(origins))
@@ -578,7 +579,7 @@ def test_a_growing_part_is_read_with_few_parents() -> None:
 
     x = np.array([0.3, 0.2, 0.1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(written, "mixture", mixture)
+        patch.setattr(mixtures, "mixture", mixture)
         g = lineara.grad(lambda v: prefix(v, 99))(x)
     assert max(parents) <= written.MANY_PARENTS + 1
     counts = [sum(99 - i for i in range(j, 99, 3)) for j in range(3)]
@@ -610,19 +611,19 @@ class Elements:
         self.patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> "Elements":
-        evaluate, pull_plain = Primitive.__call__, reads._pull_plain
+        evaluate, pull_plain = Primitive.__call__, pull._pull_plain
 
         def call(primitive: Any, *args: Any, **params: Any) -> Any:
             y = evaluate(primitive, *args, **params)
             self.total += math.prod(np.shape(y)) if isinstance(y, np.ndarray) else 1
             return y
 
-        def pull(x: Any, terms: Any, shape: Any) -> Any:
+        def counted(x: Any, terms: Any, shape: Any) -> Any:
             self.total += math.prod(shape)
             return pull_plain(x, terms, shape)
 
         self.patch.setattr(Primitive, "__call__", call)
-        self.patch.setattr(reads, "_pull_plain", pull)
+        self.patch.setattr(pull, "_pull_plain", counted)
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -17,7 +17,8 @@ from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, plain
 from lineara.eager.pin import is_own
 from lineara.eager.points import manifold_of
-from lineara.eager.reads import is_fixed, pull, snapshot
+from lineara.eager.pull import pull
+from lineara.eager.reads import is_fixed, snapshot
 from lineara.eager.sparse import builder
 from lineara.eager.written import Written, written_in_one_place
 from lineara.errors import TypeMismatchError

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.level import Entry, Level, slow_methods
+from lineara.eager.mixture import CONSTANT
 from lineara.eager.node import Array, Scalar, Traced, plain, zero
-from lineara.eager.reads import distribute
+from lineara.eager.pull import distribute
 from lineara.eager.sweep import add, arrived, forward, reverse, tidy
-from lineara.eager.written import CONSTANT, Buffer, Written
+from lineara.eager.written import Buffer, Written
 from lineara.errors import LeakedVariableError, LinearityError, user_line
 from lineara.primitive import (
     Constant,

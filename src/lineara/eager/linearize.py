@@ -18,7 +18,7 @@ from lineara.eager.points import (
     manifold_of,
     with_units,
 )
-from lineara.eager.reads import distribute
+from lineara.eager.pull import distribute
 from lineara.eager.result import check_numbers, check_result, own_copy, release_tree, with_aux
 from lineara.eager.sweep import add, arrived, forward, reverse, tidy
 from lineara.eager.trace import deeper, open_level

@@ -17,7 +17,8 @@ import numpy as np
 
 from lineara.cotangent import Coo, LowRank, Rows, Zero
 from lineara.eager.node import zero
-from lineara.eager.reads import Flat, Reads, c_strides, grid
+from lineara.eager.reads import Reads
+from lineara.eager.strides import Flat, c_strides, grid
 from lineara.primitive import Box, Outer, Piece
 
 

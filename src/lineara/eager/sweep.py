@@ -11,7 +11,8 @@ import numpy as np
 
 from lineara.eager.level import Entry
 from lineara.eager.node import ONE, Array, Scalar, leaked, outlived, zero
-from lineara.eager.reads import Reads, distribute, pull
+from lineara.eager.pull import distribute, pull
+from lineara.eager.reads import Reads
 from lineara.primitive import Outer, Piece
 
 

@@ -14,20 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from lineara.eager.mixture import CONSTANT, assemble, mixed, region
 from lineara.eager.node import Array, Scalar, Traced, leaked, plain
-from lineara.eager.reads import (
-    Flat,
-    View,
-    c_strides,
-    grid,
-    is_fixed,
-    locate,
-    place,
-    read_flat,
-    reshaped_strides,
-    strided,
-    view,
-)
+from lineara.eager.reads import View, is_fixed, place, read_flat, view
+from lineara.eager.strides import c_strides, locate, reshaped_strides, strided
 from lineara.errors import (
     BoundsError,
     LeakedVariableError,
@@ -37,12 +27,10 @@ from lineara.errors import (
 )
 from lineara.ops.index import check_index, is_basic, read, scalar_index, show_index
 from lineara.ops.shape import as_array
-from lineara.primitive import Box, Joint, Piece, innermost, op
+from lineara.primitive import innermost, op
 from lineara.types import type_of
 
-CONSTANT = -1
 MANY_PARENTS = 8  # more sources than that are folded into one when a part is gathered
-Origin = tuple[Any, np.ndarray, np.ndarray]  # (node, places here, places there)
 
 
 class Buffer:
@@ -254,7 +242,7 @@ class Part:
         if b.src is None and not b.sources:
             return _copy(val)
         src, pos = self.marks()
-        return _mixed(b, _copy(val), src[at], pos[at])
+        return mixed(b.level, b.sources, _copy(val), src[at], pos[at])
 
     def now(self) -> Any:
         """A node (or a plain array) with the present content, made once a version."""
@@ -276,9 +264,9 @@ class Part:
             node = b.sources[0]
             if whole or isinstance(node, Scalar):
                 return node
-            return _region(b.level, node, self.offset, self.strides, _copy(self.values))
+            return region(b.level, node, self.offset, self.strides, _copy(self.values))
         src, pos = self.marks()
-        node = assemble(b, _copy(self.values), src, pos)
+        node = assemble(b.level, b.sources, _copy(self.values), src, pos)
         if whole and isinstance(node, Traced) and node.level is b.level:
             b.rebase(node)
         elif not whole and isinstance(node, Array) and node.level is b.level and node.k is None:
@@ -416,128 +404,6 @@ def _store(val: Any, at: Any, value: Any, shape: tuple[int, ...]) -> None:
             f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape "
             f"{shape}: {e}"
         ) from None
-
-
-# --- what a region is made of --------------------------------------------------------------------
-
-
-def assemble(b: Buffer, v: Any, src: np.ndarray, pos: np.ndarray) -> Any:
-    """A node of value v that comes from elsewhere: the source itself, a part, or a mixture."""
-    if not src.size:
-        return v
-    flat, there = src.reshape(-1), pos.reshape(-1)
-    if (flat == flat[0]).all():
-        if flat[0] == CONSTANT:
-            return v
-        node = b.sources[flat[0]]
-        if isinstance(node, Array):
-            if tuple(node.v.shape) == src.shape and (there == np.arange(there.size)).all():
-                return node
-            strides = _steps(pos)
-            if strides is not None:
-                return _region(b.level, node, int(there[0]), strides, v)
-        elif not src.shape:
-            return node
-    return _mixed(b, v, src, pos)
-
-
-def _mixed(b: Buffer, v: Any, src: np.ndarray, pos: np.ndarray) -> Any:
-    """A node of its own, of value v; v itself where all is constant."""
-    flat, there = src.reshape(-1), pos.reshape(-1)
-    order = np.argsort(flat, kind="stable")
-    kinds, starts = np.unique(flat[order], return_index=True)
-    pieces = zip(kinds.tolist(), np.split(order, starts[1:]), strict=True) if flat.size else ()
-    origins = [(b.sources[k], here, there[here]) for k, here in pieces if k >= 0]
-    return mixture(b.level, v, origins) if origins else v
-
-
-def _steps(pos: np.ndarray) -> tuple[int, ...] | None:
-    """The strides of positions that lie on a grid and are all different, or None."""
-    first = pos[(0,) * pos.ndim]
-    steps = []
-    for axis, n in enumerate(pos.shape):
-        at = tuple(min(1, n - 1) if i == axis else 0 for i in range(pos.ndim))
-        steps.append(int(pos[at] - first))
-    reach = 0
-    for s, n in sorted((abs(s), n) for s, n in zip(steps, pos.shape, strict=True) if n > 1):
-        if s <= reach:
-            return None
-        reach += s * (n - 1)
-    return tuple(steps) if (grid(int(first), tuple(steps), pos.shape) == pos).all() else None
-
-
-def _region(level: Any, node: Array, offset: int, strides: tuple[int, ...], v: Any) -> Any:
-    """A part of a node: a view of its root."""
-    root, start, outer = place(node)
-    if outer == c_strides(tuple(node.v.shape)):
-        return view(level, root, v, start + offset, strides, fixed=True)
-    there = grid(offset, strides, tuple(type_of(v).shape)).reshape(-1)
-    return mixture(level, v, [(node, np.arange(there.size), there)])
-
-
-def mixture(level: Any, v: Any, origins: list[Origin]) -> Any:
-    """A node of value v whose elements come from other nodes: (node, places here, places there)."""
-    shape = tuple(type_of(v).shape)
-    size = int(np.prod(shape))
-    numbers = [o for o in origins if isinstance(o[0], Scalar)]
-    arrays = [o for o in origins if not isinstance(o[0], Scalar)]
-    counts = [here.size for _, here, _ in numbers]
-    places = np.concatenate([here for _, here, _ in numbers]) if numbers else np.zeros(0, np.int64)
-    starts = np.cumsum([0, *counts[:-1]])
-    dtype = type_of(v).dtype
-
-    def forward(tangents: Any) -> Any:
-        if all(t is None for t in tangents):
-            return None
-        t_numbers, t_arrays = tangents[: len(numbers)], tangents[len(numbers) :]
-        if any(isinstance(t, Box) for t in tangents):
-            return forward_boxes(t_numbers, t_arrays)
-        total = np.zeros(
-            size, np.result_type(dtype, *(np.asarray(t) for t in tangents if t is not None))
-        )
-        total[places] = np.repeat([0.0 if t is None else t for t in t_numbers], counts)
-        for (_, here, there), t in zip(arrays, t_arrays, strict=True):
-            if t is not None:
-                total[here] = t.reshape(-1)[there]
-        return total.reshape(shape)
-
-    def forward_boxes(t_numbers: Any, t_arrays: Any) -> Any:
-        terms = []
-        if any(t is not None for t in t_numbers):
-            spread = np.repeat(np.arange(len(counts)), counts)
-            t = op("stack")(*(0.0 if t is None else t for t in t_numbers))
-            terms.append((places, op("index")(t, at=(spread,))))
-        for (node, here, there), t in zip(arrays, t_arrays, strict=True):
-            if t is not None:
-                flat = op("reshape")(t, shape=(int(np.prod(node.v.shape)),))
-                terms.append((here, op("index")(flat, at=(there,))))
-        total = None
-        for here, t in terms:
-            t = op("scatter")(t, at=(here,), shape=(size,))
-            total = t if total is None else total + t
-        return op("reshape")(total, shape=shape)
-
-    def back(y_bar: Any) -> list[Any]:
-        flat = op("reshape")(y_bar, shape=(size,))
-        found: list[Any] = []
-        if numbers:
-            found = sums(op("index")(flat, at=(places,)))
-        found += [Piece(Flat(there), op("index")(flat, at=(here,))) for _, here, there in arrays]
-        return found
-
-    def sums(parts: Any) -> list[Any]:
-        if isinstance(parts, Box):
-            ends = starts + counts
-            return [
-                parts[int(i)]
-                if n == 1
-                else op("sum")(parts[int(i) : int(j)], axis=(0,), keepdims=False)
-                for i, j, n in zip(starts, ends, counts, strict=True)
-            ]
-        return (parts if len(counts) == len(places) else np.add.reduceat(parts, starts)).tolist()
-
-    nodes = [node for node, _, _ in (*numbers, *arrays)]
-    return level.record(v, nodes, Joint(forward, back), "assemble", size)
 
 
 # --- the class of written arrays -----------------------------------------------------------------
@@ -781,4 +647,4 @@ def _is_element(at: Any, ndim: int) -> bool:
     return ndim == 1 and isinstance(at, int | np.integer)
 
 
-__all__ = ["CONSTANT", "Buffer", "Part", "Written"]
+__all__ = ["Buffer", "Part", "Written"]

@@ -1,0 +1,209 @@
+"""The reads of an array in the sweeps: pulled back in one sum, distributed forward."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.eager.node import Array, zero
+from lineara.eager.pin import blank
+from lineara.eager.reads import Reads, View
+from lineara.eager.strides import Flat, grid, strided
+from lineara.primitive import Box, Outer, Piece, op
+from lineara.types import type_of
+
+
+def settled(nodes: list[Any], places: list[int], size: int) -> tuple[np.ndarray, list[Any]]:
+    """Where cotangents arrived, and they; a node that nothing reached is left out."""
+    if any(n.g is zero for n in nodes):
+        pairs = [(i, n.g) for i, n in zip(places, nodes, strict=True) if n.g is not zero]
+        places, found = [i for i, _ in pairs], [g for _, g in pairs]
+    else:
+        found = [n.g for n in nodes]
+    at = np.array(places, dtype=np.int64)
+    at[at < 0] += size
+    return at, found
+
+
+def pull(x: Any) -> Any:
+    """The cotangent of an array: its dense part and all that its reads collected, in one sum."""
+    k = x.k
+    if k is None or (type(k) is View and not k.pieces and not k.sums):
+        return x.g
+    if type(k) is Reads and k.vector and not k.views and not k.pieces and not k.sums:
+        quick = _pull_few(x, k)
+        if quick is not None:
+            return quick
+    if k.sums and x.g is None:
+        quick = _pull_sums(x, k)
+        if quick is not None:
+            return quick
+    shape = tuple(x.v.shape)
+    terms = [*_pieces(k.pieces, shape), *_sums(x, shape)]
+    if type(k) is Reads:
+        terms = [*_reads(k, shape), *terms]
+    if x.g is None and not terms:
+        return None
+    if any(isinstance(t, Box) for _, t in terms) or isinstance(x.g, Box):
+        return _pull_boxes(x.g, terms, shape)
+    return _pull_plain(x, terms, shape)
+
+
+def _pull_sums(x: Array, k: Any) -> np.ndarray | None:
+    """The cotangent of a plain array of which only sums were taken; None where it is not that."""
+    if k.pieces or (type(k) is Reads and (k.nodes or k.views)) or type(x.v) is not np.ndarray:
+        return None
+    total: Any = zero
+    for o in k.sums:
+        if o.g is not zero:
+            total = o.g if total is zero else total + o.g
+    if type(total) is not float or total is zero:
+        return None
+    found = np.empty(x.v.shape, x.v.dtype)
+    found.fill(total)
+    return found
+
+
+FEW = 32  # elements of an array for which Python adds faster than NumPy does
+
+
+def _pull_few(x: Array, k: Reads) -> np.ndarray | None:
+    """The sum for a short vector of which only elements were read; None where it is not that."""
+    n = x.v.shape[0]
+    g = x.g
+    if n > FEW or not (g is None or type(g) is np.ndarray):
+        return None
+    total = [0.0] * n if g is None else g.tolist()
+    touched = g is not None
+    for i, o in zip(k.places, k.nodes, strict=True):
+        c = o.g
+        if c is zero:
+            continue
+        if type(c) is not float:
+            return None
+        total[i] += c
+        touched = True
+    return np.array(total) if touched else None
+
+
+class _Strided(NamedTuple):
+    """A strided part that a contribution goes to."""
+
+    offset: int
+    strides: tuple[int, ...]
+
+
+def _reads(k: Reads, shape: tuple[int, ...]) -> Any:
+    """(where, contribution) for the elements read, together, and for each view."""
+    if k.nodes:
+        yield from _elements(k, math.prod(shape))
+    for o in k.views:
+        g = pull(o)
+        if g is not None:
+            yield _Strided(o.k.offset, o.k.strides), g
+
+
+def _elements(k: Reads, size: int) -> Any:
+    """(where, contribution) for the elements read: plain numbers at once, others one by one."""
+    if k.vector:
+        try:
+            values = np.fromiter([o.g for o in k.nodes], float, len(k.nodes))
+        except (TypeError, ValueError):  # of an outer level, batched or masked
+            pass
+        else:
+            if not values.any() and all([o.g is zero for o in k.nodes]):
+                return  # nothing arrived: an array of zeros would enliven the lanes of a mask
+            at = np.fromiter(k.places, np.int64, len(k.places))
+            at[at < 0] += size
+            yield Flat(at), values
+            return
+    at, found = settled(k.nodes, k.places, size)
+    if found:
+        boxed = any(isinstance(g, Box) for g in found)
+        yield Flat(at), op("stack")(*found) if boxed else np.array(found)
+
+
+def _sums(x: Array, shape: tuple[int, ...]) -> Any:
+    """The contribution of all sums of the array: one number everywhere."""
+    found = [o.g for o in x.k.sums if o.g is not zero]
+    if found:
+        total = found[0] if len(found) == 1 else sum(found[1:], found[0])
+        boxed = isinstance(total, Box)
+        yield None, op("broadcast_to")(total if boxed else np.array(total, x.dtype), shape=shape)
+
+
+def _pieces(pieces: list[Any], shape: tuple[int, ...]) -> Any:
+    outers = [p for p in pieces if type(p) is Outer]
+    if outers:
+        yield None, join_outer(outers)
+    for p in pieces:
+        if type(p) is Piece:
+            yield p.at, p.x_bar
+
+
+def join_outer(outers: list[Outer]) -> Any:
+    """The sum of u v^T: one matrix product for all."""
+    if len(outers) == 1:
+        u, v = outers[0]
+    else:
+        u, v = (op("concat")(*(o[i] for o in outers), axis=1) for i in (0, 1))
+    return op("matmul")(u, op("permute_dims")(v, axes=(1, 0)))
+
+
+def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    dtype = np.result_type(*(t.dtype for _, t in terms), *(() if x.g is None else (x.g.dtype,)))
+    total = blank(shape, dtype) if x.g is None else np.array(x.g, dtype, order="C")
+    for where, t in terms:
+        if where is None:
+            total += t
+        elif type(where) is Flat:
+            np.add.at(total.reshape(-1), where.at, t)
+        elif type(where) is _Strided:
+            strided(total, where.offset, where.strides, t.shape)[...] += t
+        else:
+            np.add.at(total, where, t)
+    return total
+
+
+def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:
+    """The same sum, written with primitives: for cotangents of outer levels, batched or masked."""
+    size = math.prod(shape)
+    total = g
+    for where, t in terms:
+        if where is None:
+            part = t
+        elif type(where) in (Flat, _Strided):
+            inner = type_of(t).shape
+            at = where.at if type(where) is Flat else grid(where.offset, where.strides, inner)
+            part = op("scatter")(t, at=(at,), shape=(size,))
+            part = op("reshape")(part, shape=shape)
+        else:
+            part = op("scatter")(t, at=where, shape=shape)
+        total = part if total is None else total + part
+    return total
+
+
+# --- the forward sweep ----------------------------------------------------------------------------
+
+
+def distribute(x: Array, t: Any) -> None:
+    """Give every read of x its part of the tangent t."""
+    k = x.k
+    if t is None or k is None:
+        return
+    for o in k.sums:
+        o.g = op("sum")(t, axis=tuple(range(len(x.v.shape))), keepdims=False)
+    if type(k) is not Reads or not (k.nodes or k.views):
+        return
+    size = math.prod(x.v.shape)
+    flat = op("reshape")(t, shape=(size,))
+    if k.nodes:
+        at = np.array(k.places)
+        at[at < 0] += size
+        parts = [flat[int(i)] for i in at] if isinstance(flat, Box) else flat[at].tolist()
+        for o, t_dot in zip(k.nodes, parts, strict=True):
+            o.g = t_dot
+    for o in k.views:
+        o.g = op("index")(flat, at=(grid(o.k.offset, o.k.strides, tuple(o.v.shape)),))
+        if o.k.sums:
+            distribute(o, o.g)
