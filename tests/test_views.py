@@ -432,3 +432,26 @@ def test_locate_follows_numpy() -> None:
         for axis, (n, s) in enumerate(zip(shape, strides, strict=True)):
             positions = positions + (np.arange(n) * s).reshape(-1, *(1,) * (len(shape) - axis - 1))
         assert np.array_equal(positions, part)
+
+
+@pytest.mark.parametrize("part", [0, -1, slice(1), slice(None, None, -1)])
+def test_a_part_of_a_complex_array_follows_the_rules_of_complex_numbers(part: Any) -> None:
+    z = np.exp(1j * np.arange(6.0)).reshape(2, 3) * (1 + np.arange(6.0)).reshape(2, 3)
+    got = lineara.grad(lambda z: np.sum(np.abs(z[part] * z[part]) ** 2))(z)
+    expected = np.zeros_like(z)
+    expected[part] = 4 * np.abs(z[part]) ** 2 * z[part]  # the gradient of |z|**4
+    assert np.allclose(got, expected, rtol=1e-13)
+
+
+def test_many_small_views_of_several_forms_and_dtypes() -> None:
+    def f(x: Any) -> Any:
+        rows, columns = [x[i] for i in (0, 1, 0)], [x[:, j, ::2] for j in (3, 3, 0)]
+        return sum(np.prod(v) for v in (*rows, *columns)) + np.sum(x[0][1] ** 2) * x[1][2][3]
+
+    check(f)
+    single = lineara.grad(f)(X.astype(np.float32))
+    assert single.dtype == np.float32
+    assert np.allclose(single, gradient(f, X), rtol=1e-4, atol=1e-5)
+    for where in (True, False):
+        g = lineara.grad(f, sparse=where)(X)
+        assert np.allclose(np.asarray(g), gradient(f, X), rtol=1e-13, atol=1e-14)

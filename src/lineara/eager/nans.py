@@ -12,6 +12,7 @@ from lineara.eager.batched import Batched
 from lineara.eager.level import Level
 from lineara.eager.masked import unmasked
 from lineara.eager.node import Scalar, Traced, plain
+from lineara.eager.pull import SMALL
 from lineara.eager.reads import Reads, View
 from lineara.primitive import Outer
 
@@ -66,7 +67,18 @@ def _is_nan(n: Any) -> bool:
     at_once = n.level.depth == 1 and bool(found)  # plain numbers: one sum tells
     if (at_once and has_nan(sum(found))) or (not at_once and any([has_nan(g) for g in found])):
         return True
-    return any([_is_nan(o) for o in k.views])
+    few, others = [], []  # what arrived at views, if no more than a few numbers did; other views
+    for o in k.views:
+        g = o.g
+        if o.k.pieces or o.k.sums or not (g is None or _is_few(g)):
+            others.append(o)
+        elif g is not None:
+            few.append(g)
+    return bool(few and has_nan(np.concatenate(few, axis=None))) or any(map(_is_nan, others))
+
+
+def _is_few(g: Any) -> bool:
+    return type(g) is np.ndarray and g.size <= SMALL
 
 
 def has_nan(g: Any) -> bool:

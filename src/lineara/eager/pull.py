@@ -1,6 +1,7 @@
 """The reads of an array in the sweeps: pulled back in one sum, distributed forward."""
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ def pull(x: Any) -> Any:
     k = x.k
     if k is None or (type(k) is View and not k.pieces and not k.sums):
         return x.g
-    if type(k) is Reads and k.vector and not k.views and not k.pieces and not k.sums:
+    if type(k) is Reads and k.nodes and not (k.views or k.pieces or k.sums):
         quick = _pull_few(x, k)
         if quick is not None:
             return quick
@@ -41,7 +42,7 @@ def pull(x: Any) -> Any:
     shape = tuple(x.v.shape)
     terms = [*_pieces(k.pieces, shape), *_sums(x, shape)]
     if type(k) is Reads:
-        terms = [*_reads(k, shape), *terms]
+        terms = [*_reads(x, k), *terms]
     if x.g is None and not terms:
         return None
     if any(isinstance(t, Box) for _, t in terms) or isinstance(x.g, Box):
@@ -69,10 +70,12 @@ FEW = 32  # elements of an array for which Python adds faster than NumPy does
 
 def _pull_few(x: Array, k: Reads) -> np.ndarray | None:
     """The sum for a short vector of which only elements were read; None where it is not that."""
-    n = x.v.shape[0]
-    g = x.g
-    if n > FEW or not (g is None or type(g) is np.ndarray):
+    g, v = x.g, x.v
+    if not (type(v) is np.ndarray and v.size <= FEW and v.ndim == 1 and v.dtype == np.float64):
         return None
+    if not (g is None or type(g) is np.ndarray):
+        return None
+    n = v.size
     total = [0.0] * n if g is None else g.tolist()
     touched = g is not None
     for i, o in zip(k.places, k.nodes, strict=True):
@@ -86,26 +89,55 @@ def _pull_few(x: Array, k: Reads) -> np.ndarray | None:
     return np.array(total) if touched else None
 
 
-class _Strided(NamedTuple):
-    """A strided part that a contribution goes to."""
+class Strided(NamedTuple):
+    """A strided part that a contribution goes to; several of one form, where offsets are many."""
 
-    offset: int
+    offset: int | np.ndarray
     strides: tuple[int, ...]
 
+    @property
+    def many(self) -> bool:
+        """Whether it is several parts; their contribution has an axis in front for them."""
+        return isinstance(self.offset, np.ndarray)
 
-def _reads(k: Reads, shape: tuple[int, ...]) -> Any:
-    """(where, contribution) for the elements read, together, and for each view."""
+
+def _reads(x: Array, k: Reads) -> Any:
+    """(where, contribution) for the elements read, together, and for the views."""
     if k.nodes:
-        yield from _elements(k, math.prod(shape))
-    for o in k.views:
-        g = pull(o)
-        if g is not None:
-            yield _Strided(o.k.offset, o.k.strides), g
+        yield from _elements(x, k)
+    yield from joined((o.k, pull(o)) for o in k.views)
 
 
-def _elements(k: Reads, size: int) -> Any:
+SMALL = 64  # elements; contributions of up to that many are added by position, all at once
+
+
+def joined(arrived: Iterable[tuple[View, Any]]) -> Iterator[tuple[Strided, Any]]:
+    """(where, contribution) for parts of an array; the small ones of one form are joined."""
+    alike: dict[Any, tuple[list[int], list[np.ndarray]]] = {}
+    for k, g in arrived:
+        if type(g) is np.ndarray and g.size <= SMALL:
+            form = k.strides, g.shape, g.dtype
+            if form not in alike:
+                alike[form] = [], []
+            offsets, values = alike[form]
+            offsets.append(k.offset)
+            values.append(g)
+        elif g is not None:
+            yield Strided(k.offset, k.strides), g
+    for (strides, shape, _), (offsets, values) in alike.items():
+        if len(offsets) == 1:
+            yield Strided(offsets[0], strides), values[0]
+        else:
+            yield (
+                Strided(np.array(offsets), strides),
+                np.concatenate(values).reshape(len(offsets), *shape),
+            )
+
+
+def _elements(x: Array, k: Reads) -> Any:
     """(where, contribution) for the elements read: plain numbers at once, others one by one."""
-    if k.vector:
+    size = math.prod(x.v.shape)
+    if type(x.v) is np.ndarray and x.v.dtype == np.float64:
         try:
             values = np.fromiter([o.g for o in k.nodes], float, len(k.nodes))
         except (TypeError, ValueError):  # of an outer level, batched or masked
@@ -158,7 +190,10 @@ def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarra
             total += t
         elif type(where) is Flat:
             np.add.at(total.reshape(-1), where.at, t)
-        elif type(where) is _Strided:
+        elif type(where) is Strided and where.many:
+            at = grid(where.offset, where.strides, t.shape[1:])
+            np.add.at(total.reshape(-1), at.reshape(-1), t.reshape(-1))
+        elif type(where) is Strided:
             strided(total, where.offset, where.strides, t.shape)[...] += t
         else:
             np.add.at(total, where, t)
@@ -172,8 +207,8 @@ def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:
     for where, t in terms:
         if where is None:
             part = t
-        elif type(where) in (Flat, _Strided):
-            inner = type_of(t).shape
+        elif type(where) in (Flat, Strided):
+            inner = type_of(t).shape[where.many :] if type(where) is Strided else ()
             at = where.at if type(where) is Flat else grid(where.offset, where.strides, inner)
             part = op("scatter")(t, at=(at,), shape=(size,))
             part = op("reshape")(part, shape=shape)

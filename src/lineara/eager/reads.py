@@ -19,14 +19,10 @@ from lineara.types import type_of
 class Reads:
     """What was read of a root array, and the builder contributions to its cotangent."""
 
-    __slots__ = ("memory", "nodes", "pieces", "places", "still", "sums", "vector", "views")
+    __slots__ = ("memory", "nodes", "pieces", "places", "still", "sums", "views")
 
-    def __init__(self, v: Any) -> None:
-        self.vector = type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64
-        content: Any = v
-        self.memory = (
-            memoryview(content) if self.vector else None
-        )  # None again when the trace has ended
+    def __init__(self) -> None:
+        self.memory: Any = None  # of a vector of which an element was read, until the trace ends
         self.places: list[int] = []
         self.nodes: list[Any] = []
         self.views: list[Any] = []
@@ -56,7 +52,7 @@ def first_read(x: Any) -> Reads:
     """Where the reads of an array will be kept."""
     if x.g is leaked:
         raise outlived()
-    x.k = Reads(x.v)
+    x.k = Reads()
     return x.k
 
 
@@ -79,6 +75,10 @@ def place(x: Any) -> tuple[Any, int, tuple[int, ...]]:
 
 def read_array(level: Any, x: Array, at: Any) -> Any:
     """x[at] of the node x: an element, a view, or a gather."""
+    if type(at) is tuple and type(x.v) is np.ndarray and x.v.dtype == np.float64:
+        found = _read_ints(level, x, at)
+        if found is not None:
+            return found
     if not is_basic(at):
         return gather(level, x, at)
     v = read(x.v, at)
@@ -96,6 +96,22 @@ def read_array(level: Any, x: Array, at: Any) -> Any:
     return view(level, root, v, offset, strides, fixed=is_fixed(x))
 
 
+def _read_ints(level: Any, x: Array, at: tuple) -> Any:
+    """The element of a plain float64 array at as many integers as it has axes; else None."""
+    v = x.v
+    if len(at) != v.ndim or not at:
+        return None
+    root, offset, strides = place(x)
+    for i, n, s in zip(at, v.shape, strides, strict=True):
+        if type(i) is not int or not -n <= i < n:
+            return None
+        offset += (i if i >= 0 else i + n) * s
+    o = level.scalar(v.item(at))
+    root.k.places.append(offset)
+    root.k.nodes.append(o)
+    return o
+
+
 def read_int(level: Any, x: Array, at: int) -> Any:
     """x[at] for one integer, of a node on the fast path: an element or a row."""
     v = x.v
@@ -106,12 +122,17 @@ def read_int(level: Any, x: Array, at: int) -> Any:
     if v.ndim == 1:
         if v.dtype != np.float64:
             return read_array(level, x, at)
+        if root is x:
+            x.k.memory = memoryview(v)
         o = level.scalar(v.item(at))
         root.k.places.append(offset)
         root.k.nodes.append(o)
         return o
-    o = level.array(v[at])
-    o.k = View(root, offset, strides[1:], is_fixed(x))
+    o = type(x)()  # of the same kind: complex arrays have methods of their own
+    o.v = v = v[at]
+    o.s = v.shape
+    o.a = o.b = o.g = None
+    o.k = View(root, offset, strides[1:], x is not root and x.k.fixed)
     root.k.views.append(o)
     return o
 
@@ -123,10 +144,18 @@ def read_slice(level: Any, x: Array, at: slice) -> Any:
         return read_array(level, x, at)
     root, offset, strides = place(x)
     start, _, step = at.indices(v.shape[0])
-    o = level.array(v[at])
-    o.k = View(root, offset + start * strides[0], (step * strides[0], *strides[1:]), is_fixed(x))
+    o = type(x)()  # of the same kind: complex arrays have methods of their own
+    o.v = v = v[at]
+    o.s = v.shape
+    o.a = o.b = o.g = None
+    along = strides[0]
+    strides = (step * along, *strides[1:])
+    o.k = View(root, offset + start * along, strides, x is not root and x.k.fixed)
     root.k.views.append(o)
     return o
+
+
+FEW = 8  # elements; fewer are added faster by Python, and NumPy adds them in the same order
 
 
 def whole_sum(level: Any, x: Array) -> Any:
@@ -137,11 +166,15 @@ def whole_sum(level: Any, x: Array) -> Any:
     elif (k.root if type(k) is View else x).g is leaked:
         raise outlived()
     v = x.v
-    o = level.wrap(
-        v.sum()
-        if type(v) is np.ndarray
-        else op("sum")(v, axis=tuple(range(v.ndim)), keepdims=False)
-    )
+    if type(v) is not np.ndarray:
+        o = level.wrap(op("sum")(v, axis=tuple(range(v.ndim)), keepdims=False))
+    elif v.size < FEW and v.ndim == 1 and v.dtype == np.float64:
+        total = 0.0
+        for c in v.tolist():
+            total += c
+        o = level.scalar(total)
+    else:
+        o = level.wrap(np.add.reduce(v, axis=None))
     k.sums.append(o)
     return o
 
@@ -264,11 +297,12 @@ def forget(n: Any) -> None:
     k = n.k
     if type(k) is not Reads:
         return
-    for o in (n, *k.views):
-        part = getattr(o, "w", None)
-        if part is not None:
-            part.forget()
+    written = n.level.XW
     for o in k.views:
         o.k.root = GONE
+        if type(o) is written:
+            o.w.forget()
+    if type(n) is written:
+        n.w.forget()
     k.views = []
     k.still = None

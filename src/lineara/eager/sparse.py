@@ -17,15 +17,19 @@ import numpy as np
 
 from lineara.cotangent import Coo, LowRank, Rows, Zero
 from lineara.eager.node import zero
-from lineara.eager.reads import Reads
+from lineara.eager.pull import joined
+from lineara.eager.reads import Reads, View
 from lineara.eager.strides import Flat, c_strides, grid
 from lineara.primitive import Box, Outer, Piece
 
 
 class _Region(NamedTuple):
-    """What arrived at a part of the array: its place, an index within it (or all), values."""
+    """What arrived at a part of the array: its place, an index within it (or all), values.
 
-    offset: int
+    Several parts of one form, all of each, have several offsets.
+    """
+
+    offset: int | np.ndarray
     strides: tuple[int, ...]
     shape: tuple[int, ...]
     at: Any
@@ -76,12 +80,18 @@ def _regions(k: Reads, shape: tuple[int, ...]) -> Iterator[_Region]:
                 yield _Region(*place, p.at, p.x_bar)
             elif not _is_whole(o, shape):
                 yield _Region(*place, None, p.u @ p.v.T)
+    for where, g in joined(_whole_parts(k.views)):
+        yield _Region(where.offset, where.strides, np.shape(g)[where.many :], None, g)
+
+
+def _whole_parts(views: list[Any]) -> Iterator[tuple[View, Any]]:
+    """What arrived at all elements of each view."""
+    for o in views:
         if o.g is not None:
-            yield _Region(*place, None, o.g)
+            yield o.k, o.g
         for s in o.k.sums:
             if s.g is not zero:
-                boxed = isinstance(s.g, Box)
-                yield _Region(*place, None, s.g if boxed else np.broadcast_to(s.g, place[2]))
+                yield o.k, s.g if isinstance(s.g, Box) else np.full(o.v.shape, s.g)
 
 
 def _is_whole(o: Any, shape: tuple[int, ...]) -> bool:
@@ -135,7 +145,7 @@ def _row_numbers(r: _Region, width: tuple[int, ...]) -> np.ndarray | None:
     """The rows that a contribution goes to, or None where it is not made of whole rows."""
     step, tail = math.prod(width), len(width)
     lead = len(r.shape) - tail
-    if lead < 0 or r.shape[lead:] != width or not step or r.offset % step:
+    if lead < 0 or r.shape[lead:] != width or not step or np.any(r.offset % step):
         return None
     real = [(n, s) for n, s in zip(r.shape, r.strides, strict=True) if n != 1]
     inner = [(n, s) for n, s in zip(width, c_strides(width), strict=True) if n != 1]

@@ -12,8 +12,8 @@ class Flat(NamedTuple):
     at: np.ndarray
 
 
-def grid(offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """offset + sum of i_k stride_k, for every index i of `shape`."""
+def grid(offset: int | np.ndarray, strides: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """offset + sum of i_k stride_k, for every index i of `shape`; several offsets come first."""
     found = np.array(offset)
     for n, s in zip(shape, strides, strict=True):
         found = found[..., None] + np.arange(n) * s

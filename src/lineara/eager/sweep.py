@@ -18,19 +18,25 @@ from lineara.primitive import Outer, Piece
 
 def clear(n: Any, last: bool) -> None:
     """Empty a node's slot and those of its reads; after the last sweep, mark them as leaked."""
-    n.g = leaked if last else zero if isinstance(n, Scalar) else None
-    if not isinstance(n, Array) or n.k is None:
+    if isinstance(n, Scalar):
+        n.g = leaked if last else zero
         return
-    n.k.pieces.clear()
-    for o in n.k.sums:
+    n.g = none = leaked if last else None
+    k = n.k
+    if k is None:
+        return
+    k.pieces.clear()
+    for o in k.sums:
         o.g = leaked if last else zero
-    if type(n.k) is Reads:
+    if type(k) is Reads:
         if last:
-            n.k.memory = None
-        for o in n.k.nodes:
+            k.memory = None
+        for o in k.nodes:
             o.g = leaked if last else zero
-        for o in n.k.views:
-            clear(o, last)
+        for o in k.views:
+            o.g = none
+            if o.k.pieces or o.k.sums:
+                clear(o, last)
 
 
 def add(p: Any, c: Any) -> None:
@@ -42,7 +48,7 @@ def add(p: Any, c: Any) -> None:
         if p.g is leaked:
             raise outlived()
         if p.k is None:
-            p.k = Reads(p.v)
+            p.k = Reads()
         p.k.pieces.append(c)
     elif isinstance(p, Scalar):
         c = c.item() if kind is np.float64 or kind is np.ndarray else c
