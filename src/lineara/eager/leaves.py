@@ -145,6 +145,8 @@ class Gradients:
         """The gradient of one leaf as a number or an array; of a point as its cotangent."""
         if type(leaf) is float and isinstance(node, Scalar) and type(node.g) is float:
             return node.g
+        if type(leaf) is np.ndarray and node is UNTOUCHED:
+            return zero_of(leaf)
         manifold = manifold_of(leaf)
         if manifold is not None:
             return self._point(leaf, node, manifold, sparse=False)
@@ -209,6 +211,8 @@ class Gradients:
 
 def zero_of(leaf: Any) -> Any:
     """The gradient of a leaf that nothing depends on; what is no number stays as it is."""
+    if type(leaf) is np.ndarray and leaf.dtype.kind in "fc":
+        return np.zeros(leaf.shape, leaf.dtype)
     kind = kind_of_number(leaf)
     if kind == "-":
         return leaf

@@ -25,7 +25,7 @@ from lineara.eager.reads import (
     whole_sum,
 )
 from lineara.eager.refusals import refused
-from lineara.eager.written import Part, Written, version_of
+from lineara.eager.written import Part, Written, settled, version_of
 from lineara.errors import LeakedVariableError, TypeMismatchError
 from lineara.primitive import (
     Box,
@@ -107,6 +107,11 @@ class Level:
         for slow in (self.SG, self.XG, self.XW):
             for name, method in slow_methods().items():
                 setattr(slow, name, method)
+        for name in method_codes_once()["X"].keys() - {"__getitem__"}:
+            for known in (name, f"np_{name}"):
+                if hasattr(self.X, known):
+                    general = getattr(self.XW, known)
+                    setattr(self.XW, known, settled(self.X, known, general))
 
     def _names(self) -> dict[str, Any]:
         """What generated code may mention beside functions."""

@@ -42,9 +42,14 @@ def mixed(level: Any, sources: list[Any], v: Any, src: np.ndarray, pos: np.ndarr
     """A node of its own, of value v; v itself where all is constant."""
     flat, there = src.reshape(-1), pos.reshape(-1)
     order = np.argsort(flat, kind="stable")
-    kinds, starts = np.unique(flat[order], return_index=True)
-    pieces = zip(kinds.tolist(), np.split(order, starts[1:]), strict=True) if flat.size else ()
-    origins = [(sources[k], here, there[here]) for k, here in pieces if k >= 0]
+    kinds = flat[order]
+    ends = [*(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), kinds.size]
+    origins, start = [], 0
+    for end in ends if kinds.size else ():
+        k, here = kinds[start], order[start:end]
+        if k != CONSTANT:
+            origins.append((sources[k], here, there[here]))
+        start = end
     return mixture(level, v, origins) if origins else v
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.eager.node import Array, zero
-from lineara.eager.pin import blank
+from lineara.eager.pin import blank, is_own
 from lineara.eager.reads import Reads, View
 from lineara.eager.strides import Flat, grid, strided
 from lineara.primitive import Box, Outer, Piece, op
@@ -183,6 +183,10 @@ def join_outer(outers: list[Outer]) -> Any:
 
 
 def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    if x.g is None and len(terms) == 1:
+        where, only = terms[0]
+        if where is None and is_own(only):  # a product: what is broadcast is a view
+            return only
     dtype = np.result_type(*(t.dtype for _, t in terms), *(() if x.g is None else (x.g.dtype,)))
     total = blank(shape, dtype) if x.g is None else np.array(x.g, dtype, order="C")
     for where, t in terms:

@@ -20,6 +20,7 @@ from lineara.eager.node import zero
 from lineara.eager.pull import joined
 from lineara.eager.reads import Reads, View
 from lineara.eager.strides import Flat, c_strides, grid
+from lineara.ops.index import is_basic
 from lineara.primitive import Box, Outer, Piece
 
 
@@ -145,7 +146,9 @@ def _row_numbers(r: _Region, width: tuple[int, ...]) -> np.ndarray | None:
     """The rows that a contribution goes to, or None where it is not made of whole rows."""
     step, tail = math.prod(width), len(width)
     lead = len(r.shape) - tail
-    if lead < 0 or r.shape[lead:] != width or not step or np.any(r.offset % step):
+    if lead < 0 or r.shape[lead:] != width or not step:
+        return None
+    if np.any(r.offset % step) if isinstance(r.offset, np.ndarray) else r.offset % step:
         return None
     real = [(n, s) for n, s in zip(r.shape, r.strides, strict=True) if n != 1]
     inner = [(n, s) for n, s in zip(width, c_strides(width), strict=True) if n != 1]
@@ -200,15 +203,11 @@ def _positions(
         parts: Any = np.unravel_index(at.at % math.prod(shape), shape)
         return _summed(parts, offset, strides)
     parts = at if isinstance(at, tuple) else (at,)
-    arrays = [p for p in parts if isinstance(p, np.ndarray) and p.dtype != bool]
-    plain = len(arrays) + sum(isinstance(p, int | np.integer) for p in parts) == len(parts)
-    if plain and len(parts) <= len(shape) and arrays:
-        rest = len(parts)
+    if len(parts) <= len(shape) and all(map(_counts, parts)) and not is_basic(parts):
         wrapped = [p % n for p, n in zip(parts, shape, strict=False)]
-        found = np.asarray(_summed(np.broadcast_arrays(*wrapped), offset, strides[:rest]))
-        return (
-            found[(..., *(None,) * (len(shape) - rest))] + grid(0, strides[rest:], shape[rest:])
-        ).reshape(-1)
+        found = _summed(wrapped, offset, strides[: len(parts)])
+        rest = len(shape) - len(parts)
+        return (grid(found, strides[-rest:], shape[-rest:]) if rest else found).reshape(-1)
     total: Any = offset
     for axis, (n, s) in enumerate(zip(shape, strides, strict=True)):
         along = (np.arange(n) * s).reshape(n, *(1,) * (len(shape) - axis - 1))
@@ -216,8 +215,15 @@ def _positions(
     return np.asarray(total).reshape(-1)
 
 
+def _counts(part: Any) -> bool:
+    """Whether a part of an index is one or several numbers."""
+    if isinstance(part, np.ndarray):
+        return part.dtype != bool
+    return isinstance(part, int | np.integer) and not isinstance(part, bool)
+
+
 def _summed(indices: Any, offset: int, strides: tuple[int, ...]) -> np.ndarray:
     total: Any = offset
     for i, s in zip(indices, strides, strict=True):
         total = total + i * s
-    return np.asarray(total).reshape(np.shape(total))
+    return np.asarray(total)

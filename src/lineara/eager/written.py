@@ -622,6 +622,23 @@ class Written(Array):
         return super().__reduce__() if found is None else found.__reduce__()
 
 
+def settled(X: type, name: str, general: Any) -> Any:
+    """The method of X, on the node for the present content; the general one where that is no X."""
+    own = getattr(X, name)
+    turned = getattr(X, name.replace("__r", "__", 1)) if name.startswith("__r") else None
+
+    def method(self: Any, *others: Any) -> Any:
+        node = self.now()
+        if type(node) is not X:
+            return general(self, *others)
+        others = tuple([o.now() if isinstance(o, Written) else o for o in others])
+        if turned is not None and type(others[0]) is X:
+            return turned(others[0], node)
+        return own(node, *others)
+
+    return method
+
+
 def _copied(value: Any) -> Any:
     return value.copy() if isinstance(value, Array) else value
 
