@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lineara
 from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.proxy import is_lazy
 from lineara.errors import StructureError, TypeMismatchError
@@ -1026,3 +1027,18 @@ def test_lifting_allocates_the_same_for_every_size_of_dict():
 
     cost(1)
     assert cost(10_000) < 2 * cost(10)
+
+
+@pytest.mark.parametrize("size", [1, 500, 10_000, 70_000])
+def test_zeros_of_unused_leaves_share_no_memory(size: int) -> None:
+    params = [np.ones((size, 2), np.float32) if i % 2 else np.ones(size) for i in range(40)]
+    grads = lineara.grad(lambda p: np.sum(p[3]))(params)
+    for i, (p, g) in enumerate(zip(params, grads, strict=True)):
+        assert g.dtype == p.dtype
+        assert g.shape == p.shape
+        assert g.flags.c_contiguous
+        assert g.flags.aligned
+        assert not g.any() or i == 3
+        g += i
+    assert all((g == i + (i == 3)).all() for i, g in enumerate(grads))
+    assert pickle.loads(pickle.dumps(grads[5])).sum() == grads[5].sum()

@@ -15,12 +15,12 @@ from lineara.cotangent import Zero
 from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, plain
-from lineara.eager.pin import is_own
 from lineara.eager.points import manifold_of
 from lineara.eager.pull import pull
 from lineara.eager.reads import is_fixed, snapshot
 from lineara.eager.sparse import builder
 from lineara.eager.written import Written, written_in_one_place
+from lineara.eager.zeros import Zeros, is_own
 from lineara.errors import TypeMismatchError
 from lineara.primitive import Box
 from lineara.trees import flatten
@@ -139,14 +139,15 @@ class Gradients:
         self.level = level
         self.points = points or {}
         self.unit = unit  # of the result, if it has one
+        self.zeros = Zeros()
         self.given: set[int] = set()  # arrays handed out already: no two results share memory
 
     def dense(self, leaf: Any, node: Any) -> Any:
         """The gradient of one leaf as a number or an array; of a point as its cotangent."""
         if type(leaf) is float and isinstance(node, Scalar) and type(node.g) is float:
             return node.g
-        if type(leaf) is np.ndarray and node is UNTOUCHED:
-            return zero_of(leaf)
+        if node is UNTOUCHED and type(leaf) is np.ndarray and leaf.dtype.kind in "fc":
+            return self.zeros(leaf.shape, leaf.dtype)
         manifold = manifold_of(leaf)
         if manifold is not None:
             return self._point(leaf, node, manifold, sparse=False)
@@ -211,8 +212,6 @@ class Gradients:
 
 def zero_of(leaf: Any) -> Any:
     """The gradient of a leaf that nothing depends on; what is no number stays as it is."""
-    if type(leaf) is np.ndarray and leaf.dtype.kind in "fc":
-        return np.zeros(leaf.shape, leaf.dtype)
     kind = kind_of_number(leaf)
     if kind == "-":
         return leaf

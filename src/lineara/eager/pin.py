@@ -7,8 +7,6 @@ the tape's memory an ordinary hole that the next trace fills.  No global setting
 large tapes are given back as always.
 """
 
-import math
-import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,28 +17,6 @@ BLOCK_BYTES = (
     96 * 1024
 )  # more than any hole that a tape leaves, less than gets a mapping of its own
 KEPT_BYTES = 256 * 1024 * 1024  # a tape with more than this is given back
-
-
-PAGED_BYTES = (
-    32 * 1024 * 1024
-)  # below it, filling a few huge pages costs less than mapping small ones
-
-
-def blank(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Zeros of which only parts will be written: memory is mapped page by page, as it is touched.
-
-    NumPy's own large arrays take huge pages, so a hundred elements written here and there would
-    have all of the array filled with zeros.
-    """
-    size = math.prod(shape) * dtype.itemsize
-    if size < PAGED_BYTES:
-        return np.zeros(shape, dtype)
-    return np.ndarray(shape, dtype, mmap.mmap(-1, size))
-
-
-def is_own(a: np.ndarray) -> bool:
-    """Whether an array shares its memory with no other array."""
-    return a.base is None or isinstance(a.base, mmap.mmap)
 
 
 class Pin:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.eager.node import Array, zero
-from lineara.eager.pin import blank, is_own
 from lineara.eager.reads import Reads, View
 from lineara.eager.strides import Flat, grid, strided
+from lineara.eager.zeros import blank, is_own
 from lineara.primitive import Box, Outer, Piece, op
 from lineara.types import type_of
 
@@ -92,7 +92,7 @@ def _pull_few(x: Array, k: Reads) -> np.ndarray | None:
 class Strided(NamedTuple):
     """A strided part that a contribution goes to; several of one form, where offsets are many."""
 
-    offset: int | np.ndarray
+    offset: Any  # an int, or an array of them
     strides: tuple[int, ...]
 
     @property
@@ -105,7 +105,8 @@ def _reads(x: Array, k: Reads) -> Any:
     """(where, contribution) for the elements read, together, and for the views."""
     if k.nodes:
         yield from _elements(x, k)
-    yield from joined((o.k, pull(o)) for o in k.views)
+    arrived = (o for o in k.views if o.g is not None or o.k.pieces or o.k.sums)
+    yield from joined((o.k, pull(o)) for o in arrived)
 
 
 SMALL = 64  # elements; contributions of up to that many are added by position, all at once
@@ -189,6 +190,7 @@ def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarra
             return only
     dtype = np.result_type(*(t.dtype for _, t in terms), *(() if x.g is None else (x.g.dtype,)))
     total = blank(shape, dtype) if x.g is None else np.array(x.g, dtype, order="C")
+    where: Any
     for where, t in terms:
         if where is None:
             total += t

@@ -22,13 +22,17 @@ class Reads:
     __slots__ = ("memory", "nodes", "pieces", "places", "still", "sums", "views")
 
     def __init__(self) -> None:
-        self.memory: Any = None  # of a vector of which an element was read, until the trace ends
+        self.memory: Any = None  # of a vector of which something was read, until the trace ends
         self.places: list[int] = []
         self.nodes: list[Any] = []
         self.views: list[Any] = []
         self.still: Any = None  # the snapshot of the whole, made once
         self.pieces: list[Any] = []
         self.sums: list[Any] = []  # scalars that are the sum of all elements
+
+    def remember(self, v: Any) -> None:
+        """Let elements of a vector be read by way of its memory."""
+        self.memory = memoryview(v)
 
 
 class View:
@@ -52,8 +56,11 @@ def first_read(x: Any) -> Reads:
     """Where the reads of an array will be kept."""
     if x.g is leaked:
         raise outlived()
-    x.k = Reads()
-    return x.k
+    x.k = k = Reads()
+    v = x.v
+    if type(v) is np.ndarray and v.ndim == 1 and v.dtype == np.float64:
+        k.remember(v)
+    return k
 
 
 def place(x: Any) -> tuple[Any, int, tuple[int, ...]]:
@@ -123,7 +130,7 @@ def read_int(level: Any, x: Array, at: int) -> Any:
         if v.dtype != np.float64:
             return read_array(level, x, at)
         if root is x:
-            x.k.memory = memoryview(v)
+            x.k.remember(v)
         o = level.scalar(v.item(at))
         root.k.places.append(offset)
         root.k.nodes.append(o)
@@ -161,10 +168,10 @@ FEW = 8  # elements; fewer are added faster by Python, and NumPy adds them in th
 def whole_sum(level: Any, x: Array) -> Any:
     """The sum of all elements: its cotangent is one number for all of them."""
     k = x.k
-    if k is None:
-        k = first_read(x)
-    elif (k.root if type(k) is View else x).g is leaked:
+    if (k.root if type(k) is View else x).g is leaked:
         raise outlived()
+    if k is None:
+        x.k = k = Reads()  # most arrays that are summed are read no further
     v = x.v
     if type(v) is not np.ndarray:
         o = level.wrap(op("sum")(v, axis=tuple(range(v.ndim)), keepdims=False))

@@ -30,7 +30,7 @@ class _Region(NamedTuple):
     Several parts of one form, all of each, have several offsets.
     """
 
-    offset: int | np.ndarray
+    offset: Any  # an int, or an array of them
     strides: tuple[int, ...]
     shape: tuple[int, ...]
     at: Any
@@ -148,7 +148,8 @@ def _row_numbers(r: _Region, width: tuple[int, ...]) -> np.ndarray | None:
     lead = len(r.shape) - tail
     if lead < 0 or r.shape[lead:] != width or not step:
         return None
-    if np.any(r.offset % step) if isinstance(r.offset, np.ndarray) else r.offset % step:
+    rest: Any = r.offset % step
+    if rest.any() if isinstance(rest, np.ndarray) else rest:
         return None
     real = [(n, s) for n, s in zip(r.shape, r.strides, strict=True) if n != 1]
     inner = [(n, s) for n, s in zip(width, c_strides(width), strict=True) if n != 1]

@@ -527,7 +527,10 @@ class Written(Array):
         b.version += 1
         return True
 
-    total = Array.total
+    def total(self) -> Any:
+        """The sum of all elements."""
+        node = self.now()
+        return node.total() if isinstance(node, Array) else node.sum()
 
     def __setitem__(self, at: Any, value: Any) -> None:
         if type(at) is int and self.w.quick is not None and self._write_number(at, value):
