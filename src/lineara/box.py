@@ -14,6 +14,7 @@ class Registry:
     def __init__(self) -> None:
         self.primitives: dict[str, Any] = {}
         self.functions: dict[Any, Callable[..., Any]] = {}
+        self.classes: dict[type, type] = {}  # what a type is in the user's code
         self.sequences: set[Any] = set()  # foreign functions that take a sequence of arrays
 
 

@@ -7,6 +7,7 @@ Lineara nor in an installed library.  `docs/errors/` has a page for each class.
 import linecache
 import sys
 import sysconfig
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
@@ -27,6 +28,13 @@ def is_user_file(filename: str) -> bool:
     if "site-packages" in filename or "dist-packages" in filename:
         return False
     return not filename.startswith(_LIBRARY)
+
+
+@cache
+def is_own_file(filename: str) -> bool:
+    """Whether code in `filename` is Lineara's own; the demo's model is not."""
+    own = filename.startswith((_HERE, "<lineara"))
+    return own and not filename.startswith(_DEMO)
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:

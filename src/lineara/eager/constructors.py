@@ -4,16 +4,14 @@ Each is a subclass of the type that it stands for, so that it is a dtype, a base
 and half of `float | None`; calling it converts, and `isinstance` asks for the real type.
 """
 
-import numbers
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Array, Scalar, Traced
-from lineara.primitive import op
-
-ABSTRACT = (numbers.Number, numbers.Complex, numbers.Real)
+from lineara.eager.node import Array, Traced
+from lineara.eager.shown import type_shown
+from lineara.primitive import op, registry
 
 
 class _Constructor(type):
@@ -23,16 +21,29 @@ class _Constructor(type):
     convert: Callable[..., Any]
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
+        if "original" not in vars(cls):  # a subclass of the user's
+            return super().__call__(*args, **options)
         if any([isinstance(a, Traced) for a in args]):
             return cls.convert(*args, **options)
         return cls.original(*args, **options)
 
     def __instancecheck__(cls, obj: Any) -> bool:
+        if "original" not in vars(cls):
+            return super().__instancecheck__(obj)
         answer = is_instance(obj, cls.original)
         return isinstance(obj, cls.original) if answer is None else answer
 
     def __subclasscheck__(cls, other: type) -> bool:
+        if "original" not in vars(cls):
+            return super().__subclasscheck__(other)
         return issubclass(other, cls.original)
+
+    def __eq__(cls, other: object) -> Any:
+        same = other is cls or other is vars(cls).get("original")
+        return True if same else NotImplemented
+
+    def __hash__(cls) -> int:  # so that a table by types finds it under both
+        return hash(cls.original)
 
 
 def constructor(original: Any, convert: Callable[..., Any]) -> type:
@@ -76,31 +87,20 @@ def constructors() -> dict[Any, type]:
     found = {float: constructor(float, to_float), complex: constructor(complex, to_complex)}
     for t in (np.float64, np.float32, np.complex128, np.complex64):
         found[t] = constructor(t, _typed(np.dtype(t)))
+    registry.classes |= found
     return found
-
-
-# --- what a traced value is ----------------------------------------------------------------------
-
-
-def is_instance(value: Any, cls: type) -> bool | None:
-    """What isinstance says of a traced value: that it is the number or the array it stands for."""
-    if isinstance(value, Array):
-        return True if cls is np.ndarray else None
-    if isinstance(value, Scalar):
-        kind = value.dtype.type
-        if kind is np.object_:  # an exact number
-            return isinstance(value.below(), cls)
-        real = kind not in (np.complex128, np.complex64)
-        return cls in kind.__mro__ or cls in ABSTRACT[: 3 if real else 2] or None
-    return None
 
 
 def class_of(value: Any) -> type | None:
     """What type() says of a traced value."""
-    if isinstance(value, Array):
-        return np.ndarray
-    if isinstance(value, Scalar):
-        kind = value.dtype.type
-        named = {np.float64: float, np.complex128: complex, np.object_: type(value.below())}
-        return named.get(kind, kind)
-    return None
+    return type_shown(value) if isinstance(value, Traced) else None
+
+
+def is_instance(value: Any, cls: type) -> bool | None:
+    """What isinstance says of a traced value: that it is the number or the array it stands for."""
+    if not isinstance(value, Traced):
+        return None
+    try:
+        return issubclass(value.stands_for(), cls) or None
+    except TypeError:  # a protocol with data, which looks at the value
+        return None

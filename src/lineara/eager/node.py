@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.refusals import foreign_name, refused
+from lineara.eager.shown import as_shown, withhold
 from lineara.errors import DetachError, LeakedVariableError, NoRuleError
 from lineara.ops.index import check_index, flat_positions, is_basic, read
 from lineara.ops.shape import any_box, as_array
@@ -176,7 +177,12 @@ class Traced(Box):
     @property
     def nbytes(self) -> int:
         """Bytes of the value."""
-        return self.size * self.dtype.itemsize
+        return self.size * self.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
 
     @property
     def real(self) -> Any:
@@ -230,6 +236,16 @@ class Scalar(Traced):
     """A traced scalar."""
 
     __slots__ = ("a", "b", "d", "e", "g", "v")
+    __class__ = as_shown  # type: ignore[assignment]  # for isinstance
+
+    def stands_for(self) -> type:
+        """The class that NumPy's number has."""
+        kind = self.dtype.type
+        return type(self.below()) if kind is np.object_ else kind  # an exact number has its own
+
+    def is_integer(self) -> bool:
+        """Whether the number is whole: a constant."""
+        return plain(self).is_integer()
 
     def item(self, *_: Any) -> Any:
         """The scalar itself: it keeps its derivative."""
@@ -257,11 +273,23 @@ class Array(Traced):
 
     __slots__ = ("a", "b", "d", "e", "g", "k", "s", "v", "w")
     __hash__ = None  # type: ignore[assignment]  # object has one; an ndarray has none
+    __class__ = as_shown  # type: ignore[assignment]  # for isinstance
+
+    def stands_for(self) -> type:
+        """The class that NumPy's array has."""
+        return np.ndarray
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
         return self.s
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        raise NoRuleError(
+            f"shape: a traced {type_of(self)} keeps its shape; write y = y.reshape({value}) "
+            "in place of y.shape = ..."
+        )
 
     def total(self) -> Any:
         """The sum of all elements."""
@@ -487,8 +515,15 @@ def _in_place(stem: str) -> Any:
     return method
 
 
-for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
+for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv", "matmul"):
     setattr(Array, f"__i{_name}__", _in_place(_name))
+
+
+_MEMORY = ("__array_interface__", "__array_struct__", "data", "tobytes", "tofile", "dump", "dumps")
+withhold(Scalar, "__array__", *_MEMORY)
+withhold(Scalar, "__float__", "as_integer_ratio", "hex")
+withhold(Array, "__array__", *_MEMORY, "__dlpack__", "__dlpack_device__", "ctypes")
+withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap", "to_device")
 
 
 # --- foreign functions ----------------------------------------------------------------------------

@@ -1,0 +1,71 @@
+"""What a traced value shows to code that asks what it is: what NumPy's value would answer.
+
+`isinstance`, patterns, `functools.singledispatch` and the abstract classes all ask for
+`x.__class__`.  Our own code asks too, and sees the traced class itself.
+"""
+
+import dis
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from lineara.box import registry
+from lineara.errors import is_own_file
+
+_ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
+# Modules of classes with rules of their own: where they meet a class they do not know, ours answers.
+_OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "numpy.ma.core"}
+_PATTERN = dis.opmap["MATCH_CLASS"]
+_AS_PYTHONS: dict[Any, type] = {np.float64: float, np.complex128: complex}
+
+
+def class_shown(value: Any) -> type:
+    """The class that the code now running should see."""
+    frame: Any = sys._getframe(1)
+    if frame.f_code.co_filename == _ABSTRACT:
+        frame = frame.f_back
+    asker = frame.f_globals.get("__name__")
+    if is_own_file(frame.f_code.co_filename) or asker in _OWN_RULES:
+        return type(value)
+    if type(frame.f_globals) is not dict and _reads_class(frame):  # a copy of the user's function
+        found = type_shown(value)
+        return registry.classes.get(found, found)
+    return value.stands_for()
+
+
+def _reads_class(frame: FrameType) -> bool:
+    """Whether a function names `__class__`; a pattern asks for it too, as isinstance does."""
+    code = frame.f_code
+    return "__class__" in code.co_names and code.co_code[frame.f_lasti] != _PATTERN
+
+
+def type_shown(value: Any) -> type:
+    """What type() says of a traced value: a number is Python's."""
+    found = value.stands_for()
+    return _AS_PYTHONS.get(found, found)
+
+
+# The object's own `__class__` is set when an array turns into one that was written.
+as_shown = property(class_shown, vars(object)["__class__"].__set__)
+
+
+class Withheld:
+    """An attribute of NumPy's value that gives its memory or its digits away.
+
+    It is refused, not missing: code that asks `hasattr` would take another branch.
+    """
+
+    def __init__(self, name: str, way: str) -> None:
+        self.name = name
+        self.way = way  # the method that refuses, or gives a plain value where nothing is traced
+
+    def __get__(self, value: Any, owner: type) -> Any:
+        return self if value is None else getattr(getattr(value, self.way)(), self.name)
+
+
+def withhold(cls: type, way: str, *names: str) -> None:
+    """Refuse these attributes of a class, as the method `way` refuses."""
+    for name in names:
+        setattr(cls, name, Withheld(name, way))

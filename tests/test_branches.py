@@ -1,0 +1,244 @@
+"""A traced value takes the branches that NumPy's value takes, or the question is refused."""
+
+import collections.abc
+import copy
+import functools
+import numbers
+from typing import Any, SupportsFloat
+
+import numpy as np
+import pytest
+
+from lineara import grad, hessian, linearize
+from lineara.errors import DetachError
+
+A = np.array([1.0, 2.0, 3.0])
+
+
+@functools.singledispatch
+def by_class(x):
+    return 0.0 * x
+
+
+@by_class.register(np.ndarray)
+def _(x):
+    return np.sum(x * x)
+
+
+@by_class.register(float)
+def _(x):
+    return 5.0 * x
+
+
+@by_class.register(list)
+def _(x):
+    return 7.0 * x[0]
+
+
+class Model:
+    @functools.singledispatchmethod
+    def energy(self, x):
+        return 0.0 * x
+
+    @energy.register(np.ndarray)
+    def _(self, x):
+        return np.sum(x * x)
+
+    @energy.register(numbers.Real)
+    def _(self, x):
+        return 5.0 * x
+
+
+model = Model()
+TABLE = {np.ndarray: lambda x: np.sum(x * x), float: lambda x: 5.0 * x}
+
+
+def patterns(x):
+    match x:
+        case [a, _, _]:
+            return 0.0 * a
+        case collections.abc.Sequence() | dict():
+            return 0.0
+        case np.ndarray(shape=(n,)) if n == 3:
+            return np.sum(x * x)
+        case int() | float():
+            return 5.0 * x
+        case _:
+            return 0.0
+
+
+def capture(x):
+    match x:
+        case float(v):
+            return 5.0 * v
+        case np.ndarray() as v:
+            return np.sum(v * v)
+
+
+def floating(x):
+    match x:
+        case np.floating():
+            return 5.0 * x
+        case np.ndarray():
+            return np.sum(x * x)
+
+
+def named(x):
+    match x:
+        case np.ndarray() if x.__class__ is np.ndarray:
+            return np.sum(x * x)
+        case _ if x.__class__ is float:
+            return 5.0 * x
+
+
+def made_inside(x):
+    @functools.singledispatch
+    def pick(v):
+        return 0.0 * v
+
+    @pick.register(float)
+    def _(v):
+        return 5.0 * v
+
+    @pick.register(np.ndarray)
+    def _(v):
+        return np.sum(v * v)
+
+    assert pick(2.0) == 10.0
+    return pick(x)
+
+
+def of_kind(*kinds):
+    def ask(x):
+        return (np.sum(x * x) if np.ndim(x) else 5.0 * x) if isinstance(x, kinds) else np.sum(x) * 0
+
+    return ask
+
+
+BOTH: dict[str, Any] = {
+    "singledispatch": by_class,
+    "singledispatch of a list": lambda x: by_class(x) + 0.0 * np.sum(by_class([x, x])),
+    "singledispatchmethod": model.energy,
+    "singledispatch made inside": made_inside,
+    "patterns": patterns,
+    "capture": capture,
+    "__class__": named,
+    "type": lambda x: TABLE[type(x)](x),
+    "__class__ as a key": lambda x: TABLE[x.__class__](x),
+    "isinstance": of_kind(np.ndarray, float),
+    "SupportsFloat": of_kind(SupportsFloat),
+    "copied": lambda x: by_class(copy.copy(x)),
+    "copied deeply": lambda x: by_class(copy.deepcopy([x])[0]),
+}
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_arrays_and_numbers_take_numpys_branch(name):
+    f = BOTH[name]
+    assert f(A) == 14.0
+    assert np.array_equal(grad(f)(A), 2 * A)
+    assert (f(2.0), grad(f)(2.0)) == (10.0, 5.0)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_so_do_maps_and_second_derivatives(name):
+    f = BOTH[name]
+    assert np.array_equal(np.ones(()) @ linearize(f, A)[1], 2 * A)
+    assert np.array_equal(hessian(f)(A), 2 * np.eye(3))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_so_do_arrays_that_were_written(name):
+    f = BOTH[name]
+
+    def written(x):
+        y = np.zeros(3)
+        assert y.__class__ is np.ndarray
+        y[:] = x
+        return f(y)
+
+    assert np.array_equal(grad(written)(A), 2 * A)
+
+
+def test_a_traced_number_is_an_abstract_scalar_of_numpys():
+    assert floating(np.float64(2.0)) == 10.0
+    assert grad(floating)(np.float64(2.0)) == 5.0
+    assert np.array_equal(grad(floating)(A), 2 * A)
+
+
+ABSTRACT = [numbers.Number, numbers.Complex, numbers.Real, numbers.Rational, SupportsFloat]
+ABSTRACT += [getattr(collections.abc, name) for name in collections.abc.__all__]
+
+
+@pytest.mark.parametrize("kind", ABSTRACT)
+@pytest.mark.parametrize("value", [A, np.float64(2.0)])
+def test_abstract_classes_hold_what_numpys_do(kind, value):
+    def f(x):
+        here = isinstance(x, kind)
+        match x:
+            case kind():
+                assert here
+            case _:
+                assert not here
+        return np.sum(x) * (2.0 if here else 1.0)
+
+    assert np.all(grad(f)(value) == (2.0 if isinstance(value, kind) else 1.0))
+
+
+def test_a_subclass_of_float_made_inside_is_a_class_of_its_own():
+    def f(x):
+        class Metres(float):
+            pass
+
+        assert not isinstance(x, Metres)
+        assert not isinstance(2.0, Metres)
+        assert {float: 1}.get(Metres) is None
+        assert isinstance(Metres(2.0), Metres)
+        return x * Metres(2.0)
+
+    assert grad(f)(3.0) == 2.0
+
+
+ASKED = ["__array_interface__", "__array_struct__", "__dlpack__", "__dlpack_device__", "data"]
+ASKED += ["ctypes", "strides", "flags", "base", "tobytes"]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_question_for_the_memory_is_refused_and_not_answered_with_no(name):
+    assert hasattr(A, name)
+    with pytest.raises(DetachError, match="was about to become a plain array"):
+        grad(lambda x: np.sum(x * x) if hasattr(x, name) else 0.0 * np.sum(x))(A)
+
+
+@pytest.mark.parametrize("name", [*ASKED, "__array__"])
+def test_an_array_in_which_nothing_is_traced_answers(name):
+    def f(x):
+        y = np.zeros(3)
+        return np.sum(x * x) if hasattr(y, name) else 0.0 * np.sum(x)
+
+    assert np.array_equal(grad(f)(A), 2 * A)
+
+
+@pytest.mark.parametrize("name", ["__cuda_array_interface__", "__array__", "itemsize"])
+def test_a_question_with_numpys_answer(name):
+    def f(x):
+        return (2.0 if hasattr(x, name) else 1.0) * np.sum(x)
+
+    assert np.array_equal(grad(f)(A), np.full(3, 2.0 if hasattr(A, name) else 1.0))
+
+
+def test_whole_numbers_are_a_constant():
+    assert grad(lambda x: 2.0 * x if x.is_integer() else x)(4.0) == 2.0
+    assert grad(lambda x: 2.0 * x if x.is_integer() else x)(4.5) == 1.0
+
+
+def test_the_matrix_product_in_place_reaches_the_alias():
+    def f(x):
+        y = x * 1.0
+        z = y
+        y @= np.array([[0.0, 1.0], [2.0, 0.0]])
+        return np.sum(z * np.array([[1.0, 3.0], [0.0, 0.0]]))
+
+    x = np.eye(2)
+    assert f(x) == 3.0
+    assert np.array_equal(grad(f)(x), [[3.0, 2.0], [0.0, 0.0]])
