@@ -7,9 +7,11 @@ Lineara nor in an installed library.  `docs/errors/` has a page for each class.
 import linecache
 import sys
 import sysconfig
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 _HERE = str(Path(__file__).parent)
 _DEMO = str(Path(_HERE) / "demo")
@@ -67,6 +69,9 @@ def describe_line(filename: str, lineno: int, function: str) -> str:
     return f"{where}: {source}" if source else where
 
 
+watchers: list[Callable[[Any], None]] = []  # told of each refusal: an open trace remembers it
+
+
 class LinearaError(Exception):
     """What every error of Lineara derives from; `message` is the text, `line` the user's line.
 
@@ -74,10 +79,15 @@ class LinearaError(Exception):
     'sum: the axis 3 of f64[2] does not exist\\n  at m.py:3 in f: x.sum(3)'
     """
 
+    refuses = False  # whether plain NumPy would have gone on here
+
     def __init__(self, message: str, *, line: str | None = None) -> None:
         self.message = message
         self.line = user_line(sys._getframe(1)) if line is None else line
         super().__init__(f"{message}\n  at {self.line}" if self.line else message)
+        if self.refuses:
+            for watch in watchers:
+                watch(self)
 
 
 class ShapeError(LinearaError, ValueError):
@@ -99,17 +109,25 @@ class NonScalarOutputError(LinearaError, TypeError):
 class NoRuleError(LinearaError, NotImplementedError):
     """A function or a form of it that has no derivative rule here."""
 
+    refuses = True
+
 
 class DetachError(LinearaError, TypeError):
     """A traced value was about to lose its derivative by turning into a plain number or array."""
+
+    refuses = True
 
 
 class LeakedVariableError(LinearaError):
     """A traced value was used after the differentiation that made it had ended."""
 
+    refuses = True
+
 
 class MutationError(LinearaError, ValueError):
     """An array that a derivative still needs was about to be overwritten."""
+
+    refuses = True
 
 
 class LinearityError(LinearaError):

@@ -15,7 +15,7 @@ from lineara.box import registry
 from lineara.errors import is_own_file
 
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
-# Modules of classes with rules of their own: where they meet a class they do not know, ours answers.
+# Modules of classes with rules of their own: where they meet a class unknown to them, ours answers.
 _OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "numpy.ma.core"}
 _PATTERN = dis.opmap["MATCH_CLASS"]
 _AS_PYTHONS: dict[Any, type] = {np.float64: float, np.complex128: complex}

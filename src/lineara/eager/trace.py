@@ -13,7 +13,14 @@ import numpy as np
 
 from lineara.eager.level import Level
 from lineara.eager.linear import LinearLevel, linear_joint
-from lineara.errors import LinearaError, MutationError, describe_line, is_user_file
+from lineara.eager.swallowed import prune, raise_swallowed
+from lineara.errors import (
+    LinearaError,
+    MutationError,
+    describe_line,
+    is_user_file,
+    watchers,
+)
 from lineara.primitive import Joint
 
 
@@ -24,6 +31,7 @@ class _Threads(threading.local):
         self.waiting: dict[tuple[type, int], list[Level]] = {}
         self.open: list[Level] = []
         self.depth = 0
+        self.refused: list[LinearaError] = []  # since the outermost of the open levels began
 
 
 class _Collector:
@@ -50,6 +58,16 @@ class _Collector:
 
 threads = _Threads()
 collector = _Collector()
+
+
+def _remember(error: LinearaError) -> None:
+    """A refusal must come out of its trace, whatever catches it on its way."""
+    if threads.open:
+        threads.refused.append(error)
+        prune(threads.refused)
+
+
+watchers.append(_remember)
 
 
 def enter(cls: type[Level] = Level) -> Level:
@@ -90,6 +108,10 @@ class open_level:  # a context manager is named as a function is
         refused = isinstance(error, ValueError) and "read-only" in str(error)
         mutated = refused and bool(self.level.locks.arrays)
         leave(self.level)
+        if threads.refused and not threads.open:
+            found, threads.refused = threads.refused, []
+            if error is None:
+                raise_swallowed(found)
         if mutated:
             raise _mutated(error) from None
         if isinstance(

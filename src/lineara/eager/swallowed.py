@@ -1,0 +1,50 @@
+"""Refusals that somebody caught: the function went on where plain NumPy would not have come.
+
+Its value may be right all the same, but nobody here can know, so the refusal is raised again when
+the function returns.  Whoever names one of our errors in the function that catches it means it.
+"""
+
+from typing import NoReturn
+
+from lineara.errors import LinearaError, describe_line, is_own_file
+
+MANY = 256  # refusals that are remembered before those that were meant are dropped
+RECENT = 16  # of which these may still be on their way
+
+
+def raise_swallowed(refused: list[LinearaError]) -> None:
+    """Raise again the first refusal that was not meant to be caught."""
+    for error in refused:
+        if not _is_meant(error):
+            _raise_again(error)
+
+
+def prune(refused: list[LinearaError]) -> None:
+    """Drop what was caught by one who means it: a loop may do so for ever."""
+    if len(refused) > MANY:
+        refused[:-RECENT] = [e for e in refused[:-RECENT] if not _is_meant(e)]
+
+
+def _is_meant(error: LinearaError) -> bool:
+    """Whether the code that caught an error knows it: ours, or that which names its class."""
+    trace = error.__traceback__  # begins where the error was caught
+    if trace is None or not trace.tb_frame.f_code.co_exceptiontable:  # there is no `try`
+        return False  # compiled code, which has no frame, caught it
+    code = trace.tb_frame.f_code
+    names = [c.__name__ for c in type(error).__mro__ if issubclass(c, LinearaError)]
+    return is_own_file(code.co_filename) or any(name in code.co_names for name in names)
+
+
+def _raise_again(error: LinearaError) -> NoReturn:
+    trace, around = error.__traceback__, "compiled code called there"
+    if trace is not None and trace.tb_frame.f_code.co_exceptiontable:
+        code = trace.tb_frame.f_code
+        where = describe_line(code.co_filename, trace.tb_lineno, code.co_name)
+        around = "an `except` around " + ("that line" if where == error.line else where)
+    name = type(error).__name__
+    raise type(error)(
+        f"{error.message}; {around} caught this refusal, and the function went on where plain "
+        f"numbers do not come; let it pass, or name {name} in the function that catches it, if "
+        "the result is right without",
+        line=error.line,
+    ) from error
