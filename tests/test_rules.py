@@ -728,3 +728,20 @@ def test_check_linear_finds_a_wrong_transpose():
         "-0.253809; f is "
         "linear, so the transpose is off: mend the rule, or give check=False if this is meant"
     )
+
+
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp", "custom_linear"])
+def test_a_rule_that_closes_over_a_traced_value_says_so(kind):
+    def f(x):
+        if kind == "custom_jvp":
+            g = custom_jvp(lambda y: y * x)
+            g.defjvp(lambda primals, tangents: (primals[0] * x, tangents[0] * x))
+        elif kind == "custom_vjp":
+            g = custom_vjp(lambda y: y * x)
+            g.defvjp(lambda y: (y * x, None), lambda _, y_bar: (y_bar * x,))
+        else:
+            g = custom_linear(lambda y: y * x, transpose=lambda y_bar: y_bar * x)
+        return g(x)
+
+    with pytest.raises(RuleError, match=rf"^{kind}\(<lambda>\) uses a traced value that is not "):
+        grad(f)(2.0)

@@ -133,6 +133,8 @@ class MutationError(LinearaError, ValueError):
 class LinearityError(LinearaError):
     """Something that must be linear is not: a function to transpose, or a custom rule."""
 
+    refuses = True
+
 
 class ProgramError(LinearaError):
     """A Linear A program that does not parse, is not well typed, or cannot be run as asked."""
@@ -143,6 +145,8 @@ class ProgramError(LinearaError):
 
 class RuleError(LinearaError):
     """A rule or builder that does not keep its law (dot-product identity, finite difference)."""
+
+    refuses = True
 
 
 class StructureError(LinearaError, ValueError):

@@ -2,15 +2,19 @@
 
 import array
 import cmath
+import json
 import pickle
+import statistics
 
 import numpy as np
+import pint
 import pytest
 import scipy.linalg
 import scipy.optimize
+import scipy.sparse
 import scipy.special
 
-from lineara import grad, stop_gradient
+from lineara import custom_linear, grad, stop_gradient
 
 plain = np.zeros(2)
 
@@ -287,3 +291,48 @@ def test_arrays_of_objects_keep_derivatives(name):
 def test_text_of_a_stopped_value_is_meant():
     found = grad(lambda x: float(stop_gradient(x).astype(str)[0]) * x[1])(np.array([1.0, 2.0]))
     assert np.array_equal(found, [0.0, 1.0])
+
+
+MATRIX = scipy.sparse.csr_array(np.array([[1.0, 2.0], [0.0, 3.0]]))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [lambda x: MATRIX @ x, lambda x: x @ MATRIX, lambda x: MATRIX.dot(x), lambda x: x * MATRIX],
+)
+def test_a_sparse_matrix(said, act):
+    assert said(lambda: grad(lambda x: np.sum(act(x)))(np.ones(2))).startswith(
+        "DetachError: a traced f64[2] was about to become a plain array, which would lose its "
+        "derivative; a sparse matrix A is a linear map that knows its transpose: declare "
+        "lineara.custom_linear(lambda v: A @ v, transpose=lambda w: A.T @ w) and call that, or "
+        "lineara.stop_gradient to mean it\n  at <lambda>: "
+    )
+
+
+def test_a_sparse_matrix_as_a_linear_function():
+    times = custom_linear(lambda v: MATRIX @ v, transpose=lambda w: MATRIX.T @ w)
+    assert np.array_equal(grad(lambda x: np.sum(times(x)))(np.ones(2)), [1.0, 5.0])
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda x: json.loads(json.dumps(x)),
+        lambda x: json.loads(json.dumps({"loss": [x]}, indent=1))["loss"][0],
+        lambda x: statistics.mean([x, x * x]),
+        lambda x: statistics.fmean([x, x * x]),
+        lambda x: x.hex(),
+    ],
+)
+def test_code_that_wants_the_digits(said, act):
+    assert said(lambda: grad(act)(2.0)).startswith(
+        "DetachError: float() of a traced f64[] here would lose its derivative: a plain array "
+    )
+
+
+def test_a_unit_that_multiplies_a_traced_value():
+    units = pint.UnitRegistry()
+    metres = grad(lambda x: np.sum((x * units.km).to("m").magnitude ** 2))
+    assert metres(2.0) == 4e6
+    assert np.array_equal(metres(np.array([1.0, 2.0])), [2e6, 4e6])
+    assert grad(lambda x: (units.km * x / units.hour).to("m/hour").magnitude)(2.0) == 1000.0

@@ -1,8 +1,12 @@
 """Plain arrays that a derivative still needs are not overwritten."""
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 
 from lineara import grad, linearize
+from lineara.errors import MutationError
 
 N = 20_000  # an array of this size is more than 64 KiB: locked, not copied
 
@@ -245,6 +249,81 @@ def test_through_a_view_made_before(said):
     )
     assert buffer.flags.writeable
     assert grad(lambda x: np.sum(x * buffer))(3.0) == 3 * N
+
+
+FEW: dict[str, Callable[[np.ndarray], None]] = {
+    "one element": lambda v: v.__setitem__(777, 5.0),
+    "the last bit": lambda v: v.__setitem__(777, v[777] * (1 + 2 * np.finfo(v.dtype).eps)),
+    "two exchanged": lambda v: v.__setitem__([777, 778], v[[778, 777]]),
+    "two rows exchanged": lambda v: v.__setitem__(slice(None, 2000), np.roll(v[:2000], 1000)),
+    "the last": lambda v: v.__setitem__(-1, -1.0),
+}
+
+
+@pytest.mark.parametrize("change", FEW)
+@pytest.mark.parametrize("dtype", [float, np.float32, complex])
+@pytest.mark.parametrize("seen_as", ["itself", "transposed", "read-only", "strided", "a part"])
+def test_a_few_elements_through_a_view_made_before(change, dtype, seen_as):
+    buffer = (1.0 + np.arange(N + 6.0)).astype(dtype)[: N + 5 * (seen_as == "itself")]
+    view = buffer[:]
+    used = {
+        "itself": lambda: buffer,
+        "transposed": lambda: buffer.reshape(-1, 2).T,
+        "read-only": lambda: np.lib.stride_tricks.as_strided(buffer, writeable=False),
+        "a part": lambda: buffer[500:],
+        "strided": lambda: np.stack([buffer, buffer], 1)[:, 0],
+    }[seen_as]()
+    if seen_as == "strided":
+        view = used.base[:, 0]
+
+    def f(x):
+        y = np.sum(np.abs(x * used))
+        FEW[change](view)
+        return y
+
+    with pytest.raises(MutationError, match="through another view of its memory"):
+        grad(f)(3.0)
+    assert view.flags.writeable
+
+
+def test_an_older_view_of_a_locked_array_is_unlocked_after_it():
+    buffer = np.ones(N)
+    view = buffer[:]
+    assert grad(lambda x: np.sum(x * buffer) + np.sum(x * view))(3.0) == 2.0 * N
+    assert buffer.flags.writeable
+    assert view.flags.writeable
+
+
+def test_a_view_of_an_array_that_the_user_locked():
+    buffer = np.ones(N)
+    view = buffer[:]
+    buffer.flags.writeable = False
+    assert grad(lambda x: np.sum(x * view))(3.0) == N
+    assert view.flags.writeable
+
+    def f(x):
+        y = np.sum(x * view)
+        view[3] = 2.0
+        return y
+
+    with pytest.raises(MutationError, match="through another view"):
+        grad(f)(3.0)
+
+
+def test_the_memory_of_windows_is_locked(said):
+    buffer = np.ones(N)
+    windows = np.lib.stride_tricks.sliding_window_view(buffer, 2)
+
+    def f(x):
+        y = np.sum(x * windows)
+        buffer[3] = 2.0
+        return y
+
+    assert said(lambda: grad(f)(3.0)) == (
+        "MutationError: a plain array that this derivative still needs was about to be "
+        "overwritten; copy it first, where it is used with traced values"
+        "\n  at f: buffer[3] = 2.0"
+    )
 
 
 def test_an_argument_that_was_given_twice(said):

@@ -1,6 +1,7 @@
 """Functions, and forms of them, without a derivative rule."""
 
 import numpy as np
+import pytest
 import scipy.special
 
 from lineara import grad
@@ -111,3 +112,29 @@ def test_a_new_shape_in_place(said):
         "NoRuleError: shape: a traced f64[3] keeps its shape; write y = y.reshape((3, 1)) in place "
         "of y.shape = ...\n  at f: y.shape = (3, 1)"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "act"),
+    [
+        ("numpy.nditer", lambda x: sum(v for v in np.nditer(x))),
+        ("builtins.memoryview", lambda x: memoryview(x)[0]),
+    ],
+)
+def test_an_iterator_and_a_view_of_the_memory(said, name, act):
+    assert said(lambda: grad(act)(np.ones(3))).startswith(
+        f"NoRuleError: {name} of a traced value has no derivative rule; write it with functions "
+        "that have one, or declare it with lineara.custom_jvp or lineara.custom_vjp\n  at <lambda>"
+    )
+    assert isinstance(act(np.ones(3)), float)
+
+
+def test_plain_ones_are_pythons_own():
+    ones = np.ones(3)
+
+    def f(x):
+        view = memoryview(ones)
+        assert isinstance(view, memoryview)
+        return x * view[1] * sum(float(v) for v in np.nditer(ones))
+
+    assert grad(f)(2.0) == 3.0

@@ -107,8 +107,8 @@ def test_every_way_to_differentiate(differentiate):
         differentiate(2.0)
 
 
-def test_a_library_that_tries_and_goes_on(said):
-    text = "def number(x):\n    try:\n        return foreign(x)\n    except TypeError:\n        return 1.0"
+def test_a_library_that_tries_and_goes_on():
+    text = "def number(x):\n try:\n  return foreign(x)\n except TypeError:\n  return 1.0"
     scope = {"foreign": foreign}
     exec(compile(text, "/lib/site-packages/lib.py", "exec"), scope)
     with pytest.raises(DetachError, match=r"around lib.py:3 in number caught"):
@@ -166,7 +166,7 @@ def test_in_a_generator():
             except TypeError:
                 yield k * x
 
-    with pytest.raises(DetachError, match="around that line|around test_swallowed"):
+    with pytest.raises(DetachError, match=r"an `except` around .* caught"):
         grad(lambda x: sum(values(x)))(2.0)
 
 

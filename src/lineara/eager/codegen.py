@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.eager.node import has_priority
 from lineara.eager.points import Span, answers_itself
 from lineara.errors import ShapeError, TypeMismatchError
 from lineara.ops.shape import as_array
@@ -373,7 +374,8 @@ def general(p: Any, q: Any, name: str) -> Any:
                 "which are not followed here; "
                 "give numpy.asarray of it"
             )
-        if not isinstance(other, Box | np.ndarray | np.generic | Number) and answers_itself(other):
+        ours = isinstance(other, Box | np.ndarray | np.generic | Number)
+        if not ours and (has_priority(other) or answers_itself(other)):
             return NotImplemented
     try:
         return op(name)(p, q)

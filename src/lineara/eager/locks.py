@@ -1,16 +1,21 @@
 """Large arrays of the user's that a derivative still needs: locked until their trace ends.
 
 NumPy refuses a write to a locked array and to views made from it afterwards.  A view that the user
-made before can still write: a glimpse of the array, taken when it is locked, is compared before
-the sweep.  It sees every 256th part of the array, so the change of a few elements may escape it.
+made before can still write: an imprint of the array, taken when it is locked, is compared before
+the sweep.  Up to 1 MiB it depends on every element.  Of larger arrays it sees 256 elements, since a
+pass over all costs as much as a product with a vector: the change of a few may escape it.
 """
+
+from typing import Any
 
 import numpy as np
 
 from lineara.errors import MutationError
 from lineara.types import type_of
 
-GLIMPSES = 256  # elements that are compared
+GLIMPSES = 256  # elements of a very large array that are compared
+WHOLE = 1 << 20  # bytes up to which all elements are
+LANES = 1021  # sums that an imprint has: a prime, which no length of a row divides
 
 
 class Locks:
@@ -20,22 +25,29 @@ class Locks:
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
-        self.seen: list[tuple[np.ndarray, bytes]] = []
+        self.seen: dict[int, tuple[np.ndarray, bytes]] = {}  # by id: the array and its imprint
 
     def take(self, a: np.ndarray, watch: bool) -> None:
         """Lock an array and what it is a view of; `watch` for writes through other views."""
-        if watch and a.flags.writeable:
-            self.seen.append((a, glimpse(a)))
-        owner = a
-        while isinstance(owner, np.ndarray) and owner.flags.writeable:
-            owner.flags.writeable = False
-            self.arrays.append(owner)
-            owner = owner.base
+        owner: Any = a
+        while owner is not None:  # as_strided has an object between
+            if isinstance(owner, np.ndarray) and owner.flags.writeable and self._may_unlock(owner):
+                owner.flags.writeable = False
+                self.arrays.append(owner)
+            owner = getattr(owner, "base", None)
+        if watch and id(a) not in self.seen:
+            self.seen[id(a)] = (a, imprint(a))
+
+    def _may_unlock(self, a: np.ndarray) -> bool:
+        """Whether NumPy lets a locked array be unlocked: not a view of one that the user locked."""
+        base = a.base
+        free = not isinstance(base, np.ndarray) or base.flags.writeable
+        return free or any([base is locked for locked in self.arrays])
 
     def check(self) -> None:
         """Refuse to go on if an array has changed meanwhile."""
-        for a, seen in self.seen:
-            if glimpse(a) != seen:
+        for a, seen in self.seen.values():
+            if imprint(a) != seen:
                 raise MutationError(
                     f"a plain array ({type_of(a)}) that this derivative still needs was "
                     "overwritten through another view of its memory; copy it first, where it is "
@@ -44,12 +56,26 @@ class Locks:
 
     def release(self) -> None:
         """Let the user write again."""
-        for a in reversed(self.arrays):
+        for a in sorted(self.arrays, key=lambda a: isinstance(a.base, np.ndarray)):  # owners first
             a.flags.writeable = True
         self.arrays.clear()
         self.seen.clear()
 
 
-def glimpse(a: np.ndarray) -> bytes:
-    """Elements of an array at even distances."""
-    return a.flat[:: max(1, a.size // GLIMPSES)].tobytes()
+def imprint(a: np.ndarray) -> bytes:
+    """What another content of an array would differ in.
+
+    >>> a = np.arange(9000.0)
+    >>> b = a.copy()
+    >>> b[3:5] = b[4:2:-1]
+    >>> len(imprint(a)) < 20000, imprint(a) == imprint(a.copy()), imprint(a) == imprint(b)
+    (True, True, False)
+    """
+    if a.nbytes > WHOLE or a.dtype.hasobject:
+        return a.flat[:: max(1, a.size // GLIMPSES)].tobytes()
+    content = a.ravel(order="K").view(np.uint8)
+    words = content[: len(content) // 8 * 8].view(np.uint64)
+    rest = len(words) % LANES
+    sums = np.add.reduce(words[: len(words) - rest].reshape(-1, LANES), axis=0)
+    ends = words[len(words) - rest :], content[len(words) * 8 :]
+    return b"".join([part.tobytes() for part in (sums, *ends)])

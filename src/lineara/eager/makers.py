@@ -207,6 +207,7 @@ def makers() -> dict[Any, Any]:
         np.random.normal,
     ]
     fresh += [np.random.standard_normal, np.hanning, np.hamming, np.blackman]
+    fresh += [np.nditer, memoryview]  # which have no rule
     found: dict[Any, Any] = {f: maker(f) for f in fresh}
     found |= {f: like(f) for f in (np.zeros_like, np.ones_like, np.empty_like)}
     found |= {f: full(f) for f in (np.full, np.full_like)}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.refusals import foreign_name, refused
+from lineara.eager.refusals import about_to_become_plain, foreign_name, refused
 from lineara.eager.shown import as_shown, withhold
 from lineara.errors import DetachError, LeakedVariableError, NoRuleError
 from lineara.ops.index import check_index, flat_positions, is_basic, read
@@ -70,10 +70,7 @@ class Traced(Box):
     def __array__(self, *_: Any, **__: Any) -> Any:
         if not self.level.open:
             raise outlived()
-        raise DetachError(
-            f"a traced {type_of(self)} was about to become a plain array, which would lose its "
-            "derivative; use NumPy functions that have a rule, or lineara.stop_gradient to mean it"
-        )
+        raise about_to_become_plain(self)
 
     def __float__(self) -> float:
         if not self.level.open:
@@ -336,6 +333,9 @@ class Array(Traced):
     def __pos__(self) -> Any:
         return self.copy(order="K")
 
+    def __matmul__(self, other: Any) -> Any:
+        return NotImplemented if has_priority(other) else op("matmul")(self, other)
+
     @property
     def in_order(self) -> bool:
         """Whether the elements lie in memory in C order, one after the other."""
@@ -402,6 +402,13 @@ class Array(Traced):
     def round(self, decimals: int = 0, out: Any = None) -> Any:
         """Rounded values: constants."""
         return np.round(plain(self), decimals)
+
+
+def has_priority(other: Any) -> bool:
+    """Whether NumPy's arrays let the other side answer: a unit, a sparse matrix."""
+    if isinstance(other, Box | np.ndarray | np.generic):
+        return False
+    return getattr(other, "__array_priority__", 0) > 0
 
 
 def as_type(value: Traced, dtype: np.dtype) -> Any:

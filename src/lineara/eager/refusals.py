@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import BoundsError, LinearaError, ShapeError
+from lineara.errors import BoundsError, DetachError, LinearaError, ShapeError, is_own_file
 from lineara.primitive import Elementwise, registry
 from lineara.types import show_type, type_of
 
@@ -37,6 +37,22 @@ def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> A
     verb = "is" if len(types) == 1 else "are"
     kind = BoundsError if isinstance(error, IndexError) else ShapeError
     return kind(f"{name}: {' and '.join(types)}{with_params} {verb} refused: {text}")
+
+
+def about_to_become_plain(value: Any) -> DetachError:
+    """The error for a traced value that other code wants as an array of its own."""
+    mend, asker = "use NumPy functions that have a rule", sys._getframe(1)
+    while asker.f_back is not None and is_own_file(asker.f_code.co_filename):
+        asker = asker.f_back
+    if str(asker.f_globals.get("__name__")).startswith("scipy.sparse"):
+        mend = (
+            "a sparse matrix A is a linear map that knows its transpose: declare "
+            "lineara.custom_linear(lambda v: A @ v, transpose=lambda w: A.T @ w) and call that"
+        )
+    return DetachError(
+        f"a traced {type_of(value)} was about to become a plain array, which would lose its "
+        f"derivative; {mend}, or lineara.stop_gradient to mean it"
+    )
 
 
 def _has_type(value: Any) -> bool:

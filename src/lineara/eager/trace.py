@@ -113,6 +113,7 @@ class open_level:  # a context manager is named as a function is
             if error is None:
                 raise_swallowed(found)
         if mutated:
+            assert isinstance(error, ValueError)
             raise _mutated(error) from None
         if isinstance(
             error, SystemError

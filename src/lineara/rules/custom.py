@@ -17,7 +17,13 @@ from lineara.capture.plain_code import method
 from lineara.eager.linear import record_linear
 from lineara.eager.node import Traced, plain
 from lineara.eager.trace import open_level
-from lineara.errors import LinearityError, NoRuleError, RuleError, TypeMismatchError
+from lineara.errors import (
+    DetachError,
+    LinearityError,
+    NoRuleError,
+    RuleError,
+    TypeMismatchError,
+)
 from lineara.primitive import Joint, op, real_part
 from lineara.rules import laws
 from lineara.rules.pullback import Pullback
@@ -26,6 +32,7 @@ from lineara.rules.whole import (
     Rule,
     Whole,
     as_written,
+    encloses,
     is_zero,
     lifted,
     moves,
@@ -87,8 +94,11 @@ class Custom(Rule):
             raise
 
     def _check(self, args: tuple, options: dict[str, Any]) -> None:
-        with np.errstate(all="ignore"):
-            self.check(args, options)
+        try:
+            with np.errstate(all="ignore"):
+                self.check(args, options)
+        except DetachError as error:  # the arguments are plain
+            raise encloses(repr(self)) from error
 
     def _example(self, example: Sequence[Any] | None) -> None:
         """Test the rule on an example."""

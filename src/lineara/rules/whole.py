@@ -247,11 +247,16 @@ def _fresh(level: Level, v: Any, name: str) -> Any:
     if isinstance(v, np.ndarray) and not v.flags.writeable:
         return v.copy()
     if owned(level, v) is not None:
-        raise RuleError(
-            f"{name} uses a traced value that is not among its arguments; "
-            "pass it as an argument, so that its derivative is known"
-        )
+        raise encloses(name)
     return v
+
+
+def encloses(name: str) -> RuleError:
+    """The error for a function with a rule that closes over a traced value."""
+    return RuleError(
+        f"{name} uses a traced value that is not among its arguments; "
+        "pass it as an argument, so that its derivative is known"
+    )
 
 
 def _only(count: int, at: int, y_bar: Any) -> list[Any]:
