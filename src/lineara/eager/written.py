@@ -449,7 +449,7 @@ class Written(Array):
         return self.w.now()
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # it cannot be set
         """Lengths of the axes."""
         return self.w.shape
 
