@@ -7,10 +7,21 @@ from importlib import import_module
 
 import lineara
 
-# A command is a module with `add_arguments(parser)` and `run(arguments) -> exit status`, and a line
-# here: the module and what it does.  Only the module that is asked for loads.
+# A command has `add_arguments(parser)` and `run(arguments) -> exit status`, and a line here: the
+# module that it is, or the name that a module has for it, and what it does.  Only the module that
+# is asked for loads.
+TEXT = "lineara.cli.commands"
 COMMANDS = {
     "demo": ("lineara.demo", "fit a predator-prey model to the pelts of Hudson Bay, and draw it"),
+    "check": (f"{TEXT}:check", "check the types of a program, and that what is linear is"),
+    "print": (f"{TEXT}:print_", "print a program in its canonical form"),
+    "jvp": (f"{TEXT}:jvp", "print the program with the forward derivative of a definition"),
+    "unzip": (f"{TEXT}:unzip", "print the program with a definition split in value and linear map"),
+    "transpose": (f"{TEXT}:transpose", "print the program with a linear definition run backwards"),
+    "erase": (f"{TEXT}:erase", "print the program with a definition that forgets what is linear"),
+    "run": (f"{TEXT}:run", "run a definition on arguments, and count the work"),
+    "grad": (f"{TEXT}:grad", "value and gradient of a definition, and the work of both"),
+    "cost": (f"{TEXT}:cost", "work and size of definitions"),
 }
 
 
@@ -30,8 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if asked.command is None:
         parser.error(f"a command is missing; there is: {', '.join(COMMANDS)}")
 
-    module, does = COMMANDS[asked.command]
+    where, does = COMMANDS[asked.command]
+    module, _, name = where.partition(":")
     command = import_module(module)
+    command = getattr(command, name) if name else command
     parser = argparse.ArgumentParser(prog=f"python -m lineara {asked.command}", description=does)
     command.add_arguments(parser)
     return command.run(parser.parse_args(asked.arguments))

@@ -485,11 +485,15 @@ _RULES: dict[type, Any] = {
 
 
 def located(program: Program, place: Place, message: str) -> str:
-    """`file:line:column: message`, the line of the text and a caret."""
+    """`file:line:column: message`, the line of the text and a caret; of a long line, a piece."""
     name = f"{program.file}:" if program.file else ""
-    lines = program.text.splitlines()
-    line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
-    return f"{name}{place.line}:{place.column}: {message}\n  {line}\n  {' ' * (place.column - 1)}^"
+    lines = program.text.split("\n")
+    line = lines[place.line - 1].rstrip("\r") if 0 < place.line <= len(lines) else ""
+    start = max(0, place.column - 81) if len(line) > 160 else 0
+    shown = "".join([c if c.isprintable() or c == "\t" else "?" for c in line[start : start + 160]])
+    before = shown[: place.column - 1 - start]
+    pad = "".join(["\t" if c == "\t" else " " for c in before])
+    return f"{name}{place.line}:{place.column}: {message}\n  {shown}\n  {pad}^"
 
 
 def sampled(params: Any) -> Any:

@@ -11,12 +11,15 @@ Adding up n numbers costs n - 1, a contraction its multiplications and additions
 of a non-linear array its length; what only moves costs nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.control import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
+    Applied,
     Block,
     Def,
     Drop,
@@ -26,7 +29,7 @@ from lineara.linear_a.syntax import (
     Unpack,
     Var,
 )
-from lineara.types import ArrayType, Named, Type
+from lineara.types import ArrayType, Named, Sum, Type
 
 
 def cells(program: Program, t: Type) -> int:
@@ -58,6 +61,87 @@ def work(program: Program, e: Leaf, y: Type | None) -> int:
     types = tuple([program.unfold(a.type) for a in e.args])
     found = program.unfold(y) if y is not None else None
     return e.primitive.arithmetic(found, types, e.params)
+
+
+# --- the work of a definition ------------------------------------------------------------------
+
+
+def static_works(program: Program) -> dict[str, int | None]:
+    """W of every definition; None where it depends on values, as under branches and loops.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> static_works(parse("def f(x: f64;) -> (f64;) = let y = sin(x) in y * x"))
+    {'f': 2}
+    """
+    found: dict[str, int | None] = {}
+    for name in program.defs:
+        open_ = [name]
+        while open_:
+            f = open_[-1]
+            if f in found:
+                open_.pop()
+                continue
+            waits = [g for g in dict.fromkeys(_calls(program, f)) if g not in found]
+            if set(waits) & set(open_):  # recursion
+                found |= dict.fromkeys(open_)
+            elif waits:
+                open_ += waits[:1]
+            else:
+                found[f] = _static(program, program.defs[f].body, found)
+    return found
+
+
+def _calls(program: Program, name: str) -> list[str]:
+    leaves = _leaves(program.defs[name].body) if name in program.defs else ()
+    return [g for e in leaves if isinstance(e, Applied) for g in e.functions]
+
+
+def _leaves(e: Leaf | Block) -> Iterator[Leaf]:
+    """Every leaf of an expression, drops before what they drop."""
+    if isinstance(e, Block):
+        for b in e.bindings:
+            if isinstance(b, Let):
+                yield from _leaves(b.rhs)
+        yield from _leaves(e.leaf)
+        return
+    yield e
+    if isinstance(e, Drop):
+        yield from _leaves(e.body)
+
+
+def _static(program: Program, body: Block, known: dict[str, int | None]) -> int | None:
+    total = 0
+    for e in _leaves(body):
+        w = _static_leaf(program, e, known)
+        if w is None:
+            return None
+        total += w
+    return total
+
+
+def _static_leaf(program: Program, e: Leaf, known: dict[str, int | None]) -> int | None:
+    if isinstance(e, Call):
+        return known[e.functions[0]]
+    if isinstance(e, Applied):
+        return None
+    if isinstance(e, Drop):
+        last = e.body
+        while isinstance(last, Block):
+            last = last.leaf
+        if isinstance(last, Drop):
+            return 0
+        xs, us = type_of_leaf(program, last)
+        return None if _has_tags(program, us) else drop_work(program, xs, us)
+    if _has_tags(program, [a.type for a in e.args if a.linear]):
+        return None if isinstance(e, Prim | Accum) else 0
+    if isinstance(e, Prim | Accum):
+        xs, us = type_of_leaf(program, e)
+        return work(program, e, (*us, *xs)[0])
+    return 0
+
+
+def _has_tags(program: Program, types: Sequence[Type]) -> bool:
+    return any(isinstance(t, Sum) for u in types for t in program.leaves(u))
 
 
 # --- the size of a program ---------------------------------------------------------------------

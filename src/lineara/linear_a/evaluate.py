@@ -78,12 +78,14 @@ def run(
     scalar: Any = None,
     checked: bool = True,
     meter: Meter | None = None,
+    ieee: bool = True,
 ) -> Outcome:
     """Evaluate a definition on its non-linear and then its linear arguments.
 
     `scalar=Fraction` calculates with exact numbers.  Arguments of other types than the formals are
     a ProgramError, unless `checked` is False, which lets complex numbers into a real program.
     A `meter` counts the bytes of the arrays that are alive.
+    Where `ieee` is False a division by zero, and what else has no number, is a ProgramError.
 
     >>> from lineara.linear_a.parse import parse
     >>> found = run(parse("def f(x: f64;) -> (f64;) = x * x"), "f", 3.0)
@@ -107,7 +109,8 @@ def run(
     if meter is not None:
         meter.made(args)
     machine = Machine(program, scalar, meter)
-    with np.errstate(all="ignore"):
+    no_number = "ignore" if ieee else "raise"
+    with np.errstate(all="ignore", divide=no_number, invalid=no_number):
         found = machine.drive(machine.enter(name, list(args)))
     k = len(d.results)
     linear = [dense(program, t, v) for t, v in zip(d.lresults, found[k:], strict=True)]
@@ -256,7 +259,10 @@ class Machine:
             return owned(e, e.primitive.evaluate(np, *args, **params))
         except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
             text = error.message if isinstance(error, LinearaError) else str(error)
-            raise ProgramError(f"{e.name} fails while the program runs: {text}") from None
+            mend = ""
+            if isinstance(error, ZeroDivisionError | FloatingPointError):
+                mend = "; keep it away from there, or ask for infinities and NaN"
+            Judge(self.program, "").wrong(f"{e.name} fails as the program runs: {text}{mend}", e)
 
     def prim_of_zeros(self, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """A linear map, some of whose arguments are zero."""

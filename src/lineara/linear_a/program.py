@@ -1,5 +1,6 @@
 """A program: named types and definitions.  Two programs are equal if their canonical texts are."""
 
+import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -40,6 +41,10 @@ class Program:
         return isinstance(other, Program) and str(self) == str(other)
 
     __hash__ = object.__hash__
+
+    def nearest(self, name: str) -> str:
+        """The definition whose name is almost that one, or nothing."""
+        return next(iter(difflib.get_close_matches(name, list(self.defs), 1)), "")
 
     def __str__(self) -> str:
         return show_program(self.types, self.defs)

@@ -1,0 +1,1 @@
+"""The command line on text programs: `python -m lineara check FILE.lina` and its sisters."""

@@ -1,0 +1,272 @@
+"""What each command does: a program comes in as text, and text or JSON goes out."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lineara.cli.values import plain, read_arguments, readable, value_of
+from lineara.errors import LinearaError, ProgramError
+from lineara.linear_a.check import check as well_typed
+from lineara.linear_a.check import located
+from lineara.linear_a.cost import size, static_works
+from lineara.linear_a.evaluate import Outcome
+from lineara.linear_a.evaluate import run as evaluate
+from lineara.linear_a.parse import parse
+from lineara.linear_a.program import Place, Program
+from lineara.linear_a.syntax import Def, Let
+from lineara.passes import compose
+from lineara.passes import erase as erasing
+from lineara.passes import jvp as forward
+from lineara.passes import transpose as transposing
+from lineara.passes import unzip as unzipping
+from lineara.passes.jvp import nested
+from lineara.passes.names import GRAD
+from lineara.types import show
+
+Act = Callable[[Program, argparse.Namespace], str]
+
+
+class Command:
+    """A command on one file: its options, and the text that it prints."""
+
+    def __init__(self, act: Act, *, definition: bool | None = None, values: bool = False) -> None:
+        self.act = act
+        self.definition = definition  # whether --def must be given; None: there is no such option
+        self.values = values
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """The file, and what the command takes beside it."""
+        parser.add_argument(
+            "file", metavar="FILE.lina", help="the program; - is the standard input"
+        )
+        if self.definition is not None:
+            parser.add_argument(
+                "--def", dest="name", metavar="f", required=self.definition, help="the definition"
+            )
+        if self.values:
+            parser.add_argument(
+                "--args", metavar="LIST", help="a JSON list of arguments; @file.npy is an array"
+            )
+            parser.add_argument("--ieee", action="store_true", help="go on with infinities and NaN")
+            parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Print; 1 and a message on stderr if something is wrong with the file or the values."""
+        try:
+            print(self.act(read(options.file), options).rstrip("\n"), flush=True)
+        except BrokenPipeError:  # who reads has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except LinearaError as error:
+            return failed(error.message)
+        except KeyboardInterrupt:
+            return failed("stopped")
+        except MemoryError as error:
+            return failed(f"{options.file}: the program needs more memory than there is: {error}")
+        except Exception as error:
+            return failed(
+                f"{options.file}: {type(error).__name__}: {error}; "
+                "this is a mistake in Lineara: please report it with the program"
+            )
+        return 0
+
+
+def failed(message: str) -> int:
+    """A message on stderr; the exit status of an error."""
+    print(message, file=sys.stderr)
+    return 1
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read(name: str) -> Program:
+    """The well typed program of a file."""
+    file = "<stdin>" if name == "-" else name
+    try:
+        raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise ProgramError(f"{file}: cannot be read: {error.strerror or error}") from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8", "replace")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        held = Program({}, {}, {}, raw.decode("utf-8", "replace"), file)
+        message = f"the byte {raw[error.start]:#04x} is not UTF-8; save the file as UTF-8"
+        raise ProgramError(located(held, Place(line, column), message)) from None
+    program = well_typed(parse(text, file))
+    if not program.types and not program.defs:
+        message = "the file defines nothing; a program has a definition: def f(x: f64;) -> …"
+        raise ProgramError(located(program, Place(1, 1), message))
+    return program
+
+
+def definition(program: Program, name: str) -> Def:
+    """The definition that --def names."""
+    if name not in program.defs:
+        near = program.nearest(name)
+        raise ProgramError(
+            f"{program.file}: there is no definition {name}; "
+            + (f"did you mean {near}?" if near else f"there is {', '.join(program.defs)}")
+        )
+    return program.defs[name]
+
+
+@contextmanager
+def blamed(program: Program, name: str) -> Iterator[None]:
+    """What a pass says about a definition is said at its place."""
+    d = definition(program, name)
+    try:
+        yield
+    except LinearaError as error:
+        if error.message.startswith(f"{program.file}:"):
+            raise
+        place = program.places[d][0]
+        if "\n" in error.message:  # it shows the equation already
+            at = f"{program.file}:{place.line}:{place.column}"
+            raise ProgramError(f"{at}: {error.message}") from None
+        raise ProgramError(located(program, place, error.message)) from None
+
+
+def arguments(program: Program, options: argparse.Namespace) -> list[Any]:
+    """The values of --args, each of the type of its formal; errors show the formal."""
+    d = definition(program, options.name)
+    given = [] if options.args is None else read_arguments(options.args)
+    places = program.places[d]
+    if len(given) != len(d.params):
+        formals = ", ".join(f"{p!r}: {show(p.type)}" for p in d.params) or "nothing"
+        message = f"{d.name} takes {_count(len(d.params), 'argument')} ({formals})"
+        said = f"{message}, but --args has {len(given)}"
+        raise ProgramError(located(program, places[0], said))
+    found = []
+    for p, value, place in zip(d.params, given, places[1:], strict=True):
+        try:
+            found.append(value_of(program, p.type, value, f"{p!r}"))
+        except ProgramError as error:
+            raise ProgramError(located(program, place, error.message)) from None
+    return found
+
+
+# --- the commands ---------------------------------------------------------------------------------
+
+
+def _check(program: Program, options: argparse.Namespace) -> str:
+    count = sum(map(bindings, program.defs.values()))
+    found = f"{_count(len(program.defs), 'definition')}, {_count(count, 'binding')}"
+    return f"{program.file}: well typed: {found}"
+
+
+def _print(program: Program, options: argparse.Namespace) -> str:
+    return str(program)
+
+
+def _pass(transform: Callable[[Program, str], Program]) -> Act:
+    """The program with what a pass adds, checked."""
+
+    def act(program: Program, options: argparse.Namespace) -> str:
+        with blamed(program, options.name):
+            return str(well_typed(transform(program, options.name)))
+
+    return act
+
+
+def _run(program: Program, options: argparse.Namespace) -> str:
+    d, values = definition(program, options.name), arguments(program, options)
+    with blamed(program, d.name):
+        found = evaluate(program, d.name, *values, ieee=options.ieee)
+    results = list(zip((*d.results, *d.lresults), (*found.results, *found.lresults), strict=True))
+    if options.json:
+        held = [plain(program, t, v) for t, v in results]
+        return json.dumps({"results": held, "work": found.work})
+    lines = [f"{show(t)}  {readable(program, t, v)}" for t, v in results]
+    return "\n".join([*lines, f"work  {found.work}"])
+
+
+def _grad(program: Program, options: argparse.Namespace) -> str:
+    """The value, and for each argument its gradient: nothing for what cannot move."""
+    d, values = definition(program, options.name), arguments(program, options)
+    with blamed(program, d.name):
+        derived = compose.grad(program, d.name)
+        value = evaluate(program, d.name, *values, ieee=options.ieee)
+        found = evaluate(derived, d.name + GRAD, *values, ieee=options.ieee)
+    made = derived.defs[d.name + GRAD]
+    parts = iter(zip(made.results, found.results, strict=True))
+    gradient = [None if program.is_inert(p.type) else next(parts) for p in d.params]
+    if options.json:
+        return json.dumps(
+            {
+                "value": plain(program, d.results[0], value.results[0]),
+                "gradient": [g and plain(derived, *g) for g in gradient],
+                "work": {"value": value.work, "gradient": found.work},
+            }
+        )
+    lines = [
+        f"{p!r}: {show(p.type)}  {readable(derived, *g) if g else '-'}"
+        for p, g in zip(d.params, gradient, strict=True)
+    ]
+    return "\n".join(
+        [
+            f"value  {readable(program, d.results[0], value.results[0])}",
+            "gradient",
+            *[f"  {line}" for line in lines],
+            f"work  value {value.work}, gradient {found.work}",
+        ]
+    )
+
+
+def _cost(program: Program, options: argparse.Namespace) -> str:
+    """Work and size of one definition, or of all; executed work if there are arguments."""
+    if options.args is not None and options.name is None:
+        raise ProgramError("--args goes with --def: say which definition the values are for")
+    works: dict[str, int | None] = static_works(program)
+    if options.name is not None:
+        works = {options.name: works[definition(program, options.name).name]}
+    if options.args is not None:
+        values = arguments(program, options)
+        with blamed(program, options.name):
+            found: Outcome = evaluate(program, options.name, *values, ieee=options.ieee)
+        works[options.name] = found.work
+    costs = {f: {"work": w, "size": size(program.defs[f])} for f, w in works.items()}
+    if options.json:
+        return json.dumps(costs if options.name is None else costs[options.name])
+    lines = [
+        f"{f}  work {'depends on the values' if c['work'] is None else c['work']}, size {c['size']}"
+        for f, c in costs.items()
+    ]
+    if options.name is None:
+        lines.append(f"program  size {size(program)}")
+    return "\n".join(lines)
+
+
+def bindings(d: Def) -> int:
+    """How many bindings a definition has, those of blocks within it too."""
+    open_, count = [d.body], 0
+    while open_:
+        block = open_.pop()
+        count += len(block.bindings)
+        for b in block.bindings:
+            if isinstance(b, Let):
+                open_ += nested(b.rhs)
+        open_ += nested(block.leaf)
+    return count
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n} {word}{'s' * (n != 1)}"
+
+
+check = Command(_check)
+print_ = Command(_print)
+jvp = Command(_pass(forward.jvp), definition=True)
+unzip = Command(_pass(unzipping.unzip), definition=True)
+transpose = Command(_pass(transposing.transpose), definition=True)
+erase = Command(_pass(erasing.erase), definition=True)
+run = Command(_run, definition=True, values=True)
+grad = Command(_grad, definition=True, values=True)
+cost = Command(_cost, definition=False, values=True)
