@@ -145,6 +145,7 @@ def echo(capsys, program, t: str, given: str) -> object:
         ("<f64, <>, <i64, f32>>", "[1.0, [], [2, 0.5]]"),
         ("{a: f64, b: bool[2]}", '{"a": 1.0, "b": [true, false]}'),
         ("[<> | <> | <>]", "2"),
+        ("stack[2, <f64, bool>]", "[[1.0, true], [2.0, false]]"),
         ("[f64 | <>]", '{"tag": 0, "value": 1.5}'),
     ],
 )

@@ -14,7 +14,6 @@ from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.check import check as well_typed
 from lineara.linear_a.check import located
 from lineara.linear_a.cost import size, static_works
-from lineara.linear_a.evaluate import Outcome
 from lineara.linear_a.evaluate import run as evaluate
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Place, Program
@@ -226,12 +225,12 @@ def _cost(program: Program, options: argparse.Namespace) -> str:
         raise ProgramError("--args goes with --def: say which definition the values are for")
     works: dict[str, int | None] = static_works(program)
     if options.name is not None:
-        works = {options.name: works[definition(program, options.name).name]}
-    if options.args is not None:
-        values = arguments(program, options)
-        with blamed(program, options.name):
-            found: Outcome = evaluate(program, options.name, *values, ieee=options.ieee)
-        works[options.name] = found.work
+        d = definition(program, options.name)
+        works = {d.name: works[d.name]}
+        if options.args is not None:
+            values = arguments(program, options)
+            with blamed(program, d.name):
+                works[d.name] = evaluate(program, d.name, *values, ieee=options.ieee).work
     costs = {f: {"work": w, "size": size(program.defs[f])} for f, w in works.items()}
     if options.json:
         return json.dumps(costs if options.name is None else costs[options.name])

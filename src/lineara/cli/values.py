@@ -1,11 +1,13 @@
 """Values of the command line: JSON to the types of a program, and back.
 
-numbers, true, false          f64, i64, bool and their sisters; "inf", "-inf", "nan" in quotes
-[re, im]                      a complex number; a plain number is real
-lists                         arrays, and products
-{"a": 1.0}                    records
-2, or {"tag": 2, "value": x}  the tag of an enumeration, and a value of another sum
-"@file.npy"                   the array of that file
+    numbers, true, false          f64, i64, bool and their sisters; "inf", "-inf", "nan" in quotes
+    [re, im]                      a complex number; a plain number is real
+    lists                         arrays, products and stacks
+    {"a": 1.0}                    records
+    2, or {"tag": 2, "value": x}  the tag of an enumeration, and a value of another sum
+    "@file.npy"                   the array of that file
+
+What does not fit is a ProgramError that says which part of which argument it is.
 """
 
 import json
@@ -19,7 +21,7 @@ from lineara.errors import ProgramError
 from lineara.linear_a.check import located
 from lineara.linear_a.evaluate import ZERO, Tagged
 from lineara.linear_a.program import Place, Program
-from lineara.types import ArrayType, Product, Sum, Type, show, type_of
+from lineara.types import ArrayType, Product, Stack, Sum, Type, show, type_of
 
 _WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _UNQUOTED = re.compile(r'"(?:\\.|[^"\\])*"|@[^\s,\[\]"]+')
@@ -70,6 +72,11 @@ def value_of(program: Program, t: Type, found: Any, where: str) -> Any:
         return _array_of_file(t, found[1:], where)
     if isinstance(t, Sum):
         return _tagged(program, t, found, where)
+    if isinstance(t, Stack):
+        if not isinstance(found, list) or t.n not in (None, len(found)):
+            raise ProgramError(f"{where} is {show(t)}, a list, but {_said(found)} is given")
+        rows = enumerate(found)
+        return [value_of(program, t.items[0], v, f"{where}[{i}]") for i, v in rows]
     if isinstance(t, Product):
         return _product(program, t, found, where)
     assert isinstance(t, ArrayType)
@@ -184,6 +191,8 @@ def plain(program: Program, t: Type, value: Any) -> Any:
     if isinstance(t, Sum):
         held = plain(program, t.items[value.tag], value.payload)
         return value.tag if held == [] else {"tag": value.tag, "value": held}
+    if isinstance(t, Stack):
+        return [plain(program, t.items[0], v) for v in value]
     if isinstance(t, Product):
         parts = [plain(program, s, v) for s, v in zip(t.items, value, strict=True)]
         return parts if t.fields is None else dict(zip(t.fields, parts, strict=True))
@@ -207,11 +216,14 @@ def readable(program: Program, t: Type, value: Any) -> str:
         return "0"
     if isinstance(t, Sum):
         return f"{value.tag}({readable(program, t.items[value.tag], value.payload)})"
+    if isinstance(t, Stack):
+        return f"[{', '.join([readable(program, t.items[0], v) for v in value])}]"
     if isinstance(t, Product):
         parts = [readable(program, s, v) for s, v in zip(t.items, value, strict=True)]
         if t.fields is None:
             return f"<{', '.join(parts)}>"
         return f"{{{', '.join(f'{f}: {x}' for f, x in zip(t.fields, parts, strict=True))}}}"
+    assert isinstance(t, ArrayType)
     found = np.asarray(value)
     if found.ndim:
         return " ".join(np.array2string(found, separator=", ").split())

@@ -29,7 +29,7 @@ from lineara.linear_a.syntax import (
     Unpack,
     Var,
 )
-from lineara.types import ArrayType, Named, Sum, Type
+from lineara.types import ArrayType, Named, Stack, Sum, Type
 
 
 def cells(program: Program, t: Type) -> int:
@@ -141,7 +141,7 @@ def _static_leaf(program: Program, e: Leaf, known: dict[str, int | None]) -> int
 
 
 def _has_tags(program: Program, types: Sequence[Type]) -> bool:
-    return any(isinstance(t, Sum) for u in types for t in program.leaves(u))
+    return any(isinstance(t, Sum | Stack) for u in types for t in program.leaves(u))
 
 
 # --- the size of a program ---------------------------------------------------------------------
