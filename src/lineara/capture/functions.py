@@ -50,13 +50,24 @@ class Recent(dict[int, Any]):
 class Copy:
     """The copy of a function, and what it was made from."""
 
-    __slots__ = ("__weakref__", "busy", "cells", "code", "copy", "defaults", "run", "source")
+    __slots__ = (
+        "__weakref__",
+        "busy",
+        "cells",
+        "code",
+        "copy",
+        "defaults",
+        "run",
+        "source",
+        "still",
+    )
 
     def __init__(self, source: weakref.ref[FunctionType], f: FunctionType, copy: Any) -> None:
         self.source, self.copy = source, copy
         self.code, self.defaults = f.__code__, (f.__defaults__, f.__kwdefaults__)
         self.cells: list[tuple[CellType, CellType | None]] = []
         self.run, self.busy = -1, False
+        self.still = False  # it has neither cells nor defaults to be read anew in each run
 
     def fits(self, f: FunctionType) -> bool:
         """Whether the function is still as it was when it was copied."""
@@ -97,7 +108,9 @@ class Functions:
     def get(self, f: FunctionType) -> Any:
         """The copy of `f`, up to date in this run; `f` itself if it is left alone."""
         record = self._known(f)
-        if record is not None and record.run == self.overlay.run:
+        if record is not None and (
+            record.run == self.overlay.run or (record.still and record.fits(f))
+        ):
             return record.copy
         if record is None and not self.wants(f):
             return f
@@ -181,6 +194,7 @@ class Functions:
         record = self._remember(f, copy)
         triples = zip(free, cells, fresh, strict=True)
         record.cells = [(cell, new) for movable, cell, new in triples if new or (user and movable)]
+        record.still = not (record.cells or f.__defaults__ or f.__kwdefaults__)
         self._fill(record, f)
         if user and not any(map(self._leads_back, cells, fresh)):
             self.cyclic.pop(id(f), None)

@@ -20,7 +20,7 @@ from lineara.eager.points import (
 )
 from lineara.eager.reads import forget
 from lineara.eager.result import check_numbers, release_tree, scalar_output, with_aux
-from lineara.eager.sweep import clear, reverse, tidy
+from lineara.eager.sweep import reverse, tidy
 from lineara.eager.trace import deeper, open_level
 from lineara.errors import StructureError
 from lineara.trees import leaf_paths
@@ -63,34 +63,35 @@ def _backward(
     A function of its own, so that the result's node is gone when the level clears its tape from
     the end: a chain of nodes is then freed one by one and not by recursion.
     """
-    leaves = Leaves(level, [args[i] for i in asked.argnums], method)
+    given = [args[i] for i in asked.argnums]
+    leaves = Leaves(level, given, method)
     lifted = lift_args(args, asked.argnums, leaves)
     for i in asked.argnums:
         if lifted[i] is args[i]:  # a leaf that stays as it is
             check_numbers([args[i]], asked.name)
     out = f(*lifted, **kwargs)
     if not isinstance(asked.sparse, bool):
-        _check_names(asked.sparse, [args[i] for i in asked.argnums], asked.name)
+        _check_names(asked.sparse, given, asked.name)
     if not leaves.nodes:
-        check_numbers([args[i] for i in asked.argnums], asked.name)
+        check_numbers(given, asked.name)
     out, aux = with_aux(out, asked.has_aux, asked.name)
-    number, unit = without_unit(out)
-    y = scalar_output(number, asked.name)
+    y, unit = out, None
+    if type(out) is not level.S:  # which is one real number
+        number, unit = without_unit(out)
+        y = scalar_output(number, asked.name)
     value = y
     if isinstance(y, Traced) and y.level is level:
-        with np.errstate(all="ignore"):
-            _sweep_back(level, y, leaves.nodes, asked.strong_zero)
+        _sweep_back(level, y, leaves.nodes, asked.strong_zero)
         value = y.v
     if unit is not None:
         value = type(out)(value, unit)
     grads = Gradients(level, leaves.points, unit)
     found = [_gradient(args[i], lifted[i], grads, asked) for i in asked.argnums]
     aux = release_tree(aux, level) if asked.has_aux else None
-    for n in leaves.nodes:
-        clear(n, last=True)
     return value, found, aux
 
 
+@np.errstate(all="ignore")
 def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -> None:
     """The reverse sweep; a masked one follows where the plain one has produced a NaN."""
     if y.g is leaked:

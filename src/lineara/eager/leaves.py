@@ -31,7 +31,7 @@ EXACT = (Fraction, Decimal)  # numbers that floats do not mix with, or would spo
 
 def one_like(value: Any) -> Any:
     """The unit cotangent of a result: the int 1 for exact numbers, which stay exact."""
-    return 1 if isinstance(plain(value), EXACT) else 1.0
+    return 1.0 if type(value) is float or not isinstance(plain(value), EXACT) else 1
 
 
 def kind_of_number(value: Any) -> str:
@@ -71,6 +71,8 @@ class Leaves:
             node = self.level.scalar(value)
             self.nodes.append(node)
             return node
+        if type(value) is np.ndarray and value.dtype.kind == "f":
+            return self._node(value)
         manifold = manifold_of(value)
         if manifold is not None:
             return self._point(value, manifold)
@@ -105,18 +107,18 @@ class Leaves:
         return value.astype(float) if isinstance(value, np.ndarray | np.generic) else float(value)
 
     def _node(self, value: Any) -> Any:
-        given = value
-        if isinstance(value, np.ndarray) and value.ndim:
-            value = self.level.guard(np.asarray(value), watch=False)
-        value = snapshot(value)
-        node = self.level.wrap(value)
+        level = self.level
+        if not isinstance(value, np.ndarray):
+            node = level.wrap(snapshot(value))
+            self.nodes.append(node)
+            return node
+        node = level.wrap(level.guard(np.asarray(value), watch=False) if value.ndim else value)
         self.nodes.append(node)
-        if isinstance(given, np.ndarray):
-            first = self.arrays.setdefault(id(given), node)
+        first = self.arrays.setdefault(id(value), node)
+        if first is not node:
             if isinstance(first, Written):
                 raise written_in_one_place(first)
-            if first is not node:
-                self.level.twice += [first, node]
+            level.twice += [first, node]
         return node
 
 

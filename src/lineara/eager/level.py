@@ -143,14 +143,17 @@ class Level:
     def scalar(self, v: Any, cls: Any = None) -> Any:
         """A scalar node without edges."""
         o = (cls or self.S)()
-        o.v, o.a, o.b, o.g = v, None, None, zero
+        o.v = v
+        o.a = o.b = None
+        o.g = zero
         return o
 
     def array(self, v: Any, cls: Any = None) -> Any:
         """An array node without edges."""
         o = (cls or self.X)()
-        o.v, o.a, o.b, o.g, o.k = v, None, None, None, None
-        o.s = () if v is None else tuple(v.shape)
+        o.v = v
+        o.a = o.b = o.g = o.k = None
+        o.s = () if v is None else v.shape
         return o
 
     def wrap(self, v: Any) -> Any:
@@ -158,7 +161,7 @@ class Level:
         if type(v) is float:
             return self.scalar(v)
         if isinstance(v, np.float64):
-            return self.scalar(float(v))
+            return self.scalar(v.item())
         if isinstance(v, np.ndarray):
             if not v.ndim:
                 return self.wrap(v[()])
@@ -385,7 +388,7 @@ class Level:
             self.pin.hold(self.tape)
         nodes = [] if self.swept else [n.out if type(n) is Entry else n for n in self.tape]
         for n in (*nodes, *self.roots):
-            mark_leaked(n)
+            clear(n, last=True)
             if not self.keep_copies and isinstance(n, Array) and n.k is not None:
                 forget(n)
         self.roots = []
@@ -399,18 +402,23 @@ class Level:
         self.open = False
 
 
-def mark_leaked(n: Any) -> None:
-    """From now on, whoever uses the node or what was read of it gets an error."""
-    n.g = leaked
+def clear(n: Any, last: bool) -> None:
+    """Empty a node's slot and those of its reads; after the last sweep, mark them as leaked."""
+    n.g = leaked if last else zero if isinstance(n, Scalar) else None
     if not isinstance(n, Array) or n.k is None:
         return
+    n.k.pieces.clear()
     for o in n.k.sums:
-        o.g = leaked
-    if type(n.k) is not Reads:
-        return
-    n.k.memory = None
-    for o in (*n.k.nodes, *n.k.views):
-        o.g = leaked
+        o.g = leaked if last else zero
+    if type(n.k) is Reads:
+        if last:
+            n.k.memory = None
+        for o in n.k.nodes:
+            o.g = leaked if last else zero
+        for o in n.k.views:
+            o.g = leaked if last else None
+            if o.k.pieces or o.k.sums:
+                clear(o, last)
 
 
 def unhashable(self: Any) -> int:

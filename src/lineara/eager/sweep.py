@@ -9,34 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.level import Entry
+from lineara.eager.level import Entry, clear
 from lineara.eager.node import ONE, Array, Scalar, leaked, outlived, zero
 from lineara.eager.pull import distribute, pull
 from lineara.eager.reads import Reads
 from lineara.primitive import Outer, Piece
-
-
-def clear(n: Any, last: bool) -> None:
-    """Empty a node's slot and those of its reads; after the last sweep, mark them as leaked."""
-    if isinstance(n, Scalar):
-        n.g = leaked if last else zero
-        return
-    n.g = none = leaked if last else None
-    k = n.k
-    if k is None:
-        return
-    k.pieces.clear()
-    for o in k.sums:
-        o.g = leaked if last else zero
-    if type(k) is Reads:
-        if last:
-            k.memory = None
-        for o in k.nodes:
-            o.g = leaked if last else zero
-        for o in k.views:
-            o.g = none
-            if o.k.pieces or o.k.sums:
-                clear(o, last)
 
 
 def add(p: Any, c: Any) -> None:

@@ -5,6 +5,7 @@ Garbage collection rests while any trace is open, since a collection walks the w
 
 import gc
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -28,14 +29,14 @@ class _Threads(threading.local):
     """The levels of this thread: those that wait for reuse, and how many are open."""
 
     def __init__(self) -> None:
-        self.waiting: dict[tuple[type, int], list[Level]] = {}
+        self.waiting: dict[tuple[type, int], list[Level]] = defaultdict(list)
         self.open: list[Level] = []
         self.depth = 0
         self.refused: list[LinearaError] = []  # since the outermost of the open levels began
 
 
 class _Collector:
-    """Counts the open traces of all threads; the last one to close lets collection go on."""
+    """Counts the threads with open traces; the last one to close lets collection go on."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -72,24 +73,30 @@ watchers.append(_remember)
 
 def enter(cls: type[Level] = Level) -> Level:
     """Open a level inside those that are open in this thread."""
-    threads.depth += 1
-    waiting = threads.waiting.get((cls, threads.depth))
-    level = waiting.pop() if waiting else cls(threads.depth, linear_map_of)
+    around, depth = threads.open, threads.depth + 1
+    waiting = threads.waiting[cls, depth]
+    level = waiting.pop() if waiting else cls(depth, linear_map_of)
     level.start()
-    level.outer = innermost_level()
-    threads.open.append(level)
-    collector.pause()
+    if around:
+        level.outer = around[-1]
+    else:
+        level.outer = None
+        collector.pause()
+    threads.depth = depth
+    around.append(level)
     return level
 
 
 def leave(level: Level) -> None:
     """Close the innermost level; it waits for the next trace of its depth."""
     level.close()
-    found = threads.open.pop()
+    around, depth = threads.open, level.depth
+    found = around.pop()
     assert found is level, "levels close in the order opposite to their opening"
-    threads.depth -= 1
-    threads.waiting.setdefault((type(level), level.depth), []).append(level)
-    collector.resume()
+    threads.depth = depth - 1
+    threads.waiting[type(level), depth].append(level)
+    if not around:
+        collector.resume()
 
 
 class open_level:  # a context manager is named as a function is
@@ -105,6 +112,9 @@ class open_level:  # a context manager is named as a function is
         return self.level
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is None:
+            leave(self.level)
+            return
         refused = isinstance(error, ValueError) and "read-only" in str(error)
         mutated = refused and bool(self.level.locks.arrays)
         leave(self.level)
