@@ -13,7 +13,7 @@ import functools
 import types
 from abc import ABCMeta
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from lineara.eager.lazy_dict import DictFront, LazyDefaultDict, LazyDict, LazyOr
 from lineara.eager.lazy_record import Cached, LazyNamespace, LazyRecord, RecordFront
 from lineara.eager.lazy_sequence import LazyList, LazyTuple, ListFront, TupleFront
 from lineara.eager.points import declared, lifts_whole
-from lineara.eager.proxy import Front, Lasting, Leaf, State, is_lazy
+from lineara.eager.proxy import Front, Lasting, Leaf, State
 from lineara.errors import TypeMismatchError
 from lineara.trees.fold import Node, Path, contains_itself, fold
 from lineara.trees.kinds import Answering, Kind, kind_of, own_kind
@@ -67,7 +67,7 @@ def lift(source: Any, leaf: Leaf, *, method: Method = same) -> Any:
     proxy_class = classes(type(source))
     if proxy_class is None:
         return leaf(source)
-    return proxy_class._lineara_open(State(source, proxy_class._lineara_kind, leaf, classes))
+    return proxy_class._lineara_open(State(source, proxy_class, leaf, classes))
 
 
 # Two bounded caches: a proxy class is a pure function of the user's class and the hook.
@@ -190,63 +190,66 @@ def _kind(x: Any) -> Kind | None:
     return None if lifts_whole(cls) else own_kind(cls) or kind_of(cls)
 
 
-class _Open:
-    """A container on the way: what is left of it, and the values that it has so far."""
-
-    __slots__ = ("key", "keys", "kind", "left", "memo", "source", "values")
-
-    def __init__(self, kind: Kind, source: Any, proxy: Any) -> None:
-        self.kind = kind
-        self.source = source
-        self.keys = kind.keys(source)
-        self.left = zip(self.keys, kind.children(source, self.keys), strict=True)
-        self.memo = proxy._lineara.memo if is_lazy(proxy) else {}
-        self.values: list[Any] = []
-        self.key: Any = None
-
-    def close(self) -> Any:
-        """The container with its values; of a point the cotangent."""
-        made = self.kind.make(self.kind.aux(self.source), self.keys, self.values)
-        if type(self.source) in _BUILT_IN:
-            return made
-        points = declared(self.kind)
-        return made if points is None else points.covector(self.source, made, None)
-
-
 def _rebuild_all(source: Any, proxy: Any, finish: Callable[[Any, Any], Any]) -> Any:
-    """Every leaf, in one loop; the containers around it wait on a stack."""
+    """Every leaf, in one loop; the containers around it wait on a stack.
+
+    With each waits the key of the child that it waits for, and what has been done of it.
+    """
     kind = _kind(source)
     if kind is None:
         return finish(source, proxy)
-    stack = [_Open(kind, source, proxy)]
+    stack: list[tuple[Any, ...]] = []
     around = {id(source)}
+    keys, left = _children(kind, source)
+    memo, values = _memo(proxy), []
     while True:
-        top = stack[-1]
-        for key, child in top.left:
-            lifted = top.memo.get(key, UNTOUCHED)
-            kind = None if type(child) in _PLAIN else _kind(child)
-            if kind is None:
-                top.values.append(finish(child, lifted))
+        for key, child in left:
+            lifted = memo.get(key, UNTOUCHED)
+            inner = None if type(child) in _PLAIN else _kind(child)
+            if inner is None:
+                values.append(finish(child, lifted))
                 continue
-            top.key = key
+            stack.append((kind, key, source, keys, left, memo, values))
             if id(child) in around:
                 raise contains_itself(_path(stack))
             around.add(id(child))
-            stack.append(_Open(kind, child, lifted))
+            kind, source = inner, child
+            keys, left = _children(kind, source)
+            memo, values = _memo(lifted), []
             break
         else:
-            made = stack.pop().close()
+            made = _closed(kind, source, keys, values)
             if not stack:
                 return made
-            around.discard(id(top.source))
-            stack[-1].values.append(made)
+            around.discard(id(source))
+            kind, _, source, keys, left, memo, values = stack.pop()
+            values.append(made)
 
 
-def _path(stack: list[_Open]) -> Path:
+def _children(kind: Kind, source: Any) -> tuple[Sequence[Any], Iterator[tuple[Any, Any]]]:
+    """The keys of a container, where `make` asks for them, and its (key, child) pairs."""
+    if type(source) is tuple or type(source) is list:
+        return (), enumerate(tuple(source))
+    keys = kind.keys(source)
+    return keys, zip(keys, kind.children(source, keys), strict=True)
+
+
+def _closed(kind: Kind, source: Any, keys: Sequence[Any], values: list[Any]) -> Any:
+    """The container with its values; of a point the cotangent."""
+    if type(source) is tuple:
+        return tuple(values)
+    made = kind.make(kind.aux(source), keys, values)
+    if type(source) in _BUILT_IN:
+        return made
+    points = declared(kind)
+    return made if points is None else points.covector(source, made, None)
+
+
+def _path(stack: list[tuple[Any, ...]]) -> Path:
     """The way to the child that the last container is about to open."""
     path: Path = None
-    for container in stack:
-        path = (path, container.kind, container.key)
+    for kind, key, *_ in stack:
+        path = (path, kind, key)
     return path
 
 
@@ -272,12 +275,12 @@ class Zeros(Lasting):
             return Touched(x, self)
         if kind.root not in _PAIRS:  # no proxy stands for it
             return _rebuild_all(x, UNTOUCHED, self.finish)
-        return self.opened(x, kind)
+        return self.opened(x)
 
-    def opened(self, x: Any, kind: Kind) -> Any:
+    def opened(self, x: Any) -> Any:
         """A proxy of x in which every leaf is zero."""
         cls = _zero_class(type(x))
-        return cls._lineara_open(State(x, kind, self, _zero_class))
+        return cls._lineara_open(State(x, cls, self, _zero_class))
 
 
 def _zero_class(cls: type) -> Any:
@@ -327,20 +330,21 @@ def _expand_touched(node: Node) -> tuple[Kind, list[Node]] | None:
         return None
     return kind, [
         Node(kind.child(node.value, key), lifted, (node.path, kind, key))
-        for key, lifted in _memo(node).items()
+        for key, lifted in _memo(node.rest).items()
     ]
 
 
-def _memo(node: Node) -> dict[Any, Any]:
-    return node.rest._lineara.memo if is_lazy(node.rest) else {}
+def _memo(proxy: Any) -> dict[Any, Any]:
+    """What was lifted of a container."""
+    return proxy._lineara.memo if isinstance(proxy, Front) else {}
 
 
 def _close_touched(zeros: Zeros, node: Node, kind: Kind, values: list[Any]) -> Any:
-    source, found = node.value, dict(zip(_memo(node), values, strict=True))
+    source, found = node.value, dict(zip(_memo(node.rest), values, strict=True))
     if kind.cls is dict:
         return Touched(source, zeros, found)
     if kind.cls in (list, tuple) and len(source) > _LONG and _has_parts(source[0]):
-        made = zeros.opened(source, kind)
+        made = zeros.opened(source)
         made._lineara.memo.update(found)
         if kind.cls is list:
             for i, value in found.items():
@@ -351,9 +355,7 @@ def _close_touched(zeros: Zeros, node: Node, kind: Kind, values: list[Any]) -> A
         key: found[key] if key in found else 0.0 if type(child) is float else zeros(child)
         for key, child in zip(keys, kind.children(source, keys), strict=True)
     }
-    made = kind.make(kind.aux(source), keys, list(whole.values()))
-    points = declared(kind)
-    return made if points is None else points.covector(source, made, None)
+    return _closed(kind, source, keys, list(whole.values()))
 
 
 def _has_parts(x: Any) -> bool:

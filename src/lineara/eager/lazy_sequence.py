@@ -26,6 +26,9 @@ class ListFront(Front):
         return self
 
 
+_set = list.__setitem__
+
+
 class LazyList(Back, list):
     """The methods of list, reading through the first read.
 
@@ -41,7 +44,7 @@ class LazyList(Back, list):
         state = self._lineara
         source = state.source
         lifted = state.lift(i, source[i]) if type(source) is list else state.child(i)
-        list.__setitem__(self, i, lifted)
+        _set(self, i, lifted)
         return lifted
 
     def _read_all(self) -> None:
@@ -171,16 +174,18 @@ class TupleFront(Front):
         return names
 
 
+_UNREAD = (UNREAD,)
 _INERT = frozenset((int, str, bool, bytes, type(None)))
 
 
 def _storage(state: State) -> Iterable[Any]:
     """What C code sees: nothing, but for shapes, axes and words, which it reads behind our back."""
     source = state.source
-    for raw in tuple.__iter__(source):
-        if type(raw) not in _INERT:
-            return (UNREAD,) * tuple.__len__(source)
-    return [state.child(i) for i in range(tuple.__len__(source))]
+    raws = source if type(source) is tuple else tuple(tuple.__iter__(source))
+    for raw in raws:
+        if type(raw) is float or type(raw) not in _INERT:
+            return _UNREAD * len(raws)
+    return [state.child(i) for i in range(len(raws))]
 
 
 class LazyTuple(Back, _TupleWithDict):

@@ -58,6 +58,7 @@ class Leaves:
 
     def __init__(self, level: Level, args: Sequence[Any], method: Any) -> None:
         self.level = level
+        self.scalar = level.scalar
         self.method = method  # how a user's class in an argument sees our NumPy
         self.args = args
         self.arrays: dict[int, Any] = {}  # the first node of each array, by the array's id
@@ -68,7 +69,7 @@ class Leaves:
     def __call__(self, value: Any) -> Any:
         """The traced form of a leaf; a constant as it is."""
         if type(value) is float:  # the most frequent leaf, in one step
-            node = self.level.scalar(value)
+            node = self.scalar(value)
             self.nodes.append(node)
             return node
         if type(value) is np.ndarray and value.dtype.kind == "f":

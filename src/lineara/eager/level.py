@@ -387,7 +387,11 @@ class Level:
         if len(self.tape) > MANY:
             self.pin.hold(self.tape)
         nodes = [] if self.swept else [n.out if type(n) is Entry else n for n in self.tape]
+        S = self.S
         for n in (*nodes, *self.roots):
+            if type(n) is S:
+                n.g = leaked
+                continue
             clear(n, last=True)
             if not self.keep_copies and isinstance(n, Array) and n.k is not None:
                 forget(n)

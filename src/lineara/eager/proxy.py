@@ -53,21 +53,33 @@ class State:
     for the proxy's own use: what has been added or deleted.
     """
 
-    __slots__ = ("classes", "depth", "keys", "kind", "leaf", "memo", "path", "source", "turtle")
+    __slots__ = (
+        "classes",
+        "depth",
+        "keys",
+        "kind",
+        "leaf",
+        "memo",
+        "path",
+        "proxy_class",
+        "source",
+        "turtle",
+    )
 
     keys: Any
 
     def __init__(
         self,
         source: Any,
-        kind: Kind,
+        proxy_class: Any,
         leaf: Leaf,
         classes: Callable[[type], Any],
         path: Path = None,
         depth: int = 0,
     ) -> None:
         self.source = self.turtle = source
-        self.kind = kind
+        self.proxy_class = proxy_class
+        self.kind: Kind = proxy_class._lineara_kind
         self.leaf = leaf
         self.classes = classes
         self.path = path
@@ -80,16 +92,20 @@ class State:
 
     def lift(self, key: Any, raw: Any) -> Any:
         """The child `raw` that lies at a key, lifted for the first time."""
-        kind = type(raw)
-        proxy_class = None if kind is float else self.classes(kind)
+        cls = type(raw)
+        if cls is float:
+            lifted = self.memo[key] = self.leaf(raw)
+            return lifted
+        # A child often is of its parent's class: a cell of a list, a node of a tree.
+        proxy_class = self.proxy_class if cls is type(self.source) else self.classes(cls)
         if proxy_class is None:
             lifted = self.leaf(raw)
         else:
-            lifted = proxy_class._lineara_open(self._below(key, raw, proxy_class._lineara_kind))
+            lifted = proxy_class._lineara_open(self._below(key, raw, proxy_class))
         self.memo[key] = lifted
         return lifted
 
-    def _below(self, key: Any, raw: Any, kind: Kind) -> "State":
+    def _below(self, key: Any, raw: Any, proxy_class: Any) -> "State":
         """The state of a child container.
 
         On the way down a turtle stays behind at each power of two [Brent 1980], so a program
@@ -99,7 +115,7 @@ class State:
         if raw is self.source or raw is self.turtle:
             raise contains_itself(path)
         depth = self.depth + 1
-        state = State(raw, kind, self.leaf, self.classes, path, depth)
+        state = State(raw, proxy_class, self.leaf, self.classes, path, depth)
         if depth & self.depth:  # not a power of two
             state.turtle = self.turtle
         return state
