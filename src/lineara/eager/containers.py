@@ -231,6 +231,8 @@ def _children(kind: Kind, source: Any) -> tuple[Sequence[Any], Iterator[tuple[An
     if type(source) is tuple or type(source) is list:
         return (), enumerate(tuple(source))
     keys = kind.keys(source)
+    if type(source) is dict:
+        return keys, zip(keys, list(source.values()), strict=True)
     return keys, zip(keys, kind.children(source, keys), strict=True)
 
 

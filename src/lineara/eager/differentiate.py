@@ -76,7 +76,7 @@ def _backward(
         check_numbers(given, asked.name)
     out, aux = with_aux(out, asked.has_aux, asked.name)
     y, unit = out, None
-    if type(out) is not level.S:  # which is one real number
+    if type(y) is not level.S:  # which is one real number
         number, unit = without_unit(out)
         y = scalar_output(number, asked.name)
     value = y

@@ -48,7 +48,8 @@ class DictFront(Front):
     def __missing__(self, key: Any) -> Any:
         state = self._lineara
         if key in state.keys:
-            lifted = state.child(key)
+            source = state.source
+            lifted = state.lift(key, source[key]) if type(source) is dict else state.child(key)
             dict.__setitem__(self, key, lifted)  # pyright: ignore[reportArgumentType]  # it is a dict
             return lifted
         if hasattr(state.kind.cls, "__missing__"):

@@ -56,10 +56,12 @@ class Locks:
 
     def release(self) -> None:
         """Let the user write again."""
-        for a in sorted(self.arrays, key=lambda a: isinstance(a.base, np.ndarray)):  # owners first
-            a.flags.writeable = True
-        self.arrays.clear()
-        self.seen.clear()
+        if self.arrays:
+            owners_first = sorted(self.arrays, key=lambda a: isinstance(a.base, np.ndarray))
+            for a in owners_first:
+                a.flags.writeable = True
+            self.arrays.clear()
+            self.seen.clear()
 
 
 def imprint(a: np.ndarray) -> bytes:
