@@ -159,6 +159,7 @@ LINES = [
     ("concat", A, M, {"axis": 1}),
     ("concat", A, A, A[:1], {"axis": 0}),
     ("concat", A, M, {"axis": -1}),
+    ("checkpoint_name", A, {"name": "a"}),
     ("stack", x, z),
     ("stack", A, A, A),
     # indexing
@@ -395,6 +396,14 @@ def test_every_primitive_has_a_line():
     take_functions = {n for n, p in registry.primitives.items() if isinstance(p, HigherOrder)}
     missing = set(registry.primitives) - take_functions - {line.name for line in TABLE}
     assert not missing, f"primitives without a line in the table of tests: {sorted(missing)}"
+
+
+@pytest.mark.parametrize("line", TABLE, ids=str)
+def test_what_is_said_to_be_a_view_is_one(line):
+    """A policy never stores a view, since it would store the argument."""
+    if getattr(registry.primitives[line.name], "view", False):
+        y = line.primitive.evaluate(np, *line.args, **line.params)
+        assert any(np.shares_memory(y, a) for a in line.args)
 
 
 @every(TABLE)

@@ -45,6 +45,7 @@ class Primitive:
     """An operation with a type rule, an evaluation and one derivative fact."""
 
     linear: tuple[int, ...] | None = None  # the positions it is jointly linear in; None: every one
+    view = False  # whether NumPy shows the argument's own memory, and makes no array
 
     def __init__(self, name: str) -> None:
         assert name not in registry.primitives, f"the primitive {name} is declared twice"

@@ -11,7 +11,7 @@ Adding up n numbers costs n - 1, a contraction its multiplications and additions
 of a non-linear array its length; what only moves costs nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.linear_a.check import type_of_leaf
@@ -20,6 +20,7 @@ from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
     Applied,
+    Binding,
     Block,
     Def,
     Drop,
@@ -29,7 +30,7 @@ from lineara.linear_a.syntax import (
     Unpack,
     Var,
 )
-from lineara.types import ArrayType, Named, Stack, Sum, Type
+from lineara.types import UNIT, ArrayType, Named, Stack, Sum, Type
 
 
 def cells(program: Program, t: Type) -> int:
@@ -142,6 +143,63 @@ def _static_leaf(program: Program, e: Leaf, known: dict[str, int | None]) -> int
 
 def _has_tags(program: Program, types: Sequence[Type]) -> bool:
     return any(isinstance(t, Sum | Stack) for u in types for t in program.leaves(u))
+
+
+# --- what policies weigh --------------------------------------------------------------------------
+
+
+class Costs:
+    """Bytes of types and work of bindings as far as the text tells; each definition's found once.
+
+    Where only a run can tell, a branch counts as its most expensive one, a loop of unknown length
+    and a recursion as one round, and what has tags as nothing.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._types: dict[str, int] = {}
+        self._defs: dict[str, int] = {}
+
+    def bytes(self, t: Type) -> int:
+        """The bytes of a value of the type."""
+        if isinstance(t, ArrayType):
+            return t.size * t.dtype.itemsize
+        if isinstance(t, Named):
+            if t.name not in self._types:
+                self._types[t.name] = 0
+                self._types[t.name] = self.bytes(self.program.types.get(t.name, UNIT))
+            return self._types[t.name]
+        found = [self.bytes(item) for item in t.items]
+        if isinstance(t, Stack):
+            return (1 if t.n is None else t.n) * found[0]
+        return max(found, default=0) if isinstance(t, Sum) else sum(found)
+
+    def tape(self, found: Iterable[Var]) -> int:
+        """The bytes of a tape of those variables."""
+        return sum([self.bytes(v.type) for v in found])
+
+    def work(self, e: Binding | Leaf | Block) -> int:
+        """W of a binding or an expression."""
+        match e:
+            case Unpack():
+                return 0
+            case Let():
+                return self.work(e.rhs)
+            case Block():
+                return sum(map(self.work, e.bindings)) + self.work(e.leaf)
+            case Applied():
+                rounds = getattr(e, "n", None) or 1
+                return rounds * max([self.definition(f) for f in e.functions], default=0)
+        inner = self.work(e.body) if isinstance(e, Drop) else 0
+        return inner + (_static_leaf(self.program, e, {}) or 0)
+
+    def definition(self, name: str) -> int:
+        """W of a definition."""
+        if name not in self._defs:
+            self._defs[name] = 0
+            d = self.program.defs.get(name)
+            self._defs[name] = 0 if d is None else self.work(d.body)
+        return self._defs[name]
 
 
 # --- the size of a program ---------------------------------------------------------------------

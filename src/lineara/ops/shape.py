@@ -24,6 +24,8 @@ from lineara.types import ArrayType, type_of
 class reshape(Structural):
     """The elements of x in C order under another shape.  Transpose: the shape back."""
 
+    view = True
+
     def result(self, x, *, shape):
         return ArrayType(tuple(shape), type_of(x).dtype)
 
@@ -42,6 +44,8 @@ class reshape(Structural):
 class permute_dims(Structural):
     """The axes in another order.  Transpose: the inverse permutation."""
 
+    view = True
+
     def result(self, x, *, axes):
         t = type_of(x)
         return ArrayType(tuple(t.shape[i] for i in axes), t.dtype)
@@ -59,6 +63,8 @@ class permute_dims(Structural):
 @primitive
 class broadcast_to(Structural):
     """x repeated along new or unit axes.  Transpose: the sum over them."""
+
+    view = True
 
     def result(self, x, *, shape):
         return ArrayType(tuple(shape), type_of(x).dtype)
@@ -137,6 +143,25 @@ class stack(Structural):
     def batch(self, args, batched, params):
         stacked = stack(*spread(args, batched))
         return permute_dims(stacked, axes=(1, 0, *range(2, len(stacked.shape))))
+
+
+@primitive
+class checkpoint_name(Structural):
+    """x itself, under a name by which a checkpoint policy knows it.  Transpose: the same."""
+
+    view = True
+
+    def result(self, x, *, name):
+        return type_of(x)
+
+    def evaluate(self, xp, /, x, *, name):
+        return x
+
+    def transpose(self, y_bar, /, x, *, name):
+        return (y_bar,)
+
+    def batch(self, args, batched, params):
+        return self(*args, **params)
 
 
 def spread(args: tuple, batched: tuple[bool, ...]) -> list[Any]:

@@ -13,31 +13,24 @@ about one binding at a time: `again(definition, binding, bytes, work) -> bool`. 
 says, derivatives are the same  (spec, sections 7.2 and 13.g).
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.cost import cells, work
-from lineara.linear_a.program import Program
+from lineara.linear_a.cost import Costs
 from lineara.linear_a.syntax import (
     Applied,
     Binding,
-    Block,
     Copy,
-    Def,
     Drop,
-    Leaf,
     Let,
     Lit,
     Prim,
     Ret,
     Tup,
-    Var,
 )
 from lineara.passes.names import JVP, NL
 from lineara.passes.unzip import Cut, Policy, store_all
 from lineara.primitive import Multilinear
-from lineara.types import ArrayType, Named, Product, Stack, Sum, Type
 
 Again = Callable[[str, Binding, int, int], bool]
 
@@ -71,7 +64,7 @@ def save_contractions(definition: str, b: Binding, bytes: int, work: int) -> boo
 
 
 def save_only_named(*names: str) -> Policy:
-    """Store what went through `checkpoint_name` under one of the names; without names, all of it."""
+    """Store what went through `checkpoint_name` under one of the names (or any)."""
 
     def chosen(cut: Cut) -> set[Binding]:
         return {b for b in cut.context if applied(b) is None and not _is_named(b, names)}
@@ -131,71 +124,7 @@ def is_view(b: Binding) -> bool:
     return isinstance(b.rhs, Copy | Ret | Tup | Lit)
 
 
-# --- what they cost -----------------------------------------------------------------------------
-
-
-class Costs:
-    """Bytes of types and work of bindings in one program; those of a definition are found once.
-
-    Where only a run can tell, a branch counts as its most expensive one, a loop of unknown length
-    and a recursion as one round.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self._types: dict[str, int] = {}
-        self._defs: dict[str, int] = {}
-
-    def bytes(self, t: Type) -> int:
-        """The bytes of a value of the type."""
-        if isinstance(t, ArrayType):
-            return t.size * t.dtype.itemsize
-        if isinstance(t, Named):
-            if t.name not in self._types:
-                self._types[t.name] = 0
-                known = self.program.types.get(t.name, Product())
-                self._types[t.name] = self.bytes(known)
-            return self._types[t.name]
-        found = [self.bytes(item) for item in t.items]
-        if isinstance(t, Stack):
-            return (1 if t.n is None else t.n) * found[0]
-        return max(found, default=0) if isinstance(t, Sum) else sum(found)
-
-    def work(self, e: Binding | Leaf | Block) -> int:
-        """W of a binding or an expression."""
-        if isinstance(e, Let):
-            return self._leaf(e.rhs, e.vars) if isinstance(e.rhs, Leaf) else self.work(e.rhs)
-        if isinstance(e, Block):
-            return sum(map(self.work, e.bindings)) + self.work(e.leaf)
-        return self._leaf(e, ()) if isinstance(e, Leaf) else 0
-
-    def _leaf(self, e: Leaf, binders: Sequence[Var]) -> int:
-        if isinstance(e, Drop):
-            if isinstance(e.body, Copy | Ret):
-                return sum(cells(self.program, v.type) for v in e.body.args)
-            return self.work(e.body)
-        if isinstance(e, Applied):
-            return self._applied(e)
-        if isinstance(e, Prim) and not binders:
-            (t,) = type_of_leaf(self.program, e).xs
-            return work(self.program, e, t)
-        return work(self.program, e, binders[0].type if binders else None)
-
-    def _applied(self, e: Applied) -> int:
-        found = [self.definition(f) for f in e.functions]
-        return max(found, default=0) * (getattr(e, "n", None) or 1)
-
-    def definition(self, name: str) -> int:
-        """W of a definition."""
-        if name not in self._defs:
-            self._defs[name] = 0
-            known = self.program.defs.get(name)
-            self._defs[name] = self.work(known.body) if isinstance(known, Def) else 0
-        return self._defs[name]
-
-    def tape(self, found: Iterable[Var]) -> int:
-        """The bytes of a tape of those variables."""
-        return sum(self.bytes(v.type) for v in found)
+# --- what a choice costs ------------------------------------------------------------------------
 
 
 class Price(NamedTuple):
@@ -209,4 +138,5 @@ def price(cut: Cut, again: set[Binding], costs: Costs) -> Price:
     """The price of a choice: what both sides compute is extra, what only f.lin needs is not."""
     written, stored = cut.tape(again)
     both = set(written) & set(cut.kept(stored))
-    return Price(costs.tape(stored), sum(map(costs.work, both)))
+    taped = [v for v in stored if v not in cut.invariants]
+    return Price(costs.tape(taped), sum(map(costs.work, both)))

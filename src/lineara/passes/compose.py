@@ -10,6 +10,7 @@ from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var, drop, lit
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
+from lineara.passes.late import late
 from lineara.passes.names import GRAD, JVP, LIN, NL, VJP, E, T
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Policy, store_all, unzip
@@ -20,7 +21,7 @@ def reverse(program: Program, name: str, policy: Policy = store_all) -> Program:
     """The program with the jvp of `name`, its halves, and the linear half transposed."""
     program = jvp(program, name)
     program = unzip(program, name + JVP, policy)
-    return transpose(program, name + JVP + LIN)
+    return late(transpose(program, name + JVP + LIN), name + JVP + LIN + T)
 
 
 def vjp(program: Program, name: str, policy: Policy = store_all) -> Program:

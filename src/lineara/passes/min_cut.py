@@ -3,7 +3,7 @@
     source -> x        bytes(x)     a formal is stored
     b -> v             bytes(v)     a value that binding b makes is stored; a view never is
     u -> b             infinite     computing b again needs what it reads
-    source -> b        weight W(b)  computing b again, where f.nl computes it for its results as well
+    source -> b        weight W(b)  computing b again, where f.nl needs it for its results, too
     v -> sink          infinite     linear code reads v
 
 What lies on the side of the sink is computed again, and the values that the cut goes through are
@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from lineara.errors import ProgramError
+from lineara.linear_a.cost import Costs
 from lineara.linear_a.syntax import Binding, Var
-from lineara.passes.checkpoint import Costs, Price, applied, is_view, price
+from lineara.passes.checkpoint import Price, applied, is_view, price
 from lineara.passes.max_flow import Network
 from lineara.passes.unzip import Cut, Policy, read_by
 from lineara.types import Named
@@ -47,7 +48,8 @@ def cheapest(cut: Cut, costs: Costs, per_byte: int, per_work: int, keep: Keep | 
     node: dict[Var, int] = {}
     for x in cut.formals:
         node[x] = g.node()
-        g.edge(source, node[x], per_byte * costs.bytes(x.type))
+        if x not in cut.invariants:
+            g.edge(source, node[x], per_byte * costs.bytes(x.type))
     needed = set(cut.kept(())) if per_work else set()
     for b, at in again.items():
         for u in set(read_by(b)):

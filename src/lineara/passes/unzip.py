@@ -8,7 +8,9 @@ linear code reads of it goes on the tape.  Which bindings are stored and which o
 in f.lin is free; a policy chooses  (spec, section 7).
 """
 
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
@@ -46,7 +48,32 @@ class Cut(NamedTuple):
     name: str
     formals: tuple[Var, ...]
     context: tuple[Binding, ...]
+    results: tuple[Var, ...]  # FN(n)
     wanted: tuple[Var, ...]  # FN(m)
+    outermost: bool  # whether this is the definition that unzip was asked for
+    invariants: tuple[Var, ...] = ()  # formals that f.lin is given beside the tape
+
+    def tape(self, again: "set[Binding]") -> tuple[list[Binding], list[Var]]:
+        """What f.lin computes again, in order, and what it needs for that, in binding order."""
+        need = dict.fromkeys(self.wanted)
+        written: list[Binding] = []
+        for b in reversed(self.context):
+            if b in again and any(v in need for v in b.vars):
+                written.append(b)
+                for v in b.vars:
+                    need.pop(v, None)
+                need |= dict.fromkeys(read_by(b))
+        order = [*self.formals, *[v for b in self.context for v in b.vars]]
+        return written[::-1], [v for v in order if v in need]
+
+    def kept(self, stored: Sequence[Var]) -> list[Binding]:
+        """What f.nl computes for its results and for the tape, in order."""
+        live, kept = {*self.results, *stored}, []
+        for b in reversed(self.context):
+            if not b.vars or any(v in live for v in b.vars):
+                kept.append(b)
+                live.update(read_by(b))
+        return kept[::-1]
 
 
 Policy = Callable[[Cut], "set[Binding]"]  # the bindings to compute again
@@ -66,7 +93,7 @@ def unzip(program: Program, name: str, policy: Policy = store_all) -> Program:
     ['f.tape', 'f', 'f.nl', 'f.lin', 'f.pri']
     """
     run = Unzipping(program, policy)
-    run.all(name)
+    run.all(name, outermost=True)
     return program.with_(*run.defs.values(), types=run.types)
 
 
@@ -79,33 +106,49 @@ class Unzipping:
         self.defs: dict[str, Def] = {}
         self.types: dict[str, Type] = {}
         self.read: dict[tuple[str, int], tuple[int, ...]] = {}  # invariants that f.lin reads
+        self.known = replace(  # grows, so that a policy can tell what callees cost
+            program,
+            types=ChainMap(self.types, dict(program.types)),
+            defs=ChainMap(self.defs, dict(program.defs)),
+        )
 
-    def all(self, name: str) -> None:
+    def all(self, name: str, outermost: bool = False) -> None:
         """Unzip a definition and what it calls."""
-        todo, found = [name], []
+        todo, found = [name], {}
         while todo:
             f = todo.pop()
-            if f in found or f + NL in self.program.defs:
-                continue
-            found.append(f)
-            one = _Unzip(self, f)
-            made = one.halves()
-            self.defs = {d.name: d for d in made} | self.defs
-            self.types = {f + TAPE: one.tape} | self.types
-            todo += one.needed
+            if f not in found and f + NL not in self.known.defs:
+                found[f] = one = _Unzip(self, f)
+                one.outermost = outermost and f == name
+                todo += one.split()
+        for f in callees_first(found, name):
+            found[f].finish()
 
     def hoisted(self, f: str, k: int) -> tuple[int, ...]:
         """Unzip the body of a loop; which of its first k formals f.lin takes beside the tape."""
         if (f, k) not in self.read:
             self.read[f, k] = ()  # a body that loops over itself stores them
             one = _Unzip(self, f, k)
-            made = one.halves()
-            self.defs |= {d.name: d for d in made}
-            self.types[f + suffix(TAPE, k)] = one.tape
-            self.read[f, k] = one.read
-            for callee in one.needed:
+            for callee in one.split():
                 self.all(callee)
+            one.finish()
+            self.read[f, k] = one.read
         return self.read[f, k]
+
+
+def callees_first(found: "dict[str, _Unzip]", name: str) -> list[str]:
+    """The definitions, each after those that it calls; in a recursion some must come before."""
+    order, entered = {}, set()
+    todo = [name] if name in found else []
+    while todo:
+        f = todo[-1]
+        later = [] if f in entered else [g for g in found[f].needed if g in found]
+        entered.add(f)
+        waiting = [g for g in later if g not in entered]
+        todo += waiting
+        if not waiting:
+            order[todo.pop()] = None
+    return list(order)
 
 
 def suffix(half: str, k: int) -> str:
@@ -170,24 +213,34 @@ class _Unzip:
         self.d = run.program.defs[name]
         self.policy = run.policy
         self.invariants = invariants
+        self.outermost = False
         self.read: tuple[int, ...] = ()
         self.needed: list[str] = []
         self.names = Names([v.name for v in all_vars(self.d)])
         self.context: list[Binding] = []
         self.tape = Product()
 
+    def split(self) -> list[str]:
+        """U of the body; the definitions that must be unzipped as well."""
+        n, self.linear = self.expression(self.d.body)
+        self.nonlinear = self.named(n)
+        return self.needed
+
+    def finish(self) -> None:
+        """The halves and the tape, where the run keeps them."""
+        self.run.defs.update([(d.name, d) for d in self.halves()])
+        self.run.types[self.d.name + suffix(TAPE, self.invariants)] = self.tape
+
     def halves(self) -> list[Def]:
         """f.nl, f.lin, and f.pri where f has no primal form of its own."""
-        d = self.d
-        n, m = self.expression(d.body)
-        results = self.named(n)
-        wanted = free(m)
-        cut = Cut(
-            self.program, d.name, d.xs, tuple(self.context),
-            tuple([v for v in wanted if not v.linear]),
-        )  # fmt: skip
-        again, stored = self.cut(cut)
+        d, m, results = self.d, self.linear, self.nonlinear
+        wanted = tuple([v for v in free(m) if not v.linear])
         constant = d.xs[: self.invariants]
+        cut = Cut(
+            self.run.known, d.name, d.xs, tuple(self.context), tuple(results), wanted,
+            self.outermost, constant,
+        )  # fmt: skip
+        again, stored = cut.tape(self.policy(cut))
         self.read = tuple([i for i, x in enumerate(constant) if x in stored])
         beside = [constant[i] for i in self.read]
         stored = [v for v in stored if v not in beside]
@@ -199,7 +252,7 @@ class _Unzip:
         nl = Def(nl_, d.xs, (*d.results, type_), (), Block(kept, Ret((*results, t))))
         lin = Def(
             lin_, (*beside, t2, *d.lxs), (), d.lresults,
-            flat([Unpack(tuple(stored), t2), *again], m),
+            flat([Unpack(tuple(stored), t2), *without_rest(again, wanted)], m),
         )  # fmt: skip
         made = [nl, lin]
         if self.primal(d.name) == d.name + PRI and d.name + PRI not in self.run.defs:
@@ -292,23 +345,7 @@ class _Unzip:
         n, m = self.expression(block.leaf)
         return n, short(flat(linear, m)) if linear else m
 
-    # --- the cut ------------------------------------------------------------------------------
-
-    def cut(self, cut: Cut) -> tuple[list[Binding], list[Var]]:
-        """What f.lin computes again, in order, and what goes on the tape, in binding order."""
-        chosen = self.policy(cut)
-        need = dict.fromkeys(cut.wanted)
-        again: list[list[Binding]] = []
-        for b in reversed(cut.context):
-            if b in chosen and any(v in need for v in b.vars):
-                unused = [v for v in b.vars if v not in need]
-                again.append([b, *[Let((), drop(v)) for v in unused]])
-                for v in b.vars:
-                    need.pop(v, None)
-                need |= dict.fromkeys(read_by(b))
-        order = [*cut.formals, *[v for b in cut.context for v in b.vars]]
-        stored = [v for v in order if v in need]
-        return [b for group in reversed(again) for b in group], stored
+    # --- the non-linear side --------------------------------------------------------------------
 
     def live(
         self, context: Sequence[Binding], wanted: Sequence[Var], formals: Sequence[Var]
@@ -347,6 +384,14 @@ def is_linear(e: Leaf) -> bool:
 def read_by(b: Binding) -> Sequence[Var]:
     """The variables that a binding reads."""
     return (b.arg,) if isinstance(b, Unpack) else tuple(occurrences(b.rhs))
+
+
+def without_rest(bindings: Sequence[Binding], wanted: Iterable[Var]) -> list[Binding]:
+    """The bindings, and drops of what they bind and nobody reads."""
+    read = {*wanted, *[v for b in bindings for v in read_by(b)]}
+    return [
+        one for b in bindings for one in (b, *[Let((), drop(v)) for v in b.vars if v not in read])
+    ]
 
 
 def is_empty(e: Leaf | Block) -> bool:

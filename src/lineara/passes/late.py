@@ -1,0 +1,67 @@
+"""Late: what is computed again, is computed just before it is read.
+
+    let x = e in D in d[x]     becomes     D in let x = e in d[x]
+
+Unzip puts what f.lin computes again in front, and T leaves it there, where all of it would be alive
+at once.  Moved down to its first use, a value and all that it is made of live for as long as the
+stretch between two stored values takes: that is what checkpoints save memory by.  Non-linear code
+has no effects, so only what it reads limits where it stands.
+"""
+
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import Binding, Block, Def, Unpack, Var
+from lineara.passes.unzip import functions, read_by
+
+
+def late(program: Program, name: str) -> Program:
+    """The program in which `name` and what it applies compute late."""
+    todo, done = [name], {}
+    while todo:
+        f = todo.pop()
+        if f not in done and program.defs[f].lxs:
+            done[f] = delayed(program.defs[f])
+            todo += functions(done[f].body)
+    return program.with_(*done.values())
+
+
+def delayed(d: Def) -> Def:
+    """The definition with its non-linear bindings at their first uses."""
+    bindings = d.body.bindings
+    place = {v: i for i, b in enumerate(bindings) if waits(b) for v in b.vars}
+    if not place:
+        return d
+    drops: dict[int, list[Binding]] = {}
+    for b in bindings:
+        (v, *more) = read_by(b) or (None,)
+        if not b.vars and not more and v in place:
+            drops.setdefault(place[v], []).append(b)
+    attached = {b for found in drops.values() for b in found}
+    made: list[Binding] = []
+    written: set[int] = set()
+
+    def write(reads: tuple[Var, ...]) -> None:
+        """What these variables wait for, in the order in which it stood."""
+        open_ = [place[v] for v in reads if v in place]
+        found = set()
+        while open_:
+            i = open_.pop()
+            if i not in written and i not in found:
+                found.add(i)
+                open_ += [place[v] for v in read_by(bindings[i]) if v in place]
+        for i in sorted(found):
+            made.extend((bindings[i], *drops.get(i, ())))
+        written.update(found)
+
+    for b in bindings:
+        if not waits(b) and b not in attached:
+            write(tuple(read_by(b)))
+            made.append(b)
+    write(d.body.leaf.operands())
+    return Def(d.name, d.params, d.results, d.lresults, Block(tuple(made), d.body.leaf))
+
+
+def waits(b: Binding) -> bool:
+    """Whether a binding is non-linear and gives something; a tape is taken apart at once."""
+    if not b.vars or any(v.linear for v in b.vars):
+        return False
+    return not isinstance(b, Unpack) and not any(v.linear for v in read_by(b))
