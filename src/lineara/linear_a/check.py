@@ -2,7 +2,7 @@
 
 A non-linear variable is used at least once and a linear one exactly once; every binder has a name
 of its own in its definition and stores its type.  What is accepted denotes a linear map in its
-linear inputs (spec, section 2).
+linear inputs  [YOLO, §3].
 """
 
 import difflib

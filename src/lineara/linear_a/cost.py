@@ -1,4 +1,4 @@
-"""What a program costs: W, the arithmetic of a leaf, and the size of a text  (spec, sections 3, 4).
+"""What a program costs: W, the arithmetic of a leaf, and the size of a text  [YOLO, §3].
 
     Prim                                 what the primitive says; 1 for an operation on numbers
     ~a + ~b, x * ~a at u                 |u|

@@ -8,8 +8,7 @@ are carried on, xs and ys are stacked, one a round.  A scan whose n is None goes
 stacks, which a while loop has made.
 
 J carries the tangents of ks along, so that in the transpose they are sums; U stacks the tapes of
-the rounds and leaves what is the same in every round off them; T runs the other way round
-(spec, 13.c).
+the rounds and leaves what is the same in every round off them; T runs the other way round.
 """
 
 from collections.abc import Sequence

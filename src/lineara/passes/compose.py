@@ -1,4 +1,4 @@
-"""Whole derivatives, composed from the passes  (spec, section 9).
+"""Whole derivatives, composed from the passes  [YOLO].
 
 f.vjp(xs ; ~cs) -> (ss ; ts')     the halves of f.jvp, the linear one transposed
 f.grad(xs ;) -> (ts' ;)           f.vjp at 1, erased; f has one real number as its result

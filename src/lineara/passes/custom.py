@@ -7,7 +7,7 @@
 
 A program keeps a rule under the name that the pass would give, so every pass and every order finds
 it.  Types do not prove that a rule is right: each is tested on random arguments when it is
-installed  (spec, 13.d).
+installed.
 """
 
 from typing import Any

@@ -4,8 +4,7 @@
 
 E(σ; e) takes a substitution σ on linear names: dups vanish, for a non-linear variable may be used
 often.  Values are the same, and so is the work, but for arrays: forgetting a non-linear array costs
-1 and a linear one its length, and a read that hands no array on costs its length
-(spec, section 5).
+1 and a linear one its length, and a read that hands no array on costs its length.
 """
 
 from typing import Any

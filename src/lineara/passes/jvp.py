@@ -7,7 +7,7 @@ e that move, each tangent is free exactly once in the output, and the output has
 result that moves.  What never moves, integers and booleans, has no tangent variable.
 
 The rule of a primitive is not written here: its declaration's one derivative fact is run on boxed
-variables, once a signature, and the text that comes out is copied  (spec, section 6).
+variables, once a signature, and the text that comes out is copied  [YOLO, §4].
 """
 
 from collections.abc import Iterable, Sequence

@@ -6,7 +6,7 @@ Domain: Linear B definitions without non-linear results.  D is a list of binding
 linear variables of e to their cotangents; each of the cs is used once by D and m together.
 Non-linear bindings come first, in their order, then the linear ones transposed, from the last to
 the first.  The transpose of a primitive is the text that its declared fact writes for boxed
-variables  (spec, section 8).
+variables  [YOLO, §6].
 """
 
 from collections.abc import Sequence

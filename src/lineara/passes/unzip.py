@@ -5,7 +5,7 @@
 
 Partial evaluation that knows nothing of differentiation: what is non-linear happens first, and what
 linear code reads of it goes on the tape.  Which bindings are stored and which ones computed again
-in f.lin is free; a policy chooses  (spec, section 7).
+in f.lin is free; a policy chooses  [YOLO, §5].
 """
 
 from collections import ChainMap
