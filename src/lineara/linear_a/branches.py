@@ -5,8 +5,7 @@
     case x of f0 | .. | fn with (xs ; ~as)    fi(payload, xs ; ~as) where x has the tag i
 
 J branches into the jvps, U puts the chosen branch's tape on a tagged one, T and E branch into the
-transposed and the erased.  Only the
-branch that is taken is evaluated, in every direction.
+transposed and the erased.  Only the branch that is taken is evaluated, in every direction.
 """
 
 from collections.abc import Sequence
