@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearityError, NoRuleError
+from lineara.linear_a.check import sampled
 from lineara.linear_a.syntax import (
     Binding,
     Dup,
@@ -92,7 +93,8 @@ class Emitter:
 
     def apply(self, primitive: Any, args: tuple, params: dict[str, Any], like: str) -> Any:
         """The primitive on variables; a plain argument becomes a literal."""
-        y = primitive.result(*[type_of(a) if isinstance(a, Boxed) else a for a in args], **params)
+        types = [type_of(a) if isinstance(a, Boxed) else a for a in args]
+        y = primitive.result(*types, **sampled(params))
         found = tuple([self.unbox(a, self.literal_type(a, y)) for a in args])
         linear = any(v.linear for v in found)
         return Boxed(self, self.bind(like, type_of(y), Prim(found, primitive, params), linear))

@@ -10,7 +10,7 @@ The rule of a primitive is not written here: its declaration's one derivative fa
 variables, once a signature, and the text that comes out is copied  [YOLO, §4].
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.errors import ProgramError
@@ -371,8 +371,7 @@ def rule_text(e: Prim, y: Type, active: tuple[int, ...]) -> Text:
     n, k = len(operands), len(e.args)
 
     def rule(boxed: Any, *rest: Any) -> Sequence[Any]:
-        at = dict(zip(operands[k:], rest[k:n], strict=True))
-        params = reboxed(e.params, at)
+        params = reboxed(e.params, iter(rest[k:n]))
         joint = e.primitive.linearize(boxed, rest[:k], active, params, recur)
         return [joint.forward(rest[n:])]
 
@@ -386,13 +385,16 @@ def _no_transpose(y_bar: Any) -> Any:
     raise AssertionError("J asks no rule for its transpose")
 
 
-def reboxed(params: Any, at: dict[Var, Any]) -> Any:
-    """Parameters with boxes in place of variables."""
+def reboxed(params: Any, boxes: Iterator[Any]) -> Any:
+    """Parameters with a box in place of each occurrence of a variable, in the order of `vars_in`.
+
+    Occurrences, not variables: the text is copied for other operands, which may differ.
+    """
     if isinstance(params, Var):
-        return at[params]
+        return next(boxes)
     if isinstance(params, dict):
-        return {k: reboxed(v, at) for k, v in params.items()}
-    return tuple([reboxed(v, at) for v in params]) if type(params) is tuple else params
+        return {k: reboxed(v, boxes) for k, v in params.items()}
+    return tuple([reboxed(v, boxes) for v in params]) if type(params) is tuple else params
 
 
 def all_vars(d: Def) -> list[Var]:

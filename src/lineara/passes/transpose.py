@@ -278,14 +278,15 @@ def rule_text(e: Prim, y: Type) -> Text:
     formals = [*[Var(f"x{i}", v.type) for i, v in enumerate(plain)], Var("c", y, True)]
 
     def rule(*boxed: Any) -> Sequence[Any]:
-        at = dict(zip(plain, boxed[:-1], strict=True))
-        params = reboxed(e.params, at)
+        boxes = iter(boxed[:-1])
+        given = [(a, None if a.linear else next(boxes)) for a in e.args]
+        params = reboxed(e.params, boxes)
         if isinstance(e.primitive, Multilinear):
             (place,) = [i for i, a in enumerate(e.args) if a.linear]
-            args = [a.type if a.linear else conjugate(at[a]) for a in e.args]
+            args = [a.type if a.linear else conjugate(x) for a, x in given]
             found = [e.primitive.transpose(place, boxed[-1], *args, **params)]
         else:
-            args = [a.type if a.linear else at[a] for a in e.args]
+            args = [a.type if a.linear else x for a, x in given]
             found = e.primitive.transpose(boxed[-1], *args, **params)
         return [seen(x_bar, a.type) for x_bar, a in zip(found, e.lxs, strict=True)]
 

@@ -1,0 +1,66 @@
+"""Rule texts are copied for operands that were others when the text was made."""
+
+import numpy as np
+
+from lineara.linear_a.check import check
+from lineara.linear_a.evaluate import run
+from lineara.linear_a.parse import parse
+from lineara.passes.compose import vjp
+from lineara.passes.transpose import transpose
+
+TWICE_AND_ONCE = """
+def f(; ~v: f64) -> (; f64[2,2], f64[2,2]) =
+  let i = 0_i64 in
+  let j = 1_i64 in
+  let (; ~u, ~w) = dup(~v) in
+  let ~a = scatter[at=(i, i), shape=(2, 2)](~u) in
+  let ~b = scatter[at=(i, j), shape=(2, 2)](~w) in
+  (; ~a, ~b)
+"""
+
+
+def test_a_variable_that_a_parameter_mentions_twice_is_two_occurrences():
+    for text in (TWICE_AND_ONCE, TWICE_AND_ONCE.replace("(i, i)", "(j, i)")):
+        program = check(transpose(check(parse(text)), "f"))
+        a, b = np.eye(2), np.array([[0.0, 5.0], [7.0, 0.0]])
+        x, y = run(program, "f", 1.0).lresults
+        (back,) = run(program, "f.t", a, b).lresults
+        assert back == (x * a).sum() + (y * b).sum()
+
+
+def test_an_operand_that_occurs_twice_is_two_operands():
+    program = check(
+        parse("""
+def f(x: f64, y: f64;) -> (f64;) =
+  let a = x * x in
+  let b = x * y in
+  let c = hypot(a, a) in
+  let d = hypot(a, b) in
+  c * d
+""")
+    )
+    program = check(vjp(program, "f"))
+    got = run(program, "f.vjp", 0.5, 0.7, 1.0).lresults
+    step = 1e-7
+    want = [
+        (run(program, "f", 0.5 + s, 0.7 + t).results[0] - run(program, "f", 0.5, 0.7).results[0])
+        / step
+        for s, t in ((step, 0.0), (0.0, step))
+    ]
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
+def test_the_transpose_of_a_product_of_matrices_reads_its_own_operand():
+    program = check(
+        parse("""
+def f(A: f64[2,2], B: f64[2,2]; ~v: f64[2], ~w: f64[2]) -> (; f64[2], f64[2]) =
+  let ~a = matmul(A, ~v) in
+  let ~b = matmul(B, ~w) in
+  (; ~a, ~b)
+""")
+    )
+    program = check(transpose(program, "f"))
+    A, B = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [7.0, 8.0]])
+    c, d = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    got = run(program, "f.t", A, B, c, d).lresults
+    np.testing.assert_array_equal(got, [A.T @ c, B.T @ d])
