@@ -20,6 +20,7 @@ import numpy as np
 from lineara.errors import ProgramError
 from lineara.linear_a.control import Call, Form, Writer
 from lineara.linear_a.syntax import Block, Def, Dup, Leaf, Let, Ret, Var, Vars
+from lineara.linear_a.treeverse import unzip_with_snapshots
 from lineara.types import ArrayType, Stack, Type, show, stacked
 
 Zoned = tuple[tuple[Type, ...], tuple[Type, ...]]
@@ -247,6 +248,19 @@ class Scan(Loop):
     def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> "Scan":
         """The loop without its linear part."""
         return Scan(args, functions, self.n, self.direction, self.nk, self.nc, 0)
+
+    def rounds(self, args: Vars, body: str, n: int) -> "Scan":
+        """n rounds of another body without linear part, whose results are the carries."""
+        return Scan(args, (body,), n, self.direction, self.nk, self.nc, 0)
+
+    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+        """With the tapes of all rounds, or with as many snapshots as the policy allows."""
+        s = u.snapshots
+        if s is not None and not u.is_nonlinear(self.body):
+            found = unzip_with_snapshots(u, self, s)
+            if found is not None:
+                return found
+        return Loop.unzip(self, u)
 
     def with_tangents(self, args: Vars, functions: tuple[str, ...], linear: int) -> "Scan":
         """The loop with tangents as linear carries."""

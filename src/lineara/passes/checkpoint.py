@@ -5,6 +5,7 @@
     save_only_named      what went through checkpoint_name
     save_contractions    the results of matrix products and their like
     recompute_calls      nothing of some functions: a whole call is run again
+    binomial             of a loop, what it starts from and some snapshots     (treeverse.py)
     minimal_tape         the fewest bytes                                      (min_cut.py)
     budget               the least work again within so many bytes             (min_cut.py)
 
@@ -14,6 +15,7 @@ says, derivatives are the same  (spec, sections 7.2 and 13.g).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lineara.linear_a.cost import Costs
@@ -97,6 +99,22 @@ def recompute_calls(*functions: str, rest: Policy = store_all) -> Policy:
 def source(name: str) -> str:
     """The definition whose jvp and non-linear half have that name."""
     return name.removesuffix(NL).removesuffix(JVP)
+
+
+@dataclass(frozen=True)
+class binomial:
+    """Reverse loops of known length with so many snapshots, in as few steps as that takes.
+
+    A loop keeps what it starts from; one whose stacks are no arrays is left to `rest`, like all
+    that is no loop.
+    """
+
+    snapshots: int
+    rest: Policy = store_all
+
+    def __call__(self, cut: Cut) -> set[Binding]:
+        """What `rest` says."""
+        return self.rest(cut)
 
 
 # --- what bindings are --------------------------------------------------------------------------

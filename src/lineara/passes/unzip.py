@@ -289,6 +289,11 @@ class _Unzip:
         self.run.defs[d.name] = d
 
     @property
+    def snapshots(self) -> int | None:
+        """With how many snapshots the policy wants loops reversed, if it says so."""
+        return getattr(self.policy, "snapshots", None)
+
+    @property
     def types(self) -> dict[str, Type]:
         """The types that this run defines."""
         return self.run.types

@@ -1,0 +1,126 @@
+"""Binomial checkpoints: the fewest steps there are, and the same derivatives."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from lineara.linear_a.check import check
+from lineara.linear_a.cost import Costs
+from lineara.linear_a.evaluate import run
+from lineara.linear_a.memory import Meter
+from lineara.linear_a.parse import parse
+from lineara.linear_a.treeverse import advances, split
+from lineara.passes.checkpoint import binomial
+from lineara.passes.compose import reverse, vjp
+from lineara.passes.erase import erase
+from lineara.passes.jvp import jvp
+
+PAIRS = [(n, s) for s in range(8) for n in range(2, 91)][:: 89 * 8 // 200][:200]
+
+
+@cache
+def fewest(n, s):
+    """The least number of steps forward, by trying every place for the next snapshot."""
+    if n == 1:
+        return 0
+    if not s:
+        return n * (n - 1) // 2
+    return min(k + fewest(n - k, s - 1) + fewest(k, s) for k in range(1, n))
+
+
+def test_the_schedule_meets_the_optimal_step_count():
+    assert len(set(PAIRS)) == 200
+    for n, s in PAIRS:
+        k = split(n, s)
+        assert advances(n, s) == fewest(n, s)
+        assert k + advances(n - k, max(s - 1, 0)) + advances(k, s) == fewest(n, s)
+
+
+def chain(n, shape=""):
+    t = f"f64{shape}"
+    return parse(
+        f"def step(c: {t};) -> ({t};) = sin(c)\n"
+        f"def f(c: {t};) -> ({t};) = scan[step, {n}, fwd, 0, 1, 0](c;)"
+    )
+
+
+@pytest.mark.parametrize(("n", "s"), [(2, 0), (7, 0), (6, 1), (10, 2), (30, 3), (31, 5), (64, 4)])
+def test_the_work_that_is_done_is_the_formula(n, s):
+    p = reverse(chain(n), "f", binomial(s))
+    found = run(p, "f.jvp.lin.t", (0.5,), 1.0)
+    assert found.work == advances(n, s) + 4 * n  # sin, cos, a drop and a product in each step
+    assert Costs(p).bytes(p.types["f.jvp.tape"]) == 8
+
+
+@pytest.mark.parametrize(("n", "s"), [(30, 1), (30, 3), (100, 4)])
+def test_so_many_snapshots_are_alive(n, s):
+    p, meter = reverse(chain(n, "[1000]"), "f", binomial(s)), Meter()
+    run(p, "f.jvp.lin.t", (np.full(1000, 0.5),), np.ones(1000), meter=meter)
+    assert s + 3 <= meter.peak / 8000 <= s + 6  # the start, the snapshots, and one step at work
+
+
+WHOLE = """
+def step(k: f64, m: f64[2], i: i64, c: f64[2], x: f64[2];) -> (i64, f64[2], f64, f64[2];) =
+  let one = 1_i64 in
+  let j = i + one in
+  let a = c * m in
+  let b = k * a in
+  let d = sin(b) in
+  let e = d + x in
+  let y = sum[axis=(0,), keepdims=false](d) in
+  (j, e, y, d;)
+def f(k: f64, m: f64[2], c: f64[2], x: f64[{n},2];) -> (f64;) =
+  let i = 0_i64 in
+  let (j, e, y, d;) = scan[step, {n}, {way}, 2, 2, 0](k, m, i, c, x;) in
+  let (;) = drop(j) in
+  let z = d * x in
+  let s = sum[axis=(0,1), keepdims=false](z) in
+  let t = sum[axis=(0,), keepdims=false](e) in
+  let u = sum[axis=(0,), keepdims=false](y) in
+  let v = s * t in
+  v + u
+"""
+
+
+def arguments(n):
+    return (
+        0.7,
+        np.array([0.4, 1.1]),
+        np.array([0.3, 0.2]),
+        np.linspace(0.1, 0.9, 2 * n).reshape(n, 2),
+    )
+
+
+@pytest.mark.parametrize("way", ["fwd", "rev"])
+@pytest.mark.parametrize(("n", "s"), [(2, 0), (5, 1), (9, 2)])
+def test_a_loop_with_everything_has_the_same_derivatives(n, s, way):
+    p = parse(WHOLE.format(n=n, way=way))
+    want = run(vjp(p, "f"), "f.vjp", *arguments(n), 1.0)
+    q = check(vjp(p, "f", binomial(s)))
+    found = run(q, "f.vjp", *arguments(n), 1.0)
+    for a, b in zip(
+        (*want.results, *want.lresults), (*found.results, *found.lresults), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-13)
+    assert str(parse(str(q))) == str(q)
+
+
+def test_the_second_derivative_goes_through_snapshots():
+    """Forward over reverse, and reverse over reverse, against a complex step of the gradient."""
+    n, h = 5, 1e-30
+    p = vjp(parse(WHOLE.format(n=n, way="fwd")), "f", binomial(1))
+    p = jvp(erase(p, "f.vjp"), "f.vjp.e")
+    k, m, c, x = arguments(n)
+    shifted = run(p, "f.vjp.e", k + 1j * h, m, c, x, 1.0, checked=False)
+    want = [np.imag(g) / h for g in shifted.results]
+    zeros = [np.zeros(2), np.zeros(2), np.zeros((n, 2)), 0.0]
+    found = run(p, "f.vjp.e.jvp", k, m, c, x, 1.0, 1.0, *zeros).lresults
+    for a, b in zip(want, found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+    q = check(vjp(p, "f.vjp.e", binomial(2)))
+    seeds = [np.zeros_like(np.asarray(v)) for v in run(p, "f.vjp.e", k, m, c, x, 1.0).results]
+    seeds[1] = np.asarray(1.0)  # the row of the Hessian that belongs to k
+    row = run(q, "f.vjp.e.vjp", k, m, c, x, 1.0, *seeds).lresults
+    for a, b in zip(want[1:], row, strict=False):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
