@@ -120,10 +120,13 @@ class Product(NamedTuple):
     <f64[2], <>>
     >>> Product((x,), ("a",))
     {a: f64[2]}
+    >>> Product() == ArrayType((), np.dtype(float))
+    False
     """
 
     items: "tuple[Type, ...]" = ()
     fields: tuple[str, ...] | None = None
+    mark: str = "<>"  # for two items alone <> would be f64: np.dtype(float) == None in NumPy
 
     __lineara_leaf__ = True
 
