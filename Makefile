@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-peers bench lint format clean
+.PHONY: demo test test-peers fuzz bench lint format clean
 .NOTPARALLEL:
 
 demo: .venv/with-plot  # fit the predator-prey model to the Hudson Bay data and draw it
@@ -14,6 +14,9 @@ test: .venv/with-test  # the tests and the doctests
 
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto tests/peers
+
+fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs
+	$(PY) tests/linear_a/fuzz.py
 
 bench: .venv/with-bench  # ours and the peers side by side; writes benchmarks/RESULTS.md
 	$(PY) -m benchmarks

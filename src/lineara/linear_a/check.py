@@ -409,8 +409,19 @@ class Judge:
             )
         return a.type
 
+    def linear_args(self, e: Leaf, n: int) -> None:
+        """A form that takes n linear arguments and nothing else."""
+        if len(e.args) != n or not all(a.linear for a in e.args):
+            word = type(e).__name__.lower()
+            self.wrong(
+                f"{word} takes {n} linear variable{'s' * (n > 1)}, not "
+                f"({', '.join(map(repr, e.args))}); non-linear values are used as often as needed",
+                e,
+            )
+
     def part(self, e: Part) -> Typing:
         """read, accum and put."""
+        self.linear_args(e, 1 if isinstance(e, Read) else 2)
         x = self.array(e.args[0], e, 0)
         index = op("index")
         y = self.primitive(Prim((), index, {"at": e.at}), (x,))
@@ -454,6 +465,7 @@ class Judge:
 
     def dup(self, e: Dup) -> Typing:
         """TypeDup."""
+        self.linear_args(e, 1)
         return Typing((), (e.args[0].type,) * 2)
 
     def literal(self, e: Lit) -> Typing:

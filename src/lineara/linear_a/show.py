@@ -99,7 +99,7 @@ def show_leaf(e: Leaf, depth: int = 1) -> str:
         case Copy():
             return names[0]
         case Dup():
-            return f"dup({names[0]})"
+            return f"dup({', '.join(names)})"
         case Lit(value=value, type=t):
             return show_literal(value, t)
         case Zero(type=t, linear=linear):

@@ -108,9 +108,9 @@ class _Jvp:
     def definition(self) -> Def:
         """f.jvp."""
         d = self.d
-        if d.lxs or d.lresults:
+        if d.lresults or any(v.linear for v in all_vars(d)):
             raise ProgramError(
-                f"jvp: {d.name} has linear formals or results; J differentiates the non-linear "
+                f"jvp: {d.name} has linear variables or results; J differentiates the non-linear "
                 f"fragment: erase {d.name} first"
             )
         phi = {x: self.tangent_of(x) for x in d.params if self.moves(x.type)}
@@ -259,9 +259,9 @@ class _Jvp:
                 return Drop((), self.inner(body, phi))
             case Lit(type=t):
                 return self.constant("y", e, t)
-            case Zero(type=t):
+            case Zero(type=t, linear=False):
                 return self.constant("y", e, t)
-            case Tup():
+            case Tup(linear=False):
                 return self.tup(e, phi)
             case Prim():
                 return self.prim(e, phi)
@@ -318,6 +318,8 @@ class _Jvp:
         if not isinstance(self.program.unfold(t), ArrayType):  # a sum of products
             a, b = self.operands(phi, e.args)
             y = self.out.bind("y", t, e)
+            if not self.moves(t):
+                return Ret((y,))
             made = Prim((a, b), e.primitive)  # type: ignore[arg-type]
             return Ret((y, self.out.bind("ds", self.tangent_type(t), made, linear=True)))
         tangents = self.operands(phi, e.args)

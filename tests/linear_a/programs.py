@@ -1,0 +1,458 @@
+"""Random well-typed programs of Linear A, drawn choice by choice so that failures shrink.
+
+Zero is always the simplest choice: no further binding, the newest variable, the type f64.  A block
+is made in one of three zones: N has nothing linear, L has linear results only (Linear B), M both.
+"""
+
+import functools
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from lineara import ops as _ops  # noqa: F401  the primitives declare themselves
+from lineara.box import op
+from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.control import Call
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import (
+    Binding,
+    Block,
+    Copy,
+    Def,
+    Drop,
+    Dup,
+    Leaf,
+    Let,
+    Names,
+    Prim,
+    Ret,
+    Tup,
+    Unpack,
+    Var,
+    drop,
+    lit,
+    occurrences,
+    zero,
+)
+from lineara.types import ArrayType, Named, Product, Type
+
+DEFS, BINDINGS, DEPTH = 4, 12, 2
+F = ArrayType((), np.dtype(float))
+PAIR = Product((F, F))
+CORE = (F, F, F, PAIR, Product(), Product((F,)), Product((PAIR, F)), Product((Product(), F)),
+        Product((F, PAIR), ("a", "b")), Named("pair"))  # fmt: skip
+UNARY = ("sin", "cos", "tanh", "exp", "negative")
+BINARY = ("multiply", "add", "subtract")
+DIVIDING = ("divide", "reciprocal")
+LITERALS = (1.0, 0.5, -0.75, 2.0, 0.0)
+I64, BOOL = np.dtype(np.int64), np.dtype(bool)
+SHAPES = ((3,), (2, 3), (2,), (1,), (3, 2), (2, 2))
+DTYPES = tuple(np.dtype(d) for d in ("f8", "f8", "f8", "f4", "c16"))
+
+
+class Case(NamedTuple):
+    """A program, the definition that is looked at, and where its arguments come from."""
+
+    program: Program
+    name: str
+    seed: int
+
+    def __repr__(self) -> str:
+        return f"the program and the test\n\n{as_test(self)}"
+
+
+def as_test(case: Case) -> str:
+    """A test that can be pasted into a file of tests."""
+    d = case.program.defs[case.name]
+    values = ", ".join(f"{p!r} = {v!r}" for p, v in zip(d.params, arguments(case), strict=True))
+    text = "\n".join(f"    {line}".rstrip() for line in str(case.program).splitlines())
+    return (
+        f"def test_found():\n    program = parse('''\n{text}\n    ''')\n"
+        f"    # {values or 'no arguments'}\n"
+        f"    prove(Case(program, {case.name!r}, {case.seed}))\n"
+    )
+
+
+def arguments(case: Case, offset: int = 0) -> list[Any]:
+    """Arguments of the definition: numbers between -1.5 and 1.5."""
+    rng = random.Random(case.seed + 1000 * offset)
+    return [value(case.program, p.type, rng) for p in case.program.defs[case.name].params]
+
+
+def value(program: Program, t: Type, rng: random.Random) -> Any:
+    """A value of a type."""
+    t = program.unfold(t)
+    if isinstance(t, Product):
+        return tuple([value(program, s, rng) for s in t.items])
+    assert isinstance(t, ArrayType)
+    drawn = {
+        "b": lambda: rng.random() < 0.5,
+        "i": lambda: rng.randrange(2),
+        "c": lambda: complex(rng.uniform(-1.5, 1.5), rng.uniform(-1.5, 1.5)),
+    }.get(t.dtype.kind, lambda: rng.uniform(-1.5, 1.5))
+    found = np.array([drawn() for _ in range(t.size)], t.dtype).reshape(t.shape)
+    return found if t.shape else found[()]
+
+
+@functools.cache
+def _below(n: int) -> st.SearchStrategy[int]:
+    return st.integers(0, n - 1)
+
+
+@st.composite
+def cases(draw: Any, zones: str = "NML", arrays: bool = False, scalar: bool = False) -> Case:
+    """Programs whose last definition is in one of the zones.
+
+    `arrays` makes some of the variables arrays, `scalar` gives the last definition one number as
+    its result.
+    """
+
+    def pick(n: int) -> int:
+        return draw(_below(n)) if n > 1 else 0
+
+    maker = _Maker(pick, arrays)
+    for i in range(pick(DEFS)):
+        maker.definition(f"f{i}", "NML"[pick(3)])
+    maker.definition("f", zones[pick(len(zones))], scalar)
+    return Case(maker.program, "f", pick(1 << 16))
+
+
+class _Maker:
+    """A program in the making."""
+
+    def __init__(self, pick: Callable[[int], int], arrays: bool) -> None:
+        self.pick = pick
+        self.arrays = arrays
+        self.zones: dict[str, str] = {}
+        self.program = Program({"pair": PAIR}, {})
+        self.names = Names()
+        self.scope: list[Var] = []
+        self.used: set[Var] = set()
+
+    # --- choices ---------------------------------------------------------------------------
+
+    def newest(self, choices: Sequence[Any]) -> Any:
+        """One of them; the last one is the simplest."""
+        return choices[-1 - self.pick(len(choices))]
+
+    def type(self) -> Type:
+        """A type whose values move, or the unit, or (with arrays) anything."""
+        if self.arrays and self.pick(2):
+            return ArrayType(SHAPES[self.pick(len(SHAPES))], DTYPES[self.pick(len(DTYPES))])
+        return CORE[self.pick(len(CORE))]
+
+    def fresh(self, like: str, t: Type, linear: bool = False) -> Var:
+        return Var(self.names(like), t, linear)
+
+    def same(self, s: Type, t: Type) -> bool:
+        return self.program.same(s, t)
+
+    def of_type(self, t: Type) -> list[Var]:
+        return [v for v in self.scope if self.same(v.type, t)]
+
+    def arrays_of(self, kinds: str) -> list[Var]:
+        """The numbers and arrays in scope of these kinds of dtype."""
+        return [
+            v for v in self.scope if isinstance(v.type, ArrayType) and v.type.dtype.kind in kinds
+        ]
+
+    # --- definitions -----------------------------------------------------------------------
+
+    def definition(self, name: str, zone: str, scalar: bool = False) -> None:
+        """One more definition, which may call the earlier ones."""
+        self.names, self.scope, self.used = Names(), [], set()
+        xs = [self.fresh("x", self.type()) for _ in range(self.pick(4))]
+        if self.arrays and self.pick(4) == 1:
+            xs.append(self.fresh("i", ArrayType((), (I64, BOOL)[self.pick(2)])))
+        us = (
+            [] if zone == "N" else [self.fresh("a", self.type(), True) for _ in range(self.pick(4))]
+        )
+        body = self.block(zone, 0, xs, us, scalar)
+        found = type_of_leaf(self.program, body.leaf)
+        d = Def(name, (*xs, *us), found.xs, found.lxs, body)
+        self.program = self.program.with_(d)
+        self.zones[name] = zone
+
+    def block(self, zone: str, depth: int, own: list[Var], us: list[Var], scalar=False) -> Block:
+        """A block that uses up what it owns: `own` at least once, `us` exactly once."""
+        mark, own, us = len(self.scope), list(own), list(us)
+        self.scope += own
+        made: list[Binding] = []
+        while len(made) < BINDINGS and self.pick(6):
+            self.binding(zone, depth, own, us, made)
+        leaf = self.ending(zone, own, us, made, scalar)
+        self.used.update(leaf.operands())
+        left = [v for v in own if v not in self.used]
+        if len(left) > 1 and self.pick(2):
+            made.append(Let((), drop(*left)))
+        else:
+            made += [Let((), drop(v)) for v in left]
+        self.used.update(left)
+        del self.scope[mark:]
+        return Block(tuple(made), leaf)
+
+    # --- bindings --------------------------------------------------------------------------
+
+    def bind(self, rhs: Leaf | Block, own: list[Var], us: list[Var], made: list[Binding]) -> None:
+        """A binding of all the results of a right-hand side."""
+        last = rhs
+        while isinstance(last, Block):
+            last = last.leaf
+        ts, lts = ((), ()) if isinstance(last, Drop) else type_of_leaf(self.program, last)
+        self.used.update(v for v in occurrences(rhs))
+        xs = [self.fresh("x", t) for t in ts]
+        lxs = [self.fresh("a", t, True) for t in lts]
+        made.append(Let((*xs, *lxs), rhs))
+        own += xs
+        self.scope += xs
+        us += lxs
+
+    def binding(self, zone: str, depth: int, own: list, us: list, made: list[Binding]) -> None:
+        """One of the forms of bindings; what a leaf needs may be bound before it."""
+        linear = zone != "N" and self.pick(3 if zone == "M" else 4)
+        kind = self.pick(10)
+        if kind == 1 and depth < DEPTH:
+            inner = zone if zone != "M" else "MNL"[self.pick(3)]
+            inner = "N" if zone == "L" and not linear else inner
+            taken = [us.pop(self.pick(len(us))) for _ in range(self.pick(len(us) + 1))] if (
+                inner != "N"
+            ) else []  # fmt: skip
+            body = self.block(inner, depth + 1, [], taken)
+            self.bind(Drop((), body) if self.pick(4) == 1 else body, own, us, made)
+        elif kind == 2:
+            self.unpack(linear, own, us, made)
+        elif kind == 3:
+            self.forget(linear, us, made)
+        elif linear:
+            self.bind(self.linear_leaf(us, own, made), own, us, made)
+        else:
+            self.bind(self.leaf(own, made), own, us, made)
+
+    def unpack(self, linear: Any, own: list, us: list, made: list[Binding]) -> None:
+        """A product is taken apart."""
+        products = [
+            v for v in (us if linear else self.scope)
+            if isinstance(self.program.unfold(v.type), Product)
+        ]  # fmt: skip
+        if products:
+            whole = self.newest(products)
+        else:
+            t = CORE[3 + self.pick(len(CORE) - 3)]
+            whole = self.take(t, us, made) if linear else self.supply(t, own, made)
+        parts = [
+            self.fresh("a" if linear else "x", t, bool(linear))
+            for t in self.program.unfold(whole.type).items  # type: ignore[union-attr]
+        ]
+        made.append(Unpack(tuple(parts), whole))
+        if linear:
+            if whole in us:
+                us.remove(whole)
+            us += parts
+        else:
+            self.used.add(whole)
+            own += parts
+            self.scope += parts
+
+    def forget(self, linear: Any, us: list, made: list[Binding]) -> None:
+        """drop of variables, or of a leaf."""
+        if linear and us:
+            gone = [us.pop(self.pick(len(us)))]
+            xs = [self.newest(self.scope)] if self.scope and self.pick(3) == 1 else []
+            made.append(Let((), drop(*xs, *gone)))
+            self.used.update(xs)
+        elif self.scope:
+            own: list[Var] = []
+            e = drop(self.newest(self.scope)) if self.pick(2) == 0 else (
+                Drop((), self.leaf(own, made))
+            )  # fmt: skip
+            self.used.update(e.operands())
+            made.append(Let((), e))
+            made += [Let((), drop(v)) for v in own if v not in self.used]
+            self.scope = [v for v in self.scope if v not in own]
+
+    # --- what is needed ---------------------------------------------------------------------
+
+    def supply(self, t: Type, own: list[Var], made: list[Binding]) -> Var:
+        """A non-linear variable of a type: one that there is, or a constant."""
+        there = self.of_type(t)
+        if there and self.pick(8) != 1:
+            return self.newest(there)
+        u = self.program.unfold(t)
+        if isinstance(u, Product):
+            e: Leaf = Tup(tuple([self.supply(s, own, made) for s in u.items]), False, u.fields)
+        else:
+            assert isinstance(u, ArrayType)
+            e = self.literal(u)
+        self.used.update(e.operands())
+        x = self.fresh("x", t)
+        made.append(Let((x,), e))
+        own.append(x)
+        self.scope.append(x)
+        return x
+
+    def literal(self, t: ArrayType) -> Leaf:
+        """A constant of a type."""
+        if t.dtype.kind in "bi":
+            return lit(np.full(t.shape, self.pick(2), t.dtype)[()], t)
+        first = LITERALS[self.pick(len(LITERALS))]
+        found = np.resize(np.array([first, 1.0, -0.5], t.dtype), t.size).reshape(t.shape)
+        return lit(found if t.shape else t.dtype.type(first), t)
+
+    def take(self, t: Type, us: list[Var], made: list[Binding]) -> Var:
+        """A linear variable of a type, which is gone then: one that there is, or a zero."""
+        there = [a for a in us if self.same(a.type, t)]
+        if there and self.pick(8) != 1:
+            a = self.newest(there)
+            us.remove(a)
+            return a
+        a = self.fresh("a", t, True)
+        made.append(Let((a,), zero(t)))
+        return a
+
+    # --- non-linear leaves ------------------------------------------------------------------
+
+    def leaf(self, own: list[Var], made: list[Binding]) -> Leaf:
+        """A non-linear leaf."""
+        kind = self.pick(12)
+        if kind == 1:
+            return lit(np.float64(LITERALS[self.pick(len(LITERALS))]), F)
+        if kind == 2:
+            return self.tup(self.scope, False)
+        if kind == 3:
+            callees = [f for f, zone in self.zones.items() if zone == "N"]
+            if callees:
+                return self.call(self.newest(callees), own, [], made)
+        if kind == 4 and self.scope:
+            xs = [self.newest(self.scope) for _ in range(self.pick(3) + 1)]
+            return Copy((xs[0],)) if len(xs) == 1 and self.pick(2) else Ret(tuple(xs))
+        if kind == 5:
+            return zero(self.moving(), linear=False)
+        if self.arrays and kind > 7:
+            return self.array_leaf(own, made)
+        if kind < 8:
+            p = op(BINARY[self.pick(3)])
+            x = self.number(own, made)
+            y = x if self.pick(4) == 1 else self.number(own, made)
+            return Prim((x, y), p)
+        p = op((*UNARY, *DIVIDING[1:])[self.pick(6)])
+        if p.name == "reciprocal":
+            return Prim((self.number(own, made), self.number(own, made)), op("divide"))
+        return Prim((self.number(own, made),), p)
+
+    def moving(self) -> Type:
+        """A type whose values form a vector space."""
+        return self.type()
+
+    def number(self, own: list[Var], made: list[Binding]) -> Var:
+        return self.supply(F, own, made)
+
+    def tup(self, from_: Sequence[Var], linear: bool) -> Leaf:
+        """A tuple or a record of depth two at most, the unit among them."""
+        small = [v for v in from_ if self.height(v.type) < 2]
+        xs: list[Var] = []
+        for _ in range(self.pick(4) if small else 0):
+            if not linear or len(xs) < len(small):
+                x = self.newest([v for v in small if not linear or v not in xs])
+                xs.append(x)
+        if linear:
+            for x in xs:
+                from_.remove(x)  # type: ignore[attr-defined]
+        fields = tuple("abc"[: len(xs)]) if xs and self.pick(5) == 1 else None
+        return Tup(tuple(xs), linear, fields)
+
+    def height(self, t: Type) -> int:
+        t = self.program.unfold(t)
+        return 1 + max(map(self.height, t.items), default=0) if isinstance(t, Product) else 0
+
+    def call(self, f: str, own: list[Var], us: list[Var], made: list[Binding]) -> Leaf:
+        """The call of a definition."""
+        d = self.program.defs[f]
+        xs = [self.supply(p.type, own, made) for p in d.xs]
+        return Call((*xs, *[self.take(p.type, us, made) for p in d.lxs]), (f,))
+
+    # --- linear leaves ----------------------------------------------------------------------
+
+    def linear_leaf(self, us: list[Var], own: list[Var], made: list[Binding]) -> Leaf:
+        """A leaf with linear results; it may have non-linear ones as well if it is a call."""
+        kind = self.pick(11)
+        if kind == 1:
+            return zero(self.moving())
+        if kind == 2:
+            return self.tup(us, True)
+        if kind == 3:
+            callees = [f for f, zone in self.zones.items() if zone == "L"]
+            if callees:
+                return self.call(self.newest(callees), own, us, made)
+        if kind == 4 and us:
+            taken = [us.pop(self.pick(len(us))) for _ in range(1 + self.pick(2)) if us]
+            return Copy((taken[0],)) if len(taken) == 1 and self.pick(2) else Ret(tuple(taken))
+        if kind in (5, 6):
+            return Dup((self.some(us, made),))
+        if self.arrays and kind > 8:
+            return self.linear_array_leaf(us, own, made)
+        a = self.some(us, made)
+        if kind in (7, 8):
+            return Prim((a, self.take(a.type, us, made)), op("add"))
+        if not self.program.scalars(a.type):
+            return Copy((a,))
+        x = self.factor(a.type, own, made)
+        return Prim((x, a), op("multiply"))
+
+    def factor(self, t: Type, own: list[Var], made: list[Binding]) -> Var:
+        """A number that scales a value of the type."""
+        kinds = {u.dtype for u in self.program.leaves(t)}  # type: ignore[union-attr]
+        if kinds == {np.dtype(float)} or kinds == {np.dtype(complex)} or len(kinds) > 1:
+            return self.number(own, made)
+        return self.supply(ArrayType((), min(kinds, key=lambda k: k.itemsize)), own, made)
+
+    def some(self, us: list[Var], made: list[Binding]) -> Var:
+        """A linear variable, which is gone then."""
+        if us and self.pick(8) != 1:
+            return us.pop(-1 - self.pick(len(us)))
+        return self.take(self.moving(), us, made)
+
+    # --- arrays: the leaves of programs with arrays -------------------------------------------
+
+    def array_leaf(self, own: list[Var], made: list[Binding]) -> Leaf:
+        """A primitive on arrays."""
+        raise NotImplementedError
+
+    def linear_array_leaf(self, us: list[Var], own: list[Var], made: list[Binding]) -> Leaf:
+        """A linear map on arrays."""
+        raise NotImplementedError
+
+    # --- endings ----------------------------------------------------------------------------
+
+    def ending(
+        self, zone: str, own: list[Var], us: list[Var], made: list[Binding], scalar: bool
+    ) -> Leaf:
+        """The leaf with the results; the linear variables that are left go in it, or are dropped."""
+        if scalar and zone == "N":
+            fresh = [v for v in own if v.type == F and v not in self.used]
+            return Copy((self.newest(fresh),)) if fresh else Prim(
+                (self.number(own, made), self.number(own, made)), op(BINARY[self.pick(3)])
+            )  # fmt: skip
+        if zone == "N":
+            if self.pick(3) == 1:
+                return self.leaf(own, made)
+            unused = [v for v in own if v not in self.used]
+            xs = [v for v in unused if self.pick(4)]
+            xs += [self.newest(self.scope) for _ in range(self.pick(2)) if self.scope]
+            return Ret(tuple(xs))
+        if self.pick(3) == 1:
+            callees = [f for f, z in self.zones.items() if z == "M" and zone == "M"]
+            e = self.linear_leaf(us, own, made) if not callees or self.pick(2) else (
+                self.call(self.newest(callees), own, us, made)
+            )  # fmt: skip
+            made += [Let((), drop(a)) for a in us]
+            return e
+        gone = [a for a in us if self.pick(4) == 1]
+        made += [Let((), drop(a)) for a in gone]
+        lxs = [a for a in us if a not in gone]
+        if len(lxs) > 1 and self.pick(2):
+            lxs = lxs[::-1]
+        unused = [v for v in own if v not in self.used] if zone == "M" else []
+        return Ret((*[v for v in unused if self.pick(4)], *lxs))
