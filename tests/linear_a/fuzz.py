@@ -43,7 +43,7 @@ def main(programs: int = 100_000, seed: int | None = None) -> int:
             largest = {k: max(largest.get(k, 0), ratios.get(k, 0)) for k in {**largest, **ratios}}
             failures += bool(failure)
             print(
-                f"{n}/{len(seeds)} {counts['programs']} programs, {failures} failures", flush=True
+                f"{n}/{len(seeds)}: {counts['programs']} programs, {failures} failures", flush=True
             )
             if failure:
                 print(f"seed {found_in}\n{failure}", flush=True)

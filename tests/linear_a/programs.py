@@ -429,7 +429,7 @@ class _Maker:
     def ending(
         self, zone: str, own: list[Var], us: list[Var], made: list[Binding], scalar: bool
     ) -> Leaf:
-        """The leaf with the results; the linear variables that are left go in it, or are dropped."""
+        """The leaf with the results; the linear variables that are left go in it."""
         if scalar and zone == "N":
             fresh = [v for v in own if v.type == F and v not in self.used]
             return Copy((self.newest(fresh),)) if fresh else Prim(

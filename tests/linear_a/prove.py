@@ -228,7 +228,7 @@ def mixed(program: Program, name: str) -> dict[str, Def]:
     return {f: program.defs[f] for f in found}
 
 
-# --- the properties ------------------------------------------------------------------------------
+# --- the properties ----------------------------------------------------------------------------
 
 
 def prove(case: Case) -> None:
@@ -245,7 +245,6 @@ def every(case: Case) -> None:
     assert str(again) == text
     check(again)
     rng = random.Random(case.seed)
-    d = program.defs[name]
     if not is_nonlinear(program, name):
         of_mixed(program, name, rng)
         rejects(program, name, rng)
@@ -542,7 +541,7 @@ def higher_order(
         proved["P11 third order"] += 1
 
 
-# --- Linear B --------------------------------------------------------------------------------------
+# --- Linear B ----------------------------------------------------------------------------------
 
 
 def linear_b(program: Program, name: str) -> bool:
@@ -578,7 +577,7 @@ def is_linear_b(program: Program, e: Leaf | Block) -> bool:
     return all(is_linear_b(program, f) for f in (*inner, e.leaf))
 
 
-# --- P13 -------------------------------------------------------------------------------------------
+# --- P13 ---------------------------------------------------------------------------------------
 
 
 def rejects(program: Program, name: str, rng: random.Random, tries: int = 3) -> None:

@@ -78,5 +78,5 @@ def test_a_value_does_not_become_linear_and_the_unit_is_no_number(text):
 )
 def test_linear_code_without_linear_results_is_erased_before_it_is_differentiated(body):
     program = check(parse(f"def f(;) -> (;) = {body}"))
-    with pytest.raises(ProgramError, match="erase (f|it) first"):
+    with pytest.raises(ProgramError, match=r"erase (f|it) first"):
         jvp(program, "f")

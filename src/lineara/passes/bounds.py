@@ -2,9 +2,9 @@
 
     W(J f) <= c_J W(f) + R       c_J = max over the primitives p in f of W(J p) / W(p), at least 2
 
-It is at least 2 since a number that is dropped is dropped with its tangent.  R counts what a tangent
-has and its value has not: the scalars of arrays that are dropped or read by an index, less the work
-of that.
+It is at least 2 since a number that is dropped is dropped with its tangent.  R counts what a
+tangent has and its value has not: the scalars of arrays that are dropped or read by an index, less
+the work of that.
 """
 
 from collections.abc import Iterator
@@ -86,7 +86,8 @@ def added(program: Program, e: Prim, t) -> int:
         return sum(program.scalars(e.args[i].type) for i in active)
     total = 0
     for b in rule_text(e, t, active).bindings:
-        assert isinstance(b, Let) and isinstance(b.rhs, Leaf)
+        assert isinstance(b, Let)
+        assert isinstance(b.rhs, Leaf)
         if isinstance(b.rhs, Drop):
             total += drop_work(program, (), [a.type for a in b.rhs.operands()])
         elif b.vars:
