@@ -44,7 +44,7 @@ from lineara.passes.unzip import Cut, functions, is_nonlinear, store_all, unzip
 from lineara.types import ArrayType
 
 LIMITS = {"E": 4.5, "J": 6.0, "U": 2.5, "T": 2.0, "T.T": 1.1}  # of sizes
-FRAME = {"E": 4, "J": 4, "U": 12, "T": 4, "T.T": 4}  # a definition of no size has that much
+FRAME = {"E": 4, "J": 4, "U": 16, "T": 4, "T.T": 4}  # a definition of no size has that much
 TAME = 1e4  # larger numbers are compared bit by bit only
 SMALL = 120  # programs up to this size are differentiated three times
 LARGE = 60  # from this size on the ratios are noted

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from programs import Case, cases
-from prove import prove, proved
+from prove import prove, proved, random_policy
 
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
+from lineara.passes.compose import vjp
 from lineara.passes.jvp import jvp
 
 SHARDS, PROGRAMS = 10, 1000
@@ -80,3 +81,19 @@ def test_linear_code_without_linear_results_is_erased_before_it_is_differentiate
     program = check(parse(f"def f(;) -> (;) = {body}"))
     with pytest.raises(ProgramError, match=r"erase (f|it) first"):
         jvp(program, "f")
+
+
+def test_what_is_computed_again_only_to_be_dropped_still_uses_the_tape():
+    program = parse("""
+    def f(a: f64, b: f64;) -> (f64;) =
+      let (;) = drop({
+        let x = sin(b) in
+        let y = sin(x) in
+        let z = y * b in
+        let (;) = drop(z) in
+        (a;)
+      }) in
+      a * b
+    """)
+    for key in range(20):
+        check(vjp(program, "f", random_policy(key)))

@@ -57,6 +57,8 @@ def delayed(d: Def) -> Def:
             write(tuple(read_by(b)))
             made.append(b)
     write(d.body.leaf.operands())
+    for i in drops:  # what is read by nothing else, and may be all that reads something stored
+        write(bindings[i].vars)
     return Def(d.name, d.params, d.results, d.lresults, Block(tuple(made), d.body.leaf))
 
 
