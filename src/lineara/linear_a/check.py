@@ -6,6 +6,7 @@ linear inputs  [YOLO, §3].
 """
 
 import difflib
+import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -68,6 +69,8 @@ def check(program: Program) -> Program:
     """
     for name, t in program.types.items():
         Judge(program, name).well_formed(t)
+        if endless(program, name):
+            raise ProgramError(ENDLESS.format(name))
     for d in program.defs.values():
         check_def(program, d)
     return program
@@ -77,8 +80,8 @@ def check_def(program: Program, d: Def) -> None:
     """TypeDef: the body has the stated results and uses exactly the formals."""
     judge = Judge(program, d.name)
     judge.at = d
-    for p in d.params:
-        judge.bind(p, d)
+    for i, p in enumerate(d.params):
+        judge.bind(p, d, i)
     for t in (*d.results, *d.lresults):
         judge.well_formed(t)
     found = judge.block(d.body)
@@ -122,6 +125,8 @@ class Judge:
     def wrong(self, message: str, at: Any = None, which: int = -1) -> Any:
         """Raise the error about a leaf, a binding or a definition, and one of its variables."""
         at = self.at if at is None else at
+        if at is None:
+            raise ProgramError(f"in {self.name}: {message}")
         places = self.program.places.get(at, ())
         if places:
             place = places[min(which + 1, len(places) - 1)]
@@ -340,8 +345,8 @@ class Judge:
             )
         return s
 
-    def primitive(self, e: Prim, types: tuple[ArrayType, ...]) -> ArrayType:
-        """What the primitive makes of arguments of those types."""
+    def primitive(self, e: Prim, types: tuple[ArrayType, ...], at: Any = None) -> ArrayType:
+        """What the primitive makes of arguments of those types; errors are about e, or `at`."""
         try:
             key: Any = (e.primitive, types, hashable(e.params))
             if key in self.known:
@@ -362,7 +367,10 @@ class Judge:
             found = e.primitive.result(*types, **sampled(e.params))
         except (LinearaError, TypeError, ValueError, IndexError) as error:
             text = error.message if isinstance(error, LinearaError) else str(error)
-            self.wrong(text if text.startswith(e.name) else f"{e.name}: {text}", e)
+            if isinstance(error, TypeError) and not isinstance(error, LinearaError):
+                text = f"it is not written so; {_form(e.primitive)}"
+            at = e if at is None else at
+            self.wrong(text if text.startswith(e.name) else f"{e.name}: {text}", at)
             raise AssertionError from None
         if key is not None:
             self.known[key] = found
@@ -424,7 +432,7 @@ class Judge:
         self.linear_args(e, 1 if isinstance(e, Read) else 2)
         x = self.array(e.args[0], e, 0)
         index = op("index")
-        y = self.primitive(Prim((), index, {"at": e.at}), (x,))
+        y = self.primitive(Prim((), index, {"at": e.at}), (x,), e)
         if isinstance(e, Read):
             return Typing((), (y, x))
         if e.args[1].type != y:
@@ -496,6 +504,25 @@ _RULES: dict[type, Any] = {
 }
 
 
+ENDLESS = "the type {} contains itself; let it do so under an alternative: [<> | …]"
+
+
+def endless(program: Program, name: str) -> bool:
+    """Whether the values of a named type would have no end: it has itself as a part."""
+    seen, open_ = set(), [program.types[name]]
+    while open_:
+        t = open_.pop()
+        if isinstance(t, Product):
+            open_ += t.items
+        elif isinstance(t, Named) and t.name in program.types:
+            if t.name == name:
+                return True
+            if t.name not in seen:
+                seen.add(t.name)
+                open_.append(program.types[t.name])
+    return False
+
+
 def located(program: Program, place: Place, message: str) -> str:
     """`file:line:column: message`, the line of the text and a caret; of a long line, a piece."""
     name = f"{program.file}:" if program.file else ""
@@ -533,6 +560,17 @@ def hashable(params: Any) -> Any:
         return ("slice", params.start, params.stop, params.step)
     hash(params)
     return (type(params), params)
+
+
+def _form(primitive: Any) -> str:
+    """How a primitive is written: sum[axis=…, keepdims=…](x)."""
+    for method, first in ((primitive.result, 0), (primitive.evaluate, 1)):
+        found = [*inspect.signature(method).parameters.values()][first:]
+        if all([p.kind is not p.VAR_KEYWORD for p in found]):
+            params = ", ".join([f"{p.name}=…" for p in found if p.kind is p.KEYWORD_ONLY])
+            args = ", ".join([p.name for p in found if p.kind is not p.KEYWORD_ONLY])
+            return f"write {primitive.name}{f'[{params}]' if params else ''}({args})"
+    return f"write {primitive.name} with what numpy.{primitive.name} takes"
 
 
 def _near(name: str, names: Iterable[str]) -> str:

@@ -4,9 +4,13 @@ Names that are bound twice get fresh ones; a binder without a type gets the type
 Every error has line, column and a caret.
 """
 
+import ast
 import difflib
 import functools
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,11 +18,14 @@ import numpy as np
 from lineara.box import registry
 from lineara.errors import ProgramError
 from lineara.linear_a.branches import Case, Cond, Switch
-from lineara.linear_a.check import DEPTH, located, type_of_leaf
+from lineara.linear_a.check import DEPTH, ENDLESS, endless, located, type_of_leaf
+from lineara.linear_a.collector import uncollected
 from lineara.linear_a.control import Call
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Place, Program
+from lineara.linear_a.sugar import explicit
 from lineara.linear_a.syntax import (
+    KEYWORDS,
     Accum,
     Binding,
     Block,
@@ -41,7 +48,7 @@ from lineara.linear_a.syntax import (
     lit,
     zero,
 )
-from lineara.types import ArrayType, Named, Product, Stack, Sum, Type
+from lineara.types import ArrayType, Named, Product, Stack, Sum, Type, short_dtype, show
 
 GRAMMAR = r"""
 start: (typedef | def)*
@@ -63,19 +70,19 @@ binding: "let" target "=" rhs "in"
 target: "(" binders ")" -> several | binder -> one
     | "<" [binder ("," binder)*] ">" -> parts | "~<" [binder ("," binder)*] ">" -> lparts
 rhs: leaf | "{" block "}"
-leaf: "(" [args] ";" [args] ")" -> ret
-    | NAME [params] "(" [args] [SEMI [args]] ")" -> apply
-    | "case" NAME "of" NAME ("|" NAME)* "with" "(" [args] ";" [args] ")" -> case
-    | var INFIX var -> infix
-    | "zero" "[" type "]" -> zero | "zeros" "[" type "]" -> zeros
+?leaf: "(" [args] ";" [args] ")" -> ret
+    | "case" operand "of" NAME ("|" NAME)* "with" "(" [args] ";" [args] ")" -> case
     | "drop" "(" rhs ")" -> drop
+    | chain
+?chain: operand | operand (INFIX operand)+ -> chain
+?operand: NAME -> var | LNAME -> var | "(" chain ")" -> within
+    | NAME [params] "(" [args] [SEMI [args]] ")" -> apply
+    | "zero" "[" type "]" -> zero | "zeros" "[" type "]" -> zeros
     | "<" [args] ">" -> tup | "~<" [args] ">" -> ltup
     | "{" entry ("," entry)* "}" -> rec | "~" "{" entry ("," entry)* "}" -> lrec
-    | var -> copy
-    | literal -> literal
-entry: NAME ":" var
-args: var ("," var)*
-var: NAME | LNAME
+    | literal -> number
+entry: NAME ":" chain
+args: chain ("," chain)*
 
 params: "[" [param ("," param)*] "]"
 param: [NAME "="] value
@@ -93,9 +100,9 @@ INFIX: "+" | "-" | "*" | "/"
 SEMI: ";"
 DTYPE.3: /(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool)(?![A-Za-z0-9_.'])/
 SUFFIX.4: /_(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool)(?![A-Za-z0-9_.'])/
-NUM.2: /-?(\d+\.\d*([eE][+-]?\d+)?|\d+[eE][+-]?\d+|(inf|nan)(?![A-Za-z0-9_.']))/
+NUM.2: /-?(\d+\.\d*([eE][+-]?\d+)?|\d+[eE][+-]?\d+|(inf|nan)(?=_f16|_f32|[^A-Za-z0-9_.']|$))/
 INT.1: /-?\d+/
-STRING: /'[^'\n]*'/
+STRING: /'(\\.|[^'\\\n])*'|"(\\.|[^"\\\n])*"/
 NAME: /[A-Za-z_][A-Za-z0-9_.']*/
 LNAME: /~[A-Za-z_][A-Za-z0-9_.']*/
 COMMENT: /#[^\n]*/
@@ -107,6 +114,10 @@ COMMENT: /#[^\n]*/
 _WIDE = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
 ALIASES = {"neg": "negative", "recip": "reciprocal"}
 _INFIX = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
+_OWN = {
+    "dup": "dup(~a), of one linear variable", "read": "read[i](~x)", "accum": "accum[i](~x, ~y)",
+    "put": "put[i](~x, ~y)", "inj": "inj[tag, type](x)", "proj": "proj[tag](x)",
+}  # fmt: skip
 _PARTS = {"read": Read, "accum": Accum, "put": Put}
 FORMS: dict[str, Any] = {"cond": Cond, "switch": Switch, "scan": Scan, "while": While}
 
@@ -118,8 +129,12 @@ def _lark() -> Any:
     return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
-def parse(text: str, file: str = "") -> Program:
+@uncollected
+def parse(text: str, file: str = "", sugar: bool = False) -> Program:
     """The program of a text; what does not parse is a ProgramError that shows the place.
+
+    Operands may be expressions, which get names.  With `sugar` linear variables may also be used
+    often or never, and others never: the dups and drops that this stands for are written.
 
     >>> print(parse("def f(x: f64;) -> (f64;) = let y = sin(x) in y * x"))
     def f(x: f64;) -> (f64;) =
@@ -133,13 +148,14 @@ def parse(text: str, file: str = "") -> Program:
         tree = _lark().parse(text)
     except UnexpectedInput as error:
         raise ProgramError(_unexpected(error, text, file)) from None
-    return _Reader(text, file).program(tree)
+    found = _Reader(text, file).program(tree)
+    return explicit(found) if sugar else found
 
 
 def _unexpected(error: Any, text: str, file: str) -> str:
     found = getattr(error, "token", None)
     ended = found is None or found.type == "$END"
-    lines = text.splitlines() or [""]
+    lines = text.split("\n")
     line, column = error.line, error.column
     if ended and found is not None:
         line, column = len(lines), len(lines[-1]) + 1
@@ -153,6 +169,8 @@ def _unexpected(error: Any, text: str, file: str) -> str:
         )
     )
     wanted = sorted(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
+    if {"NAME", "LNAME", "INT"} <= set(wanted):  # whatever has a value
+        wanted = ["value", *[w for w in wanted if w in ("RPAR", "SEMICOLON", "LET")]]
     shown = [_TOKENS.get(w, str(w).lower()) for w in wanted]
     hint = f"; expected {' or '.join(shown[:6])}" if 0 < len(shown) <= 6 else ""
     return located(Program({}, {}, {}, text, file), Place(line, column), what + hint)
@@ -163,7 +181,7 @@ _TOKENS = {
     "LPAR": "'('", "IN": "'in'", "EQUAL": "'='", "COMMA": "','", "RSQB": "']'", "LSQB": "'['",
     "RBRACE": "'}'", "LBRACE": "'{'", "COLON": "':'", "__ANON_0": "'->'", "MORETHAN": "'>'",
     "LESSTHAN": "'<'", "INFIX": "an operator", "DEF": "'def'", "TYPE": "'type'", "LET": "'let'",
-    "DTYPE": "a dtype", "VBAR": "'|'", "$END": "the end",
+    "DTYPE": "a dtype", "value": "an expression", "VBAR": "'|'", "$END": "the end",
 }  # fmt: skip
 
 
@@ -179,24 +197,37 @@ class _Reader:
         self.scope: dict[str, Var] = {}
         self.names = Names()
         self.depth = 0
+        self.pending: list[Binding] = []  # those of the block so far
+        self.hidden: list[tuple[str, Var | None]] = []  # what names meant outside of the block
+        self.so_far = Program(self.types, self.defs, self.places, self.text, self.file)
 
     def wrong(self, message: str, at: Any) -> ProgramError:
         """The error at a token or a tree."""
-        return ProgramError(located(self.so_far(), _place(at), message))
+        return ProgramError(located(self.so_far, _place(at), message))
 
-    def so_far(self) -> Program:
-        """The program as far as it is known: the signatures of all definitions."""
-        return Program(self.types, self.defs, self.places, self.text, self.file)
+    @contextmanager
+    def deeper(self, what: str, at: Any) -> Iterator[None]:
+        """One more level of what lies in each other."""
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise self.wrong(
+                f"{what} lie in each other deeper than {DEPTH}; give some a name of their own", at
+            )
+        yield
+        self.depth -= 1
 
     def program(self, tree: Any) -> Program:
         """Types, then signatures, then bodies."""
-        for t in tree.children:
-            if t.data == "typedef":
-                name, stated = t.children
-                if name in self.types:
-                    raise self.wrong(f"the type {name} is defined twice; keep one", name)
-                self.types[str(name)] = UNKNOWN
-                self.types[str(name)] = self.type(stated)
+        typedefs = [t.children for t in tree.children if t.data == "typedef"]
+        for name, _ in typedefs:
+            if name in self.types:
+                raise self.wrong(f"the type {name} is defined twice; keep one", name)
+            self.types[str(name)] = UNKNOWN
+        for name, stated in typedefs:
+            self.types[str(name)] = self.type(stated)
+        for name, _ in typedefs:
+            if endless(self.so_far, str(name)):
+                raise self.wrong(ENDLESS.format(name), name)
         found = [t for t in tree.children if t.data == "def"]
         for t in found:
             self.signature(t)
@@ -208,13 +239,15 @@ class _Reader:
             body = self.block(t.children[3])
             self.defs[name] = done = Def(name, d.params, d.results, d.lresults, body)
             self.places[done] = self.places.pop(d)
-        return self.so_far()
+        return self.so_far
 
     def signature(self, t: Any) -> None:
         """The formals and results of a definition."""
         name, formals, results, _ = t.children
         if name in self.defs:
             raise self.wrong(f"{name} is defined twice; keep one", name)
+        if name in FORMS or name in KEYWORDS or name in ("fwd", "rev"):
+            raise self.wrong(f"{name} has a meaning; give the definition another name", name)
         self.names = Names()
         params = [self.formal(b) for b in self.zones(formals)]
         ts, us = (
@@ -242,22 +275,38 @@ class _Reader:
         bare = name.lstrip("~")
         fresh = self.names(bare)
         if fresh != bare:
-            raise self.wrong(f"{name} is taken twice; give one another name", name)
+            raise self.wrong(f"{name} is taken; give it another name", name)
         return Var(fresh, self.type(t), name.startswith("~"))
 
     # --- types ------------------------------------------------------------------------------
 
     def type(self, t: Any) -> Type:
         """A type of the text."""
+        if t.data == "array":
+            return self.array(t)
+        with self.deeper("types", t):
+            return self._type(t)
+
+    def array(self, t: Any) -> ArrayType:
+        """A dtype and a shape."""
+        dtype, dims = t.children
+        sizes = () if dims is None else tuple([int(d) for d in dims.children if d is not None])
+        if any([n < 0 for n in sizes]):
+            raise self.wrong("a dimension is not negative; count from 0", t)
+        return ArrayType(sizes, wide(str(dtype)))
+
+    def type_name(self, t: Any) -> Named:
+        """A type that has a definition."""
+        name = str(t.children[0])
+        if name not in self.types:
+            hint = _near(name, self.types) or f"; define it: type {name} = …"
+            raise self.wrong(f"there is no type {name}{hint}", t)
+        return Named(name)
+
+    def _type(self, t: Any) -> Type:
         match t.data:
-            case "array":
-                dtype, dims = t.children
-                sizes = (
-                    () if dims is None else tuple([int(d) for d in dims.children if d is not None])
-                )
-                return ArrayType(sizes, wide(str(dtype)))
             case "named":
-                return Named(str(t.children[0]))
+                return self.type_name(t)
             case "product":
                 return Product(
                     tuple([self.type(s) for s in t.children[0].children if s is not None])
@@ -276,17 +325,20 @@ class _Reader:
 
     def block(self, t: Any) -> Block:
         """A block; what it binds is not seen outside of it."""
-        self.depth += 1
-        if self.depth > DEPTH:
-            raise self.wrong(
-                f"blocks lie in each other deeper than {DEPTH}; make one a definition", t
-            )
-        outside = self.scope
-        self.scope = dict(outside)
-        *bindings, leaf = t.children
-        found = Block(tuple([self.binding(b) for b in bindings]), self.leaf(leaf))
-        self.scope = outside
-        self.depth -= 1
+        with self.deeper("blocks", t):
+            outside, self.pending = self.pending, []
+            hidden, self.hidden = self.hidden, []
+            *bindings, leaf = t.children
+            for b in bindings:
+                self.pending.append(self.binding(b))
+            last = self.leaf(leaf)
+            found = Block(tuple(self.pending), last)
+            for name, v in reversed(self.hidden):
+                if v is None:
+                    del self.scope[name]
+                else:
+                    self.scope[name] = v
+            self.pending, self.hidden = outside, hidden
         return found
 
     def binding(self, t: Any) -> Binding:
@@ -294,9 +346,7 @@ class _Reader:
         target, rhs = t.children
         if target.data in ("parts", "lparts"):
             (inner,) = rhs.children
-            if inner.data != "copy":
-                raise self.wrong("only a variable is taken apart; bind the value first", rhs)
-            arg = self.var(inner.children[0])
+            arg = self.named(self.rhs(rhs), inner)
             types = self.items(arg, rhs)
             binders = [b for b in target.children if b is not None]
             made = Unpack(self.bind(binders, types, target), arg)
@@ -314,7 +364,9 @@ class _Reader:
     def rhs(self, t: Any) -> Leaf | Block:
         """A leaf, or a block in braces."""
         (inner,) = t.children
-        return self.block(inner) if inner.data == "block" else self.leaf(inner)
+        if inner.data == "block":
+            return self.block(inner)
+        return self.leaf(inner)
 
     def bind(self, binders: Sequence[Any], types: Sequence[Type], at: Any) -> tuple[Var, ...]:
         """Fresh variables of the stated types, or else of those of the values."""
@@ -326,41 +378,107 @@ class _Reader:
             fresh = self.names(name.lstrip("~"))
             v = Var(fresh, t if stated is None else self.type(stated), name.startswith("~"))
             made.append((name, v))
-        self.scope.update(made)
+        for name, v in made:
+            self.hidden.append((name, self.scope.get(name)))
+            self.scope[name] = v
         return tuple([v for _, v in made])
 
     def items(self, arg: Var, at: Any) -> tuple[Type, ...]:
         """The components of a product."""
-        t = self.so_far().unfold(arg.type)
+        t = self.so_far.unfold(arg.type)
         if not isinstance(t, Product):
-            raise self.wrong(f"{arg!r} is {t!r}; only a product is taken apart", at)
+            raise self.wrong(f"{arg!r} is {show(t)}; only a product is taken apart", at)
         return t.items
 
     def types_of(self, e: Leaf | Block, at: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
         """The types of the values of a right-hand side."""
         while isinstance(e, Block):
             e = e.leaf
-        return ((), ()) if isinstance(e, Drop) else type_of_leaf(self.so_far(), e)
+        return ((), ()) if isinstance(e, Drop) else type_of_leaf(self.so_far, e)
 
     def var(self, t: Any) -> Var:
         """An occurrence of a variable."""
-        name = str(t.children[0]) if hasattr(t, "children") else str(t)
+        name = str(t.children[0])
         if name not in self.scope:
-            near = difflib.get_close_matches(name, list(self.scope), 1)
-            hint = (
-                f"; did you mean {near[0]}?"
-                if near
-                else "; bind it before, or take it as an argument"
-            )
+            hint = _near(name, self.scope) or "; bind it before, or take it as an argument"
             raise self.wrong(f"{name} is not known here{hint}", t)
         return self.scope[name]
+
+    # --- operands ----------------------------------------------------------------------------
+
+    def operand(self, t: Any) -> Var:
+        """A variable; an expression gets the name of one."""
+        return self.var(t) if t.data == "var" else self.named(self.leaf(t), t)
+
+    def named(self, e: Leaf | Block, at: Any) -> Var:
+        """The variable for an expression with one result, which is bound before."""
+        if isinstance(e, Copy):
+            return e.args[0]
+        ts, us = self.types_of(e, at)
+        if len(ts) + len(us) != 1:
+            raise self.wrong(
+                f"this has {len(ts) + len(us)} values, but one is needed here; bind them first: "
+                "let (x, y;) = … in",
+                at,
+            )
+        v = Var(self.names("v"), *((ts[0], False) if ts else (us[0], True)))
+        made = Let((v,), e)
+        self.places[made] = (_place(at), _place(at))
+        self.pending.append(made)
+        return v
+
+    def chain(self, t: Any) -> Leaf:
+        """x * y + z: products first, then from the left; the last operation is the leaf."""
+        parts = t.children
+        total = sign = None
+        product = parts[0]
+        for op, right in zip(parts[1::2], parts[2::2], strict=True):
+            if op in ("*", "/"):
+                product = self.infix(self.side(product), op, right)
+            else:
+                total = self.side(product if total is None else self.infix(total, sign, product))
+                sign, product = op, right
+        return product if total is None else self.infix(total, sign, product)
+
+    def infix(self, left: tuple[Var, Place], sign: Any, right: Any) -> Leaf:
+        """One operation; its right side may be read already."""
+        (x, at), (y, there) = left, self.side(right)
+        if sign == "-" and x.linear and y.linear:
+            y = self.negated(y, there)
+            sign = "+"
+        made = Prim((x, y), registry.primitives[_INFIX[sign]])
+        self.places[made] = (at, at, there)
+        return made
+
+    def side(self, e: Any) -> tuple[Var, Place]:
+        """An operand of an operation, and where it stands."""
+        if isinstance(e, Leaf):
+            place = self.places[e][0]
+            return self.named(e, place), place
+        return self.operand(e), _place(e)
+
+    def negated(self, a: Var, at: Place) -> Var:
+        """-1.0 * ~a."""
+        t = self.so_far.unfold(a.type)
+        number = ArrayType((), t.dtype if isinstance(t, ArrayType) else np.dtype(float))
+        k = self.named(lit(number.dtype.type(-1), number), at)
+        return self.named(Prim((k, a), registry.primitives["multiply"]), at)
 
     # --- leaves ------------------------------------------------------------------------------
 
     def leaf(self, t: Any) -> Leaf:
         """A leaf, with the places of its operands."""
+        if t.data == "within":
+            with self.deeper("brackets", t):
+                return self.leaf(t.children[0])
+        if t.data == "chain":
+            return self.chain(t)
         occurrences: list[Any] = []
-        made = self._leaf(t, occurrences)
+        if t.data == "var":
+            made, occurrences = Copy((self.var(t),)), [t]
+        else:
+            with self.deeper("expressions", t):
+                made = self._leaf(t, occurrences)
         self.places[made] = (_place(t), *map(_place, occurrences))
         return made
 
@@ -368,20 +486,13 @@ class _Reader:
         if t is None:
             return ()
         seen += t.children
-        return tuple(map(self.var, t.children))
+        return tuple(map(self.operand, t.children))
 
     def _leaf(self, t: Any, seen: list[Any]) -> Leaf:
         parts = t.children
         match t.data:
             case "ret":
                 return Ret(self._zoned(parts[0], parts[1], seen))
-            case "copy":
-                seen += parts
-                return Copy((self.var(parts[0]),))
-            case "infix":
-                left, sign, right = parts
-                seen += [left, right]
-                return Prim((self.var(left), self.var(right)), registry.primitives[_INFIX[sign]])
             case "zero" | "zeros":
                 return zero(self.type(parts[0]), t.data == "zero")
             case "drop":
@@ -390,25 +501,28 @@ class _Reader:
                 return Tup(self._args(parts[0], seen), t.data == "ltup")
             case "rec" | "lrec":
                 fields = tuple([str(e.children[0]) for e in parts])
+                if len(set(fields)) < len(fields):
+                    raise self.wrong("a field stands twice; each has one value", t)
                 seen += [e.children[1] for e in parts]
-                args = tuple([self.var(e.children[1]) for e in parts])
+                args = tuple([self.operand(e.children[1]) for e in parts])
                 return Tup(args, t.data == "lrec", fields)
             case "case":
                 x, *branches, first, second = parts
+                which = self.operand(x)
                 args = self._zoned(first, second, seen)
                 seen.insert(0, x)
-                return Case((self.var(x), *args), tuple(map(str, branches)))
-            case "literal":
+                return Case((which, *args), tuple(map(str, branches)))
+            case "number":
                 value = self.literal(parts[0])
                 return lit(value, ArrayType(value.shape, value.dtype))
         return self.application(t, seen)
 
     def _zoned(self, xs: Any, lxs: Any, seen: list[Any]) -> tuple[Var, ...]:
         left, right = self._args(xs, seen), self._args(lxs, seen)
-        for v, place in zip((*left, *right), seen, strict=True):
-            if v.linear is not (v in right):
+        for i, v in enumerate((*left, *right)):
+            if v.linear is not (i >= len(left)):
                 raise self.wrong(
-                    "before the semicolon stand non-linear names, after it linear ones", place
+                    "before the semicolon stand non-linear names, after it linear ones", seen[i]
                 )
         return (*left, *right)
 
@@ -425,15 +539,18 @@ class _Reader:
                 raise self.unknown(head, [*self.defs, *FORMS], "definition")
             return Call(args, (name,))
         args = self._args(first, seen)
-        if name == "dup":
+        if name == "dup" and len(args) == 1 and args[0].linear and not given:
             return Dup(args)
-        if name in _PARTS:
+        if name in _PARTS and len(args) == 1 + (name != "read") and all([a.linear for a in args]):
             return _PARTS[name](args, tuple([self.value(v) for _, v in given]))
-        if name == "inj" and len(given) == 2:
-            t = self.value(given[1][1])  # a bare name is read as one
-            return Inj(args, int(self.value(given[0][1])), Named(t) if isinstance(t, str) else t)
-        if name == "proj" and len(given) == 1:
-            return Proj(args, int(self.value(given[0][1])))
+        if name == "inj" and len(given) == 2 and len(args) == 1:
+            (_, tag), (_, t) = given
+            sum_ = self.type_name(t) if t.data == "name" else self.value(t)
+            return Inj(args, self.tag(tag), sum_)
+        if name == "proj" and len(given) == 1 and len(args) == 1:
+            return Proj(args, self.tag(given[0][1]))
+        if name in _OWN:
+            raise self.wrong(f"the form is {_OWN[name]}", head)
         if name not in registry.primitives:
             hint = "; a call has a semicolon" if name in self.defs else ""
             raise self.unknown(head, registry.primitives, "primitive", hint)
@@ -445,17 +562,23 @@ class _Reader:
 
     def form(self, form: Any, args: tuple[Var, ...], given: list[Any], head: Any) -> Leaf:
         """A branch or a loop: the definitions it applies, then its numbers."""
-        values = [self.value(v) for _, v in given]
+        values = [str(v.children[0]) if v.data == "name" else self.value(v) for _, v in given]
         functions = tuple([v for v in values if isinstance(v, str) and v not in ("fwd", "rev")])
         try:
             return form(args, functions, *values[len(functions) :])
         except TypeError:
             raise self.wrong(f"the form is {form.FORM}", head) from None
 
+    def tag(self, t: Any) -> int:
+        """The number of an alternative."""
+        found = self.value(t)
+        if type(found) is not int:
+            raise self.wrong("a tag is a whole number; alternatives count from 0", t)
+        return found
+
     def unknown(self, head: Any, names: Iterable[str], what: str, hint: str = "") -> ProgramError:
         """The error about a name that nothing has."""
-        near = difflib.get_close_matches(str(head), list(names), 1)
-        hint = hint or (f"; did you mean {near[0]}?" if near else "")
+        hint = hint or _near(str(head), names) or f"; there is {_some(names) or 'none'}"
         return self.wrong(f"there is no {what} {head}{hint}", head)
 
     def value(self, t: Any) -> Any:
@@ -473,7 +596,7 @@ class _Reader:
                 name = str(t.children[0])
                 return self.scope.get(name, name)
             case "string":
-                return str(t.children[0])[1:-1]
+                return ast.literal_eval(str(t.children[0]))
             case "none":
                 return None
             case "dots":
@@ -491,26 +614,84 @@ class _Reader:
         if t.data == "empty":
             return self.value(t)
         number, suffix = t.children
-        raw = np.array(_number(number))
-        if suffix is not None:
-            return raw.astype(wide(str(suffix)[1:]))[()]
-        return raw.astype(float)[()] if raw.dtype.kind in "iu" else raw[()]
+        dtype = None if suffix is None else wide(str(suffix)[1:])
+        try:
+            return _cast(_number(number), dtype)
+        except ValueError:
+            mend = "rows have one length, and an array has no more than 64 axes"
+            raise self.wrong(mend, t) from None
+        except OverflowError:
+            mend = "another suffix" if dtype else "inf if you mean it"
+            into = short_dtype(dtype) if dtype else "f64"
+            raise self.wrong(f"this does not fit into {into}; write {mend}", t) from None
+
+
+def _cast(numbers: Any, dtype: np.dtype | None) -> Any:
+    """Numbers of a text in a dtype, where only rounding may change them; else OverflowError."""
+    raw = np.array(numbers)
+    if dtype is None:
+        dtype = np.dtype(float) if raw.dtype.kind in "iuO" else raw.dtype
+    kinds = ["biOfc".index(d.kind.replace("u", "i")) for d in (raw.dtype, dtype)]
+    if dtype.kind in "iu" and raw.dtype.kind in "iufO":
+        exact = np.array(numbers, object)  # large ones next to others are no longer integers
+        if any([type(n) is not int for n in exact.ravel()]):
+            raise OverflowError
+        made = exact.astype(dtype)
+        if np.any(made != exact):
+            raise OverflowError
+        return made[()]
+    if kinds[0] > kinds[1] or (kinds[0] == 0) is not (kinds[1] == 0):
+        raise OverflowError
+    with np.errstate(all="ignore"):
+        made = raw.astype(dtype)
+    if np.any(np.isinf(made)) if raw.dtype.kind != "b" else False:
+        wide_enough = raw.astype(complex if dtype.kind == "c" else float)
+        if np.any(np.isinf(made) & ~np.isinf(wide_enough)):
+            raise OverflowError
+    return made[()]
 
 
 UNKNOWN = Product()
 
 
+def _near(name: str, names: Iterable[str]) -> str:
+    """A hint at a name that is almost the same, of a few thousand."""
+    near = difflib.get_close_matches(name, list(islice(names, 4000)), 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _some(names: Iterable[str]) -> str:
+    found = list(islice(names, 5))
+    return ", ".join(found[:4]) + ", …" * (len(found) > 4)
+
+
 def _number(t: Any) -> Any:
     match t.data:
         case "num":
-            return float(t.children[0])
+            return _float(t.children[0])
         case "int":
             return int(t.children[0])
         case "true" | "false":
             return t.data == "true"
         case "complex":
-            return complex(*map(float, t.children))
-    return [_number(c) for c in t.children]
+            return complex(*map(_float, t.children))
+    made: list[Any] = [None]
+    open_: list[tuple[Any, list[Any], int]] = [(t, made, 0)]
+    while open_:
+        t, into, i = open_.pop()
+        if t.data != "nested":
+            into[i] = _number(t)
+            continue
+        into[i] = [None] * len(t.children)
+        open_ += [(c, into[i], j) for j, c in enumerate(t.children)]
+    return made[0]
+
+
+def _float(text: str) -> float:
+    found = float(text)
+    if math.isinf(found) and "inf" not in text:
+        raise OverflowError(text)
+    return found
 
 
 def wide(short: str) -> np.dtype:
@@ -523,6 +704,8 @@ def wide(short: str) -> np.dtype:
 
 
 def _place(t: Any) -> Place:
+    if isinstance(t, Place):
+        return t
     meta = t.meta if hasattr(t, "meta") else t
     if getattr(meta, "empty", False):
         return Place(1, 1)

@@ -368,6 +368,13 @@ def free(e: "Leaf | Block") -> dict[Var, None]:
     return dict.fromkeys(occurrences(e))
 
 
+KEYWORDS = {
+    "case", "complex", "def", "drop", "false", "in", "inf", "let", "nan", "None", "of", "stack",
+    "true", "type", "with", "zero", "zeros", "bool", "f16", "f32", "f64", "c64", "c128", "i8",
+    "i16", "i32", "i64", "u8", "u16", "u32", "u64",
+}  # fmt: skip
+
+
 class Names:
     """Fresh names for the binders of one definition.
 
@@ -377,7 +384,7 @@ class Names:
     """
 
     def __init__(self, taken: Any = ()) -> None:
-        self._taken = set(taken)
+        self._taken = {*KEYWORDS, *taken}
         self._next: dict[str, int] = {}
 
     def __call__(self, like: str) -> str:
