@@ -246,7 +246,7 @@ class _Reader:
         name, formals, results, _ = t.children
         if name in self.defs:
             raise self.wrong(f"{name} is defined twice; keep one", name)
-        if name in FORMS or name in KEYWORDS or name in ("fwd", "rev"):
+        if name in FORMS or name in KEYWORDS:
             raise self.wrong(f"{name} has a meaning; give the definition another name", name)
         self.names = Names()
         params = [self.formal(b) for b in self.zones(formals)]
