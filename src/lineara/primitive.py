@@ -80,8 +80,8 @@ class Primitive:
         return max([getattr(v, "size", 1) for v in (y, *args)])
 
     def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
-        """W: the operations of one evaluation, exactly; what only moves elements has none."""
-        return y.size
+        """W: the operations of one evaluation on real numbers, exactly; here, one for each."""
+        return reals(y)
 
     def linearize(
         self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
@@ -97,6 +97,16 @@ class Primitive:
             for i in range(size)
         ]
         return op("stack")(*rows)
+
+
+def reals(t: ArrayType) -> int:
+    """How many real numbers an array is made of: two for each complex one."""
+    return t.size * (1 + is_complex(t))
+
+
+def lost(y: ArrayType, args: Sequence[ArrayType]) -> int:
+    """How many real numbers more go in than come out: to forget one costs one."""
+    return max(0, sum(map(reals, args)) - reals(y))
 
 
 def _sample(arg: Any) -> Any:
@@ -323,7 +333,8 @@ def exact(number: int, like: Any) -> Any:
 
 def _narrow(weight: Any, dtype: np.dtype) -> Any:
     """A weight that was made of Python's numbers alone, in the precision of the result."""
-    wide = isinstance(weight, np.ndarray | np.generic) and weight.dtype.itemsize > dtype.itemsize
+    typed = isinstance(weight, np.ndarray | np.generic | Box)
+    wide = typed and type_of(weight).dtype.itemsize > dtype.itemsize
     return weight.astype(dtype) if wide and dtype.kind == "f" else weight
 
 
@@ -391,8 +402,8 @@ class Structural(Linear):
     """A Linear that only moves elements: index, reshape, concatenate, and their transposes."""
 
     def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
-        """Moving is free."""
-        return 0
+        """Moving is free; forgetting is not."""
+        return lost(y, args)
 
 
 class Multilinear(Primitive):
@@ -439,9 +450,25 @@ class Multilinear(Primitive):
 class Constant(Primitive):
     """Locally constant: comparisons, rounding, positions. Traced arguments are read as values."""
 
+    def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
+        """Each element is looked at once."""
+        return max([t.size for t in (y, *args)])
+
     def keeps(self, place: int) -> bool:
         """There is no derivative that could."""
         return False
+
+
+class OfType(Constant):
+    """What the types of the arguments tell: a program has the answer in its place."""
+
+    def known(self, *args: Any, **params: Any) -> Any:
+        """The answer, for arguments or types."""
+        return self.evaluate(np, *[_sample(type_of(a)) for a in args], **params)
+
+    def result(self, *args: Any, **params: Any) -> Any:
+        """An error: no program asks at run time."""
+        raise ShapeError(f"{self.name}: is known from the types; write {self.known(*args)} itself")
 
 
 class General(Primitive):

@@ -59,7 +59,7 @@ def test_every_property_holds_of_random_programs(seed):
         "def f(; ~a: f64, ~b: f64) -> (; f64, f64) = dup(~a, ~b)",
         "def f(x: f64[3];) -> (; f64, f64[3]) = read[0](x)",
         "def f(x: f64[3]; ~y: f64) -> (; f64[3]) = accum[0](x, ~y)",
-        "def f(; ~x: f64[3]) -> (; f64[3]) = put[0](~x)",
+        "def f(; ~x: f64[3]) -> (; f64[3]) = accum[0](~x)",
         "def f(; ~a: <>) -> (; f64) = ~a",
         "def f(x: <>; ~a: f64) -> (; f64) = x * ~a",
     ],

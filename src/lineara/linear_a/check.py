@@ -38,6 +38,7 @@ from lineara.linear_a.syntax import (
     Unpack,
     Var,
     Zero,
+    sampled,
 )
 from lineara.primitive import Elementwise, Linear, Multilinear
 from lineara.types import ArrayType, Named, Product, Sum, Type, show
@@ -428,16 +429,22 @@ class Judge:
             )
 
     def part(self, e: Part) -> Typing:
-        """read, accum and put."""
-        self.linear_args(e, 1 if isinstance(e, Read) else 2)
+        """read, accum and put: of linear arrays, or accum and put of others."""
+        word = type(e).__name__.lower()
+        if isinstance(e, Read):
+            self.linear_args(e, 1)
+        elif len(e.args) not in ((2,) if isinstance(e, Accum) else (1, 2)):
+            self.wrong(f"{word} takes an array and a part, not {len(e.args)} variables", e)
+        linear = e.args[0].linear
+        if any(a.linear is not linear for a in e.args):
+            self.wrong(f"{word} takes an array and a part of one zone: both linear, or none", e, 1)
         x = self.array(e.args[0], e, 0)
-        index = op("index")
-        y = self.primitive(Prim((), index, {"at": e.at}), (x,), e)
+        y = self.primitive(Prim((), op("index"), {"at": e.at}), (x,), e)
         if isinstance(e, Read):
             return Typing((), (y, x))
-        if e.args[1].type != y:
+        if len(e.args) == 2 and self.array(e.args[1], e, 1) != y:
             self.wrong(f"the part is {show(y)}, but {e.args[1]!r} is {show(e.args[1].type)}", e, 1)
-        return Typing((), (x,))
+        return Typing((), (x,)) if linear else Typing((x,), ())
 
     def tagged(self, e: Inj | Proj) -> Any:
         """inj and proj: the payload has the type of its tag."""
@@ -533,19 +540,6 @@ def located(program: Program, place: Place, message: str) -> str:
     before = shown[: place.column - 1 - start]
     pad = "".join(["\t" if c == "\t" else " " for c in before])
     return f"{name}{place.line}:{place.column}: {message}\n  {shown}\n  {pad}^"
-
-
-def sampled(params: Any) -> Any:
-    """Parameters where variables are zeros of their types, for the sake of a shape."""
-    if isinstance(params, Var):
-        t = params.type
-        assert isinstance(t, ArrayType)
-        return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
-    if isinstance(params, tuple):
-        return tuple([sampled(p) for p in params])
-    if isinstance(params, dict):
-        return {k: sampled(p) for k, p in params.items()}
-    return params
 
 
 def hashable(params: Any) -> Any:

@@ -2,13 +2,15 @@
 
     Prim                                 what the primitive says; 1 for an operation on numbers
     ~a + ~b, x * ~a at u                 |u|
-    accum                                |y|
+    accum, put of ~y                     |y|
+    index of a linear ~a                 |a|, for the rest of it is forgotten
     drop of a non-linear x               one for each array in it
     drop of a linear ~a: u               |u|
     everything else                      0
 
 Adding up n numbers costs n - 1, a contraction its multiplications and additions, reading a part
-of a non-linear array its length; what only moves costs nothing.
+of a non-linear array its length, joining arrays the length of the result; what only moves costs
+nothing, and what forgets costs what is forgotten.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,9 +29,11 @@ from lineara.linear_a.syntax import (
     Leaf,
     Let,
     Prim,
+    Put,
     Unpack,
     Var,
 )
+from lineara.primitive import reals
 from lineara.types import UNIT, ArrayType, Named, Stack, Sum, Type
 
 
@@ -50,8 +54,8 @@ def drop_work(program: Program, xs: Sequence[Type], lxs: Sequence[Type]) -> int:
 
 def work(program: Program, e: Leaf, y: Type | None) -> int:
     """W of a leaf that applies no definition; y is the type of its (first) result."""
-    if isinstance(e, Accum):
-        return program.scalars(e.args[1].type)
+    if isinstance(e, Accum | Put):
+        return sum([extent(program, y.type) for y in e.args[1:]])
     if not isinstance(e, Prim):
         return 0
     if not any(a.linear for a in e.args):
@@ -59,9 +63,18 @@ def work(program: Program, e: Leaf, y: Type | None) -> int:
             return program.scalars(e.args[0].type)
     elif e.name in ("add", "multiply"):
         return program.scalars(e.args[-1].type)
+    elif e.name == "index":
+        return program.scalars(e.args[0].type)
     types = tuple([program.unfold(a.type) for a in e.args])
     found = program.unfold(y) if y is not None else None
     return e.primitive.arithmetic(found, types, e.params)
+
+
+def extent(program: Program, t: Type) -> int:
+    """How many numbers an array has, two for each complex one."""
+    found = program.unfold(t)
+    assert isinstance(found, ArrayType)
+    return reals(found)
 
 
 # --- the work of a definition ------------------------------------------------------------------
@@ -134,8 +147,8 @@ def _static_leaf(program: Program, e: Leaf, known: dict[str, int | None]) -> int
         xs, us = type_of_leaf(program, last)
         return None if _has_tags(program, us) else drop_work(program, xs, us)
     if _has_tags(program, [a.type for a in e.args if a.linear]):
-        return None if isinstance(e, Prim | Accum) else 0
-    if isinstance(e, Prim | Accum):
+        return None if isinstance(e, Prim | Accum | Put) else 0
+    if isinstance(e, Prim | Accum | Put):
         xs, us = type_of_leaf(program, e)
         return work(program, e, (*us, *xs)[0])
     return 0

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearityError, NoRuleError
-from lineara.linear_a.check import sampled
 from lineara.linear_a.syntax import (
     Binding,
     Dup,
@@ -19,14 +18,26 @@ from lineara.linear_a.syntax import (
     Let,
     Names,
     Prim,
+    Read,
     Unpack,
     Var,
     Vars,
     drop,
     lit,
+    parts_of,
+    sampled,
     zero,
 )
-from lineara.primitive import Box, Elementwise, Linear, Multilinear, Primitive, op, registry
+from lineara.primitive import (
+    Box,
+    Elementwise,
+    Linear,
+    Multilinear,
+    OfType,
+    Primitive,
+    op,
+    registry,
+)
 from lineara.types import ArrayType, Type, carries_tangents, type_of
 
 
@@ -71,6 +82,8 @@ class Emitter:
         if isinstance(primitive, Linear):
             places = range(len(args)) if primitive.linear is None else primitive.linear
             args = tuple([self.as_linear(a) if i in places else a for i, a in enumerate(args)])
+            if primitive.name == "index":
+                return self.read(args[0], params["at"])
         elif not (isinstance(primitive, Multilinear) and len(linear) == 1):
             raise LinearityError(
                 f"{primitive.name} is not linear in a tangent; a rule adds, moves, sums, contracts "
@@ -78,10 +91,22 @@ class Emitter:
             )
         return self.apply(primitive, args, params, "d")
 
+    def read(self, x: "Boxed", at: Any) -> Any:
+        """A part of a linear array, which is handed on: the box stands for the rest from here."""
+        part = op("index").result(x.var.type, at=sampled(at))
+        y, rest = self.fresh("d", part, True), self.fresh(x.var.name, x.var.type, True)
+        self.bindings.append(Let((y, rest), Read((x.var,), parts_of(at))))
+        x.var = rest
+        return Boxed(self, y)
+
     def nonlinear(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """An operation on values, with broadcasts in so many words."""
+        if isinstance(primitive, OfType):
+            return primitive.known(*args, **params)
         if isinstance(primitive, Elementwise):
             args = tuple(self.level(args))
+        elif primitive.name in ("round", "around"):  # the number of digits is an integer
+            args = (args[0], *map(np.int64, args[1:]))
         return self.apply(primitive, args, params, "k")
 
     def level(self, args: Sequence[Any]) -> Iterable[Any]:

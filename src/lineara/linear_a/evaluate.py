@@ -14,7 +14,7 @@ import numpy as np
 from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.check import Judge
 from lineara.linear_a.cost import cells, work
-from lineara.linear_a.memory import Deaths, Meter, deaths
+from lineara.linear_a.memory import Deaths, Meter, Owners, deaths, owner
 from lineara.linear_a.program import Program, scalars_of
 from lineara.linear_a.syntax import (
     Accum,
@@ -29,7 +29,6 @@ from lineara.linear_a.syntax import (
     Part,
     Prim,
     Proj,
-    Put,
     Read,
     Ret,
     Tup,
@@ -39,7 +38,7 @@ from lineara.linear_a.syntax import (
     Zero,
     renamed_params,
 )
-from lineara.types import ArrayType, Product, Stack, Sum, Type, show, type_of
+from lineara.types import ArrayType, Product, Stack, Sum, Type, is_complex, show, type_of
 
 Steps = Generator[Any, Any, Any]
 
@@ -64,11 +63,15 @@ class Tagged(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The results of a definition, non-linear and linear, and the work W that it took."""
+    """The results of a definition, non-linear and linear, the work W, and the bytes written.
+
+    Bytes are written where memory is filled: a view is free, and so is what stays in place.
+    """
 
     results: tuple[Any, ...]
     lresults: tuple[Any, ...]
     work: int
+    written: int
 
 
 def run(
@@ -114,7 +117,8 @@ def run(
         found = machine.drive(machine.enter(name, list(args)))
     k = len(d.results)
     linear = [dense(program, t, v) for t, v in zip(d.lresults, found[k:], strict=True)]
-    return Outcome(tuple(found[:k]), tuple(linear), machine.work)
+    results = machine.given_away((*found[:k], *linear))
+    return Outcome(results[:k], results[k:], machine.work, machine.written)
 
 
 class Env(dict[Var, Any]):
@@ -133,7 +137,9 @@ class Machine:
         self.judge = Judge(program, "")
         self.meter = meter
         self.deaths: dict[str, Deaths] = {}  # of every definition that was entered
+        self.owners = Owners()
         self.work = 0
+        self.written = 0
         self.costs: dict[Leaf, int | None] = {}  # None: it depends on tags
 
     def drive(self, steps: Steps) -> Any:
@@ -170,6 +176,8 @@ class Machine:
             if isinstance(b, Unpack):
                 whole = env[b.arg]
                 values: Any = [ZERO] * len(b.vars) if whole is ZERO else list(whole)
+                if self.owners and b.arg not in dead:
+                    self.owners.share(whole)
                 whole = None
             else:
                 values = yield from self.expression(b.rhs, env, dead)
@@ -187,13 +195,58 @@ class Machine:
             return (yield from self.drop(e, env))
         args = [env[a] for a in e.args]
         if isinstance(e, Applied):
+            self.share(e, args, dead)
             for v in dead:
                 del env[v]
             return (yield e.run(self, args))
-        found = self.leaf(e, args, env)
+        if isinstance(e, Part):
+            mine = e.args[0] in dead and e.args.count(e.args[0]) == 1
+            found = self.part(e, args, env, mine)
+        else:
+            found = self.leaf(e, args, env)
+            if isinstance(e, Prim):
+                self.made(e, args, found[0], dead)
+            else:
+                self.share(e, args, dead)
         if self.meter is not None:
             self.meter.made(found)
         return list(found)
+
+    def share(self, e: Leaf, args: Sequence[Any], dead: Vars) -> None:
+        """What a leaf hands on of variables that live on, or twice, belongs to nobody alone."""
+        if self.owners:
+            for v, a in zip(e.args, args, strict=True):
+                if v not in dead or isinstance(e, Dup) or e.args.count(v) > 1:
+                    self.owners.share(a)
+
+    def made(self, e: Prim, args: Sequence[Any], y: Any, dead: Vars) -> None:
+        """Count what a primitive has written; a view of an array is written where that may be."""
+        shown = [(v, a) for v, a in zip(e.args, args, strict=True) if shows(y, a)]
+        sole = [v in dead and e.args.count(v) == 1 and a in self.owners for v, a in shown]
+        for _, a in shown:
+            self.owners.share(a)
+        if not shown:
+            self.written += nbytes(owner(y) if isinstance(y, np.ndarray) else y)
+        if all(sole) and isinstance(y, np.ndarray) and y.flags.writeable:
+            self.owners.take(y)
+
+    def given_away(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Results that share no memory with arguments, with constants, or with each other."""
+
+        def fresh(value: Any) -> Any:
+            if isinstance(value, Tagged):
+                return Tagged(value.tag, fresh(value.payload))
+            if isinstance(value, tuple | list):
+                return type(value)(map(fresh, value))
+            if not isinstance(value, np.ndarray):
+                return value
+            if value in self.owners:
+                self.owners.share(value)
+                return value
+            self.written += value.nbytes
+            return np.array(value)
+
+        return tuple(map(fresh, results))
 
     def drop(self, e: Drop, env: "Env") -> Steps:
         """Evaluate and forget; forgetting costs what was there."""
@@ -215,7 +268,7 @@ class Machine:
         return list(zip(values, (*xs, *us), zones, strict=True))
 
     def leaf(self, e: Leaf, args: list[Any], env: dict[Var, Any]) -> Sequence[Any]:
-        """The values of a leaf that applies no definition."""
+        """The values of a primitive, or of a leaf that only hands on what there is."""
         match e:
             case Prim():
                 return (self.prim(e, args, env),)
@@ -229,8 +282,6 @@ class Machine:
                 return (tuple(args),)
             case Zero(type=t, linear=linear):
                 return (ZERO if linear else self.zero(t),)
-            case Part():
-                return self.part(e, args, env)
             case Inj(tag=tag):
                 return (Tagged(tag, args[0]),)
             case Proj(tag=tag):
@@ -274,29 +325,49 @@ class Machine:
         made = [self.zero(v.type) if a is ZERO else a for a, v in zip(args, e.args, strict=True)]
         return self.apply(e, made, params)
 
-    def part(self, e: Part, args: list[Any], env: dict[Var, Any]) -> Sequence[Any]:
-        """read, accum, put.  The array is owned by nobody else, but evaluation may share it."""
+    def part(self, e: Part, args: list[Any], env: dict[Var, Any], mine: bool) -> Sequence[Any]:
+        """read, accum, put: in place, if this is the last use and the array is nobody else's."""
         at = renamed_params(e.at, env.__getitem__)
         x = args[0]
+        y: Any = args[1] if len(args) > 1 else ZERO
+        self.work += self.cost(e, args)
         if isinstance(e, Read):
-            try:
-                return (ZERO if x is ZERO else self.part_of(x, at), x)
-            except IndexError as error:
-                raise ProgramError(f"read: {error}") from None
-        self.work += self.cost(e, args) if isinstance(e, Accum) else 0
-        if args[1] is ZERO and isinstance(e, Accum):
+            part = ZERO if x is ZERO else self.part_of(x, at)
+            self.written += nbytes(part)
+            return (part, x)
+        if y is ZERO and (x is ZERO or isinstance(e, Accum)):
             return (x,)
-        found = np.array(self.zero(e.args[0].type) if x is ZERO else x)
-        y = self.zero(e.args[1].type) if args[1] is ZERO else args[1]
-        if isinstance(e, Put):
-            found[at] = y
-        else:
-            np.add.at(found, at, y)
-        return (found,)
+        if x is ZERO:
+            x = self.zero(e.args[0].type)
+            x = x.astype(y.dtype) if is_complex(y) else x
+        elif not mine or x not in self.owners or is_complex(y) > is_complex(x):
+            x = np.array(x, np.result_type(x, y) if is_complex(y) else None)
+            self.written += x.nbytes
+            self.owners.take(x)
+        x = np.asarray(x)
+        self.written += nbytes(y)
+        self.write(e, x, at, y)
+        return (x[()] if not x.ndim else x,)
+
+    def write(self, e: Part, x: np.ndarray, at: Any, y: Any) -> None:
+        """Add to the part of an array, or overwrite it."""
+        try:
+            if isinstance(e, Accum):
+                np.add.at(x, at, y)
+            elif repeats(at, x.shape):
+                raise ProgramError(
+                    "put: the index has a position twice, so which value stays is left to chance; "
+                    "accum adds them up"
+                )
+            else:
+                x[at] = 0 if y is ZERO else y
+        except IndexError as error:
+            raise ProgramError(f"{type(e).__name__.lower()}: {error}") from None
 
     def stack(self, t: Type, rows: list[Any]) -> Any:
         """The values of the rounds of a loop: an array with one more axis, or a list."""
         if not isinstance(t, ArrayType):
+            self.owners.share(tuple(rows))
             return ZERO if rows and all([r is ZERO for r in rows]) else rows
         if rows and all([r is ZERO for r in rows]):
             return ZERO
@@ -305,18 +376,26 @@ class Machine:
         for i, row in enumerate(rows):
             if row is not ZERO:
                 found[i] = row
+        self.owners.take(found)
+        self.written += found.nbytes
         if self.meter is not None:
             self.meter.made(found)
         return found
 
     def part_of(self, x: Any, at: Any) -> Any:
         """What is read is a copy: the array may be written, and a view would keep all of it."""
-        return np.array(x[at])[()]
+        try:
+            return np.array(x[at])[()]
+        except IndexError as error:
+            raise ProgramError(f"read: {error}") from None
 
     def zero(self, t: Type) -> Any:
         """A zero of numbers; of a sum it is the symbol, which has no tag."""
         made = zeros(self.program, t)
-        return exactly(made, self.scalar) if self.scalar else made
+        made = exactly(made, self.scalar) if self.scalar else made
+        self.owners.take(made)
+        self.written += nbytes(made)
+        return made
 
     def cost(self, e: Leaf, args: list[Any]) -> int:
         """W of the leaf; known from its types unless there are tags."""
@@ -336,6 +415,40 @@ class Machine:
 def owned(e: Prim, y: Any) -> Any:
     """What is read of an array is a copy, lest a part keep the whole of it alive."""
     return np.array(y) if e.name == "index" and getattr(y, "base", None) is not None else y
+
+
+def nbytes(value: Any) -> int:
+    """The bytes of a number or an array, or of all in a product."""
+    if isinstance(value, tuple | list):
+        return sum(map(nbytes, value))
+    return getattr(value, "nbytes", 0)
+
+
+def shows(y: Any, x: Any) -> bool:
+    """Whether a result is an array in the memory of an argument."""
+    both = isinstance(y, np.ndarray) and isinstance(x, np.ndarray)
+    return both and np.may_share_memory(y, x)
+
+
+def repeats(at: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Whether an index has a position more than once: only integer arrays in it may."""
+    if not any(isinstance(p, np.ndarray) and p.ndim and p.dtype.kind in "iu" for p in at):
+        return False
+    taken = [0 if p is None or p is ... else p.ndim if is_mask(p) else 1 for p in at]
+    positions, axis = [], 0
+    for p, n in zip(at, taken, strict=True):
+        if is_mask(p):
+            positions += p.nonzero()
+        elif isinstance(p, int | np.integer | np.ndarray):
+            positions.append(np.mod(p, shape[axis]))
+        axis += len(shape) - sum(taken) if p is ... else n
+    rows = np.stack([p.ravel() for p in np.broadcast_arrays(*positions)])
+    return np.unique(rows, axis=1).shape[1] < rows.shape[1]
+
+
+def is_mask(part: Any) -> bool:
+    """Whether a part of an index says of each position whether it is meant."""
+    return isinstance(part, np.ndarray) and part.dtype.kind == "b"
 
 
 def plus(x: Any, y: Any) -> Any:

@@ -293,6 +293,7 @@ class Scan(Loop):
         ks, cs, xs = values[:k], values[k:c], values[c:m]
         lcs, lxs = values[m : m + self.nlc], values[m + self.nlc :]
         values.clear()
+        machine.owners.share(tuple(ks))  # every round gets them
         n = self.n
         if n is None:
             n = next((len(v) for v in (*xs, *lxs) if isinstance(v, list)), 0)
@@ -385,8 +386,15 @@ class While(Loop):
         m = len(self.xs)
         ks, cs, lcs = values[: self.nk], values[self.nk : m], values[m:]
         values.clear()
+        machine.owners.share(tuple(ks))  # every round gets them
         rows = self.rows(d)
-        while (yield machine.enter(p.name, [*ks, *cs][: len(p.xs)]))[0]:
+        while True:
+            mine = machine.owners.lent(cs)
+            if not (yield machine.enter(p.name, [*ks, *cs][: len(p.xs)]))[0]:
+                break
+            for c in mine:
+                machine.owners.take(c)
+            mine = []
             given = [*ks, *cs, *lcs]
             cs = lcs = []  # a round may free its carries
             found = yield machine.enter(d.name, given)

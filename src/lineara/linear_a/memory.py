@@ -1,4 +1,4 @@
-"""Memory: when a variable dies, and the bytes of the arrays that are alive.
+"""Memory: when a variable dies, who may write an array, and the bytes that are alive.
 
 A buffer counts once however many views it has, from when it is made until nothing refers to it;
 numbers are no arrays and count nothing.
@@ -51,6 +51,50 @@ class Meter:
         self._known[key] = weakref.ref(buffer, leave)
         self.live += n
         self.peak = max(self.peak, self.live)
+
+
+class Owners:
+    """The arrays that one variable alone refers to: at its last use they may be written.
+
+    >>> import numpy as np
+    >>> owners, x = Owners(), np.zeros(3)
+    >>> owners.take(x)
+    >>> x in owners, x[:2] in owners
+    (True, False)
+    >>> owners.share((x, 1.0))
+    >>> x in owners
+    False
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, Any] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def __contains__(self, value: Any) -> bool:
+        found = self._known.get(id(value))
+        return found is not None and found() is value
+
+    def take(self, array: Any) -> None:
+        """An array that was just made, or whose last reader made a view of it."""
+        if getattr(array, "ndim", 0):
+            key = id(array)
+            self._known[key] = weakref.ref(array, lambda _: self._known.pop(key, None))
+
+    def share(self, value: Any) -> None:
+        """Somebody else refers to the value too; in a stack that holds for all values anyway."""
+        if isinstance(value, tuple):
+            for v in value:
+                self.share(v)
+        elif value in self:
+            del self._known[id(value)]
+
+    def lent(self, values: Any) -> list[Any]:
+        """Share for a while; what to take again is given."""
+        found = [v for v in values if v in self]
+        self.share(tuple(values))
+        return found
 
 
 def owner(array: Any) -> Any:

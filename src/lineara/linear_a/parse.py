@@ -115,8 +115,10 @@ _WIDE = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
 ALIASES = {"neg": "negative", "recip": "reciprocal"}
 _INFIX = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _OWN = {
-    "dup": "dup(~a), of one linear variable", "read": "read[i](~x)", "accum": "accum[i](~x, ~y)",
-    "put": "put[i](~x, ~y)", "inj": "inj[tag, type](x)", "proj": "proj[tag](x)",
+    "dup": "dup(~a), of one linear variable", "read": "read[i](~x)",
+    "accum": "accum[i](~x, ~y) or accum[i](x, y)",
+    "put": "put[i](~x, ~y), put[i](x, y), or without y for zero",
+    "inj": "inj[tag, type](x)", "proj": "proj[tag](x)",
 }  # fmt: skip
 _PARTS = {"read": Read, "accum": Accum, "put": Put}
 FORMS: dict[str, Any] = {"cond": Cond, "switch": Switch, "scan": Scan, "while": While}
@@ -541,7 +543,7 @@ class _Reader:
         args = self._args(first, seen)
         if name == "dup" and len(args) == 1 and args[0].linear and not given:
             return Dup(args)
-        if name in _PARTS and len(args) == 1 + (name != "read") and all([a.linear for a in args]):
+        if name in _PARTS and args and (name != "read" or args[0].linear):
             return _PARTS[name](args, tuple([self.value(v) for _, v in given]))
         if name == "inj" and len(given) == 2 and len(args) == 1:
             (_, tag), (_, t) = given

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lineara.types import Type
+import numpy as np
+
+from lineara.types import ArrayType, Type
 
 
 class Var:
@@ -60,6 +62,24 @@ def renamed_params(params: Any, rename: Rename) -> Any:
     if isinstance(params, slice):
         return slice(*renamed_params((params.start, params.stop, params.step), rename))
     return params
+
+
+def sampled(params: Any) -> Any:
+    """Parameters where variables are zeros of their types, for the sake of a shape."""
+    if isinstance(params, Var):
+        t = params.type
+        assert isinstance(t, ArrayType)
+        return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
+    if isinstance(params, tuple):
+        return tuple([sampled(p) for p in params])
+    if isinstance(params, dict):
+        return {k: sampled(p) for k, p in params.items()}
+    return params
+
+
+def parts_of(at: Any) -> tuple[Any, ...]:
+    """An index as the tuple of its parts."""
+    return at if isinstance(at, tuple) else (at,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,7 +243,7 @@ class Accum(Part):
 
 
 class Put(Part):
-    """put[at](~x, ~y) -> (; ~x'): the array with y in place of the part."""
+    """put[at](~x, ~y) -> (; ~x'): the array with y in place of the part; put[at](~x), with zero."""
 
     __slots__ = ()
 

@@ -1,6 +1,8 @@
 """Contractions: matmul and einsum are multilinear; dot, outer and the rest are written so."""
 
 import functools
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,10 @@ from lineara.primitive import (
     implements,
     op,
     primitive,
+    reals,
     unbroadcast,
 )
-from lineara.types import ArrayType, type_of
+from lineara.types import ArrayType, is_complex, type_of
 
 
 def swap(a: Any) -> Any:
@@ -61,6 +64,9 @@ class matmul(Multilinear):
         except ValueError:
             self.result(a, b)  # says which dimensions do not fit
             raise
+
+    def arithmetic(self, y, args, params):
+        return contraction(y, args, y.size * args[0].shape[-1])
 
     def transpose(self, place, y_bar, /, a, b):
         s, t = type_of(a), type_of(b)
@@ -114,6 +120,11 @@ class matmul(Multilinear):
         return op("reshape")(y, shape=tuple(shape))
 
 
+def contraction(y: ArrayType, args: tuple[ArrayType, ...], products: int) -> int:
+    """The multiplications and additions of sums of products; a sum of none has none."""
+    return (1 + is_complex(y)) * max(0, len(args) * products - y.size)
+
+
 def _column(v: Any) -> Any:
     """A vector as a matrix of one column."""
     return v[:, None] if type(v) is np.ndarray else op("reshape")(v, shape=(*type_of(v).shape, 1))
@@ -135,15 +146,18 @@ class einsum(Multilinear):
     def result(self, *operands, subscripts):
         types = [type_of(o) for o in operands]
         inputs, output = subscripts.split("->")
-        size: dict[str, int] = {}
-        for letters, t in zip(inputs.split(","), types, strict=True):
-            for c, n in zip(letters, t.shape, strict=True):
-                size[c] = n if size.get(c, 1) == 1 else size[c]
+        size = _lengths(inputs.split(","), types)
         return ArrayType(tuple(size[c] for c in output), np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *operands, subscripts):
         large = len(operands) > 2 or max(map(np.size, operands)) > PLANNED
         return xp.einsum(subscripts, *operands, optimize=large)
+
+    def arithmetic(self, y, args, params):
+        inputs = params["subscripts"].split("->")[0].split(",")
+        products = math.prod(_lengths(inputs, args).values())
+        diagonals = [t for s, t in zip(inputs, args, strict=True) if len(set(s)) < len(s)]
+        return contraction(y, args, products) + sum(map(reals, diagonals))  # the rest is forgotten
 
     def transpose(self, place, y_bar, /, *operands, subscripts):
         inputs, output = subscripts.split("->")
@@ -163,6 +177,15 @@ class einsum(Multilinear):
         new = next(c for c in _LETTERS if c not in params["subscripts"])
         marked = [new + s if b else s for s, b in zip(inputs.split(","), batched, strict=True)]
         return einsum(*args, subscripts=f"{','.join(marked)}->{new}{output}")
+
+
+def _lengths(letters: Sequence[str], types: Sequence[ArrayType]) -> dict[str, int]:
+    """The length that each letter stands for; 1 in one operand may be n in another."""
+    size: dict[str, int] = {}
+    for s, t in zip(letters, types, strict=True):
+        for c, n in zip(s, t.shape, strict=True):
+            size[c] = n if size.get(c, 1) == 1 else size[c]
+    return size
 
 
 PLANNED = 1000  # operands larger than this are worth the time to plan a contraction

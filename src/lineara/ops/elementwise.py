@@ -17,8 +17,10 @@ from lineara.primitive import (
     aligned,
     elementwise,
     implements,
+    lost,
     op,
     primitive,
+    reals,
     registry,
     unbroadcast,
 )
@@ -124,6 +126,9 @@ class where(Linear):
         weak = [v if type(v) in (int, float, complex) else type_of(v).dtype for v in (a, b)]
         return ArrayType(shape, np.result_type(*weak))
 
+    def arithmetic(self, y, args, params):
+        return reals(y) + args[0].size  # a choice each, and what the transpose pays for not c
+
     def transpose(self, y_bar, /, c, a, b):
         from_a, from_b = op("keep")(y_bar, c), op("keep")(y_bar, op("logical_not")(c))
         return unbroadcast(from_a, a), unbroadcast(from_b, b)
@@ -142,6 +147,9 @@ class keep(Linear):
 
     def evaluate(self, xp, /, x, live):
         return xp.where(live, x, 0) if np.ndim(x) or np.ndim(live) else (x if live else 0.0)
+
+    def arithmetic(self, y, args, params):
+        return lost(y, args[:1])
 
     def transpose(self, y_bar, /, x, live):
         return (unbroadcast(keep(y_bar, live), x),)
@@ -172,6 +180,9 @@ class conj(Linear):
     def result(self, x):
         return type_of(x)
 
+    def arithmetic(self, y, args, params):
+        return 0  # to multiply by the conjugate costs what to multiply does
+
     def transpose(self, y_bar, /, x):
         return (conj(y_bar),)
 
@@ -185,6 +196,9 @@ class real(Linear):
 
     def result(self, x):
         return ArrayType(type_of(x).shape, real_dtype(type_of(x).dtype))
+
+    def arithmetic(self, y, args, params):
+        return lost(y, args)
 
     def transpose(self, y_bar, /, x):
         return (y_bar,)
@@ -200,6 +214,9 @@ class imag(Linear):
     def result(self, x):
         return ArrayType(type_of(x).shape, real_dtype(type_of(x).dtype))
 
+    def arithmetic(self, y, args, params):
+        return reals(args[0]) + lost(y, args)  # the real part of -i x
+
     def transpose(self, y_bar, /, x):
         return (y_bar * 1j if x.dtype.kind == "c" else y_bar * 0.0,)
 
@@ -213,10 +230,15 @@ registry.functions |= {np.conjugate: conj, np.real: real, np.imag: imag}
 
 
 def _polygamma(n: Any, x: Any) -> Any:
-    """SciPy's, but for the order 0, which SciPy's own computes by way of the others."""
+    """SciPy's in x's precision; the order 0 SciPy computes by way of the others."""
     from scipy import special
 
-    return special.digamma(x) if np.all(n == 0) else special.polygamma(n, x)
+    found = special.digamma(x) if np.all(n == 0) else special.polygamma(n, x)
+    return (
+        found.astype(np.result_type(np.float32, type_of(x).dtype))
+        if type_of(x).dtype.kind == "f"
+        else found
+    )
 
 
 def _special(name: str) -> Any:

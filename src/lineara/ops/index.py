@@ -8,7 +8,17 @@ import numpy as np
 
 from lineara.errors import BoundsError, ShapeError, TypeMismatchError
 from lineara.ops.shape import normal_axis
-from lineara.primitive import Box, Constant, Structural, implements, op, primitive, registry
+from lineara.primitive import (
+    Box,
+    Constant,
+    OfType,
+    Structural,
+    implements,
+    op,
+    primitive,
+    reals,
+    registry,
+)
 from lineara.types import ArrayType, type_of
 
 
@@ -69,6 +79,9 @@ class index(Structural):
     def evaluate(self, xp, /, x, *, at):
         return read(x, at)
 
+    def arithmetic(self, y, args, params):
+        return reals(y)
+
     def transpose(self, y_bar, /, x, *, at):
         return (scatter(y_bar, at=at, shape=x.shape),)
 
@@ -94,6 +107,9 @@ class scatter(Structural):
         else:
             np.add.at(into, at, v)
         return into
+
+    def arithmetic(self, y, args, params):
+        return reals(args[0])
 
     def transpose(self, y_bar, /, v, *, at, shape):
         return (index(y_bar, at=at),)
@@ -150,13 +166,26 @@ def positions(shape: tuple[int, ...], at: Any) -> np.ndarray:
 
 # --- NumPy's functions --------------------------------------------------------------------------
 
+
+class Found(Constant):
+    """Positions, as many as values say: no type tells how many there are."""
+
+    def result(self, *args, **params):
+        raise ShapeError(
+            f"{self.name}: how many it finds depends on values, and a type has a fixed shape; "
+            "where(c, a, b) chooses without counting"
+        )
+
+
 _CONSTANT = (
-    "argmax", "argmin", "argsort", "argpartition", "nonzero", "flatnonzero", "argwhere",
-    "searchsorted", "digitize", "any", "all", "count_nonzero", "lexsort", "shape", "ndim", "size",
-    "iscomplexobj", "isrealobj", "result_type",
+    "argmax", "argmin", "argsort", "argpartition", "searchsorted", "digitize", "any", "all",
+    "count_nonzero", "lexsort",
 )  # fmt: skip
-for _name in _CONSTANT:
-    registry.functions[getattr(np, _name)] = Constant(_name)
+_FOUND = ("nonzero", "flatnonzero", "argwhere")
+_OF_TYPE = ("shape", "ndim", "size", "iscomplexobj", "isrealobj", "result_type")
+for _kind, _names in ((Constant, _CONSTANT), (Found, _FOUND), (OfType, _OF_TYPE)):
+    for _name in _names:
+        registry.functions[getattr(np, _name)] = _kind(_name)
 
 
 def line(a: Any, axis: Any, name: str) -> tuple[Any, int]:

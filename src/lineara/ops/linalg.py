@@ -1,5 +1,6 @@
 """Linear algebra: each states its jvp; reverse mode is the transpose of that text  [Giles 2008]."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,16 @@ from lineara.primitive import (
     implements,
     op,
     primitive,
+    reals,
     unbroadcast,
 )
 from lineara.types import ArrayType, is_complex, type_of
+
+
+def factoring(a: ArrayType, stack: tuple[int, ...]) -> int:
+    """The operations of as many LU factorisations  :  2/3 n^3 for each."""
+    n = a.shape[-1]
+    return math.prod(stack) * (1 + is_complex(a)) * max(n, 2 * n**3 // 3)
 
 
 @primitive
@@ -36,6 +44,9 @@ class linear_solve(Linear):
 
     def evaluate(self, xp, /, a, b):
         return xp.linalg.solve(a, b)
+
+    def arithmetic(self, y, args, params):
+        return factoring(args[0], y.shape[:-2]) + 2 * args[0].shape[-1] * reals(y)
 
     def transpose(self, y_bar, /, a, b):
         return (unbroadcast(linear_solve(swap(conjugate(a)), y_bar), b),)  # B_bar = A^-T X_bar
@@ -60,6 +71,9 @@ class solve(General):
     def evaluate(self, xp, /, a, b):
         return xp.linalg.solve(a, b)
 
+    def arithmetic(self, y, args, params):
+        return linear_solve.arithmetic(y, args, params)
+
     def jvp(self, y, primals, tangents, /):
         (a, _), (a_dot, b_dot) = primals, tangents
         right = None if a_dot is None else -matmul(a_dot, y)
@@ -81,6 +95,9 @@ class inv(General):
     def evaluate(self, xp, /, a):
         return xp.linalg.inv(a)
 
+    def arithmetic(self, y, args, params):
+        return 3 * factoring(y, y.shape[:-2])
+
     def jvp(self, y, primals, tangents, /):
         return -matmul(matmul(y, tangents[0]), y)  # Y_dot = -Y A_dot Y
 
@@ -99,6 +116,9 @@ class det(General):
     def evaluate(self, xp, /, a):
         return xp.linalg.det(a)
 
+    def arithmetic(self, y, args, params):
+        return factoring(args[0], y.shape) + reals(y) * args[0].shape[-1]
+
     def jvp(self, y, primals, tangents, /):
         return linalg_trace(linear_solve(primals[0], tangents[0])) * y  # y tr(A^-1 A_dot)
 
@@ -115,6 +135,9 @@ class logabsdet(General):
 
     def evaluate(self, xp, /, a):
         return xp.linalg.slogdet(a)[1]
+
+    def arithmetic(self, y, args, params):
+        return det.arithmetic(y, args, params)
 
     def jvp(self, y, primals, tangents, /):
         return linalg_trace(linear_solve(primals[0], tangents[0]))  # tr(A^-1 A_dot)

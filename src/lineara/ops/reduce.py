@@ -9,7 +9,7 @@ from lineara.errors import ShapeError
 from lineara.ops.elementwise import root
 from lineara.ops.index import line
 from lineara.ops.shape import as_array, normal_axes
-from lineara.primitive import Box, General, Linear, implements, op, primitive
+from lineara.primitive import Box, General, Linear, implements, lost, op, primitive, reals
 from lineara.types import ArrayType, is_complex, type_of
 
 # A reduction's `axis` is a tuple of axes counted from the front.
@@ -39,6 +39,9 @@ class sum_(Linear):
     def evaluate(self, xp, /, x, *, axis, keepdims):
         return xp.sum(x, axis=axis, keepdims=keepdims)
 
+    def arithmetic(self, y, args, params):
+        return lost(y, args)  # an addition for each number that goes
+
     def transpose(self, y_bar, /, x, *, axis, keepdims):
         return (spread_back(y_bar, x, axis),)
 
@@ -60,18 +63,24 @@ def spread_back(y: Any, x: ArrayType, axis: tuple[int, ...]) -> Any:
 class cumsum(Linear):
     """Running sum along one axis.  Transpose: the running sum from the other end."""
 
-    def result(self, x, *, axis):
+    def result(self, x, *, axis, reverse=False):
         return type_of(x)
 
-    def evaluate(self, xp, /, x, *, axis):
-        return xp.cumsum(x, axis=axis)
+    def evaluate(self, xp, /, x, *, axis, reverse=False):
+        return (
+            xp.flip(xp.cumsum(xp.flip(x, axis), axis=axis), axis)
+            if reverse
+            else xp.cumsum(x, axis=axis)
+        )
 
-    def transpose(self, y_bar, /, x, *, axis):
-        turn = (*(slice(None),) * axis, slice(None, None, -1))
-        return (cumsum(y_bar[turn], axis=axis)[turn],)
+    def arithmetic(self, y, args, params):
+        return reals(y) - reals(y) // max(1, y.shape[params["axis"]])
+
+    def transpose(self, y_bar, /, x, *, axis, reverse=False):
+        return (cumsum(y_bar, axis=axis, reverse=not reverse),)
 
     def batch(self, args, batched, params):
-        return cumsum(args[0], axis=params["axis"] + 1)
+        return cumsum(args[0], **params | {"axis": params["axis"] + 1})
 
 
 @primitive
@@ -80,6 +89,9 @@ class prod(General):
 
     def result(self, x, *, axis, keepdims):
         return sum_.result(x, axis=axis, keepdims=keepdims)
+
+    def arithmetic(self, y, args, params):
+        return reals(args[0])
 
     def jvp(self, y, primals, tangents, /, *, axis, keepdims):
         (x,), (x_dot,) = primals, tangents
@@ -124,6 +136,9 @@ class Extremum(General):
 
     def result(self, x, *, axis, keepdims):
         return sum_.result(x, axis=axis, keepdims=keepdims)
+
+    def arithmetic(self, y, args, params):
+        return reals(args[0])
 
     def jvp(self, y, primals, tangents, /, *, axis, keepdims):
         (x,), (x_dot,) = primals, tangents

@@ -15,6 +15,7 @@ from lineara.primitive import (
     op,
     primitive,
     real_part,
+    reals,
     unbroadcast,
 )
 from lineara.types import ArrayType, type_of
@@ -112,6 +113,9 @@ class concat(Structural):
     def evaluate(self, xp, /, *arrays, axis):
         return xp.concatenate(arrays, axis=axis)
 
+    def arithmetic(self, y, args, params):
+        return reals(y)
+
     def transpose(self, y_bar, /, *arrays, axis):
         stops = np.cumsum([a.shape[axis] for a in arrays]).tolist()
         lead = (slice(None),) * (axis % len(arrays[0].shape))
@@ -136,6 +140,9 @@ class stack(Structural):
 
     def evaluate(self, xp, /, *arrays):
         return xp.stack([xp.asarray(a) for a in arrays])
+
+    def arithmetic(self, y, args, params):
+        return reals(y)
 
     def transpose(self, y_bar, /, *arrays):
         return tuple(y_bar[i] for i in range(len(arrays)))

@@ -11,6 +11,7 @@ from typing import Any
 
 from lineara.box import op
 from lineara.errors import ProgramError
+from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.control import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
@@ -156,6 +157,11 @@ class _Erase:
     def leaf(self, e: Leaf) -> Leaf:
         """E of a leaf."""
         match e:
+            case Read(args=(a,)):
+                (part, _) = type_of_leaf(self.program, e).lxs
+                y = Var(self.names("y"), part)
+                self.before.append(Let((y,), self.lookup(self.at(a), e)))
+                return Ret((y, self.at(a)))
             case Ret():
                 return Ret(tuple(map(self.at, e.args)))
             case Dup(args=(a,)):
@@ -168,10 +174,6 @@ class _Erase:
                 return Tup(tuple(map(self.at, args)), False, fields)
             case Prim() if e.name == "multiply" and any(a.linear for a in e.args):
                 return self.scale(e)
-            case Read(args=(a,)):
-                x = self.at(a)
-                y = Var(self.names("y"), _part_type(e))
-                return _last(Let((y,), self.lookup(x, e)), Ret((y, x)))
             case Applied():
                 return e.erase(self)
             case Copy() | Part() | Prim():
@@ -218,12 +220,3 @@ class _Erase:
         body = Block(tuple(bindings), Tup(tuple(made), False, t.fields))
         self.helpers[name] = Def(name, (x, a), (u,), (), body)
         return name
-
-
-def _part_type(e: Read) -> Type:
-    x = e.args[0].type
-    return op("index").result(x, at=e.at)
-
-
-def _last(b: Let, e: Ret) -> Any:
-    raise ProgramError("erase: a read stands at the end of a block; bind its results first")

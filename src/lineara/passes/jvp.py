@@ -18,6 +18,7 @@ from lineara.linear_a.check import Judge, hashable
 from lineara.linear_a.emit import Emitter, Text, chained, text
 from lineara.linear_a.program import Program, tangent_type, tangent_types
 from lineara.linear_a.syntax import (
+    Accum,
     Applied,
     Block,
     Copy,
@@ -30,6 +31,7 @@ from lineara.linear_a.syntax import (
     Names,
     Prim,
     Proj,
+    Put,
     Read,
     Ret,
     Tup,
@@ -40,6 +42,7 @@ from lineara.linear_a.syntax import (
     drop,
     free,
     occurrences,
+    parts_of,
     zero,
 )
 from lineara.passes.names import JVP, mangled, tangent
@@ -199,6 +202,9 @@ class _Jvp:
             if isinstance(b, Unpack):
                 self.unpack(b, phi, last, i)
                 continue
+            if isinstance(b.rhs, Prim) and b.rhs.name == "index" and b.rhs.args[0] in phi:
+                self.index(b, b.rhs, phi, last, i)
+                continue
             local = self.split(phi, free(b.rhs), last, i)
             made = self.inner(b.rhs, local)
             moving = [v for v in b.vars if self.moves(v.type)]
@@ -265,6 +271,8 @@ class _Jvp:
                 return self.tup(e, phi)
             case Prim():
                 return self.prim(e, phi)
+            case Accum() | Put() if not e.lxs:
+                return self.part(e, phi)
             case Inj() | Proj():
                 return self.tagged(e, phi)
             case Applied():
@@ -331,21 +339,33 @@ class _Jvp:
             return Ret((y,)) if not self.moves(t) else Ret((y, self.zero(t)))
         if not active:
             return Ret((y, self.zero(t)))
-        if e.name == "index":
-            return self.index(e, y, given[0])
         rule = self.rule(e, y, active)
         likes: dict[Var, str] = {}
         (dy,) = rule.copied((y, *e.operands(), *given), self.out, likes)
         return Ret((y, dy))
 
-    def index(self, e: Prim, y: Var, d: Var) -> Leaf:
+    def index(self, b: Let, e: Prim, phi: Phi, last: dict[Var, int], i: int) -> None:
         """JRead: the part is read and the array handed on, so n reads are no n copies."""
-        part, rest = self.out.fresh("dy", y.type, True), self.out.fresh(d.name, d.type, True)
-        at = e.params["at"]
-        made = Read((d,), at if isinstance(at, tuple) else (at,))
-        self.out.bindings.append(Let((part, rest), made))
-        self.discard([rest])
-        return Ret((y, part))
+        (x,), (y,) = e.args, b.vars
+        part, rest = self.tangent_of(y), self.tangent_of(x)
+        self.out.bindings += [b, Let((part, rest), Read((phi.pop(x),), parts_of(e.params["at"])))]
+        self.enter([(y, part)], phi, last, i)
+        if last[x] > i:
+            phi[x] = rest
+        else:
+            self.discard([rest])
+
+    def part(self, e: Accum | Put, phi: Phi) -> Leaf:
+        """JAccum and JPut: the same of the tangents."""
+        x = e.args[0]
+        tangents = self.operands(phi, e.args)
+        y = self.out.bind("y", x.type, e)
+        if not self.moves(x.type):
+            return Ret((y,))
+        given = [
+            self.zero(a.type) if d is None else d for a, d in zip(e.args, tangents, strict=True)
+        ]
+        return Ret((y, self.out.bind("dy", y.type, type(e)(tuple(given), e.at), linear=True)))
 
     def rule(self, e: Prim, y: Var, active: tuple[int, ...]) -> Text:
         """The derivative fact of a primitive at these types, as text over formals of its own."""

@@ -179,8 +179,8 @@ class _Transpose:
                 cy, cx = self.fresh(y), self.fresh(x)
                 self.write([cy, cx], Read((cs[0],), at))
                 return {x: cx, y: cy}
-            case Put(args=(x, y), at=at):
-                return self.put(x, y, at, cs[0])
+            case Put(args=(x, *ys), at=at):
+                return self.put(x, ys, at, cs[0])
             case Inj(args=(a,), tag=tag):
                 c = self.fresh(a)
                 self.write([c], Proj((cs[0],), tag))
@@ -227,14 +227,16 @@ class _Transpose:
         """Whether an expression without free linear variables makes linear values."""
         return bool(self.results(e))
 
-    def put(self, x: Var, y: Var, at: Any, c: Var) -> Map:
+    def put(self, x: Var, ys: Sequence[Var], at: Any, c: Var) -> Map:
         """put overwrites: the part of the cotangent is read, and zero stays behind."""
-        cy, rest, cx = self.fresh(y), self.out.fresh(c.name, c.type, True), self.fresh(x)
-        self.write([cy, rest], Read((c,), at))
-        z = self.out.fresh("z", y.type, True)
-        self.write([z], zero(y.type))
-        self.write([cx], Put((rest, z), at))
-        return {x: cx, y: cy}
+        m = {y: self.fresh(y) for y in ys}
+        if m:
+            rest = self.out.fresh(c.name, c.type, True)
+            self.write([*m.values(), rest], Read((c,), at))
+            c = rest
+        m[x] = self.fresh(x)
+        self.write([m[x]], Put((c,), at))
+        return m
 
     def prim(self, e: Prim, c: Var) -> Map:
         """TAdd, TScale, and the transposes that primitives declare."""

@@ -1,0 +1,373 @@
+"""The contract of every operator: its type, its derivative, its transpose, its work, its erasure.
+
+The lines are those of the table of primitives; each is a program here, arrays in an index included.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from staged import captured, case, operator, results
+from test_primitives import (
+    AWAY_FROM_KINKS,
+    COMPLEX,
+    TABLE,
+    as_tuple,
+    as_vector,
+    close,
+    difference,
+    every,
+    inner,
+    random_like,
+)
+
+import lineara
+from lineara.errors import ProgramError, ShapeError
+from lineara.linear_a.check import check
+from lineara.linear_a.evaluate import run
+from lineara.linear_a.parse import parse, wide
+from lineara.linear_a.program import scalars_of
+from lineara.ops.index import Found
+from lineara.passes.compose import vjp
+from lineara.passes.erase import erase
+from lineara.passes.transpose import transpose
+from lineara.primitive import Constant, HigherOrder, Linear, Multilinear, OfType, op, registry
+from lineara.types import type_of
+
+OUTSIDE = [line for line in TABLE if isinstance(line.primitive, OfType | Found)]
+LINES = [line for line in TABLE if line not in OUTSIDE]
+SMOOTH = [line for line in LINES if not isinstance(line.primitive, Constant)]
+
+
+@cache
+def staged(line):
+    """The case of a line, and its program with every derivative."""
+    found = case(line)
+    return found, check(vjp(found.program, "f"))
+
+
+def test_every_primitive_is_under_contract():
+    functions = {n for n, p in registry.primitives.items() if isinstance(p, HigherOrder)}
+    missing = set(registry.primitives) - functions - {line.name for line in LINES}
+    assert missing == {line.name for line in OUTSIDE}
+
+
+@every([line for line in OUTSIDE if isinstance(line.primitive, Found)])
+def test_what_has_no_fixed_shape_is_refused(line):
+    with pytest.raises(ShapeError, match="depends on values"):
+        case(line)
+
+
+@every([line for line in OUTSIDE if isinstance(line.primitive, OfType)])
+def test_what_a_type_tells_is_no_operation(line):
+    asked = []
+    captured(lambda *args: asked.append(line.primitive(*args)) or args[0], line.args)
+    assert asked == [line.primitive(*line.args)]
+    text = f"def f(x: {type_of(line.args[0])};) -> (i64;) = {line.name}(x)"
+    with pytest.raises(ProgramError, match="is known from the types"):
+        check(parse(text))
+
+
+@every(LINES)
+def test_the_type_rule_says_what_numpy_gives(line):
+    found = case(line)
+    (y,) = run(found.program, "f", *found.values).results
+    assert found.program.defs["f"].results == (type_of(line(*line.point())),)
+    assert type_of(y) == type_of(line(*line.point()))
+    np.testing.assert_array_equal(y, line(*line.point()))
+
+
+@every(LINES)
+def test_programs_print_and_parse(line):
+    _, program = staged(line)
+    assert str(check(parse(str(program)))) == str(program)
+
+
+@every(SMOOTH)
+def test_the_jvp_is_that_of_the_eager_engine(line):
+    found, program = staged(line)
+    x_dots = [random_like(p, i) for i, p in enumerate(found.point)]
+    y, y_dot = both(run(program, "f.jvp", *found.values, *x_dots))
+    np.testing.assert_array_equal(y, found.f(*found.point))
+    _, L = lineara.linearize(found.f, *found.point)
+    close(y_dot, L @ as_vector(tuple(x_dots)))
+    assert type_of(y_dot) == type_of(y)
+
+
+@every([line for line in SMOOTH if line in AWAY_FROM_KINKS])
+def test_the_jvp_is_the_derivative(line):
+    found, program = staged(line)
+    x_dots = [random_like(p, i) for i, p in enumerate(found.point)]
+    _, y_dot = both(run(program, "f.jvp", *found.values, *x_dots))
+    if line in COMPLEX and analytic(line):
+        ahead = found.f(*[p + 1e-30j * d for p, d in zip(found.point, x_dots, strict=True)])
+        close(y_dot, np.imag(ahead) / 1e-30, 1e-11)
+    else:
+        close(y_dot, difference(found.f, found.point, x_dots), 1e-6)
+
+
+@every(SMOOTH)
+def test_the_transpose_has_the_same_inner_products_and_no_more_work(line):
+    keeps_the_laws_of_transposes(*staged(line))
+
+
+@every(SMOOTH)
+def test_the_gradient_is_that_of_the_eager_engine(line):
+    gradient_is_eager(*staged(line))
+
+
+@every([line for line in SMOOTH if any(isinstance(a, np.ndarray) for a in line.args)])
+def test_single_precision_stays_single(line):
+    found = case(line.cast(np.float32))
+    program = check(vjp(found.program, "f"))
+    y = found.f(*found.point)
+    c = random_like(y, 3).astype(np.asarray(y).dtype) if np.shape(y) else y.dtype.type(0.7)
+    out = run(program, "f.vjp", *found.values, c)
+    for x, x_bar in zip(found.point, out.lresults, strict=True):
+        assert type_of(x_bar) == type_of(x)
+    _, wide = staged(line)
+    x_bars = results(wide, "f.vjp", *staged(line)[0].values, as_wide(c))
+    for a, b in zip(out.lresults, x_bars, strict=True):
+        np.testing.assert_allclose(a, b, rtol=3e-4, atol=3e-4)
+
+
+@every(COMPLEX)
+def test_complex_programs_keep_the_laws(line):
+    found = case(line.complex())
+    program = check(vjp(found.program, "f"))
+    x_dots = [random_like(p, i) for i, p in enumerate(found.point)]
+    y, y_dot = both(run(program, "f.jvp", *found.values, *x_dots))
+    _, L = lineara.linearize(found.f, *found.point)
+    close(y_dot, L @ as_vector(tuple(x_dots)), 1e-11)
+    assert type_of(y_dot) == type_of(y)
+    keeps_the_laws_of_transposes(found, program)
+    gradient_is_eager(found, program)
+
+
+def both(outcome):
+    """The value and its tangent."""
+    (y,) = outcome.results
+    return y, *outcome.lresults
+
+
+def analytic(line):
+    """Whether complex-step is an oracle: the function of complex numbers is holomorphic."""
+    return line.name not in ("abs", "conj", "real", "imag", "keep", "where", "copysign", "power")
+
+
+def as_wide(c):
+    return c.astype(float) if np.shape(c) else float(c)
+
+
+def gradient_is_eager(found, program):
+    """f.vjp gives what the eager engine gives."""
+    y = found.f(*found.point)
+    c = random_like(y, 9)
+    _, L = lineara.linearize(found.f, *found.point)
+    got = run(program, "f.vjp", *found.values, c).lresults
+    for x, a, b in zip(found.point, got, as_tuple(c @ L), strict=True):
+        close(a, b, 1e-11)
+        assert type_of(a) == type_of(x)
+
+
+def keeps_the_laws_of_transposes(found, program):
+    """<lin(a), c> = <a, lin.t(c)>; T(T(e)) is e; W(T e) - in(T e) <= W(e) - in(e)."""
+    d = program.defs["f.jvp.lin"]
+    program = check(transpose(program, "f.jvp.lin.t"))
+    *_, tape = run(program, "f.jvp.nl", *found.values).results
+    a = [random_like(p, i) for i, p in enumerate(found.point)]
+    (c,) = [random_like(found.f(*found.point), 5)]
+    ahead = run(program, "f.jvp.lin", tape, *a)
+    back = run(program, "f.jvp.lin.t", tape, c)
+    again = run(program, "f.jvp.lin.t.t", tape, *a)
+    close(inner(ahead.lresults, (c,)), inner(tuple(a), back.lresults), 1e-10)
+    close(again.lresults[0], ahead.lresults[0], 1e-11)
+    scalars = [sum(map(scalars_of, ts)) for ts in (d.lresults, [x.type for x in d.lxs])]
+    assert back.work - scalars[0] <= ahead.work - scalars[1]
+    assert again.work <= ahead.work
+
+
+# --- linear operators by themselves, on random shapes ------------------------------------------
+
+rng = np.random.default_rng(13)
+
+
+def dims(n, low=1, high=5):
+    return tuple(int(d) for d in rng.integers(low, high, size=n))
+
+
+def array(dtype, *shape):
+    real = rng.normal(size=shape)
+    found = real + 1j * rng.normal(size=shape) if np.dtype(dtype).kind == "c" else real
+    return np.asarray(found).astype(dtype)[()]
+
+
+def reshape(dtype):
+    m, n = dims(2)
+    return [array(dtype, m, n)], [0], {"shape": (n, m)}
+
+
+def permute_dims(dtype):
+    return [array(dtype, *dims(3))], [0], {"axes": tuple(map(int, rng.permutation(3)))}
+
+
+def broadcast_to(dtype):
+    m, n = dims(2, 0)
+    inner = (m, n) if rng.integers(2) else (1, n)
+    return [array(dtype, *inner)], [0], {"shape": (int(rng.integers(0, 3)), m, n)}
+
+
+def astype(dtype):
+    to = {"d": np.complex128, "f": np.float64, "D": np.float64}[np.dtype(dtype).char]
+    return [array(dtype, *dims(2))], [0], {"dtype": np.dtype(to)}
+
+
+def concat(dtype):
+    m, n = dims(2)
+    return [array(dtype, m, k, n) for k in dims(3, 0)], [0, 1, 2], {"axis": 1}
+
+
+def stack(dtype):
+    shape = dims(2)
+    return [array(dtype, *shape) for _ in range(3)], [0, 1, 2], {}
+
+
+def indices(m, n):
+    """One index of each form into an (m, n) array."""
+    every = [
+        (int(rng.integers(m)),),
+        (slice(None, None, -1), int(rng.integers(n))),
+        (slice(1, None),),
+        (..., None, slice(0, n, 2)),
+        (rng.integers(0, m, size=4),),
+        (rng.integers(-m, m, size=(2, 3)), rng.integers(0, n, size=3)),
+        (slice(None), rng.integers(0, n, size=2)),
+        (np.array(int(rng.integers(m))), np.array(int(rng.integers(n)))),
+        (rng.random((m, n)) < 0.5,),
+        (),
+    ]
+    return every[rng.integers(len(every))]
+
+
+def index(dtype):
+    m, n = dims(2, 2)
+    return [array(dtype, m, n)], [0], {"at": indices(m, n)}
+
+
+def scatter(dtype):
+    m, n = dims(2, 2)
+    at = indices(m, n)
+    return [array(dtype, *np.empty((m, n))[at].shape)], [0], {"at": at, "shape": (m, n)}
+
+
+def where(dtype):
+    m, n = dims(2)
+    c = rng.random([(m, n), (n,), (m, 1)][rng.integers(3)]) < 0.5
+    a, b = array(dtype, m, n), array(dtype, *[(m, n), (n,), ()][rng.integers(3)])
+    return [c, a, b], [1, 2], {}
+
+
+def keep(dtype):
+    m, n = dims(2)
+    x = array(dtype, *[(m, n), (m, 1), ()][rng.integers(3)])
+    return [x, rng.random((m, n)) < 0.5], [0], {}
+
+
+def alone(dtype):
+    return [array(dtype, *dims(2))], [0], {}
+
+
+def checkpoint_name(dtype):
+    return [array(dtype, *dims(2))], [0], {"name": "a"}
+
+
+def sum_(dtype):
+    axis = [(), (0,), (1, 2), (0, 1, 2)][rng.integers(4)]
+    return [array(dtype, *dims(3, 0))], [0], {"axis": axis, "keepdims": bool(rng.integers(2))}
+
+
+def cumsum(dtype):
+    params = {"axis": int(rng.integers(2)), "reverse": bool(rng.integers(2))}
+    return [array(dtype, *dims(2, 0))], [0], params
+
+
+def linear_solve(dtype):
+    n, k = dims(2)
+    a, b = [((n, n), (n, k)), ((2, n, n), (n, k)), ((n, n), (2, n, k))][rng.integers(3)]
+    return [array(dtype, *a) + 3 * np.eye(n, dtype=dtype), array(dtype, *b)], [1], {}
+
+
+def matmul(dtype):
+    m, k, n = dims(3)
+    shapes = [
+        ((m, k), (k, n)), ((k,), (k, n)), ((m, k), (k,)), ((k,), (k,)),
+        ((2, m, k), (k, n)), ((m, k), (2, k, n)), ((2, m, k), (2, k, n)), ((2, m, k), (k,)),
+    ]  # fmt: skip
+    a, b = shapes[rng.integers(len(shapes))]
+    other = array(np.float64 if rng.integers(2) else dtype, *b)
+    return [array(dtype, *a), other], [int(rng.integers(2))], {}
+
+
+def einsum(dtype):
+    texts = ["ij,jk->ik", "ij->j", "ii->i", "ii->", "iij->j", "ij,ij->", "i,j->ij", "ij,jk,k->i"]
+    text = texts[rng.integers(len(texts))]
+    size = dict(zip("ijk", dims(3), strict=True))
+    letters = text.split("->")[0].split(",")
+    args = [array(dtype, *(size[c] for c in s)) for s in letters]
+    return args, [int(rng.integers(len(args)))], {"subscripts": text}
+
+
+def multiply(dtype):
+    shape = dims(2)
+    k = array(dtype, *(shape if rng.integers(2) else ()))
+    return [k, array(dtype, *shape)], [1], {}
+
+
+def add(dtype):
+    shape = dims(2, 0)
+    return [array(dtype, *shape), array(dtype, *shape)], [0, 1], {}
+
+
+OPERATORS = {f.__name__.rstrip("_"): f for f in (
+    reshape, permute_dims, broadcast_to, astype, concat, stack, index, scatter, where, keep, sum_,
+    cumsum, checkpoint_name, linear_solve, matmul, einsum, multiply, add,
+)} | dict.fromkeys(("conj", "real", "imag"), alone)  # fmt: skip
+MORE = ("einsum", "matmul", "where")  # they may cost more than their transposes
+
+
+def test_every_linear_operator_is_drawn():
+    linear = [n for n, p in registry.primitives.items() if isinstance(p, Linear | Multilinear)]
+    assert set(linear) == set(OPERATORS) - {"add", "multiply"}
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32", "c128"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_linear_operator_keeps_its_contract(name, dtype):
+    for _ in range(12):
+        args, linear, params = OPERATORS[name](wide(dtype))
+        keeps_contract(name, *operator(op(name), args, linear, params))
+
+
+def keeps_contract(name, program, values):
+    """Type, inner product, T(T(op)) = op, work, erasure."""
+    d = program.defs["op"]
+    k = len(d.xs)
+    program = erase(transpose(transpose(program, "op"), "op.t"), "op")
+    check(program)
+    ahead = run(program, "op", *values)
+    assert type_of(ahead.lresults[0]) == d.lresults[0]
+    c = random_like(ahead.lresults[0], 4)
+    c = np.asarray(c).astype(d.lresults[0].dtype)[()]
+    back = run(program, "op.t", *values[:k], c)
+    again = run(program, "op.t.t", *values)
+    erased = run(program, "op.e", *values)
+    single = any(t.dtype.itemsize == 4 for t in (*d.lresults, *[x.type for x in d.lxs]))
+    within = 1e-4 if single else 1e-11
+    close(inner(ahead.lresults[0], c), inner(tuple(values[k:]), back.lresults), within)
+    close(again.lresults[0], ahead.lresults[0], within)
+    np.testing.assert_array_equal(erased.results[0], ahead.lresults[0])
+    ins, outs = sum(scalars_of(x.type) for x in d.lxs), scalars_of(d.lresults[0])
+    assert back.work - outs <= ahead.work - ins, str(program)
+    assert again.work <= ahead.work
+    assert name in MORE or back.work - outs == ahead.work - ins == again.work - ins, str(program)
+    assert erased.work == (outs if name == "index" else ahead.work)
