@@ -63,6 +63,10 @@ class Choice(Form):
         i, lead = self.chosen(values[0])
         return machine.enter(self.functions[i], [*lead, *values[1:]])
 
+    def work(self, works: list[int | None]) -> int | None:
+        """That of the branches, if all cost the same."""
+        return works[0] if len(set(works)) == 1 else None
+
     def jvp(self, j: Any, phi: Any) -> Leaf:
         """JCase: the jvps of the branches; the tangent of a payload has the tag of the value."""
         first, *rest = j.operands(phi, self.args)

@@ -51,6 +51,10 @@ class Call(Form):
         """The results of the body."""
         return machine.enter(self.functions[0], values)
 
+    def work(self, works: list[int | None]) -> int | None:
+        """That of the body."""
+        return works[0]
+
     def jvp(self, j: Any, phi: Any) -> Leaf:
         """JApp: the jvp of the definition on the arguments and their tangents."""
         tangents = [t for t in j.operands(phi, self.args) if t is not None]

@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.control import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -134,10 +133,8 @@ def _static(program: Program, body: Block, known: dict[str, int | None]) -> int 
 
 
 def _static_leaf(program: Program, e: Leaf, known: dict[str, int | None]) -> int | None:
-    if isinstance(e, Call):
-        return known[e.functions[0]]
     if isinstance(e, Applied):
-        return None
+        return e.work([known[f] for f in e.functions])
     if isinstance(e, Drop):
         last = e.body
         while isinstance(last, Block):

@@ -241,6 +241,11 @@ class Scan(Loop):
         """fwd or rev."""
         return self.direction
 
+    def work(self, works: list[int | None]) -> int | None:
+        """That of the body, n times."""
+        (w,) = works
+        return None if w is None or self.n is None else self.n * w
+
     def carried(self) -> tuple[int, int]:
         """nc and nlc."""
         return self.nc, self.nlc

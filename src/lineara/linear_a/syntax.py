@@ -301,6 +301,10 @@ class Applied(Leaf):
         """The evaluation, as a generator that yields what it enters."""
         raise NotImplementedError
 
+    def work(self, works: list[int | None]) -> int | None:
+        """W, from those of the definitions; None where only a run can tell."""
+        return None
+
     def jvp(self, j: Any, phi: Any) -> "Leaf":
         """J; `j.recur` names the jvp of a definition."""
         raise NotImplementedError

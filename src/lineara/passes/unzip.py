@@ -262,7 +262,7 @@ class _Unzip:
 
     def primal(self, name: str) -> str:
         """The definition that gives the non-linear results alone: g for g.jvp, else f.pri."""
-        g = name.removesuffix(JVP)
+        g = name.rpartition(f"{JVP}.round")[0] or name.removesuffix(JVP)  # a loop's body or not
         return g if g != name and g in self.program.defs else name + PRI
 
     def recur(self, name: str) -> tuple[str, str, Named]:
