@@ -29,6 +29,8 @@ from lineara.api import (
     value_and_grad,
     vjp,
 )
+from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
+from lineara.capture.staging import trace
 from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
 from lineara.diagnose import check_grads, explain_nan
 from lineara.geometry import Metric, manifold
@@ -47,11 +49,14 @@ __all__ = [
     "check_grads",
     "checkpoint",
     "combine",
+    "cond",
     "custom_jvp",
     "custom_linear",
     "custom_vjp",
     "explain_nan",
     "finish",
+    "fori_loop",
+    "function",
     "grad",
     "hessian",
     "hvp",
@@ -63,10 +68,14 @@ __all__ = [
     "linearize",
     "manifold",
     "ravel",
+    "scan",
     "stop_gradient",
     "strict",
+    "switch",
+    "trace",
     "value_and_grad",
     "vjp",
+    "while_loop",
 ]
 
 del _ops

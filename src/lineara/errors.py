@@ -136,6 +136,10 @@ class LinearityError(LinearaError):
     refuses = True
 
 
+class StagingError(LinearaError):
+    """While a program was traced, a value was asked for that is not known until it runs."""
+
+
 class ProgramError(LinearaError):
     """A Linear A program that does not parse, is not well typed, or cannot be run as asked."""
 

@@ -511,6 +511,10 @@ class HigherOrder(Primitive):
         """Apply the primitive at a level of types, to which it must be linear."""
         raise NotImplementedError(self.name)
 
+    def trace_staged(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
+        """Apply the primitive at a level of variables of a program."""
+        raise NotImplementedError(self.name)
+
 
 # --- declaring --------------------------------------------------------------------------------
 

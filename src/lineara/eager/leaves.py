@@ -14,7 +14,7 @@ import numpy as np
 from lineara.cotangent import Zero
 from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.level import Level
-from lineara.eager.node import Array, Scalar, Traced, plain
+from lineara.eager.node import Array, Scalar, Traced, layout
 from lineara.eager.points import manifold_of
 from lineara.eager.pull import pull
 from lineara.eager.reads import is_fixed, snapshot
@@ -31,7 +31,7 @@ EXACT = (Fraction, Decimal)  # numbers that floats do not mix with, or would spo
 
 def one_like(value: Any) -> Any:
     """The unit cotangent of a result: the int 1 for exact numbers, which stay exact."""
-    return 1.0 if type(value) is float or not isinstance(plain(value), EXACT) else 1
+    return 1.0 if type(value) is float or not isinstance(layout(value), EXACT) else 1
 
 
 def kind_of_number(value: Any) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.level import Level
-from lineara.eager.node import Array, Scalar, Traced, call_foreign, objects, plain
+from lineara.eager.node import Array, Scalar, Traced, call_foreign, layout, objects, plain
 from lineara.eager.trace import threads, writable
 from lineara.ops.shape import as_array
 from lineara.primitive import implements
+from lineara.types import type_of
 
 
 def any_traced(values: Any) -> bool:
@@ -47,8 +48,8 @@ def like(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        plain_args = [plain(a) for a in args]
-        return _owned(original(*plain_args, **{k: plain(v) for k, v in kwargs.items()}))
+        shown = [layout(a) for a in args]
+        return _owned(original(*shown, **{k: layout(v) for k, v in kwargs.items()}))
 
     return call
 
@@ -166,7 +167,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     """Equal steps from start to stop, both of which may be traced."""
     div = num - 1 if endpoint else num
     step = (stop - start) / div if div > 0 else (stop - start) * np.nan
-    k = np.arange(num, dtype=float).reshape(-1, *(1,) * np.ndim(plain(step)))
+    k = np.arange(num, dtype=float).reshape(-1, *(1,) * len(type_of(step).shape))
     made = k * step + start if div > 0 else k * (stop - start) + start
     if endpoint and num > 1:
         made[-1] = stop

@@ -11,7 +11,7 @@ import numpy as np
 from lineara.eager.batched import Batched
 from lineara.eager.level import Level
 from lineara.eager.masked import unmasked
-from lineara.eager.node import Scalar, Traced, plain
+from lineara.eager.node import Scalar, Traced, layout
 from lineara.eager.pull import SMALL
 from lineara.eager.reads import Reads, View
 from lineara.primitive import Box, Outer
@@ -53,7 +53,7 @@ def any_nan(level: Level, nodes: Sequence[Any]) -> bool:
 def _is_nan(n: Any) -> bool:
     """Whether a NaN has arrived at a leaf."""
     if isinstance(n, Scalar):
-        g = plain(n.g) if isinstance(n.g, Traced) else n.g
+        g = layout(n.g) if isinstance(n.g, Traced) else n.g
         return has_nan(g)
     k = n.k
     if k is None:
@@ -87,8 +87,8 @@ def _is_few(g: Any) -> bool:
 def has_nan(g: Any) -> bool:
     """Whether a cotangent or tangent holds a NaN, under whatever wraps it."""
     if isinstance(g, Box):
-        g = plain(g) if isinstance(g, Traced) else g.v if isinstance(g, Batched) else g
-        g = plain(g)
+        g = layout(g) if isinstance(g, Traced) else g.v if isinstance(g, Batched) else g
+        g = layout(g)
     if isinstance(g, float):
         return g != g
     if isinstance(g, np.ndarray) and g.dtype.kind in "fc":

@@ -60,6 +60,7 @@ class Traced(Box):
     __slots__ = ()
     level: Any  # the Level that the class belongs to
     v: Any
+    known = True  # whether there is a value to look at, at all
 
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Evaluate one level below and record the linear map beside."""
@@ -339,7 +340,7 @@ class Array(Traced):
     @property
     def in_order(self) -> bool:
         """Whether the elements lie in memory in C order, one after the other."""
-        v = plain(self.v)
+        v = layout(self.v)
         return not isinstance(v, np.ndarray) or v.flags.c_contiguous
 
     def fill(self, value: Any) -> None:
@@ -401,7 +402,7 @@ class Array(Traced):
 
     def round(self, decimals: int = 0, out: Any = None) -> Any:
         """Rounded values: constants."""
-        return np.round(plain(self), decimals)
+        return call_foreign(np.round, (self, decimals), {})
 
 
 def has_priority(other: Any) -> bool:
@@ -414,6 +415,8 @@ def has_priority(other: Any) -> bool:
 def as_type(value: Traced, dtype: np.dtype) -> Any:
     """A traced value in another dtype: its derivative is kept, or there is none, or it refuses."""
     if dtype.kind in "fc":
+        return op("astype")(value, dtype=dtype)
+    if dtype.kind in "biu" and staged(value):
         return op("astype")(value, dtype=dtype)
     if dtype.kind in "biu" or not _follows(value):
         found = np.asarray(plain(value)).astype(dtype)
@@ -533,6 +536,30 @@ withhold(Array, "__array__", *_MEMORY, "__dlpack__", "__dlpack_device__", "ctype
 withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap", "to_device")
 
 
+# --- values that have a type only --------------------------------------------------------------
+
+
+def staged(value: Any) -> bool:
+    """Whether somewhere under it is a value that has a type only."""
+    if isinstance(value, list | tuple):
+        return any([staged(v) for v in value])
+    while isinstance(value, Traced):
+        value = value.now()
+        if isinstance(value, Traced):
+            if not value.known:
+                return True
+            value = value.v
+    return False
+
+
+def layout(value: Any) -> Any:
+    """What `plain` gives; of a value that has a type only, zeros of that type."""
+    if not staged(value):
+        return plain(value)
+    t = type_of(value)
+    return np.zeros(t.shape, t.dtype)
+
+
 # --- foreign functions ----------------------------------------------------------------------------
 
 
@@ -548,7 +575,7 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
             "or declare it with lineara.custom_jvp or lineara.custom_vjp"
         )
     if isinstance(ours, Constant):
-        return constant_call(func, args, kwargs)
+        return locally_constant(ours, func, args, kwargs)
     if func not in registry.sequences:
         args = tuple([as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in args])
     out = kwargs.pop("out", None) if not isinstance(ours, Primitive) else None
@@ -585,6 +612,17 @@ def _follows(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any([_follows(v) for v in value])
     return isinstance(value, Traced) and value.constant() is None
+
+
+def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The plain result; of values that have types only, one more operation on them."""
+    if not staged((*args, *kwargs.values())):
+        return constant_call(func, args, kwargs)
+    box = innermost(tuple([a for a in args if staged(a)]))
+    assert isinstance(box, Traced)
+    while box.known:
+        box = box.v
+    return box.level.constant_call(ours, func, args, kwargs)
 
 
 def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -645,7 +683,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         return result if out is None else write_out(out, result)
     inputs = tuple([as_array(a) if type(a) is list or type(a) is tuple else a for a in inputs])
     if isinstance(ours, Constant):
-        result = ufunc(*map(plain, inputs), **kwargs)
+        result = ours(*inputs) if staged(inputs) else ufunc(*map(plain, inputs), **kwargs)
     elif where is not True:
         return _ufunc_where(ours, inputs, out, where, kwargs)
     else:
@@ -674,7 +712,7 @@ def _ufunc_method(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]
     """reduce, accumulate and outer of the ufuncs that have a reduction or broadcast."""
     if method == "outer" and len(inputs) == 2:
         a, b = inputs
-        shape = (*np.shape(plain(a)), *(1,) * np.ndim(plain(b)))
+        shape = (*type_of(a).shape, *(1,) * len(type_of(b).shape))
         return ufunc(registry.functions[np.reshape](a, shape) if shape else a, b)
     table = {
         ("add", "reduce"): np.sum,
@@ -705,6 +743,9 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, values: Any) -> None:
         )
     if ufunc is np.multiply:
         raise NoRuleError("np.multiply.at has no derivative rule; np.add.at has")
+    if not target.known:
+        target.w.add_at(at, values if ufunc is np.add else -values)
+        return
     if is_basic(at):
         target[at] = ufunc(target[at], values)
         return

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Array, leaked, outlived, plain
+from lineara.eager.node import Array, layout, leaked, outlived
 from lineara.eager.strides import c_strides, locate, reshaped_strides
 from lineara.ops.index import check_index, is_basic, normal, read, scalar_index
 from lineara.primitive import Box, Joint, Piece, op
@@ -259,7 +259,7 @@ def reshape_view(level: Any, x: Array, shape: tuple[int, ...]) -> Any:
 
 def memory_view(v: Any, shape: tuple[int, ...]) -> bool:
     """Whether NumPy's reshape of the array is a view."""
-    v = plain(v)
+    v = layout(v)
     if not isinstance(v, np.ndarray) or v.flags.c_contiguous:
         return True
     return reshaped_strides(v.shape, tuple(s // v.itemsize for s in v.strides), shape) is not None

@@ -12,7 +12,7 @@ import numpy as np
 import lineara.eager.assigning as _assigning  # declares the functions that write
 from lineara.eager.constructors import class_of, constructors, is_instance
 from lineara.eager.makers import any_traced, makers
-from lineara.eager.node import Scalar, Traced, apply_ufunc, call_foreign, plain
+from lineara.eager.node import Scalar, Traced, apply_ufunc, call_foreign, plain, staged
 from lineara.primitive import Constant, Elementwise, registry
 
 
@@ -76,6 +76,8 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if not any_traced(args):
             return original(*args, **kwargs)
+        if staged(args):
+            return ours(*args, **kwargs)
         if isinstance(ours, Constant):
             return original(*_plain_args(args), **kwargs)
         y = ours(*args, **kwargs)

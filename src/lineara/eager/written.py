@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.mixture import CONSTANT, assemble, mixed, region
-from lineara.eager.node import Array, Scalar, Traced, leaked, plain
+from lineara.eager.node import Array, Scalar, Traced, layout, leaked
 from lineara.eager.reads import View, is_fixed, place, read_flat, view
 from lineara.eager.strides import c_strides, locate, reshaped_strides, strided
 from lineara.errors import (
@@ -378,7 +378,7 @@ def version_of(array: Any) -> int:
 def memory_axes(content: Any) -> tuple[int, ...] | None:
     """The order of axes in which an array lies in C order in memory; None where it does already."""
     v = content.v if isinstance(content, Array) else content
-    v = plain(v)
+    v = layout(v)
     if not isinstance(v, np.ndarray) or v.ndim < 2 or v.flags.c_contiguous:
         return None
     axes = tuple(sorted(range(v.ndim), key=lambda i: -abs(v.strides[i])))

@@ -47,6 +47,7 @@ class Emitter:
     def __init__(self, names: Names | None = None) -> None:
         self.names = names or Names()
         self.bindings: list[Binding] = []
+        self.like = "k"  # what results of operations on values are called
 
     def fresh(self, like: str, t: Type, linear: bool = False) -> Var:
         """A variable with a name that is free."""
@@ -81,7 +82,10 @@ class Emitter:
             return self.combination(primitive, args, linear)
         if isinstance(primitive, Linear):
             places = range(len(args)) if primitive.linear is None else primitive.linear
-            args = tuple([self.as_linear(a) if i in places else a for i, a in enumerate(args)])
+            like = args[linear[0]].dtype
+            args = tuple(
+                [self.as_linear(a, like) if i in places else a for i, a in enumerate(args)]
+            )
             if primitive.name == "index":
                 return self.read(args[0], params["at"])
         elif not (isinstance(primitive, Multilinear) and len(linear) == 1):
@@ -107,7 +111,7 @@ class Emitter:
             args = tuple(self.level(args))
         elif primitive.name in ("round", "around"):  # the number of digits is an integer
             args = (args[0], *map(np.int64, args[1:]))
-        return self.apply(primitive, args, params, "k")
+        return self.apply(primitive, args, params, self.like)
 
     def level(self, args: Sequence[Any]) -> Iterable[Any]:
         """Arrays of one shape: those of another are broadcast; numbers stay."""
@@ -130,13 +134,14 @@ class Emitter:
         weak = weak or (type(a) is complex and y.dtype.kind == "c")
         return ArrayType((), y.dtype) if weak else None
 
-    def as_linear(self, a: Any) -> Any:
-        """A linear operand; a plain zero becomes a linear one."""
+    def as_linear(self, a: Any, like: np.dtype) -> Any:
+        """A linear operand; a plain zero becomes a linear one, of integers with another dtype."""
         if isinstance(a, Boxed):
             return a
         t = type_of(a)
         if np.any(a):
             raise LinearityError(f"a rule adds a constant {t} to tangents; that is affine")
+        t = t if carries_tangents(t.dtype) else ArrayType(t.shape, like)
         return Boxed(self, self.bind("z", t, zero(t), linear=True))
 
     # --- sums and multiples of tangents -------------------------------------------------------

@@ -14,6 +14,7 @@ from lineara.primitive import (
     OfType,
     Structural,
     implements,
+    innermost,
     op,
     primitive,
     reals,
@@ -61,7 +62,10 @@ def check_index(at: Any, x: Any) -> None:
     """Refuse what is no index, with the line."""
     for p in at if isinstance(at, tuple) else (at,):
         array = isinstance(p, np.ndarray | np.generic)
-        if isinstance(p, Box | float | str) or (array and p.dtype.kind not in "iub"):
+        staged = isinstance(p, Box) and p.dtype.kind in "iub"
+        if (isinstance(p, Box | float | str) and not staged) or (
+            array and p.dtype.kind not in "iub"
+        ):
             raise TypeMismatchError(
                 f"index: {p!r} does not index {type_of(x)}; an index is made of integers, slices, "
                 "None, ..., and integer or boolean arrays"
@@ -70,7 +74,13 @@ def check_index(at: Any, x: Any) -> None:
 
 @primitive
 class index(Structural):
-    """x[at] for a static index.  Transpose: scatter into zeros."""
+    """x[at] for an index.  Transpose: scatter into zeros."""
+
+    def __call__(self, x, *, at):
+        box = innermost((x, *(at if isinstance(at, tuple) else (at,))))
+        if box is None:
+            return self.evaluate(np, x, at=at)
+        return box.interpret(self, (x,), {"at": at})
 
     def result(self, x, *, at):
         t = type_of(x)

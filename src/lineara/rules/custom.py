@@ -22,6 +22,7 @@ from lineara.errors import (
     LinearityError,
     NoRuleError,
     RuleError,
+    StagingError,
     TypeMismatchError,
 )
 from lineara.primitive import Joint, op, real_part
@@ -84,7 +85,7 @@ class Custom(Rule):
     def _check_once(self, leaves: list[Any], form: Form, options: dict[str, Any]) -> None:
         try:
             args = form.arguments([plain(v) for v in leaves])
-        except LinearityError:  # a type without a value
+        except (LinearityError, StagingError):  # a type without a value
             return
         self._checked = True
         try:
@@ -123,6 +124,15 @@ class Custom(Rule):
     def is_declared(self) -> bool:
         """Whether there is a rule."""
         raise NotImplementedError
+
+    def trace_staged(
+        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+    ) -> Any:
+        """A rule of Python's has no place in a program yet; to leave it out would be wrong."""
+        raise NoRuleError(
+            f"{self!r} was called in a traced function, but a program holds rules that are written "
+            "in the language only; trace a function that does not call it"
+        )
 
     def check(self, args: tuple, options: dict[str, Any]) -> None:
         """Test the rule at these arguments, or raise RuleError."""

@@ -347,6 +347,10 @@ class Whole(HigherOrder):
         """The function itself, for its argument has no value at which it could be linearized."""
         return params["rule"].trace_linear(level, args, params["form"], params["options"])
 
+    def trace_staged(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
+        """What the rule makes of it in a program."""
+        return params["rule"].trace_staged(level, args, params["form"], params["options"])
+
 
 class Rule:
     """A function that is called through a primitive, which `__call__` applies."""
@@ -379,3 +383,9 @@ class Rule:
     ) -> Any:
         """The function itself at a level of types."""
         return copied(self.f)(*form.arguments(leaves), **options)
+
+    def trace_staged(
+        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+    ) -> Any:
+        """The function itself; its text is differentiated as any other."""
+        return Rule.trace_linear(self, level, leaves, form, options)

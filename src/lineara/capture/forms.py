@@ -1,0 +1,476 @@
+"""Structured forms: branches, loops and calls that stay what they are in a traced program.
+
+Outside a trace they are the plain Python that their docstrings show, and are differentiated as
+such.  Inside, each function that they are given becomes a definition.  What a function mentions of
+the code around it becomes one more formal of its definition.
+"""
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.capture.plain_code import method, overlay
+from lineara.capture.staging import closed, definition_name
+from lineara.eager.node import Traced
+from lineara.eager.staged import StagedLevel
+from lineara.eager.trace import innermost_level, open_level
+from lineara.errors import BoundsError, ShapeError, StagingError, StructureError
+from lineara.linear_a.branches import Cond, Switch
+from lineara.linear_a.control import Call
+from lineara.linear_a.emit import Boxed, Emitter
+from lineara.linear_a.loops import Scan, While
+from lineara.linear_a.syntax import Binding, Block, Def, Leaf, Let, Ret, Var, lit
+from lineara.primitive import op
+from lineara.trees import Structure, flatten, unflatten
+from lineara.types import ArrayType, is_number, stacked, type_of
+
+BOOL = ArrayType((), np.dtype(bool))
+INTEGER = ArrayType((), np.dtype(int))
+
+
+# --- a function as a definition -------------------------------------------------------------------
+
+
+class Fragment(NamedTuple):
+    """What a function wrote, before it is given its last formals."""
+
+    name: str
+    out: Emitter
+    formals: list[Var]
+    leaves: list[Any]  # boxes, and constants
+    structure: Structure
+    mentions: list[tuple[Boxed, Var]]  # what it mentions of the code around, and the formals
+
+    def type(self, i: int) -> ArrayType:
+        """The type of a result."""
+        return type_of(self.leaves[i])
+
+    def result(self, i: int, t: ArrayType) -> Var:
+        """A result as a variable of a type."""
+        v = self.leaves[i]
+        if not isinstance(v, Boxed):
+            return self.out.bind("v", t, lit(np.asarray(v, t.dtype)[()], t))
+        return v.var if v.var.type == t else op("astype")(v, dtype=t.dtype).var
+
+    def define(self, around: Sequence[Boxed], types: Sequence[Any], first: bool, also: Any) -> Def:
+        """The definition; its formals for what is mentioned come first or last.
+
+        `types` are those of the results, None for constants that are none; `also` goes before them.
+        """
+        mine = {b.var: v for b, v in self.mentions}
+        extra = [mine.get(b.var) or self.out.fresh(b.var.name or "x", b.var.type) for b in around]
+        params = [*extra, *self.formals] if first else [*self.formals, *extra]
+        results = [*also, *[self.result(i, t) for i, t in enumerate(types) if t is not None]]
+        bindings: list[Binding] = closed(self.out.bindings, params, results)
+        ts = tuple([v.type for v in results])
+        return Def(self.name, tuple(params), ts, (), Block(tuple(bindings), Ret(tuple(results))))
+
+
+def fragment(
+    around: StagedLevel, f: Callable[..., Any], like: str, formals: Sequence[Any], call: Any
+) -> Fragment:
+    """What `call(f, staged formals)` writes; formals are (name, type)."""
+    name = definition_name(f)
+    name = around.name_of_definition(like if name == "f" else name)
+    with open_level(StagedLevel) as level, around.holding(level):
+        nodes = [level.formal(n, t) for n, t in formals]
+        found = [n.now().v for n in nodes]
+        leaves, structure = flatten(overlay().restore(call(method(f), nodes)))
+        leaves = [_entered(level, v) for v in leaves]
+        mentions = [(a, v) for v, a in level.around.values()]
+        mentions += [(a, v) for v, a in level.beside]
+        out = level.out
+    boxes = [(around.as_box(a), v) for a, v in mentions]
+    return Fragment(name, out, [b.var for b in found], leaves, structure, boxes)
+
+
+def _entered(level: StagedLevel, v: Any) -> Any:
+    return level.entered(v) if isinstance(v, Traced) else v
+
+
+def together(fragments: Sequence[Fragment]) -> list[Boxed]:
+    """What any of them mentions of the code around."""
+    return list({b.var: b for f in fragments for b, _ in f.mentions}.values())
+
+
+def written(level: StagedLevel, leaf: Leaf, types: Sequence[Any]) -> list[Any]:
+    """The binding of a form; its results as the function sees them."""
+    made = [level.out.fresh("v", t) for t in types]
+    level.out.bindings.append(Let(tuple(made), leaf))
+    return [level.wrap(level.out.box(v)) for v in made]
+
+
+def tracing() -> StagedLevel | None:
+    """The definition that is being written, if a trace is innermost."""
+    level = innermost_level()
+    return level if isinstance(level, StagedLevel) else None
+
+
+def _moving(v: Any) -> bool:
+    """Whether a leaf of operands becomes a formal: Python's integers and flags are constants."""
+    if isinstance(v, Traced):
+        return True
+    return isinstance(v, float | complex | np.ndarray) or (
+        isinstance(v, np.generic) and v.dtype.kind in "fc"
+    )
+
+
+class Operands:
+    """The operands of a form: those that move as boxes, the others as constants."""
+
+    def __init__(self, level: StagedLevel, tree: Any, every: bool = False) -> None:
+        leaves, self.structure = flatten(tree)
+        wanted = [(is_number(v) or isinstance(v, bool)) if every else _moving(v) for v in leaves]
+        self.constants = [None if w else v for v, w in zip(leaves, wanted, strict=True)]
+        self.places = [i for i, w in enumerate(wanted) if w]
+        self.boxes = [level.as_box(leaves[i]) for i in self.places]
+
+    @property
+    def types(self) -> list[ArrayType]:
+        """The types of what moves."""
+        return [type_of(b) for b in self.boxes]
+
+    def tree(self, nodes: Sequence[Any]) -> Any:
+        """The operands with these in place of what moves."""
+        leaves = list(self.constants)
+        for i, n in zip(self.places, nodes, strict=True):
+            leaves[i] = n
+        return unflatten(self.structure, leaves)
+
+
+# --- branches -------------------------------------------------------------------------------------
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any):
+    """true_fun(*operands) if pred else false_fun(*operands); only the one that is taken is run.
+
+    >>> cond(True, lambda x: x + 1, lambda x: x - 1, 2.0)
+    3.0
+    """
+    level = tracing()
+    if level is None or not _is_staged(pred):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    if pred.shape or pred.dtype != BOOL.dtype:
+        raise StagingError(
+            f"cond: the condition is {type_of(pred)}; it must be one boolean, as of a comparison"
+        )
+    return _branches(level, Cond, pred, [true_fun, false_fun], operands, "cond")
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any):
+    """branches[index](*operands); an index that is out of range is an error.
+
+    >>> switch(1, [lambda x: x, lambda x: 2 * x], 3.0)
+    6.0
+    """
+    branches = list(branches)
+    level = tracing()
+    if level is not None and _is_staged(index):
+        return _branches(level, Switch, index, branches, operands, "switch")
+    i = operator.index(index if not isinstance(index, Traced) else int(index))
+    if not 0 <= i < len(branches):
+        raise BoundsError(f"switch: the index {i} is out of range for {len(branches)} branches")
+    return branches[i](*operands)
+
+
+def _is_staged(v: Any) -> bool:
+    return isinstance(v, Traced) and not v.known
+
+
+def _branches(
+    level: StagedLevel, form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str
+) -> Any:
+    given = Operands(level, operands)
+    formals = [(f"x{i}", t) for i, t in enumerate(given.types)]
+    found = [
+        fragment(level, f, "branch", formals, lambda g, nodes: g(*given.tree(nodes))) for f in fs
+    ]
+    first = found[0]
+    for f in found:
+        if f.structure != first.structure:
+            raise StructureError(
+                f"{name}: one branch gives {first.structure} and another {f.structure}; "
+                "branches give the same containers"
+            )
+    types = [_common([f.leaves[i] for f in found], name) for i in range(len(first.leaves))]
+    around = together(found)
+    level.add(*[f.define(around, types, False, ()) for f in found])
+    args = [level.as_box(chosen), *given.boxes, *around]
+    leaf = form(tuple([b.var for b in args]), tuple([f.name for f in found]))
+    made = iter(written(level, leaf, [t for t in types if t is not None]))
+    leaves = [v if t is None else next(made) for v, t in zip(first.leaves, types, strict=True)]
+    return unflatten(first.structure, leaves)
+
+
+def _common(leaves: Sequence[Any], name: str) -> ArrayType | None:
+    """The type that a result has in all branches; None for a constant that is the same in all."""
+    first = leaves[0]
+    if not any(isinstance(v, Boxed | float | complex | np.ndarray) for v in leaves):
+        if all([type(v) is type(first) and v == first for v in leaves]):
+            return None
+        if not all([is_number(v) or isinstance(v, bool) for v in leaves]):
+            raise StructureError(
+                f"{name}: the branches give the constants {', '.join(map(repr, leaves))}; what is "
+                "no number must be the same in all branches"
+            )
+    types = [type_of(v) for v in leaves]
+    if len({t.shape for t in types}) > 1:
+        raise ShapeError(
+            f"{name}: the branches give {' and '.join(map(repr, types))} in one place; "
+            "branches give results of the same types"
+        )
+    return ArrayType(types[0].shape, np.result_type(*[t.dtype for t in types]))
+
+
+# --- loops ----------------------------------------------------------------------------------------
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any):
+    """for i in range(lower, upper): val = body_fun(i, val).
+
+    >>> fori_loop(0, 4, lambda i, x: x * 2, 1.0)
+    16.0
+    """
+    level = tracing()
+    if level is None:
+        for i in range(operator.index(lower), operator.index(upper)):
+            init_val = body_fun(i, init_val)
+        return init_val
+    if _is_staged(lower) or _is_staged(upper):
+        found = while_loop(
+            lambda c: c[0] < upper, lambda c: (c[0] + 1, body_fun(*c)), (lower, init_val)
+        )
+        return found[1]
+    lower, upper = operator.index(lower), operator.index(upper)
+
+    def step(carry: Any, _: Any) -> Any:
+        i, val = carry
+        return (i + 1, body_fun(i, val)), None
+
+    named = functools.wraps(body_fun, assigned=("__name__",), updated=())(step)
+    return _scan(level, named, (lower, init_val), None, max(0, upper - lower), False)[0][1]
+
+
+def scan(
+    f: Callable[[Any, Any], Any],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+):
+    """(carry, ys): carry, y = f(carry, x) for the rows x of xs; the ys are stacked.
+
+    >>> scan(lambda c, x: (c + x, c * x), 0.0, np.array([1.0, 2.0, 3.0]))
+    (np.float64(6.0), array([0., 2., 9.]))
+    """
+    leaves, _ = flatten(xs)
+    lengths = {
+        np.shape(v)[0] if not isinstance(v, Traced) else len(v) for v in leaves if v is not None
+    }
+    lengths |= set() if length is None else {length}
+    if len(lengths) != 1:
+        raise ShapeError(
+            f"scan: the lengths are {', '.join(map(str, sorted(lengths))) or 'not given'}; all of "
+            "xs have one length along the first axis, or give length="
+        )
+    (n,) = lengths
+    level = tracing()
+    if level is not None:
+        return _scan(level, f, init, xs, n, reverse)
+    found: list[Any] = [None] * n
+    flat, structure = flatten(xs)
+    for i in reversed(range(n)) if reverse else range(n):
+        row = unflatten(structure, [None if v is None else v[i] for v in flat])
+        init, found[i] = f(init, row)
+    return init, _stacked(found)
+
+
+def _stacked(rows: Sequence[Any]) -> Any:
+    """Containers of rows as one container of stacks."""
+    if not rows:
+        return None
+    structure = flatten(rows[0])[1]
+    columns = zip(*[flatten(row)[0] for row in rows], strict=True)
+    return unflatten(structure, [None if c[0] is None else op("stack")(*c) for c in columns])
+
+
+def _scan(
+    level: StagedLevel, f: Callable[..., Any], init: Any, xs: Any, n: int, reverse: bool
+) -> Any:
+    rows = Operands(level, xs)
+    slices = [ArrayType(t.shape[1:], t.dtype) for t in rows.types]
+    carry = Operands(level, init, every=True)
+    k = len(carry.boxes)
+
+    def call(g: Any, nodes: Sequence[Any]) -> Any:
+        found = g(carry.tree(nodes[:k]), rows.tree(nodes[k:]))
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise StructureError("scan: the function gives (carry, y)")
+        return found
+
+    def trace(types: Sequence[ArrayType]) -> Fragment:
+        formals = [*[(f"c{i}", t) for i, t in enumerate(types)]]
+        formals += [(f"x{i}", t) for i, t in enumerate(slices)]
+        return fragment(level, f, "body", formals, call)
+
+    body, types = _settled(level, trace, carry, "scan", lambda b: _halves(b)[0])
+    (_, ys), (cs, m) = _halves(body)[1], (carry, len(carry.constants))
+    outs = [type_of(v) if _is_result(v) else None for v in body.leaves[m:]]
+    kinds = [None] * m
+    for i, t in zip(cs.places, types, strict=True):
+        kinds[i] = t
+    around = together([body])
+    level.add(body.define(around, [*kinds, *outs], True, ()))
+    args = [*around, *[level.converted(b, t) for b, t in zip(carry.boxes, types, strict=True)]]
+    args += rows.boxes
+    direction = "rev" if reverse else "fwd"
+    leaf = Scan(tuple([b.var for b in args]), (body.name,), n, direction, len(around), k, 0)
+    made = written(level, leaf, [*types, *[stacked(t, n) for t in outs if t is not None]])
+    left = iter(made[k:])
+    stacks = [
+        next(left) if t is not None else v for v, t in zip(body.leaves[m:], outs, strict=True)
+    ]
+    return carry.tree(made[:k]), unflatten(ys, stacks)
+
+
+def _is_result(v: Any) -> bool:
+    return isinstance(v, Boxed) or is_number(v)
+
+
+def _halves(body: Fragment) -> Any:
+    """The leaves of the carry, and the structures of carry and row."""
+    carry, y = unflatten(body.structure, body.leaves)
+    leaves, structure = flatten(carry)
+    return (leaves, structure), (structure, flatten(y)[1])
+
+
+def _settled(
+    level: StagedLevel, trace: Any, carry: Operands, name: str, part: Any
+) -> tuple[Fragment, list[ArrayType]]:
+    """The body for carries of types that it hands on: integers may become floating."""
+    types = carry.types
+    while True:
+        mark = level.mark()
+        body = trace(types)
+        leaves, structure = part(body)
+        if structure != carry.structure:
+            raise StructureError(
+                f"{name}: the carry is {carry.structure}, but the function hands {structure} on; "
+                "a carry keeps its containers"
+            )
+        found = [type_of(leaves[i]) for i in carry.places]
+        for i, (s, t) in enumerate(zip(types, found, strict=True)):
+            if s.shape != t.shape:
+                raise ShapeError(
+                    f"{name}: carry {i} is {s}, but the function hands {t} on; a carry keeps its "
+                    "type"
+                )
+        fixed = [(v, leaves[i]) for i, v in enumerate(carry.constants) if i not in carry.places]
+        for before, after in fixed:
+            if before is not after and before != after:
+                raise StructureError(
+                    f"{name}: the constant {before!r} in the carry became {after!r}; only numbers "
+                    "change from round to round"
+                )
+        wider = [
+            ArrayType(s.shape, np.result_type(s.dtype, t.dtype))
+            for s, t in zip(types, found, strict=True)
+        ]
+        if wider == types:
+            return body, types
+        types = wider
+        level.back_to(mark)
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any):
+    """while cond_fun(val): val = body_fun(val).
+
+    >>> while_loop(lambda x: x < 100, lambda x: x * 3, 1.0)
+    243.0
+    """
+    level = tracing()
+    if level is None:
+        while cond_fun(init_val):
+            init_val = body_fun(init_val)
+        return init_val
+    carry = Operands(level, init_val, every=True)
+
+    def trace(types: Sequence[ArrayType]) -> Fragment:
+        formals = [(f"c{i}", t) for i, t in enumerate(types)]
+        return fragment(level, body_fun, "body", formals, lambda g, nodes: g(carry.tree(nodes)))
+
+    body, types = _settled(level, trace, carry, "while_loop", lambda b: (b.leaves, b.structure))
+    formals = [(f"c{i}", t) for i, t in enumerate(types)]
+    test = fragment(level, cond_fun, "condition", formals, lambda g, nodes: g(carry.tree(nodes)))
+    if len(test.leaves) != 1 or test.type(0) != BOOL:
+        raise StagingError("while_loop: the condition gives one boolean, as a comparison does")
+    around = together([test, body])
+    kinds: list[Any] = [None] * len(carry.constants)
+    for i, t in zip(carry.places, types, strict=True):
+        kinds[i] = t
+    level.add(test.define(around, [BOOL], True, ()), body.define(around, kinds, True, ()))
+    args = [*around, *[level.converted(b, t) for b, t in zip(carry.boxes, types, strict=True)]]
+    leaf = While(tuple([b.var for b in args]), (test.name, body.name), len(around))
+    return carry.tree(written(level, leaf, types))
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def function(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f, which a traced program calls: one definition for each form of arguments.
+
+    What f reads besides its arguments is read when it is first called in a trace.
+
+    >>> @function
+    ... def square(x):
+    ...     return x * x
+    >>> square(square(2.0))
+    16.0
+    """
+
+    @functools.wraps(f)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        level = tracing()
+        if level is None:
+            return f(*args, **kwargs)
+        given = Operands(level, (args, kwargs))
+        key = (f, tuple(given.types), given.structure, tuple(map(_key, given.constants)))
+        known = level.called.get(key)
+        if known is None:
+            known = _define(level, f, given)
+            if not known[1]:
+                level.called[key] = known
+        body, around, types = known
+        leaf = Call(tuple([b.var for b in (*given.boxes, *around)]), (body.name,))
+        made = iter(written(level, leaf, [t for t in types if t is not None]))
+        leaves = [v if t is None else next(made) for v, t in zip(body.leaves, types, strict=True)]
+        return unflatten(body.structure, leaves)
+
+    return called
+
+
+def _key(v: Any) -> Any:
+    return (type(v), v) if v is None or isinstance(v, int | str | bool) else (type(v), id(v))
+
+
+def _define(level: StagedLevel, f: Any, given: Operands) -> tuple[Fragment, list[Boxed], list[Any]]:
+    def call(g: Any, nodes: Sequence[Any]) -> Any:
+        args, kwargs = given.tree(nodes)
+        return g(*args, **kwargs)
+
+    formals = [(f"x{i}", t) for i, t in enumerate(given.types)]
+    body = fragment(level, f, "function", formals, call)
+    types = [
+        type_of(v) if isinstance(v, Boxed | float | complex | np.ndarray) else None
+        for v in body.leaves
+    ]
+    around = together([body])
+    level.add(body.define(around, types, False, ()))
+    return body, around, types
+
+
+__all__ = ["INTEGER", "cond", "fori_loop", "function", "scan", "switch", "while_loop"]

@@ -1,0 +1,319 @@
+"""Staging by tracing: a Python function of arrays and containers becomes a Linear A program.
+
+The function runs once, on staged values, through the operations that the eager engine intercepts.
+Floating and complex leaves of the arguments and arrays of integers or booleans become formals;
+Python's integers and flags, strings and functions are constants of the program, as are large
+arrays that it mentions, which are formals whose values are kept beside it.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.capture.plain_code import method, overlay, seen
+from lineara.eager.containers import UNTOUCHED, lift, rebuild
+from lineara.eager.leaves import kind_of_number
+from lineara.eager.node import Traced
+from lineara.eager.points import manifold_of
+from lineara.eager.regions import as_box
+from lineara.eager.staged import StagedLevel
+from lineara.eager.trace import innermost_level, open_level
+from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
+from lineara.linear_a.cost import size
+from lineara.linear_a.emit import Boxed, tidy
+from lineara.linear_a.evaluate import Outcome, run
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import Binding, Block, Def, Let, Names, Ret, Var, drop, free
+from lineara.trees import Structure, flatten, leaf_paths, unflatten
+from lineara.types import ArrayType, show_type, type_of
+
+
+class Signature(NamedTuple):
+    """How a call becomes the arguments of a definition: its containers, and its constants."""
+
+    structure: Structure
+    types: tuple[ArrayType | None, ...]  # of the leaves; None for constants
+    constants: tuple[Any, ...]
+
+    def values(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[Any]:
+        """The numbers of a call that fits, or an error that says what does not."""
+        leaves, structure = flatten((args, kwargs))
+        if structure != self.structure:
+            raise StagingError(
+                f"{name} was traced for arguments of the form {self.structure}, but was given "
+                f"{structure}; trace it again for these"
+            )
+        return [v for _, v in self._pairs(leaves, name)]
+
+    def _pairs(self, leaves: Sequence[Any], name: str) -> Any:
+        paths = leaf_paths(unflatten(self.structure, leaves), root="arguments")
+        found = zip(leaves, self.types, self.constants, paths, strict=True)
+        for v, t, c, path in found:
+            if t is None:
+                if v is not c and (type(v) is not type(c) or np.any(v != c)):
+                    raise StagingError(
+                        f"{name} was traced with the constant {c!r} at {path}, but was given "
+                        f"{v!r}; trace it again for this one"
+                    )
+                continue
+            got = type_of(v)
+            if got.shape != t.shape or not np.can_cast(got.dtype, t.dtype):
+                raise StagingError(
+                    f"{name} was traced for {t} at {path}, but was given {show_type(v)}; "
+                    "trace it again for this type"
+                )
+            yield path, np.asarray(v, t.dtype) if t.shape else t.dtype.type(v)
+
+    def tree(self, parts: Sequence[Any], other: Callable[[Any], Any] = lambda c: c) -> Any:
+        """The arguments with these in place of the numbers: one, or a tuple."""
+        left = iter(parts)
+        leaves = [
+            other(c) if t is None else next(left)
+            for t, c in zip(self.types, self.constants, strict=True)
+        ]
+        args, kwargs = unflatten(self.structure, leaves)
+        return (args, kwargs) if kwargs else args[0] if len(args) == 1 else args
+
+
+class Results(NamedTuple):
+    """How the results of a definition become what the function returned."""
+
+    structure: Structure
+    constants: tuple[Any, ...]  # in the places of what is no number; `Results` elsewhere
+
+    def tree(self, values: Sequence[Any]) -> Any:
+        """What the function returns."""
+        left = iter(values)
+        leaves = [_python(next(left)) if c is Results else c for c in self.constants]
+        return unflatten(self.structure, leaves)
+
+
+class Staged:
+    """A function as a program.  It prints as the text, and is called as the function was.
+
+    program, name     the program, and the name of the definition of the function in it
+    signature         how arguments become operands
+    results           how results become what the function returned
+    beside            the values of the last formals: large constants
+    """
+
+    def __init__(
+        self, program: Program, name: str, signature: Signature, results: Results, beside: list
+    ) -> None:
+        self.program = program
+        self.name = name
+        self.signature = signature
+        self.results = results
+        self.beside = beside
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The value, by the evaluator of the language."""
+        return self.results.tree(self.run(*args, **kwargs).results)
+
+    def run(self, *args: Any, **kwargs: Any) -> Outcome:
+        """The results as the program gives them, and the work that was done."""
+        return run(self.program, self.name, *self.operands(args, kwargs))
+
+    def operands(self, args: tuple, kwargs: dict[str, Any] | None = None) -> list[Any]:
+        """The operands of the definition, for arguments of the function."""
+        return [*self.signature.values(args, kwargs or {}, self.name), *self.beside]
+
+    def size(self) -> int:
+        """The size of the text."""
+        return size(self.program)
+
+    def __repr__(self) -> str:
+        return str(self.program)
+
+
+def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
+    """The program that f is for arguments of these types.
+
+    Floating and complex numbers and arrays, and arrays of integers or booleans, in any containers,
+    are what the program is a function of; Python's integers, flags and strings are constants of it.
+    (If there are integers only, they count as floating, as in `grad`.)
+
+    >>> trace(lambda x: x * x, 3.0)
+    def f(x: f64;) -> (f64;) =
+      let v: f64 = x * x in
+      (v;)
+    <BLANKLINE>
+    >>> trace(lambda x: x * x, 3.0)(4.0)
+    16.0
+    """
+    if not callable(f):
+        raise TypeMismatchError(f"trace: takes a function, but was given {show_type(f)}")
+    if innermost_level() is not None:
+        raise StagingError(
+            "trace was called inside a differentiation or another trace; "
+            "trace outside of it, or mark a part that is called with lineara.function"
+        )
+    name = definition_name(f)
+    with open_level(StagedLevel) as level:
+        given = Given(level, f, args, kwargs)
+        level.shared.names(name)
+        out = seen(f)(*given.args, **given.kwargs)
+        made, results = definition(level, name, given.formals, overlay().restore(out), name)
+        beside = [value for _, value in level.beside]
+        program = Program({}, {**level.shared.defs, made.name: made})
+    return Staged(program, made.name, given.signature, results, beside)
+
+
+def definition_name(f: Any) -> str:
+    """A name for the definition of a function: its own, if the language has it."""
+    name = getattr(f, "__name__", "f")
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) and name not in WORDS else "f"
+
+
+WORDS = {"let", "in", "def", "type", "dup", "drop", "zero", "zeros", "case", "of", "with"}
+
+
+class Given:
+    """The arguments of a function as it is traced: containers as proxies, numbers staged."""
+
+    def __init__(self, level: StagedLevel, f: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+        self.level = level
+        whole = (args, kwargs)
+        leaves, structure = flatten(whole)
+        numbers = [_is_formal(v) for v in leaves]
+        self.promote = not any(numbers) and any(kind_of_number(v) == "i" for v in leaves)
+        self.nodes: list[tuple[Any, Any]] = []
+        names = Names()
+        wanted = [names(n) for n in _names(f, args, kwargs)]
+        level.out.names = Names(wanted)
+        self.args = [self._lifted(a) for a in args]
+        self.kwargs = {k: self._lifted(v) for k, v in kwargs.items()}
+        self._sources = [*args, *kwargs.values()]
+        types = [self.type(v) for v in leaves]
+        constants = tuple([None if t else v for v, t in zip(leaves, types, strict=True)])
+        self.signature = Signature(structure, tuple(types), constants)
+        self._names = [n for n, t in zip(wanted, types, strict=True) if t]
+
+    def type(self, v: Any) -> ArrayType | None:
+        """The type of the formal of a leaf; None for a constant."""
+        if _is_formal(v):
+            return type_of(v)
+        return ArrayType((), np.dtype(float)) if self.promote and kind_of_number(v) == "i" else None
+
+    def _lifted(self, a: Any) -> Any:
+        return lift(a, self._leaf, method=method)
+
+    def _leaf(self, v: Any) -> Any:
+        if isinstance(v, Traced):
+            raise LeakedVariableError("trace: an argument belongs to a differentiation around it")
+        t = self.type(v)
+        if t is None:
+            return v
+        var = Var("", t)
+        node = self.level.wrap(self.level.out.box(var))
+        self.nodes.append((node, var))
+        return node
+
+    @property
+    def formals(self) -> list[Var]:
+        """The formals in the order of the leaves; of what was never read as well."""
+        found: list[Var] = []
+        by_node = {id(node): var for node, var in self.nodes}
+
+        def leaf(v: Any, node: Any) -> None:
+            t = self.type(v)
+            if t is not None:
+                found.append(Var("", t) if node is UNTOUCHED else by_node[id(node)])
+
+        for source, lifted in zip(self._sources, [*self.args, *self.kwargs.values()], strict=True):
+            if isinstance(lifted, Traced):
+                leaf(source, lifted)
+            else:
+                rebuild(source, lifted, leaf)
+        for var, name in zip(found, self._names, strict=True):
+            var.name = name
+        return found
+
+
+def _is_formal(v: Any) -> bool:
+    if manifold_of(v) is not None:
+        raise StagingError(f"trace: {show_type(v)} is a point of a manifold; pass its coordinates")
+    if isinstance(v, np.ndarray | np.generic):
+        return v.dtype.kind in "fc" or (v.dtype.kind in "iub" and v.ndim > 0)
+    return type(v) in (float, complex)
+
+
+def _names(f: Any, args: tuple, kwargs: dict[str, Any]) -> list[str]:
+    """Names for the leaves: the parameter of the function, and the way to the leaf."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    roots = [*positional, *[f"x{i}" for i in range(len(positional), len(args))]][: len(args)]
+    found = []
+    for root, a in zip([*roots, *kwargs], [*args, *kwargs.values()], strict=True):
+        found += [_word(p) for p in leaf_paths(a, root=root)]
+    return found
+
+
+def _word(path: str) -> str:
+    """A path as a name of the language: params['w'][0] is params.w.0."""
+    name = re.sub(r"[^A-Za-z0-9_]+", ".", path).strip(".")
+    return name if re.match(r"[A-Za-z_]", name) and name not in WORDS else f"x.{name}"
+
+
+def definition(
+    level: StagedLevel, name: str, formals: Sequence[Var], out: Any, said: str
+) -> tuple[Def, Results]:
+    """The definition that a level holds, with these results; what nothing needs is left out."""
+    leaves, structure = flatten(out)
+    constants: list[Any] = []
+    results: list[Var] = []
+    for leaf in leaves:
+        v = leaf.now() if isinstance(leaf, Traced) else leaf
+        if isinstance(v, Traced):
+            v = level.entered(v)
+        elif isinstance(v, float | complex | np.floating | np.complexfloating) or (
+            isinstance(v, np.ndarray) and v.dtype.kind in "fc"
+        ):
+            v = as_box(level, v)
+        if isinstance(v, Boxed):
+            constants.append(Results)
+            results.append(v.var)
+        else:
+            constants.append(leaf)
+    params = [*formals, *[v for v, _ in level.beside], *[v for v, _ in level.around.values()]]
+    body = Block(tuple(closed(level.out.bindings, params, results)), Ret(tuple(results)))
+    made = Def(name, tuple(params), tuple([v.type for v in results]), (), body)
+    return made, Results(structure, tuple(constants))
+
+
+def closed(
+    bindings: Sequence[Binding], formals: Sequence[Var], results: Sequence[Var]
+) -> list[Binding]:
+    """The bindings that results need, with drops of what is not used."""
+    kept = tidy(bindings, results)
+    used = {v for b in kept for v in _reads(b)} | set(results)
+    found: list[Binding] = [Let((), drop(v)) for v in formals if v not in used]
+    for b in kept:
+        found.append(b)
+        found += [Let((), drop(v)) for v in b.vars if v not in used]
+    return found
+
+
+def _reads(b: Binding) -> Any:
+    return free(b.rhs) if isinstance(b, Let) else (b.arg,)
+
+
+PYTHONS = (np.float64, np.complex128, np.int64, np.bool_)
+
+
+def _python(v: Any) -> Any:
+    """A number of the language as Python's, where it has one; an array of one's own."""
+    if isinstance(v, np.ndarray) and v.ndim:
+        return np.array(v)
+    return v.item() if isinstance(v, PYTHONS) else v
+
+
+__all__ = ["Signature", "Staged", "definition", "trace"]

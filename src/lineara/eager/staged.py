@@ -1,0 +1,341 @@
+"""A level whose values are variables of a Linear A program: what is done is written down.
+
+A staged value has a type and no value, and everything that looks at one is an error that names the
+forms that take its place.  What does not depend on one is calculated while the function runs.
+
+Arrays are written by `put`.  A view is a way through the array that it shows: writing takes the
+part out, writes it, and puts it back.  An array that only constants were written to is still one.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.level import Level, slow_methods, unhashable
+from lineara.eager.node import Array, Scalar, Traced, layout, outlived
+from lineara.eager.reads import View
+from lineara.eager.refusals import refused
+from lineara.eager.regions import LITERAL, Cell, Region, StagedArray, as_box, boxes
+from lineara.eager.written import Written
+from lineara.errors import (
+    LeakedVariableError,
+    NoRuleError,
+    StagingError,
+)
+from lineara.linear_a.emit import Boxed, Emitter
+from lineara.linear_a.syntax import Def, Names, Var
+from lineara.primitive import Constant, HigherOrder, OfType, Primitive, Recur, op
+from lineara.types import ArrayType, type_of
+
+STILL = View(None, 0, (), True)  # of arrays whose content does not change
+_VIEWS = {"reshape", "permute_dims"}  # of an array of a definition around: not to be written
+UNSIZED = {"nonzero", "flatnonzero", "argwhere", "compress", "extract", "unique"}
+
+
+class Shared:
+    """What the definitions of one program share."""
+
+    def __init__(self) -> None:
+        self.defs: dict[str, Def] = {}
+        self.called: dict[Any, Any] = {}
+        self.names = Names()
+
+
+class StagedLevel(Level):
+    """One definition that is being written."""
+
+    def __init__(self, depth: int, recur: Recur) -> None:
+        super().__init__(depth, recur)
+        body = slow_methods() | {"level": self, "depth": depth, "__slots__": (), "known": False}
+        body |= {f"__{name}__": _refusal(name) for name in _ASKS}
+        body |= {"below": _below, "__repr__": lambda n: f"staged({type_of(n)!r})"}
+        body |= {f"__{name}__": _logical(name) for name in ("and", "or", "xor")}
+        body |= {f"__r{name}__": _logical(name) for name in ("and", "or", "xor")}
+        body |= {"__invert__": lambda n: op("logical_not")(n)}
+        self.S = self.SG = type("StagedNumber", (Scalar,), body | {"__hash__": unhashable})
+        fixed = {"k": STILL, "in_order": True}
+        self.X = self.XG = type("StagedArray", (Array,), body | fixed)
+        own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
+        self.XW = type("StagedArray", (StagedArray, Array), own | {"k": None})
+
+    def start(self) -> None:
+        """Begin a definition."""
+        super().start()
+        self.out = Emitter(Names())
+        self.out.like = "v"
+        self.beside: list[tuple[Var, np.ndarray]] = []  # large constants: formals with their values
+        self.around: dict[Var, tuple[Var, Any]] = {}  # what of outer definitions is mentioned
+        self.inner: StagedLevel | None = None  # the definition inside this one, being written
+        self.shared = Shared()
+
+    # --- definitions within the program ------------------------------------------------------
+
+    @contextmanager
+    def holding(self, level: "StagedLevel") -> Iterator[None]:
+        """The block writes the definition `level`, which is used in this one."""
+        level.shared = self.shared
+        self.inner = level
+        try:
+            yield
+        finally:
+            self.inner = None
+
+    def innermost(self) -> "StagedLevel":
+        """The definition that is being written now, this one or one inside it."""
+        return self if self.inner is None else self.inner.innermost()
+
+    def name_of_definition(self, like: str) -> str:
+        """A name that no other definition has."""
+        return self.shared.names(like)
+
+    def add(self, *defs: Def) -> None:
+        """More definitions of the program."""
+        self.shared.defs |= {d.name: d for d in defs}
+
+    def mark(self) -> Any:
+        """The definitions so far."""
+        return dict(self.shared.defs), dict(self.shared.called)
+
+    def back_to(self, mark: Any) -> None:
+        """Forget the definitions since."""
+        self.shared.defs, self.shared.called = mark
+
+    @property
+    def called(self) -> dict[Any, Any]:
+        """The functions that have a definition already."""
+        return self.shared.called
+
+    # --- values ------------------------------------------------------------------------------
+
+    def formal(self, name: str, t: ArrayType) -> Any:
+        """A formal, as the function sees it."""
+        return self.wrap(self.out.box(self.out.fresh(name, t)))
+
+    def wrap(self, v: Any) -> Any:
+        """A staged number, or an array that may be written."""
+        if not isinstance(v, Boxed):
+            return v
+        return self.handle(Region.whole(Cell(self, v))) if v.shape else self.scalar(v)
+
+    def still(self, v: Boxed) -> Any:
+        """An array that keeps its content."""
+        o = self.X()
+        o.v, o.a, o.b, o.g, o.s = v, None, None, None, v.shape
+        return o
+
+    def entered(self, a: Any) -> Any:
+        """An operand: a box, or what is constant."""
+        a = a.now() if isinstance(a, Traced) else a
+        if not isinstance(a, Traced):
+            return self.constant(a) if isinstance(a, np.ndarray) else a
+        if self.mine(a):
+            return a.v
+        if isinstance(a.level, StagedLevel):
+            return self.mention(a)
+        raise LeakedVariableError(
+            "a value of a differentiation around this trace was used in it; "
+            "pass it as an argument of the traced function"
+        )
+
+    def as_box(self, value: Any) -> Boxed:
+        """A value, or a constant, as a variable."""
+        return as_box(self, self.entered(value) if isinstance(value, Traced) else value)
+
+    def converted(self, b: Boxed, t: ArrayType) -> Boxed:
+        """A variable in the dtype of a type."""
+        return b if b.var.type == t else op("astype")(b, dtype=t.dtype)
+
+    def constant(self, a: np.ndarray) -> Any:
+        """A small array as it is; of a large one a formal, whose value is kept beside."""
+        if a.size <= LITERAL:
+            return a.copy()
+        if a.dtype.kind in "fciub" and (a == a.reshape(-1)[0]).all():
+            like = self.out.box(self.out.unbox(a.reshape(-1)[0], ArrayType((), a.dtype)))
+            return self.out.apply(op("broadcast_to"), (like,), {"shape": a.shape}, "v")
+        for v, kept in self.beside:
+            if kept.dtype == a.dtype and (kept is a or np.array_equal(kept, a)):
+                return self.out.box(v)
+        v = self.out.fresh("c", type_of(a))
+        self.beside.append((v, a.copy()))
+        return self.out.box(v)
+
+    def mention(self, a: Any) -> Boxed:
+        """A value of a definition around this one becomes one more formal."""
+        found = self.around.get(a.v.var)
+        if found is None:
+            found = self.around[a.v.var] = self.out.fresh(a.v.var.name or "x", a.v.var.type), a
+        return self.out.box(found[0])
+
+    def parameter(self, value: Any) -> Any:
+        """A parameter of a primitive, with variables for staged values in it."""
+        if isinstance(value, Traced):
+            return self.entered(value)
+        if isinstance(value, tuple | list):
+            return tuple([self.parameter(v) for v in value])
+        if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+            return self.constant(value)
+        return value
+
+    # --- applying primitives -------------------------------------------------------------------
+
+    def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Write an application down; of constants, evaluate it."""
+        if not self.open:
+            raise outlived()
+        if self.inner is not None:
+            return self.innermost().apply(primitive, args, params)
+        if args and isinstance(args[0], StagedArray) and args[0].level is self:
+            moved = args[0].moved(primitive.name, params)
+            if moved is not None:
+                return moved
+        if isinstance(primitive, HigherOrder):
+            return primitive.trace_staged(self, tuple(map(_settled, args)), params)
+        if primitive.name in UNSIZED:
+            raise StagingError(
+                f"{primitive.name}: the shape of the result depends on staged values; "
+                "keep the shape with np.where(condition, a, b), or count with a sum"
+            )
+        entered = tuple([self.entered(a) for a in args])
+        params = {k: self.parameter(v) for k, v in params.items()}
+        boxed = any([isinstance(a, Boxed) for a in entered]) or any(boxes(params))
+        if not boxed:
+            y = primitive(*entered, **params)
+            return self.own(y) if type_of(y).shape else y
+        try:
+            y = self.wrap(self.out.interpret(primitive, entered, params))
+        except (ValueError, IndexError) as e:
+            raise refused(primitive.name, entered, params, e) from None
+        if primitive.name in _VIEWS and args[0].level is not self:
+            return self.derived(y, args[0])
+        return y
+
+    def constant_call(self, primitive: Constant, func: Any, args: tuple, kwargs: Any) -> Any:
+        """A locally constant function of NumPy's: its operands, and its other arguments by name."""
+        if self.inner is not None:
+            return self.innermost().constant_call(primitive, func, args, kwargs)
+        if isinstance(primitive, OfType):
+            return func(*map(layout, args), **kwargs)
+        names = _ARGUMENTS.get(primitive.name, ())
+        params = dict(zip(names, args[1:], strict=False)) | kwargs if names else kwargs
+        params = {k: v for k, v in params.items() if v is not None and v is not np._NoValue}
+        return primitive(*(args[:1] if names else args), **params)
+
+    # --- reading and writing arrays --------------------------------------------------------------
+
+    def getitem(self, x: Array, at: Any) -> Any:
+        """x[at] of an array that keeps its content."""
+        return self.handle(Region.whole(Cell(self, x.v)))[at]
+
+    def setitem(self, x: Array, at: Any, value: Any) -> None:
+        """x[at] = value."""
+        self.begin(x)
+        x[at] = value
+
+    def begin(self, x: Array) -> None:
+        """Let x be written."""
+        if not isinstance(x, Written):
+            x.__class__ = self.XW
+            x.w = Region.whole(Cell(self, x.v))
+
+    def assign_all(self, x: Array, value: Any) -> Any:
+        """An in-place operation."""
+        self.begin(x)
+        return x.assign_all(value)
+
+    def copy(self, x: Array, order: str = "C") -> Any:
+        """An array of its own."""
+        node = x.now()
+        content = node.v if isinstance(node, Traced) else node.copy(order=order)
+        return self.handle(Region.whole(Cell(self, content)))
+
+    def buffer(self, content: Any) -> Any:
+        """An array that holds `content`."""
+        content = content.now() if isinstance(content, Traced) else content
+        content = self.entered(content) if isinstance(content, Traced) else content
+        return self.handle(Region.whole(Cell(self, content)))
+
+    def own(self, y: Any) -> Any:
+        """A fresh array of constants, into which staged values may be written."""
+        return y if type_of(y).dtype.kind not in "fc" else self.buffer(y)
+
+    def handle(self, part: Any) -> Any:
+        """An array at a region of a cell."""
+        o = self.XW()
+        o.v = o.a = o.b = o.g = None
+        o.w = part
+        return o
+
+    def close(self) -> None:
+        """End the definition."""
+        self.locks.release()
+        self.open = False
+
+
+# --- what is asked of a value that is not there ---------------------------------------------------
+
+
+_ASKS = {
+    "bool": "bool() of a staged {t}: whether it is true is not known while a program is written; "
+    "use np.where or np.maximum for a choice between values, lineara.cond for one between "
+    "branches, and lineara.while_loop for a loop that ends on it",
+    "int": "int() of a staged {t}: its value is not known while a program is written; "
+    "use astype(int), or pass a Python int, which is a constant of the program",
+    "index": "a staged {t} was used as a Python integer, whose value is not known while a program "
+    "is written; index a staged array (np.take(a, i) of a plain one), loop with lineara.fori_loop, "
+    "and pass sizes as Python ints, which are constants of the program",
+    "round": "round() of a staged {t}: use np.round",
+    "floor": "math.floor() of a staged {t}: use np.floor",
+    "ceil": "math.ceil() of a staged {t}: use np.ceil",
+    "trunc": "math.trunc() of a staged {t}: use np.trunc",
+    "float": "a staged {t} was about to become a plain number, which a program cannot hold; make "
+    "the array that is written with np.zeros, np.array(a) or np.copy(a) in the traced function",
+    "complex": "a staged {t} was about to become a plain number, which a program cannot hold",
+    "array": "a staged {t} was about to become a plain array, which a program cannot hold; use "
+    "NumPy functions that have a rule",
+    "format": "a staged {t} was written as text, but its value is not known; print its type",
+    "reduce": "a staged {t} cannot be pickled: it belongs to a trace that runs here",
+}
+
+
+def _refusal(name: str) -> Any:
+    text = _ASKS[name]
+
+    def refuse(n: Any, *_: Any, **__: Any) -> Any:
+        if not n.level.open:
+            raise outlived()
+        if name == "format":
+            return repr(n)
+        raise StagingError(text.format(t=type_of(n)))
+
+    return refuse
+
+
+def _settled(a: Any) -> Any:
+    return a.now() if isinstance(a, Traced) else a
+
+
+def _below(n: Any) -> Any:
+    if not n.level.open:
+        raise outlived()
+    raise StagingError(
+        f"the value of a staged {type_of(n)} was asked for, but it is not known while a program is "
+        "written; use functions that have a rule, np.where, lineara.cond or lineara.while_loop"
+    )
+
+
+def _logical(name: str) -> Any:
+    def method(n: Any, other: Any) -> Any:
+        if type_of(other).dtype.kind != "b" or n.dtype.kind != "b":
+            raise NoRuleError(f"bitwise {name} of staged integers is not in the language")
+        return op(f"logical_{name}")(n, other)
+
+    return method
+
+
+_ARGUMENTS = {
+    "argmax": ("axis", "out"), "argmin": ("axis", "out"), "argsort": ("axis", "kind"),
+    "any": ("axis", "out"), "all": ("axis", "out"), "count_nonzero": ("axis",),
+    "argpartition": ("kth", "axis"), "round": ("decimals", "out"),
+}  # fmt: skip
