@@ -87,6 +87,8 @@ def store_all(cut: Cut) -> set[Binding]:
 def unzip(program: Program, name: str, policy: Policy = store_all) -> Program:
     """The program with `name.nl`, `name.lin`, their tape, and those of every callee.
 
+    Raises ProgramError if a policy is asked for and the program has such halves already.
+
     >>> from lineara.linear_a.parse import parse
     >>> p = unzip(parse("def f(x: f64; ~a: f64) -> (f64; f64) = (x; ~a)"), "f")
     >>> [*p.types, *p.defs]
@@ -117,6 +119,11 @@ class Unzipping:
         todo, found = [name], {}
         while todo:
             f = todo.pop()
+            if outermost and f + NL in self.program.defs and self.policy is not store_all:
+                raise ProgramError(
+                    f"unzip: the program has halves of {f} already, made under some policy; to "
+                    f"choose another one, start from a program without {f + NL}"
+                )
             if f not in found and f + NL not in self.known.defs:
                 found[f] = one = _Unzip(self, f)
                 one.outermost = outermost and f == name
