@@ -119,7 +119,8 @@ class Unzipping:
         todo, found = [name], {}
         while todo:
             f = todo.pop()
-            if outermost and f + NL in self.program.defs and self.policy is not store_all:
+            again = outermost and f == name and f + NL in self.program.defs
+            if again and self.policy is not store_all:
                 raise ProgramError(
                     f"unzip: the program has halves of {f} already, made under some policy; to "
                     f"choose another one, start from a program without {f + NL}"
