@@ -265,7 +265,7 @@ class Elementwise(Primitive):
         own = getattr(args[0], self.name, None)
         if own is not None:
             return own(*args[1:])
-        if hasattr(args[0], "__array_ufunc__"):
+        if any(hasattr(a, "__array_ufunc__") for a in args):
             return self.array(*args)
         return getattr(math, self.name)(*args)
 

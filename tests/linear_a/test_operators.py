@@ -3,6 +3,8 @@
 The lines are those of the table of primitives; each is a program here, arrays in an index included.
 """
 
+import random
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -12,13 +14,26 @@ from test_primitives import (
     AWAY_FROM_KINKS,
     COMPLEX,
     TABLE,
+    A,
+    B,
+    Line,
+    T,
+    U,
     as_tuple,
     as_vector,
     close,
+    col,
     difference,
     every,
+    holes,
     inner,
+    mask,
+    over,
     random_like,
+    row,
+    ties,
+    x,
+    z,
 )
 
 import lineara
@@ -123,8 +138,8 @@ def test_single_precision_stays_single(line):
     y = found.f(*found.point)
     c = random_like(y, 3).astype(np.asarray(y).dtype) if np.shape(y) else y.dtype.type(0.7)
     out = run(program, "f.vjp", *found.values, c)
-    for x, x_bar in zip(found.point, out.lresults, strict=True):
-        assert type_of(x_bar) == type_of(x)
+    for p, x_bar in zip(found.point, out.lresults, strict=True):
+        assert type_of(x_bar) == type_of(p)
     _, wide = staged(line)
     x_bars = results(wide, "f.vjp", *staged(line)[0].values, as_wide(c))
     for a, b in zip(out.lresults, x_bars, strict=True):
@@ -159,18 +174,18 @@ def as_wide(c):
     return c.astype(float) if np.shape(c) else float(c)
 
 
-def gradient_is_eager(found, program):
+def gradient_is_eager(found, program, within=1e-11):
     """f.vjp gives what the eager engine gives."""
     y = found.f(*found.point)
     c = random_like(y, 9)
     _, L = lineara.linearize(found.f, *found.point)
     got = run(program, "f.vjp", *found.values, c).lresults
-    for x, a, b in zip(found.point, got, as_tuple(c @ L), strict=True):
-        close(a, b, 1e-11)
-        assert type_of(a) == type_of(x)
+    for p, a, b in zip(found.point, got, as_tuple(c @ L), strict=True):
+        close(a, b, within)
+        assert type_of(a) == type_of(p)
 
 
-def keeps_the_laws_of_transposes(found, program):
+def keeps_the_laws_of_transposes(found, program, within=1e-10):
     """<lin(a), c> = <a, lin.t(c)>; T(T(e)) is e; W(T e) - in(T e) <= W(e) - in(e)."""
     d = program.defs["f.jvp.lin"]
     program = check(transpose(program, "f.jvp.lin.t"))
@@ -180,8 +195,8 @@ def keeps_the_laws_of_transposes(found, program):
     ahead = run(program, "f.jvp.lin", tape, *a)
     back = run(program, "f.jvp.lin.t", tape, c)
     again = run(program, "f.jvp.lin.t.t", tape, *a)
-    close(inner(ahead.lresults, (c,)), inner(tuple(a), back.lresults), 1e-10)
-    close(again.lresults[0], ahead.lresults[0], 1e-11)
+    close(inner(ahead.lresults, (c,)), inner(tuple(a), back.lresults), within)
+    close(again.lresults[0], ahead.lresults[0], within)
     scalars = [sum(map(scalars_of, ts)) for ts in (d.lresults, [x.type for x in d.lxs])]
     assert back.work - scalars[0] <= ahead.work - scalars[1]
     assert again.work <= ahead.work
@@ -371,3 +386,97 @@ def keeps_contract(name, program, values):
     assert again.work <= ahead.work
     assert name in MORE or back.work - outs == ahead.work - ins == again.work - ins, str(program)
     assert erased.work == (outs if name == "index" else ahead.work)
+
+
+# --- several dtypes in one operation -----------------------------------------------------------
+
+single, double = x.astype(np.float32), z
+mixed, whole = z * (1 + 0.5j) - 0.3j, np.array([2, 0, 1])
+square = rng.normal(size=(3, 3)) + 3 * np.eye(3)
+MIXED = [
+    ("add", single, double),
+    ("add", single, mixed),
+    ("subtract", double, mixed),
+    ("multiply", single, double),
+    ("multiply", double, mixed),
+    ("multiply", mixed, 2.0),
+    ("multiply", whole, mixed),
+    ("divide", mixed, double),
+    ("divide", double, mixed),
+    ("power", single, whole),
+    ("power", mixed, 2),
+    ("hypot", single, double),
+    ("maximum", single, double),
+    ("where", mask, single, double),
+    ("where", mask, mixed, double),
+    ("where", mask, whole, double),
+    ("concat", single, double, {"axis": 0}),
+    ("concat", whole, single, mixed, {"axis": 0}),
+    ("stack", double, whole),
+    ("stack", mixed, double),
+    ("matmul", square, mixed),
+    ("matmul", single, square),
+    ("matmul", mixed, double),
+    ("einsum", square, mixed, single, {"subscripts": "ij,j,i->i"}),
+    ("linear_solve", square, mixed.reshape(3, 1)),
+    ("solve", square, mixed.reshape(3, 1)),
+    ("solve", square.astype(np.float32), double.reshape(3, 1)),
+    ("astype", single, {"dtype": np.dtype(complex)}),
+    ("astype", mixed, {"dtype": np.dtype(np.float32)}),
+]
+
+
+@every([Line(*line) for line in MIXED])
+def test_each_argument_sees_a_cotangent_of_its_own_dtype(line):
+    found = case(line)
+    program = check(vjp(found.program, "f"))
+    types = [type_of(v) for v in (*found.point, found.f(*found.point))]
+    within = 1e-5 if any(t.dtype == np.float32 for t in types) else 1e-11
+    x_dots = [random_like(p, i) for i, p in enumerate(found.point)]
+    y, y_dot = both(run(program, "f.jvp", *found.values, *x_dots))
+    _, L = lineara.linearize(found.f, *found.point)
+    assert type_of(y) == type_of(y_dot) == type_of(found.f(*found.point))
+    close(y_dot, L @ as_vector(tuple(x_dots)), within)
+    keeps_the_laws_of_transposes(found, program, within)
+    gradient_is_eager(found, program, within)
+
+
+# --- exact numbers -----------------------------------------------------------------------------
+
+EXACT = [
+    ("add", x, z), ("add", col, row), ("subtract", 3.0, A), ("multiply", row, T[:, :, :3]),
+    ("divide", z, x), ("divide", 1.0, z), ("negative", z), ("square", z),
+    ("reciprocal", z), ("abs", z), ("maximum", z, x), ("where", mask, x, z), ("keep", x, mask),
+    ("sum", T, over(1)), ("cumsum", T, {"axis": 1}), ("prod", holes, over(1)),
+    ("max", ties, over(1)), ("matmul", A, B), ("matmul", T, U), ("matmul", x, z),
+    ("einsum", A, B, {"subscripts": "ij,jk->ki"}), ("index", A, {"at": np.array([2, 0, 2])}),
+    ("scatter", x, {"at": np.array([2, 0, 2]), "shape": (4,)}), ("concat", A, A[:1], {"axis": 0}),
+    ("stack", x, z), ("reshape", A, {"shape": (2, 6)}), ("permute_dims", T, {"axes": (2, 0, 1)}),
+    ("broadcast_to", col, {"shape": (4, 2, 3)}),
+]  # fmt: skip
+
+
+def fractions(like, seed):
+    """Small fractions in the shape of an array."""
+    draw = random.Random(seed)
+    found = np.empty(np.shape(like), object)
+    found.ravel()[:] = [Fraction(draw.randint(1, 9), draw.choice((3, 7, 10))) for _ in found.flat]
+    return found if found.shape else found[()]
+
+
+@every([Line(*line) for line in EXACT])
+def test_forward_and_reverse_agree_to_the_last_fraction(line):
+    found = case(line)
+    program = check(vjp(found.program, "f"))
+    program = erase(program, "f.vjp")
+    point = [fractions(p, i) for i, p in enumerate(found.point)]
+    x_dots = [fractions(p, 50 + i) for i, p in enumerate(point)]
+    y, y_dot = both(run(program, "f.jvp", *found.filled(point), *x_dots, scalar=Fraction))
+    c = fractions(y, 99)
+    back = run(program, "f.vjp", *found.filled(point), c, scalar=Fraction)
+    ahead = np.sum(y_dot * c)
+    assert isinstance(ahead, Fraction)
+    assert ahead == sum(np.sum(g * d) for g, d in zip(back.lresults, x_dots, strict=True))
+    erased = run(program, "f.vjp.e", *found.filled(point), c, scalar=Fraction)
+    for a, b in zip(erased.results, (*back.results, *back.lresults), strict=True):
+        np.testing.assert_array_equal(a, b)

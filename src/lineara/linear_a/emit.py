@@ -38,7 +38,7 @@ from lineara.primitive import (
     op,
     registry,
 )
-from lineara.types import ArrayType, Type, carries_tangents, type_of
+from lineara.types import ArrayType, Type, carries_tangents, show, type_of
 
 
 class Emitter:
@@ -134,14 +134,15 @@ class Emitter:
         weak = weak or (type(a) is complex and y.dtype.kind == "c")
         return ArrayType((), y.dtype) if weak else None
 
-    def as_linear(self, a: Any, like: np.dtype) -> Any:
-        """A linear operand; a plain zero becomes a linear one, of integers with another dtype."""
+    def as_linear(self, a: Any, dtype: np.dtype) -> Any:
+        """A linear operand; a plain zero becomes a linear one, beside others of that dtype."""
         if isinstance(a, Boxed):
             return a
         t = type_of(a)
         if np.any(a):
             raise LinearityError(f"a rule adds a constant {t} to tangents; that is affine")
-        t = t if carries_tangents(t.dtype) else ArrayType(t.shape, like)
+        if not moves(t):
+            t = ArrayType(t.shape, np.result_type(t.dtype, dtype))
         return Boxed(self, self.bind("z", t, zero(t), linear=True))
 
     # --- sums and multiples of tangents -------------------------------------------------------
@@ -226,6 +227,18 @@ class Boxed(Box):
     def astype(self, dtype: Any, **_: Any) -> Any:
         """In another dtype."""
         return op("astype")(self, dtype=np.dtype(dtype))
+
+    def __bool__(self) -> bool:
+        raise NoRuleError(
+            f"a rule asks whether a {show(self.var.type)} holds, which is not known when it is "
+            "written down; where(c, a, b) chooses"
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NoRuleError(
+            f"a rule asks for the numbers of a {show(self.var.type)}, which are not known when it "
+            "is written down; np.stack makes an array of arrays"
+        )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         ours = registry.functions.get(ufunc)

@@ -307,7 +307,11 @@ class Machine:
     def apply(self, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """NumPy's value of the primitive; errors name the equation."""
         try:
-            return owned(e, e.primitive.evaluate(np, *args, **params))
+            if self.scalar is None:
+                return owned(e, e.primitive.evaluate(np, *args, **params))
+            if e.name == "astype" and np.dtype(params["dtype"]).kind == "f":
+                return exactly(args[0], self.scalar)
+            return exactly(owned(e, e.primitive.evaluate(np, *args, **params)), self.scalar)
         except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
             text = error.message if isinstance(error, LinearaError) else str(error)
             mend = ""
@@ -567,10 +571,17 @@ def fit(program: Program, t: Type, value: Any) -> Any:
     if isinstance(value, Fraction):
         return value
     found = np.asarray(value)
+    if found.dtype == object and found.shape == t.shape and _is_exact(found):
+        return found.copy()
     if found.shape != t.shape or not _holds(found, t.dtype):
         what = show(type_of(found)) if found.dtype.kind in "biufc" else repr(value)
         raise TypeError(f"found {what}")
     return found.astype(t.dtype) if t.shape else t.dtype.type(found)
+
+
+def _is_exact(found: np.ndarray) -> bool:
+    """Whether an array holds fractions."""
+    return all(isinstance(v, Fraction) for v in found.flat)
 
 
 def _holds(found: np.ndarray, dtype: np.dtype) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.errors import ShapeError
 from lineara.types import ArrayType, Type
 
 
@@ -69,6 +70,11 @@ def sampled(params: Any) -> Any:
     if isinstance(params, Var):
         t = params.type
         assert isinstance(t, ArrayType)
+        if t.dtype.kind == "b":
+            raise ShapeError(
+                f"how much the mask {params!r} picks depends on values, and a type has a fixed "
+                "shape; where(c, a, b) chooses without counting, and a written mask is fine"
+            )
         return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
     if isinstance(params, tuple):
         return tuple([sampled(p) for p in params])
