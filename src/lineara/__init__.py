@@ -30,6 +30,7 @@ from lineara.api import (
     vjp,
 )
 from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
+from lineara.capture.stages import stages
 from lineara.capture.staging import trace
 from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
 from lineara.diagnose import check_grads, explain_nan
@@ -69,6 +70,7 @@ __all__ = [
     "manifold",
     "ravel",
     "scan",
+    "stages",
     "stop_gradient",
     "strict",
     "switch",

@@ -1,0 +1,216 @@
+"""The stages of a derivative: every pass' program as text, with what it costs, and a certificate.
+
+captured      f            the function as it was traced
+jvp           f.jvp        the value and the tangent
+unzipped      f.jvp.nl     the value and the tape;  f.jvp.lin, the tangent from the tape
+transposed    f.jvp.lin.t  the cotangents from the tape
+erased        …lin.t.e     the same without linear types, to be differentiated again
+"""
+
+import difflib
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from lineara.capture.staging import Staged, trace
+from lineara.errors import NonScalarOutputError, StagingError
+from lineara.linear_a.check import check
+from lineara.linear_a.cost import size
+from lineara.linear_a.evaluate import Tagged, run
+from lineara.linear_a.program import Program
+from lineara.linear_a.show import show_program
+from lineara.passes.bounds import c_jvp
+from lineara.passes.erase import erase
+from lineara.passes.jvp import jvp
+from lineara.passes.names import JVP, LIN, NL, E, T
+from lineara.passes.transpose import transpose
+from lineara.passes.unzip import Policy, store_all, unzip
+from lineara.types import ArrayType
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One program on the way: what a pass added to it, as text, and the cost of running it."""
+
+    name: str
+    text: str
+    definitions: tuple[str, ...]
+    work: int  # of the definitions that are run at this stage, for the arguments given
+    size: int  # of what the pass added
+
+    @property
+    def heading(self) -> str:
+        """One line: the name, the definitions and the costs."""
+        return f"{self.name}: {', '.join(self.definitions)}; work {self.work}, size {self.size}"
+
+    def __str__(self) -> str:
+        return f"{self.heading}\n\n{self.text}"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was proved of a derivative, and what was counted.
+
+    linear       definitions that the checker has judged linear in their linear arguments
+    value, forward, reverse    work: arithmetic of f, of f.jvp, of f.jvp.nl and f.jvp.lin.t
+    bound        c_J: forward is at most c_J value, and the scalars of arrays that are read
+    tape_bytes   what f.jvp.nl keeps for f.jvp.lin
+    """
+
+    linear: tuple[str, ...]
+    value: int
+    forward: int
+    reverse: int
+    bound: Fraction
+    tape_bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"linear, by type: {', '.join(self.linear)}\n"
+            f"work: value {self.value}, forward {self.forward}, reverse {self.reverse}\n"
+            f"bound: forward <= {self.bound} value + what is read of arrays\n"
+            f"tape: {self.tape_bytes} bytes"
+        )
+
+
+class Stages:
+    """Every stage of the derivative of a function.  It prints; in a notebook the stages fold.
+
+    `stages["jvp"]` is a stage, `stages.diff("captured", "jvp")` what changed, `stages.certificate`
+    what is proved and counted, and `stages.value_and_grad(*args)` runs what came out.
+    """
+
+    def __init__(self, staged: Staged, args: tuple, kwargs: dict[str, Any], policy: Policy) -> None:
+        self.staged = staged
+        self.operands = staged.operands(args, kwargs)
+        f = staged.name
+        self._tape_bytes = 0
+        nl, lin, back = f + JVP + NL, f + JVP + LIN, f + JVP + LIN + T
+        passes: list[tuple[str, tuple[str, ...], Callable[[Program], Program]]] = [
+            ("captured", (f,), lambda p: p),
+            ("jvp", (f + JVP,), lambda p: jvp(p, f)),
+            ("unzipped", (nl, lin), lambda p: unzip(p, f + JVP, policy)),
+            ("transposed", (nl, back), lambda p: transpose(p, lin)),
+            ("erased", (nl, back + E), lambda p: erase(p, back)),
+        ]
+        program, programs = staged.program, []
+        for _, _, go in passes:
+            program = go(program)
+            programs.append(program)
+        self.program = check(program)
+        counted = self._count(f)
+        self.stages: list[Stage] = []
+        before = Program({}, {})
+        for (name, entries, _), program, work in zip(passes, programs, counted, strict=True):
+            types = {k: t for k, t in program.types.items() if k not in before.types}
+            defs = {k: d for k, d in program.defs.items() if k not in before.defs}
+            text = show_program(types, defs)
+            self.stages.append(Stage(name, text, entries, work, size(Program(types, defs))))
+            before = program
+        value, forward, _, reverse, _ = counted
+        bound = c_jvp(staged.program, f)
+        self.certificate = Certificate(
+            (f + JVP, lin, back), value, forward, reverse, bound, self._tape_bytes
+        )
+
+    def _count(self, f: str) -> list[int]:
+        """The work of each stage, measured."""
+        program = self.program
+        d = program.defs[f + JVP]
+        xs = [_ones(v.type) for v in d.lxs]
+        cs = [_ones(t) for t in d.lresults]
+        value = run(program, f, *self.operands)
+        ahead = run(program, f + JVP, *self.operands, *xs)
+        first = run(program, f + JVP + NL, *self.operands)
+        tape = first.results[-1]
+        self._tape_bytes = bytes_of(tape)
+        halves = [
+            run(program, f + JVP + LIN, tape, *xs),
+            run(program, f + JVP + LIN + T, tape, *cs),
+            run(program, f + JVP + LIN + T + E, tape, *cs),
+        ]
+        return [value.work, ahead.work, *[first.work + half.work for half in halves]]
+
+    def __getitem__(self, name: str) -> Stage:
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
+        raise StagingError(
+            f"stages: there is no stage {name!r}; there is "
+            f"{', '.join(stage.name for stage in self.stages)}"
+        )
+
+    def diff(self, before: str, after: str) -> str:
+        """What changed from one stage to another, as a unified diff of their texts."""
+        texts = [self[name].text.splitlines() for name in (before, after)]
+        return "\n".join(difflib.unified_diff(*texts, before, after, lineterm="", n=2))
+
+    def value_and_grad(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """The value and the gradient, by the last stage; the function has one real result."""
+        f, d = self.staged.name, self.staged.program.defs[self.staged.name]
+        t = d.results[0] if len(d.results) == 1 else None
+        if not isinstance(t, ArrayType) or t.shape or t.dtype.kind != "f":
+            raise NonScalarOutputError(
+                f"value_and_grad: {f} has not one real number as its result; run "
+                "the definitions of .program for others"
+            )
+        operands = self.staged.operands(args, kwargs)
+        *values, tape = run(self.program, f + JVP + NL, *operands).results
+        found = run(self.program, f + JVP + LIN + T + E, tape, 1.0).results
+        moved = dict(zip([v for v in d.params if self._moves(v.type)], found, strict=True))
+        kinds = self.staged.signature.types
+        formals = d.params[: sum(t is not None for t in kinds)]
+        bars = [_plain(moved[v]) if v in moved else None for v in formals]
+        return self.staged.results.tree(values), self.staged.signature.tree(bars)
+
+    def _moves(self, t: Any) -> bool:
+        return not self.program.is_inert(t)
+
+    def __repr__(self) -> str:
+        return "\n".join([*map(str, self.stages), str(self.certificate)])
+
+    def _repr_html_(self) -> str:
+        """The stages as sections that fold."""
+        sections = [
+            f"<details><summary>{html.escape(s.heading)}</summary>"
+            f"<pre>{html.escape(s.text)}</pre></details>"
+            for s in self.stages
+        ]
+        return f"<div>{''.join(sections)}<pre>{html.escape(str(self.certificate))}</pre></div>"
+
+
+def stages(f: Callable[..., Any], *args: Any, policy: Policy = store_all, **kwargs: Any) -> Stages:
+    """Every stage of the derivative of f at arguments of these types.
+
+    >>> found = stages(lambda x: x * x, 3.0)
+    >>> found.certificate.value, found.certificate.forward, found.certificate.tape_bytes
+    (1, 4, 8)
+    >>> found.value_and_grad(5.0)
+    (25.0, 10.0)
+    """
+    return Stages(trace(f, *args, **kwargs), args, kwargs, policy)
+
+
+def bytes_of(value: Any) -> int:
+    """The bytes of the numbers in a value of the language."""
+    if isinstance(value, Tagged):
+        return bytes_of(value.payload)
+    if isinstance(value, tuple | list):
+        return sum(map(bytes_of, value))
+    return value.nbytes if isinstance(value, np.ndarray | np.generic) else 0
+
+
+def _ones(t: Any) -> Any:
+    assert isinstance(t, ArrayType), "a function of arrays has arrays as its operands"
+    return np.ones(t.shape, t.dtype) if t.shape else t.dtype.type(1)
+
+
+def _plain(g: Any) -> Any:
+    return np.array(g) if np.ndim(g) else g.item()
+
+
+__all__ = ["Certificate", "Stage", "Stages", "stages"]

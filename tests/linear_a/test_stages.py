@@ -1,0 +1,97 @@
+"""Stages: every pass shown, with costs that are counted and derivatives that are right."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from test_forms import PROGRAMS, X
+from test_trace import Layer, W, close, network
+
+import lineara
+from lineara.errors import NonScalarOutputError, StagingError
+from lineara.linear_a.parse import parse
+
+NAMES = ["captured", "jvp", "unzipped", "transposed", "erased"]
+
+
+def product(p, x):
+    return np.sum(np.sin(p["a"] * x) / x)
+
+
+P, Y = {"a": np.array([1.0, 2.0, 3.0])}, np.array([0.5, 1.5, 2.5])
+
+
+def test_every_stage_is_there_in_order_and_the_texts_are_one_program():
+    found = lineara.stages(product, P, Y)
+    assert [s.name for s in found.stages] == NAMES
+    assert parse("\n".join(s.text for s in found.stages)) == found.program
+
+
+def test_the_costs_are_counted():
+    c = lineara.stages(product, P, Y).certificate
+    assert c.value == 3 + 3 + 3 + 2  # multiply, sin, divide; two additions
+    assert c.value < c.forward <= c.bound * c.value
+    assert c.reverse <= c.forward + 9
+    assert c.linear == ("product.jvp", "product.jvp.lin", "product.jvp.lin.t")
+    assert str(c.tape_bytes) in str(c)
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_the_last_stage_is_the_gradient(f):
+    value, g = lineara.stages(f, X).value_and_grad(X)
+    y, expected = lineara.value_and_grad(f)(X)
+    close(value, y)
+    close(g, expected)
+
+
+def test_gradients_have_the_containers_of_the_arguments():
+    layers = [Layer(W[0], np.zeros(4)), Layer(W[1], np.ones(2))]
+    _, (g, gx) = lineara.stages(network, layers, W[2]).value_and_grad(layers, W[2])
+    expected, ex = lineara.grad(network, (0, 1))(layers, W[2])
+    assert isinstance(g[1], Layer)
+    assert g[1].name == "layer"
+    close(g[1].w, expected[1].w)
+    close(gx, ex)
+
+
+class Tags(HTMLParser):
+    """Which tags are open, and the text within <pre>."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.text = [], [], ""
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_html_folds_and_is_escaped():
+    found = lineara.stages(product, P, Y)
+    tags = Tags()
+    tags.feed(found._repr_html_())
+    assert not tags.open
+    assert tags.seen.count("details") == tags.seen.count("summary") == len(NAMES)
+    assert found["unzipped"].text in tags.text
+    assert "tape = <" in tags.text
+
+
+def test_a_diff_shows_what_a_pass_changed():
+    found = lineara.stages(product, P, Y)
+    lines = found.diff("transposed", "erased").splitlines()
+    assert lines[:2] == ["--- transposed", "+++ erased"]
+    assert any(line.startswith("-") and "dup" in line for line in lines)
+    assert found.diff("jvp", "jvp") == ""
+    with pytest.raises(StagingError, match="no stage 'jvq'"):
+        found["jvq"]
+
+
+def test_a_gradient_needs_one_real_number():
+    with pytest.raises(NonScalarOutputError, match="one real number"):
+        lineara.stages(lambda x: x * x, X).value_and_grad(X)
