@@ -267,9 +267,7 @@ def scan(
     (np.float64(6.0), array([0., 2., 9.]))
     """
     leaves, _ = flatten(xs)
-    lengths = {
-        np.shape(v)[0] if not isinstance(v, Traced) else len(v) for v in leaves if v is not None
-    }
+    lengths = {type_of(v).shape[0] for v in leaves if v is not None}
     lengths |= set() if length is None else {length}
     if len(lengths) != 1:
         raise ShapeError(
@@ -319,7 +317,7 @@ def _scan(
     body, types = _settled(level, trace, carry, "scan", lambda b: _halves(b)[0])
     (_, ys), (cs, m) = _halves(body)[1], (carry, len(carry.constants))
     outs = [type_of(v) if _is_result(v) else None for v in body.leaves[m:]]
-    kinds = [None] * m
+    kinds: list[Any] = [None] * m
     for i, t in zip(cs.places, types, strict=True):
         kinds[i] = t
     around = together([body])

@@ -146,8 +146,8 @@ class Stages:
 
     def diff(self, before: str, after: str) -> str:
         """What changed from one stage to another, as a unified diff of their texts."""
-        texts = [self[name].text.splitlines() for name in (before, after)]
-        return "\n".join(difflib.unified_diff(*texts, before, after, lineterm="", n=2))
+        old, new = (self[name].text.splitlines() for name in (before, after))
+        return "\n".join(difflib.unified_diff(old, new, before, after, lineterm="", n=2))
 
     def value_and_grad(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The value and the gradient, by the last stage; the function has one real result."""

@@ -306,7 +306,7 @@ def _reads(b: Binding) -> Any:
     return free(b.rhs) if isinstance(b, Let) else (b.arg,)
 
 
-PYTHONS = (np.float64, np.complex128, np.int64, np.bool_)
+PYTHONS: tuple[type, ...] = (np.float64, np.complex128, np.int64, np.bool_)
 
 
 def _python(v: Any) -> Any:
