@@ -57,12 +57,27 @@ def f(x: f64[{n},{n}];) -> (f64[{n},{n}];) =
 """
 
 
+def loop(length: int, n: int) -> str:
+    """A recurrence with an invariant and a stacked result."""
+    return f"""
+def step(k: f64[{n}], c: f64[{n}];) -> (f64[{n}], f64[{n}];) =
+  let a: f64[{n}] = c * k in
+  let b: f64[{n}] = sin(a) in
+  let d: f64[{n}] = exp(b) in
+  (b, d;)
+
+def f(k: f64[{n}], c: f64[{n}];) -> (f64[{n}], f64[{length},{n}];) =
+  scan[step, {length}, fwd, 1, 1, 0](k, c;)
+"""
+
+
 PROGRAMS = {
     "a chain of one": chain(1, 50_000),
     "a chain": chain(12, 50_000),
     "diamonds": diamonds(5, 50_000),
     "layers": layers(200),
     "views": views(400),
+    "loop": loop(9, 50_000),
 }
 
 

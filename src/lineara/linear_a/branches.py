@@ -60,7 +60,7 @@ class Choice(Form):
 
     def run(self, machine: Any, values: list[Any]) -> Any:
         """The branch that is chosen, and no other."""
-        i, lead = self.chosen(values[0])
+        i, lead = machine.chosen(self, values[0])
         return machine.enter(self.functions[i], [*lead, *values[1:]])
 
     def work(self, works: list[int | None]) -> int | None:

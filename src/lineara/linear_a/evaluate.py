@@ -226,8 +226,8 @@ class Machine:
         for _, a in shown:
             self.owners.share(a)
         if not shown:
-            self.written += nbytes(owner(y) if isinstance(y, np.ndarray) else y)
-        if all(sole) and isinstance(y, np.ndarray) and y.flags.writeable:
+            self.written += nbytes(owner(y) if is_array(y) else y)
+        if all(sole) and is_array(y) and y.flags.writeable:
             self.owners.take(y)
 
     def given_away(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -238,13 +238,12 @@ class Machine:
                 return Tagged(value.tag, fresh(value.payload))
             if isinstance(value, tuple | list):
                 return type(value)(map(fresh, value))
-            if not isinstance(value, np.ndarray):
-                return value
+            if not is_array(value):
+                return value[()] if isinstance(value, np.ndarray) else value
             if value in self.owners:
                 self.owners.share(value)
                 return value
-            self.written += value.nbytes
-            return np.array(value)
+            return self.copied(value)
 
         return tuple(map(fresh, results))
 
@@ -336,7 +335,7 @@ class Machine:
         y: Any = args[1] if len(args) > 1 else ZERO
         self.work += self.cost(e, args)
         if isinstance(e, Read):
-            part = ZERO if x is ZERO else self.part_of(x, at)
+            part = ZERO if x is ZERO else self.part_of(e, x, at)
             self.written += nbytes(part)
             return (part, x)
         if y is ZERO and (x is ZERO or isinstance(e, Accum)):
@@ -345,10 +344,8 @@ class Machine:
             x = self.zero(e.args[0].type)
             x = x.astype(y.dtype) if is_complex(y) else x
         elif not mine or x not in self.owners or is_complex(y) > is_complex(x):
-            x = np.array(x, np.result_type(x, y) if is_complex(y) else None)
-            self.written += x.nbytes
-            self.owners.take(x)
-        x = np.asarray(x)
+            x = self.copied(x, np.result_type(x, y) if is_complex(y) else None)
+        x = x if is_array(x) else np.asarray(x)
         self.written += nbytes(y)
         self.write(e, x, at, y)
         return (x[()] if not x.ndim else x,)
@@ -375,18 +372,30 @@ class Machine:
             return ZERO if rows and all([r is ZERO for r in rows]) else rows
         if rows and all([r is ZERO for r in rows]):
             return ZERO
+        return self.new(self.filled(t, rows))
+
+    def filled(self, t: ArrayType, rows: Sequence[Any]) -> Any:
+        """The rows in one array."""
         dtype = t.dtype if not rows else np.asarray(next(r for r in rows if r is not ZERO)).dtype
         found = np.zeros(t.shape, dtype)
         for i, row in enumerate(rows):
             if row is not ZERO:
                 found[i] = row
-        self.owners.take(found)
-        self.written += found.nbytes
-        if self.meter is not None:
-            self.meter.made(found)
         return found
 
-    def part_of(self, x: Any, at: Any) -> Any:
+    def copied(self, x: Any, dtype: Any = None) -> Any:
+        """An array of its own."""
+        return self.new(np.array(x, dtype))
+
+    def new(self, made: Any) -> Any:
+        """What was just made, counted."""
+        self.owners.take(made)
+        self.written += nbytes(made)
+        if self.meter is not None:
+            self.meter.made(made)
+        return made
+
+    def part_of(self, e: Part, x: Any, at: Any) -> Any:
         """What is read is a copy: the array may be written, and a view would keep all of it."""
         try:
             return np.array(x[at])[()]
@@ -396,10 +405,15 @@ class Machine:
     def zero(self, t: Type) -> Any:
         """A zero of numbers; of a sum it is the symbol, which has no tag."""
         made = zeros(self.program, t)
-        made = exactly(made, self.scalar) if self.scalar else made
-        self.owners.take(made)
-        self.written += nbytes(made)
-        return made
+        return self.new(exactly(made, self.scalar) if self.scalar else made)
+
+    def chosen(self, e: Any, value: Any) -> tuple[int, list[Any]]:
+        """Which branch a value chooses, and what it is given first."""
+        return e.chosen(value)
+
+    def holds(self, condition: Any, done: int) -> bool:
+        """Whether a loop goes on after so many rounds."""
+        return bool(condition)
 
     def cost(self, e: Leaf, args: list[Any]) -> int:
         """W of the leaf; known from its types unless there are tags."""
@@ -430,8 +444,14 @@ def nbytes(value: Any) -> int:
 
 def shows(y: Any, x: Any) -> bool:
     """Whether a result is an array in the memory of an argument."""
-    both = isinstance(y, np.ndarray) and isinstance(x, np.ndarray)
-    return both and np.may_share_memory(y, x)
+    if isinstance(y, np.ndarray) and isinstance(x, np.ndarray):
+        return np.may_share_memory(y, x)
+    return is_array(x) and is_array(y) and owner(x) is owner(y)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value has axes."""
+    return bool(getattr(value, "ndim", 0))
 
 
 def repeats(at: tuple[Any, ...], shape: tuple[int, ...]) -> bool:

@@ -199,7 +199,7 @@ class Loop(Form):
 
 
 def _row(value: Any, i: int) -> Any:
-    return value[i] if isinstance(value, np.ndarray | list) else value  # a symbolic zero
+    return value[i] if hasattr(value, "__getitem__") else value  # a symbolic zero
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -392,14 +392,15 @@ class While(Loop):
         ks, cs, lcs = values[: self.nk], values[self.nk : m], values[m:]
         values.clear()
         machine.owners.share(tuple(ks))  # every round gets them
-        rows = self.rows(d)
+        rows, done = self.rows(d), 0
         while True:
             mine = machine.owners.lent(cs)
-            if not (yield machine.enter(p.name, [*ks, *cs][: len(p.xs)]))[0]:
+            (go,) = yield machine.enter(p.name, [*ks, *cs][: len(p.xs)])
+            if not machine.holds(go, done):
                 break
-            for c in mine:
-                machine.owners.take(c)
-            mine = []
+            done += 1
+            while mine:
+                machine.owners.take(mine.pop())
             given = [*ks, *cs, *lcs]
             cs = lcs = []  # a round may free its carries
             found = yield machine.enter(d.name, given)

@@ -136,7 +136,8 @@ def swept(cut: Cut, costs: Costs, bytes: int) -> Iterator[set[Binding]]:
             best, low = again, found
         else:
             high = found
-    for b in sorted(best, key=costs.work, reverse=True)[:POLISHED]:
+    late_first = [b for b in reversed(cut.context) if b in best]  # what is read first in reverse
+    for b in sorted(late_first, key=costs.work, reverse=True)[:POLISHED]:
         found = price(cut, best - {b}, costs)
         if found.bytes <= bytes and found < (found.bytes, low.work):
             best, low = best - {b}, found
