@@ -18,6 +18,7 @@ from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.control import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
+    Accum,
     Binding,
     Block,
     Copy,
@@ -28,6 +29,8 @@ from lineara.linear_a.syntax import (
     Let,
     Names,
     Prim,
+    Put,
+    Read,
     Ret,
     Tup,
     Unpack,
@@ -416,13 +419,142 @@ class _Maker:
 
     # --- arrays: the leaves of programs with arrays -------------------------------------------
 
+    def array_type(self) -> ArrayType:
+        """The type of an array."""
+        return ArrayType(SHAPES[self.pick(len(SHAPES))], DTYPES[self.pick(len(DTYPES))])
+
+    def array(self, own: list[Var], made: list[Binding]) -> Var:
+        """A non-linear array."""
+        there = [v for v in self.arrays_of("fc") if v.type.shape]  # type: ignore[union-attr]
+        if there and self.pick(8) != 1:
+            return self.newest(there)
+        return self.supply(self.array_type(), own, made)
+
+    def like(self, x: Var, own: list[Var], made: list[Binding]) -> Var:
+        """An array of the type of another, or the same."""
+        return x if self.pick(4) == 1 else self.supply(x.type, own, made)
+
     def array_leaf(self, own: list[Var], made: list[Binding]) -> Leaf:
         """A primitive on arrays."""
-        raise NotImplementedError
+        x = self.array(own, made)
+        t = x.type
+        assert isinstance(t, ArrayType)
+        kind = self.pick(13)
+        if kind == 0:
+            return Prim((x,), op(UNARY[self.pick(len(UNARY))]))
+        if kind == 1:
+            return Prim((x, self.like(x, own, made)), op(BINARY[self.pick(3)]))
+        if kind == 2:
+            k = self.supply(ArrayType((), t.dtype), own, made)
+            return Prim((k, x)[:: 1 - 2 * self.pick(2)], op((*BINARY, "divide")[self.pick(4)]))
+        if kind == 3:
+            y = self.like(x, own, made)
+            return Prim((self.mask(t, own, made), x, y), op("where"))
+        if kind == 4:
+            return self.product(x, own, made, False)
+        if kind == 5:
+            name = ("prod", "max")[self.pick(2)] if t.dtype.kind == "f" else "prod"
+            return Prim((x,), op(name), self.along(t))
+        if kind == 6 and t.dtype.kind == "c":
+            return Prim((x,), op(("conj", "real", "imag")[self.pick(3)]))
+        if kind == 7:
+            put = self.pick(2)
+            at = self.position(t, not put)
+            y = self.supply(op("index").result(t, at=_plain(at)), own, made)
+            return (Accum, Put)[put]((x, y), at)
+        if kind == 8:
+            return Prim((x, self.like(x, own, made)), op("concat"), {"axis": 0})
+        if kind == 9:
+            return Prim((x,), op("index"), {"at": self.position(t)})
+        return self.moved(x, kind)
+
+    def moved(self, x: Var, kind: int) -> Leaf:
+        """What sums or moves the elements of one array, linear or not."""
+        t = x.type
+        assert isinstance(t, ArrayType)
+        choice = self.pick(6)
+        if choice == 0:
+            return Prim((x,), op("sum"), self.along(t))
+        if choice == 1:
+            return Prim((x,), op("cumsum"), {"axis": self.pick(t.ndim)})
+        if choice == 2:
+            return Prim((x,), op("reshape"), {"shape": (t.size,) if t.ndim > 1 else (1, t.size)})
+        if choice == 3:
+            return Prim((x,), op("permute_dims"), {"axes": tuple(range(t.ndim))[::-1]})
+        if choice == 4:
+            return Prim((x,), op("broadcast_to"), {"shape": (2, *t.shape)})
+        wide = np.dtype(complex if t.dtype.kind == "c" else float)
+        return Prim((x,), op("astype"), {"dtype": wide})
+
+    def along(self, t: ArrayType) -> dict[str, Any]:
+        """All axes, or one of them."""
+        i = self.pick(t.ndim + 1)
+        return {"axis": tuple(range(t.ndim)) if not i else (i - 1,), "keepdims": bool(self.pick(2))}
+
+    def position(self, t: ArrayType, twice: bool = True) -> tuple[Any, ...]:
+        """An index: a number, a part, a known position, several positions, one of them twice."""
+        at = [0, slice(1, None), slice(None, None, -1), np.array([-1, 0])]
+        if twice or t.shape[0] == 1:
+            at[-1] = np.array([0, 0, -1]) if twice else -1
+        if t.shape[0] > 1:
+            at += [v for v in self.scope if v.type == ArrayType((), I64)][:2]
+        found = at[self.pick(len(at))]
+        self.used.update([found] if isinstance(found, Var) else ())
+        return (found,)
+
+    def mask(self, t: ArrayType, own: list[Var], made: list[Binding]) -> Var:
+        """A condition for each element, from a comparison."""
+        u = ArrayType(t.shape, np.dtype(float))
+        x, y = self.supply(u, own, made), self.supply(u, own, made)
+        self.used.update((x, y))
+        c = self.fresh("c", ArrayType(t.shape, BOOL))
+        made.append(Let((c,), Prim((x, y), op("greater"))))
+        own.append(c)
+        self.scope.append(c)
+        return c
+
+    def product(self, x: Var, own: list[Var], made: list[Binding], linear: bool) -> Leaf:
+        """A product of matrices or vectors; x stands on one side."""
+        t = x.type
+        assert isinstance(t, ArrayType)
+        if self.pick(2):
+            other = self.supply(ArrayType((*t.shape[-1:], 2), t.dtype), own, made)
+            return Prim((x, other), op("matmul"))
+        n = t.shape[0]
+        shape = (n,) if self.pick(2) else (2, n)
+        return Prim((self.supply(ArrayType(shape, t.dtype), own, made), x), op("matmul"))
 
     def linear_array_leaf(self, us: list[Var], own: list[Var], made: list[Binding]) -> Leaf:
         """A linear map on arrays."""
-        raise NotImplementedError
+        there = [a for a in us if isinstance(a.type, ArrayType) and a.type.shape]
+        if there and self.pick(8) != 1:
+            a = self.newest(there)
+            us.remove(a)
+        else:
+            a = self.take(self.array_type(), us, made)
+        t = a.type
+        assert isinstance(t, ArrayType)
+        kind = self.pick(11)
+        if kind == 0:
+            return Prim((self.supply(t, own, made), a), op("multiply"))
+        if kind == 1:
+            return Read((a,), self.position(t))
+        if kind in (2, 3):
+            at = self.position(t, kind == 2)
+            y = self.take(op("index").result(t, at=_plain(at)), us, made)
+            return (Accum, Put)[kind - 2]((a, y), at)
+        if kind == 4:
+            c = self.mask(t, own, made)
+            return Prim((c, a, self.take(t, us, made)), op("where"))
+        if kind == 5:
+            return self.product(a, own, made, True)
+        if kind == 6 and t.dtype.kind == "c":
+            return Prim((a,), op(("conj", "real", "imag")[self.pick(3)]))
+        if kind == 7:
+            return Prim((a, self.take(t, us, made)), op("concat"), {"axis": 0})
+        if kind == 8:
+            return Prim((a,), op("index"), {"at": self.position(t)})
+        return self.moved(a, kind)
 
     # --- endings ----------------------------------------------------------------------------
 
@@ -456,3 +588,8 @@ class _Maker:
             lxs = lxs[::-1]
         unused = [v for v in own if v not in self.used] if zone == "M" else []
         return Ret((*[v for v in unused if self.pick(4)], *lxs))
+
+
+def _plain(at: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An index with a number in place of a variable: its result has the same type."""
+    return tuple([0 if isinstance(p, Var) else p for p in at])
