@@ -114,14 +114,15 @@ class open_level:  # a context manager is named as a function is
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if error is None:
             leave(self.level)
+            if threads.refused and not threads.open:
+                found, threads.refused = threads.refused, []
+                raise_swallowed(found)
             return
         refused = isinstance(error, ValueError) and "read-only" in str(error)
         mutated = refused and bool(self.level.locks.arrays)
         leave(self.level)
-        if threads.refused and not threads.open:
-            found, threads.refused = threads.refused, []
-            if error is None:
-                raise_swallowed(found)
+        if not threads.open:
+            threads.refused = []
         if mutated:
             assert isinstance(error, ValueError)
             raise _mutated(error) from None
