@@ -4,12 +4,14 @@ import collections.abc
 import copy
 import functools
 import numbers
+import sys
 from typing import Any, SupportsFloat
 
 import numpy as np
 import pytest
 
 from lineara import grad, hessian, linearize
+from lineara.eager.shown import class_shown
 from lineara.errors import DetachError
 
 A = np.array([1.0, 2.0, 3.0])
@@ -242,3 +244,47 @@ def test_the_matrix_product_in_place_reaches_the_alias():
     x = np.eye(2)
     assert f(x) == 3.0
     assert np.array_equal(grad(f)(x), [[3.0, 2.0], [0.0, 0.0]])
+
+
+def products(x):
+    for _ in range(20):
+        x = np.tanh(np.eye(3) @ x)
+    return np.sum(x)
+
+
+def choices(x):
+    for _ in range(20):
+        x = np.concatenate([np.where(x > 0.5, x, x * 2), x])[:3]
+    return np.sum(x)
+
+
+def rows(x):
+    y = np.zeros((21, 3))
+    y[0] = x
+    for i in range(20):
+        y[i + 1] = y[i] * 0.5
+    return np.sum(y)
+
+
+def whole(x):
+    y = np.zeros(3)
+    for _ in range(20):
+        y += x
+    return np.sum(y)
+
+
+@pytest.mark.parametrize("f", [products, choices, rows, whole])
+def test_our_own_code_does_not_ask_for_the_class_at_every_operation(f):
+    asked, g = [], grad(f)
+
+    def watch(frame, event, _):
+        if event == "call" and frame.f_code is class_shown.__code__:
+            asked.append(frame.f_back)
+
+    g(A)
+    sys.setprofile(watch)
+    try:
+        g(A)
+    finally:
+        sys.setprofile(None)
+    assert len(asked) < 10  # of 20 rounds

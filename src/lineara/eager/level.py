@@ -186,7 +186,7 @@ class Level:
         """Evaluate one level below; record the linear map from the arguments of this level."""
         if not self.open:
             return self._after(primitive, args, params)
-        if args and isinstance(args[0], Written) and args[0].level is self:
+        if args and issubclass(type(args[0]), Written) and args[0].level is self:
             moved = args[0].moved(primitive.name, params)
             if moved is not None:
                 return moved
@@ -408,8 +408,9 @@ class Level:
 
 def clear(n: Any, last: bool) -> None:
     """Empty a node's slot and those of its reads; after the last sweep, mark them as leaked."""
-    n.g = leaked if last else zero if isinstance(n, Scalar) else None
-    if not isinstance(n, Array) or n.k is None:
+    scalar = issubclass(type(n), Scalar)
+    n.g = leaked if last else zero if scalar else None
+    if scalar or n.k is None:
         return
     n.k.pieces.clear()
     for o in n.k.sums:

@@ -27,7 +27,7 @@ def add(p: Any, c: Any) -> None:
         if p.k is None:
             p.k = Reads()
         p.k.pieces.append(c)
-    elif isinstance(p, Scalar):
+    elif issubclass(type(p), Scalar):
         c = c.item() if kind is np.float64 or kind is np.ndarray else c
         p.g = c if p.g is zero else p.g + c  # exact numbers stay exact
     else:
@@ -37,7 +37,7 @@ def add(p: Any, c: Any) -> None:
 
 def arrived(n: Any) -> Any:
     """The cotangent that has arrived at a node, or None."""
-    if isinstance(n, Scalar):
+    if issubclass(type(n), Scalar):
         return None if n.g is zero else n.g
     return pull(n)
 

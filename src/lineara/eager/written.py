@@ -251,7 +251,7 @@ class Part:
         if version != self.buffer.version:
             node = self._gather()
             self.cache = (self.buffer.version, node)
-        if isinstance(node, Written) and node.level is self.buffer.level:
+        if issubclass(type(node), Written) and node.level is self.buffer.level:
             node = _still(node)  # an array that was copied from, and has been written since
             self.cache = (self.buffer.version, node)
         return node
@@ -288,7 +288,7 @@ class Part:
         b = self.buffer
         if b.given:
             self._refuse_given(at)
-        if isinstance(value, Written) and value.w.buffer is b and self.source is None:
+        if issubclass(type(value), Written) and value.w.buffer is b and self.source is None:
             self._move(at, value.w)
             return
         value = value.now() if isinstance(value, Traced) else value
@@ -308,7 +308,8 @@ class Part:
         b.version += 1
         b.sources.append(value)
         src[at] = len(b.sources) - 1
-        pos[at] = 0 if isinstance(value, Scalar) else np.arange(value.size).reshape(value.v.shape)
+        one = issubclass(type(value), Scalar)
+        pos[at] = 0 if one else np.arange(value.size).reshape(value.v.shape)
 
     def _move(self, at: Any, part: "Part") -> None:
         """The region `at` gets a part of the same buffer: what NumPy does to the values, overlaps
@@ -535,11 +536,12 @@ class Written(Array):
     def __setitem__(self, at: Any, value: Any) -> None:
         if type(at) is int and self.w.quick is not None and self._write_number(at, value):
             return
-        if isinstance(value, Written) and value.w.made is not None and value.w.made[0] is self:
-            same = value.w.made[1]
+        made = value.w.made if issubclass(type(value), Written) else None
+        if made is not None and made[0] is self:
+            same = made[1]
             if same is at or (is_basic(at) and is_basic(same) and same == at):
                 return  # x[at] += v has already written through the view
-        if isinstance(value, list | tuple):
+        if issubclass(type(value), list | tuple):
             value = as_array(value)
         if not is_basic(at):
             check_index(at, self)
@@ -634,7 +636,7 @@ def settled(X: type, name: str, general: Any) -> Any:
         node = self.now()
         if type(node) is not X:
             return general(self, *others)
-        others = tuple([o.now() if isinstance(o, Written) else o for o in others])
+        others = tuple([o.now() if issubclass(type(o), Written) else o for o in others])
         if turned is not None and type(others[0]) is X:
             return turned(others[0], node)
         return own(node, *others)

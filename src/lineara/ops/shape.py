@@ -212,6 +212,8 @@ def sizes(given: Any) -> tuple[int, ...]:
 
 def as_array(a: Any) -> Any:
     """A traced value as it is; nested sequences of them as an array."""
+    if isinstance(a, Box):
+        return a
     if isinstance(a, list | tuple):
         return stack(*map(as_array, a)) if any_box(a) else np.asarray(a)
     return a if hasattr(a, "shape") else np.asarray(a)
