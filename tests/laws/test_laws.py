@@ -487,7 +487,7 @@ def lookups(k: int) -> Any:
 
 def test_g1_a_lookup_costs_the_same_at_every_size():
     counts = {n: calls_of_gradient(lookups(100), np.ones(n), sparse=True) for n in (10**3, 10**6)}
-    assert abs(counts[10**6] - counts[10**3]) < 10
+    assert abs(counts[10**6] - counts[10**3]) < 20  # locking what is not copied, once
     assert tape_length(lookups(100), np.ones(1000)) == 200  # a sine and a sum each; reads are free
 
 
