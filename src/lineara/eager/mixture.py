@@ -81,8 +81,8 @@ def mixture(level: Any, v: Any, origins: list[Origin]) -> Any:
     """A node of value v whose elements come from other nodes: (node, places here, places there)."""
     shape = tuple(type_of(v).shape)
     size = int(np.prod(shape))
-    numbers = [o for o in origins if isinstance(o[0], Scalar)]
-    arrays = [o for o in origins if not isinstance(o[0], Scalar)]
+    numbers = [o for o in origins if issubclass(type(o[0]), Scalar)]
+    arrays = [o for o in origins if not issubclass(type(o[0]), Scalar)]
     counts = [here.size for _, here, _ in numbers]
     places = np.concatenate([here for _, here, _ in numbers]) if numbers else np.zeros(0, np.int64)
     starts = np.cumsum([0, *counts[:-1]])
