@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.linear_a.bisection import unzip_by_halves
 from lineara.linear_a.control import Call, Form, Writer
 from lineara.linear_a.syntax import Block, Def, Dup, Leaf, Let, Ret, Var, Vars
 from lineara.linear_a.treeverse import unzip_with_snapshots
@@ -367,6 +368,22 @@ class While(Loop):
     def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> "While":
         """The loop without its linear part."""
         return While(args, functions, self.nk)
+
+    def counting(self, args: Vars, body: str) -> "While":
+        """Another body, that carries something more than this one."""
+        return While(args, (self.functions[0], body), self.nk)
+
+    def bounded(self, args: Vars, functions: tuple[str, ...]) -> "While":
+        """A loop with another condition and body, and one more invariant."""
+        return While(args, functions, self.nk + 1)
+
+    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+        """With the tapes of all rounds, or by halves if the policy counts snapshots."""
+        if u.snapshots is not None and not u.is_nonlinear(self.body):
+            found = unzip_by_halves(u, self)
+            if found is not None:
+                return found
+        return Loop.unzip(self, u)
 
     def with_tangents(self, args: Vars, functions: tuple[str, ...], linear: int) -> "While":
         """The loop with tangents as linear carries."""
