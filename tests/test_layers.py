@@ -16,7 +16,7 @@ LAYERS = """
     __main__  cli  demo | explorer | distributed
     lineara
     numpy | scipy | testing | calculus | diagrams
-    api  geometry  rules  diagnose
+    api  geometry  rules  diagnose  policies
     backends
     capture
     eager | passes

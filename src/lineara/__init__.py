@@ -14,6 +14,7 @@ import importlib
 from typing import Any
 
 import lineara.ops as _ops  # declares the primitives
+from lineara import policies
 from lineara.api import (
     grad,
     hessian,
@@ -68,6 +69,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "manifold",
+    "policies",
     "ravel",
     "scan",
     "stages",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lineara.capture.captured import captured, with_captured
+from lineara.capture.halves import Halves
 from lineara.capture.moving import FUNCTIONS
 from lineara.capture.plain_code import method, overlay, seen
 from lineara.eager import differentiate
@@ -20,6 +21,7 @@ from lineara.eager.trace import open_level
 from lineara.errors import ShapeError, StructureError, TypeMismatchError
 from lineara.linear_map import LinearMap, Space
 from lineara.ops.shape import as_array, concat, reshape
+from lineara.policies import Policy, chosen
 from lineara.trees import flatten, map_leaves, unflatten
 from lineara.types import ArrayType, show_type, type_of
 
@@ -89,6 +91,7 @@ def value_and_grad(
     combine: Callable[[Any, Any], Any] | None = None,
     out: str | None = None,
     strong_zero: bool = False,
+    policy: Policy | str | None = None,
 ) -> Callable[..., Any]:
     """The function x -> (f(x), gradient of f at x), for f with one real result.
 
@@ -103,7 +106,7 @@ def value_and_grad(
     name = "value_and_grad"
     _callable(f, name)
     asked = Asked((), has_aux, _names(sparse), combine, _builder(out, name), strong_zero, name)
-    return _gradient_function(f, argnums, asked)
+    return _gradient_function(f, argnums, asked, policy)
 
 
 def grad(
@@ -115,6 +118,7 @@ def grad(
     combine: Callable[[Any, Any], Any] | None = None,
     out: str | None = None,
     strong_zero: bool = False,
+    policy: Policy | str | None = None,
 ) -> Callable[..., Any]:
     """The gradient of f, a function of arrays, numbers and containers with one real result.
 
@@ -124,6 +128,7 @@ def grad(
     combine      called with (leaf, its gradient) once for each leaf, in order, gives the result
     out          "builder": the unsummed contributions, a monoid for `combine` and `finish`
     strong_zero  zero times infinity is zero everywhere, not only for structural zeros
+    policy       what is stored and what is computed again (`lineara.policies`); f is then traced
 
     A differentiated argument may be a function, or hold functions: their gradients have the
     cotangents of what they captured, by name.
@@ -143,7 +148,7 @@ def grad(
     """
     _callable(f, "grad")
     asked = Asked((), has_aux, _names(sparse), combine, _builder(out, "grad"), strong_zero, "grad")
-    both = _gradient_function(f, argnums, asked)
+    both = _gradient_function(f, argnums, asked, policy)
 
     @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -167,9 +172,13 @@ def _builder(out: str | None, name: str) -> bool:
     return out == "builder"
 
 
-def _gradient_function(f: Any, argnums: Argnums, asked: Asked) -> Callable[..., Any]:
+def _gradient_function(
+    f: Any, argnums: Argnums, asked: Asked, policy: Policy | str | None
+) -> Callable[..., Any]:
     """The function to (value, gradient); the positions are counted once for each length of call."""
     argnums, has_aux, name = _argnums(argnums, asked.name), asked.has_aux, asked.name
+    if policy is not None:
+        return _under_policy(f, argnums, asked, chosen(policy, name))
 
     @functools.cache
     def at(count: int) -> Asked:
@@ -182,6 +191,28 @@ def _gradient_function(f: Any, argnums: Argnums, asked: Asked) -> Callable[..., 
         value, found, aux = differentiate.backward(run, args, kwargs, here, method)
         g = found[0] if isinstance(argnums, int) else tuple(found)
         return ((value, overlay().restore(aux)), g) if has_aux else (value, g)
+
+    return both
+
+
+def _under_policy(f: Any, argnums: Argnums, asked: Asked, policy: Policy) -> Callable[..., Any]:
+    """The function to (value, gradient), by way of a program."""
+    name = asked.name
+    plain = Asked((), False, False, None, False, False, name)
+    if asked != plain:
+        raise TypeMismatchError(
+            f"{name}: policy= goes with argnums only; leave out has_aux, sparse, combine, out and "
+            "strong_zero, or wrap a part of f in lineara.checkpoint(part, policy=...)"
+        )
+
+    @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    def both(*args: Any, **kwargs: Any) -> Any:
+        places = _positions(argnums, len(args), name)
+        halves = Halves(f, args, kwargs, policy)
+        halves.real(name)
+        found, _ = halves.gradient([1.0])
+        g = found[places[0]] if isinstance(argnums, int) else tuple([found[i] for i in places])
+        return halves.value, g
 
     return both
 
@@ -236,16 +267,21 @@ def jvp(
     return (y, L @ (tangents[0] if len(tangents) == 1 else tuple(tangents)), *aux)
 
 
-def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
+def vjp(
+    f: Callable[..., Any], *args: Any, has_aux: bool = False, policy: Policy | str | None = None
+) -> Any:
     """(f(*args), pull): pull(w) gives the cotangents of all arguments, as a tuple.
 
     With `has_aux`, f returns (value, aux), and aux comes third. As in `linearize`, other arguments
-    are closed over.
+    are closed over. With a `policy` (`lineara.policies`) f is traced, and `pull` has what that
+    stores.
 
     >>> y, pull = vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> y, pull(1.0)
     (6.0, (3.0, 2.0))
     """
+    if policy is not None:
+        return _vjp_under_policy(f, args, has_aux, chosen(policy, "vjp"))
     y, L, *aux = _linearized(f, args, has_aux, "vjp")
 
     def pull(w: Any) -> tuple[Any, ...]:
@@ -253,6 +289,19 @@ def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
         return (found,) if len(args) == 1 else tuple(found)
 
     return (y, pull, *aux)
+
+
+def _vjp_under_policy(f: Any, args: tuple, has_aux: bool, policy: Policy) -> Any:
+    """The value and the pullback, by way of a program."""
+    _callable(f, "vjp")
+    if has_aux:
+        raise TypeMismatchError("vjp: policy= does not go with has_aux; return the value alone")
+    halves = Halves(f, args, {}, policy)
+
+    def pull(w: Any) -> tuple[Any, ...]:
+        return halves.gradient(halves.cotangents(w))[0]
+
+    return halves.value, pull
 
 
 def linear_transpose(f: Callable[..., Any], *types: Any) -> Callable[[Any], tuple[Any, ...]]:

@@ -67,14 +67,15 @@ class Signature(NamedTuple):
                 )
             yield path, np.asarray(v, t.dtype) if t.shape else t.dtype.type(v)
 
-    def tree(self, parts: Sequence[Any], other: Callable[[Any], Any] = lambda c: c) -> Any:
-        """The arguments with these in place of the numbers: one, or a tuple."""
+    def call(self, parts: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
+        """The arguments, by position and by name, with these in place of the numbers."""
         left = iter(parts)
-        leaves = [
-            other(c) if t is None else next(left)
-            for t, c in zip(self.types, self.constants, strict=True)
-        ]
-        args, kwargs = unflatten(self.structure, leaves)
+        pairs = zip(self.types, self.constants, strict=True)
+        return unflatten(self.structure, [c if t is None else next(left) for t, c in pairs])
+
+    def tree(self, parts: Sequence[Any]) -> Any:
+        """The arguments with these in place of the numbers: one, or a tuple."""
+        args, kwargs = self.call(parts)
         return (args, kwargs) if kwargs else args[0] if len(args) == 1 else args
 
 

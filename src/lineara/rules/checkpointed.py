@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from lineara.capture.captured import captured, with_captured
+from lineara.capture.halves import Halves
 from lineara.eager.linear import owned, tape_map
 from lineara.eager.node import plain
-from lineara.eager.trace import open_level
+from lineara.eager.trace import open_level, outside
 from lineara.errors import MutationError, TypeMismatchError
-from lineara.primitive import Joint, op
+from lineara.policies import Policy, chosen
+from lineara.primitive import Box, Joint, op
 from lineara.rules.whole import (
     Form,
     Rule,
@@ -110,12 +112,50 @@ def _alike(a: Any, b: Any) -> bool:
     return bool(np.allclose(a, b, eps**0.5, eps**0.5 * size, equal_nan=True))
 
 
-def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
+class Stored(Call):
+    """A call whose derivative keeps what a policy says.
+
+    Under further levels, and along a batch, the call is run again as by any checkpoint.
+    """
+
+    policy: Policy
+
+    def trace(
+        self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
+    ) -> tuple[Any, Joint]:
+        """The value, and the linear map of the halves of the program that the function is."""
+        y, again = super().trace(level, values, active, form, options)
+        if any(isinstance(v, Box) for v in values):
+            return y, again
+        with outside():
+            halves = Halves(self._of_leaves(form), values, {}, self.policy)
+
+        def forward(tangents: Sequence[Any]) -> Any:
+            if any(isinstance(t, Box) for t in tangents):
+                return again.forward(tangents)
+            at = dict(zip(active, tangents, strict=True))
+            return halves.spread(halves.ahead([at.get(i) for i in range(len(values))]))
+
+        def back(bars: Sequence[Any]) -> Any:
+            if any(isinstance(c, Box) for c in bars):
+                return again.back(bars)
+            found = halves.back(halves.picked(bars))
+            return [found[i] for i in active]
+
+        return y, Joint(forward, back)
+
+    def _of_leaves(self, form: Form) -> Callable[..., Any]:
+        return lambda *leaves: flatten(self.traced(form.arguments(leaves)))[0]
+
+
+def checkpoint(f: Callable[..., Any], *, policy: Policy | str | None = None) -> Callable[..., Any]:
     """f, run again when its derivative is asked for: between, only its inputs are kept.
 
     Memory for time: a sweep through a call of f costs one more run of f, and holds what that run
     records only while it is swept. Works at every order and in both modes; what f captured has its
     derivative too. f must give the same result when it is run again.
+
+    With a `policy` (`lineara.policies`) f is traced, and what the policy stores is kept as well.
 
     >>> import math, lineara
     >>> def step(x):
@@ -129,21 +169,24 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     """
     if not callable(f):
         raise TypeMismatchError(f"checkpoint: takes a function, but was given {show_type(f)}")
-    if getattr(f, "__lineara_checkpoint__", False):
+    if policy is None and getattr(f, "__lineara_checkpoint__", False):
         return f
+    kept = None if policy is None else chosen(policy, "checkpoint")
 
     @functools.wraps(f, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        return _call(f, args, kwargs)
+        return _call(f, args, kwargs, kept)
 
     checkpointed.__lineara_checkpoint__ = True  # type: ignore[attr-defined]  # a mark on a function
     return checkpointed
 
 
-def _call(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def _call(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], policy: Policy | None) -> Any:
     """The call's arguments: those by position, those by name, and what f captured, if traced."""
     cells = {k: v for k, v in captured(f).items() if any_traced(v)}
-    rule = Call(f, len(args), tuple(kwargs), tuple(cells))
+    rule = (Call if policy is None else Stored)(f, len(args), tuple(kwargs), tuple(cells))
+    if policy is not None:
+        rule.policy = policy
     leaves, form = opened([*args, *kwargs.values(), *cells.values()])
     return op("checkpoint")(*leaves, rule=rule, form=form, options={})
 

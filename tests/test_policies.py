@@ -1,0 +1,138 @@
+"""`policy=` on grad, vjp and checkpoint: the same derivatives, and less on the tape."""
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara import policies
+from lineara.errors import NonScalarOutputError, StagingError, TypeMismatchError
+
+POLICIES = {
+    **{name: name for name in policies.POLICIES},
+    "budget": policies.budget(100),
+    "save_only_named": policies.save_only_named(),
+    "recompute_calls": policies.recompute_calls(),
+    "binomial": policies.binomial(2),
+}
+X = np.linspace(0.1, 1.0, 5)
+
+
+def loss(p, x):
+    a = np.sin(p["w"] * x) + p["b"]
+    b = policies.checkpoint_name(np.exp(a), "b")
+    return np.sum(b * a)
+
+
+PARAMS = {"w": np.linspace(1.0, 2.0, 5), "b": 0.5, "label": "wave"}
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_the_gradient_is_that_of_the_eager_engine(policy):
+    value, (g, gx) = lineara.value_and_grad(loss, (0, 1), policy=policy)(PARAMS, X)
+    want, (h, hx) = lineara.value_and_grad(loss, (0, 1))(PARAMS, X)
+    assert value == pytest.approx(want)
+    np.testing.assert_allclose(g["w"], h["w"])
+    np.testing.assert_allclose(gx, hx)
+    assert g["b"] == pytest.approx(h["b"])
+    assert g["label"] == h["label"]
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_vjp_pulls_what_the_eager_one_pulls(policy):
+    def f(x, y):
+        return {"a": np.sin(x) * y, "b": np.sum(x), "n": 3}
+
+    y, pull = lineara.vjp(f, X, 2.0, policy=policy)
+    z, eager = lineara.vjp(f, X, 2.0)
+    np.testing.assert_allclose(y["a"], z["a"])
+    w = {"a": np.ones(5), "b": 2.0, "n": 0}
+    for got, want in zip(pull(w), eager(w), strict=True):
+        np.testing.assert_allclose(got, want)
+
+
+def part(x, scale):
+    y = np.exp(np.sin(x) * scale)
+    return y * x, np.sum(y)
+
+
+def whole(part):
+    def f(x):
+        y, s = part(x, 3)
+        return np.sum(y) * s + part(y, 1)[1]
+
+    return f
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_checkpoint_keeps_what_a_policy_says(policy):
+    f = whole(lineara.checkpoint(part, policy=policy))
+    np.testing.assert_allclose(lineara.grad(f)(X), lineara.grad(whole(part))(X))
+    np.testing.assert_allclose(
+        lineara.jvp(f, (X,), (X,))[1], lineara.jvp(whole(part), (X,), (X,))[1]
+    )
+
+
+def test_checkpoint_under_a_policy_has_every_order_and_a_jacobian():
+    f, g = whole(lineara.checkpoint(part, policy="minimal_tape")), whole(part)
+    np.testing.assert_allclose(lineara.hessian(f)(X), lineara.hessian(g)(X))
+    h = lineara.checkpoint(lambda x: np.sin(x) * x, policy="minimal_tape")
+    np.testing.assert_allclose(
+        lineara.jacobian(h)(X), np.diag(np.cos(X) * X + np.sin(X)), atol=1e-15
+    )
+
+
+def test_what_a_checkpoint_captured_has_its_derivative():
+    def f(k):
+        inner = lineara.checkpoint(lambda x: np.sum(np.sin(x * k)), policy="recompute_all")
+        return inner(X)
+
+    assert lineara.grad(f)(2.0) == pytest.approx(np.sum(np.cos(2 * X) * X))
+
+
+def test_the_plan_is_a_table():
+    text = str(policies.plan(loss, PARAMS, X))
+    assert [line.split()[0] for line in text.splitlines()] == [
+        "policy", "store_all", "save_contractions", "recompute_all", "minimal_tape",
+    ]  # fmt: skip
+
+
+REFUSED = {
+    "unknown": (
+        lambda: lineara.grad(loss, policy="small"),
+        TypeMismatchError,
+        "grad: policy='small' is not known; give one of store_all, save_contractions, "
+        "recompute_all, minimal_tape or an object of lineara.policies, such as budget(10**6)",
+    ),
+    "with sparse": (
+        lambda: lineara.grad(loss, policy="store_all", sparse=True),
+        TypeMismatchError,
+        "grad: policy= goes with argnums only; leave out has_aux, sparse, combine, out and "
+        "strong_zero, or wrap a part of f in lineara.checkpoint(part, policy=...)",
+    ),
+    "with has_aux": (
+        lambda: lineara.vjp(loss, PARAMS, X, policy="store_all", has_aux=True),
+        TypeMismatchError,
+        "vjp: policy= does not go with has_aux; return the value alone",
+    ),
+    "several results": (
+        lambda: lineara.grad(np.sin, policy="store_all")(X),
+        NonScalarOutputError,
+        "grad: the function must return one real number, but it returned f64[5]; reduce it "
+        "(np.sum), or use vjp or jacobian for other results",
+    ),
+}
+
+
+@pytest.mark.parametrize(("act", "kind", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_a_policy_does_not_go_with(act, kind, message):
+    with pytest.raises(kind) as error:
+        act()
+    assert error.value.message == message
+
+
+def test_a_branch_on_a_value_is_refused_with_the_line():
+    def f(x):
+        return x if x > 0 else -x
+
+    with pytest.raises(StagingError, match="return x if x > 0 else -x"):
+        lineara.grad(f, policy="store_all")(1.0)
