@@ -31,6 +31,7 @@ from lineara.api import (
     vjp,
 )
 from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
+from lineara.capture.lanes import vmap
 from lineara.capture.stages import stages
 from lineara.capture.staging import trace
 from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
@@ -79,6 +80,7 @@ __all__ = [
     "trace",
     "value_and_grad",
     "vjp",
+    "vmap",
     "while_loop",
 ]
 

@@ -12,7 +12,7 @@ import numpy as np
 from lineara.eager.node import Array, layout, leaked, outlived
 from lineara.eager.strides import c_strides, locate, reshaped_strides
 from lineara.ops.index import check_index, is_basic, normal, read, scalar_index
-from lineara.primitive import Box, Joint, Piece, op
+from lineara.primitive import Box, Joint, Piece, innermost, op
 from lineara.types import type_of
 
 
@@ -275,6 +275,9 @@ def permuted_view(level: Any, x: Array, axes: tuple[int, ...]) -> Any:
 def gather(level: Any, x: Array, at: Any) -> Any:
     """x[at] for index arrays and masks: its cotangent is a piece, summed when x' turn comes."""
     check_index(at, x)
+    box = innermost(at if isinstance(at, tuple) else (at,))
+    if box is not None and box.depth > level.depth:  # positions that a trace inside does not know
+        return box.interpret(op("index"), (x,), {"at": at})
     found = scalar_index(at)
     if found is not None:  # which NumPy copies
         part = read_array(level, x, found)

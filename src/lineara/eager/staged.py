@@ -41,6 +41,7 @@ class Shared:
         self.defs: dict[str, Def] = {}
         self.called: dict[Any, Any] = {}
         self.names = Names()
+        self.adopts = False  # whether values of differentiations around become formals
 
 
 class StagedLevel(Level):
@@ -66,7 +67,7 @@ class StagedLevel(Level):
         self.out = Emitter(Names())
         self.out.like = "v"
         self.beside: list[tuple[Var, np.ndarray]] = []  # large constants: formals with their values
-        self.around: dict[Var, tuple[Var, Any]] = {}  # what of outer definitions is mentioned
+        self.around: dict[Any, tuple[Var, Any]] = {}  # what of outer definitions is mentioned
         self.inner: StagedLevel | None = None  # the definition inside this one, being written
         self.shared = Shared()
 
@@ -132,7 +133,7 @@ class StagedLevel(Level):
             return self.constant(a) if isinstance(a, np.ndarray) else a
         if self.mine(a):
             return a.v
-        if isinstance(a.level, StagedLevel):
+        if isinstance(a.level, StagedLevel) or self.shared.adopts:
             return self.mention(a)
         raise LeakedVariableError(
             "a value of a differentiation around this trace was used in it; "
@@ -163,9 +164,11 @@ class StagedLevel(Level):
 
     def mention(self, a: Any) -> Boxed:
         """A value of a definition around this one becomes one more formal."""
-        found = self.around.get(a.v.var)
+        key = a.v.var if isinstance(a.level, StagedLevel) else id(a)
+        found = self.around.get(key)
         if found is None:
-            found = self.around[a.v.var] = self.out.fresh(a.v.var.name or "x", a.v.var.type), a
+            name = key.name if isinstance(key, Var) else "w"
+            found = self.around[key] = self.out.fresh(name or "x", type_of(a)), a
         return self.out.box(found[0])
 
     def parameter(self, value: Any) -> Any:
