@@ -346,3 +346,42 @@ def test_an_argument_that_was_given_twice(said):
         )
     assert grad(lambda q: np.sum(q[0] * q[1]))([a, a])[0].tolist() == [1.0, 2.0]
     assert grad(before)([a, a.copy()])[1].tolist() == [5.0, 2.0]
+
+
+class Lender:
+    """What another library's tensor is to NumPy: memory, but no buffer."""
+
+    def __init__(self, a):
+        self.kept, self.__array_interface__ = a, a.__array_interface__
+
+
+LENT = {
+    "a tensor": lambda a: np.asarray(Lender(a)),
+    "a view of a tensor": lambda a: np.asarray(Lender(a))[1:],
+    "as_strided": lambda a: np.lib.stride_tricks.as_strided(a, (10000, 2), (8, 8)),
+    "dlpack": np.from_dlpack,
+    "a buffer": lambda a: np.frombuffer(bytearray(a.tobytes())),
+}
+
+
+@pytest.mark.parametrize("kind", LENT)
+def test_memory_that_is_lent_can_be_written_afterwards(kind):
+    lent = LENT[kind](np.ones(20000))
+    before = lent.flags.writeable
+    assert grad(lambda x: np.sum(lent * x))(2.0) == lent.size
+    assert grad(lambda a: np.sum(a * a))(lent).shape == lent.shape
+    assert lent.flags.writeable == before
+
+
+@pytest.mark.parametrize("kind", ["a tensor", "as_strided"])
+def test_memory_that_is_lent_and_overwritten_is_refused(kind):
+    lent = LENT[kind](np.ones(20000))
+
+    def f(x):
+        y = np.sum(lent * x)
+        lent[3] = 7.0
+        return y
+
+    with pytest.raises(MutationError, match="overwritten"):
+        grad(f)(2.0)
+    assert lent.flags.writeable

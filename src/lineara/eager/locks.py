@@ -35,14 +35,16 @@ class Locks:
                 owner.flags.writeable = False
                 self.arrays.append(owner)
             owner = getattr(owner, "base", None)
-        if watch and id(a) not in self.seen:
+        if (watch or a.flags.writeable) and id(a) not in self.seen:
             self.seen[id(a)] = (a, imprint(a))
 
     def _may_unlock(self, a: np.ndarray) -> bool:
-        """Whether NumPy lets a locked array be unlocked: not a view of one that the user locked."""
+        """Whether NumPy lets a locked array be unlocked: not a view of one that the user locked,
+        nor of memory whose owner does not lend it as a buffer (another library's tensor)."""
         base = a.base
-        free = not isinstance(base, np.ndarray) or base.flags.writeable
-        return free or any([base is locked for locked in self.arrays])
+        if not isinstance(base, np.ndarray):
+            return base is None or _lends(base)
+        return base.flags.writeable or any([base is locked for locked in self.arrays])
 
     def check(self) -> None:
         """Refuse to go on if an array has changed meanwhile."""
@@ -62,6 +64,14 @@ class Locks:
                 a.flags.writeable = True
             self.arrays.clear()
             self.seen.clear()
+
+
+def _lends(owner: Any) -> bool:
+    """Whether an object that is no array lends its memory to be written."""
+    try:
+        return not memoryview(owner).readonly
+    except (TypeError, ValueError, BufferError):
+        return False
 
 
 def imprint(a: np.ndarray) -> bytes:
