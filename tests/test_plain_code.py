@@ -1042,3 +1042,17 @@ def test_a_function_that_returns_nothing() -> None:
 
     with pytest.raises(NonScalarOutputError, match="is a `return` missing"):
         lineara.grad(f)(X)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[0].reshape(1)[0] ** 2,
+        lambda x: x[0].reshape((1, 1)).sum() ** 2,
+        lambda x: x[0].flatten()[0] ** 2,
+        lambda x: x[0].copy() ** 2,
+        lambda x: x[0] ** 2 + x[0].std() + x[0].var() + 0.0 * x[0].round(1),
+    ],
+)
+def test_a_number_has_the_methods_of_numpys(f):
+    assert np.array_equal(lineara.grad(f)(np.array([3.0, 1.0])), [6.0, 0.0])

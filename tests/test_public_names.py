@@ -26,3 +26,16 @@ def test_a_linear_map_over_a_number():
 
 def test_jvp_with_more_results():
     assert jvp(lambda x: (x * x, "seen"), (3.0,), (1.0,), has_aux=True) == (9.0, 6.0, "seen")
+
+
+def test_linear_maps_meet_traced_values_on_both_sides():
+    def f(x):
+        y, L = lineara.linearize(lambda z: z**2 * x, x)  # the map 2 x^2
+        return np.sum((L @ x) * (y @ L)) + np.sum((x[0] * L) @ x) + np.sum((L * x[0]) @ x)
+
+    def plain(x):
+        return np.sum(4.0 * x**8) + 4.0 * x[0] * np.sum(x**3)
+
+    x = np.array([0.5, 1.5, -1.0])
+    assert np.allclose(f(x), plain(x))
+    assert np.allclose(lineara.grad(f)(x), lineara.grad(plain)(x))

@@ -118,6 +118,9 @@ class Traced(Box):
     def __deepcopy__(self, memo: Any) -> Any:
         return self
 
+    def __matmul__(self, other: Any) -> Any:
+        return NotImplemented if has_priority(other) else op("matmul")(self, other)
+
     # --- NumPy's protocols -------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -261,6 +264,10 @@ class Scalar(Traced):
         """The scalar itself."""
         return self
 
+    def copy(self, *_: Any) -> Any:
+        """The scalar itself: nobody can write it."""
+        return self
+
     def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
         """The scalar in another dtype; integers and booleans are constants."""
         return self if np.dtype(dtype).kind == "O" else as_type(self, np.dtype(dtype))
@@ -334,9 +341,6 @@ class Array(Traced):
     def __pos__(self) -> Any:
         return self.copy(order="K")
 
-    def __matmul__(self, other: Any) -> Any:
-        return NotImplemented if has_priority(other) else op("matmul")(self, other)
-
     @property
     def in_order(self) -> bool:
         """Whether the elements lie in memory in C order, one after the other."""
@@ -406,9 +410,11 @@ class Array(Traced):
 
 
 def has_priority(other: Any) -> bool:
-    """Whether NumPy's arrays let the other side answer: a unit, a sparse matrix."""
+    """Whether NumPy's arrays let the other side answer: a unit, a sparse matrix, a linear map."""
     if isinstance(other, Box | np.ndarray | np.generic):
         return False
+    if getattr(type(other), "__array_ufunc__", ...) is None:
+        return True
     return getattr(other, "__array_priority__", 0) > 0
 
 
@@ -512,6 +518,8 @@ def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 _sum.__name__ = "sum"  # pint asks for it
+for _name in ("reshape", "flatten", "round", "std", "var"):
+    setattr(Scalar, _name, getattr(Array, _name))
 Array.sum = _sum  # type: ignore[attr-defined]  # the methods above are set, not declared
 
 
