@@ -290,8 +290,8 @@ def test_out_of_an_inner_gradient_through_an_array(said):
     found = said(lambda: grad(f)(2.0))
     assert found == (
         "LeakedVariableError: a value of an inner differentiation was written into an "
-        "array that lives outside it; make the array inside the inner function, or "
-        "return the value"
+        "array that lives outside it, as copies of outer values do; make the array inside "
+        "the inner function with np.zeros, or return the value"
         "\n  at inner: kept[0] = t"
     )
 

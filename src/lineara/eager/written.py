@@ -553,7 +553,8 @@ class Written(Array):
         if box is not None and box.depth > self.depth:
             raise LeakedVariableError(
                 "a value of an inner differentiation was written into an array that lives outside "
-                "it; make the array inside the inner function, or return the value"
+                "it, as copies of outer values do; make the array inside the inner function with "
+                "np.zeros, or return the value"
             )
 
     def assign_all(self, value: Any) -> Any:
