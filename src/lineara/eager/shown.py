@@ -47,7 +47,8 @@ def _reads_class(frame: FrameType) -> bool:
 def type_shown(value: Any) -> type:
     """What type() says of a traced value: a number is Python's."""
     found: Any = value.stands_for()
-    return _AS_PYTHONS.get(found, found)
+    shown: Any = _AS_PYTHONS.get(found, found)
+    return shown
 
 
 # The object's own `__class__` is set when an array turns into one that was written.
