@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from lineara import ops as _ops  # noqa: F401  the primitives declare themselves
 from lineara.box import op
+from lineara.linear_a.branches import Cond
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.control import Call
+from lineara.linear_a.loops import Scan
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -40,7 +42,7 @@ from lineara.linear_a.syntax import (
     occurrences,
     zero,
 )
-from lineara.types import ArrayType, Named, Product, Type
+from lineara.types import ArrayType, Named, Product, Type, stacked
 
 DEFS, BINDINGS, DEPTH = 4, 12, 2
 F = ArrayType((), np.dtype(float))
@@ -106,11 +108,13 @@ def _below(n: int) -> st.SearchStrategy[int]:
 
 
 @st.composite
-def cases(draw: Any, zones: str = "NML", arrays: bool = False, scalar: bool = False) -> Case:
+def cases(
+    draw: Any, zones: str = "NML", arrays: bool = False, scalar: bool = False, control: bool = False
+) -> Case:
     """Programs whose last definition is in one of the zones.
 
     `arrays` makes some of the variables arrays, `scalar` gives the last definition one number as
-    its result.
+    its result, `control` adds branches and counted loops.
     """
 
     def pick(n: int) -> int:
@@ -119,6 +123,9 @@ def cases(draw: Any, zones: str = "NML", arrays: bool = False, scalar: bool = Fa
     maker = _Maker(pick, arrays)
     for i in range(pick(DEFS)):
         maker.definition(f"f{i}", "NML"[pick(3)])
+        if control:
+            maker.twin(f"f{i}", f"g{i}")
+            maker.body(f"h{i}", "NML"[pick(3)])
     maker.definition("f", zones[pick(len(zones))], scalar)
     return Case(maker.program, "f", pick(1 << 16))
 
@@ -134,6 +141,8 @@ class _Maker:
         self.names = Names()
         self.scope: list[Var] = []
         self.used: set[Var] = set()
+        self.twins: dict[str, str] = {}
+        self.loops: dict[str, tuple[int, int, int]] = {}
 
     # --- choices ---------------------------------------------------------------------------
 
@@ -178,6 +187,34 @@ class _Maker:
         d = Def(name, (*xs, *us), found.xs, found.lxs, body)
         self.program = self.program.with_(d)
         self.zones[name] = zone
+
+    def shaped(self, name: str, zone: str, params: Sequence[Type], lparams: Sequence[Type],
+               wanted: tuple[Sequence[Type], Sequence[Type]]) -> None:  # fmt: skip
+        """A definition of a given type."""
+        self.names, self.scope, self.used = Names(), [], set()
+        xs = [self.fresh("x", t) for t in params]
+        us = [self.fresh("a", t, True) for t in lparams]
+        body = self.block(zone, 0, xs, us, wanted)
+        d = Def(name, (*xs, *us), tuple(wanted[0]), tuple(wanted[1]), body)
+        self.program = self.program.with_(d)
+
+    def twin(self, name: str, other: str) -> None:
+        """Another definition of the same type, for the other branch."""
+        d = self.program.defs[name]
+        types = [[v.type for v in zone] for zone in (d.xs, d.lxs)]
+        self.shaped(other, self.zones[name], *types, (d.results, d.lresults))
+        self.twins[name] = other
+
+    def body(self, name: str, zone: str) -> None:
+        """The body of a loop: invariants, carries, and a number each round."""
+        ks, cs = ([CORE[self.pick(len(CORE))] for _ in range(self.pick(3))] for _ in range(2))
+        lcs = [F] * (zone != "N") * self.pick(3)
+        lone = [F] * (zone != "N")
+        ys = [F] if zone != "L" else []
+        zone = zone if zone != "L" or not cs else "M"
+        self.shaped(name, zone, [*ks, *cs, F], [*lcs, *lone], ([*cs, *ys], [*lcs, *lone]))
+        self.zones[name] = zone
+        self.loops[name] = (len(ks), len(cs), len(lcs))
 
     def block(self, zone: str, depth: int, own: list[Var], us: list[Var], scalar=False) -> Block:
         """A block that uses up what it owns: `own` at least once, `us` exactly once."""
@@ -373,8 +410,23 @@ class _Maker:
     def call(self, f: str, own: list[Var], us: list[Var], made: list[Binding]) -> Leaf:
         """The call of a definition."""
         d = self.program.defs[f]
+        if f in self.loops:
+            return self.loop(d, own, us, made)
+        branches = f in self.twins and self.pick(2)
+        lead = (self.mask(F, own, made),) if branches else ()
         xs = [self.supply(p.type, own, made) for p in d.xs]
-        return Call((*xs, *[self.take(p.type, us, made) for p in d.lxs]), (f,))
+        args = (*lead, *xs, *[self.take(p.type, us, made) for p in d.lxs])
+        return Cond(args, (f, self.twins[f])) if branches else Call(args, (f,))
+
+    def loop(self, d: Def, own: list[Var], us: list[Var], made: list[Binding]) -> Leaf:
+        """A loop of two or three rounds."""
+        nk, nc, nlc = self.loops[d.name]
+        n = 2 + self.pick(2)
+        types = [p.type if i < nk + nc else stacked(p.type, n) for i, p in enumerate(d.xs)]
+        ltypes = [p.type if i < nlc else stacked(p.type, n) for i, p in enumerate(d.lxs)]
+        xs = [self.supply(t, own, made) for t in types]
+        args = (*xs, *[self.take(t, us, made) for t in ltypes])
+        return Scan(args, (d.name,), n, ("fwd", "rev")[self.pick(2)], nk, nc, nlc)
 
     # --- linear leaves ----------------------------------------------------------------------
 
@@ -559,9 +611,14 @@ class _Maker:
     # --- endings ----------------------------------------------------------------------------
 
     def ending(
-        self, zone: str, own: list[Var], us: list[Var], made: list[Binding], scalar: bool
+        self, zone: str, own: list[Var], us: list[Var], made: list[Binding], scalar: Any
     ) -> Leaf:
         """The leaf with the results; the linear variables that are left go in it."""
+        if isinstance(scalar, tuple):
+            xs = [self.supply(t, own, made) for t in scalar[0]]
+            lxs = [self.take(t, us, made) for t in scalar[1]]
+            made += [Let((), drop(a)) for a in us]
+            return Ret((*xs, *lxs))
         if scalar and zone == "N":
             fresh = [v for v in own if v.type == F and v not in self.used]
             return Copy((self.newest(fresh),)) if fresh else Prim(

@@ -21,6 +21,8 @@ KINDS = st.one_of(
     cases("N", scalar=True),
     cases("NML", arrays=True),
     cases("N", scalar=True, arrays=True),
+    cases("NML", control=True),
+    cases("N", scalar=True, control=True),
 )
 # Each of these was compared at least so often, in a shard of a hundred programs.
 OFTEN = {
