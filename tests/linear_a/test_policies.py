@@ -1,6 +1,7 @@
 """Checkpoint policies choose what is stored; derivatives do not depend on them  (P6, P11)."""
 
 import random
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -237,15 +238,17 @@ def test_what_is_kept_is_not_computed_again():
 
 
 def test_a_budget_does_the_least_work_again():
-    for cut, few in small_cuts():
+    for cut, few in islice(small_cuts(), 12):
         costs = Costs(cut.program)
-        least = price(cut, minimal_tape(cut), costs).bytes
-        for room in (least, least + 16, least + 64):
-            best = min(p.work for a in every(cut, few) if (p := price(cut, a, costs)).bytes <= room)
-            prices = [price(cut, a, costs) for a in swept(cut, costs, room)]
-            assert price(cut, budget(room)(cut), costs).bytes <= room
-            assert min(p.work for p in prices if p.bytes <= room) >= best
-            assert price(cut, budget(room)(cut), costs).work == best
+        every_price = [price(cut, again, costs) for again in every(cut, few)]
+        least = min(every_price).bytes
+        for room in (least, least + 24):
+            best = min(p.work for p in every_price if p.bytes <= room)
+            found = price(cut, budget(room)(cut), costs)
+            assert found.bytes <= room
+            assert found.work == best
+            tried = [price(cut, again, costs) for again in swept(cut, costs, room)]
+            assert min(p.work for p in tried if p.bytes <= room) >= best
 
 
 def test_a_budget_gets_better_with_room():
@@ -257,6 +260,13 @@ def test_a_budget_gets_better_with_room():
         found.append(Costs(q).definition("f.vjp"))
     assert found == sorted(found, reverse=True)
     assert found[-1] == Costs(vjp(p, "f")).definition("f.vjp")
+
+
+def test_a_budget_may_be_a_text():
+    p = parse(chain(40, 4))
+    assert vjp(p, "f", budget("320 B")) == vjp(p, "f", budget(320))
+    with pytest.raises(ProgramError, match="'many' is no size; write bytes, or a text such as"):
+        budget("many")
 
 
 def test_a_budget_that_nothing_fits_says_what_would():

@@ -92,6 +92,10 @@ class Shadow:
         """The bytes that the array will take."""
         return self.type.size * self.type.dtype.itemsize
 
+    def astype(self, dtype: Any) -> "Shadow":
+        """In another dtype."""
+        return Shadow(ArrayType(self.shape, np.dtype(dtype)))
+
     def __add__(self, other: Any) -> "Shadow":
         return Shadow(self.type)
 

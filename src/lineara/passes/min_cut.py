@@ -10,6 +10,7 @@ What lies on the side of the sink is computed again, and the values that the cut
 the tape.  With weight 0 the tape is the smallest there is; a weight trades bytes for work.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
@@ -81,31 +82,47 @@ def is_unknown(cut: Cut, b: Binding) -> bool:
 # --- a budget ------------------------------------------------------------------------------------
 
 
-def budget(bytes: int) -> Policy:
-    """The least work again such that no tape has more bytes.
+def budget(bytes: int | str) -> Policy:
+    """The least work again such that no tape has more bytes: a number, or a text like "64 MB".
 
     Every choice is tried where there are few; else the rate between bytes and work is swept along
     the hull of the best choices, and what room is left is filled, the most work first.
     """
+    room = in_bytes(bytes)
 
     def chosen(cut: Cut) -> set[Binding]:
         costs = Costs(cut.program)
         few = [b for b in cut.context if not is_view(b) and not is_unknown(cut, b)]
-        tried = every(cut, few) if len(few) <= EXACT else swept(cut, costs, bytes)
+        tried = every(cut, few) if len(few) <= EXACT else swept(cut, costs, room)
         prices = [(price(cut, again, costs), again) for again in tried]
-        fitting = [(p.work, p.bytes, i) for i, (p, _) in enumerate(prices) if p.bytes <= bytes]
+        fitting = [(p.work, p.bytes, i) for i, (p, _) in enumerate(prices) if p.bytes <= room]
         if not fitting:
             p, least = min(prices, key=lambda found: found[0])
             if cut.outermost:
                 raise ProgramError(
                     f"budget: the smallest tape of {cut.name} has {p.bytes:,} bytes, more than "
-                    f"the {bytes:,} of the budget; allow {p.bytes:,}, or let functions that it "
+                    f"the {room:,} of the budget; allow {p.bytes:,}, or let functions that it "
                     "calls be computed again"
                 )
             return least
         return prices[min(fitting)[2]][1]
 
     return chosen
+
+
+def in_bytes(size: int | str) -> int:
+    """A number of bytes.
+
+    >>> in_bytes("64 MB"), in_bytes("1.5kB"), in_bytes("1 GiB")
+    (64000000, 1500, 1073741824)
+    """
+    if not isinstance(size, str):
+        return int(size)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kMGT]?)(i?)B?\s*", size)
+    if found is None:
+        raise ProgramError(f'budget: {size!r} is no size; write bytes, or a text such as "64 MB"')
+    number, prefix, binary = found.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kMGT".index(prefix or " "))
 
 
 def every(cut: Cut, few: list[Binding]) -> Iterator[set[Binding]]:
