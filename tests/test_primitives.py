@@ -229,6 +229,7 @@ LINES = [
     ("logical_or", z, x),
     ("logical_xor", z, x),
     ("logical_not", z),
+    ("stop_gradient", z),
     ("argmax", A, {"axis": 1}),
     ("argmin", A),
     ("argsort", A),

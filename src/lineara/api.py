@@ -16,10 +16,11 @@ from lineara.eager import differentiate
 from lineara.eager.differentiate import Asked
 from lineara.eager.linear import record_linear
 from lineara.eager.linearize import linearize as linearized
-from lineara.eager.node import Traced, plain
+from lineara.eager.node import Traced, plain, staged
 from lineara.eager.trace import open_level
 from lineara.errors import ShapeError, StructureError, TypeMismatchError
 from lineara.linear_map import LinearMap, Space
+from lineara.ops.elementwise import stop_gradient as still
 from lineara.ops.shape import as_array, concat, reshape
 from lineara.policies import Policy, chosen
 from lineara.trees import flatten, map_leaves, unflatten
@@ -473,6 +474,9 @@ def stop_gradient(x: Any) -> Any:
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
+    if staged(x) and isinstance(x, Traced):
+        x = x.now()
+        return stop_gradient(x.v) if x.known else still(x)
     if isinstance(x, Traced):
         value = plain(x)
         return value.copy() if isinstance(value, np.ndarray) else value  # the user may write to it

@@ -247,6 +247,25 @@ def test_checkpointed_functions_are_traced_and_custom_rules_refused():
         lineara.trace(lambda x: rule(x), 1.0)
 
 
+def test_stopped_gradients_and_views_that_do_not_follow():
+    def f(x):
+        inner = lineara.grad(lambda v: np.sum(v**2) * lineara.stop_gradient(v)[0])(x)
+        return np.sum(lineara.stop_gradient(x) * x + inner)
+
+    agree(f, np.array([1.0, 2.0]))
+
+    def row(x):
+        def of(m):
+            r = m[np.argmax(x)]
+            r[0] = 1.0
+            return np.sum(m)
+
+        return np.sum(lineara.grad(of)(np.outer(x, x)))
+
+    with pytest.raises(MutationError, match="cannot write through"):
+        lineara.trace(row, np.ones(2))
+
+
 def test_a_program_takes_what_it_was_traced_for():
     t = lineara.trace(lambda x, n: x * n, np.ones(2), 3)
     for args, said in (

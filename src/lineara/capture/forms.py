@@ -439,10 +439,10 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
         key = (f, tuple(given.types), given.structure, tuple(map(_key, given.constants)))
         known = level.called.get(key)
         if known is None:
-            known = _define(level, f, given)
+            known = *_define(level, f, given), given.constants  # whose ids the key has
             if not known[1]:
                 level.called[key] = known
-        body, around, types = known
+        body, around, types, _ = known
         leaf = Call(tuple([b.var for b in (*given.boxes, *around)]), (body.name,))
         made = iter(written(level, leaf, [t for t in types if t is not None]))
         leaves = [v if t is None else next(made) for v, t in zip(body.leaves, types, strict=True)]

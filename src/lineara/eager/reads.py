@@ -275,13 +275,25 @@ def permuted_view(level: Any, x: Array, axes: tuple[int, ...]) -> Any:
 def gather(level: Any, x: Array, at: Any) -> Any:
     """x[at] for index arrays and masks: its cotangent is a piece, summed when x' turn comes."""
     check_index(at, x)
-    box = innermost(at if isinstance(at, tuple) else (at,))
+    box = innermost(_parts(at))
     if box is not None and box.depth > level.depth:  # positions that a trace inside does not know
         return box.interpret(op("index"), (x,), {"at": at})
+    if box is not None:  # of a trace around
+        made = _gathered(level, x, at)
+        numbers = not any([getattr(p, "shape", ()) for p in _parts(at)])
+        return level.derived(made, x) if numbers and made.shape else made  # NumPy gives a view
     found = scalar_index(at)
     if found is not None:  # which NumPy copies
         part = read_array(level, x, found)
         return part.copy() if isinstance(part, Array) else part
+    return _gathered(level, x, at)
+
+
+def _parts(at: Any) -> tuple[Any, ...]:
+    return at if isinstance(at, tuple) else (at,)
+
+
+def _gathered(level: Any, x: Array, at: Any) -> Any:
     at = level.guard_deep(normal(at))
     v = op("index")(x.v, at=at)
     place(x)  # so that x has where to keep its pieces

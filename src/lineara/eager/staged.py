@@ -30,7 +30,7 @@ from lineara.primitive import Constant, HigherOrder, OfType, Primitive, Recur, o
 from lineara.types import ArrayType, type_of
 
 STILL = View(None, 0, (), True)  # of arrays whose content does not change
-_VIEWS = {"reshape", "permute_dims"}  # of an array of a definition around: not to be written
+_VIEWS = {"reshape", "permute_dims", "index"}  # of an array of a definition around, not written
 UNSIZED = {"nonzero", "flatnonzero", "argwhere", "compress", "extract", "unique"}
 
 
@@ -210,7 +210,8 @@ class StagedLevel(Level):
             y = self.wrap(self.out.interpret(primitive, entered, params))
         except (ValueError, IndexError) as e:
             raise refused(primitive.name, entered, params, e) from None
-        if primitive.name in _VIEWS and args[0].level is not self:
+        outside = primitive.name in _VIEWS and getattr(args[0], "level", self) is not self
+        if outside and y.shape and not any(_arrays(params)):
             return self.derived(y, args[0])
         return y
 
@@ -313,6 +314,16 @@ def _refusal(name: str) -> Any:
         raise StagingError(text.format(t=type_of(n)))
 
     return refuse
+
+
+def _arrays(params: dict[str, Any]) -> Any:
+    """Whether parts of an index are arrays, of which NumPy makes a copy."""
+    at = params.get("at", ())
+    return [isinstance(p, np.ndarray | Boxed) and p.shape for p in _parts(at)]
+
+
+def _parts(at: Any) -> tuple[Any, ...]:
+    return at if isinstance(at, tuple) else (at,)
 
 
 def _settled(a: Any) -> Any:

@@ -270,6 +270,23 @@ def constant(name: str) -> Primitive:
     return made
 
 
+class Still(Constant):
+    """The value as it is, without its derivative."""
+
+    def result(self, *args: Any, **params: Any) -> Any:
+        return type_of(args[0])
+
+    def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
+        return args[0]
+
+    def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
+        return 0
+
+    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        return self(*args)
+
+
+stop_gradient = Still("stop_gradient")
 sign, trunc, rint, equal, greater = map(constant, ("sign", "trunc", "rint", "equal", "greater"))
 _CONSTANT = (
     "floor", "ceil", "round", "around", "fix", "floor_divide", "signbit", "isnan", "isinf",
