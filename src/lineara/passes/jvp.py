@@ -4,7 +4,8 @@
 
 Domain: definitions without linear formals, results or syntax.  φ has exactly the free variables of
 e that move, each tangent is free exactly once in the output, and the output has a tangent for each
-result that moves.  What never moves, integers and booleans, has no tangent variable.
+result that moves.  What never moves, integers and booleans, has no tangent variable, and a
+constant has none until its zero is asked for.
 
 The rule of a primitive is not written here: its declaration's one derivative fact is run on boxed
 variables, once a signature, and the text that comes out is copied  [YOLO, §4].
@@ -20,6 +21,7 @@ from lineara.linear_a.program import Program, tangent_type, tangent_types
 from lineara.linear_a.syntax import (
     Accum,
     Applied,
+    Binding,
     Block,
     Copy,
     Def,
@@ -175,7 +177,12 @@ class _Jvp:
         return found
 
     def operands(self, phi: Phi, args: Sequence[Var]) -> list[Var | None]:
-        """A tangent for every occurrence; of one that does not move, None."""
+        """A tangent for every occurrence, zero for a constant; of what cannot move, None."""
+        found = zip(args, self.known(phi, args), strict=True)
+        return [self.zero(a.type) if d is None and self.moves(a.type) else d for a, d in found]
+
+    def known(self, phi: Phi, args: Sequence[Var]) -> list[Var | None]:
+        """A tangent for every occurrence of what moves here; of constants, None."""
         times: dict[Var, int] = {}
         for a in args:
             times[a] = times.get(a, 0) + 1
@@ -194,11 +201,14 @@ class _Jvp:
         outside, self.out.bindings = self.out.bindings, []
         last: dict[Var, int] = {}
         for i, b in enumerate(block.bindings):
-            for v in (b.arg,) if isinstance(b, Unpack) else free(b.rhs):
-                last[v] = i
-        for v in block.leaf.operands():
-            last[v] = len(block.bindings)
+            if not self.is_still(b):
+                last |= dict.fromkeys(reads(b), i)
+        last |= dict.fromkeys(block.leaf.operands(), len(block.bindings))
+        self.discard([phi.pop(x) for x in list(phi) if x not in last])
         for i, b in enumerate(block.bindings):
+            if self.is_still(b) or self.is_constant(b, phi):
+                self.out.bindings.append(b)
+                continue
             if isinstance(b, Unpack):
                 self.unpack(b, phi, last, i)
                 continue
@@ -215,6 +225,17 @@ class _Jvp:
         made = Block(tuple(self.out.bindings), leaf)
         self.out.bindings = outside
         return made
+
+    def is_still(self, b: Binding) -> bool:
+        """Whether what is bound moves with nothing that it reads: a comparison, a rounding."""
+        if not isinstance(b, Let) or not isinstance(b.rhs, Prim):
+            return False
+        return isinstance(b.rhs.primitive, Constant) or not any(self.moves(v.type) for v in b.vars)
+
+    def is_constant(self, b: Binding, phi: Phi) -> bool:
+        """Whether nothing moves that is read; blocks are looked into."""
+        plain = isinstance(b, Unpack) or not isinstance(b.rhs, Block | Drop)
+        return plain and not any(v in phi for v in reads(b))
 
     def enter(self, found: Iterable[tuple[Var, Var]], phi: Phi, last: Any, i: int) -> None:
         """New tangents; of a variable that is only read where nothing moves, it is dropped."""
@@ -330,7 +351,7 @@ class _Jvp:
                 return Ret((y,))
             made = Prim((a, b), e.primitive)  # type: ignore[arg-type]
             return Ret((y, self.out.bind("ds", self.tangent_type(t), made, linear=True)))
-        tangents = self.operands(phi, e.args)
+        tangents = self.known(phi, e.args)
         y = self.out.bind("y", t, e)
         active = tuple([i for i, d in enumerate(tangents) if d is not None])
         given = [d for d in tangents if d is not None]
@@ -380,6 +401,11 @@ class _Jvp:
         if key is not None:
             self.rules[key] = made
         return made
+
+
+def reads(b: Binding) -> Iterable[Var]:
+    """The free variables of what is bound."""
+    return (b.arg,) if isinstance(b, Unpack) else free(b.rhs)
 
 
 def rule_text(e: Prim, y: Type, active: tuple[int, ...]) -> Text:

@@ -30,6 +30,7 @@ from lineara.linear_a.syntax import (
     Leaf,
     Let,
     Names,
+    Part,
     Prim,
     Proj,
     Put,
@@ -201,7 +202,7 @@ class _Transpose:
         if not linear and not self.has_linear_results(e):
             self.write([], Drop((), e))
             return {}
-        if self.exact:
+        if self.exact or reads_for_nothing(e):
             zeros = []
             for t in self.results(e):
                 z = self.out.fresh("z", t, True)
@@ -272,6 +273,18 @@ class _Transpose:
         if key is not None:
             self.rules[key] = made
         return made
+
+
+def reads_for_nothing(e: Leaf | Block) -> bool:
+    """Whether an index or a mask is read that no work pays for: to drop it would cost more."""
+    if isinstance(e, Block):
+        rights = [b.rhs for b in e.bindings if isinstance(b, Let)]
+        return any(map(reads_for_nothing, (*rights, e.leaf)))
+    if isinstance(e, Drop):
+        return reads_for_nothing(e.body)
+    if isinstance(e, Prim):
+        return e.name == "keep" or len(e.operands()) > len(e.args)
+    return isinstance(e, Part) and len(e.operands()) > len(e.args)
 
 
 def rule_text(e: Prim, y: Type) -> Text:
