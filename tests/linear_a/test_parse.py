@@ -321,3 +321,19 @@ def test_names_in_nested_blocks_do_not_cost_the_names_outside():
     program = check(parse(text))
     assert len(program.defs["f"].body.bindings) == 2 * n
     assert str(parse(str(program))) == str(program)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "hint"),
+    [("keepdims=False", "false"), ("keepdims=no", "'no'"), ("axis=(xs,)", "x")],
+)
+def test_a_bare_name_among_parameters_is_that_of_a_variable(parameter, hint):
+    text = f"def f(x: f64[3];) -> (f64;) = sum[{parameter}](x)"
+    with pytest.raises(ProgramError) as error:
+        parse(text)
+    name = parameter.split("=")[1].strip("(,)")
+    assert str(error.value) == (
+        f"1:{text.index(name, 34) + 1}: {name} is not known here; did you mean {hint}?\n"
+        f"  {text}\n"
+        f"  {' ' * text.index(name, 34)}^"
+    )

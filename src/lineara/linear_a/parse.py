@@ -559,8 +559,20 @@ class _Reader:
         positional = [v for k, v in given if k is None]
         if positional:
             raise self.wrong(f"the parameters of {name} have names: {name}[name=value](…)", head)
+        self.known(v for _, v in given)
         params = {str(k): self.value(v) for k, v in given}
         return Prim(args, registry.primitives[name], params)
+
+    def known(self, values: Iterable[Any]) -> None:
+        """Refuse names among parameters that no variable has: a string has quotes."""
+        for v in values:
+            for t in v.iter_subtrees() if v is not None else ():
+                name = str(t.children[0]) if t.data == "name" else None
+                if name is not None and name not in self.scope:
+                    plain = {"True": "true", "False": "false"}
+                    hint = plain.get(name) or difflib.get_close_matches(name, list(self.scope), 1)
+                    near = hint if isinstance(hint, str) else (hint or [f"'{name}'"])[0]
+                    raise self.wrong(f"{name} is not known here; did you mean {near}?", t)
 
     def form(self, form: Any, args: tuple[Var, ...], given: list[Any], head: Any) -> Leaf:
         """A branch or a loop: the definitions it applies, then its numbers."""
