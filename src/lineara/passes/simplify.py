@@ -1,0 +1,417 @@
+"""Simplification:  the same results, bit by bit, and never more work.
+
+    blocks                 { let .. in e } is flattened into the block around it
+    copies                 let a = (y;), let ~b = ~a: the name goes
+    products               let p = <x, y> in let <u, v> = p: u is x, v is y
+    common subexpressions  a non-linear leaf on the same variables is computed once
+    zeros                  ~a + 0 = ~a, x * 0 = 0, so are read and dup of 0; accum of 0 is ~a
+    algebra                x * 1, x / 1, x - 0, x + (-0), -(-x), and 1 * ~a: exact for signed
+                           zeros, infinities and NaN.  x + 0 is not (-0 + 0 is 0), nor is anything
+                           complex, where 1 has an imaginary part
+    dead code              what is only dropped, and the drops; a drop of a linear result becomes
+                           drops of what it is made from, where that is no more work
+
+A linear zero is one symbol to the evaluator, so that the rules for zeros are exact as well.  Calls,
+branches and loops stay as they are, and definitions keep their types.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import ProgramError
+from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.collector import uncollected
+from lineara.linear_a.cost import cells, weight, work
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import (
+    Accum,
+    Applied,
+    Binding,
+    Block,
+    Copy,
+    Def,
+    Drop,
+    Dup,
+    Leaf,
+    Let,
+    Lit,
+    Names,
+    Prim,
+    Proj,
+    Read,
+    Ret,
+    Tup,
+    Unpack,
+    Var,
+    Zero,
+    drop,
+    zero,
+)
+from lineara.passes.jvp import all_vars
+from lineara.passes.unzip import flat
+from lineara.types import ArrayType, is_complex
+
+UNCHANGING = ("reshape", "broadcast_to", "astype")  # where type and dtype stay as they are
+KEEPS = {"multiply": 1.0, "divide": 1.0, "subtract": 0.0, "add": -0.0}  # with this on the right
+
+
+@uncollected
+def simplify(program: Program, *names: str) -> Program:
+    """The program with these definitions simplified, or all of them.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> text = "def f(x: f64; ~a: f64) -> (; f64) = let y = x * 1.0 in let ~z = zero[f64] in "
+    >>> print(simplify(parse(text + "let ~b = y * ~a in ~b + ~z")))
+    def f(x: f64; ~a: f64) -> (; f64) =
+      x * ~a
+    <BLANKLINE>
+    """
+    for name in names:
+        if name not in program.defs:
+            raise ProgramError(f"simplify: there is no definition {name}")
+    chosen = names or tuple(program.defs)
+    return program.with_(*[_Simplify(program, program.defs[name]).definition() for name in chosen])
+
+
+class _Simplify:
+    """One definition."""
+
+    def __init__(self, program: Program, d: Def) -> None:
+        self.program = program
+        self.d = d
+        self.names: Names | None = None
+        self.at: dict[Var, Var] = {}  # what stands for a variable
+        self.zeros: set[Var] = set()  # linear variables that are zero, and not bound yet
+        self.made: dict[Var, Leaf] = {}  # what non-linear variables, and linear products, are
+        self.known: dict[Any, tuple[Var, ...]] = {}
+        self.out: list[Binding] = []
+        self.products: dict[Var, Binding] = {}  # where linear products are bound
+        self.gone: set[Binding] = set()
+        self.dropped: dict[Var, None] = {}
+        self.saved = 0  # work of what is gone, at least, less that of new drops
+
+    def definition(self) -> Def:
+        """The simplified definition; the old one where drops would cost more than they save."""
+        d = self.d
+        self.block(d.body)
+        leaf = self.last
+        if not isinstance(leaf, Ret | Copy):  # named, so that the rules apply to it too
+            found = [self.fresh("r", t, False) for t in d.results]
+            found += [self.fresh("r", t, True) for t in d.lresults]
+            self.let(found, leaf)
+            leaf = Ret(tuple(found))
+        leaf = self.operands(self.renamed(leaf))
+        bindings = self.live(self.out, leaf)
+        if self.saved < 0:
+            return d
+        body = flat(bindings, leaf.renamed(self.find))
+        if isinstance(body.leaf, Ret) and len(body.leaf.args) == 1:
+            body = Block(body.bindings, Copy(body.leaf.args))
+        return Def(d.name, d.params, d.results, d.lresults, body)
+
+    def fresh(self, like: str, v: Any, linear: bool) -> Var:
+        """A variable with a name that is free."""
+        if self.names is None:
+            self.names = Names([w.name for w in all_vars(self.d)])
+        return Var(self.names(like), v, linear)
+
+    def find(self, v: Var) -> Var:
+        """What stands for a variable in the end."""
+        while v in self.at:
+            v = self.at[v]
+        return v
+
+    def renamed(self, e: Leaf) -> Leaf:
+        """The leaf about what stands for its variables."""
+        for v in e.operands():
+            if v in self.at:
+                return e.renamed(self.find)
+        return e
+
+    # --- forward ------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> None:
+        """The bindings, flattened; the leaf is kept in `last`."""
+        for b in block.bindings:
+            if isinstance(b, Unpack):
+                self.unpack(b)
+            else:
+                self.let(b.vars, b.rhs)
+        if isinstance(block.leaf, Drop):
+            self.let((), block.leaf)
+            self.last: Leaf = Ret(())
+        else:
+            self.last = block.leaf
+
+    def let(self, binders: Sequence[Var], e: Leaf | Block) -> None:
+        """One binding, whatever its right-hand side."""
+        if isinstance(e, Block):
+            self.block(e)
+            e = self.last
+        if isinstance(e, Drop):
+            self.drop(e.body)
+            return
+        e = self.renamed(e)
+        if isinstance(e, Ret | Copy):
+            self.at.update(zip(binders, e.args, strict=True))
+        elif any([a.linear for a in e.args]) or (isinstance(e, Zero | Tup) and e.linear):
+            self.linear(tuple(binders), e)
+        else:
+            self.nonlinear(tuple(binders), e)
+
+    def drop(self, e: Leaf | Block) -> None:
+        """What is dropped: variables, made for what has no name yet."""
+        if isinstance(e, Block):
+            self.block(e)
+            e = self.last
+        if isinstance(e, Drop):
+            self.drop(e.body)
+            return
+        if isinstance(e, Ret | Copy):
+            found = [self.find(v) for v in e.args]
+        else:
+            ts, us = type_of_leaf(self.program, e)
+            found = [self.fresh("u", t, False) for t in ts] + [self.fresh("u", t, True) for t in us]
+            self.let(found, e)
+            found = [self.find(v) for v in found]
+        for v in found:
+            if not v.linear:
+                self.saved += cells(self.program, v.type)
+            elif v in self.zeros:
+                self.zeros.discard(v)
+                self.saved += weight(self.program, v)
+            else:
+                self.dropped[v] = None
+
+    def unpack(self, b: Unpack) -> None:
+        """A product that was built here is not taken apart."""
+        arg = self.find(b.arg)
+        held = self.made.get(arg)
+        if isinstance(held, Tup):
+            if arg.linear:
+                self.gone.add(self.products[arg])
+            self.at.update(zip(b.vars, held.args, strict=True))
+            return
+        if arg in self.zeros:
+            self.zeros.discard(arg)
+            self.zeros.update(b.vars)
+            return
+        key = (Unpack, arg)
+        if not arg.linear and key in self.known:
+            self.at.update(zip(b.vars, self.known[key], strict=True))
+            return
+        self.known[key] = b.vars
+        self.out.append(Unpack(b.vars, arg))
+
+    def nonlinear(self, binders: tuple[Var, ...], e: Leaf) -> None:
+        """The same leaf on the same variables is there already, or is one of its operands."""
+        same = self.same(binders, e)
+        if same is not None:
+            self.at[binders[0]] = same
+            self.saved += self.work(e, binders)
+            return
+        key = key_of(e)
+        if key is not None:
+            found = self.known.get(key)
+            if found is not None:
+                self.at.update(zip(binders, found, strict=True))
+                self.saved += self.work(e, binders)
+                return
+            self.known[key] = binders
+        if len(binders) == 1:
+            self.made[binders[0]] = e
+        self.out.append(Let(binders, e))
+
+    def same(self, binders: tuple[Var, ...], e: Leaf) -> Var | None:
+        """The operand that the leaf is equal to, bit by bit."""
+        if not isinstance(e, Prim) or len(binders) != 1 or not e.args:
+            return None
+        (y,), x = binders, e.args[0]
+        if e.name in KEEPS and len(e.args) == 2 and not is_complex(y.type):
+            for x, k in (e.args, e.args[::-1]):
+                if y.type == x.type and self.is_neutral(e.name, k):
+                    return x
+                if e.name in ("divide", "subtract"):
+                    break
+        elif y.type == x.type and e.name in UNCHANGING:
+            return x
+        elif e.name == "negative":
+            inner = self.made.get(x)
+            if isinstance(inner, Prim) and inner.name == "negative":
+                return inner.args[0]
+        return None
+
+    def is_neutral(self, name: str, k: Var) -> bool:
+        """Whether an operand is the number that changes nothing on the right of an operation."""
+        held = self.made.get(k)
+        if not isinstance(held, Lit):
+            return False
+        value = np.asarray(held.value)
+        if value.dtype.kind not in "fiu" or value.size == 0:
+            return False
+        wanted = KEEPS[name]
+        if value.dtype.kind != "f":
+            return bool((value == int(wanted)).all()) and name != "divide"
+        return bool((value == wanted).all() and (np.signbit(value) == np.signbit(wanted)).all())
+
+    def is_unit(self, k: Var, y: Var) -> bool:
+        """Whether a factor is 1, of a value that holds real numbers only."""
+        if not self.is_neutral("multiply", k):
+            return False
+        leaves = self.program.leaves(y.type)
+        return all([isinstance(t, ArrayType) and t.dtype.kind == "f" for t in leaves])
+
+    # --- linear code --------------------------------------------------------------------------
+
+    def linear(self, binders: tuple[Var, ...], e: Leaf) -> None:
+        """Zeros go through; what is left is written, with its zeros made."""
+        zeros = [a for a in e.args if a.linear and a in self.zeros]
+        if isinstance(e, Zero) or (zeros and self.of_zeros(binders, e, zeros)):
+            self.zeros.update(binders if isinstance(e, Zero) else ())
+            return
+        if isinstance(e, Prim) and len(binders) == 1:
+            (y,) = binders
+            unit = e.name == "multiply" and self.is_unit(e.args[0], y)
+            if unit or (e.name in UNCHANGING and y.type == e.args[0].type):
+                self.at[y] = e.args[-1]
+                self.saved += self.work(e, binders)
+                return
+        e = self.operands(e)
+        made = Let(binders, e)
+        if isinstance(e, Tup):
+            self.made[binders[0]] = e
+            self.products[binders[0]] = made
+        self.out.append(made)
+
+    def of_zeros(self, binders: tuple[Var, ...], e: Leaf, zeros: Sequence[Var]) -> bool:
+        """Whether a leaf on zeros is zero, or one of its operands; if so that is noted."""
+        linear = [a for a in e.args if a.linear]
+        if isinstance(e, Prim) and e.name == "add" and len(linear) == 2:
+            rest = [a for a in linear if a not in zeros]
+            if rest:
+                self.at[binders[0]] = rest[0]
+            else:
+                self.zeros.add(binders[0])
+        elif isinstance(e, Accum) and e.args[1] in zeros:
+            x = e.args[0]
+            if x in zeros:
+                self.zeros.add(binders[0])
+            else:
+                self.at[binders[0]] = x
+        elif isinstance(e, Prim | Dup | Read | Proj | Tup) and len(zeros) == len(linear):
+            self.zeros.update(binders)
+        else:
+            return False
+        self.zeros.difference_update(zeros)
+        self.saved += self.work(e, binders)
+        return True
+
+    def operands(self, e: Leaf) -> Leaf:
+        """The leaf, with the zeros that it reads bound before it."""
+        for v in e.args:
+            if v in self.zeros:
+                self.zeros.discard(v)
+                self.out.append(Let((v,), zero(v.type)))
+        return e
+
+    # --- backward -----------------------------------------------------------------------------
+
+    def live(self, bindings: Sequence[Binding], leaf: Leaf) -> list[Binding]:
+        """The bindings that the leaf needs; what is left over is dropped where it is bound."""
+        needed = set(leaf.operands())
+        dropped = self.dropped
+        kept: list[Binding] = []
+        for b in reversed([b for b in bindings if b not in self.gone]):
+            args = (b.arg,) if isinstance(b, Unpack) else b.rhs.operands()  # type: ignore[union-attr]
+            dead = [v for v in b.vars if (v in dropped if v.linear else v not in needed)]
+            if len(dead) == len(b.vars) and self.may_go(b, args):
+                for v in b.vars:
+                    dropped.pop(v, None)
+                dropped.update(dict.fromkeys([a for a in args if a.linear]))
+                continue
+            if dead and isinstance(b, Let) and isinstance(b.rhs, Dup):
+                (other,) = [v for v in b.vars if v not in dropped]
+                del dropped[dead[0]]
+                self.saved += weight(self.program, other)
+                self.at[other] = args[0]
+                continue
+            self.forget(dead, kept)
+            for v in dead:
+                dropped.pop(v, None)
+            kept.append(b)
+            needed.update(args)
+        self.forget(
+            [p for p in self.d.params if (p in dropped if p.linear else p not in needed)], kept
+        )
+        return [self.final(b) for b in reversed(kept)]
+
+    def forget(self, dead: Sequence[Var], kept: list[Binding]) -> None:
+        """Drops, one a variable."""
+        for v in dead:
+            kept.append(Let((), drop(v)))
+            self.saved -= 0 if v.linear else cells(self.program, v.type)
+
+    def may_go(self, b: Binding, args: Sequence[Var]) -> bool:
+        """Whether a binding that nobody needs goes: linear operands are then dropped themselves."""
+        saved = 0 if isinstance(b, Unpack) else self.work(b.rhs, b.vars)  # type: ignore[arg-type]
+        linear = [a for a in args if a.linear]
+        if linear:
+            saved += sum([weight(self.program, v) for v in b.vars if v.linear])
+            saved -= sum([weight(self.program, a) for a in linear])
+            if saved < 0:
+                return False
+        self.saved += saved
+        return True
+
+    def final(self, b: Binding) -> Binding:
+        """The binding about what stands for its variables now."""
+        if isinstance(b, Unpack):
+            return Unpack(b.vars, self.find(b.arg)) if b.arg in self.at else b
+        e = b.rhs
+        if isinstance(e, Drop):
+            (v,) = e.operands()
+            return Let((), drop(self.find(v))) if v in self.at else b
+        assert isinstance(e, Leaf)
+        made = self.renamed(e)
+        return b if made is e else Let(b.vars, made)
+
+    def work(self, e: Leaf, binders: Sequence[Var]) -> int:
+        """W of a leaf, or less: of what is applied it is not known."""
+        if isinstance(e, Applied) or not isinstance(e, Prim | Accum):
+            return 0
+        return work(self.program, e, binders[0].type if binders else None)
+
+
+def key_of(e: Leaf) -> Any:
+    """What tells equal non-linear leaves; None for those that have no key."""
+    try:
+        match e:
+            case Lit(value=value, type=t) if np.asarray(value).dtype != object:
+                return (Lit, t, np.asarray(value).tobytes())
+            case Zero(type=t):
+                return (Zero, t)
+            case Prim(primitive=p, params=params):
+                key = (p, e.args, _frozen(params)) if params else (p, e.args)
+            case Tup(fields=fields):
+                key = (Tup, e.args, fields)
+            case Applied():
+                key = (type(e), e.head(), e.functions, e.args)
+            case _:
+                return None
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _frozen(params: Any) -> Any:
+    """Parameters as a key; variables are themselves."""
+    if isinstance(params, dict):
+        return tuple([(k, _frozen(v)) for k, v in params.items()])
+    if isinstance(params, tuple):
+        return tuple([_frozen(v) for v in params])
+    if isinstance(params, slice):
+        return (slice, _frozen(params.start), _frozen(params.stop), _frozen(params.step))
+    return (type(params), params)

@@ -1,0 +1,151 @@
+"""Simplify: the same results bit by bit, never more work, and the rules one by one."""
+
+import numpy as np
+import programs
+import prove
+import pytest
+from hypothesis import given, settings
+from programs import cases
+from random_texts import Text
+
+from lineara.errors import ProgramError
+from lineara.linear_a.check import check
+from lineara.linear_a.cost import static_works
+from lineara.linear_a.evaluate import run
+from lineara.linear_a.parse import parse
+from lineara.linear_a.program import Program
+from lineara.passes.compose import grad, vjp
+from lineara.passes.simplify import simplify
+
+
+def bits(value) -> object:
+    """A value by its bits: -0.0 is not 0.0; any NaN is NaN."""
+    if isinstance(value, tuple | list):
+        return [bits(v) for v in value]
+    found = np.asarray(value)
+    return (found.shape, str(found.dtype), repr(found.tolist()))
+
+
+def arguments(program: Program, name: str, rng) -> list:
+    def value(t):
+        t = program.unfold(t)
+        if hasattr(t, "items"):
+            return tuple([value(s) for s in t.items])
+        return rng.choice([0.0, -0.0, 1.0, -2.5, 3.25, np.inf], t.shape)
+
+    return [value(p.type) for p in program.defs[name].params]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_results_are_the_same_bit_by_bit_and_work_never_increases(seed):
+    program = check(parse(Text(seed).text, sugar=True))
+    made = check(simplify(program))
+    args = arguments(program, "f", np.random.default_rng(seed))
+    before, after = run(program, "f", *args), run(made, "f", *args)
+    assert bits(after.results) == bits(before.results)
+    assert bits(after.lresults) == bits(before.lresults)
+    assert after.work <= before.work
+    assert before.work == static_works(program)["f"]
+    assert str(check(parse(str(made)))) == str(made)
+
+
+@given(cases("NML"))
+@settings(max_examples=150, deadline=None, database=None)
+def test_a_random_program_and_all_its_definitions(case):
+    made = check(simplify(case.program))
+    compare(case.program, made, case.name, programs.arguments(case))
+    again = simplify(made)
+    assert (
+        run(again, case.name, *programs.arguments(case)).work
+        <= run(made, case.name, *programs.arguments(case)).work
+    )
+
+
+@given(cases("N", scalar=True))
+@settings(max_examples=60, deadline=None, database=None)
+def test_derivatives_are_simplified_like_any_program(case):
+    derived = vjp(grad(case.program, case.name), case.name)
+    made = check(simplify(derived))
+    args = programs.arguments(case)
+    compare(derived, made, f"{case.name}.grad", args)
+    compare(derived, made, f"{case.name}.vjp", [*args, 1.0])
+
+
+@given(cases("N", scalar=True))
+@settings(max_examples=30, deadline=None, database=None)
+def test_what_is_simplified_has_the_same_derivative(case):
+    args = programs.arguments(case)
+    want = run(grad(case.program, case.name), f"{case.name}.grad", *args).results
+    found = run(grad(simplify(case.program), case.name), f"{case.name}.grad", *args).results
+    for w, f in zip(prove.leaves(want), prove.leaves(found), strict=True):
+        np.testing.assert_allclose(f, w, rtol=1e-9, atol=1e-9)
+
+
+def compare(before: Program, after: Program, name: str, args: list) -> None:
+    old, new = run(before, name, *args), run(after, name, *args)
+    assert bits((new.results, new.lresults)) == bits((old.results, old.lresults))
+    assert new.work <= old.work
+
+
+def body(head: str, text: str) -> str:
+    """The body that simplification leaves, on one line."""
+    found = str(check(simplify(check(parse(f"def f{head} = {text}")))))
+    return " ".join(found.split(" =\n", 1)[1].split())
+
+
+X, LX = "(x: f64;) -> (f64;)", "(x: f64; ~a: f64) -> (; f64)"
+RULES = [
+    # blocks, copies, products
+    (X, "let y = { let z = sin(x) in z } in y * y", "let z: f64 = sin(x) in z * z"),
+    (X, "let (y, z;) = (x, x;) in let w = z in y * w", "x * x"),
+    (X, "let p = <x, x> in let <u, v> = p in u * v", "x * x"),
+    (LX, "let (;) = drop(x) in let ~p = ~<~a> in let ~<~b> = ~p in ~b", "let (;) = drop(x) in ~a"),
+    # common subexpressions
+    (X, "let y = sin(x) in let z = sin(x) in y * z", "let y: f64 = sin(x) in y * y"),
+    (X, "let k = 2.0 in let m = 2.0 in let y = k * x in let z = m * x in y + z",
+     "let k: f64 = 2.0 in let y: f64 = k * x in y + y"),
+    (X, "let k = 0.0 in let m = -0.0 in let y = k * x in let z = m * x in y + z",
+     "let k: f64 = 0.0 in let m: f64 = -0.0 in let y: f64 = k * x in let z: f64 = m * x in y + z"),
+    # zeros
+    (LX, "let ~z = zero[f64] in let ~b = x * ~z in ~a + ~b", "let (;) = drop(x) in ~a"),
+    ("(; ~a: f64[2]) -> (; f64[2])", "let ~z = zero[f64] in accum[0](~a, ~z)", "~a"),
+    ("(; ~a: f64[2]) -> (; f64, f64[2])", "let ~z = zero[f64[2]] in let (;~p, ~r) = read[0](~z) in "
+     "(; ~p, ~a + ~r)", "let ~p: f64 = zero[f64] in (; ~p, ~a)"),
+    # algebra
+    (X, "let k = 1.0 in k * (x / k) - 0.0 + (-0.0)", "x"),
+    (X, "x + 0.0", "let v: f64 = 0.0 in x + v"),
+    (X, "x - (-0.0)", "let v: f64 = -0.0 in x - v"),
+    (X, "negative(negative(x))", "x"),
+    ("(x: f32;) -> (f64;)", "x * 1.0", "let v: f64 = 1.0 in x * v"),
+    ("(x: c128;) -> (c128;)", "x * 1.0", "let v: f64 = 1.0 in x * v"),
+    ("(x: i64;) -> (i64;)", "let k = 0_i64 in x + k", "x"),
+    ("(x: f64[2];) -> (f64[2];)", "reshape[shape=(2,)](x) * [1.0, 1.0]", "x"),
+    ("(x: f64[2];) -> (f64[2];)", "astype[dtype=f64](x)", "x"),
+    ("(; ~a: f64) -> (; f64)", "let k = 1.0 in k * ~a", "~a"),
+    # dead code
+    (X, "let y = sin(x) in let (;) = drop(y) in x", "x"),
+    (X, "let (;) = drop(x) in x", "x"),
+    (X, "let (;) = drop({ let y = sin(x) in exp(y) }) in x", "x"),
+    (LX, "let ~b = x * ~a in let (;) = drop(~b) in zero[f64]",
+     "let (;) = drop(~a) in let (;) = drop(x) in zero[f64]"),
+    ("(; ~a: f64) -> (; f64)", "let (; ~b, ~c) = dup(~a) in let (;) = drop(~b) in ~c", "~a"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("head", "before", "after"), RULES, ids=[r[1][:60] for r in RULES])
+def test_a_rule(head, before, after):
+    assert body(head, before) == after
+
+
+def test_a_dropped_part_of_an_array_stays_where_the_array_would_cost_more_to_drop():
+    """drop of the part costs 1, drop of the array 9."""
+    head = "(; ~a: f64[9]) -> (;)"
+    kept = "let ~p: f64 = index[at=(0,)](~a) in let (;) = drop(~p) in (;)"
+    assert body(head, "let ~p = index[at=(0,)](~a) in drop(~p)") == kept
+    program = parse(f"def f{head} = let ~p = index[at=(0,)](~a) in drop(~p)")
+    assert run(simplify(program), "f", np.ones(9)).work == run(program, "f", np.ones(9)).work == 1
+
+
+def test_an_unknown_definition_is_refused():
+    with pytest.raises(ProgramError, match=r"^simplify: there is no definition g$"):
+        simplify(parse("def f(;) -> (;) = (;)"), "g")
