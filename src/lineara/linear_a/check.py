@@ -14,6 +14,7 @@ import numpy as np
 
 from lineara.box import op
 from lineara.errors import LinearaError, ProgramError
+from lineara.linear_a.collector import uncollected
 from lineara.linear_a.program import Place, Program
 from lineara.linear_a.show import show_binding, show_leaf
 from lineara.linear_a.syntax import (
@@ -54,6 +55,7 @@ class Typing(NamedTuple):
     lxs: Types
 
 
+@uncollected
 def check(program: Program) -> Program:
     """The program itself, if every definition is well typed; else a ProgramError.
 

@@ -12,6 +12,7 @@ from typing import Any
 from lineara.box import op
 from lineara.errors import ProgramError
 from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.collector import uncollected
 from lineara.linear_a.control import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
@@ -44,6 +45,7 @@ from lineara.types import ArrayType, Product, Type, show
 Sigma = dict[Var, Var]
 
 
+@uncollected
 def erase(program: Program, name: str) -> Program:
     """The program with `name.e`, and the erasure of every callee that has linear parts.
 

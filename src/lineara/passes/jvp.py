@@ -16,6 +16,7 @@ from typing import Any
 
 from lineara.errors import ProgramError
 from lineara.linear_a.check import Judge, hashable
+from lineara.linear_a.collector import uncollected
 from lineara.linear_a.emit import Emitter, Text, chained, text
 from lineara.linear_a.program import Program, tangent_type, tangent_types
 from lineara.linear_a.syntax import (
@@ -55,6 +56,7 @@ from lineara.types import ArrayType, Product, Type
 Phi = dict[Var, Var]
 
 
+@uncollected
 def jvp(program: Program, name: str) -> Program:
     """The program with `name.jvp`, and with the jvp of every definition that it calls.
 

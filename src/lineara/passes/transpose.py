@@ -15,6 +15,7 @@ from typing import Any
 from lineara.box import op
 from lineara.errors import ProgramError
 from lineara.linear_a.check import hashable, type_of_leaf
+from lineara.linear_a.collector import uncollected
 from lineara.linear_a.emit import Emitter, Text, text
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
@@ -53,6 +54,7 @@ from lineara.types import ArrayType, Type, is_complex
 Map = dict[Var, Var]
 
 
+@uncollected
 def transpose(program: Program, name: str, exact: bool = False) -> Program:
     """The program with `name.t`, and with the transpose of every linear definition it calls.
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
+from lineara.linear_a.collector import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Applied,
@@ -84,6 +85,7 @@ def store_all(cut: Cut) -> set[Binding]:
     return set()
 
 
+@uncollected
 def unzip(program: Program, name: str, policy: Policy = store_all) -> Program:
     """The program with `name.nl`, `name.lin`, their tape, and those of every callee.
 
