@@ -25,6 +25,7 @@ from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Place, Program
 from lineara.linear_a.sugar import explicit
 from lineara.linear_a.syntax import (
+    DTYPES,
     KEYWORDS,
     Accum,
     Binding,
@@ -248,7 +249,7 @@ class _Reader:
         name, formals, results, _ = t.children
         if name in self.defs:
             raise self.wrong(f"{name} is defined twice; keep one", name)
-        if name in FORMS or name in KEYWORDS:
+        if name in FORMS or name in KEYWORDS - DTYPES:
             raise self.wrong(f"{name} has a meaning; give the definition another name", name)
         self.names = Names()
         params = [self.formal(b) for b in self.zones(formals)]
@@ -576,7 +577,8 @@ class _Reader:
 
     def form(self, form: Any, args: tuple[Var, ...], given: list[Any], head: Any) -> Leaf:
         """A branch or a loop: the definitions it applies, then its numbers."""
-        values = [str(v.children[0]) if v.data == "name" else self.value(v) for _, v in given]
+        names = ("name", "array")  # a definition may be called f16
+        values = [str(v.children[0]) if v.data in names else self.value(v) for _, v in given]
         functions = tuple([v for v in values if isinstance(v, str) and v not in ("fwd", "rev")])
         try:
             return form(args, functions, *values[len(functions) :])

@@ -398,10 +398,13 @@ def free(e: "Leaf | Block") -> dict[Var, None]:
     return dict.fromkeys(occurrences(e))
 
 
-KEYWORDS = {
+DTYPES = {
+    "bool", "f16", "f32", "f64", "c64", "c128", "i8", "i16", "i32", "i64", "u8", "u16", "u32",
+    "u64",
+}  # fmt: skip
+KEYWORDS = DTYPES | {
     "case", "complex", "def", "drop", "false", "in", "inf", "let", "nan", "None", "of", "stack",
-    "true", "type", "with", "zero", "zeros", "bool", "f16", "f32", "f64", "c64", "c128", "i8",
-    "i16", "i32", "i64", "u8", "u16", "u32", "u64",
+    "true", "type", "with", "zero", "zeros",
 }  # fmt: skip
 
 

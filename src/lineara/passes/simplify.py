@@ -38,6 +38,7 @@ from lineara.linear_a.syntax import (
     Let,
     Lit,
     Names,
+    Part,
     Prim,
     Proj,
     Read,
@@ -379,7 +380,7 @@ class _Simplify:
 
     def work(self, e: Leaf, binders: Sequence[Var]) -> int:
         """W of a leaf, or less: of what is applied it is not known."""
-        if isinstance(e, Applied) or not isinstance(e, Prim | Accum):
+        if isinstance(e, Applied) or not isinstance(e, Prim | Part):
             return 0
         return work(self.program, e, binders[0].type if binders else None)
 
