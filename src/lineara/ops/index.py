@@ -30,6 +30,12 @@ def is_basic(at: Any) -> bool:
     return all(whole) and not any(isinstance(p, bool) for p in parts)
 
 
+def is_one_place(at: Any) -> bool:
+    """Whether an index is basic, but for integers that are known only when the program runs."""
+    parts = at if isinstance(at, tuple) else (at,)
+    return all([is_basic(p) or (isinstance(p, Box) and p.shape == ()) for p in parts])
+
+
 def normal(at: Any) -> Any:
     """An index whose lists are arrays, the library's own: the user's may change."""
     if isinstance(at, tuple):
@@ -97,7 +103,7 @@ class index(Structural):
 
     def batch(self, args, batched, params):
         (x,), at = args, params["at"]
-        if is_basic(at):
+        if is_one_place(at):
             return x[(slice(None), *(at if isinstance(at, tuple) else (at,)))]
         flat = op("reshape")(x, shape=(x.shape[0], math.prod(x.shape[1:])))
         return flat[:, positions(x.shape[1:], at)]
@@ -127,7 +133,7 @@ class scatter(Structural):
     def batch(self, args, batched, params):
         (v,), at, shape = args, params["at"], params["shape"]
         size = v.shape[0]
-        if is_basic(at):
+        if is_one_place(at):
             at = (slice(None), *(at if isinstance(at, tuple) else (at,)))
             return scatter(v, at=at, shape=(size, *shape))
         at = (slice(None), positions(shape, at))

@@ -174,9 +174,10 @@ class checkpoint_name(Structural):
 def spread(args: tuple, batched: tuple[bool, ...]) -> list[Any]:
     """Every argument with the leading axis, repeated where it had none."""
     size = batch_size(args, batched)
+    arrays = [a if isinstance(a, Box) else np.asarray(a) for a in args]
     return [
-        a if b else broadcast_to(np.asarray(a), shape=(size, *np.shape(a)))
-        for a, b in zip(args, batched, strict=True)
+        a if b else broadcast_to(a, shape=(size, *a.shape))
+        for a, b in zip(arrays, batched, strict=True)
     ]
 
 

@@ -1,0 +1,169 @@
+"""Batch: a program over lanes is the program on each lane."""
+
+import numpy as np
+import pytest
+from random_texts import Text
+
+from lineara.errors import ProgramError
+from lineara.linear_a.check import check
+from lineara.linear_a.evaluate import run
+from lineara.linear_a.parse import parse
+from lineara.linear_a.program import Program
+from lineara.passes.batch import batch, batched_name
+from lineara.passes.compose import grad, vjp
+from lineara.types import Product, Type
+
+N = 3
+
+
+def draw(program: Program, t: Type, rng, axis: int | None = None):
+    """A value, or N of them along an axis."""
+    t = program.unfold(t)
+    if isinstance(t, Product):
+        return tuple([draw(program, s, rng, axis) for s in t.items])
+    shape = t.shape if axis is None else (*t.shape[:axis], N, *t.shape[axis:])
+    return rng.uniform(0.5, 1.5, shape) if shape else rng.uniform(0.5, 1.5)
+
+
+def lane(value, axis: int | None, i: int):
+    """One of N values."""
+    if axis is None:
+        return value
+    if isinstance(value, tuple):
+        return tuple([lane(v, axis, i) for v in value])
+    return np.take(value, i, axis)
+
+
+def same(program: Program, t: Type, many: Type, found, wanted: list) -> None:
+    """The lanes of a batched result; a result without lanes is that of each."""
+    t, many = program.unfold(t), program.unfold(many)
+    if isinstance(t, Product):
+        for k, s in enumerate(t.items):
+            same(program, s, many.items[k], found[k], [w[k] for w in wanted])
+        return
+    shared = t == many
+    for i, w in enumerate(wanted):
+        np.testing.assert_allclose(found if shared else found[i], w, rtol=1e-10, atol=1e-12)
+
+
+def compare(program: Program, name: str, axes: tuple, rng) -> Program:
+    """A batched definition beside a loop of runs."""
+    made = check(batch(program, name, axes, N))
+    new = batched_name(name, axes, N)
+    d, many = program.defs[name], made.defs[new]
+    args = [draw(program, p.type, rng, a) for p, a in zip(d.params, axes, strict=True)]
+    found = run(made, new, *args)
+    loop = [
+        run(program, name, *[lane(v, a, i) for v, a in zip(args, axes, strict=True)])
+        for i in range(N)
+    ]
+    zones = [("results", d.results, many.results), ("lresults", d.lresults, many.lresults)]
+    for zone, types, batched in zones:
+        for k, (t, b) in enumerate(zip(types, batched, strict=True)):
+            same(made, t, b, getattr(found, zone)[k], [getattr(one, zone)[k] for one in loop])
+    return made
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_program_over_lanes_is_a_loop(seed):
+    program = check(parse(Text(seed).text, sugar=True))
+    rng = np.random.default_rng(seed)
+    axes = tuple([0 if rng.random() < 0.5 else None for _ in program.defs["f"].params])
+    compare(program, "f", axes, rng)
+
+
+OPERATIONS = [
+    "def f(A: f64[2,3], x: f64[3];) -> (f64[2];) = matmul(A, x)",
+    "def f(A: f64[2,3]; ~x: f64[3]) -> (; f64[2]) = matmul(A, ~x)",
+    "def f(x: f64[2,3], y: f64;) -> (f64[3];) = sum[axis=(0,), keepdims=false](y * x)",
+    "def f(x: f64[2,3];) -> (f64[6];) = reshape[shape=(6,)](sin(x))",
+    "def f(x: f64[2,3];) -> (f64[3,2];) = permute_dims[axes=(1, 0)](x)",
+    "def f(p: <f64, {a: f64[2]}>, x: f64;) -> ({a: f64[2]}, f64;) = let <y, q> = p in (q, x * y;)",
+    "def f(x: f64; ~p: <f64, <f64[2]>>) -> (; <f64, <f64[2]>>) = x * ~p",
+    "def f(x: f64[4], i: i64;) -> (f64;) = index[at=(i,)](x)",
+    "def f(i: i64; ~x: f64[4], ~y: f64) -> (; f64, f64[4]) = let (; ~p, ~r) = read[i](~x) in "
+    "let ~s = accum[0](~r, ~y) in (; ~p, ~s)",
+    "def f(; ~x: f64[4], ~y: f64[2]) -> (; f64[4]) = put[1:3](~x, ~y)",
+    "def f(x: f64, y: f64;) -> (bool, f64;) = let p = less(x, y) in (p, where(p, x, y);)",
+    "def f(x: f64, y: f64;) -> (f64[2];) = stack(x, y)",
+    "def g(k: f64, x: f64;) -> (f64, f64;) = (k * k, k * x;)\n"
+    "def f(k: f64, x: f64;) -> (f64, f64, f64, f64;) = let (a, b;) = g(k, x;) in "
+    "let (c, d;) = g(x, k;) in (a, b, c, d;)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OPERATIONS, ids=lambda t: t[:70])
+def test_operations_with_every_choice_of_lanes(text):
+    program = check(parse(text))
+    rng = np.random.default_rng(0)
+    formals = program.defs["f"].params
+    for choice in np.ndindex(*[2] * len(formals)):
+        axes = tuple(
+            [0 if c and p.name != "i" else None for c, p in zip(choice, formals, strict=True)]
+        )
+        if "i" in [p.name for p in formals]:
+            made = check(batch(program, "f", axes, N))
+            assert made.defs[batched_name("f", axes, N)]
+        else:
+            compare(program, "f", axes, rng)
+
+
+def test_the_lanes_may_lie_in_any_axis():
+    program = check(parse("def f(x: f64[2,3], y: f64[3];) -> (f64[2];) = matmul(x, y)"))
+    rng = np.random.default_rng(0)
+    for axes in [(0, None), (1, 1), (2, 0), (None, 1)]:
+        compare(program, "f", axes, rng)
+
+
+def test_what_the_lanes_share_is_computed_once():
+    program = check(parse("def f(k: f64[1000], x: f64;) -> (f64;) = "
+                          "sum[axis=(0,), keepdims=false](sin(k)) * x"))  # fmt: skip
+    made = batch(program, "f", (None, 0), N)
+    one = run(program, "f", np.ones(1000), 1.0).work
+    assert run(made, "f.b3.n0", np.ones(1000), np.ones(N)).work == one + N - 1
+
+
+def test_gradients_of_examples_one_by_one():
+    program = check(parse(
+        "def f(w: f64[2], x: f64[2], y: f64;) -> (f64;) = let r = tanh(matmul(w, x)) - y in r * r"
+    ))  # fmt: skip
+    rng = np.random.default_rng(0)
+    derived = compare(grad(program, "f"), "f.grad", (None, 0, 0), rng)
+    assert [repr(t) for t in derived.defs["f.grad.b3.n00"].results] == [
+        "f64[3,2]", "f64[3,2]", "f64[3]"
+    ]  # fmt: skip
+    compare(vjp(program, "f"), "f.vjp", (None, 0, 0, 0), rng)
+    compare(vjp(program, "f"), "f.vjp", (0, None, None, None), rng)
+
+
+def test_a_batched_program_has_derivatives():
+    program = check(parse("def f(w: f64[2], x: f64[2];) -> (f64;) = sin(matmul(w, x))"))
+    many = batch(program, "f", (None, 0), N)
+    total = check(parse(str(many) + "def g(w: f64[2], x: f64[3,2];) -> (f64;) = "
+                        "sum[axis=(0,), keepdims=false](f.b3.n0(w, x;))"))  # fmt: skip
+    w, x = np.array([0.5, -1.0]), np.arange(6.0).reshape(3, 2)
+    found = run(check(grad(total, "g")), "g.grad", w, x).results
+    np.testing.assert_allclose(found[0], (np.cos(x @ w)[:, None] * x).sum(0))
+    np.testing.assert_allclose(found[1], np.cos(x @ w)[:, None] * w)
+
+
+REFUSED = [
+    ("def f(x: f64[4], i: i64;) -> (f64;) = index[at=(i,)](x)", (None, 0),
+     "batch: in f, index reads i, which differs from lane to lane, as a position; batch what is "
+     "around it, or run it lane by lane"),
+    ("def g(x: f64;) -> (f64;) = x\ndef f(p: bool, x: f64;) -> (f64;) = cond[g, g](p, x;)", (0, 0),
+     "batch: in f, cond[g, g] depends on what differs from lane to lane; batch what is around it, "
+     "or run it lane by lane"),
+    ("def f(x: [<> | <>];) -> ([<> | <>];) = x", (0,),
+     "batch: [<> | <>] has a tag, which may differ from lane to lane; batch what is around it"),
+    ("def f(x: f64;) -> (f64;) = x", (0, 0),
+     "batch: f has 1 formals, but 2 axes are given; give one or None for each"),
+    ("def f(x: f64;) -> (f64;) = x", (3,), "batch: f64 over lanes has no axis 3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "axes", "message"), REFUSED, ids=[r[2][:50] for r in REFUSED])
+def test_what_cannot_be_batched_says_why(text, axes, message):
+    with pytest.raises(ProgramError) as caught:
+        batch(check(parse(text)), "f", axes, N)
+    assert caught.value.message == message
