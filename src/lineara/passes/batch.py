@@ -59,8 +59,8 @@ def batch(program: Program, name: str, axes: Axes, size: int) -> Program:
 
     >>> from lineara.linear_a.parse import parse
     >>> from lineara.linear_a.show import show_def
-    >>> p = parse("def f(k: f64, x: f64;) -> (f64, f64;) = let y = k * k in let z = y * x in (y, z;)")
-    >>> print(show_def(batch(p, "f", (None, 0), 3).defs["f.b3.n0"]))
+    >>> text = "def f(k: f64, x: f64;) -> (f64, f64;) = let y = k * k in let z = y * x in (y, z;)"
+    >>> print(show_def(batch(parse(text), "f", (None, 0), 3).defs["f.b3.n0"]))
     def f.b3.n0(k: f64, x: f64[3];) -> (f64, f64[3];) =
       let y: f64 = k * k in
       let z: f64[3] = y * x in
