@@ -8,6 +8,7 @@ from . import (
     d_folds,
     e_slices,
     f_gather,
+    l_passes,
     s_chain,
     t_growth,
     w_shared,
@@ -22,6 +23,7 @@ MODULES = (
     d_folds,
     e_slices,
     f_gather,
+    l_passes,
     w_shared,
     t_growth,
 )
