@@ -117,6 +117,16 @@ def test_of_positions_that_come_twice_the_last_write_counts():
     agree(f, np.array([1.0, 2.0, 3.0]))
 
 
+def test_an_array_of_positions_behind_a_slice_of_a_row():
+    def f(x):
+        y = np.zeros((2, 3, 2))
+        y[0][:, np.array([1, 0])] = x
+        y[1][:, np.array([0, 0])] += 2 * x
+        return np.sum(y * np.arange(12.0).reshape(2, 3, 2))
+
+    agree(f, np.arange(6.0).reshape(3, 2))
+
+
 def test_staged_positions_read_write_and_add():
     def f(x, i):
         y = np.zeros(4)

@@ -235,7 +235,8 @@ class Region:
         out = self.buffer.level.out
         if steps:
             first, *rest = steps
-            if not rest and first.name == "index" and _all_integers(first.param):
+            together = first.name == "index" and _all_integers(first.param) and _is_view(at)
+            if together and not rest:
                 return self._written(x, (), (*_tuple(first.param), *_tuple(at)), value)
             part = first.taken(x)
             return first.back(out, x, self._written(part, rest, at, value))
@@ -244,7 +245,7 @@ class Region:
             return self._masked(x, at, value)
         if len(at) == 1 and at[0] is Ellipsis:
             return self.fitted(value, type_of(x), at)
-        if not is_basic(tuple([0 if _is_number(p) else p for p in at])):
+        if not _is_view(at):
             if any(boxes(at)):
                 raise StagingError(
                     "an array was written at staged positions, among which one may come twice; "
@@ -463,6 +464,11 @@ def boxes(params: Any) -> Any:
             yield from boxes(p)
     elif isinstance(params, dict):
         yield from boxes(list(params.values()))
+
+
+def _is_view(at: Any) -> bool:
+    """Whether an index has no arrays; beside these an integer would count as one."""
+    return is_basic(tuple([0 if _is_number(p) else p for p in _tuple(at)]))
 
 
 def _masks(at: Any) -> Any:
