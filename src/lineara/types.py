@@ -155,6 +155,8 @@ class Sum(NamedTuple):
 class Stack(NamedTuple):
     """Values of one type in a row: n of them, or as many as a loop went round.
 
+    In a program n may be a variable, like a dimension of an array.
+
     >>> Stack((Named("f.tape"),), 3), Stack((Named("f.tape"),), None)
     (stack[3, f.tape], stack[f.tape])
     """
@@ -170,18 +172,40 @@ class Stack(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A type that a program defines under a name: every tape is one.
+    """A type that a program defines under a name: every tape is one; with dimensions, of a family.
 
-    >>> Named("f.jvp.tape")
-    f.jvp.tape
+    >>> Named("f.jvp.tape"), Named("g.tape", (3,))
+    (f.jvp.tape, g.tape[3])
     """
 
     name: str
+    dims: tuple[Any, ...] = ()
 
     __lineara_leaf__ = True
 
     def __repr__(self) -> str:
-        return self.name
+        return f"{self.name}{_bracketed(self.dims)}"
+
+
+class Family(NamedTuple):
+    """What stands for a named type with dimensions: `type f.tape[n] = <f64[n], f64>`."""
+
+    dims: tuple[Any, ...]  # variables
+    type: "Type"
+
+
+def _bracketed(dims: tuple[Any, ...]) -> str:
+    return f"[{', '.join(map(str, dims))}]" if dims else ""
+
+
+def show_definition(name: str, t: "Type | Family") -> str:
+    """The text of the definition of a type.
+
+    >>> show_definition("f.tape", Product())
+    'type f.tape = <>'
+    """
+    dims, t = t if isinstance(t, Family) else ((), t)
+    return f"type {name}{_bracketed(dims)} = {show(t)}"
 
 
 Type = ArrayType | Product | Sum | Stack | Named

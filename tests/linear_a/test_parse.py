@@ -273,7 +273,7 @@ ERRORS = {
     "def f(;) -> (i64;) = 2.5_i64": "22: this does not fit into i64; write another suffix",
     "def f(;) -> (f64[2];) = [1.0, [2.0]]": "25: rows have one length, and an array "
     "has no more than 64 axes",
-    "def f(;) -> (f64[-1];) = zeros[f64[-1]]": "14: a dimension is not negative; count from 0",
+    "def f(;) -> (f64[-1];) = zeros[f64[-1]]": "18: a dimension is not negative; count from 0",
     "def f(x: f64;) -> (f64;) = " + "(" * 101 + "x" + ")" * 101: "127: brackets lie in each other "
     "deeper than 100; give some a name of their own",
     "def f(;) -> (;) = " + "drop(" * 5000 + "(;)" + ")" * 5000: "514: expressions lie in each "

@@ -14,9 +14,8 @@ from lineara.eager.node import Traced, outlived
 from lineara.eager.strides import c_strides, grid, locate, reshaped_strides
 from lineara.eager.written import Written, memory_axes
 from lineara.errors import MutationError, ShapeError, StagingError, TypeMismatchError
-from lineara.linear_a.check import sampled
 from lineara.linear_a.emit import Boxed, Emitter
-from lineara.linear_a.syntax import Accum, Put, zero
+from lineara.linear_a.syntax import Accum, Put, sampled, zero
 from lineara.ops.index import (
     check_index,
     flat_positions,

@@ -8,15 +8,16 @@ J branches into the jvps, U puts the chosen branch's tape on a tagged one, T and
 transposed and the erased.  Only the branch that is taken is evaluated, in every direction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import ProgramError
 from lineara.linear_a.control import Call, Form, Writer
+from lineara.linear_a.dims import matching, with_dims
 from lineara.linear_a.syntax import Inj, Leaf, Let, Proj, Ret, Var, Vars, drop
-from lineara.types import ArrayType, Named, Sum, Type, show
+from lineara.types import ArrayType, Family, Named, Sum, Type, show
 
 BOOL = ArrayType((), np.dtype(bool))
 
@@ -35,20 +36,28 @@ class Choice(Form):
         for f, d, lead in zip(self.functions, branches, self.leads(judge), strict=True):
             params = d.params
             if lead is not None:
-                if not d.xs or not judge.program.same(d.xs[0].type, lead):
+                at = matching(params[1:], self.args[1:])
+                if not d.xs or not judge.program.same(with_dims(d.xs[0].type, at), lead):
                     judge.wrong(f"{f} takes the payload {show(lead)} as its first argument", self)
                 params = params[1:]
             judge.fits(self, f, params, self.args[1:])
-        first = branches[0]
+        defs = judge.program.defs
+        first = self.stated(branches[0].name, branches[0], defs)
         for f, d in zip(self.functions, branches, strict=True):
-            zones = ((d.results, first.results), (d.lresults, first.lresults))
-            for got, want in zones:
+            for got, want in zip(self.stated(f, d, defs), first, strict=True):
                 if len(got) != len(want) or not all(map(judge.program.same, got, want)):
                     judge.wrong(
                         f"{f} has other results than {self.functions[0]}; branches have one type",
                         self,
                     )
-        return first.results, first.lresults
+        return first
+
+    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Vars]]:
+        """Each branch on its arguments, without the payload."""
+        for f in self.functions:
+            if f in defs:
+                xs = defs[f].xs
+                yield f, xs[len(xs) - len(self.xs) + 1 :], self.xs[1:]
 
     def leads(self, judge: Any) -> Sequence[Type | None]:
         """For each branch the type of the payload that it is given first, if any."""
@@ -88,25 +97,56 @@ class Choice(Form):
             return self, Ret(())
         halves = [u.recur(f) for f in self.functions]
         name = "'".join(self.functions) + ".tape"
-        u.types[name] = Sum(tuple([tape for _, _, tape in halves]))
+        found = [*self.zipped(u.program.defs)]
+        places = [
+            k for k in range(len(self.xs) - 1)
+            if any(xs[k] in u.program.dims(f) for f, xs, _ in found)
+        ]  # fmt: skip
+        dims = [tuple([xs[k] for k in places]) for _, xs, _ in found]
+        tapes = [
+            with_dims(tape, dict(zip(own, dims[0], strict=True)))
+            for own, (_, _, tape) in zip(dims, halves, strict=True)
+        ]
+        u.types[name] = Family(dims[0], Sum(tuple(tapes))) if places else Sum(tuple(tapes))
         d = u.program.defs[self.functions[0]]
         tagged = [
-            self.tagging(u, f, i, half, name)
-            for i, (f, half) in enumerate(zip(self.functions, halves, strict=True))
+            self.tagging(u, f, i, half, Named(name, own))
+            for i, (f, half, own) in enumerate(zip(self.functions, halves, dims, strict=True))
         ]
-        rs = u.results(d.results)
-        t = u.fresh("t", Named(name))
+        rs = u.results(self.stated(d.name, d, u.program.defs)[0])
+        given = tuple([self.xs[k + 1] for k in places])
+        t = u.fresh("t", Named(name, given))
         u.context.append(Let((*rs, t), self.on(self.xs, tuple(tagged))))
-        return Ret(rs), Case((t, *self.lxs), tuple([lin for _, lin, _ in halves]))
+        lins = [
+            self.taking(u, f, half, own)
+            for f, half, own in zip(self.functions, halves, dims, strict=True)
+        ]
+        return Ret(rs), Case((t, *given, *self.lxs), tuple(lins))
 
-    def tagging(self, u: Any, f: str, i: int, half: Any, name: str) -> str:
+    def taking(self, u: Any, f: str, half: Any, dims: Vars) -> str:
+        """f.lin for all the dimensions that the tape of the branches has."""
+        _, lin, tape = half
+        if tape.dims == dims:
+            return lin
+        d = u.program.defs[f]
+        w = Writer(f"{lin}.{len(dims)}dims", (Var("t", tape), *dims, *d.lxs))
+        t, *rest = w.formals
+        for n in dims:
+            if n not in tape.dims:
+                w.let(drop(n))
+        us = [("r", s, True) for s in d.lresults]
+        made = w.let(Call((t, *tape.dims, *rest[len(dims) :]), (lin,)), *us)
+        u.define(w.done(*made))
+        return w.name
+
+    def tagging(self, u: Any, f: str, i: int, half: Any, whole: Named) -> str:
         """f.nl with its tape as alternative i of the tape of the branches."""
         nl, _, tape = half
         d = u.program.defs[f]
-        w = Writer(f"{nl}.{name}{i}", d.xs)
+        w = Writer(f"{nl}.{whole.name}{i}", d.xs)
         kinds = [("r", t, False) for t in d.results]
         *rs, t = w.let(Call(w.formals, (nl,)), *kinds, ("t", tape, False))
-        (s,) = w.let(Inj((t,), i, Named(name)), ("s", Named(name), False))
+        (s,) = w.let(Inj((t,), i, whole), ("s", whole, False))
         u.define(w.done(*rs, s))
         return w.name
 
@@ -206,7 +246,9 @@ class Case(Choice):
         """f.jvp on the tangent of the whole sum."""
         d = j.program.defs[f]
         jvp = j.recur(f)
-        whole = j.tangent_type(x.type)
+        pairs = [pair for g, *pair in self.zipped(j.program.defs) if g == f][-1]
+        back = {a: p for p, a in matching(*pairs).items()}
+        whole = with_dims(j.tangent_type(x.type), back)
         tangents = [(v.name, j.tangent_type(v.type)) for v in d.params[1:] if j.moves(v.type)]
         payload = d.params[0]
         lead = Var("ds", whole, True)

@@ -15,9 +15,11 @@ import numpy as np
 from lineara.box import op
 from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.collector import uncollected
+from lineara.linear_a.dims import dims_in, is_index, matching, mentioned_by, result_type, with_dims
 from lineara.linear_a.program import Place, Program
 from lineara.linear_a.show import show_binding, show_leaf
 from lineara.linear_a.syntax import (
+    PLACE,
     Accum,
     Applied,
     Binding,
@@ -39,10 +41,9 @@ from lineara.linear_a.syntax import (
     Unpack,
     Var,
     Zero,
-    sampled,
 )
 from lineara.primitive import Elementwise, Linear, Multilinear
-from lineara.types import ArrayType, Named, Product, Sum, Type, show
+from lineara.types import ArrayType, Family, Named, Product, Sum, Type, show
 
 Types = tuple[Type, ...]
 DEPTH = 100  # of blocks within blocks
@@ -71,7 +72,9 @@ def check(program: Program) -> Program:
                                          ^
     """
     for name, t in program.types.items():
-        Judge(program, name).well_formed(t)
+        judge = Judge(program, name)
+        judge.dims = set(t.dims) if isinstance(t, Family) else set()
+        judge.well_formed(program.stated(name))
         if endless(program, name):
             raise ProgramError(ENDLESS.format(name))
     for d in program.defs.values():
@@ -83,6 +86,7 @@ def check_def(program: Program, d: Def) -> None:
     """TypeDef: the body has the stated results and uses exactly the formals."""
     judge = Judge(program, d.name)
     judge.at = d
+    judge.dims = set(filter(is_index, d.xs))
     for i, p in enumerate(d.params):
         judge.bind(p, d, i)
     for t in (*d.results, *d.lresults):
@@ -122,6 +126,7 @@ class Judge:
         self.names: set[str] = set()
         self.depth = 0
         self.at: Any = None  # the binding or leaf that is being judged
+        self.dims: set[Any] | None = None  # what dimensions may be, if that is judged
 
     # --- errors ----------------------------------------------------------------------------
 
@@ -199,15 +204,32 @@ class Judge:
             self.scope.discard(v)
 
     def well_formed(self, t: Type) -> None:
-        """Every name in a type is defined."""
+        """Every name in a type is defined, and its dimensions are formals, which it uses."""
+        self.dimensions(dims_in(t))
         open_ = [t]
         while open_:
             t = open_.pop()
             if isinstance(t, Named):
                 if t.name not in self.program.types:
                     self.wrong(f"there is no type {t.name}; define it: type {t.name} = …")
+                stated = self.program.types[t.name]
+                known = len(stated.dims) if isinstance(stated, Family) else 0
+                if len(t.dims) != known:
+                    self.wrong(f"{t.name} has {known} dimensions, not {len(t.dims)}: {show(t)}")
             elif not isinstance(t, ArrayType):
                 open_ += t.items
+
+    def dimensions(self, found: Iterable[Var]) -> None:
+        """Variables where dimensions stand: i64 formals, which are used by that."""
+        if self.dims is None:
+            return
+        for v in found:
+            if v not in self.dims:
+                self.wrong(
+                    f"{v!r} is the dimension of a type, but no i64 formal of {self.name}; take it "
+                    f"as an argument: {v.name}: i64"
+                )
+            self.used.add(v)
 
     # --- blocks -------------------------------------------------------------------------------
 
@@ -273,7 +295,23 @@ class Judge:
             self.expression(e.body)
             return Typing((), ())
         self.use(e.operands(), e)
+        self.dimensions(mentioned_by(e))
+        if isinstance(e, Applied) and self.dims is not None:
+            self.applied(e)
         return self.leaf(e)
+
+    def applied(self, e: Applied) -> None:
+        """What is a dimension of a definition is one where it is applied, and stays what it is."""
+        for f, formals, args in e.zipped(self.program.defs):
+            at = matching(formals, args)
+            for p in self.program.dims(f):
+                if p not in at:
+                    self.wrong(
+                        f"{p!r} is a dimension in {f}, which is the same in every round and under "
+                        "every alternative: it stands among the arguments that do not change",
+                        e,
+                    )
+                self.dimensions([at[p]])
 
     # --- leaves -------------------------------------------------------------------------------
 
@@ -298,7 +336,8 @@ class Judge:
         return self.program.defs[name]
 
     def fits(self, at: Any, what: str, formals: Sequence[Var], args: Sequence[Var]) -> None:
-        """The arguments have the types and zones of the formals."""
+        """The arguments have the types and zones of the formals, about the dimensions given."""
+        dims: dict[Var, Any] = {}
         for linear, zone in ((False, "non-linear"), (True, "linear")):
             want = [p for p in formals if p.linear is linear]
             got = [a for a in args if a.linear is linear]
@@ -308,10 +347,13 @@ class Judge:
                     f"({', '.join(show(p.type) for p in want)}), not {len(got)}",
                     at,
                 )
+            if not linear:
+                dims = matching(want, got)
             for p, a in zip(want, got, strict=True):
-                if not self.program.same(p.type, a.type):
+                t = with_dims(p.type, dims)
+                if not self.program.same(t, a.type):
                     self.wrong(
-                        f"{what} takes {show(p.type)} as {p!r}, but {a!r} is {show(a.type)}",
+                        f"{what} takes {show(t)} as {p!r}, but {a!r} is {show(a.type)}",
                         at,
                         list(args).index(a),
                     )
@@ -367,7 +409,7 @@ class Judge:
                     e,
                 )
         try:
-            found = e.primitive.result(*types, **sampled(e.params))
+            found = result_type(e.primitive, types, e.params)
         except (LinearaError, TypeError, ValueError, IndexError) as error:
             text = error.message if isinstance(error, LinearaError) else str(error)
             if isinstance(error, TypeError) and not isinstance(error, LinearaError):
@@ -410,7 +452,7 @@ class Judge:
         if isinstance(u, ArrayType):
             fine = k.shape in ((), u.shape) and np.result_type(k.dtype, u.dtype) == u.dtype
         else:
-            fine = not k.shape and self.program.scalars(u) > 0
+            fine = not k.shape and self.program.has_scalars(u)
         if not fine:
             self.wrong(
                 f"{x!r}: {show(k)} does not scale {a!r}: {show(a.type)}; the factor is a number, "
@@ -518,7 +560,7 @@ ENDLESS = "the type {} contains itself; let it do so under an alternative: [<> |
 
 def endless(program: Program, name: str) -> bool:
     """Whether the values of a named type would have no end: it has itself as a part."""
-    seen, open_ = set(), [program.types[name]]
+    seen, open_ = set(), [program.stated(name)]
     while open_:
         t = open_.pop()
         if isinstance(t, Product):
@@ -528,7 +570,7 @@ def endless(program: Program, name: str) -> bool:
                 return True
             if t.name not in seen:
                 seen.add(t.name)
-                open_.append(program.types[t.name])
+                open_.append(program.stated(t.name))
     return False
 
 
@@ -545,17 +587,21 @@ def located(program: Program, place: Place, message: str) -> str:
 
 
 def hashable(params: Any) -> Any:
-    """The parameters as a key: of variables only the type matters."""
+    """The parameters as a key: of variables only the type matters, unless they are dimensions."""
     if isinstance(params, Var):
         return params.type
     if isinstance(params, dict):
-        return tuple([(k, hashable(v)) for k, v in params.items()])
+        return tuple([(k, hashable(v) if k == PLACE else _sized(v)) for k, v in params.items()])
     if isinstance(params, tuple):
         return tuple([hashable(v) for v in params])
     if isinstance(params, slice):
         return ("slice", params.start, params.stop, params.step)
     hash(params)
     return (type(params), params)
+
+
+def _sized(value: Any) -> Any:
+    return tuple(map(_sized, value)) if type(value) is tuple else (type(value), value)
 
 
 def _form(primitive: Any) -> str:

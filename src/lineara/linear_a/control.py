@@ -5,17 +5,28 @@ that a form can ask for the derivative, the halves or the transpose of a definit
 and define what it needs beside them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lineara.linear_a.dims import is_index, matching, with_dims
 from lineara.linear_a.syntax import Applied, Block, Def, Dup, Leaf, Let, Names, Ret, Var, Vars
 from lineara.types import Type
+
+Types = tuple[Type, ...]
 
 
 class Form(Applied):
     """What all forms share: transposed and erased, they apply the transposed and the erased."""
 
     __slots__ = ()
+
+    def stated(self, f: str, d: Def, defs: Any) -> tuple[Types, Types]:
+        """The results of a definition that is applied, about the dimensions here."""
+        at: dict[Var, Any] = {}
+        for g, formals, args in self.zipped(defs):
+            at |= matching(formals, args) if g == f else {}
+        ts, us = ([with_dims(t, at) for t in zone] for zone in (d.results, d.lresults))
+        return tuple(ts), tuple(us)
 
     def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
         """TApp: the cotangents of the results stand for the linear arguments."""
@@ -41,11 +52,17 @@ class Call(Form):
         """The same on other arguments, and with another definition."""
         return Call(args, functions or self.functions)
 
-    def result(self, judge: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Vars]]:
+        """The definition on its arguments."""
+        (f,) = self.functions
+        if f in defs:
+            yield f, defs[f].xs, self.xs
+
+    def result(self, judge: Any) -> tuple[Types, Types]:
         """TypeApp: the formals and the arguments agree."""
         d = judge.definition(self.functions[0], self)
         judge.fits(self, self.head(), d.params, self.args)
-        return d.results, d.lresults
+        return self.stated(d.name, d, judge.program.defs)
 
     def run(self, machine: Any, values: list[Any]) -> Any:
         """The results of the body."""
@@ -67,10 +84,11 @@ class Call(Form):
             return self, Ret(())
         d = u.program.defs[f]
         nl, lin, tape = u.recur(f)
-        rs = u.results(d.results)
-        t = u.fresh("t", tape)
+        at = matching(d.xs, self.xs)
+        rs = u.results([with_dims(t, at) for t in d.results])
+        t = u.fresh("t", with_dims(tape, at))
         u.context.append(Let((*rs, t), Call(self.xs, (nl,))))
-        return Ret(rs), Call((t, *self.lxs), (lin,))
+        return Ret(rs), Call((t, *t.type.dims, *self.lxs), (lin,))
 
     def without_tape(self, u: Any, b: Let, dead: list[Var]) -> Any:
         """The primal call, if it is the tape that nobody reads."""
@@ -90,13 +108,21 @@ class Writer:
 
     def __init__(self, name: str, formals: Sequence[Var]) -> None:
         self.name = name
-        self.names = Names()
-        self.formals = tuple([self.var(v.name, v.type, v.linear) for v in formals])
+        self.shared = {v.name for v in formals if is_index(v)}
+        self.names = Names(self.shared)
+        self.formals = tuple([self.formal(v) for v in formals])
         self.bindings: list[Any] = []
 
     def var(self, like: str, t: Type, linear: bool = False) -> Var:
         """A variable with a name that is free."""
         return Var(self.names(like), t, linear)
+
+    def formal(self, v: Var) -> Var:
+        """A formal like that one; whole numbers are shared, for types may mention them."""
+        if is_index(v) and v.name in self.shared:
+            self.shared.remove(v.name)
+            return v
+        return self.var(v.name, v.type, v.linear)
 
     def let(self, e: Leaf, *kinds: tuple[str, Type, bool]) -> Vars:
         """Bind the results of a leaf."""

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.dims import dims_in, with_dims
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -31,9 +32,12 @@ from lineara.linear_a.syntax import (
     Put,
     Unpack,
     Var,
+    renamed_params,
 )
 from lineara.primitive import reals
-from lineara.types import UNIT, ArrayType, Named, Stack, Sum, Type
+from lineara.types import UNIT, ArrayType, Family, Named, Stack, Sum, Type
+
+NONE: dict[Var, int] = {}
 
 
 def cells(program: Program, t: Type) -> int:
@@ -51,22 +55,27 @@ def drop_work(program: Program, xs: Sequence[Type], lxs: Sequence[Type]) -> int:
     return sum(cells(program, t) for t in xs) + sum(program.scalars(t) for t in lxs)
 
 
-def work(program: Program, e: Leaf, y: Type | None) -> int:
-    """W of a leaf that applies no definition; y is the type of its (first) result."""
+def work(program: Program, e: Leaf, y: Type | None, dims: Any = NONE) -> int:
+    """W of a leaf that applies no definition; y is the type of its (first) result.
+
+    `dims` are the dimensions of types in numbers.
+    """
+    args = [with_dims(a.type, dims) for a in e.args]
     if isinstance(e, Accum | Put):
-        return sum([extent(program, y.type) for y in e.args[1:]])
+        return sum([extent(program, t) for t in args[1:]])
     if not isinstance(e, Prim):
         return 0
     if not any(a.linear for a in e.args):
-        if e.name == "add" and not isinstance(program.unfold(e.args[0].type), ArrayType):
-            return program.scalars(e.args[0].type)
+        if e.name == "add" and not isinstance(program.unfold(args[0]), ArrayType):
+            return program.scalars(args[0])
     elif e.name in ("add", "multiply"):
-        return program.scalars(e.args[-1].type)
+        return program.scalars(args[-1])
     elif e.name == "index":
-        return program.scalars(e.args[0].type)
-    types = tuple([program.unfold(a.type) for a in e.args])
-    found = program.unfold(y) if y is not None else None
-    return e.primitive.arithmetic(found, types, e.params)
+        return program.scalars(args[0])
+    types = tuple(map(program.unfold, args))
+    found = program.unfold(with_dims(y, dims)) if y is not None else None
+    params = renamed_params(e.params, lambda v: dims.get(v, v)) if dims else e.params
+    return e.primitive.arithmetic(found, types, params)
 
 
 def extent(program: Program, t: Type) -> int:
@@ -132,7 +141,9 @@ def _static(program: Program, body: Block, known: dict[str, int | None]) -> int 
     return total
 
 
-def _static_leaf(program: Program, e: Leaf, known: dict[str, int | None]) -> int | None:
+def _static_leaf(
+    program: Program, e: Leaf, known: dict[str, int | None], dims: Any = NONE
+) -> int | None:
     if isinstance(e, Applied):
         return e.work([known[f] for f in e.functions])
     if isinstance(e, Drop):
@@ -142,27 +153,58 @@ def _static_leaf(program: Program, e: Leaf, known: dict[str, int | None]) -> int
         if isinstance(last, Drop):
             return 0
         xs, us = type_of_leaf(program, last)
-        return None if _has_tags(program, us) else drop_work(program, xs, us)
-    if _has_tags(program, [a.type for a in e.args if a.linear]):
-        return None if isinstance(e, Prim | Accum | Put) else 0
-    if isinstance(e, Prim | Accum | Put):
-        xs, us = type_of_leaf(program, e)
-        return work(program, e, (*us, *xs)[0])
-    return 0
+        us = tuple([with_dims(t, dims) for t in us])
+        return None if _unknown(program, us) else drop_work(program, xs, us)
+    if not isinstance(e, Prim | Accum | Put):
+        return 0
+    xs, us = type_of_leaf(program, e)
+    linear = [with_dims(a.type, dims) for a in e.args if a.linear]
+    if _unknown(program, linear) or (not dims and any(dims_in((xs, us, [a.type for a in e.args])))):
+        return None
+    return work(program, e, (*us, *xs)[0], dims)
 
 
-def _has_tags(program: Program, types: Sequence[Type]) -> bool:
-    return any(isinstance(t, Sum | Stack) for u in types for t in program.leaves(u))
+def _unknown(program: Program, types: Sequence[Type]) -> bool:
+    """Whether only a run can tell how large values are: they have tags, or dimensions."""
+    tagged = any(isinstance(t, Sum | Stack) for u in types for t in program.leaves(u))
+    return tagged or any(dims_in(types))
 
 
 # --- what policies weigh --------------------------------------------------------------------------
 
 
+NOMINAL = 1000  # what policies take a dimension for
+
+
+class _Sample(dict[Var, int]):
+    """Every dimension at its nominal size."""
+
+    def __contains__(self, v: object) -> bool:
+        return isinstance(v, Var)
+
+    def __missing__(self, v: Var) -> int:
+        return NOMINAL
+
+    def get(self, v: Var, default: Any = None) -> int:
+        """The nominal size, whatever the variable."""
+        return NOMINAL
+
+    def __bool__(self) -> bool:
+        return True
+
+
+SAMPLE = _Sample()
+
+
+def _rounds(n: Any) -> int:
+    return NOMINAL if isinstance(n, Var) else n or 1
+
+
 class Costs:
     """Bytes of types and work of bindings as far as the text tells; each definition's found once.
 
-    Where only a run can tell, a branch counts as its most expensive one, a loop of unknown length
-    and a recursion as one round, and what has tags as nothing.
+    Where only a run can tell, a dimension counts as 1000, a branch as its most expensive one, a
+    loop of unknown length and a recursion as one round, and what has tags as nothing.
     """
 
     def __init__(self, program: Program) -> None:
@@ -173,15 +215,16 @@ class Costs:
     def bytes(self, t: Type) -> int:
         """The bytes of a value of the type."""
         if isinstance(t, ArrayType):
-            return t.size * t.dtype.itemsize
+            return with_dims(t, SAMPLE).size * t.dtype.itemsize
         if isinstance(t, Named):
             if t.name not in self._types:
                 self._types[t.name] = 0
-                self._types[t.name] = self.bytes(self.program.types.get(t.name, UNIT))
+                known = t.name in self.program.types
+                self._types[t.name] = self.bytes(self.program.stated(t.name) if known else UNIT)
             return self._types[t.name]
         found = [self.bytes(item) for item in t.items]
         if isinstance(t, Stack):
-            return (1 if t.n is None else t.n) * found[0]
+            return _rounds(t.n) * found[0]
         return max(found, default=0) if isinstance(t, Sum) else sum(found)
 
     def tape(self, found: Iterable[Var]) -> int:
@@ -198,10 +241,10 @@ class Costs:
             case Block():
                 return sum(map(self.work, e.bindings)) + self.work(e.leaf)
             case Applied():
-                rounds = getattr(e, "n", None) or 1
+                rounds = _rounds(getattr(e, "n", None))
                 return rounds * max([self.definition(f) for f in e.functions], default=0)
         inner = self.work(e.body) if isinstance(e, Drop) else 0
-        return inner + (_static_leaf(self.program, e, {}) or 0)
+        return inner + (_static_leaf(self.program, e, {}, SAMPLE) or 0)
 
     def definition(self, name: str) -> int:
         """W of a definition."""
@@ -215,10 +258,12 @@ class Costs:
 # --- the size of a program ---------------------------------------------------------------------
 
 
-def type_size(t: Type) -> int:
+def type_size(t: Type | Family) -> int:
     """1 for numbers, arrays and names; 1 + the sum of the parts for products and sums."""
     if isinstance(t, ArrayType | Named):
         return 1
+    if isinstance(t, Family):
+        return type_size(t.type)
     return 1 + sum(map(type_size, t.items))
 
 

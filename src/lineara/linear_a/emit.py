@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import LinearityError, NoRuleError
+from lineara.errors import LinearaError, LinearityError, NoRuleError, ProgramError, ShapeError
+from lineara.linear_a.dims import Samples, dims_in, samples, sizes_in
+from lineara.linear_a.show import show_binding
 from lineara.linear_a.syntax import (
     Binding,
     Dup,
@@ -40,12 +42,15 @@ from lineara.primitive import (
 )
 from lineara.types import ArrayType, Type, carries_tangents, show, type_of
 
+NO_SAMPLES = Samples({})
+
 
 class Emitter:
     """Bindings as they are written down."""
 
-    def __init__(self, names: Names | None = None) -> None:
+    def __init__(self, names: Names | None = None, samples: Samples = NO_SAMPLES) -> None:
         self.names = names or Names()
+        self.samples = samples  # what rules see for dimensions that are variables
         self.bindings: list[Binding] = []
         self.like = "k"  # what results of operations on values are called
 
@@ -55,7 +60,7 @@ class Emitter:
 
     def bind(self, like: str, t: Type, leaf: Leaf, linear: bool = False) -> Var:
         """The variable that a leaf with one result is bound to."""
-        v = self.fresh(like, t, linear)
+        v = self.fresh(like, self.samples.back(t), linear)
         self.bindings.append(Let((v,), leaf))
         return v
 
@@ -68,7 +73,14 @@ class Emitter:
         if isinstance(value, Boxed):
             return value.var
         t = type_of(value) if t is None else t
-        return self.bind("k", t, lit(np.asarray(value, t.dtype)[()], t))
+        number = np.asarray(value, t.dtype)[()]
+        stated = self.samples.back(t)
+        if stated == t:
+            return self.bind("k", t, lit(number, t))
+        if np.any(number != number.flat[0]):
+            raise ShapeError(f"an array of constants has the dimensions {stated}")
+        k = self.bind("k", ArrayType((), t.dtype), lit(number.flat[0], ArrayType((), t.dtype)))
+        return self.bind("k", t, Prim((k,), op("broadcast_to"), {"shape": stated.shape}))
 
     # --- interpreting -----------------------------------------------------------------------
 
@@ -97,7 +109,7 @@ class Emitter:
 
     def read(self, x: "Boxed", at: Any) -> Any:
         """A part of a linear array, which is handed on: the box stands for the rest from here."""
-        part = op("index").result(x.var.type, at=sampled(at))
+        part = self.samples.back(op("index").result(type_of(x), at=sampled(at)))
         y, rest = self.fresh("d", part, True), self.fresh(x.var.name, x.var.type, True)
         self.bindings.append(Let((y, rest), Read((x.var,), parts_of(at))))
         x.var = rest
@@ -126,7 +138,8 @@ class Emitter:
         y = primitive.result(*types, **sampled(params))
         found = tuple([self.unbox(a, self.literal_type(a, y)) for a in args])
         linear = any(v.linear for v in found)
-        return Boxed(self, self.bind(like, type_of(y), Prim(found, primitive, params), linear))
+        made = Prim(found, primitive, self.samples.params(params))
+        return Boxed(self, self.bind(like, type_of(y), made, linear))
 
     def literal_type(self, a: Any, y: ArrayType) -> ArrayType | None:
         """The type of a literal: a Python number has the dtype of what it meets."""
@@ -143,7 +156,7 @@ class Emitter:
             raise LinearityError(f"a rule adds a constant {t} to tangents; that is affine")
         if not moves(t):
             t = ArrayType(t.shape, np.result_type(t.dtype, dtype))
-        return Boxed(self, self.bind("z", t, zero(t), linear=True))
+        return Boxed(self, self.bind("z", t, zero(self.samples.back(t)), linear=True))
 
     # --- sums and multiples of tangents -------------------------------------------------------
 
@@ -173,7 +186,7 @@ class Emitter:
 
     def scaled(self, a: "Boxed", k: Any, y: ArrayType) -> "Boxed":
         """k * ~a in the shape and dtype of y; a factor that is the number 1 is left out."""
-        if a.var.type != y:
+        if type_of(a) != y:
             t = a.dtype
             a = a if a.shape == y.shape else op("broadcast_to")(a, shape=y.shape)
             a = a if t == y.dtype else op("astype")(a, dtype=y.dtype)
@@ -204,7 +217,7 @@ class Boxed(Box):
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
-        return self.var.type.shape  # type: ignore[union-attr]
+        return self.emitter.samples.type(self.var.type).shape
 
     @property
     def dtype(self) -> np.dtype:
@@ -274,11 +287,15 @@ class Text(NamedTuple):
     def copied(self, args: Sequence[Var], emitter: Emitter, likes: dict[Var, str]) -> list[Var]:
         """Write the text down about other variables; the variables of its results."""
         at = dict(zip(self.formals, args, strict=True))
+
+        def renamed(v: Var) -> Var:
+            return at.get(v, v)  # a dimension in a parameter stays
+
         for b in self.bindings:
             if isinstance(b, Unpack):
                 arg, made = at[b.arg], []
             else:
-                arg, made = b.rhs.renamed(at.__getitem__), []  # type: ignore[union-attr]
+                arg, made = b.rhs.renamed(renamed), []  # type: ignore[union-attr]
             for v in b.vars:
                 at[v] = emitter.fresh(likes.get(v, v.name), v.type, v.linear)
                 made.append(at[v])
@@ -289,12 +306,52 @@ class Text(NamedTuple):
 
 
 def text(
-    rule: Callable[..., Sequence[Any]], formals: Sequence[Var], wanted: Sequence[Type]
+    e: Prim,
+    rule: Callable[..., Sequence[Any]],
+    formals: Sequence[Var],
+    wanted: Sequence[Type],
 ) -> Text:
-    """What `rule` writes when it runs on boxes of the formals; results that are None are zero."""
-    emitter = Emitter(Names([f.name for f in formals]))
+    """What the rule of a primitive writes when it runs on samples of dimensions, and on boxes.
+
+    Results that are None are zero.  A rule must write the same for every sample.
+    """
+    types = tuple([f.type for f in formals])
+    variables = [*dims_in((*types, *wanted)), *sizes_in(e.params)]
+    if not variables:
+        return _text(rule, formals, wanted, NO_SAMPLES)
+    failed = ""
+    texts: list[Text] = []
+    for s in samples(variables, types, e.params):
+        try:
+            texts.append(_text(rule, formals, wanted, s))
+        except (LinearityError, NoRuleError):
+            raise
+        except (LinearaError, TypeError, ValueError, IndexError) as error:
+            message = error.message if isinstance(error, LinearaError) else str(error)
+            failed = f" ({s.text(message)})"
+    if failed or _shown(texts[0]) != _shown(texts[1]):
+        names = " and ".join(map(repr, dict.fromkeys(variables)))
+        raise ProgramError(
+            f"{e.name}: its derivative depends on the number that {names} is{failed}; give that "
+            "dimension a number in the program"
+        )
+    return texts[0]
+
+
+def _shown(made: Text) -> tuple[Any, ...]:
+    return (*map(show_binding, made.bindings), *map(repr, made.results))
+
+
+def _text(
+    rule: Callable[..., Sequence[Any]],
+    formals: Sequence[Var],
+    wanted: Sequence[Type],
+    samples: Samples,
+) -> Text:
+    """What `rule` writes for one sample."""
+    emitter = Emitter(Names([f.name for f in formals]), samples)
     with np.errstate(all="ignore"):
-        found = rule(*map(emitter.box, formals))
+        found = rule(samples, *map(emitter.box, formals))
     results = []
     for r, t in zip(found, wanted, strict=True):
         if isinstance(r, Boxed):

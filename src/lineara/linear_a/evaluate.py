@@ -14,6 +14,7 @@ import numpy as np
 from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.check import Judge
 from lineara.linear_a.cost import cells, work
+from lineara.linear_a.dims import dims_in, with_dims
 from lineara.linear_a.memory import Deaths, Meter, Owners, deaths, owner
 from lineara.linear_a.program import Program, scalars_of
 from lineara.linear_a.syntax import (
@@ -105,8 +106,10 @@ def run(
             f"{name} takes {len(d.params)} arguments "
             f"({', '.join(f'{p!r}: {show(p.type)}' for p in d.params)}), not {len(args)}"
         )
+    dims = dims_given(program, name, args)
     if checked:
-        args = tuple([_fit(program, p, a, name) for p, a in zip(d.params, args, strict=True)])
+        pairs = zip(d.params, args, strict=True)
+        args = tuple([_fit(program, p, a, name, dims) for p, a in pairs])
     if scalar is not None:
         args = tuple([exactly(a, scalar) for a in args])
     if meter is not None:
@@ -116,16 +119,18 @@ def run(
     with np.errstate(all="ignore", divide=no_number, invalid=no_number):
         found = machine.drive(machine.enter(name, list(args)))
     k = len(d.results)
-    linear = [dense(program, t, v) for t, v in zip(d.lresults, found[k:], strict=True)]
+    us = [with_dims(t, dims) for t in d.lresults]
+    linear = [dense(program, t, v) for t, v in zip(us, found[k:], strict=True)]
     results = machine.given_away((*found[:k], *linear))
     return Outcome(results[:k], results[k:], machine.work, machine.written)
 
 
 class Env(dict[Var, Any]):
-    """The values of the variables of a definition, and where each of them dies."""
+    """The values of the variables of a definition, where each of them dies, and its dimensions."""
 
-    __slots__ = ("deaths",)
+    __slots__ = ("deaths", "dims")
     deaths: Deaths
+    dims: dict[Var, int]
 
 
 class Machine:
@@ -140,7 +145,9 @@ class Machine:
         self.owners = Owners()
         self.work = 0
         self.written = 0
-        self.costs: dict[Leaf, int | None] = {}  # None: it depends on tags
+        self.dims: dict[Var, int] = {}  # of the definition whose leaf is at hand
+        self.costs: dict[Any, int | None] = {}  # None: it depends on tags
+        self.stated: dict[Leaf, Any] = {}  # types of results that have dimensions, to be looked at
 
     def drive(self, steps: Steps) -> Any:
         """Run generators that yield generators, to the value of the first.
@@ -166,6 +173,7 @@ class Machine:
             self.deaths[name] = deaths(d)
         env = Env(zip(d.params, values, strict=True))
         env.deaths = self.deaths[name]
+        env.dims = {v: int(env[v]) for v in self.program.dims(name)}
         values.clear()
         return self.block(d.body, env)
 
@@ -198,7 +206,8 @@ class Machine:
             self.share(e, args, dead)
             for v in dead:
                 del env[v]
-            return (yield e.run(self, args))
+            return (yield e.with_length(env.dims).run(self, args))
+        self.dims = env.dims
         if isinstance(e, Part):
             mine = e.args[0] in dead and e.args.count(e.args[0]) == 1
             found = self.part(e, args, env, mine)
@@ -254,7 +263,9 @@ class Machine:
         while isinstance(last, Block):
             last = last.leaf
         assert isinstance(last, Copy | Ret) or values is not None
+        self.dims = env.dims
         for v, t, linear in self.typed(last, values):
+            t = with_dims(t, self.dims)
             self.work += measure(self.program, t, v) if linear else cells(self.program, t)
         return []
 
@@ -301,7 +312,25 @@ class Machine:
             return plus(*args)
         if e.name == "multiply" and isinstance(args[1], tuple):
             return times(*args)
-        return self.apply(e, args, params)
+        return self.looked_at(e, self.apply(e, args, params))
+
+    def looked_at(self, e: Leaf, y: Any) -> Any:
+        """A result of the size that it should have; samples cannot tell how far a part reaches."""
+        if not self.dims:
+            return y
+        if e not in self.stated:
+            xs, us = self.judge.leaf(e)
+            known = any(dims_in((xs, us, [a.type for a in e.args])))
+            self.stated[e] = (*us, *xs)[0] if known else None
+        t = self.stated[e]
+        if t is not None and np.shape(y) != with_dims(t, self.dims).shape:
+            sizes = ", ".join(f"{v!r} is {n}" for v, n in self.dims.items())
+            self.judge.wrong(
+                f"{show(t)} should come out here, where {sizes}, but {show(type_of(y))} does; a "
+                "part of an array lies within it",
+                e,
+            )
+        return y
 
     def apply(self, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """NumPy's value of the primitive; errors name the equation."""
@@ -326,7 +355,7 @@ class Machine:
         if all(zeros) and any(v.linear for v in e.args):
             return ZERO
         made = [self.zero(v.type) if a is ZERO else a for a, v in zip(args, e.args, strict=True)]
-        return self.apply(e, made, params)
+        return self.looked_at(e, self.apply(e, made, params))
 
     def part(self, e: Part, args: list[Any], env: dict[Var, Any], mine: bool) -> Sequence[Any]:
         """read, accum, put: in place, if this is the last use and the array is nobody else's."""
@@ -335,7 +364,7 @@ class Machine:
         y: Any = args[1] if len(args) > 1 else ZERO
         self.work += self.cost(e, args)
         if isinstance(e, Read):
-            part = ZERO if x is ZERO else self.part_of(e, x, at)
+            part = ZERO if x is ZERO else self.looked_at(e, self.part_of(e, x, at))
             self.written += nbytes(part)
             return (part, x)
         if y is ZERO and (x is ZERO or isinstance(e, Accum)):
@@ -404,7 +433,7 @@ class Machine:
 
     def zero(self, t: Type) -> Any:
         """A zero of numbers; of a sum it is the symbol, which has no tag."""
-        made = zeros(self.program, t)
+        made = zeros(self.program, with_dims(t, self.dims))
         return self.new(exactly(made, self.scalar) if self.scalar else made)
 
     def chosen(self, e: Any, value: Any) -> tuple[int, list[Any]]:
@@ -417,17 +446,20 @@ class Machine:
 
     def cost(self, e: Leaf, args: list[Any]) -> int:
         """W of the leaf; known from its types unless there are tags."""
-        found = self.costs.get(e, -1)
+        key = (e, *self.dims.values()) if self.dims else e
+        found = self.costs.get(key, -1)
         if found == -1:
-            found = self.costs[e] = self._static(e)
-        return measure(self.program, e.args[0].type, args[-1]) if found is None else found
+            found = self.costs[key] = self._static(e)
+        if found is not None:
+            return found
+        return measure(self.program, with_dims(e.args[0].type, self.dims), args[-1])
 
     def _static(self, e: Leaf) -> int | None:
         tagged = Sum | Stack
         if any(isinstance(t, tagged) for a in e.args for t in self.program.leaves(a.type)):
             return None
         xs, us = self.judge.leaf(e)
-        return work(self.program, e, (*us, *xs)[0])
+        return work(self.program, e, (*us, *xs)[0], self.dims)
 
 
 def owned(e: Prim, y: Any) -> Any:
@@ -558,12 +590,27 @@ def exactly(value: Any, scalar: Any) -> Any:
     return value
 
 
-def _fit(program: Program, p: Var, value: Any, name: str) -> Any:
+def dims_given(program: Program, name: str, args: Sequence[Any]) -> dict[Var, int]:
+    """The dimensions of a definition in numbers."""
+    at = dict(zip(program.defs[name].params, args, strict=True))
+    found = {v: at[v] for v in program.dims(name)}
+    for v, n in found.items():
+        if np.ndim(n) or not isinstance(n, int | np.integer) or n < 0:
+            raise ProgramError(
+                f"{v!r} is a dimension in {name}: give it a whole number that is not negative, "
+                f"not {n!r}"
+            )
+    return {v: int(n) for v, n in found.items()}
+
+
+def _fit(program: Program, p: Var, value: Any, name: str, dims: dict[Var, int]) -> Any:
     """A value of the type of a formal, or an error."""
     try:
-        return fit(program, p.type, value)
+        return fit(program, with_dims(p.type, dims), value)
     except (TypeError, ValueError) as error:
-        raise ProgramError(f"{name} takes {show(p.type)} as {p!r}: {error}") from None
+        known = dict.fromkeys(dims_in(p.type))
+        where = ", where " * bool(known) + " and ".join(f"{v!r} is {dims[v]}" for v in known)
+        raise ProgramError(f"{name} takes {show(p.type)} as {p!r}{where}: {error}") from None
 
 
 def fit(program: Program, t: Type, value: Any) -> Any:

@@ -11,7 +11,7 @@ J carries the tangents of ks along, so that in the transpose they are sums; U st
 the rounds and leaves what is the same in every round off them; T runs the other way round.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,8 @@ import numpy as np
 from lineara.errors import ProgramError
 from lineara.linear_a.bisection import unzip_by_halves
 from lineara.linear_a.control import Call, Form, Writer
-from lineara.linear_a.syntax import Block, Def, Dup, Leaf, Let, Ret, Var, Vars
+from lineara.linear_a.dims import is_index, matching, with_dims
+from lineara.linear_a.syntax import Block, Def, Dup, Leaf, Let, Rename, Ret, Var, Vars, vars_in
 from lineara.linear_a.treeverse import unzip_with_snapshots
 from lineara.types import ArrayType, Stack, Type, show, stacked
 
@@ -52,10 +53,16 @@ class Loop(Form):
         """How many carries there are, non-linear and linear."""
         raise NotImplementedError
 
+    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Vars]]:
+        """What is the same in every round."""
+        for f in self.functions:
+            if f in defs:
+                yield f, defs[f].xs[: self.invariants], self.xs[: self.invariants]
+
     def outcome(self, d: Any) -> Zoned:
         """The results: carries as they are, the others stacked."""
         nc, nlc = self.carried()
-        zones = ((d.results, nc), (d.lresults, nlc))
+        zones = zip(self.stated(d.name, d, {d.name: d}), (nc, nlc), strict=True)
         ts, us = ((*types[:k], *[stacked(t, self.length) for t in types[k:]]) for types, k in zones)
         return ts, us
 
@@ -128,7 +135,8 @@ class Loop(Form):
         d = u.program.defs[self.body]
         ts, _ = self.outcome(d)
         rs = u.results(ts)
-        t = u.fresh("ts", stacked(tape, self.length))
+        here = with_dims(tape, matching(d.xs[:k], self.xs[:k]))
+        t = u.fresh("ts", stacked(here, self.length))
         forward = self.nonlinear(self.xs, (*self.functions[:-1], nl))
         u.context.append(Let((*rs, t), forward))
         _, nlc = self.carried()
@@ -161,7 +169,7 @@ class Loop(Form):
         body = e.recur(d.name)
         if (n == k + nc and len(d.results) == nc) or (not d.lxs and not d.lresults):
             return body
-        w = Writer(f"{body}.{name}", [Var(v.name, v.type) for v in d.params])
+        w = Writer(f"{body}.{name}", [Var(v.name, v.type) if v.linear else v for v in d.params])
         kinds = [("r", t, False) for t in (*d.results, *d.lresults)]
         formals = w.formals
         made = w.let(Call(formals, (body,)), *kinds)
@@ -185,14 +193,19 @@ class Loop(Form):
         found.clear()
         return carries
 
-    def stacks(self, machine: Any, d: Any, cs: Any, lcs: Any, rows: Any) -> list[Any]:
+    def stacks(self, machine: Any, d: Any, cs: Any, lcs: Any, rows: Any, dims: Any) -> list[Any]:
         """The results of the loop: carries and stacks."""
         nc, nlc = self.carried()
         ts, us = self.outcome(d)
-        types = (*ts[nc:], *us[nlc:])
+        types = [with_dims(t, dims) for t in (*ts[nc:], *us[nlc:])]
         made = [machine.stack(t, row) for t, row in zip(types, rows, strict=True)]
         k = len(ts) - nc
         return [*cs, *made[:k], *lcs, *made[k:]]
+
+    def lengths(self, machine: Any, ks: list[Any]) -> dict[Var, int]:
+        """The dimensions of the body, in numbers, under the names that they have here."""
+        at = dict(zip(self.xs, ks, strict=False))
+        return {a: int(k) for a, k in at.items() if is_index(a)}
 
     def rows(self, d: Any) -> list[list[Any]]:
         """A row for every result that is stacked."""
@@ -207,7 +220,7 @@ def _row(value: Any, i: int) -> Any:
 class Scan(Loop):
     """scan[f, n, dir, nk, nc, nlc](ks, cs, xs ; ~lcs, ~lxs)."""
 
-    n: int | None
+    n: Any  # a number, a variable, or None
     direction: str
     nk: int
     nc: int
@@ -220,6 +233,22 @@ class Scan(Loop):
         n = "None" if self.n is None else self.n
         numbers = f"{n}, {self.direction}, {self.nk}, {self.nc}, {self.nlc}"
         return f"scan[{self.body}, {numbers}]"
+
+    def operands(self) -> Vars:
+        """The arguments, and the number of rounds if it is a variable."""
+        return (*self.args, *vars_in(self.n))
+
+    def renamed(self, rename: Rename) -> "Scan":
+        """The same about other variables."""
+        found = self.on(tuple([rename(a) for a in self.args]))
+        return found.with_length({self.n: rename(self.n)}) if isinstance(self.n, Var) else found
+
+    def with_length(self, dims: Any) -> "Scan":
+        """The same with a number of rounds that is no variable."""
+        n = dims.get(self.n, self.n)
+        if n is self.n:
+            return self
+        return Scan(self.args, self.functions, n, self.direction, self.nk, self.nc, self.nlc)
 
     def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Scan":
         """The same on other arguments, and with another body."""
@@ -245,7 +274,7 @@ class Scan(Loop):
     def work(self, works: list[int | None]) -> int | None:
         """That of the body, n times."""
         (w,) = works
-        return None if w is None or self.n is None else self.n * w
+        return self.n * w if w is not None and isinstance(self.n, int) else None
 
     def carried(self) -> tuple[int, int]:
         """nc and nlc."""
@@ -262,7 +291,8 @@ class Scan(Loop):
     def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
         """With the tapes of all rounds, or with as many snapshots as the policy allows."""
         s = u.snapshots
-        if s is not None and not u.is_nonlinear(self.body):
+        plain = isinstance(self.n, int) and not u.program.dims(self.body)
+        if s is not None and plain and not u.is_nonlinear(self.body):
             found = unzip_with_snapshots(u, self, s)
             if found is not None:
                 return found
@@ -297,6 +327,7 @@ class Scan(Loop):
         d = machine.program.defs[self.body]
         k, c, m = self.nk, self.nk + self.nc, len(self.xs)
         ks, cs, xs = values[:k], values[k:c], values[c:m]
+        dims = self.lengths(machine, ks)
         lcs, lxs = values[m : m + self.nlc], values[m + self.nlc :]
         values.clear()
         machine.owners.share(tuple(ks))  # every round gets them
@@ -311,7 +342,7 @@ class Scan(Loop):
             found = yield machine.enter(d.name, given)
             cs, lcs = self.handed_on(d, found, rows)
         ordered = rows if self.direction == "fwd" else [row[::-1] for row in rows]
-        return self.stacks(machine, d, cs, lcs, ordered)
+        return self.stacks(machine, d, cs, lcs, ordered, dims)
 
     def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
         """TScan: the other way round; a carry that was dup'd every round becomes a sum."""
@@ -379,7 +410,8 @@ class While(Loop):
 
     def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
         """With the tapes of all rounds, or by halves if the policy counts snapshots."""
-        if u.snapshots is not None and not u.is_nonlinear(self.body):
+        plain = not u.program.dims(self.body)
+        if u.snapshots is not None and plain and not u.is_nonlinear(self.body):
             found = unzip_by_halves(u, self)
             if found is not None:
                 return found
@@ -407,6 +439,7 @@ class While(Loop):
         p, d = (machine.program.defs[f] for f in self.functions)
         m = len(self.xs)
         ks, cs, lcs = values[: self.nk], values[self.nk : m], values[m:]
+        dims = self.lengths(machine, ks)
         values.clear()
         machine.owners.share(tuple(ks))  # every round gets them
         rows, done = self.rows(d), 0
@@ -422,7 +455,7 @@ class While(Loop):
             cs = lcs = []  # a round may free its carries
             found = yield machine.enter(d.name, given)
             cs, lcs = self.handed_on(d, found, rows)
-        return self.stacks(machine, d, cs, lcs, rows)
+        return self.stacks(machine, d, cs, lcs, rows, dims)
 
     def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
         """A while loop depends on what it carries, so it is no Linear B."""

@@ -21,6 +21,7 @@ from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.check import DEPTH, ENDLESS, endless, located, type_of_leaf
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.control import Call
+from lineara.linear_a.dims import I64, is_index
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Place, Program
 from lineara.linear_a.sugar import explicit
@@ -49,21 +50,22 @@ from lineara.linear_a.syntax import (
     lit,
     zero,
 )
-from lineara.types import ArrayType, Named, Product, Stack, Sum, Type, short_dtype, show
+from lineara.types import ArrayType, Family, Named, Product, Stack, Sum, Type, short_dtype, show
 
 GRAMMAR = r"""
 start: (typedef | def)*
-typedef: "type" NAME "=" type
+typedef: "type" NAME [dims] "=" type
 def: "def" NAME "(" binders ")" "->" "(" results ")" "=" block
 binders: [binder ("," binder)*] ";" [binder ("," binder)*]
 results: types ";" types
 types: [type ("," type)*]
 binder: (NAME | LNAME) [":" type]
 
-type: DTYPE [dims] -> array | NAME -> named | "<" types ">" -> product
+type: DTYPE [dims] -> array | NAME [dims] -> named | "<" types ">" -> product
     | "{" field ("," field)* "}" -> record | "[" type ("|" type)* "]" -> sum
-    | "stack" "[" [INT ","] type "]" -> stack
-dims: "[" [INT ("," INT)*] "]"
+    | "stack" "[" [dim ","] type "]" -> stack
+dims: "[" [dim ("," dim)*] "]"
+?dim: INT | NAME
 field: NAME ":" type
 
 block: binding* leaf
@@ -89,7 +91,8 @@ params: "[" [param ("," param)*] "]"
 param: [NAME "="] value
 ?value: atom | slice
 slice: [atom] ":" [atom] [":" [atom]]
-?atom: literal | NAME -> name | STRING -> string | "None" -> none | "..." -> dots
+?atom: literal | NAME -> name | NAME dims -> named | STRING -> string | "None" -> none
+    | "..." -> dots
     | "(" ")" -> tuple | "(" value ("," value)* [","] ")" -> tuple
     | DTYPE [dims] -> array | "<" types ">" -> product | "[" type ("|" type)* "]" -> sum
 literal: number [SUFFIX] | "[" "]" SUFFIX dims -> empty
@@ -194,7 +197,8 @@ class _Reader:
     def __init__(self, text: str, file: str) -> None:
         self.text = text
         self.file = file
-        self.types: dict[str, Type] = {}
+        self.types: dict[str, Type | Family] = {}
+        self.dims: dict[str, Var] = {}  # what dimensions may be in the definition at hand
         self.defs: dict[str, Def] = {}
         self.places: dict[Any, tuple[Place, ...]] = {}
         self.scope: dict[str, Var] = {}
@@ -222,13 +226,18 @@ class _Reader:
     def program(self, tree: Any) -> Program:
         """Types, then signatures, then bodies."""
         typedefs = [t.children for t in tree.children if t.data == "typedef"]
-        for name, _ in typedefs:
+        for name, dims, _ in typedefs:
             if name in self.types:
                 raise self.wrong(f"the type {name} is defined twice; keep one", name)
-            self.types[str(name)] = UNKNOWN
-        for name, stated in typedefs:
-            self.types[str(name)] = self.type(stated)
-        for name, _ in typedefs:
+            known = tuple([Var(str(n), I64) for n in self.dimensions(dims)])
+            self.types[str(name)] = Family(known, UNKNOWN) if known else UNKNOWN
+        for name, _, stated in typedefs:
+            family = self.types[str(name)]
+            known = family.dims if isinstance(family, Family) else ()
+            self.dims = {v.name: v for v in known}
+            t = self.type(stated)
+            self.types[str(name)] = Family(known, t) if known else t
+        for name, *_ in typedefs:
             if endless(self.so_far, str(name)):
                 raise self.wrong(ENDLESS.format(name), name)
         found = [t for t in tree.children if t.data == "def"]
@@ -238,6 +247,7 @@ class _Reader:
             name = str(t.children[0])
             d = self.defs[name]
             self.scope = {repr(p): p for p in d.params}
+            self.dims = {p.name: p for p in d.params if is_index(p)}
             self.names = Names([p.name for p in d.params])
             body = self.block(t.children[3])
             self.defs[name] = done = Def(name, d.params, d.results, d.lresults, body)
@@ -252,6 +262,13 @@ class _Reader:
         if name in FORMS or name in KEYWORDS - DTYPES:
             raise self.wrong(f"{name} has a meaning; give the definition another name", name)
         self.names = Names()
+        self.dims = {}
+        for b in self.zones(formals):  # dimensions first: a type may name a later formal
+            v, stated = str(b.children[0]), b.children[1]
+            if stated is None or stated.data != "array" or v.startswith("~"):
+                continue
+            if stated.children[0] == "i64" and not self.dimensions(stated.children[1]):
+                self.dims[v] = Var(v, I64)
         params = [self.formal(b) for b in self.zones(formals)]
         ts, us = (
             tuple(map(self.type, z.children)) if z.children != [None] else ()
@@ -279,7 +296,7 @@ class _Reader:
         fresh = self.names(bare)
         if fresh != bare:
             raise self.wrong(f"{name} is taken; give it another name", name)
-        return Var(fresh, self.type(t), name.startswith("~"))
+        return self.dims.get(name) or Var(fresh, self.type(t), name.startswith("~"))
 
     # --- types ------------------------------------------------------------------------------
 
@@ -293,10 +310,26 @@ class _Reader:
     def array(self, t: Any) -> ArrayType:
         """A dtype and a shape."""
         dtype, dims = t.children
-        sizes = () if dims is None else tuple([int(d) for d in dims.children if d is not None])
-        if any([n < 0 for n in sizes]):
-            raise self.wrong("a dimension is not negative; count from 0", t)
-        return ArrayType(sizes, wide(str(dtype)))
+        return ArrayType(self.shape(dims), wide(str(dtype)))
+
+    def shape(self, dims: Any) -> tuple[Any, ...]:
+        """Dimensions between brackets, if there are any."""
+        return tuple(map(self.dim, self.dimensions(dims)))
+
+    def dimensions(self, dims: Any) -> list[Any]:
+        """What stands between the brackets."""
+        return [] if dims is None else [n for n in dims.children if n is not None]
+
+    def dim(self, n: Any) -> Any:
+        """A number, or an i64 formal."""
+        if n.type == "INT":
+            if int(n) < 0:
+                raise self.wrong("a dimension is not negative; count from 0", n)
+            return int(n)
+        if n not in self.dims:
+            hint = _near(str(n), self.dims) or f"; take it as an argument: {n}: i64"
+            raise self.wrong(f"the dimension {n} is no i64 formal{hint}", n)
+        return self.dims[str(n)]
 
     def type_name(self, t: Any) -> Named:
         """A type that has a definition."""
@@ -304,7 +337,12 @@ class _Reader:
         if name not in self.types:
             hint = _near(name, self.types) or f"; define it: type {name} = …"
             raise self.wrong(f"there is no type {name}{hint}", t)
-        return Named(name)
+        dims = self.shape(t.children[1]) if len(t.children) > 1 else ()
+        found = self.types[name]
+        known = len(found.dims) if isinstance(found, Family) else 0
+        if len(dims) != known:
+            raise self.wrong(f"{name} has {known} dimensions, not {len(dims)}; give each one", t)
+        return Named(name, dims)
 
     def _type(self, t: Any) -> Type:
         match t.data:
@@ -321,7 +359,7 @@ class _Reader:
                 )
             case "stack":
                 length, item = t.children
-                return Stack((self.type(item),), None if length is None else int(length))
+                return Stack((self.type(item),), None if length is None else self.dim(length))
         return Sum(tuple(map(self.type, t.children)))
 
     # --- blocks ------------------------------------------------------------------------------
@@ -578,7 +616,11 @@ class _Reader:
     def form(self, form: Any, args: tuple[Var, ...], given: list[Any], head: Any) -> Leaf:
         """A branch or a loop: the definitions it applies, then its numbers."""
         names = ("name", "array")  # a definition may be called f16
-        values = [str(v.children[0]) if v.data in names else self.value(v) for _, v in given]
+        values: list[Any] = [
+            str(v.children[0]) if v.data in names else self.value(v) for _, v in given
+        ]
+        if form is Scan and len(given) > 1 and given[1][1].data == "name":
+            values[1] = self.dim(given[1][1].children[0])
         functions = tuple([v for v in values if isinstance(v, str) and v not in ("fwd", "rev")])
         try:
             return form(args, functions, *values[len(functions) :])
@@ -606,7 +648,9 @@ class _Reader:
                 return _number(number) if plain else self.literal(t)
             case "empty":
                 suffix, dims = t.children
-                sizes = tuple([int(d) for d in dims.children if d is not None])
+                sizes = self.shape(dims)
+                if any(isinstance(n, Var) for n in sizes):
+                    raise self.wrong("a literal has numbers for dimensions; zeros[type] is zero", t)
                 return np.zeros(sizes, wide(str(suffix)[1:]))
             case "name":
                 name = str(t.children[0])

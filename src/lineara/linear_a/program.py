@@ -5,9 +5,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from lineara.linear_a.dims import dims_of, with_dims
 from lineara.linear_a.show import show_program
-from lineara.linear_a.syntax import Def
-from lineara.types import UNIT, ArrayType, Named, Product, Stack, Sum, Type, carries_tangents
+from lineara.linear_a.syntax import Def, Vars
+from lineara.types import (
+    UNIT,
+    ArrayType,
+    Family,
+    Named,
+    Product,
+    Stack,
+    Sum,
+    Type,
+    carries_tangents,
+)
 
 
 class Place(NamedTuple):
@@ -25,13 +36,14 @@ class Program:
     first itself and then its variables in order.
     """
 
-    types: Mapping[str, Type]
+    types: Mapping[str, Type | Family]
     defs: Mapping[str, Def]
     places: Mapping[Any, tuple[Place, ...]] = field(default_factory=dict)
     text: str = ""
     file: str = ""
+    _dims: dict[str, Vars] = field(default_factory=dict, init=False)
 
-    def with_(self, *found: Def, types: Mapping[str, Type] | None = None) -> "Program":
+    def with_(self, *found: Def, types: Mapping[str, Type | Family] | None = None) -> "Program":
         """The program with more definitions and types; those of the same names are replaced."""
         defs = dict(self.defs) | {d.name: d for d in found}
         every = {**self.types, **(types or {})}
@@ -49,13 +61,28 @@ class Program:
     def __str__(self) -> str:
         return show_program(self.types, self.defs)
 
+    def dims(self, name: str) -> Vars:
+        """The formals of a definition that are dimensions, in it or in what it applies."""
+        if not self._dims:
+            self._dims.update(dims_of(self.defs))
+        return self._dims.get(name, ())
+
     # --- types -----------------------------------------------------------------------------
 
     def unfold(self, t: Type) -> Type:
         """The type that a name stands for; any other as it is."""
         while isinstance(t, Named):
-            t = self.types[t.name]
+            found = self.types[t.name]
+            if isinstance(found, Family):
+                t = with_dims(found.type, dict(zip(found.dims, t.dims, strict=True)))
+            else:
+                t = found
         return t
+
+    def stated(self, name: str) -> Type:
+        """The type that a name stands for, about the dimensions of its definition."""
+        found = self.types[name]
+        return found.type if isinstance(found, Family) else found
 
     def same(self, s: Type, t: Type) -> bool:
         """Equality of types, up to unfolding of names; a recursive name is equal to itself only."""
@@ -103,6 +130,15 @@ class Program:
                 found += a.n * self.scalars(a.items[0])
         return found
 
+    def has_scalars(self, t: Type) -> bool:
+        """Whether |t| is known to be positive, for dimensions that are not 0."""
+        return any(
+            carries_tangents(a.dtype) and 0 not in a.shape
+            if isinstance(a, ArrayType)
+            else isinstance(a, Stack) and a.n not in (None, 0) and self.has_scalars(a.items[0])
+            for a in self.leaves(t)
+        )
+
     def is_linear(self, t: Type) -> bool:
         """lin(t): a vector space, whose values add and have a zero."""
         return self._is_linear(t, set())
@@ -112,7 +148,7 @@ class Program:
             if t.name in seen:
                 return True
             seen.add(t.name)
-            return self._is_linear(self.types[t.name], seen)
+            return self._is_linear(self.stated(t.name), seen)
         if isinstance(t, ArrayType):
             return carries_tangents(t.dtype)
         return all(self._is_linear(item, seen) for item in t.items)
@@ -126,7 +162,7 @@ class Program:
             if t.name in seen:
                 return True
             seen.add(t.name)
-            return self._is_inert(self.types[t.name], seen)
+            return self._is_inert(self.stated(t.name), seen)
         if isinstance(t, ArrayType):
             return not carries_tangents(t.dtype)
         return all(self._is_inert(item, seen) for item in t.items)
@@ -149,7 +185,7 @@ def tangent_type(program: Program, t: Type) -> Type:
     which `tangent_types` defines.
     """
     if isinstance(t, Named):
-        return t if program.is_linear(t) else Named(tangent_name(t.name))
+        return t if program.is_linear(t) else Named(tangent_name(t.name), t.dims)
     if isinstance(t, ArrayType):
         return t if carries_tangents(t.dtype) else UNIT
     if isinstance(t, Sum | Stack) and program.is_inert(t):
@@ -157,17 +193,19 @@ def tangent_type(program: Program, t: Type) -> Type:
     return t._replace(items=tuple([tangent_type(program, item) for item in t.items]))
 
 
-def tangent_types(program: Program, used: Iterator[Type]) -> dict[str, Type]:
+def tangent_types(program: Program, used: Iterator[Type]) -> dict[str, Type | Family]:
     """The definitions of the `NAME.tan` that tangents of the types mention."""
-    found: dict[str, Type] = {}
+    found: dict[str, Type | Family] = {}
     open_ = list(used)
     while open_:
         t = open_.pop()
         if isinstance(t, Named):
             name = tangent_name(t.name)
             if not program.is_linear(t) and name not in found and name not in program.types:
-                found[name] = tangent_type(program, program.types[t.name])
-                open_.append(program.types[t.name])
+                stated = program.types[t.name]
+                made = tangent_type(program, program.stated(t.name))
+                found[name] = Family(stated.dims, made) if isinstance(stated, Family) else made
+                open_.append(program.stated(t.name))
         elif not isinstance(t, ArrayType):
             open_ += t.items
     return found

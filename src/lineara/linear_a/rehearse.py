@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import ProgramError
-from lineara.linear_a.evaluate import ZERO, Machine, Tagged
+from lineara.linear_a.dims import with_dims
+from lineara.linear_a.evaluate import ZERO, Machine, Tagged, dims_given
 from lineara.linear_a.memory import Meter, owner
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Part, Prim, Var
@@ -43,9 +44,11 @@ def rehearse(program: Program, name: str, *args: Any, rounds: int | None = None)
     d = program.defs[name]
     given = [*args, *[None] * (len(d.params) - len(args))]
     stage = Stage(program, rounds)
+    stage.dims = dims_given(program, name, given)
     values = tuple([stage.argument(p, a) for p, a in zip(d.params, given, strict=True)])
     stage.meter.made(values)
     found = stage.drive(stage.enter(name, list(values)))
+    stage.dims = dims_given(program, name, given)
     types = (*d.results, *d.lresults)
     dense = [stage.shadow(t) if v is ZERO else v for v, t in zip(found, types, strict=True)]
     stage.given_away(tuple(dense))
@@ -137,7 +140,7 @@ class Stage(Machine):
 
     def shadow(self, t: Type) -> Any:
         """A shadow of a value of any type; of a sum, of its first alternative."""
-        t = self.program.unfold(t)
+        t = self.program.unfold(with_dims(t, self.dims))
         if isinstance(t, ArrayType):
             return Shadow(t)
         if isinstance(t, Sum):
@@ -153,7 +156,7 @@ class Stage(Machine):
         if e not in self.types:
             self.types[e] = (*sum(self.judge.leaf(e), ()),)
         (t,) = self.types[e]
-        t = self.program.unfold(t)
+        t = self.program.unfold(with_dims(t, self.dims))
         assert isinstance(t, ArrayType)
         if not t.shape and not any(isinstance(a, Shadow) or np.ndim(a) for a in args):
             return super().apply(e, args, params)

@@ -29,15 +29,15 @@ from lineara.linear_a.syntax import (
     Var,
     Zero,
 )
-from lineara.types import ArrayType, Type, short_dtype
+from lineara.types import ArrayType, Family, Type, short_dtype, show_definition
 from lineara.types import show as show_type
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
-def show_program(types: Mapping[str, Type], defs: Mapping[str, Def]) -> str:
+def show_program(types: Mapping[str, Type | Family], defs: Mapping[str, Def]) -> str:
     """The text of a program, ending in a newline: types first, in order."""
-    lines = [f"type {name} = {show_type(t)}\n" for name, t in types.items()]
+    lines = [f"{show_definition(name, t)}\n" for name, t in types.items()]
     return "\n".join(["".join(lines)] * bool(lines) + [show_def(d) for d in defs.values()])
 
 

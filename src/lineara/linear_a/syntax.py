@@ -65,9 +65,17 @@ def renamed_params(params: Any, rename: Rename) -> Any:
     return params
 
 
-def sampled(params: Any) -> Any:
-    """Parameters where variables are zeros of their types, for the sake of a shape."""
+PLACE = "at"  # the parameter that says where; variables in the others say how large
+
+
+def sampled(params: Any, at: Any = None) -> Any:
+    """Parameters where variables are zeros of their types, for the sake of a shape.
+
+    Dimensions are the numbers that `at` has for them.
+    """
     if isinstance(params, Var):
+        if at and params in at:
+            return at[params]
         t = params.type
         assert isinstance(t, ArrayType)
         if t.dtype.kind == "b":
@@ -77,9 +85,9 @@ def sampled(params: Any) -> Any:
             )
         return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
     if isinstance(params, tuple):
-        return tuple([sampled(p) for p in params])
+        return tuple([sampled(p, at) for p in params])
     if isinstance(params, dict):
-        return {k: sampled(p) for k, p in params.items()}
+        return {k: sampled(p, None if k == PLACE else at) for k, p in params.items()}
     return params
 
 
@@ -298,6 +306,14 @@ class Applied(Leaf):
     def shown(self) -> Vars:
         """The arguments that stand between the brackets."""
         return self.args
+
+    def zipped(self, defs: Any) -> "Iterator[tuple[str, Vars, Vars]]":
+        """Each definition, its non-linear formals that never change, and what they are here."""
+        raise NotImplementedError
+
+    def with_length(self, dims: Any) -> "Applied":
+        """The same with a number of rounds that is no variable."""
+        return self
 
     def result(self, judge: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
         """The type rule: (ts ; us), or a complaint of the judge."""

@@ -4,8 +4,11 @@ f.vjp(xs ; ~cs) -> (ss ; ts')     the halves of f.jvp, the linear one transposed
 f.grad(xs ;) -> (ts' ;)           f.vjp at 1, erased; f has one real number as its result
 """
 
+from typing import Any
+
 from lineara.errors import ProgramError
 from lineara.linear_a.control import Call
+from lineara.linear_a.dims import matching, with_dims
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var, drop, lit
 from lineara.passes.erase import erase
@@ -36,17 +39,19 @@ def vjp(program: Program, name: str, policy: Policy = store_all) -> Program:
     d, nl = program.defs[name], program.defs[name + JVP + NL]
     lin_t = program.defs[name + JVP + LIN + T]
     names = Names([p.name for p in d.params])
-    cs = [Var(names("ct"), c.type, True) for c in lin_t.lxs]
-    ys, t = _primal(nl, names)
-    gs = [Var(names("g"), u, True) for u in lin_t.lresults]
+    at = matching(nl.xs, d.xs)  # a rule of the user's has formals of its own
+    us = tuple([with_dims(u, at) for u in lin_t.lresults])
+    cs = [Var(names("ct"), with_dims(c.type, at), True) for c in lin_t.lxs]
+    ys, t = _primal(nl, names, at)
+    gs = [Var(names("g"), u, True) for u in us]
     body = Block(
         (
             Let((*ys, t), Call(d.params, (nl.name,))),
-            Let(tuple(gs), Call((t, *cs), (lin_t.name,))),
+            Let(tuple(gs), Call((t, *t.type.dims, *cs), (lin_t.name,))),
         ),
         Ret((*ys, *gs)),
     )
-    made = Def(name + VJP, (*d.params, *cs), d.results, lin_t.lresults, body)
+    made = Def(name + VJP, (*d.params, *cs), d.results, us, body)
     return program.with_(made)
 
 
@@ -68,7 +73,8 @@ def grad(program: Program, name: str, policy: Policy = store_all) -> Program:
     program = erase(program, name + JVP + LIN + T)
     nl, back = program.defs[name + JVP + NL], program.defs[name + JVP + LIN + T + E]
     names = Names([p.name for p in d.params])
-    ys, tape = _primal(nl, names)
+    at = matching(nl.xs, d.xs)
+    ys, tape = _primal(nl, names, at)
     one = Var(names("one"), t)
     body = Block(
         (
@@ -76,12 +82,13 @@ def grad(program: Program, name: str, policy: Policy = store_all) -> Program:
             Let((), drop(*ys)),
             Let((one,), lit(t.dtype.type(1), t)),
         ),
-        Call((tape, one), (back.name,)),
+        Call((tape, *tape.type.dims, one), (back.name,)),
     )
-    return program.with_(Def(name + GRAD, d.params, back.results, (), body))
+    results = tuple([with_dims(u, at) for u in back.results])
+    return program.with_(Def(name + GRAD, d.params, results, (), body))
 
 
-def _primal(nl: Def, names: Names) -> tuple[list[Var], Var]:
+def _primal(nl: Def, names: Names, at: dict[Var, Any]) -> tuple[list[Var], Any]:
     """Variables for the results of f.nl: the values, and the tape."""
-    *types, tape = nl.results
+    *types, tape = [with_dims(t, at) for t in nl.results]
     return [Var(names("y"), s) for s in types], Var(names("t"), tape)

@@ -17,6 +17,7 @@ import numpy as np
 from lineara.errors import ProgramError, RuleError
 from lineara.linear_a.check import check_def
 from lineara.linear_a.control import Call
+from lineara.linear_a.dims import with_dims
 from lineara.linear_a.evaluate import Outcome, run
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var
@@ -119,8 +120,7 @@ def custom_linear(program: Program, name: str, back: str, test: bool = True) -> 
 def _test_jvp(program: Program, d: Def, made: Def, rule: str) -> None:
     """The values are those of the definition, and the tangents those of central differences."""
     rng = np.random.default_rng(0)
-    xs = [sample(program, v.type, rng) for v in d.xs]
-    dxs = [sample(program, v.type, rng) for v in made.lxs]
+    xs, dxs = arguments(program, made, rng)
     got, value = run(program, made.name, *xs, *dxs), run(program, d.name, *xs)
     if not _close(got.results, value.results, 1e-9):
         raise RuleError(
@@ -145,9 +145,8 @@ def _test_jvp(program: Program, d: Def, made: Def, rule: str) -> None:
 def _test_dot(program: Program, d: Def, name: str, back: str) -> None:
     """<l(a), c> = <a, back(c)>."""
     rng = np.random.default_rng(0)
-    xs = [sample(program, v.type, rng) for v in d.xs]
-    a = [sample(program, v.type, rng) for v in d.lxs]
-    c = [sample(program, t, rng) for t in d.lresults]
+    xs, a = arguments(program, d, rng)
+    _, c = arguments(program, program.defs[name], rng)
     left = _dot(run(program, d.name, *xs, *a).lresults, c)
     right = _dot(a, run(program, name, *xs, *c).lresults)
     if not _close([left], [right], 1e-9):
@@ -155,6 +154,17 @@ def _test_dot(program: Program, d: Def, name: str, back: str) -> None:
             f"{back} is not the transpose of {d.name}: <{d.name}(a), c> is {left:.9g} and "
             f"<a, {back}(c)> is {right:.9g}"
         )
+
+
+def arguments(program: Program, d: Def, rng: Any) -> tuple[list[Any], list[Any]]:
+    """Random non-linear and linear arguments, where dimensions are 3, 4, …"""
+    dims = {v: 3 + i for i, v in enumerate(program.dims(d.name))}
+    zones = []
+    for zone in (d.xs, d.lxs):
+        types = [with_dims(v.type, dims) for v in zone]
+        pairs = zip(zone, types, strict=True)
+        zones.append([dims[v] if v in dims else sample(program, t, rng) for v, t in pairs])
+    return zones[0], zones[1]
 
 
 def sample(program: Program, t: Type, rng: Any) -> Any:

@@ -17,9 +17,11 @@ from typing import Any
 from lineara.errors import ProgramError
 from lineara.linear_a.check import Judge, hashable
 from lineara.linear_a.collector import uncollected
+from lineara.linear_a.dims import Samples
 from lineara.linear_a.emit import Emitter, Text, chained, text
 from lineara.linear_a.program import Program, tangent_type, tangent_types
 from lineara.linear_a.syntax import (
+    PLACE,
     Accum,
     Applied,
     Binding,
@@ -420,31 +422,35 @@ def rule_text(e: Prim, y: Type, active: tuple[int, ...]) -> Text:
     )
     n, k = len(operands), len(e.args)
 
-    def rule(boxed: Any, *rest: Any) -> Sequence[Any]:
-        params = reboxed(e.params, iter(rest[k:n]))
+    def rule(samples: Samples, boxed: Any, *rest: Any) -> Sequence[Any]:
+        params = reboxed(e.params, iter(rest[k:n]), samples.at)
         joint = e.primitive.linearize(boxed, rest[:k], active, params, recur)
         return [joint.forward(rest[n:])]
 
     def recur(of_tangents: Any, types: Any) -> Joint:
         return Joint(lambda tangents: of_tangents(*tangents), _no_transpose)
 
-    return text(rule, formals, [y])
+    return text(e, rule, formals, [y])
 
 
 def _no_transpose(y_bar: Any) -> Any:
     raise AssertionError("J asks no rule for its transpose")
 
 
-def reboxed(params: Any, boxes: Iterator[Any]) -> Any:
+def reboxed(params: Any, boxes: Iterator[Any], dims: Any) -> Any:
     """Parameters with a box in place of each occurrence of a variable, in the order of `vars_in`.
+
+    Where it says how large something is, the number that is its sample.
 
     Occurrences, not variables: the text is copied for other operands, which may differ.
     """
     if isinstance(params, Var):
-        return next(boxes)
+        box = next(boxes)
+        return dims.get(params, box)
     if isinstance(params, dict):
-        return {k: reboxed(v, boxes) for k, v in params.items()}
-    return tuple([reboxed(v, boxes) for v in params]) if type(params) is tuple else params
+        none: dict[Var, int] = {}
+        return {k: reboxed(v, boxes, none if k == PLACE else dims) for k, v in params.items()}
+    return tuple([reboxed(v, boxes, dims) for v in params]) if type(params) is tuple else params
 
 
 def all_vars(d: Def) -> list[Var]:

@@ -96,7 +96,7 @@ def plan(
             if policy in POLICIES:
                 raise
             continue
-        tape = Costs(made).bytes(made.types[name + JVP + TAPE])
+        tape = Costs(made).bytes(made.stated(name + JVP + TAPE))
         found = rehearse(made, name + VJP, *args, rounds=rounds)
         base = found.work if base is None else base
         rows.append(Row(policy, tape, found.peak, found.work, found.work - base))

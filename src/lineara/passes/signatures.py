@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from lineara.errors import ProgramError
+from lineara.linear_a.dims import matching, with_dims
 from lineara.linear_a.program import Program, tangent_type
 from lineara.linear_a.syntax import Def, Names, Var
 from lineara.passes.names import JVP, tangent
@@ -33,12 +34,17 @@ def jvp_signature(program: Program, d: Def) -> Def:
 
 
 def agree(program: Program, what: str, got: Def, want: Def) -> None:
-    """Two signatures are one, or the error shows both."""
+    """Two signatures are one, up to the names of dimensions, or the error shows both."""
+    at = matching(got.xs, want.xs)
+
+    def here(types: Sequence[Type]) -> list[Type]:
+        return [with_dims(t, at) for t in types]
+
     pairs = (
-        ([v.type for v in got.xs], [v.type for v in want.xs]),
-        ([v.type for v in got.lxs], [v.type for v in want.lxs]),
-        (got.results, want.results),
-        (got.lresults, want.lresults),
+        (here([v.type for v in got.xs]), [v.type for v in want.xs]),
+        (here([v.type for v in got.lxs]), [v.type for v in want.lxs]),
+        (here(got.results), want.results),
+        (here(got.lresults), want.lresults),
     )
     if not all(_same(program, s, t) for s, t in pairs):
         raise ProgramError(f"{what} is {_shown(got)}; it must be {_shown(want)}")

@@ -16,6 +16,7 @@ from lineara.box import op
 from lineara.errors import ProgramError
 from lineara.linear_a.check import hashable, type_of_leaf
 from lineara.linear_a.collector import uncollected
+from lineara.linear_a.dims import Samples
 from lineara.linear_a.emit import Emitter, Text, text
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
@@ -211,8 +212,9 @@ class _Transpose:
                 self.write([z], zero(t))
                 zeros.append(z)
             return self.expression(e, zeros)
+        dims = self.program.dims(self.d.name)
         for v in free(e):
-            if not v.linear:
+            if not v.linear and v not in dims:
                 self.write([], drop(v))
         m = {}
         for a in linear:
@@ -294,20 +296,20 @@ def rule_text(e: Prim, y: Type) -> Text:
     plain = [v for v in e.operands() if not v.linear]
     formals = [*[Var(f"x{i}", v.type) for i, v in enumerate(plain)], Var("c", y, True)]
 
-    def rule(*boxed: Any) -> Sequence[Any]:
+    def rule(samples: Samples, *boxed: Any) -> Sequence[Any]:
         boxes = iter(boxed[:-1])
-        given = [(a, None if a.linear else next(boxes)) for a in e.args]
-        params = reboxed(e.params, boxes)
+        given = [(a, samples.type(a.type) if a.linear else next(boxes)) for a in e.args]
+        params = reboxed(e.params, boxes, samples.at)
         if isinstance(e.primitive, Multilinear):
             (place,) = [i for i, a in enumerate(e.args) if a.linear]
-            args = [a.type if a.linear else conjugate(x) for a, x in given]
+            args = [x if a.linear else conjugate(x) for a, x in given]
             found = [e.primitive.transpose(place, boxed[-1], *args, **params)]
         else:
-            args = [a.type if a.linear else x for a, x in given]
+            args = [x for _, x in given]
             found = e.primitive.transpose(boxed[-1], *args, **params)
         return [seen(x_bar, a.type) for x_bar, a in zip(found, e.lxs, strict=True)]
 
-    return text(rule, formals, [a.type for a in e.lxs])
+    return text(e, rule, formals, [a.type for a in e.lxs])
 
 
 def seen(x_bar: Any, t: Type) -> Any:

@@ -37,7 +37,7 @@ from lineara.linear_a.syntax import (
 )
 from lineara.passes.jvp import all_vars
 from lineara.passes.names import JVP, LIN, NL, PRI, TAPE
-from lineara.types import Named, Product, Type
+from lineara.types import Family, Named, Product, Type
 
 EMPTY = Ret(())
 
@@ -108,7 +108,7 @@ class Unzipping:
         self.program = program
         self.policy = policy
         self.defs: dict[str, Def] = {}
-        self.types: dict[str, Type] = {}
+        self.types: dict[str, Type | Family] = {}
         self.read: dict[tuple[str, int], tuple[int, ...]] = {}  # invariants that f.lin reads
         self.known = replace(  # grows, so that a policy can tell what callees cost
             program,
@@ -137,7 +137,9 @@ class Unzipping:
     def hoisted(self, f: str, k: int) -> tuple[int, ...]:
         """Unzip the body of a loop; which of its first k formals f.lin takes beside the tape."""
         if (f, k) not in self.read:
-            self.read[f, k] = ()  # a body that loops over itself stores them
+            d, dims = self.program.defs[f], self.program.dims(f)
+            # a body that loops over itself stores them, but for dimensions
+            self.read[f, k] = tuple([i for i, x in enumerate(d.xs[:k]) if x in dims])
             one = _Unzip(self, f, k)
             for callee in one.split():
                 self.all(callee)
@@ -228,7 +230,8 @@ class _Unzip:
         self.needed: list[str] = []
         self.names = Names([v.name for v in all_vars(self.d)])
         self.context: list[Binding] = []
-        self.tape = Product()
+        self.tape: Type | Family = Product()
+        self.dims = self.program.dims(name)
 
     def split(self) -> list[str]:
         """U of the body; the definitions that must be unzipped as well."""
@@ -245,23 +248,25 @@ class _Unzip:
         """f.nl, f.lin, and f.pri where f has no primal form of its own."""
         d, m, results = self.d, self.linear, self.nonlinear
         wanted = tuple([v for v in free(m) if not v.linear])
-        constant = d.xs[: self.invariants]
+        constant, dims = d.xs[: self.invariants], self.dims
         cut = Cut(
             self.run.known, d.name, d.xs, tuple(self.context), tuple(results), wanted,
-            self.outermost, constant,
+            self.outermost, tuple(dict.fromkeys([*constant, *dims])),
         )  # fmt: skip
         again, stored = cut.tape(self.policy(cut))
-        self.read = tuple([i for i, x in enumerate(constant) if x in stored])
-        beside = [constant[i] for i in self.read]
-        stored = [v for v in stored if v not in beside]
-        self.tape = Product(tuple([v.type for v in stored]))
+        self.read = tuple([i for i, x in enumerate(constant) if x in stored or x in dims])
+        ahead = [constant[i] for i in self.read]
+        behind = () if constant else dims  # after the tape, which a branch is given first
+        stored = [v for v in stored if v not in (*ahead, *behind)]
+        parts = Product(tuple([v.type for v in stored]))
+        self.tape = Family(dims, parts) if dims else parts
         nl_, lin_, tape_ = (d.name + suffix(half, self.invariants) for half in (NL, LIN, TAPE))
-        type_ = Named(tape_)
+        type_ = Named(tape_, dims)
         t, t2 = Var(self.names("t"), type_), Var(self.names("t"), type_)
         kept = self.live([*self.context, Let((t,), Tup(tuple(stored)))], [*results, t], d.xs)
         nl = Def(nl_, d.xs, (*d.results, type_), (), Block(kept, Ret((*results, t))))
         lin = Def(
-            lin_, (*beside, t2, *d.lxs), (), d.lresults,
+            lin_, (*ahead, t2, *behind, *d.lxs), (), d.lresults,
             flat([Unpack(tuple(stored), t2), *without_rest(again, wanted)], m),
         )  # fmt: skip
         made = [nl, lin]
@@ -278,7 +283,7 @@ class _Unzip:
     def recur(self, name: str) -> tuple[str, str, Named]:
         """The halves of a definition that is called, and its tape."""
         self.needed.append(name)
-        return name + NL, name + LIN, Named(name + TAPE)
+        return name + NL, name + LIN, Named(name + TAPE, self.program.dims(name))
 
     def hoisted(self, name: str, k: int) -> tuple[str, str, Named, tuple[int, ...]]:
         """The halves of the body of a loop, its tape, and which invariants f.lin takes first."""
@@ -286,7 +291,7 @@ class _Unzip:
         nl, lin, tape = (name + suffix(half, k) for half in (NL, LIN, TAPE))
         if not k:
             self.needed.append(name)
-        return nl, lin, Named(tape), read
+        return nl, lin, Named(tape, self.program.dims(name)), read
 
     def of_half(self, name: str) -> str | None:
         """The definition that a non-linear half is of, or None."""
@@ -304,7 +309,7 @@ class _Unzip:
         return getattr(self.policy, "snapshots", None)
 
     @property
-    def types(self) -> dict[str, Type]:
+    def types(self) -> dict[str, Type | Family]:
         """The types that this run defines."""
         return self.run.types
 
@@ -375,7 +380,8 @@ class _Unzip:
             kept += [Let((), drop(v)) for v in dead]
             kept.append(b)
             live.update(read_by(b))
-        kept += [Let((), drop(x)) for x in formals if x not in live]
+        unread = [x for x in formals if x not in live and x not in self.dims]
+        kept += [Let((), drop(x)) for x in unread]
         return tuple(reversed(kept))
 
     def primal_call(self, b: Binding, dead: list[Var]) -> tuple[Binding, list[Var]]:
