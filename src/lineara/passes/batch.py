@@ -19,6 +19,7 @@ from lineara.errors import ProgramError
 from lineara.linear_a.check import hashable, type_of_leaf
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.control import Call
+from lineara.linear_a.dims import Samples
 from lineara.linear_a.emit import Boxed, Emitter, Text, text
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
@@ -45,7 +46,7 @@ from lineara.linear_a.syntax import (
     vars_in,
 )
 from lineara.passes.jvp import reboxed
-from lineara.types import ArrayType, Named, Product, Stack, Type, show
+from lineara.types import ArrayType, Family, Named, Product, Stack, Type, show
 
 Axes = Sequence[int | None]
 INDEX = ArrayType((), np.dtype(np.int64))
@@ -95,7 +96,7 @@ class _Batch:
         self.size = size
         self.done: dict[str, Def] = {}
         self.flags: dict[str, tuple[bool, ...]] = {}  # which results are batched
-        self.types: dict[str, Type] = {}
+        self.types: dict[str, Type | Family] = {}
         self.rules: dict[Any, Text] = {}
         self.entered: list[str] = []
 
@@ -126,8 +127,10 @@ class _Batch:
             name = f"{t.name}.b{self.size}{f'.{axis}' if axis else ''}"
             if name not in self.types and name not in self.program.types:
                 self.types[name] = Product()
-                self.types[name] = self.type(self.program.types[t.name], axis)
-            return Named(name)
+                stated = self.program.types[t.name]
+                made = self.type(self.program.stated(t.name), axis)
+                self.types[name] = Family(stated.dims, made) if isinstance(stated, Family) else made
+            return Named(name, t.dims)
         if isinstance(t, Product | Stack):
             return t._replace(items=tuple([self.type(s, axis) for s in t.items]))
         raise ProgramError(
@@ -223,9 +226,8 @@ class _Lanes:
 
     def unfold(self, t: Type) -> Type:
         """The type that a name stands for."""
-        while isinstance(t, Named):
-            t = self.run.types.get(t.name) or self.run.program.types[t.name]
-        return t
+        known = self.run.program
+        return (known.with_(types=self.run.types) if self.run.types else known).unfold(t)
 
     # --- expressions -------------------------------------------------------------------------
 
@@ -388,11 +390,12 @@ class _Lanes:
         formals = [Var(f"x{i}", v.type, v.linear) for i, v in enumerate(operands)]
         k = len(args)
 
-        def written(*boxed: Any) -> Sequence[Any]:
-            found = e.primitive.batch(boxed[:k], flags, reboxed(e.params, iter(boxed[k:])))
+        def written(samples: Samples, *boxed: Any) -> Sequence[Any]:
+            params = reboxed(e.params, iter(boxed[k:]), samples.at)
+            found = e.primitive.batch(boxed[:k], flags, params)
             return [found if isinstance(found, Boxed) else None]
 
-        made = text(written, formals, [y])
+        made = text(e, written, formals, [y])
         if key is not None:
             self.run.rules[key] = made
         return made
