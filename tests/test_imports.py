@@ -42,3 +42,14 @@ def test_the_package_says_that_it_is_typed():
 def test_there_is_no_console_script():
     points = importlib.metadata.distribution("lineara").entry_points
     assert [p for p in points if p.group in ("console_scripts", "gui_scripts")] == []
+
+
+def test_the_staged_engine_loads_at_first_use():
+    loaded = modules_after("import lineara; lineara.grad(lambda x: x * x)(3.0)")
+    assert not [m for m in loaded if m.startswith(("lineara.linear_a", "lineara.passes"))]
+    assert "lineara.passes.jvp" in modules_after("import lineara; lineara.stages")
+
+
+def test_names_that_load_late_are_listed():
+    assert set(lineara.__all__) <= set(dir(lineara))
+    assert lineara.policies.budget is lineara.policies.__dict__["budget"]

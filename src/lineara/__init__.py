@@ -11,10 +11,9 @@ array([25.,  7.])
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import lineara.ops as _ops  # declares the primitives
-from lineara import policies
 from lineara.api import (
     grad,
     hessian,
@@ -30,15 +29,18 @@ from lineara.api import (
     value_and_grad,
     vjp,
 )
-from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
-from lineara.capture.lanes import vmap
-from lineara.capture.stages import stages
-from lineara.capture.staging import trace
 from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
 from lineara.diagnose import check_grads, explain_nan
 from lineara.geometry import Metric, manifold
 from lineara.linear_map import LinearMap
 from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp
+
+if TYPE_CHECKING:
+    from lineara import policies
+    from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
+    from lineara.capture.lanes import vmap
+    from lineara.capture.stages import stages
+    from lineara.capture.staging import trace
 
 __version__ = "0.1.0"
 
@@ -87,8 +89,26 @@ __all__ = [
 del _ops
 
 
+_FORMS = ("cond", "fori_loop", "function", "scan", "switch", "while_loop")
+_LATE = {  # the staged engine and what helps tests: loaded when it is first asked for
+    **dict.fromkeys(_FORMS, "lineara.capture.forms"),
+    "vmap": "lineara.capture.lanes",
+    "stages": "lineara.capture.stages",
+    "trace": "lineara.capture.staging",
+    "policies": "lineara.policies",
+    "testing": "lineara.testing",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """`lineara.testing`, loaded when it is first asked for."""
-    if name == "testing":
-        return importlib.import_module("lineara.testing")
-    raise AttributeError(f"module 'lineara' has no attribute {name!r}")
+    """A public name of a module that `import lineara` does not load."""
+    if name not in _LATE:
+        raise AttributeError(f"module 'lineara' has no attribute {name!r}")
+    module = importlib.import_module(_LATE[name])
+    found = globals()[name] = getattr(module, name, module)
+    return found
+
+
+def __dir__() -> list[str]:
+    """Every public name, also those that are not loaded yet."""
+    return sorted({*globals(), *__all__, *_LATE})

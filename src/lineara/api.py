@@ -4,12 +4,11 @@ import functools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lineara.capture.captured import captured, with_captured
-from lineara.capture.halves import Halves
 from lineara.capture.moving import FUNCTIONS
 from lineara.capture.plain_code import method, overlay, seen
 from lineara.eager import differentiate
@@ -22,9 +21,11 @@ from lineara.errors import ShapeError, StructureError, TypeMismatchError
 from lineara.linear_map import LinearMap, Space
 from lineara.ops.elementwise import stop_gradient as still
 from lineara.ops.shape import as_array, concat, reshape
-from lineara.policies import Policy, chosen
 from lineara.trees import flatten, map_leaves, unflatten
 from lineara.types import ArrayType, show_type, type_of
+
+if TYPE_CHECKING:
+    from lineara.policies import Policy
 
 Argnums = int | Sequence[int]
 
@@ -92,7 +93,7 @@ def value_and_grad(
     combine: Callable[[Any, Any], Any] | None = None,
     out: str | None = None,
     strong_zero: bool = False,
-    policy: Policy | str | None = None,
+    policy: "Policy | str | None" = None,
 ) -> Callable[..., Any]:
     """The function x -> (f(x), gradient of f at x), for f with one real result.
 
@@ -119,7 +120,7 @@ def grad(
     combine: Callable[[Any, Any], Any] | None = None,
     out: str | None = None,
     strong_zero: bool = False,
-    policy: Policy | str | None = None,
+    policy: "Policy | str | None" = None,
 ) -> Callable[..., Any]:
     """The gradient of f, a function of arrays, numbers and containers with one real result.
 
@@ -174,12 +175,12 @@ def _builder(out: str | None, name: str) -> bool:
 
 
 def _gradient_function(
-    f: Any, argnums: Argnums, asked: Asked, policy: Policy | str | None
+    f: Any, argnums: Argnums, asked: Asked, policy: "Policy | str | None"
 ) -> Callable[..., Any]:
     """The function to (value, gradient); the positions are counted once for each length of call."""
     argnums, has_aux, name = _argnums(argnums, asked.name), asked.has_aux, asked.name
     if policy is not None:
-        return _under_policy(f, argnums, asked, chosen(policy, name))
+        return _under_policy(f, argnums, asked, policy)
 
     @functools.cache
     def at(count: int) -> Asked:
@@ -196,9 +197,15 @@ def _gradient_function(
     return both
 
 
-def _under_policy(f: Any, argnums: Argnums, asked: Asked, policy: Policy) -> Callable[..., Any]:
+def _under_policy(
+    f: Any, argnums: Argnums, asked: Asked, policy: "Policy | str"
+) -> Callable[..., Any]:
     """The function to (value, gradient), by way of a program."""
+    from lineara.capture.halves import Halves
+    from lineara.policies import chosen
+
     name = asked.name
+    kept = chosen(policy, name)
     plain = Asked((), False, False, None, False, False, name)
     if asked != plain:
         raise TypeMismatchError(
@@ -209,7 +216,7 @@ def _under_policy(f: Any, argnums: Argnums, asked: Asked, policy: Policy) -> Cal
     @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, len(args), name)
-        halves = Halves(f, args, kwargs, policy)
+        halves = Halves(f, args, kwargs, kept)
         halves.real(name)
         found, _ = halves.gradient([1.0])
         g = found[places[0]] if isinstance(argnums, int) else tuple([found[i] for i in places])
@@ -269,7 +276,7 @@ def jvp(
 
 
 def vjp(
-    f: Callable[..., Any], *args: Any, has_aux: bool = False, policy: Policy | str | None = None
+    f: Callable[..., Any], *args: Any, has_aux: bool = False, policy: "Policy | str | None" = None
 ) -> Any:
     """(f(*args), pull): pull(w) gives the cotangents of all arguments, as a tuple.
 
@@ -282,7 +289,7 @@ def vjp(
     (6.0, (3.0, 2.0))
     """
     if policy is not None:
-        return _vjp_under_policy(f, args, has_aux, chosen(policy, "vjp"))
+        return _vjp_under_policy(f, args, has_aux, policy)
     y, L, *aux = _linearized(f, args, has_aux, "vjp")
 
     def pull(w: Any) -> tuple[Any, ...]:
@@ -292,12 +299,15 @@ def vjp(
     return (y, pull, *aux)
 
 
-def _vjp_under_policy(f: Any, args: tuple, has_aux: bool, policy: Policy) -> Any:
+def _vjp_under_policy(f: Any, args: tuple, has_aux: bool, policy: "Policy | str") -> Any:
     """The value and the pullback, by way of a program."""
+    from lineara.capture.halves import Halves
+    from lineara.policies import chosen
+
     _callable(f, "vjp")
     if has_aux:
         raise TypeMismatchError("vjp: policy= does not go with has_aux; return the value alone")
-    halves = Halves(f, args, {}, policy)
+    halves = Halves(f, args, {}, chosen(policy, "vjp"))
 
     def pull(w: Any) -> tuple[Any, ...]:
         return halves.gradient(halves.cotangents(w))[0]

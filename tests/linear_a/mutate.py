@@ -203,7 +203,8 @@ def survives(name: str, index: int, corpus: str) -> bool:
     here = Path(__file__).parent
     files = [str(here / f"test_{stem}.py") for stem in (*TESTS, "properties")]
     plain = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not random_programs"]
-    return pytest.main([*plain, *files]) == 0
+    late = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the corpus has imported plugins
+    return pytest.main([*plain, *late, *files]) == 0
 
 
 # --- all of them ----------------------------------------------------------------------------------

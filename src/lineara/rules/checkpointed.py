@@ -6,17 +6,15 @@ It is the free choice of unzip between storing a non-linear value and computing 
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lineara.capture.captured import captured, with_captured
-from lineara.capture.halves import Halves
 from lineara.eager.linear import owned, tape_map
 from lineara.eager.node import plain
 from lineara.eager.trace import open_level, outside
 from lineara.errors import MutationError, TypeMismatchError
-from lineara.policies import Policy, chosen
 from lineara.primitive import Box, Joint, op
 from lineara.rules.whole import (
     Form,
@@ -32,6 +30,9 @@ from lineara.rules.whole import (
 )
 from lineara.trees import flatten
 from lineara.types import show_type, type_of
+
+if TYPE_CHECKING:
+    from lineara.policies import Policy
 
 Whole("checkpoint")
 
@@ -118,7 +119,7 @@ class Stored(Call):
     Under further levels, and along a batch, the call is run again as by any checkpoint.
     """
 
-    policy: Policy
+    policy: "Policy"
 
     def trace(
         self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
@@ -127,6 +128,8 @@ class Stored(Call):
         y, again = super().trace(level, values, active, form, options)
         if any(isinstance(v, Box) for v in values):
             return y, again
+        from lineara.capture.halves import Halves
+
         with outside():
             halves = Halves(self._of_leaves(form), values, {}, self.policy)
 
@@ -148,7 +151,9 @@ class Stored(Call):
         return lambda *leaves: flatten(self.traced(form.arguments(leaves)))[0]
 
 
-def checkpoint(f: Callable[..., Any], *, policy: Policy | str | None = None) -> Callable[..., Any]:
+def checkpoint(
+    f: Callable[..., Any], *, policy: "Policy | str | None" = None
+) -> Callable[..., Any]:
     """f, run again when its derivative is asked for: between, only its inputs are kept.
 
     Memory for time: a sweep through a call of f costs one more run of f, and holds what that run
@@ -171,7 +176,11 @@ def checkpoint(f: Callable[..., Any], *, policy: Policy | str | None = None) -> 
         raise TypeMismatchError(f"checkpoint: takes a function, but was given {show_type(f)}")
     if policy is None and getattr(f, "__lineara_checkpoint__", False):
         return f
-    kept = None if policy is None else chosen(policy, "checkpoint")
+    kept = None
+    if policy is not None:
+        from lineara.policies import chosen
+
+        kept = chosen(policy, "checkpoint")
 
     @functools.wraps(f, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
@@ -181,7 +190,9 @@ def checkpoint(f: Callable[..., Any], *, policy: Policy | str | None = None) -> 
     return checkpointed
 
 
-def _call(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], policy: Policy | None) -> Any:
+def _call(
+    f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], policy: "Policy | None"
+) -> Any:
     """The call's arguments: those by position, those by name, and what f captured, if traced."""
     cells = {k: v for k, v in captured(f).items() if any_traced(v)}
     rule = (Call if policy is None else Stored)(f, len(args), tuple(kwargs), tuple(cells))
