@@ -319,3 +319,21 @@ def rule(m: i64, x: f64[m]; ~d: f64[m]) -> (f64; f64) =
     program = check(vjp(custom_jvp(check(parse(text)), "f", "rule"), "f"))
     found = run(program, "f.vjp", 3, np.array([1.0, 2.0, 4.0]), 1.0)
     assert found.lresults[0].tolist() == [8.0, 4.0, 2.0]
+
+
+def test_a_product_with_dimensions_is_scaled_when_erased():
+    text = """
+type t[n] = <f64[n], <f64, f64[n]>>
+def f(x: i64, k: f64; ~a: t[x], ~b: t[x]) -> (; t[x]) =
+  let ~c = k * ~a in ~c + ~b
+"""
+    program = check(erase(check(parse(text)), "f"))
+    value = (np.ones(2), (1.0, np.arange(2.0)))
+    linear, erased = (
+        run(program, "f", 2, 3.0, value, value),
+        run(program, "f.e", 2, 3.0, value, value),
+    )
+    (first, (second, third)) = erased.results[0]
+    assert (first.tolist(), second, third.tolist()) == ([4.0, 4.0], 4.0, [0.0, 4.0])
+    assert erased.work == linear.work == 10
+    assert str(parse(str(program))) == str(program)

@@ -14,6 +14,7 @@ from lineara.errors import ProgramError
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.control import Call
+from lineara.linear_a.dims import dims_in
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Applied,
@@ -193,7 +194,7 @@ class _Erase:
         x, a = map(self.at, e.args)
         if isinstance(self.program.unfold(a.type), ArrayType):
             return Prim((x, a), e.primitive)
-        return Call((x, a), (self.helper(x.type, a.type),))
+        return scaled(x, a, self.helper(x.type, a.type))
 
     def helper(self, k: Type, u: Type) -> str:
         """scale_u(x, a ;): one definition a type, which calls those of the parts."""
@@ -203,22 +204,28 @@ class _Erase:
         t = self.program.unfold(u)
         if not isinstance(t, Product):
             raise ProgramError(f"erase: {show(u)} cannot be scaled; only numbers and products can")
-        names = Names(["x", "a"])
-        x, a = Var("x", k), Var("a", u)
+        names = Names([v.name for v in dims_in(u)])
+        x, a = Var(names("x"), k), Var(names("a"), u)
         parts = [Var(names("p"), s) for s in t.items]
         bindings: list[Binding] = [Unpack(tuple(parts), a)]
         made: list[Var] = []
         for p in parts:
-            if not self.program.scalars(p.type):
+            if not self.program.has_scalars(p.type):
                 made.append(p)  # a part without numbers passes through: scaling would cost its drop
                 continue
             q = Var(names("q"), p.type)
             plain = isinstance(self.program.unfold(p.type), ArrayType)
-            scaled: Leaf = (
-                Prim((x, p), op("multiply")) if plain else Call((x, p), (self.helper(k, p.type),))
+            made_of: Leaf = (
+                Prim((x, p), op("multiply")) if plain else scaled(x, p, self.helper(k, p.type))
             )
-            bindings.append(Let((q,), scaled))
+            bindings.append(Let((q,), made_of))
             made.append(q)
         body = Block(tuple(bindings), Tup(tuple(made), False, t.fields))
-        self.helpers[name] = Def(name, (x, a), (u,), (), body)
+        dims = dict.fromkeys(dims_in(u))
+        self.helpers[name] = Def(name, (x, a, *dims), (u,), (), body)
         return name
+
+
+def scaled(x: Var, a: Var, helper: str) -> Call:
+    """The call of a helper, which is given the dimensions of the type, too."""
+    return Call((x, a, *dict.fromkeys(dims_in(a.type))), (helper,))
