@@ -10,8 +10,9 @@ from test_trace import Layer, W, close, network
 import lineara
 from lineara.errors import NonScalarOutputError, StagingError
 from lineara.linear_a.parse import parse
+from lineara.linear_a.show import show_def
 
-NAMES = ["captured", "jvp", "unzipped", "transposed", "erased"]
+NAMES = ["captured", "jvp", "unzipped", "transposed", "erased", "simplified"]
 
 
 def product(p, x):
@@ -24,7 +25,15 @@ P, Y = {"a": np.array([1.0, 2.0, 3.0])}, np.array([0.5, 1.5, 2.5])
 def test_every_stage_is_there_in_order_and_the_texts_are_one_program():
     found = lineara.stages(product, P, Y)
     assert [s.name for s in found.stages] == NAMES
-    assert parse("\n".join(s.text for s in found.stages)) == found.program
+    *texts, simplified = [s.text for s in found.stages]
+    whole, last = parse("\n".join(texts)), parse(f"{''.join(_types(texts))}{simplified}")
+    assert {*whole.defs} == {*found.program.defs}
+    assert all(show_def(d) == show_def(found.program.defs[d.name]) for d in last.defs.values())
+    assert found.stages[-1].work <= found.stages[-2].work
+
+
+def _types(texts):
+    return [line + "\n" for t in texts for line in t.splitlines() if line.startswith("type ")]
 
 
 def test_the_costs_are_counted():

@@ -5,6 +5,7 @@ jvp           f.jvp        the value and the tangent
 unzipped      f.jvp.nl     the value and the tape;  f.jvp.lin, the tangent from the tape
 transposed    f.jvp.lin.t  the cotangents from the tape
 erased        …lin.t.e     the same without linear types, to be differentiated again
+simplified    both         without dead code, copies, zeros and what is computed twice
 """
 
 import difflib
@@ -27,8 +28,9 @@ from lineara.passes.bounds import c_jvp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.names import JVP, LIN, NL, E, T
+from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
-from lineara.passes.unzip import Policy, store_all, unzip
+from lineara.passes.unzip import Policy, functions, store_all, unzip
 from lineara.types import ArrayType
 
 
@@ -96,30 +98,30 @@ class Stages:
             ("unzipped", (nl, lin), lambda p: unzip(p, f + JVP, policy)),
             ("transposed", (nl, back), lambda p: transpose(p, lin)),
             ("erased", (nl, back + E), lambda p: erase(p, back)),
+            ("simplified", (nl, back + E), lambda p: simplify(p, *applied(p, nl, back + E))),
         ]
         program, programs = staged.program, []
         for _, _, go in passes:
             program = go(program)
             programs.append(program)
         self.program = check(program)
-        counted = self._count(f)
+        counted = self._count(f, programs[-2])
         self.stages: list[Stage] = []
         before = Program({}, {})
         for (name, entries, _), program, work in zip(passes, programs, counted, strict=True):
             types = {k: t for k, t in program.types.items() if k not in before.types}
-            defs = {k: d for k, d in program.defs.items() if k not in before.defs}
+            defs = {k: d for k, d in program.defs.items() if before.defs.get(k) is not d}
             text = show_program(types, defs)
             self.stages.append(Stage(name, text, entries, work, size(Program(types, defs))))
             before = program
-        value, forward, _, reverse, _ = counted
+        value, forward, _, reverse, *_ = counted
         bound = c_jvp(staged.program, f)
         self.certificate = Certificate(
             (f + JVP, lin, back), value, forward, reverse, bound, self._tape_bytes
         )
 
-    def _count(self, f: str) -> list[int]:
+    def _count(self, f: str, program: Program) -> list[int]:
         """The work of each stage, measured."""
-        program = self.program
         d = program.defs[f + JVP]
         xs = [_ones(v.type) for v in d.lxs]
         cs = [_ones(t) for t in d.lresults]
@@ -133,7 +135,10 @@ class Stages:
             run(program, f + JVP + LIN + T, tape, *cs),
             run(program, f + JVP + LIN + T + E, tape, *cs),
         ]
-        return [value.work, ahead.work, *[first.work + half.work for half in halves]]
+        works = [first.work + half.work for half in halves]
+        *_, tape = (first := run(self.program, f + JVP + NL, *self.operands)).results
+        last = run(self.program, f + JVP + LIN + T + E, tape, *cs)
+        return [value.work, ahead.work, *works, first.work + last.work]
 
     def __getitem__(self, name: str) -> Stage:
         for stage in self.stages:
@@ -193,6 +198,17 @@ def stages(f: Callable[..., Any], *args: Any, policy: Policy = store_all, **kwar
     (25.0, 10.0)
     """
     return Stages(trace(f, *args, **kwargs), args, kwargs, policy)
+
+
+def applied(program: Program, *names: str) -> list[str]:
+    """The definitions of these names, and all that they apply."""
+    found, open_ = {}, list(names)
+    while open_:
+        name = open_.pop()
+        if name not in found:
+            found[name] = None
+            open_ += functions(program.defs[name].body)
+    return list(found)
 
 
 def bytes_of(value: Any) -> int:
