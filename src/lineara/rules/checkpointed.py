@@ -119,7 +119,9 @@ class Stored(Call):
     Under further levels, and along a batch, the call is run again as by any checkpoint.
     """
 
-    policy: "Policy"
+    def __init__(self, policy: "Policy", *call: Any) -> None:
+        super().__init__(*call)
+        self.policy = policy
 
     def trace(
         self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
@@ -195,9 +197,8 @@ def _call(
 ) -> Any:
     """The call's arguments: those by position, those by name, and what f captured, if traced."""
     cells = {k: v for k, v in captured(f).items() if any_traced(v)}
-    rule = (Call if policy is None else Stored)(f, len(args), tuple(kwargs), tuple(cells))
-    if policy is not None:
-        rule.policy = policy
+    call = (f, len(args), tuple(kwargs), tuple(cells))
+    rule = Call(*call) if policy is None else Stored(policy, *call)
     leaves, form = opened([*args, *kwargs.values(), *cells.values()])
     return op("checkpoint")(*leaves, rule=rule, form=form, options={})
 
