@@ -54,3 +54,27 @@ def f(x: f64;) -> (f64;) =
     )
     assert run(program, "f", 5.0).results == (9 * 15.0 + 3.0 + 2.0,)
     np.testing.assert_array_equal(run(program, "f.grad", 5.0).results, (27.0,))
+
+
+def test_what_does_not_move_has_no_tangent_at_the_end_of_a_block_either():
+    program = check(
+        grad(
+            parse("""
+type colour = [<> | <>]
+def number(x: f64;) -> (i64;) = let (;) = drop(x) in 3_i64
+def unit(x: f64;) -> (<>;) = let (;) = drop(x) in <>
+def tag(x: f64;) -> (colour;) = let (;) = drop(x) in let u = <> in inj[1, colour](u)
+def sooner(x: f64;) -> (bool;) = let k = 2.0 in less(x, k)
+def f(x: f64;) -> (f64;) =
+  let n = number(x;) in
+  let u = unit(x;) in
+  let t = tag(x;) in
+  let p = sooner(x;) in
+  let (;) = drop((n, u, t, p;)) in
+  x * x
+"""),
+            "f",
+        )
+    )
+    assert run(program, "f.grad", 3.0).results == (6.0,)
+    assert not any(program.defs[f"{g}.jvp"].lresults for g in ("number", "unit", "tag", "sooner"))

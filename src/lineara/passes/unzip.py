@@ -289,8 +289,6 @@ class _Unzip:
         """The halves of the body of a loop, its tape, and which invariants f.lin takes first."""
         read = self.run.hoisted(name, k)
         nl, lin, tape = (name + suffix(half, k) for half in (NL, LIN, TAPE))
-        if not k:
-            self.needed.append(name)
         return nl, lin, Named(tape, self.program.dims(name)), read
 
     def of_half(self, name: str) -> str | None:
