@@ -36,6 +36,16 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "likes = {v: cotangent(a.name) for v, a in zip(rule.results, linear, strict=True)}",
         "likes = {v: cotangent(a.name) for v, a in zip(linear, rule.results, strict=True)}",
     ): "it suggests names only",
+    (
+        "stored = [v for v in stored if v not in (*ahead, *behind)]",
+        "stored = [v for v in stored if v not in (*behind, *ahead)]",
+    ): "membership knows no order",
+    (
+        "self.known = replace(program, types=ChainMap(self.types, dict(program.types)), "
+        "defs=ChainMap(self.defs, dict(program.defs)))",
+        "self.known = replace(program, types=ChainMap(self.types, dict(program.types)), "
+        "defs=ChainMap(dict(program.defs), self.defs))",
+    ): "the two maps have no name in common",
 }
 
 COMPARE = {
@@ -66,6 +76,8 @@ def silence(tree: ast.Module) -> None:
             case ast.Raise() | ast.Assert() | ast.Import() | ast.ImportFrom() | ast.JoinedStr():
                 mark(node)
             case ast.If(body=[ast.Raise()], orelse=[]):
+                mark(node)
+            case ast.keyword(arg="strict"):  # as an assertion
                 mark(node)
             case ast.AnnAssign(annotation=a):
                 mark(a)
