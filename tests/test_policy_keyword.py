@@ -96,6 +96,12 @@ def test_the_plan_is_a_table():
     ]  # fmt: skip
 
 
+def test_stages_take_the_names_too():
+    small = lineara.stages(lambda x: np.sum(np.sin(np.sin(x))), X, policy="minimal_tape")
+    large = lineara.stages(lambda x: np.sum(np.sin(np.sin(x))), X)
+    assert small.certificate.tape_bytes < large.certificate.tape_bytes
+
+
 REFUSED = {
     "unknown": (
         lambda: lineara.grad(loss, policy="small"),

@@ -40,23 +40,11 @@ from lineara.passes.checkpoint import (
     save_only_named,
 )
 from lineara.passes.min_cut import budget, minimal_tape
-from lineara.passes.plan import POLICIES, Plan
+from lineara.passes.plan import POLICIES, Plan, chosen
 from lineara.passes.plan import plan as plan_of
 from lineara.passes.unzip import Policy, store_all
 from lineara.primitive import op
 from lineara.types import show_type
-
-
-def chosen(given: Policy | str, name: str) -> Policy:
-    """The policy of that name, or the policy itself."""
-    if callable(given):
-        return given
-    if given not in POLICIES:
-        raise TypeMismatchError(
-            f"{name}: policy={given!r} is not known; give one of {', '.join(POLICIES)} or an "
-            f"object of lineara.policies, such as budget(10**6)"
-        )
-    return POLICIES[given]
 
 
 def plan(
@@ -84,11 +72,13 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 __all__ = [
+    "POLICIES",
     "Plan",
     "Policy",
     "binomial",
     "budget",
     "checkpoint_name",
+    "chosen",
     "minimal_tape",
     "plan",
     "policy",

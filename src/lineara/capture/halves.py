@@ -68,7 +68,7 @@ class Halves:
         """The cotangents as the arguments are: by position, and by name."""
         parts = [g for g, v in zip(self.back(bars), self.formals, strict=True) if v is not None]
         signature = self.staged.signature
-        return signature.call([None if g is None else _own(g) for g in parts])
+        return signature.call([None if g is None else own(g) for g in parts])
 
     def cotangents(self, w: Any) -> list[Any]:
         """The cotangents of the results that move, from a container like what f returns."""
@@ -109,5 +109,6 @@ def _fit(vector: Any, t: Any) -> Any:
     return np.broadcast_to(np.asarray(vector, t.dtype), t.shape)[()]
 
 
-def _own(g: Any) -> Any:
+def own(g: Any) -> Any:
+    """A number of Python, or an array that nobody else has."""
     return np.array(g) if np.ndim(g) else g.item()

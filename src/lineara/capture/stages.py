@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.capture.halves import own
 from lineara.capture.staging import Staged, trace
 from lineara.errors import NonScalarOutputError, StagingError
 from lineara.linear_a.check import check
@@ -28,6 +29,7 @@ from lineara.passes.bounds import c_jvp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.names import JVP, LIN, NL, E, T
+from lineara.passes.plan import chosen
 from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Policy, functions, store_all, unzip
@@ -169,7 +171,7 @@ class Stages:
         moved = dict(zip([v for v in d.params if self._moves(v.type)], found, strict=True))
         kinds = self.staged.signature.types
         formals = d.params[: sum(t is not None for t in kinds)]
-        bars = [_plain(moved[v]) if v in moved else None for v in formals]
+        bars = [own(moved[v]) if v in moved else None for v in formals]
         return self.staged.results.tree(values), self.staged.signature.tree(bars)
 
     def _moves(self, t: Any) -> bool:
@@ -188,7 +190,9 @@ class Stages:
         return f"<div>{''.join(sections)}<pre>{html.escape(str(self.certificate))}</pre></div>"
 
 
-def stages(f: Callable[..., Any], *args: Any, policy: Policy = store_all, **kwargs: Any) -> Stages:
+def stages(
+    f: Callable[..., Any], *args: Any, policy: Policy | str = store_all, **kwargs: Any
+) -> Stages:
     """Every stage of the derivative of f at arguments of these types.
 
     >>> found = stages(lambda x: x * x, 3.0)
@@ -197,7 +201,7 @@ def stages(f: Callable[..., Any], *args: Any, policy: Policy = store_all, **kwar
     >>> found.value_and_grad(5.0)
     (25.0, 10.0)
     """
-    return Stages(trace(f, *args, **kwargs), args, kwargs, policy)
+    return Stages(trace(f, *args, **kwargs), args, kwargs, chosen(policy, "stages"))
 
 
 def applied(program: Program, *names: str) -> list[str]:
@@ -223,10 +227,6 @@ def bytes_of(value: Any) -> int:
 def _ones(t: Any) -> Any:
     assert isinstance(t, ArrayType), "a function of arrays has arrays as its operands"
     return np.ones(t.shape, t.dtype) if t.shape else t.dtype.type(1)
-
-
-def _plain(g: Any) -> Any:
-    return np.array(g) if np.ndim(g) else g.item()
 
 
 __all__ = ["Certificate", "Stage", "Stages", "stages"]

@@ -8,7 +8,7 @@ budget       2.00 MB      4.80 MB    2,150,000    +19 %
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lineara.errors import ProgramError
+from lineara.errors import ProgramError, TypeMismatchError
 from lineara.linear_a.cost import Costs
 from lineara.linear_a.program import Program
 from lineara.linear_a.rehearse import rehearse
@@ -24,6 +24,18 @@ POLICIES: Mapping[str, Policy] = {
     "recompute_all": recompute_all,
     "minimal_tape": minimal_tape,
 }
+
+
+def chosen(given: Policy | str, name: str) -> Policy:
+    """The policy of that name, or the policy itself."""
+    if callable(given):
+        return given
+    if given not in POLICIES:
+        raise TypeMismatchError(
+            f"{name}: policy={given!r} is not known; give one of {', '.join(POLICIES)} or an "
+            f"object of lineara.policies, such as budget(10**6)"
+        )
+    return POLICIES[given]
 
 
 class Row(NamedTuple):
