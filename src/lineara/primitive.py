@@ -20,7 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import Box, Joint, Outer, Piece, implements, innermost, op, registry
+from lineara.box import (
+    Box,
+    Joint,
+    Outer,
+    Piece,
+    implements,
+    innermost,
+    op,
+    registry,
+    stands_for,
+)
 from lineara.errors import NoRuleError, ShapeError
 from lineara.symbol import Sym, exact_source, source
 from lineara.types import ArrayType, is_complex, type_of
@@ -36,6 +46,7 @@ __all__ = [
     "op",
     "registry",
     "source",
+    "stands_for",
 ]  # what the families of primitives and the engines use beside the kinds
 
 Recur = Callable[..., "Joint"]

@@ -14,6 +14,7 @@ A *run* begins at each call `overlay(f)`.  What was read is remembered until the
 
 import functools
 import itertools
+import sys
 import threading
 import types
 import weakref
@@ -24,11 +25,12 @@ from typing import Any
 from lineara.capture.builtin import replaced_builtins
 from lineara.capture.classes import LRU, Classes, parts_of
 from lineara.capture.containers import LIMIT, DictView, ListView
-from lineara.capture.functions import Functions, is_user_code
+from lineara.capture.functions import Functions, Recent, is_user_code
 from lineara.capture.namespaces import LiveModule, Namespace, stand_in
 from lineara.capture.restore import Restoration
 from lineara.capture.twins import link_of, origin_of
 
+_ORIGINAL = "__lineara_original__"
 _DATA = frozenset({int, float, complex, bool, str, bytes, type(None)})  # never replaced
 _INERT = frozenset(
     {int, float, complex, bool, str, bytes, bytearray, type(None), type(...), range, slice}
@@ -45,6 +47,9 @@ class Overlay:
     (the value itself where there is none).  Modules of `packages` are stood in for: their
     attributes are replaced, as those of their submodules.  `is_instance(obj, cls)` and
     `type_of(obj)` may answer for `isinstance` and `type` in copied code; None means no opinion.
+    `objects` maps foreign classes to what makes the replacement of one of their objects, which is
+    of a subclass of theirs.  When modules have been imported `arrive()` may add to both tables,
+    and says whether it did.
 
     >>> import math
     >>> def f(x):
@@ -60,10 +65,15 @@ class Overlay:
         packages: Iterable[str] = (),
         is_instance: Callable[[Any, Any], bool | None] | None = None,
         type_of: Callable[[Any], type | None] | None = None,
+        objects: Mapping[type, Callable[[Any], Any]] = types.MappingProxyType({}),
+        arrive: Callable[[], bool] = lambda: False,
     ) -> None:
         self._packages = frozenset(packages)
         known = replaced_builtins(self, is_instance, type_of)
         self._tabled = self._table(replacements, known.get)
+        self._objects, self._arrive = objects, arrive
+        self._modules = 0  # how many were imported when last looked
+        self._stood = Recent(LIMIT)  # id(object) -> it and its replacement in this run
         self._origins: dict[int, tuple[Any, Any]] = {}  # id(replacement) -> both
         self._stand_ins: dict[int, tuple[ModuleType, ModuleType]] = {}
         self._functions = Functions(self)
@@ -101,6 +111,12 @@ class Overlay:
             if type(space) is Namespace and space.overlay is self:
                 return f
         self.run = next(self._runs)
+        if len(sys.modules) != self._modules:
+            self._modules = len(sys.modules)
+            if self._arrive():
+                self.forget()
+        if self._stood:
+            self._stood.clear()
         self._classes.drop_views()
         self._functions.refresh()
         return self.replace(f)
@@ -109,6 +125,7 @@ class Overlay:
         """Drop everything remembered: copies, twins, and what was read."""
         self._functions.forget()
         self._classes.forget()
+        self._stand_ins.clear()
 
     # -- what copied code sees ------------------------------------------------------------------
 
@@ -130,6 +147,8 @@ class Overlay:
                 return maker(value)
             if isinstance(value, ModuleType):
                 return self._module(value)
+            if kind in self._objects:
+                return self._object(value)
             if isinstance(value, type):
                 record = self._classes.of(value)
                 return record.twin if record else value
@@ -144,6 +163,8 @@ class Overlay:
         kind = type(value)
         if kind in _INERT or depth == 0:
             return False
+        if kind in self._objects:
+            return True
         if kind is FunctionType:
             return self._functions.wants(value, depth)
         if kind in (dict, list, tuple):
@@ -186,6 +207,8 @@ class Overlay:
             f, self_ = self.original(value.__func__), self.original(value.__self__)
             same = f is value.__func__ and self_ is value.__self__
             return value if same else MethodType(f, self_)
+        if kind.__base__ in self._objects:
+            return vars(value).get(_ORIGINAL, value)
         if kind is LiveModule:
             return value.__lineara_module__
         if kind is DictView or kind is ListView:
@@ -249,6 +272,7 @@ class Overlay:
         if module.__name__.partition(".")[0] in self._packages:
             known = self._stand_ins.get(id(module))
             if known is None:
+                self._arrive()
                 known = self._stand_ins[id(module)] = (module, stand_in(module, self.replace))
                 self._origins[id(known[1])] = (known[1], module)
             return known[1]
@@ -256,6 +280,14 @@ class Overlay:
         if space.live is None:
             space.live = LiveModule(module, space)
         return space.live
+
+    def _object(self, value: Any) -> Any:
+        """The replacement of an object of a foreign class, one in a run."""
+        known = self._stood.get(id(value))
+        if known is None or known[0] is not value:
+            known = self._stood[id(value)] = (value, self._objects[type(value)](value))
+            vars(known[1])[_ORIGINAL] = value
+        return known[1]
 
     def _holds(self, container: Any, depth: int) -> bool:
         """Whether a small container holds something to replace."""

@@ -6,13 +6,23 @@ from typing import Any
 
 from lineara.capture.overlay import Overlay
 from lineara.eager.stand_ins import class_of, is_instance, replacements
+from lineara.primitive import registry
 
 
 @cache
 def overlay() -> Overlay:
     """The one overlay of the process; it holds copies of functions and no state of a trace."""
-    table = {id(original): ours for original, ours in replacements().items()}
-    return Overlay(table, ["numpy", "math", "scipy"], is_instance, class_of)
+    table = replacements()
+
+    def arrive() -> bool:
+        """What has been imported since has its stand-ins."""
+        news = registry.arrive()
+        if news:
+            table.update(replacements(known=table))
+        return news
+
+    packages = ["numpy", "math", "scipy"]
+    return Overlay(table, packages, is_instance, class_of, registry.objects, arrive)
 
 
 def seen(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -677,6 +677,8 @@ def write_out(out: Any, value: Any) -> Any:
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy ufunc, or one of its methods, on traced arguments."""
     ours = registry.functions.get(ufunc)
+    if ours is None and registry.arrive():
+        ours = registry.functions.get(ufunc)
     if ours is None:
         return call_foreign(ufunc, inputs, kwargs)
     out = kwargs.pop("out", None)

@@ -5,6 +5,7 @@ Each stand-in looks at its arguments: with a traced one it is ours, without it i
 
 import functools
 import math
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from lineara.primitive import Constant, Elementwise, registry
 def stand_in(original: Any) -> Any:
     """The stand-in of a function that has a rule."""
     ours = registry.functions[original]
+    if original in registry.always:
+        return ours
     if isinstance(original, np.ufunc):
         return _ufunc_stand_in(original, ours)
     if original.__module__ == "math":
@@ -132,9 +135,11 @@ def _plain_args(args: Any) -> Any:
     return [type(a)(_plain_args(a)) if isinstance(a, list | tuple) else plain(a) for a in args]
 
 
-def replacements() -> dict[Any, Any]:
-    """Every foreign function and what stands in for it in the user's code."""
-    return {f: stand_in(f) for f in registry.functions} | makers() | constructors()
+def replacements(known: Container[int] = ()) -> dict[int, Any]:
+    """`id(foreign function)` -> what stands in for it in the user's code; not those `known`."""
+    found = {id(f): stand_in(f) for f in registry.functions if id(f) not in known}
+    others = () if known else (makers() | constructors()).items()
+    return found | {id(f): ours for f, ours in others}
 
 
 __all__ = ["class_of", "is_instance", "replacements"]

@@ -3,6 +3,6 @@
 A family imports downwards only; importing this package declares all of them.
 """
 
-from lineara.ops import contract, elementwise, index, join, linalg, reduce, shape
+from lineara.ops import contract, elementwise, index, join, linalg, reduce, shape, special
 
-__all__ = ["contract", "elementwise", "index", "join", "linalg", "reduce", "shape"]
+__all__ = ["contract", "elementwise", "index", "join", "linalg", "reduce", "shape", "special"]

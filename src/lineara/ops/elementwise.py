@@ -226,41 +226,6 @@ class imag(Linear):
 
 registry.functions |= {np.conjugate: conj, np.real: real, np.imag: imag}
 
-# --- error function ---------------------------------------------------------------------------
-
-
-def _polygamma(n: Any, x: Any) -> Any:
-    """SciPy's in x's precision; the order 0 SciPy computes by way of the others."""
-    from scipy import special
-
-    found = special.digamma(x) if np.all(n == 0) else special.polygamma(n, x)
-    return (
-        found.astype(np.result_type(np.float32, type_of(x).dtype))
-        if type_of(x).dtype.kind == "f"
-        else found
-    )
-
-
-def _special(name: str) -> Any:
-    """SciPy's function of that name, loaded at its first use."""
-
-    def late(*args: Any) -> Any:
-        from scipy import special
-
-        return getattr(special, name)(*args)
-
-    return late
-
-
-_2_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
-erf = elementwise("erf", lambda y, x: _2_OVER_SQRT_PI * exp(-x * x), array=_special("erf"))
-erfc = elementwise("erfc", lambda y, x: -_2_OVER_SQRT_PI * exp(-x * x), array=_special("erfc"))
-gamma = elementwise("gamma", lambda y, x: y * polygamma(0, x), array=_special("gamma"))
-lgamma = elementwise("lgamma", lambda y, x: polygamma(0, x), array=_special("gammaln"))
-polygamma = elementwise(  # the order is a plain number
-    "polygamma", lambda y, x, w: 0, lambda y, x, w: polygamma(x + 1, w), array=_polygamma
-)
-
 # --- locally constant ----------------------------------------------------------------------------
 
 

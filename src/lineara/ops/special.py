@@ -1,0 +1,48 @@
+"""scipy.special: each function states its partials; SciPy is imported when one is evaluated."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.ops.elementwise import exp
+from lineara.primitive import Elementwise, elementwise, implements, registry
+from lineara.types import type_of
+
+
+def special(name: str, *partials: Callable[..., Any], scipy: str = "", **options: Any) -> Any:
+    """Declare SciPy's function, `scipy` if it has another name there, by its partials."""
+    known = scipy or name
+
+    def late(*args: Any) -> Any:
+        from scipy import special
+
+        return getattr(special, known)(*args)
+
+    made: Elementwise = elementwise(name, *partials, **{"array": late} | options)
+    return implements(f"scipy.special.{known}")(made)
+
+
+def _polygamma(n: Any, x: Any) -> Any:
+    """SciPy's in x's precision; the order 0 SciPy computes by way of the others."""
+    from scipy import special
+
+    found = special.digamma(x) if np.all(n == 0) else special.polygamma(n, x)
+    return (
+        found.astype(np.result_type(np.float32, type_of(x).dtype))
+        if type_of(x).dtype.kind == "f"
+        else found
+    )
+
+
+_2_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+erf = special("erf", lambda y, x: _2_OVER_SQRT_PI * exp(-x * x))
+erfc = special("erfc", lambda y, x: -_2_OVER_SQRT_PI * exp(-x * x))
+gamma = special("gamma", lambda y, x: y * polygamma(0, x))
+lgamma = special("lgamma", lambda y, x: polygamma(0, x), scipy="gammaln")
+polygamma = special(  # the order is a plain number
+    "polygamma", lambda y, x, w: 0, lambda y, x, w: polygamma(x + 1, w), array=_polygamma
+)
+
+registry.functions |= {math.erf: erf, math.erfc: erfc, math.gamma: gamma, math.lgamma: lgamma}
