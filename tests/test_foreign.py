@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from lineara.box import Registry
 from lineara.capture.overlay import Overlay
+from lineara.registry import Registry
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,10 @@ def test_an_object_of_a_foreign_class_is_ours_in_the_users_code():
     twice, box = Foreign(2), {"inside": [Foreign(3)]}
     cell = Foreign(4)
 
-    def f(x, d=Foreign(5)):
-        same = twice is twice and isinstance(twice, Foreign)  # noqa: PLR0124
+    five = Foreign(5)
+
+    def f(x, d=five):
+        same = twice is twice and isinstance(twice, Foreign)
         return same, twice(x), box["inside"][0](x), cell(x), d(x), twice, [twice, cell]
 
     overlay = Overlay({}, objects={Foreign: ours})

@@ -26,6 +26,7 @@ LAYERS = """
     primitive
     symbol
     box
+    registry
     types | trees
     errors
 """

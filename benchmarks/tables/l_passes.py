@@ -13,9 +13,9 @@ def inputs(n: int) -> tuple:
     import numpy as np
 
     from lineara import ops as _ops  # noqa: F401  the primitives declare themselves
-    from lineara.box import op
     from lineara.linear_a.program import Program
     from lineara.linear_a.syntax import Block, Def, Let, Prim, Ret, Var
+    from lineara.registry import op
     from lineara.types import ArrayType
 
     number = ArrayType((), np.dtype(float))

@@ -20,18 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import (
-    Box,
-    Joint,
-    Outer,
-    Piece,
-    implements,
-    innermost,
-    op,
-    registry,
-    stands_for,
-)
+from lineara.box import Box, Joint, Outer, Piece, innermost
 from lineara.errors import NoRuleError, ShapeError
+from lineara.registry import implements, op, registry, stands_for
 from lineara.symbol import Sym, exact_source, source
 from lineara.types import ArrayType, is_complex, type_of
 

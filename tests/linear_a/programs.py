@@ -13,7 +13,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lineara import ops as _ops  # noqa: F401  the primitives declare themselves
-from lineara.box import op
 from lineara.linear_a.branches import Cond
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.control import Call
@@ -42,6 +41,7 @@ from lineara.linear_a.syntax import (
     occurrences,
     zero,
 )
+from lineara.registry import op
 from lineara.types import ArrayType, Named, Product, Type, stacked
 
 DEFS, BINDINGS, DEPTH = 4, 12, 2

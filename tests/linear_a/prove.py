@@ -13,7 +13,6 @@ import numpy as np
 from programs import Case, value
 
 import lineara
-from lineara.box import op
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check, check_def, type_of_leaf
 from lineara.linear_a.cost import cells, size
@@ -46,6 +45,7 @@ from lineara.passes.erase import erase
 from lineara.passes.jvp import all_vars, jvp
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Cut, functions, is_nonlinear, store_all, unzip
+from lineara.registry import op
 from lineara.types import ArrayType
 
 LIMITS = {"E": 4.5, "J": 6.0, "U": 2.5, "T": 2.0, "T.T": 1.1}  # of sizes

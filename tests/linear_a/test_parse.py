@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lineara.box import registry
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Prim, Ret, Var, lit
+from lineara.registry import registry
 from lineara.types import ArrayType, Named, Product, Stack, Sum, Type
 
 # --- parse(show(P)) == P --------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import registry
 from lineara.errors import is_own_file
+from lineara.registry import registry
 
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
 # Modules of classes with rules of their own: where they meet a class unknown to them, ours answers.

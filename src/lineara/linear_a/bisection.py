@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import op
 from lineara.linear_a.branches import Switch
 from lineara.linear_a.control import Call, Writer
 from lineara.linear_a.syntax import Leaf, Let, Prim, Ret, Var, Vars, drop, lit
+from lineara.registry import op
 from lineara.types import ArrayType
 
 INT = ArrayType((), np.dtype(np.int64))

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.box import op
 from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.dims import dims_in, is_index, matching, mentioned_by, result_type, with_dims
@@ -43,6 +42,7 @@ from lineara.linear_a.syntax import (
     Zero,
 )
 from lineara.primitive import Elementwise, Linear, Multilinear
+from lineara.registry import op
 from lineara.types import ArrayType, Family, Named, Product, Sum, Type, show
 
 Types = tuple[Type, ...]

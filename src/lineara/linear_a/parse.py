@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import registry
 from lineara.errors import ProgramError
 from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.check import DEPTH, ENDLESS, endless, located, type_of_leaf
@@ -50,6 +49,7 @@ from lineara.linear_a.syntax import (
     lit,
     zero,
 )
+from lineara.registry import registry
 from lineara.types import ArrayType, Family, Named, Product, Stack, Sum, Type, short_dtype, show
 
 GRAMMAR = r"""

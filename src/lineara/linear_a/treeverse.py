@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from math import comb
 from typing import Any
 
-from lineara.box import op
 from lineara.linear_a.control import Call, Writer
 from lineara.linear_a.syntax import Leaf, Let, Prim, Ret, Var, Vars, drop
+from lineara.registry import op
 from lineara.types import ArrayType, Type, stacked
 
 

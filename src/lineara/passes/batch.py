@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import op
 from lineara.errors import ProgramError
 from lineara.linear_a.check import hashable, type_of_leaf
 from lineara.linear_a.collector import uncollected
@@ -46,6 +45,7 @@ from lineara.linear_a.syntax import (
     vars_in,
 )
 from lineara.passes.jvp import reboxed
+from lineara.registry import op
 from lineara.types import ArrayType, Family, Named, Product, Stack, Type, show
 
 Axes = Sequence[int | None]

@@ -9,7 +9,6 @@ often.  Values are the same, and so is the work, but for arrays: forgetting a no
 
 from typing import Any
 
-from lineara.box import op
 from lineara.errors import ProgramError
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.collector import uncollected
@@ -41,6 +40,7 @@ from lineara.linear_a.syntax import (
 from lineara.passes.jvp import all_vars
 from lineara.passes.names import E, mangled
 from lineara.passes.unzip import is_nonlinear
+from lineara.registry import op
 from lineara.types import ArrayType, Product, Type, show
 
 Sigma = dict[Var, Var]

@@ -12,7 +12,6 @@ variables  [YOLO, §6].
 from collections.abc import Sequence
 from typing import Any
 
-from lineara.box import op
 from lineara.errors import ProgramError
 from lineara.linear_a.check import hashable, type_of_leaf
 from lineara.linear_a.collector import uncollected
@@ -50,6 +49,7 @@ from lineara.passes.jvp import all_vars, reboxed
 from lineara.passes.names import T, cotangent
 from lineara.passes.unzip import flat
 from lineara.primitive import Multilinear, conjugate
+from lineara.registry import op
 from lineara.types import ArrayType, Type, is_complex
 
 Map = dict[Var, Var]
