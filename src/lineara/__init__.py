@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from lineara.capture.lanes import vmap
     from lineara.capture.stages import stages
     from lineara.capture.staging import trace
+    from lineara.rules.kinks import kinks
 
 __version__ = "0.1.0"
 
@@ -69,6 +70,7 @@ __all__ = [
     "jacobian",
     "jacrev",
     "jvp",
+    "kinks",
     "linear_transpose",
     "linearize",
     "manifold",
@@ -95,6 +97,7 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
     "vmap": "lineara.capture.lanes",
     "stages": "lineara.capture.stages",
     "trace": "lineara.capture.staging",
+    "kinks": "lineara.rules.kinks",
     "policies": "lineara.policies",
     "testing": "lineara.testing",
 }

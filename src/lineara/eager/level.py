@@ -69,6 +69,8 @@ class Entry:
 class Level:
     """One open differentiation: a tape, and classes whose identity guards against confusion."""
 
+    has_fast_path = True
+
     def __init__(self, depth: int, recur: Recur) -> None:
         self.depth = depth
         self.recur = recur  # transposes the text of a General primitive's jvp
@@ -82,6 +84,7 @@ class Level:
         self.swept = False  # the sweep has marked the nodes of the tape as leaked
         self.keep_copies = False  # residuals outlive the trace: copy, do not lock
         self.thread = threading.get_ident()
+        self.kinks: Any = None  # what decides at kinks, in place of the defaults
         common = {"level": self, "depth": depth, "__slots__": ()}
         # The names are those that Python's own TypeErrors show.
         self.S = type("TracedNumber", (Scalar,), common)
@@ -138,6 +141,25 @@ class Level:
             "zero": zero,
         }
 
+    def decide(self, kinks: Any) -> None:
+        """Let `kinks` decide, which sees every operation; None is the fast path and the defaults.
+
+        math's functions have no method then: they go the way that raises as math does.
+        """
+        if self.has_fast_path and (kinks is None) != (self.kinks is None):
+            if kinks is None:
+                self._bind_methods()
+            else:
+                for cls, kind in ((self.S, "S"), (self.X, "X")):
+                    for name, method in slow_methods().items():
+                        setattr(cls, name, method)
+                    for name in method_codes_once()[kind]:
+                        if name.startswith("math_"):
+                            delattr(cls, name)
+                    for name, method in kinks.comparisons.items():
+                        setattr(cls, name, method)
+        self.kinks = kinks
+
     # --- making nodes ----------------------------------------------------------------------
 
     def scalar(self, v: Any, cls: Any = None) -> Any:
@@ -186,6 +208,8 @@ class Level:
         """Evaluate one level below; record the linear map from the arguments of this level."""
         if not self.open:
             return self._after(primitive, args, params)
+        if self.kinks is not None:
+            return self.kinks.apply(self, primitive, args, params)
         if args and issubclass(type(args[0]), Written) and args[0].level is self:
             moved = args[0].moved(primitive.name, params)
             if moved is not None:

@@ -36,6 +36,8 @@ from lineara.types import ArrayType, type_of
 class LinearLevel(Level):
     """A level of nodes that have a type and no value."""
 
+    has_fast_path = False
+
     def __init__(self, depth: int, recur: Recur) -> None:
         super().__init__(depth, recur)
         body = slow_methods() | {"level": self, "depth": depth, "__slots__": ()}

@@ -47,6 +47,8 @@ class Shared:
 class StagedLevel(Level):
     """One definition that is being written."""
 
+    has_fast_path = False
+
     def __init__(self, depth: int, recur: Recur) -> None:
         super().__init__(depth, recur)
         body = slow_methods() | {"level": self, "depth": depth, "__slots__": (), "known": False}
@@ -189,6 +191,8 @@ class StagedLevel(Level):
             raise outlived()
         if self.inner is not None:
             return self.innermost().apply(primitive, args, params)
+        if self.kinks is not None:
+            return self.kinks.apply(self, primitive, args, params)
         if args and isinstance(args[0], StagedArray) and args[0].level is self:
             moved = args[0].moved(primitive.name, params)
             if moved is not None:

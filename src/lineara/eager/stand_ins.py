@@ -83,7 +83,8 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
             return ours(*args, **kwargs)
         if isinstance(ours, Constant):
             return original(*_plain_args(args), **kwargs)
-        y = ours(*args, **kwargs)
+        with np.errstate(all="ignore"):  # math does not warn
+            y = ours(*args, **kwargs)
         value = plain(y)
         if not any_traced((y,)) or (type(value) is float and not math.isfinite(value)):
             constant = original(*_plain_args(args), **kwargs)

@@ -32,6 +32,7 @@ class _Threads(threading.local):
         self.waiting: dict[tuple[type, int], list[Level]] = defaultdict(list)
         self.open: list[Level] = []
         self.depth = 0
+        self.kinks: Any = None  # what decides at kinks in the function that runs
         self.refused: list[LinearaError] = []  # since the outermost of the open levels began
 
 
@@ -84,11 +85,15 @@ def enter(cls: type[Level] = Level) -> Level:
         collector.pause()
     threads.depth = depth
     around.append(level)
+    if threads.kinks is not None:
+        level.decide(threads.kinks)
     return level
 
 
 def leave(level: Level) -> None:
     """Close the innermost level; it waits for the next trace of its depth."""
+    if level.kinks is not None:
+        level.decide(None)
     level.close()
     around, depth = threads.open, level.depth
     found = around.pop()
@@ -132,6 +137,21 @@ class open_level:  # a context manager is named as a function is
             cause = error.__cause__ or error.__context__
             if isinstance(cause, LinearaError):
                 raise cause from None
+
+
+@contextmanager
+def deciding(kinks: Any) -> Iterator[None]:
+    """`kinks` decides at the kinks that the levels open in this thread meet."""
+    before, levels = threads.kinks, [(level, level.kinks) for level in threads.open]
+    threads.kinks = kinks
+    for level, _ in levels:
+        level.decide(kinks)
+    try:
+        yield
+    finally:
+        threads.kinks = before
+        for level, found in levels:
+            level.decide(found)
 
 
 @contextmanager

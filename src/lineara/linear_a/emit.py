@@ -355,13 +355,21 @@ def _text(
     results = []
     for r, t in zip(found, wanted, strict=True):
         if isinstance(r, Boxed):
-            results.append(r.var)
+            results.append(seen(r, t).var)
         elif r is None or not np.any(r):
             results.append(emitter.bind("z", t, zero(t), linear=True))
         else:
             raise LinearityError("a rule gives a constant as a tangent; that is affine")
     bindings, results = threaded(emitter, formals, tidy(emitter.bindings, results), results)
     return Text(tuple(formals), tuple(bindings), tuple(results))
+
+
+def seen(x: Boxed, t: Type) -> Boxed:
+    """A tangent or cotangent as what it belongs to sees it: its real part, in its own dtype."""
+    if not isinstance(t, ArrayType) or x.dtype == t.dtype:
+        return x
+    x = op("real")(x) if x.dtype.kind == "c" != t.dtype.kind else x
+    return x if x.dtype == t.dtype else x.astype(t.dtype)
 
 
 def tidy(bindings: Sequence[Binding], results: Sequence[Var]) -> list[Binding]:

@@ -113,6 +113,13 @@ maximum = elementwise("maximum", *CHOSEN, scalar=LARGER, selects=True)
 minimum = elementwise("minimum", *CHOSEN, scalar=SMALLER, selects=True)
 fmax = elementwise("fmax", *NUMBER, scalar=LARGER, selects=True)
 fmin = elementwise("fmin", *NUMBER, scalar=SMALLER, selects=True)
+# the two halves of clip, whose kinks are decided apart from those of maximum and minimum
+at_least = elementwise(
+    "at_least", *CHOSEN, scalar=LARGER, array=lambda x, w: np.maximum(x, w), selects=True
+)
+at_most = elementwise(
+    "at_most", *CHOSEN, scalar=SMALLER, array=lambda x, w: np.minimum(x, w), selects=True
+)
 
 
 @primitive
@@ -158,11 +165,17 @@ class keep(Linear):
         return self(*aligned(args, batched))
 
 
+length = elementwise(
+    "length", lambda y, x: where(x == 0, 0, 0.5 / y), array=lambda x: np.sqrt(x), selects=True
+)
+
+
 def root(x: Any, exponent: float = 0.5) -> Any:
     """x ** exponent for x >= 0, with slope 0 at 0, by structure: the length of a zero vector."""
+    if exponent == 0.5:
+        return length(x)
     zero = equal(x, 0)
-    safe = where(zero, 1.0, x)
-    return where(zero, 0.0, sqrt(safe) if exponent == 0.5 else power(safe, exponent))
+    return where(zero, 0.0, power(where(zero, 1.0, x), exponent))
 
 
 # --- complex parts ----------------------------------------------------------------------------
@@ -271,8 +284,8 @@ def clip(a, a_min=None, a_max=None, *, min=None, max=None):
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is None and high is None:
         return +a if type_of(a).shape else a  # a copy
-    a = a if low is None else maximum(a, low)
-    return a if high is None else minimum(a, high)
+    a = a if low is None else at_least(a, low)
+    return a if high is None else at_most(a, high)
 
 
 @implements(np.where)

@@ -104,15 +104,20 @@ class prod(General):
 def _others(x: Any, axis: tuple[int, ...]) -> Any:
     """At each element the product of the other ones: exact also where elements are zero."""
     shape = type_of(x).shape
-    rest = tuple(i for i in range(len(shape)) if i not in axis)
-    order = (*rest, *axis)
-    rows = op("reshape")(
-        op("permute_dims")(x, axes=order),
-        shape=(*(shape[i] for i in rest), math.prod(shape[i] for i in axis)),
-    )
+    rows, order = lanes_last(x, axis)
     others = _running(rows, before=True) * _running(rows, before=False)
     back = op("reshape")(others, shape=tuple(shape[i] for i in order))
     return op("permute_dims")(back, axes=tuple(int(i) for i in np.argsort(order)))
+
+
+def lanes_last(x: Any, axis: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    """The axes to reduce as one, the last; and the order of the axes that it comes from."""
+    shape = type_of(x).shape
+    rest = tuple(i for i in range(len(shape)) if i not in axis)
+    order = (*rest, *axis)
+    lanes = math.prod(shape[i] for i in axis)
+    moved = op("permute_dims")(x, axes=order)
+    return op("reshape")(moved, shape=(*(shape[i] for i in rest), lanes)), order
 
 
 def _running(rows: Any, before: bool) -> Any:

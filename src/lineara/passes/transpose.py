@@ -50,7 +50,7 @@ from lineara.passes.names import T, cotangent
 from lineara.passes.unzip import flat
 from lineara.primitive import Multilinear, conjugate
 from lineara.registry import op
-from lineara.types import ArrayType, Type, is_complex
+from lineara.types import Type, is_complex
 
 Map = dict[Var, Var]
 
@@ -307,15 +307,6 @@ def rule_text(e: Prim, y: Type) -> Text:
         else:
             args = [x for _, x in given]
             found = e.primitive.transpose(boxed[-1], *args, **params)
-        return [seen(x_bar, a.type) for x_bar, a in zip(found, e.lxs, strict=True)]
+        return found
 
     return text(e, rule, formals, [a.type for a in e.lxs])
-
-
-def seen(x_bar: Any, t: Type) -> Any:
-    """What a real argument sees of a complex cotangent, in its own precision."""
-    assert isinstance(t, ArrayType)
-    if x_bar is None:
-        return None
-    x_bar = op("real")(x_bar) if is_complex(x_bar) and t.dtype.kind != "c" else x_bar
-    return x_bar if x_bar.dtype == t.dtype else x_bar.astype(t.dtype)

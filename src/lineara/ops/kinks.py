@@ -1,0 +1,121 @@
+"""Kinks: where a function has no derivative, how to find out, and what may stand in its place.
+
+Each primitive's fact holds one subgradient there, the default.  Another is the derivative of
+another text: the same values, with the kink's lanes computed in the way that has the wanted slope.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.ops.elementwise import equal, sqrt, where
+from lineara.ops.index import take_along_axis
+from lineara.ops.reduce import lanes_last
+from lineara.primitive import op, real_part
+from lineara.types import type_of
+
+
+class Kink(NamedTuple):
+    """The kink of a primitive.
+
+    `at(y, *args, **params)` counts it, from plain values.  `text(choice, *args, **params)` is the
+    primitive's value written with the chosen slope; None if there is nothing to choose.
+    """
+
+    name: str
+    at: Callable[..., Any]
+    text: Callable[..., Any] | None = None
+    words: tuple[str, ...] = ()  # the choices; none: any number, the slope
+    default: str = ""
+
+
+def _slope(name: str) -> Callable[..., Any]:
+    """The text of a function of one argument with a given slope where that is zero."""
+
+    def text(slope: float, x: Any, *rest: Any) -> Any:
+        zero = equal(x, 0)
+        return where(zero, real_part(x) * slope, op(name)(where(zero, 1.0, x), *rest))
+
+    return text
+
+
+def _tie(name: str) -> Callable[..., Any]:
+    """The text of a choice between two that are equal: the first of them, or the last."""
+
+    def text(word: str, a: Any, b: Any) -> Any:
+        return where(equal(a, b), a if word in ("first", "inside") else b, op(name)(a, b))
+
+    return text
+
+
+def _extreme(name: str) -> Callable[..., Any]:
+    """The text of a reduction that takes the first of those that are equal, or the last."""
+
+    def text(word: str, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+        rows, _ = lanes_last(x, axis)
+        n = type_of(rows).shape[-1]
+        if word == "last":
+            rows = op("index")(rows, at=(..., slice(None, None, -1)))
+        at = op("reshape")(op(f"arg{name}")(rows, axis=-1), shape=(*type_of(rows).shape[:-1], 1))
+        y = take_along_axis(rows, at, -1) if n else rows
+        shape = type_of(op(name).result(type_of(x), axis=axis, keepdims=keepdims)).shape
+        return op("reshape")(y, shape=shape)
+
+    return text
+
+
+def _several(y: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """Lanes in which the extremum stands more than once."""
+    full = y if keepdims else np.expand_dims(y, axis)
+    return np.sum(x == full, axis=axis) > 1
+
+
+def _repeats(y: Any, x: Any, *, axis: int | None = -1, **_: Any) -> Any:
+    """Neighbours in the order that are equal."""
+    ordered = np.sort(x, axis=axis)
+    return np.diff(ordered, axis=-1 if axis is None else axis) == 0
+
+
+def _broken(x: Any, w: Any) -> Any:
+    return (np.asarray(x) == 0) & (np.asarray(w) > 0) & (np.asarray(w) < 1)
+
+
+def _power(slope: float, x: Any, w: Any) -> Any:
+    zero = np.logical_and(equal(x, 0), np.logical_and(op("greater")(w, 0), op("less")(w, 1)))
+    return where(zero, x * slope, op("power")(where(zero, 1.0, x), w))
+
+
+def _zero(y: Any, x: Any, *rest: Any) -> Any:
+    return np.asarray(x) == 0
+
+
+def _equal(y: Any, a: Any, b: Any) -> Any:
+    return np.equal(a, b)
+
+
+TIES = ("equal", "first", "last")
+KINKS: dict[str, Kink] = {
+    "abs": Kink("abs", _zero, _slope("abs"), (), "0"),
+    "fabs": Kink("abs", _zero, _slope("fabs"), (), "0"),
+    "sqrt": Kink("sqrt", _zero, _slope("sqrt"), (), "inf"),
+    "cbrt": Kink("power", _zero, _slope("cbrt"), (), "inf"),
+    "power": Kink("power", lambda y, x, w: _broken(x, w), _power, (), "inf"),
+    "length": Kink("norm", _zero, lambda word, x: sqrt(x), ("zero", "nan"), "zero"),
+    "hypot": Kink(
+        "norm",
+        lambda y, x, w: np.equal(y, 0),
+        lambda word, x, w: sqrt(x * x + w * w),
+        ("zero", "nan"),
+        "zero",
+    ),
+    "maximum": Kink("ties", _equal, _tie("maximum"), TIES, "equal"),
+    "minimum": Kink("ties", _equal, _tie("minimum"), TIES, "equal"),
+    "fmax": Kink("ties", _equal, _tie("fmax"), TIES, "equal"),
+    "fmin": Kink("ties", _equal, _tie("fmin"), TIES, "equal"),
+    "max": Kink("ties", _several, _extreme("max"), TIES, "equal"),
+    "min": Kink("ties", _several, _extreme("min"), TIES, "equal"),
+    "at_least": Kink("clip", _equal, _tie("at_least"), ("half", "inside", "outside"), "half"),
+    "at_most": Kink("clip", _equal, _tie("at_most"), ("half", "inside", "outside"), "half"),
+    "argsort": Kink("sort", _repeats),
+}

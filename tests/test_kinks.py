@@ -1,0 +1,161 @@
+"""Where there is no derivative: what is chosen, and how often and where it was asked for."""
+
+import math
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara import grad, hessian, jacfwd, kinks, value_and_grad
+from lineara.errors import StructureError, TypeMismatchError
+from lineara.ops.kinks import KINKS
+from lineara.primitive import registry
+
+x = np.array([0.0, -2.0, 0.0])
+pair = np.array([2.0, 2.0, 1.0])
+cube = np.ones((2, 2, 2))
+
+
+def edges(x):
+    return np.sum(np.clip(x, 0.0, 1.0) * np.array([1.0, 10.0, 100.0]))
+
+
+CHOICES = [
+    ("abs=1.0", lambda x: np.sum(np.abs(x)), x, [1, -1, 1]),
+    ("abs=-1", lambda x: np.sum(np.fabs(x)), x, [-1, -1, -1]),
+    ("abs=0.5", abs, 0.0, 0.5),
+    ("abs=1", lambda x: abs(x + 0j), 0.0, 1),
+    ("abs=1", math.fabs, 0.0, 1),
+    ("sqrt=0.0", np.sqrt, 0.0, 0),
+    ("sqrt=2.0", math.sqrt, 0.0, 2),
+    ("power=3.0", lambda x: x**0.5 + np.cbrt(x), 0.0, 6),
+    ("power=3.0", lambda x: np.sum(x**0.0 + x**1.0 + x**2), x, [1, -3, 1]),
+    ('norm="zero"', np.linalg.norm, np.zeros(2), [0, 0]),
+    ('norm="nan"', np.linalg.norm, np.zeros(2), [math.nan, math.nan]),
+    ('norm="nan"', lambda x: math.hypot(x, 2 * x), 0.0, math.nan),
+    ('ties="first"', np.max, pair, [1, 0, 0]),
+    ('ties="last"', np.max, pair, [0, 1, 0]),
+    ('ties="equal"', np.max, pair, [0.5, 0.5, 0]),
+    ('ties="first"', lambda x: np.sum(np.min(x, axis=(0, 2))), cube, np.eye(8)[[0, 2]].sum(0)),
+    ('ties="last"', lambda x: np.sum(np.max(x, (2, 0))), cube, np.eye(8)[[5, 7]].sum(0)),
+    ('ties="first"', lambda x: np.sum(np.maximum(x, np.zeros(3))), x, [1, 0, 1]),
+    ('ties="last"', lambda x: np.sum(np.fmin(x, 0.0)), x, [0, 1, 0]),
+    ('clip="inside"', edges, np.array([0.0, 1.0, 2.0]), [1, 10, 0]),
+    ('clip="outside"', edges, np.array([0.0, 1.0, 0.5]), [0, 0, 100]),
+    ('clip="half"', edges, np.array([0.0, 1.0, 0.5]), [0.5, 5, 100]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("choice", "f", "at", "slope"), CHOICES)
+def test_the_choice_is_the_derivative_in_both_modes_and_the_value_stays(choice, f, at, slope):
+    policy = eval(f"kinks({choice})")
+    with np.errstate(all="ignore"):
+        value, found = value_and_grad(policy(f))(at)
+        assert value == f(at)
+        np.testing.assert_array_equal(np.ravel(found), np.ravel(slope))
+        np.testing.assert_array_equal(np.ravel(jacfwd(policy(f))(at)), np.ravel(slope))
+
+
+OF_NUMBERS = (abs, math.fabs, math.sqrt)
+
+
+@pytest.mark.parametrize(
+    "line", [c for c in CHOICES if "nan" not in c[0] and c[1] not in OF_NUMBERS]
+)
+def test_staged_programs_follow_the_choice(line):
+    choice, f, at, slope = line
+    policy = eval(f"kinks({choice})")
+    found = lineara.stages(policy(f), at).value_and_grad(at)[1]
+    np.testing.assert_array_equal(np.ravel(found), np.ravel(slope))
+
+
+def test_every_order_follows_the_choice():
+    policy = kinks(abs=1.0, ties="first")
+    f = policy(lambda x: np.sum(np.abs(x) ** 2 + np.maximum(x, 0.0) ** 2))
+    np.testing.assert_array_equal(hessian(f)(x), np.diag([4.0, 2.0, 4.0]))
+    np.testing.assert_array_equal(jacfwd(grad(f))(x), np.diag([4.0, 2.0, 4.0]))
+
+
+def test_the_default_comes_back_after_the_function():
+    def f(x):
+        return kinks(abs=1.0)(abs)(x) + 10 * abs(x)
+
+    assert grad(f)(0.0) == 1.0
+    assert grad(abs)(0.0) == 0.0
+    with pytest.raises(IndexError):
+        grad(kinks(abs=1.0)(lambda x: [][0]))(0.0)
+    assert grad(abs)(0.0) == 0.0
+
+
+def test_an_inner_policy_wins():
+    inner = kinks(abs=-1.0)(abs)
+    assert grad(kinks(abs=1.0)(lambda x: inner(x) + 10 * abs(x)))(0.0) == 9.0
+
+
+def test_without_differentiation_it_is_the_function():
+    policy = kinks(abs=1.0)
+    assert policy(abs)(-3) == 3
+    assert policy.hits == []
+
+
+def test_math_still_raises():
+    with pytest.raises(ValueError, match="math domain error"):
+        grad(kinks(sqrt=0.0)(math.sqrt))(-1.0)
+
+
+def test_hits_say_how_often_and_where():
+    def f(x):
+        low = np.abs(x)
+        if x[0] > 0:
+            low = -low
+        return np.sum(low) + np.max(x) + np.sum(np.sort(x))
+
+    for derivative, at in ((grad, x), (hessian, x)):
+        policy = kinks()
+        derivative(policy(f))(at)
+        found = {(hit.kink, hit.line.partition(": ")[2]): hit.count for hit in policy.hits}
+        assert found == {
+            ("abs", "low = np.abs(x)"): 2,
+            ("branch", "if x[0] > 0:"): 1,
+            ("ties", "return np.sum(low) + np.max(x) + np.sum(np.sort(x))"): 1,
+            ("sort", "return np.sum(low) + np.max(x) + np.sum(np.sort(x))"): 1,
+        }
+        assert all("test_kinks.py:" in hit.line for hit in policy.hits)
+
+
+def test_a_norm_is_no_branch_of_the_users():
+    policy = kinks()
+    grad(policy(np.linalg.norm))(np.zeros(3))
+    assert [(hit.kink, hit.count) for hit in policy.hits] == [("norm", 1)]
+
+
+def test_every_kink_is_of_a_primitive():
+    assert set(KINKS) <= set(registry.primitives)
+
+
+def test_a_word_that_is_no_kink():
+    with pytest.raises(StructureError) as caught:
+        kinks(relu=0)
+    assert caught.value.message == (
+        "kinks: there is nothing to choose at 'relu'; "
+        "the kinks with a choice are abs, sqrt, power, norm, ties, clip"
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "mend"),
+    [
+        ({"ties": "left"}, "ties='left' is no choice; give 'equal' or 'first' or 'last'"),
+        ({"abs": "zero"}, "abs='zero' is no choice; give a number, the slope"),
+        ({"abs": True}, "abs=True is no choice; give a number, the slope"),
+        ({"norm": 0}, "norm=0 is no choice; give 'zero' or 'nan'"),
+    ],
+)
+def test_a_choice_that_is_none(choice, mend):
+    with pytest.raises(TypeMismatchError) as caught:
+        kinks(**choice)
+    assert caught.value.message == f"kinks: {mend}"
+
+
+def test_it_shows_its_choices():
+    assert repr(kinks(abs=1, ties="first")) == "lineara.kinks(abs=1, ties='first')"
