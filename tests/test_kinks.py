@@ -113,7 +113,7 @@ def test_hits_say_how_often_and_where():
     for derivative, at in ((grad, x), (hessian, x)):
         policy = kinks()
         derivative(policy(f))(at)
-        found = {(hit.kink, hit.line.partition(": ")[2]): hit.count for hit in policy.hits}
+        found = {(hit.kink, hit.line.partition(": ")[2]): hit.times for hit in policy.hits}
         assert found == {
             ("abs", "low = np.abs(x)"): 2,
             ("branch", "if x[0] > 0:"): 1,
@@ -126,7 +126,7 @@ def test_hits_say_how_often_and_where():
 def test_a_norm_is_no_branch_of_the_users():
     policy = kinks()
     grad(policy(np.linalg.norm))(np.zeros(3))
-    assert [(hit.kink, hit.count) for hit in policy.hits] == [("norm", 1)]
+    assert [(hit.kink, hit.times) for hit in policy.hits] == [("norm", 1)]
 
 
 def test_every_kink_is_of_a_primitive():

@@ -23,7 +23,7 @@ class Hit(NamedTuple):
 
     kink: str
     line: str
-    count: int
+    times: int
 
 
 def _known() -> dict[str, tuple[str, ...]]:
@@ -57,7 +57,7 @@ class kinks:  # a decorator is named as a function is
     >>> policy = lineara.kinks(abs=1.0)
     >>> lineara.grad(policy(lambda x: np.sum(np.abs(x))))(np.array([0.0, -2.0, 0.0]))
     array([ 1., -1.,  1.])
-    >>> [(hit.kink, hit.count) for hit in policy.hits]
+    >>> [(hit.kink, hit.times) for hit in policy.hits]
     [('abs', 2)]
     """  # noqa: E501
 
