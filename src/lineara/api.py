@@ -17,12 +17,13 @@ from lineara.eager.linear import record_linear
 from lineara.eager.linearize import linearize as linearized
 from lineara.eager.node import Traced, plain, staged
 from lineara.eager.trace import open_level
-from lineara.errors import ShapeError, StructureError, TypeMismatchError
+from lineara.errors import NonScalarOutputError, ShapeError, StructureError, TypeMismatchError
 from lineara.linear_map import LinearMap, Space
 from lineara.ops.elementwise import stop_gradient as still
 from lineara.ops.shape import as_array, concat, reshape
+from lineara.primitive import conjugate, real_part
 from lineara.trees import flatten, map_leaves, unflatten
-from lineara.types import ArrayType, show_type, type_of
+from lineara.types import ArrayType, is_complex, show_type, type_of
 
 if TYPE_CHECKING:
     from lineara.policies import Policy
@@ -93,6 +94,7 @@ def value_and_grad(
     combine: Callable[[Any, Any], Any] | None = None,
     out: str | None = None,
     strong_zero: bool = False,
+    convention: str = "ascent",
     policy: "Policy | str | None" = None,
 ) -> Callable[..., Any]:
     """The function x -> (f(x), gradient of f at x), for f with one real result.
@@ -108,7 +110,7 @@ def value_and_grad(
     name = "value_and_grad"
     _callable(f, name)
     asked = Asked((), has_aux, _names(sparse), combine, _builder(out, name), strong_zero, name)
-    return _gradient_function(f, argnums, asked, policy)
+    return _gradient_function(f, argnums, asked, policy, convention)
 
 
 def grad(
@@ -120,6 +122,7 @@ def grad(
     combine: Callable[[Any, Any], Any] | None = None,
     out: str | None = None,
     strong_zero: bool = False,
+    convention: str = "ascent",
     policy: "Policy | str | None" = None,
 ) -> Callable[..., Any]:
     """The gradient of f, a function of arrays, numbers and containers with one real result.
@@ -130,6 +133,8 @@ def grad(
     combine      called with (leaf, its gradient) once for each leaf, in order, gives the result
     out          "builder": the unsummed contributions, a monoid for `combine` and `finish`
     strong_zero  zero times infinity is zero everywhere, not only for structural zeros
+    convention   of a complex argument z = x + iy: "ascent", df/dx + i df/dy; "conjugate", df/dx -
+                 i df/dy, as JAX and Autograd; "holomorphic", f'(z) of an f with a complex result
     policy       what is stored and what is computed again (`lineara.policies`); f is then traced
 
     A differentiated argument may be a function, or hold functions: their gradients have the
@@ -150,7 +155,7 @@ def grad(
     """
     _callable(f, "grad")
     asked = Asked((), has_aux, _names(sparse), combine, _builder(out, "grad"), strong_zero, "grad")
-    both = _gradient_function(f, argnums, asked, policy)
+    both = _gradient_function(f, argnums, asked, policy, convention)
 
     @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -175,10 +180,16 @@ def _builder(out: str | None, name: str) -> bool:
 
 
 def _gradient_function(
-    f: Any, argnums: Argnums, asked: Asked, policy: "Policy | str | None"
+    f: Any,
+    argnums: Argnums,
+    asked: Asked,
+    policy: "Policy | str | None",
+    convention: str = "ascent",
 ) -> Callable[..., Any]:
     """The function to (value, gradient); the positions are counted once for each length of call."""
     argnums, has_aux, name = _argnums(argnums, asked.name), asked.has_aux, asked.name
+    if convention != "ascent":
+        return _in_convention(convention, f, argnums, asked, policy)
     if policy is not None:
         return _under_policy(f, argnums, asked, policy)
 
@@ -195,6 +206,57 @@ def _gradient_function(
         return ((value, overlay().restore(aux)), g) if has_aux else (value, g)
 
     return both
+
+
+CONVENTIONS = ("ascent", "conjugate", "holomorphic")
+
+
+def _in_convention(
+    convention: str, f: Any, argnums: Argnums, asked: Asked, policy: Any
+) -> Callable[..., Any]:
+    """The function to (value, gradient) with another meaning of the complex gradient."""
+    name, has_aux = asked.name, asked.has_aux
+    if convention not in CONVENTIONS:
+        raise TypeMismatchError(
+            f"{name}: convention={convention!r} is not known; give {', '.join(CONVENTIONS)}"
+        )
+    if asked != Asked((), has_aux, False, None, False, asked.strong_zero, name):
+        raise TypeMismatchError(
+            f"{name}: convention={convention!r} does not go with sparse, combine or out; "
+            "conjugate what they give"
+        )
+    if convention == "conjugate":
+        ascent = _gradient_function(f, argnums, asked, policy)
+
+        @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+        def conjugated(*args: Any, **kwargs: Any) -> Any:
+            value, g = ascent(*args, **kwargs)
+            return value, map_leaves(_conjugated, g)
+
+        return conjugated
+    if policy is not None or asked.strong_zero:
+        raise TypeMismatchError(f"{name}: 'holomorphic' does not go with policy= or strong_zero=")
+
+    @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    def holomorphic(*args: Any, **kwargs: Any) -> Any:
+        places = _positions(argnums, len(args), name)
+        run, args = _opened(f, args, places, name)
+        y, L, aux = linearized(_restored(run), args, kwargs, places, has_aux, method, name)
+        if L.codomain.size != 1:
+            raise NonScalarOutputError(
+                f"{name}: a holomorphic derivative is of one complex number, but the function "
+                f"returned {show_type(y)}; use jacobian"
+            )
+        g = _blocks(L, False, alone=not isinstance(argnums, int) and len(places) == 1)
+        return ((y, overlay().restore(aux)), g) if has_aux else (y, g)
+
+    return holomorphic
+
+
+def _conjugated(v: Any) -> Any:
+    if not is_complex(v):
+        return v
+    return conjugate(v) if isinstance(v, Traced) else v.conjugate()
 
 
 def _under_policy(
@@ -386,6 +448,9 @@ def jacobian(
     `mode` is "forward", "reverse", or "auto": whichever has fewer scalars on its side. Containers
     in the result and in the argument give nested containers, the result's outside.
 
+    With respect to complex numbers it is the matrix of complex derivatives of a holomorphic f; of
+    any other f no complex matrix is the derivative: a LinearityError.
+
     >>> import numpy as np
     >>> jacobian(lambda x: np.array([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
     array([[3., 2.],
@@ -415,7 +480,7 @@ def _blocks(L: LinearMap, ahead: bool, alone: bool) -> Any:
     An argument that is `alone` in a list of positions is in a tuple of its own, as in `grad`.
     """
     ins, outs = L.domain, L.codomain
-    columns = L.on_basis() if ahead else L.T.on_basis()
+    columns = L.columns() if ahead else L.rows()
     stops = np.cumsum([0, *(t.size for t in (ins if ahead else outs).types)])
     rows = []
     for i, y in enumerate(outs.types):
@@ -427,6 +492,7 @@ def _blocks(L: LinearMap, ahead: bool, alone: bool) -> Any:
                 moved = block.transpose(order)
             else:  # (outputs, *x) -> (*y, *x)
                 moved = columns[j][int(stops[i]) : int(stops[i + 1])]
+                moved = moved if is_complex(x) or is_complex(y) else real_part(moved)
             row.append(_shaped(moved, (*y.shape, *x.shape)))
         tree = ins.dual.tree(row)
         rows.append((tree,) if alone else tree)

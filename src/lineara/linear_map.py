@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import ShapeError, StructureError, TypeMismatchError
+from lineara.box import Box
+from lineara.errors import LinearityError, ShapeError, StructureError, TypeMismatchError
+from lineara.primitive import conjugate
 from lineara.trees import flatten, map_leaves, unflatten
-from lineara.types import ArrayType, show_type, type_of
+from lineara.types import ArrayType, is_complex, show_type, type_of
 
 BLOCK = 1 << 24  # numbers that one batched sweep carries for a leaf
 
@@ -239,27 +241,63 @@ class LinearMap:
     def __sub__(self, other: "LinearMap") -> "LinearMap":
         return self + (-other)
 
-    def on_basis(self) -> list[Any]:
-        """The map on the basis of its domain, by batched sweeps: leaves (size, *shape of the leaf).
+    def columns(self) -> list[Any]:
+        """What the map makes of each basis vector: leaves (size, *shape of the leaf).
+
+        For complex vectors that is the whole map only if it is linear over the complex numbers:
+        else a LinearityError.
+        """
+        found = self._on_basis(1.0)
+        if any(map(is_complex, self.domain.types)):
+            turns = _each(self.domain, is_complex)
+            for a, b in zip(found, self._on_basis(1j), strict=True):
+                _check_complex(a[turns], b[turns])
+        return found
+
+    def rows(self) -> list[Any]:
+        """The same matrix, row by row, from transposed sweeps: leaves (size, *shape of the leaf).
+
+        Of a complex result a cotangent 1 sees the real part of the row, and a cotangent i the
+        imaginary one.
+        """
+        found = self.T._on_basis(1.0)
+        turns = _each(self.codomain, is_complex)
+        turned = self.T._on_basis(1j) if turns.any() else found
+        rows = []
+        for t, a, b in zip(self.domain.types, found, turned, strict=True):
+            if is_complex(t):
+                _check_complex(a[turns], b[turns])
+                _check_complex(a[~turns], 0 * a[~turns])
+                rows.append(conjugate(a))
+            elif turns.any():
+                which = turns.reshape(-1, *[1] * t.ndim)
+                rows.append(a + b * np.where(which, 1j, 0))
+            else:
+                rows.append(a)
+        return rows
+
+    def _on_basis(self, unit: complex) -> list[Any]:
+        """The map on `unit` times each basis vector (i times a real one is 0), by batched sweeps.
 
         One sweep carries a block of basis vectors; only a Jacobian too large for memory at once
         takes several.
         """
         size = self.domain.size
         step = max(1, BLOCK // max(1, size, self.codomain.size))
-        blocks = [self._on_block(range(i, min(i + step, size))) for i in range(0, size, step)]
+        starts = range(0, size, step)
+        blocks = [self._on_block(range(i, min(i + step, size)), unit) for i in starts]
         if not blocks:
             return [np.zeros((0, *t.shape), t.dtype) for t in self.codomain.types]
         if len(blocks) == 1:
             return blocks[0]
         return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
-    def _on_block(self, block: range) -> list[Any]:
+    def _on_block(self, block: range, unit: complex) -> list[Any]:
         seeds, start = [], 0
         for t in self.domain.types:
             seed = np.zeros((len(block), t.size), np.result_type(t.dtype, np.float64))
             inside = np.arange(max(block.start, start), min(block.stop, start + t.size))
-            seed[inside - block.start, inside - start] = 1.0
+            seed[inside - block.start, inside - start] = unit if is_complex(t) else unit.real
             seeds.append(seed.reshape(len(block), *t.shape))
             start += t.size
         found = self._batch(self._forward, seeds)
@@ -278,15 +316,16 @@ class LinearMap:
                [1., 1., 0.],
                [1., 1., 1.]])
         """
-        if self.domain.size > self.codomain.size:
-            return self.T.to_dense().T
         n, m = self.domain.size, self.codomain.size
-        columns = self.on_basis()
-        flat = [c.reshape(n, t.size) for c, t in zip(columns, self.codomain.types, strict=True)]
+        ahead = n <= m
+        parts, others = (self.columns(), self.codomain) if ahead else (self.rows(), self.domain)
+        size = n if ahead else m
+        flat = [c.reshape(size, t.size) for c, t in zip(parts, others.types, strict=True)]
         if not flat:
             return np.zeros((m, n))
         joined = flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
-        return np.ascontiguousarray(joined.T) if isinstance(joined, np.ndarray) else joined.T
+        joined = joined.T if ahead else joined
+        return np.ascontiguousarray(joined) if isinstance(joined, np.ndarray) else joined
 
     def aslinearoperator(self) -> Any:
         """As a `scipy.sparse.linalg.LinearOperator` on flat vectors, for iterative solvers."""
@@ -316,6 +355,29 @@ class LinearMap:
 
 def _plus(a: list[Any], b: list[Any]) -> list[Any]:
     return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def _each(space: Space, asks: Callable[[ArrayType], bool]) -> np.ndarray:
+    """For each scalar of a space what its leaf's type answers."""
+    return np.repeat([asks(t) for t in space.types], [t.size for t in space.types]).astype(bool)
+
+
+def _check_complex(of_one: Any, of_i: Any) -> None:
+    """Refuse a map that is not linear over the complex numbers: L(i v) = i L(v)."""
+    a, b = _plain(of_one), _plain(of_i)
+    scale = np.max(np.abs(a), initial=0.0) + np.max(np.abs(b), initial=0.0)
+    if np.any(np.abs(b - 1j * a) > scale * np.finfo(np.asarray(a).dtype).eps ** 0.5):
+        raise LinearityError(
+            "the derivative with respect to complex numbers is not linear over them (the function "
+            "is not holomorphic), so no complex matrix holds it; use linearize, whose L @ v is "
+            "right for every v, or give the real and the imaginary part as two arguments"
+        )
+
+
+def _plain(value: Any) -> Any:
+    while isinstance(value, Box):
+        value = value.v
+    return value
 
 
 def _repeat(y: Any, size: int, t: ArrayType) -> Any:
