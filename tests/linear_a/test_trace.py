@@ -13,7 +13,7 @@ from ops import test_numpy_forms as forms
 
 import lineara
 from lineara.demo import model
-from lineara.errors import LeakedVariableError, MutationError, NoRuleError, ShapeError, StagingError
+from lineara.errors import LeakedVariableError, MutationError, ShapeError, StagingError
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
@@ -249,12 +249,8 @@ def test_asking_for_a_value_is_an_error_with_the_line(f, said):
     assert "test_trace.py" in str(caught.value)
 
 
-def test_checkpointed_functions_are_traced_and_custom_rules_refused():
+def test_checkpointed_functions_are_traced():
     agree(lambda x: np.sum(lineara.checkpoint(np.sin)(x) * x), np.ones(2))
-    rule = lineara.custom_jvp(lambda x: x)
-    rule.defjvp(lambda primals, tangents: (primals[0], 2 * tangents[0]))
-    with pytest.raises(NoRuleError, match="traced"):
-        lineara.trace(lambda x: rule(x), 1.0)
 
 
 def test_stopped_gradients_and_views_that_do_not_follow():

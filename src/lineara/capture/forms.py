@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.capture.plain_code import method, overlay
-from lineara.capture.staging import closed, definition_name
+from lineara.capture.staging import definition_name
 from lineara.eager.node import Traced
 from lineara.eager.staged import StagedLevel
 from lineara.eager.trace import innermost_level, open_level
 from lineara.errors import BoundsError, ShapeError, StagingError, StructureError
 from lineara.linear_a.branches import Cond, Switch
 from lineara.linear_a.control import Call
-from lineara.linear_a.emit import Boxed, Emitter
+from lineara.linear_a.emit import Boxed, Emitter, closed
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.syntax import Binding, Block, Def, Leaf, Let, Ret, Var, lit
 from lineara.primitive import op
@@ -109,7 +109,7 @@ def tracing() -> StagedLevel | None:
     return level if isinstance(level, StagedLevel) else None
 
 
-def _moving(v: Any) -> bool:
+def is_operand(v: Any) -> bool:
     """Whether a leaf of operands becomes a formal: Python's integers and flags are constants."""
     if isinstance(v, Traced):
         return True
@@ -123,7 +123,7 @@ class Operands:
 
     def __init__(self, level: StagedLevel, tree: Any, every: bool = False) -> None:
         leaves, self.structure = flatten(tree)
-        wanted = [(is_number(v) or isinstance(v, bool)) if every else _moving(v) for v in leaves]
+        wanted = [(is_number(v) or isinstance(v, bool)) if every else is_operand(v) for v in leaves]
         self.constants = [None if w else v for v, w in zip(leaves, wanted, strict=True)]
         self.places = [i for i, w in enumerate(wanted) if w]
         self.boxes = [level.as_box(leaves[i]) for i in self.places]
@@ -436,7 +436,7 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
         if level is None:
             return f(*args, **kwargs)
         given = Operands(level, (args, kwargs))
-        key = (f, tuple(given.types), given.structure, tuple(map(_key, given.constants)))
+        key = (f, tuple(given.types), given.structure, tuple(map(plain_key, given.constants)))
         known = level.called.get(key)
         if known is None:
             known = *_define(level, f, given), given.constants  # whose ids the key has
@@ -451,7 +451,8 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _key(v: Any) -> Any:
+def plain_key(v: Any) -> Any:
+    """A constant as a part of a key: what may be changed by its identity."""
     return (type(v), v) if v is None or isinstance(v, int | str | bool) else (type(v), id(v))
 
 

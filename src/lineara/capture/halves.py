@@ -29,6 +29,7 @@ class Halves:
         self.lin = name + JVP + LIN
         self.program = reverse(self.staged.program, name, policy)
         operands = self.staged.operands(tuple(args), kwargs)
+        self.staged.test(operands)
         *self.values, self.tape = run(self.program, name + JVP + NL, *operands).results
         self.d = self.program.defs[name]
         kinds = self.staged.signature.types

@@ -16,14 +16,14 @@ import numpy as np
 
 from lineara.capture.forms import cond, scan, switch, while_loop
 from lineara.capture.plain_code import overlay, seen
-from lineara.capture.staging import closed
 from lineara.eager.node import Traced, staged
 from lineara.eager.regions import as_box, put
 from lineara.eager.staged import StagedLevel
 from lineara.eager.trace import innermost_level, open_level, writable
 from lineara.errors import BoundsError, ShapeError, StructureError
 from lineara.linear_a.branches import Cond, Switch
-from lineara.linear_a.control import Call
+from lineara.linear_a.control import Call, Facts
+from lineara.linear_a.emit import closed
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
@@ -68,7 +68,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         size = _size(leaves, axes)
         rows = [v if a is None else _front(v, a) for v, a in zip(leaves, axes, strict=True)]
         one = _one_lane(seen(f), rows, axes, structure)
-        machine = _Lanes(one.program, size)
+        machine = _Lanes(one.program, size, one.rules)
         flags = tuple([axes[i] is not None for i in one.given] + [False] * len(one.mentions))
         values = [*[rows[i] for i in one.given], *one.mentions]
         found, lanes = machine.definition(one.name, values, flags)
@@ -169,6 +169,7 @@ class _One(NamedTuple):
     mentions: list[Any]  # the values of the others
     structure: Any
     constants: list[Any]  # of the results; the class where there is a variable
+    rules: dict[str, Any]  # of the definitions whose derivatives the user states
 
 
 def _one_lane(f: Any, rows: Sequence[Any], axes: Sequence[Any], structure: Any) -> _One:
@@ -205,8 +206,10 @@ def _one_lane(f: Any, rows: Sequence[Any], axes: Sequence[Any], structure: Any) 
         body = Block(tuple(closed(level.out.bindings, params, results)), Ret(tuple(results)))
         name = level.name_of_definition("lane")
         made = Def(name, params, tuple([v.type for v in results]), (), body)
-        program = Program({}, {**level.shared.defs, name: made})
-    return _One(program, name, given, [c for _, c in around], form, constants)
+        rules = level.shared.rules
+        stated = {k: d for rule in rules.values() for k, d in rule.flat.items()}
+        program = Program({}, {**level.shared.defs, **stated, name: made})
+    return _One(program, name, given, [c for _, c in around], form, constants, rules)
 
 
 # --- all lanes ------------------------------------------------------------------------------------
@@ -215,13 +218,18 @@ def _one_lane(f: Any, rows: Sequence[Any], axes: Sequence[Any], structure: Any) 
 class _Lanes:
     """A program on values, some of which have a leading axis of lanes."""
 
-    def __init__(self, program: Program, size: int) -> None:
+    def __init__(self, program: Program, size: int, rules: dict[str, Any]) -> None:
         self.program = program
         self.size = size
+        self.rules = rules
+        self.flows = Facts()
+        self.over: dict[Any, Any] = {}  # rules over lanes
 
     def sized(self, size: int) -> "_Lanes":
         """The same over other lanes."""
-        return _Lanes(self.program, size)
+        found = _Lanes(self.program, size, self.rules)
+        found.flows, found.over = self.flows, self.over
+        return found
 
     def spread(self, v: Any) -> Any:
         """A value in every lane."""
@@ -340,6 +348,9 @@ class _Lanes:
     def applied(self, e: Applied, values: list[Any], flags: Flags) -> tuple[list[Any], Flags]:
         """Calls, branches and loops."""
         if isinstance(e, Call):
+            rule = self.rules.get(e.functions[0])
+            if rule is not None:
+                return rule.lanes(self, values, flags)
             return self.definition(e.functions[0], values, flags)
         want = self.flow_applied(e, flags)
         if isinstance(e, Cond | Switch):
@@ -454,6 +465,9 @@ class _Lanes:
     def flow(self, name: str, flags: Flags) -> Flags:
         """Which results of a definition depend on lanes, if these arguments do."""
         d = self.program.defs[name]
+        return self.flows((name, flags), (False,) * len(d.results), lambda: self._flow(d, flags))
+
+    def _flow(self, d: Def, flags: Flags) -> Flags:
         on = dict(zip(d.params, flags, strict=True))
         for b in d.body.bindings:
             assert isinstance(b, Let)
@@ -471,7 +485,8 @@ class _Lanes:
     def flow_applied(self, e: Applied, flags: Flags) -> Flags:
         """The same of a form; carries settle."""
         if isinstance(e, Call):
-            return self.flow(e.functions[0], flags)
+            rule = self.rules.get(e.functions[0])
+            return rule.flow(self, flags) if rule else self.flow(e.functions[0], flags)
         if isinstance(e, Cond | Switch):
             found = [self.flow(f, flags[1:]) for f in e.functions]
             return tuple([flags[0] or any(column) for column in zip(*found, strict=True)])

@@ -23,10 +23,11 @@ from lineara.eager.staged import StagedLevel
 from lineara.eager.trace import innermost_level, open_level
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
 from lineara.linear_a.cost import size
-from lineara.linear_a.emit import Boxed, tidy
-from lineara.linear_a.evaluate import Outcome, run
+from lineara.linear_a.emit import Boxed, closed
+from lineara.linear_a.evaluate import Machine, Outcome, run
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Binding, Block, Def, Let, Names, Ret, Var, drop, free
+from lineara.linear_a.syntax import Block, Def, Names, Ret, Var
+from lineara.passes.unzip import functions
 from lineara.trees import Structure, flatten, leaf_paths, unflatten
 from lineara.types import ArrayType, show_type, type_of
 
@@ -99,11 +100,19 @@ class Staged:
     signature         how arguments become operands
     results           how results become what the function returned
     beside            the values of the last formals: large constants
+    rules             of the definitions whose derivatives the user states
     """
 
     def __init__(
-        self, program: Program, name: str, signature: Signature, results: Results, beside: list
+        self,
+        program: Program,
+        name: str,
+        signature: Signature,
+        results: Results,
+        beside: list,
+        rules: dict[str, Any],
     ) -> None:
+        self.rules = rules
         self.program = program
         self.name = name
         self.signature = signature
@@ -116,7 +125,14 @@ class Staged:
 
     def run(self, *args: Any, **kwargs: Any) -> Outcome:
         """The results as the program gives them, and the work that was done."""
-        return run(self.program, self.name, *self.operands(args, kwargs))
+        operands = self.operands(args, kwargs)
+        self.test(operands)
+        return run(self.program, self.name, *operands)
+
+    def test(self, operands: Sequence[Any]) -> None:
+        """Test rules of the user's that were not tested yet, with the values that reach them."""
+        if not all(rule.is_tested for rule in self.rules.values()):
+            Tester(self.program, self.rules).call(self.name, operands)
 
     def operands(self, args: tuple, kwargs: dict[str, Any] | None = None) -> list[Any]:
         """The operands of the definition, for arguments of the function."""
@@ -128,6 +144,25 @@ class Staged:
 
     def __repr__(self) -> str:
         return str(self.program)
+
+
+class Tester(Machine):
+    """The evaluator, which shows rules the values that their functions are given."""
+
+    def __init__(self, program: Program, rules: dict[str, Any]) -> None:
+        super().__init__(program)
+        self.rules = rules
+
+    def call(self, name: str, values: Sequence[Any]) -> None:
+        """Run a definition."""
+        with np.errstate(all="ignore"):
+            self.drive(self.enter(name, list(values)))
+
+    def enter(self, name: str, values: list[Any]) -> Any:
+        """A definition on values; its rule sees them first."""
+        if name in self.rules:
+            self.rules[name].test(values)
+        return super().enter(name, values)
 
 
 def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
@@ -159,8 +194,21 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
         out = seen(f)(*given.args, **given.kwargs)
         made, results = definition(level, name, given.formals, overlay().restore(out), name)
         beside = [value for _, value in level.beside]
-        program = Program({}, {**level.shared.defs, made.name: made})
-    return Staged(program, made.name, given.signature, results, beside)
+        shared = level.shared
+    program = needed(Program({}, {**shared.defs, made.name: made}), made.name, shared.rules)
+    return Staged(program, made.name, given.signature, results, beside, shared.rules)
+
+
+def needed(program: Program, name: str, rules: dict[str, Any]) -> Program:
+    """The definitions that one applies, and those of the rules that these have."""
+    open_, found = [name], set()
+    while open_:
+        f = open_.pop()
+        if f not in found:
+            found.add(f)
+            open_ += functions(program.defs[f].body)
+            open_ += rules[f].installed if f in rules else []
+    return Program({}, {f: d for f, d in program.defs.items() if f in found})
 
 
 def definition_name(f: Any) -> str:
@@ -288,23 +336,6 @@ def definition(
     body = Block(tuple(closed(level.out.bindings, params, results)), Ret(tuple(results)))
     made = Def(name, tuple(params), tuple([v.type for v in results]), (), body)
     return made, Results(structure, tuple(constants))
-
-
-def closed(
-    bindings: Sequence[Binding], formals: Sequence[Var], results: Sequence[Var]
-) -> list[Binding]:
-    """The bindings that results need, with drops of what is not used."""
-    kept = tidy(bindings, results)
-    used = {v for b in kept for v in _reads(b)} | set(results)
-    found: list[Binding] = [Let((), drop(v)) for v in formals if v not in used]
-    for b in kept:
-        found.append(b)
-        found += [Let((), drop(v)) for v in b.vars if v not in used]
-    return found
-
-
-def _reads(b: Binding) -> Any:
-    return free(b.rhs) if isinstance(b, Let) else (b.arg,)
 
 
 PYTHONS: tuple[type, ...] = (np.float64, np.complex128, np.int64, np.bool_)

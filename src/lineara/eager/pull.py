@@ -138,7 +138,10 @@ def joined(arrived: Iterable[tuple[View, Any]]) -> Iterator[tuple[Strided, Any]]
 def _elements(x: Array, k: Reads) -> Any:
     """(where, contribution) for the elements read: plain numbers at once, others one by one."""
     size = math.prod(x.v.shape)
-    if type(x.v) is np.ndarray and x.v.dtype == np.float64:
+    plain = type(x.v) is np.ndarray and x.v.dtype == np.float64
+    if plain and x.level.outer is not None:  # a staged number refuses to be asked for its value
+        plain = not any([isinstance(o.g, Box) for o in k.nodes])
+    if plain:
         try:
             values = np.fromiter([o.g for o in k.nodes], float, len(k.nodes))
         except (TypeError, ValueError):  # of an outer level, batched or masked

@@ -40,6 +40,7 @@ class Shared:
     def __init__(self) -> None:
         self.defs: dict[str, Def] = {}
         self.called: dict[Any, Any] = {}
+        self.rules: dict[str, Any] = {}  # of definitions whose derivative the user states
         self.names = Names()
         self.adopts = False  # whether values of differentiations around become formals
 
@@ -71,6 +72,7 @@ class StagedLevel(Level):
         self.beside: list[tuple[Var, np.ndarray]] = []  # large constants: formals with their values
         self.around: dict[Any, tuple[Var, Any]] = {}  # what of outer definitions is mentioned
         self.inner: StagedLevel | None = None  # the definition inside this one, being written
+        self.literals = False  # large constants stand in the text too: there is nobody to give them
         self.shared = Shared()
 
     # --- definitions within the program ------------------------------------------------------
@@ -157,6 +159,8 @@ class StagedLevel(Level):
         if a.dtype.kind in "fciub" and (a == a.reshape(-1)[0]).all():
             like = self.out.box(self.out.unbox(a.reshape(-1)[0], ArrayType((), a.dtype)))
             return self.out.apply(op("broadcast_to"), (like,), {"shape": a.shape}, "v")
+        if self.literals:
+            return a.copy()
         for v, kept in self.beside:
             if kept.dtype == a.dtype and (kept is a or np.array_equal(kept, a)):
                 return self.out.box(v)

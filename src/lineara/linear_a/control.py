@@ -5,7 +5,7 @@ that a form can ask for the derivative, the halves or the transpose of a definit
 and define what it needs beside them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lineara.linear_a.dims import is_index, matching, with_dims
@@ -96,6 +96,39 @@ class Call(Form):
         if name is None or b.vars[-1] not in dead:
             return None
         return b.vars[:-1], Call(self.args, (u.primal(name),))
+
+
+class Facts:
+    """Facts about definitions that may apply each other: the least that are consistent.
+
+    >>> facts = Facts()
+    >>> facts("f", 0, lambda: max(1, facts("g", 0, lambda: facts("f", 0, int))))
+    1
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[Any, Any] = {}
+        self._settled: set[Any] = set()
+        self._pass: set[Any] | None = None  # what was looked at since the outermost question
+
+    def __call__(self, key: Any, least: Any, found: Callable[[], Any]) -> Any:
+        """The fact; `found` works it out, and may ask for others and for this one."""
+        if key in self._settled or (self._pass is not None and key in self._pass):
+            return self._found[key]
+        outermost, before = self._pass is None, None
+        while before != self._found:
+            before = dict(self._found)
+            self._pass = set() if outermost else self._pass
+            assert self._pass is not None, "a pass is going on"
+            self._pass.add(key)
+            self._found.setdefault(key, least)
+            self._found[key] = found()
+            if not outermost:
+                break
+        if outermost:
+            self._settled |= self._pass or set()
+            self._pass = None
+        return self._found[key]
 
 
 def call(name: str, *args: Any) -> Call:

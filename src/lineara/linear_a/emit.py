@@ -25,6 +25,7 @@ from lineara.linear_a.syntax import (
     Var,
     Vars,
     drop,
+    free,
     lit,
     parts_of,
     sampled,
@@ -380,6 +381,23 @@ def tidy(bindings: Sequence[Binding], results: Sequence[Var]) -> list[Binding]:
             kept.append(b)
             needed.update(b.rhs.operands() if isinstance(b, Let) else (b.arg,))  # type: ignore
     return kept[::-1]
+
+
+def closed(
+    bindings: Sequence[Binding], formals: Sequence[Var], results: Sequence[Var]
+) -> list[Binding]:
+    """The bindings that results need, with drops of what is not used."""
+    kept = tidy(bindings, results)
+    used = {v for b in kept for v in _reads(b)} | set(results)
+    found: list[Binding] = [Let((), drop(v)) for v in formals if v not in used]
+    for b in kept:
+        found.append(b)
+        found += [Let((), drop(v)) for v in b.vars if v not in used]
+    return found
+
+
+def _reads(b: Binding) -> Any:
+    return free(b.rhs) if isinstance(b, Let) else (b.arg,)
 
 
 def threaded(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.capture.forms import is_operand
 from lineara.capture.plain_code import method
 from lineara.eager.linear import record_linear
 from lineara.eager.node import Traced, plain
@@ -26,7 +27,7 @@ from lineara.errors import (
     TypeMismatchError,
 )
 from lineara.primitive import Joint, op, real_part
-from lineara.rules import laws
+from lineara.rules import laws, spelled
 from lineara.rules.pullback import Pullback
 from lineara.rules.whole import (
     Form,
@@ -54,6 +55,8 @@ for _name in ("custom_jvp", "custom_vjp", "custom_linear"):
 class Custom(Rule):
     """A function whose derivative the user states."""
 
+    declared_by = ""  # the name of the method that declares the rule
+
     def __init__(self, f: Callable[..., Any], check: bool) -> None:
         super().__init__(f)
         self._checked = not check
@@ -63,7 +66,7 @@ class Custom(Rule):
         bound, options = self._bind(args, kwargs)
         leaves, form = opened(bound)
         if not self._checked and self.is_declared():
-            self._check_once(leaves, form, options)
+            self.check_once(leaves, form, options)
         kind = type(self).__name__
         return op(kind)(*leaves, rule=self, form=form, options=options)
 
@@ -82,7 +85,13 @@ class Custom(Rule):
                 )
         return args, options
 
-    def _check_once(self, leaves: list[Any], form: Form, options: dict[str, Any]) -> None:
+    @property
+    def is_checked(self) -> bool:
+        """Whether the rule was tested, or is trusted."""
+        return self._checked
+
+    def check_once(self, leaves: list[Any], form: Form, options: dict[str, Any]) -> None:
+        """Test the rule at the values of these leaves, if they have any."""
         try:
             args = form.arguments([plain(v) for v in leaves])
         except (LinearityError, StagingError):  # a type without a value
@@ -128,11 +137,15 @@ class Custom(Rule):
     def trace_staged(
         self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
-        """A rule of Python's has no place in a program yet; to leave it out would be wrong."""
-        raise NoRuleError(
-            f"{self!r} was called in a traced function, but a program holds rules that are written "
-            "in the language only; trace a function that does not call it"
-        )
+        """The call of a definition, beside which the program keeps the rule."""
+        if not self.is_declared():
+            raise self.undeclared(self.declared_by)
+        return spelled.Spelled(self, level, leaves, form, options).call()
+
+    def is_formal(self, v: Any, place: int, form: Form) -> bool:
+        """Whether a leaf of the arguments becomes a formal of that definition."""
+        del place, form
+        return is_operand(v)
 
     def check(self, args: tuple, options: dict[str, Any]) -> None:
         """Test the rule at these arguments, or raise RuleError."""
@@ -172,6 +185,11 @@ class custom_jvp(Custom):
     0.25
     """
 
+    declared_by = "defjvp"
+    spell = staticmethod(spelled.spell_jvp)
+    flow_of_lanes = staticmethod(spelled.flow_jvp)
+    over_lanes = staticmethod(spelled.lanes_jvp)
+
     def __init__(
         self,
         f: Callable[..., Any],
@@ -202,7 +220,7 @@ class custom_jvp(Custom):
     ) -> tuple[Any, Joint]:
         """The value, and the linear map that the rule's text is."""
         if self.jvp is None:
-            raise self.undeclared("defjvp")
+            raise self.undeclared(self.declared_by)
         args = form.arguments(values)
         primals, rule = lifted(args), method(self.jvp)
         found: list[Any] = []
@@ -282,6 +300,11 @@ class custom_vjp(Custom):
            [ 0., 12.]])
     """
 
+    declared_by = "defvjp"
+    spell = staticmethod(spelled.spell_vjp)
+    flow_of_lanes = staticmethod(spelled.flow_vjp)
+    over_lanes = staticmethod(spelled.lanes_vjp)
+
     def __init__(
         self,
         f: Callable[..., Any],
@@ -318,7 +341,7 @@ class custom_vjp(Custom):
     ) -> tuple[Any, Joint]:
         """The value, and the pullback; forward, the transpose of its text."""
         if self.fwd is None:
-            raise self.undeclared("defvjp")
+            raise self.undeclared(self.declared_by)
         args = form.arguments(values)
         y, residuals = self.parts(as_written(self.fwd, args)(*args, **options))
         pull = Pullback(self, values, form, y, residuals)
@@ -361,6 +384,11 @@ class custom_linear(Custom):
     array([3., 1., 2.])
     """
 
+    declared_by = "deftranspose"
+    spell = staticmethod(spelled.spell_linear)
+    flow_of_lanes = staticmethod(spelled.flow_linear)
+    over_lanes = staticmethod(spelled.lanes_linear)
+
     def __init__(
         self,
         f: Callable[..., Any],
@@ -393,7 +421,7 @@ class custom_linear(Custom):
     def T(self) -> "custom_linear":
         """The transposed function, (y_bar, *others) -> x_bar, whose transpose is f."""
         if self.transpose is None:
-            raise self.undeclared("deftranspose")
+            raise self.undeclared(self.declared_by)
 
         def again(x: Any, *others: Any, **options: Any) -> Any:
             rest = iter(others)
@@ -421,11 +449,7 @@ class custom_linear(Custom):
         linear = self.linear_leaves(form)
         for i in active:
             if not linear[i]:
-                raise NoRuleError(
-                    f"{self!r}: no derivative with respect to the argument "
-                    f"{self.argument(self._owner(form, i))}, in which it is not declared linear "
-                    "(argnums); give it a plain value, or declare a custom_jvp"
-                )
+                raise self._not_linear(form, i)
         leaves, structure = flatten(y)
         zeros = [still(settled(v)) for v in leaves]
         others = [a for i, a in enumerate(form.arguments(values)) if i not in self.places]
@@ -441,9 +465,24 @@ class custom_linear(Custom):
         def back(y_bars: list[Any]) -> list[Any]:
             filled = [z if b is None else b for z, b in zip(zeros, y_bars, strict=True)]
             x_bar = self.T(unflatten(structure, filled), *others, **options)
-            return self._x_bars(x_bar, values, form, active)
+            return self.x_bars(x_bar, values, form, active)
 
         return Joint(lambda ts: spread(ahead, ts), lambda bars: spread(back, bars))
+
+    def _not_linear(self, form: Form, leaf: int) -> NoRuleError:
+        return NoRuleError(
+            f"{self!r}: no derivative with respect to the argument "
+            f"{self.argument(self._owner(form, leaf))}, in which it is not declared linear "
+            "(argnums); give it a plain value, or declare a custom_jvp"
+        )
+
+    def is_formal(self, v: Any, place: int, form: Form) -> bool:
+        """Vectors are, and what is traced and has no derivative; the rest is constant."""
+        if self.linear_leaves(form)[place]:
+            return is_operand(v)
+        if isinstance(v, Traced) and moves(v):
+            raise self._not_linear(form, place)
+        return isinstance(v, Traced)
 
     def _quiet(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """The function, without a test."""
@@ -461,7 +500,7 @@ class custom_linear(Custom):
         counts = [1 if s is None else s.leaf_count for s in form.structures]
         return next(i for i in range(len(counts)) if sum(counts[: i + 1]) > leaf)
 
-    def _x_bars(self, x_bar: Any, values: list[Any], form: Form, active: list[int]) -> list[Any]:
+    def x_bars(self, x_bar: Any, values: list[Any], form: Form, active: list[int]) -> list[Any]:
         """The cotangents of the active leaves, from what the transpose gave."""
         given = (x_bar,) if isinstance(self.argnums, int) else x_bar
         if not isinstance(given, tuple) or len(given) != len(self.places):

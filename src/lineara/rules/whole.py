@@ -158,12 +158,13 @@ def unwritten(name: str, leaves: Sequence[Any]) -> Iterator[None]:
     except ValueError as e:
         if "read-only" not in str(e):
             raise
-        raise _wrote(name) from None
+        raise wrote(name) from None
     if before != [isinstance(v, Written) for v in leaves]:
-        raise _wrote(name)
+        raise wrote(name)
 
 
-def _wrote(name: str) -> MutationError:
+def wrote(name: str) -> MutationError:
+    """The error for a function with a rule that writes into its arguments."""
     return MutationError(
         f"{name} writes into an array that it was given, which its rule still needs; "
         "let it write into a copy"
