@@ -102,6 +102,60 @@ def test_stages_take_the_names_too():
     assert small.certificate.tape_bytes < large.certificate.tape_bytes
 
 
+CERTIFIED = {
+    "grad": lambda p: lineara.grad(loss, policy=p).certificate(PARAMS, X),
+    "value_and_grad": lambda p: lineara.value_and_grad(loss, (0, 1), policy=p).certificate(
+        PARAMS, X
+    ),
+    "vjp": lambda p: lineara.vjp(loss, PARAMS, X, policy=p)[1].certificate(),
+    "stages": lambda p: lineara.stages(loss, PARAMS, X, policy=p).certificate,
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_every_derivative_tells_what_it_takes_and_it_is_what_is_counted(policy):
+    given = [certificate(policy) for certificate in CERTIFIED.values()]
+    assert given[0] == given[1] == given[2] == given[3]  # foretold thrice, and counted
+    plan = policies.plan(loss, PARAMS, X, policies={"it": policies.chosen(policy, "test")})
+    row = plan.rows[-1]
+    assert (given[0].reverse, given[0].peak, given[0].again) == (row.work, row.peak, row.again)
+
+
+def test_a_certificate_is_printed_before_anything_runs():
+    ran = []
+
+    def f(x):
+        ran.append(x)
+        return np.sum(np.sin(np.sin(x)))
+
+    certificate = lineara.grad(f, policy="minimal_tape").certificate(np.ones(1000))
+    assert "staged" in repr(ran)
+    assert str(certificate) == (
+        "linear, by type: f.jvp, f.jvp.lin, f.jvp.lin.t\n"
+        "work: value 2,999, forward 7,998, reverse 7,999, of which 1,000 a second time\n"
+        "bound: forward <= 3 value + what is read of arrays\n"
+        "memory: tape 8.00 kB, peak 32.00 kB"
+    )
+
+
+def test_what_depends_on_values_is_not_foretold():
+    def root(a):
+        def again(c):
+            return abs(c * c - a[0]) > 1e-12
+
+        return lineara.while_loop(again, lambda c: (c + a[0] / c) / 2, a[0])
+
+    assert str(lineara.grad(root, policy="store_all").certificate(np.array([4.0]))) == (
+        "linear, by type: root.jvp, root.jvp.lin, root.jvp.lin.t\n"
+        "work: depends on values: only a run can tell\n"
+        "bound: forward <= 7 value + what is read of arrays\n"
+        "memory: depends on values: only a run can tell"
+    )
+    counted = lineara.stages(root, np.array([4.0])).certificate
+    assert counted.value > 0
+    assert counted.peak is None
+
+
 REFUSED = {
     "unknown": (
         lambda: lineara.grad(loss, policy="small"),

@@ -137,6 +137,9 @@ def grad(
                  i df/dy, as JAX and Autograd; "holomorphic", f'(z) of an f with a complex result
     policy       what is stored and what is computed again (`lineara.policies`); f is then traced
 
+    With a policy the result has `certificate(*args)`: what is proved of the gradient for arguments
+    of these types, and what it will take in work and memory. It prints, and nothing is run.
+
     A differentiated argument may be a function, or hold functions: their gradients have the
     cotangents of what they captured, by name.
 
@@ -162,6 +165,8 @@ def grad(
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
+    if policy is not None:
+        gradient.certificate = both.certificate  # type: ignore[attr-defined]  # said above
     return gradient
 
 
@@ -278,13 +283,23 @@ def _under_policy(
     @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, len(args), name)
-        halves = Halves(f, args, kwargs, kept)
+        halves = Halves.of(f, args, kwargs, kept)
         halves.real(name)
         found, _ = halves.gradient([1.0])
         g = found[places[0]] if isinstance(argnums, int) else tuple([found[i] for i in places])
         return halves.value, g
 
+    both.certificate = functools.partial(_certificate, f, kept)  # type: ignore[attr-defined]  # said of grad
     return both
+
+
+def _certificate(f: Any, kept: "Policy", *args: Any, **kwargs: Any) -> Any:
+    """The certificate of the derivative for these arguments."""
+    from lineara.capture.certificate import certified
+    from lineara.capture.staging import trace
+
+    staged = trace(f, *args, **kwargs)
+    return certified(staged.program, staged.name, kept, staged.operands(args, kwargs))
 
 
 def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
@@ -343,8 +358,8 @@ def vjp(
     """(f(*args), pull): pull(w) gives the cotangents of all arguments, as a tuple.
 
     With `has_aux`, f returns (value, aux), and aux comes third. As in `linearize`, other arguments
-    are closed over. With a `policy` (`lineara.policies`) f is traced, and `pull` has what that
-    stores.
+    are closed over. With a `policy` (`lineara.policies`) f is traced, `pull` has what that stores,
+    and `pull.certificate()` is what is proved and counted, as in `grad`.
 
     >>> y, pull = vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> y, pull(1.0)
@@ -369,11 +384,13 @@ def _vjp_under_policy(f: Any, args: tuple, has_aux: bool, policy: "Policy | str"
     _callable(f, "vjp")
     if has_aux:
         raise TypeMismatchError("vjp: policy= does not go with has_aux; return the value alone")
-    halves = Halves(f, args, {}, chosen(policy, "vjp"))
+    kept = chosen(policy, "vjp")
+    halves = Halves.of(f, args, {}, kept)
 
     def pull(w: Any) -> tuple[Any, ...]:
         return halves.gradient(halves.cotangents(w))[0]
 
+    pull.certificate = functools.partial(_certificate, f, kept, *args)  # type: ignore[attr-defined]
     return halves.value, pull
 
 

@@ -187,8 +187,9 @@ def test_the_rule_is_used_and_not_the_text():
     for f in (still, lambda x: lineara.vmap(still)(x.reshape(1))[0] if 0 else still(x)):
         assert lineara.grad(f, policy="store_all")(3.0) == 0.0
     assert lineara.grad(lambda x: np.sum(lineara.vmap(still)(x)))(X).tolist() == [0.0] * 3
-    assert lineara.stages(lambda x: softplus(x), 800.0)["jvp"].text.count("softplus.jvp")
-    assert lineara.grad(softplus, policy="store_all")(800.0) == 1.0
+    with np.errstate(over="ignore"):
+        found = lineara.grad(lambda x: softplus(x), policy="store_all")(800.0)
+    assert found == 1.0  # the text overflows
 
 
 def test_one_definition_serves_all_calls_of_a_type():

@@ -1,20 +1,20 @@
-"""A call in two halves under a checkpoint policy: the value with its tape, and the linear map.
+"""A call in two halves: the value with its tape now, and the linear map when it is asked for.
 
-The function is traced for the arguments of the call, every time; the passes choose with the policy
-what the tape holds, and the evaluator runs f.jvp.nl now, and f.jvp.lin or its transpose when they
-are asked for.
+Under a checkpoint policy the function is traced for the arguments of the call, every time; the
+passes choose with the policy what the tape holds.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from lineara.capture.staging import Results, Staged, trace
 from lineara.errors import NonScalarOutputError, StructureError
 from lineara.linear_a.evaluate import run
+from lineara.linear_a.program import Program
 from lineara.passes.compose import reverse
-from lineara.passes.names import JVP, LIN, NL, T
+from lineara.passes.names import JVP, LIN, NL, E, T
 from lineara.passes.unzip import Policy
 from lineara.trees import flatten
 from lineara.types import ArrayType, show
@@ -23,18 +23,24 @@ from lineara.types import ArrayType, show
 class Halves:
     """f at a point: the value, and the derivative between lists of vectors, one for each leaf."""
 
-    def __init__(self, f: Callable[..., Any], args: Sequence[Any], kwargs: Any, policy: Policy):
-        self.staged: Staged = trace(f, *args, **kwargs)
-        name = self.staged.name
+    def __init__(self, staged: Staged, program: Program, args: Sequence[Any], kwargs: Any) -> None:
+        self.staged = staged
+        name = staged.name
         self.lin = name + JVP + LIN
-        self.program = reverse(self.staged.program, name, policy)
-        operands = self.staged.operands(tuple(args), kwargs)
-        self.staged.test(operands)
+        self.program = program
+        operands = staged.operands(tuple(args), kwargs)
+        staged.test(operands)
         *self.values, self.tape = run(self.program, name + JVP + NL, *operands).results
         self.d = self.program.defs[name]
         kinds = self.staged.signature.types
         formals = iter(self.d.params)
         self.formals = [None if t is None else next(formals) for t in kinds]  # of the leaves
+
+    @classmethod
+    def of(cls, f: Callable[..., Any], args: Sequence[Any], kwargs: Any, policy: Policy) -> Self:
+        """The halves of a function, under a policy."""
+        staged = trace(f, *args, **kwargs)
+        return cls(staged, reverse(staged.program, staged.name, policy), args, kwargs)
 
     @property
     def value(self) -> Any:
@@ -55,7 +61,10 @@ class Halves:
         """The cotangents of the leaves from those of the results; None where nothing moves."""
         moving = [t for t in self.d.results if not self.program.is_inert(t)]
         cs = [_fit(c, t) for c, t in zip(bars, moving, strict=True)]
-        found = run(self.program, self.lin + T, self.tape, *cs).lresults
+        erased = self.lin + T + E  # where it was made, it is what was simplified
+        back = erased if erased in self.program.defs else self.lin + T
+        outcome = run(self.program, back, self.tape, *cs)
+        found = (*outcome.results, *outcome.lresults)
         by_formal = dict(zip(self._moving(), found, strict=True))
         return [None if v is None else by_formal.get(v) for v in self.formals]
 

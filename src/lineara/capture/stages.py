@@ -11,21 +11,20 @@ simplified    both         without dead code, copies, zeros and what is computed
 import difflib
 import html
 from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from lineara.capture.halves import own
+from lineara.capture.certificate import Certificate, bytes_of, certified
+from lineara.capture.halves import Halves
 from lineara.capture.staging import Staged, trace
-from lineara.errors import NonScalarOutputError, StagingError
+from lineara.errors import StagingError
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import size
-from lineara.linear_a.evaluate import Tagged, run
+from lineara.linear_a.evaluate import run
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_program
-from lineara.passes.bounds import c_jvp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.names import JVP, LIN, NL, E, T
@@ -53,32 +52,6 @@ class Stage:
 
     def __str__(self) -> str:
         return f"{self.heading}\n\n{self.text}"
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What was proved of a derivative, and what was counted.
-
-    linear       definitions that the checker has judged linear in their linear arguments
-    value, forward, reverse    work: arithmetic of f, of f.jvp, of f.jvp.nl and f.jvp.lin.t
-    bound        c_J: forward is at most c_J value, and the scalars of arrays that are read
-    tape_bytes   what f.jvp.nl keeps for f.jvp.lin
-    """
-
-    linear: tuple[str, ...]
-    value: int
-    forward: int
-    reverse: int
-    bound: Fraction
-    tape_bytes: int
-
-    def __str__(self) -> str:
-        return (
-            f"linear, by type: {', '.join(self.linear)}\n"
-            f"work: value {self.value}, forward {self.forward}, reverse {self.reverse}\n"
-            f"bound: forward <= {self.bound} value + what is read of arrays\n"
-            f"tape: {self.tape_bytes} bytes"
-        )
 
 
 class Stages:
@@ -118,10 +91,10 @@ class Stages:
             self.stages.append(Stage(name, text, entries, work, size(Program(types, defs))))
             before = program
         value, forward, _, reverse, *_ = counted
-        bound = c_jvp(staged.program, f)
-        self.certificate = Certificate(
-            (f + JVP, lin, back), value, forward, reverse, bound, self._tape_bytes
-        )
+        self.certificate = replace(  # what was counted in place of what was foretold
+            certified(staged.program, f, policy, self.operands),
+            value=value, forward=forward, reverse=reverse, tape_bytes=self._tape_bytes,
+        )  # fmt: skip
 
     def _count(self, f: str, program: Program) -> list[int]:
         """The work of each stage, measured."""
@@ -159,24 +132,11 @@ class Stages:
 
     def value_and_grad(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The value and the gradient, by the last stage; the function has one real result."""
-        f, d = self.staged.name, self.staged.program.defs[self.staged.name]
-        t = d.results[0] if len(d.results) == 1 else None
-        if not isinstance(t, ArrayType) or t.shape or t.dtype.kind != "f":
-            raise NonScalarOutputError(
-                f"value_and_grad: {f} has not one real number as its result; run "
-                "the definitions of .program for others"
-            )
-        operands = self.staged.operands(args, kwargs)
-        *values, tape = run(self.program, f + JVP + NL, *operands).results
-        found = run(self.program, f + JVP + LIN + T + E, tape, 1.0).results
-        moved = dict(zip([v for v in d.params if self._moves(v.type)], found, strict=True))
-        kinds = self.staged.signature.types
-        formals = d.params[: sum(t is not None for t in kinds)]
-        bars = [own(moved[v]) if v in moved else None for v in formals]
-        return self.staged.results.tree(values), self.staged.signature.tree(bars)
-
-    def _moves(self, t: Any) -> bool:
-        return not self.program.is_inert(t)
+        halves = Halves(self.staged, self.program, args, kwargs)
+        halves.real("value_and_grad")
+        found, named = halves.gradient([1.0])
+        g = (found, named) if named else found[0] if len(found) == 1 else found
+        return halves.value, g
 
     def __repr__(self) -> str:
         return "\n".join([*map(str, self.stages), str(self.certificate)])
@@ -214,15 +174,6 @@ def applied(program: Program, *names: str) -> list[str]:
             found[name] = None
             open_ += functions(program.defs[name].body)
     return list(found)
-
-
-def bytes_of(value: Any) -> int:
-    """The bytes of the numbers in a value of the language."""
-    if isinstance(value, Tagged):
-        return bytes_of(value.payload)
-    if isinstance(value, tuple | list):
-        return sum(map(bytes_of, value))
-    return value.nbytes if isinstance(value, np.ndarray | np.generic) else 0
 
 
 def _ones(t: Any) -> Any:

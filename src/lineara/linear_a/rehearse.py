@@ -41,6 +41,14 @@ def rehearse(program: Program, name: str, *args: Any, rounds: int | None = None)
     >>> rehearse(p, "f")
     Forecast(work=2000, written=16000, peak=24000)
     """
+    stage, _ = rehearsed(program, name, *args, rounds=rounds)
+    return Forecast(stage.work, stage.written, stage.meter.peak)
+
+
+def rehearsed(
+    program: Program, name: str, *args: Any, rounds: int | None = None
+) -> tuple["Stage", list[Any]]:
+    """The evaluator after the rehearsal, and the results: arrays as shadows."""
     d = program.defs[name]
     given = [*args, *[None] * (len(d.params) - len(args))]
     stage = Stage(program, rounds)
@@ -52,7 +60,7 @@ def rehearse(program: Program, name: str, *args: Any, rounds: int | None = None)
     types = (*d.results, *d.lresults)
     dense = [stage.shadow(t) if v is ZERO else v for v, t in zip(found, types, strict=True)]
     stage.given_away(tuple(dense))
-    return Forecast(stage.work, stage.written, stage.meter.peak)
+    return stage, dense
 
 
 class Shadow:

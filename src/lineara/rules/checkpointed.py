@@ -133,7 +133,7 @@ class Stored(Call):
         from lineara.capture.halves import Halves
 
         with outside():
-            halves = Halves(self._of_leaves(form), values, {}, self.policy)
+            halves = Halves.of(self._of_leaves(form), values, {}, self.policy)
 
         def forward(tangents: Sequence[Any]) -> Any:
             if any(isinstance(t, Box) for t in tangents):

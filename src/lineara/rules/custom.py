@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from lineara.capture.forms import is_operand
 from lineara.capture.plain_code import method
 from lineara.eager.linear import record_linear
 from lineara.eager.node import Traced, plain
@@ -27,7 +26,7 @@ from lineara.errors import (
     TypeMismatchError,
 )
 from lineara.primitive import Joint, op, real_part
-from lineara.rules import laws, spelled
+from lineara.rules import laws
 from lineara.rules.pullback import Pullback
 from lineara.rules.whole import (
     Form,
@@ -140,12 +139,14 @@ class Custom(Rule):
         """The call of a definition, beside which the program keeps the rule."""
         if not self.is_declared():
             raise self.undeclared(self.declared_by)
-        return spelled.Spelled(self, level, leaves, form, options).call()
+        from lineara.rules.spelled import Spelled  # with the staged engine, when it is asked for
+
+        return Spelled(self, level, leaves, form, options).call()
 
     def is_formal(self, v: Any, place: int, form: Form) -> bool:
-        """Whether a leaf of the arguments becomes a formal of that definition."""
-        del place, form
-        return is_operand(v)
+        """Whether a number in the arguments becomes a formal of that definition."""
+        del v, place, form
+        return True
 
     def check(self, args: tuple, options: dict[str, Any]) -> None:
         """Test the rule at these arguments, or raise RuleError."""
@@ -186,9 +187,6 @@ class custom_jvp(Custom):
     """
 
     declared_by = "defjvp"
-    spell = staticmethod(spelled.spell_jvp)
-    flow_of_lanes = staticmethod(spelled.flow_jvp)
-    over_lanes = staticmethod(spelled.lanes_jvp)
 
     def __init__(
         self,
@@ -301,9 +299,6 @@ class custom_vjp(Custom):
     """
 
     declared_by = "defvjp"
-    spell = staticmethod(spelled.spell_vjp)
-    flow_of_lanes = staticmethod(spelled.flow_vjp)
-    over_lanes = staticmethod(spelled.lanes_vjp)
 
     def __init__(
         self,
@@ -385,9 +380,6 @@ class custom_linear(Custom):
     """
 
     declared_by = "deftranspose"
-    spell = staticmethod(spelled.spell_linear)
-    flow_of_lanes = staticmethod(spelled.flow_linear)
-    over_lanes = staticmethod(spelled.lanes_linear)
 
     def __init__(
         self,
@@ -478,11 +470,10 @@ class custom_linear(Custom):
 
     def is_formal(self, v: Any, place: int, form: Form) -> bool:
         """Vectors are, and what is traced and has no derivative; the rest is constant."""
-        if self.linear_leaves(form)[place]:
-            return is_operand(v)
-        if isinstance(v, Traced) and moves(v):
+        linear = self.linear_leaves(form)[place]
+        if not linear and isinstance(v, Traced) and moves(v):
             raise self._not_linear(form, place)
-        return isinstance(v, Traced)
+        return linear or isinstance(v, Traced)
 
     def _quiet(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """The function, without a test."""

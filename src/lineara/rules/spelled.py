@@ -9,12 +9,12 @@ finds them.  Types prove them linear; that they are right is tested with the fir
 them, as outside of a trace.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.capture.forms import Fragment, fragment, plain_key, written
+from lineara.capture.forms import Fragment, fragment, is_operand, plain_key, written
 from lineara.capture.halves import own
 from lineara.eager.node import Traced
 from lineara.eager.staged import StagedLevel
@@ -37,6 +37,14 @@ from lineara.types import ArrayType, Product, type_of
 Types = list[ArrayType | None]
 
 
+class Kind(NamedTuple):
+    """What is different for the three kinds of rules."""
+
+    spell: Callable[["Spelled"], None]  # install the rule
+    flow: Callable[["Spelled", Any, Flags], Flags]  # which results have lanes
+    lanes: Callable[["Spelled", Any, Any, Flags, Flags], Any]  # the rule over lanes
+
+
 class Spelled:
     """A rule at arguments of some types, as definitions of a program.
 
@@ -49,7 +57,10 @@ class Spelled:
     ) -> None:
         self.rule, self.level, self.form, self.options = rule, level, form, options
         self.leaves = list(leaves)
-        self.places = [i for i, v in enumerate(leaves) if rule.is_formal(v, i, form)]
+        self.kind = KINDS[type(rule).__name__]
+        self.places = [
+            i for i, v in enumerate(leaves) if is_operand(v) and rule.is_formal(v, i, form)
+        ]
         self.boxes = [level.as_box(leaves[i]) for i in self.places]
         self.xs = [type_of(b) for b in self.boxes]
         self.moves = moving(self.xs)
@@ -74,7 +85,7 @@ class Spelled:
             self.value()
             self.level.called[self.key] = self
             self.level.shared.rules[self.name] = self
-            self.rule.spell(self)
+            self.kind.spell(self)
         leaf = Call(tuple([b.var for b in self.boxes]), (known.name,))
         made = iter(written(self.level, leaf, known.results))
         pairs = zip(known.body.leaves, known.types, strict=True)
@@ -183,7 +194,7 @@ class Spelled:
 
     def flow(self, machine: Any, flags: Flags) -> Flags:
         """Which results have lanes."""
-        return self.rule.flow_of_lanes(self, machine, flags)
+        return self.kind.flow(self, machine, flags)
 
     def lanes(self, machine: Any, values: list[Any], flags: Flags) -> tuple[list[Any], Flags]:
         """The call over lanes, with the rule over lanes."""
@@ -193,8 +204,7 @@ class Spelled:
         key = self.name, flags, machine.size
         if key not in machine.over:  # one, so that the rule's call of its function is of that one
             value = machine.branch(self.name, flags, want)
-            kind = type(self.rule)
-            machine.over[key] = self.rule.over_lanes(self, kind, machine, value, flags, want)
+            machine.over[key] = self.kind.lanes(self, machine, value, flags, want)
         return machine.over[key](*values), want
 
 
@@ -263,7 +273,7 @@ def flow_jvp(s: Spelled, machine: Any, flags: Flags) -> Flags:
     return _either(machine.flow(s.name, flags), found[:m], tuple(dots))
 
 
-def lanes_jvp(s: Spelled, kind: Any, machine: Any, value: Any, flags: Flags, want: Flags) -> Any:
+def lanes_jvp(s: Spelled, machine: Any, value: Any, flags: Flags, want: Flags) -> Any:
     """The rule over lanes."""
     (rule,), m = s.flat, len(s.results)
     moves = moving(s.results)
@@ -274,7 +284,7 @@ def lanes_jvp(s: Spelled, kind: Any, machine: Any, value: Any, flags: Flags, wan
         found = machine.branch(rule, _of_rule(s, flags), wanted)(*primals, *dots)
         return found[:m], placed(found[m:], moves)
 
-    return kind(value, jvp, check=False)
+    return type(s.rule)(value, jvp, check=False)
 
 
 # --- custom_vjp -----------------------------------------------------------------------------------
@@ -350,7 +360,7 @@ def flow_vjp(s: Spelled, machine: Any, flags: Flags) -> Flags:
     return _either(machine.flow(s.name, flags), machine.flow(fwd, flags)[: len(s.results)])
 
 
-def lanes_vjp(s: Spelled, kind: Any, machine: Any, value: Any, flags: Flags, want: Flags) -> Any:
+def lanes_vjp(s: Spelled, machine: Any, value: Any, flags: Flags, want: Flags) -> Any:
     """The rule over lanes."""
     (ahead, back), m = s.flat, len(s.results)
     have = machine.flow(ahead, flags)[m:]
@@ -367,7 +377,7 @@ def lanes_vjp(s: Spelled, kind: Any, machine: Any, value: Any, flags: Flags, wan
         bars, lanes = machine.definition(back, [*residuals, *cs], given)
         return tuple(placed(_collected(machine, bars, lanes, of), s.moves))
 
-    return kind(value, fwd, bwd, check=False)
+    return type(s.rule)(value, fwd, bwd, check=False)
 
 
 # --- custom_linear --------------------------------------------------------------------------------
@@ -453,7 +463,7 @@ def flow_linear(s: Spelled, machine: Any, flags: Flags) -> Flags:
     return machine.flow(s.name, flags)
 
 
-def lanes_linear(s: Spelled, kind: Any, machine: Any, value: Any, flags: Flags, want: Flags) -> Any:
+def lanes_linear(s: Spelled, machine: Any, value: Any, flags: Flags, want: Flags) -> Any:
     """The rule over lanes."""
     (back,) = s.flat
     moves = moving(s.results)
@@ -468,4 +478,11 @@ def lanes_linear(s: Spelled, kind: Any, machine: Any, value: Any, flags: Flags, 
         return tuple(_collected(machine, bars, lanes, of))
 
     places = tuple([i for i, linear in enumerate(s.linears) if linear])
-    return kind(value, transpose, places, check=False)
+    return type(s.rule)(value, transpose, places, check=False)
+
+
+KINDS = {
+    "custom_jvp": Kind(spell_jvp, flow_jvp, lanes_jvp),
+    "custom_vjp": Kind(spell_vjp, flow_vjp, lanes_vjp),
+    "custom_linear": Kind(spell_linear, flow_linear, lanes_linear),
+}
