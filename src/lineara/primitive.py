@@ -292,6 +292,8 @@ class Elementwise(Primitive):
                 return None
             if type_of(y_dot).shape != out.shape:
                 y_dot = op("broadcast_to")(y_dot, shape=out.shape)
+            if out.dtype.kind == "c" and not is_complex(y_dot):  # a real number meets a complex one
+                y_dot = op("astype")(y_dot, dtype=out.dtype)
             return _see(y_dot, out.dtype)
 
         def one(i: int, y_bar: Any) -> Any:

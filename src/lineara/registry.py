@@ -18,6 +18,7 @@ class Registry:
         self.objects: dict[type, Callable[[Any], Any]] = {}  # what objects of a foreign class are
         self.always: set[Any] = set()  # foreign functions that are ours in any case
         self.sequences: set[Any] = set()  # foreign functions that take a sequence of arrays
+        self.advice: dict[Any, str] = {}  # what works in place of a function without a rule
         self.awaited: dict[str, dict[str, Declare]] = {}  # by module: names in it, and what to do
 
     def await_(self, foreign: str, declare: Declare) -> None:
@@ -69,6 +70,11 @@ def implements(*foreign: Any, always: bool = False) -> Callable[[Function], Func
         return function
 
     return register
+
+
+def refuses(*foreign: Any, advice: str) -> None:
+    """Declare that functions have no rule, and what works in their place."""
+    registry.advice.update(dict.fromkeys(foreign, advice))
 
 
 def stands_for(foreign: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:

@@ -1,54 +1,41 @@
-"""NumPy's functions as users write them, through the staged pipeline: the eager engine's gradients.
-
-Every form of the table that plain variables can follow: methods of arrays, lists of them and
-branches on values are the capture's business.
-"""
+"""NumPy's functions as users write them, traced to programs: the gradients of the eager engine."""
 
 import warnings
 
 import pytest
-from staged import captured
+from forms import asks
 from test_numpy_forms import LINES, close, form, random_like
 
 import lineara
-from lineara.errors import NoRuleError, ShapeError
+from lineara.capture.staging import trace
+from lineara.errors import StagingError
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.passes.compose import vjp
 from lineara.types import type_of
 
 
-def program_of(line):
-    """The program of a form, or None where it needs more than a variable."""
+@pytest.mark.parametrize("line", [line for line in LINES if not asks(line)])
+def test_staged_equals_eager(line):
     f, point = form(line)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            return captured(f, point)
-        except (NoRuleError, ShapeError, AttributeError, TypeError, ValueError):
-            return None
-
-
-PROGRAMS = {line: program_of(line) for line in LINES}
-FOLLOWED = [line for line, program in PROGRAMS.items() if program is not None]
-
-
-def test_most_forms_are_followed():
-    assert len(FOLLOWED) > 0.85 * len(LINES)
-
-
-@pytest.mark.parametrize("line", FOLLOWED)
-def test_staged_equals_eager(line):
-    f, point = form(line)
-    program = check(vjp(PROGRAMS[line], "f"))
+        staged = trace(f, *point)
+    program = check(vjp(staged.program, staged.name))
     y, L = lineara.linearize(f, *point)
     c = random_like(y, 9)
-    out = run(program, "f.vjp", *point, c)
+    out = run(program, f"{staged.name}.vjp", *staged.operands(tuple(point)), c)
     close(out.results[0], y, 1e-13)
     assert type_of(out.results[0]) == type_of(y)
     gradient = c @ L
-    for x, a, b in zip(
-        point, out.lresults, (gradient,) if len(point) == 1 else gradient, strict=True
-    ):
+    parts = (gradient,) if len(point) == 1 else gradient
+    for x, a, b in zip(point, out.lresults, parts, strict=False):  # large constants come after
         close(a, b, 1e-11)
         assert type_of(a) == type_of(x)
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if asks(line)])
+def test_what_asks_for_a_value_says_so(line):
+    f, point = form(line)
+    with pytest.raises(StagingError, match=asks(line)):
+        trace(f, *point)

@@ -167,7 +167,17 @@ def both(outcome):
 
 def analytic(line):
     """Whether complex-step is an oracle: the function of complex numbers is holomorphic."""
-    return line.name not in ("abs", "conj", "real", "imag", "keep", "where", "copysign", "power")
+    return line.name not in (
+        "abs",
+        "conj",
+        "real",
+        "imag",
+        "keep",
+        "where",
+        "copysign",
+        "power",
+        "spherical_j",
+    )
 
 
 def as_wide(c):

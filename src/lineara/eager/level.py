@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import lineara.eager.ufuncs as _ufuncs  # declares NumPy's protocols on traced values
 from lineara.eager.codegen import functions, general, method_codes
 from lineara.eager.locks import Locks
 from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
@@ -480,3 +481,6 @@ def _slow(name: str) -> Any:
     name = name.removeprefix("math_")
     general_method = getattr(Box, name, None)
     return general_method or (lambda p: op(name)(p))
+
+
+del _ufuncs

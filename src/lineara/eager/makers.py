@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from lineara.eager.foreign import call_foreign
 from lineara.eager.level import Level
-from lineara.eager.node import Array, Scalar, Traced, call_foreign, layout, objects, plain
+from lineara.eager.node import Array, Scalar, Traced, layout, objects, plain
 from lineara.eager.trace import threads, writable
 from lineara.ops.shape import as_array
 from lineara.primitive import implements

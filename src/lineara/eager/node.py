@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.refusals import about_to_become_plain, foreign_name, refused
+from lineara.eager.refusals import about_to_become_plain
 from lineara.eager.shown import as_shown, withhold
 from lineara.errors import DetachError, LeakedVariableError, NoRuleError
-from lineara.ops.index import check_index, flat_positions, is_basic, read
-from lineara.ops.shape import any_box, as_array
-from lineara.primitive import Box, Constant, Primitive, innermost, op, registry
+from lineara.ops.index import check_index, is_basic, read
+from lineara.primitive import Box, Primitive, innermost, op, registry
 from lineara.types import type_of
 
 # Nothing has arrived: compared by identity, so it is a float object of its own (a literal 0.0 could
@@ -44,14 +43,6 @@ def outlived() -> LeakedVariableError:
         "a traced value was used after the differentiation that made it had ended; "
         "return it from the function (has_aux=True) or take its value inside, instead of storing it"
     )
-
-
-REFLECTED = {
-    np.add: "__radd__",
-    np.subtract: "__rsub__",
-    np.multiply: "__rmul__",
-    np.divide: "__rtruediv__",
-}
 
 
 class Traced(Box):
@@ -120,22 +111,6 @@ class Traced(Box):
 
     def __matmul__(self, other: Any) -> Any:
         return NotImplemented if has_priority(other) else op("matmul")(self, other)
-
-    # --- NumPy's protocols -------------------------------------------------------------------
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and not kwargs and len(inputs) == 2:
-            reflected = REFLECTED.get(ufunc)
-            if reflected is not None and inputs[1] is self:  # a plain number or array on the left
-                left = inputs[0]
-                number = type(left) is np.float64 or type(left) is np.int64
-                if number and self.dtype == np.float64:
-                    left = left.item()
-                return getattr(self, reflected)(left)
-        return apply_ufunc(ufunc, method, inputs, kwargs)
-
-    def __array_function__(self, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
-        return call_foreign(func, args, kwargs)
 
     # --- what it is --------------------------------------------------------------------------
 
@@ -231,6 +206,26 @@ def plain(value: Any) -> Any:
         value = value.now()
         value = value.below() if isinstance(value, Traced) else value
     return value
+
+
+def plain_deep(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain_deep, value))
+    return plain(value)
+
+
+def follows(value: Any) -> bool:
+    """Whether a derivative is followed in a value: not in a written array of constants."""
+    if isinstance(value, list | tuple):
+        return any([follows(v) for v in value])
+    return isinstance(value, Traced) and value.constant() is None
+
+
+def derived(result: Any, source: Any) -> Any:
+    """The result of a function that gives a view of `source` in NumPy."""
+    if isinstance(result, Array) and isinstance(source, Array) and result is not source:
+        return source.level.derived(result, source)
+    return result
 
 
 class Scalar(Traced):
@@ -404,10 +399,6 @@ class Array(Traced):
         """Sort in place."""
         self[...] = registry.functions[np.sort](self, axis)
 
-    def round(self, decimals: int = 0, out: Any = None) -> Any:
-        """Rounded values: constants."""
-        return call_foreign(np.round, (self, decimals), {})
-
 
 def has_priority(other: Any) -> bool:
     """Whether NumPy's arrays let the other side answer: a unit, a sparse matrix, a linear map."""
@@ -424,7 +415,7 @@ def as_type(value: Traced, dtype: np.dtype) -> Any:
         return op("astype")(value, dtype=dtype)
     if dtype.kind in "biu" and staged(value):
         return op("astype")(value, dtype=dtype)
-    if dtype.kind in "biu" or not _follows(value):
+    if dtype.kind in "biu" or not follows(value):
         found = np.asarray(plain(value)).astype(dtype)
         return found if isinstance(value, Array) else found[()]
     if dtype.kind == "O":
@@ -440,7 +431,7 @@ _ODD = {"S": "bytes", "U": "text", "M": "moments", "m": "spans of time", "V": "r
 
 def objects(value: Any) -> np.ndarray:
     """np.array(value, dtype=object): its elements keep their derivatives."""
-    shape = np.array(_plain_deep(value), dtype=object).shape
+    shape = np.array(plain_deep(value), dtype=object).shape
     found = np.empty(math.prod(shape), dtype=object)
     for i, at in enumerate(np.ndindex(shape)):
         found[i] = _element(value, at)
@@ -491,38 +482,6 @@ class FlatElements:
         self.base[self._at(at)] = value
 
 
-def _method(function: Any, name: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return call_foreign(function, (self, *args), kwargs)
-
-    method.__name__ = name
-    method.__doc__ = f"As np.{name}."
-    return method
-
-
-_REDUCTIONS = (np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.cumsum, np.cumprod)
-_MOVES = (np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.trace, np.diagonal)
-_CONSTANTS = (np.argmax, np.argmin, np.argsort, np.nonzero, np.all, np.any, np.searchsorted)
-for _function in (*_REDUCTIONS, *_MOVES, *_CONSTANTS, np.dot, np.clip):
-    setattr(Array, _function.__name__, _method(_function, _function.__name__))
-for _function in (np.sum, np.mean, np.prod, np.max, np.min):
-    setattr(Scalar, _function.__name__, _method(_function, _function.__name__))
-for _function in (np.clip, np.ravel, np.all, np.any, np.squeeze):
-    setattr(Scalar, _function.__name__, _method(_function, _function.__name__))
-
-
-def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
-    if not args and not kwargs and self.shape:
-        return self.total()
-    return call_foreign(np.sum, (self, *args), kwargs)
-
-
-_sum.__name__ = "sum"  # pint asks for it
-for _name in ("reshape", "flatten", "round", "std", "var"):
-    setattr(Scalar, _name, getattr(Array, _name))
-Array.sum = _sum  # type: ignore[attr-defined]  # the methods above are set, not declared
-
-
 def _in_place(stem: str) -> Any:
     act = getattr(operator, stem)
 
@@ -566,205 +525,6 @@ def layout(value: Any) -> Any:
         return plain(value)
     t = type_of(value)
     return np.zeros(t.shape, t.dtype)
-
-
-# --- foreign functions ----------------------------------------------------------------------------
-
-
-def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
-    ours = registry.functions.get(func)
-    if ours is None and not _follows((args, tuple(kwargs.values()))):
-        return constant_call(func, args, kwargs)
-    if ours is None:
-        raise NoRuleError(
-            f"{foreign_name(func)} of a traced value has no derivative rule; "
-            "write it with functions that have one, "
-            "or declare it with lineara.custom_jvp or lineara.custom_vjp"
-        )
-    if isinstance(ours, Constant):
-        return locally_constant(ours, func, args, kwargs)
-    if func not in registry.sequences:
-        args = tuple([as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in args])
-    out = kwargs.pop("out", None) if not isinstance(ours, Primitive) else None
-    try:
-        result = ours(*args, **kwargs)
-    except (ValueError, IndexError) as e:
-        raise refused(foreign_name(func), args, kwargs, e) from None
-    if func in DERIVED and (func is not np.einsum or len(args) == 2):
-        source = next((a for a in (*args, *kwargs.values()) if isinstance(a, Array)), None)
-        if func is np.real and source is not None and source.dtype.kind != "c":
-            return source
-        if func is np.diag and source is not None and source.ndim == 1:
-            return result
-        if isinstance(result, list | tuple):
-            pairs = zip(result, args, strict=True)
-            return type(result)([derived(r, a) for r, a in pairs])
-        return derived(result, source)
-    return result if out is None else write_out(out, result)
-
-
-# Views of NumPy's that are arrays of their own here: when either is written, the other is refused.
-DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.diag, np.real, np.imag, np.einsum}
-
-
-def derived(result: Any, source: Any) -> Any:
-    """The result of a function that gives a view of `source` in NumPy."""
-    if isinstance(result, Array) and isinstance(source, Array) and result is not source:
-        return source.level.derived(result, source)
-    return result
-
-
-def _follows(value: Any) -> bool:
-    """Whether a derivative is followed in a value: not in a written array of constants."""
-    if isinstance(value, list | tuple):
-        return any([_follows(v) for v in value])
-    return isinstance(value, Traced) and value.constant() is None
-
-
-def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """The plain result; of values that have types only, one more operation on them."""
-    if not staged((*args, *kwargs.values())):
-        return constant_call(func, args, kwargs)
-    box = innermost(tuple([a for a in args if staged(a)]))
-    assert isinstance(box, Traced)
-    while box.known:
-        box = box.v
-    return box.level.constant_call(ours, func, args, kwargs)
-
-
-def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """A locally constant function of the plain values."""
-    found = func(*map(_plain_deep, args), **{k: _plain_deep(v) for k, v in kwargs.items()})
-    for part in found if isinstance(found, list | tuple) else (found,):
-        if isinstance(part, np.ndarray):
-            for a in (*args, *kwargs.values()):
-                if isinstance(a, Array):
-                    _give(part, a)
-    return found
-
-
-def _give(found: np.ndarray, source: Array) -> None:
-    """A plain result that is a view of what an array of constants holds: neither may be written."""
-    content = plain(source)
-    if np.may_share_memory(found, content):
-        found.flags.writeable = False
-        source.give(content)
-
-
-def _plain_deep(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return type(value)(map(_plain_deep, value))
-    return plain(value)
-
-
-def write_out(out: Any, value: Any) -> Any:
-    """Write a result into the `out=` that the user gave."""
-    target = out[0] if isinstance(out, tuple) else out
-    if not isinstance(target, Array) and not isinstance(value, Traced):
-        target[...] = value
-        return target
-    if not isinstance(target, Array):
-        raise DetachError(
-            "out= is a plain array, which cannot hold the derivative of a traced "
-            f"{type_of(value)}; "
-            "make it inside the differentiated function, or leave out= away"
-        )
-    target[...] = value
-    return target
-
-
-def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
-    """A NumPy ufunc, or one of its methods, on traced arguments."""
-    ours = registry.functions.get(ufunc)
-    if ours is None and registry.arrive():
-        ours = registry.functions.get(ufunc)
-    if ours is None:
-        return call_foreign(ufunc, inputs, kwargs)
-    out = kwargs.pop("out", None)
-    where = kwargs.pop("where", True)
-    kwargs.pop("casting", None)
-    if kwargs.get("dtype", 0) is None:
-        kwargs.pop("dtype")
-    if method != "__call__":
-        if where is not True:
-            kwargs["where"] = where
-        result = _ufunc_method(ufunc, method, inputs, kwargs)
-        return result if out is None else write_out(out, result)
-    inputs = tuple([as_array(a) if type(a) is list or type(a) is tuple else a for a in inputs])
-    if isinstance(ours, Constant):
-        result = ours(*inputs) if staged(inputs) else ufunc(*map(plain, inputs), **kwargs)
-    elif where is not True:
-        return _ufunc_where(ours, inputs, out, where, kwargs)
-    else:
-        result = ours(*inputs, **kwargs)
-    return result if out is None else write_out(out, result)
-
-
-def _ufunc_where(ours: Any, inputs: tuple, out: Any, where: Any, kwargs: dict[str, Any]) -> Any:
-    """A ufunc on the elements that a mask selects; the others are not even looked at."""
-    shape = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
-    at = np.nonzero(np.broadcast_to(where, shape))
-    spread = [
-        registry.functions[np.broadcast_to](a, shape) if type_of(a).shape else a for a in inputs
-    ]
-    values = ours(*(op("index")(a, at=at) if type_of(a).shape else a for a in spread), **kwargs)
-    if out is None:
-        return op("scatter")(values, at=at, shape=shape)
-    target = out[0] if isinstance(out, tuple) else out
-    if not isinstance(target, Array):
-        return write_out(out, values)  # which refuses
-    target[at] = values
-    return target
-
-
-def _ufunc_method(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
-    """reduce, accumulate and outer of the ufuncs that have a reduction or broadcast."""
-    if method == "outer" and len(inputs) == 2:
-        a, b = inputs
-        shape = (*type_of(a).shape, *(1,) * len(type_of(b).shape))
-        return ufunc(registry.functions[np.reshape](a, shape) if shape else a, b)
-    table = {
-        ("add", "reduce"): np.sum,
-        ("multiply", "reduce"): np.prod,
-        ("maximum", "reduce"): np.max,
-        ("minimum", "reduce"): np.min,
-        ("add", "accumulate"): np.cumsum,
-        ("multiply", "accumulate"): np.cumprod,
-    }
-    whole = table.get((ufunc.__name__, method))
-    if whole is not None:
-        kwargs.setdefault("axis", 0)
-        return registry.functions[whole](*inputs, **kwargs)
-    if method == "at" and ufunc in (np.add, np.subtract, np.multiply):
-        return _ufunc_at(ufunc, *inputs)
-    raise NoRuleError(
-        f"np.{ufunc.__name__}.{method} of a traced value has no derivative rule; "
-        "reduce, accumulate and outer of add, multiply, maximum and minimum have, and add.at"
-    )
-
-
-def _ufunc_at(ufunc: Any, target: Any, at: Any, values: Any) -> None:
-    """Unbuffered in-place operation at an index."""
-    if not isinstance(target, Array):
-        raise DetachError(
-            f"np.{ufunc.__name__}.at writes traced values into a plain array, which cannot hold "
-            "their derivative; make the array inside the differentiated function"
-        )
-    if ufunc is np.multiply:
-        raise NoRuleError("np.multiply.at has no derivative rule; np.add.at has")
-    if not target.known:
-        target.w.add_at(at, values if ufunc is np.add else -values)
-        return
-    if is_basic(at):
-        target[at] = ufunc(target[at], values)
-        return
-    flat = flat_positions(at, target.shape)
-    where, which = np.unique(flat, return_inverse=True)
-    spread = registry.functions[np.broadcast_to](values, flat.shape)
-    added = op("scatter")(spread, at=(which.reshape(flat.shape),), shape=where.shape)
-    index = np.unravel_index(where, target.shape)
-    target[index] = ufunc(target[index], added)
 
 
 __all__ = ["Array", "Scalar", "Traced", "check_index", "innermost", "is_basic", "plain", "read"]

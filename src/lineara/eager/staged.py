@@ -31,7 +31,7 @@ from lineara.types import ArrayType, type_of
 
 STILL = View(None, 0, (), True)  # of arrays whose content does not change
 _VIEWS = {"reshape", "permute_dims", "index"}  # of an array of a definition around, not written
-UNSIZED = {"nonzero", "flatnonzero", "argwhere", "compress", "extract", "unique"}
+UNSIZED = {"nonzero", "flatnonzero", "argwhere", "compress", "extract", "distinct"}
 
 
 class Shared:

@@ -12,8 +12,11 @@ import numpy as np
 
 import lineara.eager.assigning as _assigning  # declares the functions that write
 from lineara.eager.constructors import class_of, constructors, is_instance
+from lineara.eager.foreign import call_foreign
 from lineara.eager.makers import any_traced, makers
-from lineara.eager.node import Scalar, Traced, apply_ufunc, call_foreign, plain, staged
+from lineara.eager.node import Scalar, Traced, plain, staged
+from lineara.eager.ufuncs import apply_ufunc
+from lineara.ops.fold import METHODS
 from lineara.primitive import Constant, Elementwise, registry
 
 
@@ -67,8 +70,24 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
         call = _unary_ufunc(ufunc, call, name)
     for attribute in dir(ufunc):
         if not attribute.startswith("__"):
-            setattr(call, attribute, getattr(ufunc, attribute))
+            in_ours = _method(ufunc, attribute) if attribute in METHODS else None
+            setattr(call, attribute, in_ours or getattr(ufunc, attribute))
     call.__name__, call.__doc__ = ufunc.__name__, ufunc.__doc__
+    return call
+
+
+def _method(ufunc: np.ufunc, name: str) -> Any:
+    """A method of a ufunc, where a traced value is in a list or is the first value."""
+    original, names = getattr(ufunc, name), ("axis", "dtype", "out", "keepdims", "initial", "where")
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not any_traced(args) and not any_traced(kwargs.values()):
+            return original(*args, **kwargs)
+        inputs = 2 if name in ("outer", "reduceat") else 1
+        given = dict(zip(names, args[inputs:], strict=False))
+        return apply_ufunc(ufunc, name, args[:inputs], given | kwargs)
+
     return call
 
 

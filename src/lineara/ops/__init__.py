@@ -3,6 +3,30 @@
 A family imports downwards only; importing this package declares all of them.
 """
 
-from lineara.ops import contract, elementwise, index, join, linalg, reduce, shape, special
+from lineara.ops import (
+    contract,
+    elementwise,
+    fold,
+    functions,
+    index,
+    join,
+    linalg,
+    order,
+    reduce,
+    shape,
+    special,
+)
 
-__all__ = ["contract", "elementwise", "index", "join", "linalg", "reduce", "shape", "special"]
+__all__ = [
+    "contract",
+    "elementwise",
+    "fold",
+    "functions",
+    "index",
+    "join",
+    "linalg",
+    "order",
+    "reduce",
+    "shape",
+    "special",
+]

@@ -11,12 +11,10 @@ import numpy as np
 
 from lineara.primitive import (
     Constant,
-    Elementwise,
     Linear,
     Primitive,
     aligned,
     elementwise,
-    implements,
     lost,
     op,
     primitive,
@@ -66,8 +64,16 @@ log = elementwise("log", lambda y, x: 1 / x)
 log2 = elementwise("log2", lambda y, x: 1 / (x * math.log(2)))
 log10 = elementwise("log10", lambda y, x: 1 / (x * math.log(10)))
 log1p = elementwise("log1p", lambda y, x: 1 / (1 + x))
-logaddexp = elementwise("logaddexp", lambda y, x, w: exp(x - y), lambda y, x, w: exp(w - y))
-logaddexp2 = elementwise("logaddexp2", lambda y, x, w: exp2(x - y), lambda y, x, w: exp2(w - y))
+logaddexp = elementwise(  # equal ones share, also where they are infinite
+    "logaddexp",
+    lambda y, x, w: where(x == w, 0.5, 1 / (1 + exp(w - x))),
+    lambda y, x, w: where(x == w, 0.5, 1 / (1 + exp(x - w))),
+)
+logaddexp2 = elementwise(
+    "logaddexp2",
+    lambda y, x, w: where(x == w, 0.5, 1 / (1 + exp2(w - x))),
+    lambda y, x, w: where(x == w, 0.5, 1 / (1 + exp2(x - w))),
+)
 
 # --- trigonometry -------------------------------------------------------------------------------
 
@@ -239,6 +245,11 @@ class imag(Linear):
 
 registry.functions |= {np.conjugate: conj, np.real: real, np.imag: imag}
 
+# --- the representation ---------------------------------------------------------------------------
+
+ldexp = elementwise("ldexp", lambda y, x, w: exp2(w), lambda y, x, w: 0)
+nextafter = elementwise("nextafter", lambda y, x, w: 1, lambda y, x, w: 0)
+
 # --- locally constant ----------------------------------------------------------------------------
 
 
@@ -264,149 +275,23 @@ class Still(Constant):
         return self(*args)
 
 
+@primitive
+class exponent(Constant):
+    """The power of two in a number: x = m 2**exponent with 1/2 <= |m| < 1."""
+
+    def evaluate(self, xp, /, x):
+        return xp.frexp(x)[1]
+
+
 stop_gradient = Still("stop_gradient")
 sign, trunc, rint, equal, greater = map(constant, ("sign", "trunc", "rint", "equal", "greater"))
 _CONSTANT = (
     "floor", "ceil", "round", "around", "fix", "floor_divide", "signbit", "isnan", "isinf",
     "isfinite", "isneginf", "isposinf", "isreal", "iscomplex", "isclose", "allclose",
     "array_equal", "array_equiv", "not_equal", "less", "less_equal", "greater_equal",
-    "logical_and", "logical_or", "logical_xor", "logical_not",
+    "logical_and", "logical_or", "logical_xor", "logical_not", "spacing", "gcd", "lcm",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_count", "invert", "left_shift",
+    "right_shift", "isin",
 )  # fmt: skip
 for _name in _CONSTANT:
     constant(_name)
-
-# --- functions of math and NumPy written with these ----------------------------------------------
-
-
-@implements(np.clip)
-def clip(a, a_min=None, a_max=None, *, min=None, max=None):
-    """The nearest value in [a_min, a_max]; at an edge the bound and the value share the slope."""
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
-    if low is None and high is None:
-        return +a if type_of(a).shape else a  # a copy
-    a = a if low is None else at_least(a, low)
-    return a if high is None else at_most(a, high)
-
-
-@implements(np.where)
-def np_where(condition, *choices):
-    """np.where in its form of three arguments; with one it gives positions."""
-    if not choices:
-        return op("nonzero")(condition)
-    return where(op("not_equal")(condition, 0), *choices)  # our own copy of the condition
-
-
-@implements(np.float_power)
-def float_power(x1, x2):
-    """x1 ** x2 in double precision."""
-    wide = [np.result_type(float, type_of(v).dtype) for v in (x1, x2)]
-    return power(*(op("astype")(v, dtype=t) for v, t in zip((x1, x2), wide, strict=True)))
-
-
-@implements(np.positive)
-def positive(x):
-    """x itself."""
-    return x
-
-
-@implements(np.heaviside)
-def heaviside(x1, x2):
-    """0 below zero, 1 above, x2 at zero."""
-    return where(equal(x1, 0), x2, greater(x1, 0) * 1.0)
-
-
-@implements(np.modf, math.modf)
-def modf(x):
-    """The fraction, which moves with x, and the whole part, which does not."""
-    return x - trunc(x), trunc(x)
-
-
-@implements(np.divmod)
-def divmod_(x, w):
-    """Floor of the quotient, and the remainder."""
-    return op("floor_divide")(x, w), remainder(x, w)
-
-
-@implements(np.ldexp, math.ldexp)
-def ldexp(x, n):
-    """x 2**n for an integer n."""
-    return x * 2.0**n
-
-
-@implements(np.angle)
-def angle(z, deg=False):
-    """The argument of a complex number; of a real one it is locally constant."""
-    found = atan2(imag(z), real(z))
-    return rad2deg(found) if deg else found
-
-
-@implements(math.pow)
-def pow_(x, y):
-    """x ** y."""
-    return x**y
-
-
-@implements(math.log)
-def log_base(x, base=None):
-    """The logarithm, to any base."""
-    return log(x) if base is None else log(x) / log(base)
-
-
-@implements(math.remainder)
-def ieee_remainder(x, y):
-    """x less the multiple of y that is nearest to it."""
-    return x - rint(divide(x, y)) * y
-
-
-@implements(math.hypot)
-def hypot_all(*coordinates):
-    """The Euclidean norm of the coordinates."""
-    if not coordinates:
-        return 0.0
-    found = abs_(coordinates[0])
-    for c in coordinates[1:]:
-        found = hypot(found, c)
-    return found
-
-
-@implements(math.dist)
-def dist(p, q):
-    """The Euclidean distance of two points."""
-    return hypot_all(*(a - b for a, b in zip(p, q, strict=True)))
-
-
-@implements(math.fsum)
-def fsum(values):
-    """The sum of the values."""
-    found = 0.0
-    for v in values:
-        found = found + v
-    return found
-
-
-@implements(math.prod)
-def prod(values, *, start=1):
-    """The product of the values."""
-    for v in values:
-        start = start * v
-    return start
-
-
-def sumprod(p, q):
-    """The sum of products."""
-    return fsum(a * b for a, b in zip(p, q, strict=True))
-
-
-def fma(x, y, z):
-    """x y + z."""
-    return x * y + z
-
-
-for _own in [p for p in registry.primitives.values() if isinstance(p, Elementwise | Constant)]:
-    if hasattr(math, _own.name):  # math.sinh is our sinh, but for those written above
-        registry.functions.setdefault(getattr(math, _own.name), _own)
-for _late in (sumprod, fma):  # of Python 3.12 and 3.13
-    if hasattr(math, _late.__name__):
-        registry.functions[getattr(math, _late.__name__)] = _late
-registry.functions |= {math.degrees: rad2deg, math.radians: deg2rad}
-registry.functions |= {np.degrees: rad2deg, np.radians: deg2rad}

@@ -249,13 +249,6 @@ def delete(arr, obj, axis=None):
     return take(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
 
 
-@implements(np.sort)
-def sort(a, axis=-1, kind=None, order=None, *, stable=None):
-    """The elements in order; ties keep theirs."""
-    a, axis = line(a, axis, "sort")
-    return take_along_axis(a, op("argsort")(a, axis=axis, kind="stable"), axis)
-
-
 @implements(np.diagonal, np.linalg.diagonal)
 def diagonal(a, offset=0, axis1=0, axis2=1):
     """The diagonals of the planes of two axes, along the last axis."""

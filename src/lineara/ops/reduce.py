@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.ops.elementwise import root
+from lineara.ops.elementwise import multiply, root
 from lineara.ops.index import line
 from lineara.ops.shape import as_array, normal_axes
 from lineara.primitive import Box, General, Linear, implements, lost, op, primitive, reals
@@ -163,7 +163,7 @@ min_ = Extremum("min")
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def _given(option: Any) -> bool:
+def given(option: Any) -> bool:
     """Whether NumPy's optional argument was given."""
     return option is not None and option is not np._NoValue
 
@@ -171,27 +171,27 @@ def _given(option: Any) -> bool:
 def _reduce(name: str, a: Any, axis: Any, keepdims: Any, where: Any, fill: Any) -> Any:
     """A reduction with NumPy's axis, keepdims and where."""
     axis = normal_axes(axis, len(type_of(a).shape), name)
-    if _given(where) and where is not True:
+    if given(where) and where is not True:
         a = op("where")(where, a, fill)
     return op(name)(a, axis=axis, keepdims=keepdims is not np._NoValue and bool(keepdims))
 
 
 def _as(a: Any, dtype: Any) -> Any:
-    return op("astype")(a, dtype=np.dtype(dtype)) if _given(dtype) else a
+    return op("astype")(a, dtype=np.dtype(dtype)) if given(dtype) else a
 
 
 @implements(np.sum)
 def np_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Sum over axes."""
     total = _reduce("sum", _as(a, dtype), axis, keepdims, where, 0.0)
-    return total + initial if _given(initial) else total
+    return total + initial if given(initial) else total
 
 
 @implements(np.prod)
 def np_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Product over axes."""
     product = _reduce("prod", _as(a, dtype), axis, keepdims, where, 1.0)
-    return product * initial if _given(initial) else product
+    return product * initial if given(initial) else product
 
 
 @implements(np.max, np.amax)
@@ -210,9 +210,9 @@ def _extremum(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: 
     t = type_of(a)
     along = normal_axes(axis, t.ndim, name)
     none = -np.inf if name == "max" else np.inf
-    if not _given(initial) and any(t.shape[i] == 0 for i in along):
+    if not given(initial) and any(t.shape[i] == 0 for i in along):
         raise ShapeError(f"{name}: {t} has no elements; give it at least one, or initial=")
-    if not _given(initial):
+    if not given(initial):
         return _reduce(name, a, axis, keepdims, where, none)
     if any(t.shape[i] == 0 for i in along):
         shape = (_kept if keepdims is True else _left)(t.shape, along)
@@ -230,7 +230,7 @@ def _count(a: Any, axis: Any, where: Any = None, keepdims: Any = False) -> Any:
     """How many elements go into each result of a reduction."""
     shape = type_of(a).shape
     axis = normal_axes(axis, len(shape), "mean")
-    if not _given(where):
+    if not given(where):
         return math.prod(shape[i] for i in axis)
     return np.sum(np.broadcast_to(where, shape), axis=axis, keepdims=bool(keepdims))
 
@@ -274,7 +274,7 @@ def _weights_along(weights: Any, axis: tuple[int, ...], shape: tuple[int, ...]) 
 
 def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
     """The distance from the mean."""
-    if not _given(mean):
+    if not given(mean):
         total = np_sum(a, axis, keepdims=True, where=where)
         mean = total / _count(a, axis, where, True)
     return a - mean
@@ -283,7 +283,7 @@ def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
 def _freedom(a: Any, axis: Any, where: Any, keepdims: Any, ddof: Any, correction: Any) -> Any:
     """The number of elements less the degrees of freedom that were used."""
     count = _count(a, axis, where, keepdims is not np._NoValue and keepdims)
-    return np.maximum(count - (correction if _given(correction) else ddof), 0)
+    return np.maximum(count - (correction if given(correction) else ddof), 0)
 
 
 @implements(np.var)
@@ -328,11 +328,16 @@ def np_cumsum(a, axis=None, dtype=None, out=None):
 def cumprod(a, axis=None, dtype=None, out=None):
     """Running product along an axis."""
     a, axis = line(_as(a, dtype), axis, "cumprod")
-    lead = (slice(None),) * axis
-    rows = [a[(*lead, slice(0, 1))]]
-    for i in range(1, type_of(a).shape[axis]):
-        rows.append(rows[-1] * a[(*lead, slice(i, i + 1))])
-    return op("concat")(*rows, axis=axis)
+    return running(multiply, a, axis)
+
+
+def running(act: Any, a: Any, axis: int) -> Any:
+    """The running result of an associative operation, by doubling: O(n log n)."""
+    n, lead, step = type_of(a).shape[axis], (slice(None),) * axis, 1
+    while step < n:
+        joined = act(a[(*lead, slice(None, -step))], a[(*lead, slice(step, None))])
+        a, step = op("concat")(a[(*lead, slice(None, step))], joined, axis=axis), 2 * step
+    return a
 
 
 def cumulative(run: Any, start: float) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.ops.elementwise import exp
+from lineara.ops.elementwise import abs_, exp
 from lineara.primitive import Elementwise, elementwise, implements, registry
 from lineara.types import type_of
 
@@ -36,6 +36,17 @@ def _polygamma(n: Any, x: Any) -> Any:
     )
 
 
+def _of_order(name: str) -> Any:
+    """SciPy's function of an integer order, which a program may hold as another number."""
+
+    def late(order: Any, x: Any) -> Any:
+        from scipy import special
+
+        return getattr(special, name)(np.real(np.asarray(order)).astype(int), x)
+
+    return late
+
+
 _2_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 erf = special("erf", lambda y, x: _2_OVER_SQRT_PI * exp(-x * x))
 erfc = special("erfc", lambda y, x: -_2_OVER_SQRT_PI * exp(-x * x))
@@ -43,6 +54,21 @@ gamma = special("gamma", lambda y, x: y * polygamma(0, x))
 lgamma = special("lgamma", lambda y, x: polygamma(0, x), scipy="gammaln")
 polygamma = special(  # the order is a plain number
     "polygamma", lambda y, x, w: 0, lambda y, x, w: polygamma(x + 1, w), array=_polygamma
+)
+
+bessel_i = elementwise(  # of an integer order: I_n' = (I_n-1 + I_n+1) / 2
+    "bessel_i",
+    lambda y, x, w: 0,
+    lambda y, x, w: 0.5 * (bessel_i(abs_(x - 1), w) + bessel_i(x + 1, w)),
+    array=_of_order("iv"),
+)
+spherical_j = elementwise(  # of an integer order, regular at 0 to all orders
+    "spherical_j",
+    lambda y, x, w: 0,
+    lambda y, x, w: (
+        (x * spherical_j(abs_(x - 1), w) - (x + 1) * spherical_j(x + 1, w)) / (2 * x + 1)
+    ),
+    array=_of_order("spherical_jn"),
 )
 
 registry.functions |= {math.erf: erf, math.erfc: erfc, math.gamma: gamma, math.lgamma: lgamma}

@@ -1,0 +1,167 @@
+"""NumPy's functions and methods on traced values: ours that stands in for each, or a refusal."""
+
+import functools
+import inspect
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.node import Array, Scalar, Traced, derived, follows, plain, plain_deep, staged
+from lineara.eager.refusals import foreign_name, refused
+from lineara.errors import DetachError, NoRuleError
+from lineara.ops.shape import any_box, as_array
+from lineara.primitive import Constant, innermost, registry
+from lineara.types import type_of
+
+
+def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
+    ours = rule_of(func)
+    args, out = _without_out(func, args, kwargs)
+    if ours is None and not follows((args, tuple(kwargs.values()))):
+        result = constant_call(func, args, kwargs)
+        return result if out is None else write_out(out, result)
+    if ours is None:
+        raise NoRuleError(
+            f"{foreign_name(func)} of a traced value has no derivative rule; "
+            f"{registry.advice.get(func, ADVICE)}"
+        )
+    if isinstance(ours, Constant):
+        result = locally_constant(ours, func, args, kwargs)
+        return result if out is None else write_out(out, result)
+    if func not in registry.sequences:
+        args = tuple([as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in args])
+    try:
+        result = ours(*args, **kwargs)
+    except (ValueError, IndexError) as e:
+        raise refused(foreign_name(func), args, kwargs, e) from None
+    if func in DERIVED and (func is not np.einsum or len(args) == 2):
+        source = next((a for a in (*args, *kwargs.values()) if isinstance(a, Array)), None)
+        if func is np.real and source is not None and source.dtype.kind != "c":
+            return source
+        if func is np.diag and source is not None and source.ndim == 1:
+            return result
+        if isinstance(result, list | tuple):
+            pairs = zip(result, args, strict=True)
+            return type(result)([derived(r, a) for r, a in pairs])
+        return derived(result, source)
+    return result if out is None else write_out(out, result)
+
+
+def rule_of(func: Any) -> Any:
+    """What stands in for a function; its module may have been imported just now."""
+    found = registry.functions.get(func)
+    return registry.functions.get(func) if found is None and registry.arrive() else found
+
+
+ADVICE = (
+    "write it with functions that have one, "
+    "or declare it with lineara.custom_jvp or lineara.custom_vjp"
+)
+
+
+def _without_out(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, Any]:
+    """The arguments without the array that is to be written, and that array."""
+    out = kwargs.pop("out", None)
+    place = _place_of_out(func)
+    if out is None and place is not None and len(args) > place:
+        args, out = (*args[:place], None, *args[place + 1 :]), args[place]
+    return args, None if out is np._NoValue else out
+
+
+@functools.cache
+def _place_of_out(func: Any) -> int | None:
+    """Where a function of NumPy's takes `out` among its arguments by position."""
+    try:
+        parameters = inspect.signature(func).parameters
+    except (TypeError, ValueError):  # a builtin without a signature
+        return None
+    found = parameters.get("out")
+    by_position = found is not None and found.kind is found.POSITIONAL_OR_KEYWORD
+    return list(parameters).index("out") if by_position else None
+
+
+# Views of NumPy's that are arrays of their own here: when either is written, the other is refused.
+DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.diag, np.real, np.imag, np.einsum}
+
+
+def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The plain result; of values that have types only, one more operation on them."""
+    if not staged((*args, *kwargs.values())):
+        return constant_call(func, args, kwargs)
+    box = innermost(tuple([a for a in args if staged(a)]))
+    assert isinstance(box, Traced)
+    while box.known:
+        box = box.v
+    return box.level.constant_call(ours, func, args, kwargs)
+
+
+def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A locally constant function of the plain values."""
+    found = func(*map(plain_deep, args), **{k: plain_deep(v) for k, v in kwargs.items()})
+    for part in found if isinstance(found, list | tuple) else (found,):
+        if isinstance(part, np.ndarray):
+            for a in (*args, *kwargs.values()):
+                if isinstance(a, Array):
+                    _give(part, a)
+    return found
+
+
+def _give(found: np.ndarray, source: Array) -> None:
+    """A plain result that is a view of what an array of constants holds: neither may be written."""
+    content = plain(source)
+    if np.may_share_memory(found, content):
+        found.flags.writeable = False
+        source.give(content)
+
+
+def write_out(out: Any, value: Any) -> Any:
+    """Write a result into the `out=` that the user gave."""
+    if isinstance(value, tuple) and isinstance(out, tuple):
+        pairs = zip(out, value, strict=True)
+        return tuple([v if o is None else write_out(o, v) for o, v in pairs])
+    target = out[0] if isinstance(out, tuple) else out
+    if not isinstance(target, Array) and not isinstance(value, Traced):
+        target[...] = value
+        return target
+    if not isinstance(target, Array):
+        raise DetachError(
+            "out= is a plain array, which cannot hold the derivative of a traced "
+            f"{type_of(value)}; "
+            "make it inside the differentiated function, or leave out= away"
+        )
+    target[...] = value
+    return target
+
+
+# --- methods ----------------------------------------------------------------------------------
+
+
+def _method(function: Any, name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return call_foreign(function, (self, *args), kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"As np.{name}."
+    return method
+
+
+_REDUCTIONS = (np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.cumsum, np.cumprod)
+_MOVES = (np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.trace, np.diagonal)
+_CONSTANTS = (np.argmax, np.argmin, np.argsort, np.nonzero, np.all, np.any, np.searchsorted)
+_CONSTANTS += (np.argpartition, np.round)
+for _function in (*_REDUCTIONS, *_MOVES, *_CONSTANTS, np.dot, np.clip, np.compress, np.choose):
+    setattr(Array, _function.__name__, _method(_function, _function.__name__))
+    setattr(Scalar, _function.__name__, _method(_function, _function.__name__))
+
+
+def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if not args and not kwargs and self.shape:
+        return self.total()
+    return call_foreign(np.sum, (self, *args), kwargs)
+
+
+_sum.__name__ = "sum"  # pint asks for it
+for _name in ("reshape", "flatten"):
+    setattr(Scalar, _name, getattr(Array, _name))
+Array.sum = _sum  # type: ignore[attr-defined]  # the methods above are set, not declared

@@ -1,0 +1,171 @@
+"""NumPy's ufuncs on traced values: calls with out=, where=, dtype=; reduce, outer, at, ..."""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.foreign import call_foreign, constant_call, rule_of, write_out
+from lineara.eager.node import Array, Traced, as_type, plain, staged
+from lineara.errors import DetachError, NoRuleError
+from lineara.ops.fold import METHODS
+from lineara.ops.index import flat_positions, is_basic
+from lineara.ops.shape import as_array
+from lineara.primitive import Constant, op, registry
+from lineara.types import type_of
+
+REFLECTED = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.divide: "__rtruediv__",
+}
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+    """A NumPy ufunc, or one of its methods, on traced arguments."""
+    ours = rule_of(ufunc)
+    if ours is None:
+        return call_foreign(
+            ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs
+        )
+    if method == "at":
+        return _ufunc_at(ufunc, *inputs[:2], *map(as_array, inputs[2:]))
+    inputs = tuple([as_array(a) if type(a) is list or type(a) is tuple else a for a in inputs])
+    out = kwargs.pop("out", None)
+    if method == "__call__":
+        result = _called(ufunc, ours, inputs, out, **kwargs)
+    elif isinstance(ours, Constant) and not staged(inputs):
+        result = constant_call(getattr(ufunc, method), inputs, kwargs)
+    else:
+        result = METHODS[method](ufunc, *inputs, **kwargs)
+    return result if out is None else write_out(out, result)
+
+
+def _called(
+    ufunc: Any,
+    ours: Any,
+    inputs: tuple,
+    out: Any,
+    where: Any = True,
+    casting: str = "same_kind",
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    **options: Any,
+) -> Any:
+    """A ufunc with the options that say where, in which dtype, and with which casts."""
+    unknown = options.keys() - ({"axis"} if ufunc.signature else set())
+    if unknown:
+        raise NoRuleError(
+            f"np.{ufunc.__name__} of a traced value takes no {min(unknown)}=; "
+            "it takes out=, where= and dtype="
+        )
+    if dtype is not None or out is not None:
+        inputs = _in_dtype(ufunc, inputs, out, casting, dtype)
+    if where is not True:
+        return _called_where(ufunc, ours, inputs, out, where)
+    if isinstance(ours, Constant) and not staged(inputs):
+        return ufunc(*map(plain, inputs))
+    return ours(*inputs, **options)
+
+
+def _in_dtype(ufunc: Any, inputs: tuple, out: Any, casting: str, dtype: Any) -> tuple:
+    """The arguments as NumPy would cast them, or its error."""
+    outs = [None] * ufunc.nout if out is None else out if isinstance(out, tuple) else (out,)
+    kinds = [type(a) if type(a) in (int, float, complex) else type_of(a).dtype for a in inputs]
+    given = (*kinds, *[None if o is None else type_of(o).dtype for o in outs])
+    asked = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
+    loop = ufunc.resolve_dtypes(given, signature=asked, casting=casting)
+    if dtype is None:
+        return inputs
+    pairs = zip(inputs, loop[: ufunc.nin], strict=True)
+    return tuple([_cast(a, t) for a, t in pairs])
+
+
+def _cast(value: Any, dtype: np.dtype) -> Any:
+    """A value in another dtype; Python's numbers have none."""
+    if isinstance(value, Traced):
+        return value if value.dtype == dtype else as_type(value, dtype)
+    return value.astype(dtype) if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _called_where(ufunc: Any, ours: Any, inputs: tuple, out: Any, where: Any) -> Any:
+    """A ufunc on the elements that a mask selects: the others are not even looked at."""
+    whole = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
+    spread = registry.functions[np.broadcast_to]
+    if staged((where, *inputs)):
+        found = ours(*inputs)
+    else:
+        at = np.nonzero(np.broadcast_to(plain(where), whole))
+        part = [op("index")(spread(a, whole), at=at) if type_of(a).shape else a for a in inputs]
+        found = _called(ufunc, ours, tuple(part), None)
+        back = [op("scatter")(v, at=at, shape=whole) for v in several(found)]
+        found = tuple(back) if isinstance(found, tuple) else back[0]
+    if out is None and not staged((where, *inputs)):
+        return found
+    outs = several(out) if out is not None else (0,) * ufunc.nout
+    kept = [op("where")(where, v, o) for v, o in zip(several(found), outs, strict=True)]
+    return tuple(kept) if isinstance(found, tuple) else kept[0]
+
+
+def several(value: Any) -> tuple:
+    """The results of a function that may give one or several."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
+    """Unbuffered in-place operation at an index: a place that is named twice is written twice."""
+    if not isinstance(target, Array):
+        raise DetachError(
+            f"np.{ufunc.__name__}.at writes traced values into a plain array, which cannot hold "
+            "their derivative; make the array inside the differentiated function"
+        )
+    if ufunc in (np.add, np.subtract) and not target.known:
+        target.w.add_at(at, values[0] if ufunc is np.add else -values[0])
+        return
+    if is_basic(at):
+        target[at] = ufunc(target[at], *values)
+        return
+    flat = flat_positions(at, target.shape)
+    values = tuple([registry.functions[np.broadcast_to](v, flat.shape) for v in values])
+    if ufunc in (np.add, np.subtract):
+        places, which = np.unique(flat, return_inverse=True)
+        summed = op("scatter")(values[0], at=(which.reshape(flat.shape),), shape=places.shape)
+        index = np.unravel_index(places, target.shape)
+        target[index] = ufunc(target[index], summed)
+        return
+    turn = _turns(flat.ravel())
+    for i in range(max(turn, default=-1) + 1):
+        now = np.flatnonzero(turn == i)
+        index = np.unravel_index(flat.ravel()[now], target.shape)
+        given = [registry.functions[np.ravel](v)[now] for v in values]
+        target[index] = ufunc(target[index], *given)
+
+
+def _turns(places: np.ndarray) -> np.ndarray:
+    """How often each place has been named before."""
+    order = np.argsort(places, kind="stable")
+    first = np.searchsorted(places[order], places[order])
+    turn = np.empty(places.size, int)
+    turn[order] = np.arange(places.size) - first
+    return turn
+
+
+def _array_ufunc(self: Traced, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    if method == "__call__" and not kwargs and len(inputs) == 2:
+        reflected = REFLECTED.get(ufunc)
+        if reflected is not None and inputs[1] is self:  # a plain number or array on the left
+            left = inputs[0]
+            number = type(left) is np.float64 or type(left) is np.int64
+            if number and self.dtype == np.float64:
+                left = left.item()
+            return getattr(self, reflected)(left)
+    return apply_ufunc(ufunc, method, inputs, kwargs)
+
+
+def _array_function(self: Traced, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+    return call_foreign(func, args, kwargs)
+
+
+Traced.__array_ufunc__ = _array_ufunc
+Traced.__array_function__ = _array_function  # type: ignore[attr-defined]  # NumPy's protocols

@@ -1,0 +1,145 @@
+"""The methods of ufuncs: reduce, accumulate, reduceat and outer, written with their operation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError, ShapeError
+from lineara.ops.index import line
+from lineara.ops.reduce import given, running
+from lineara.ops.shape import normal_axes, normal_axis
+from lineara.primitive import op, registry
+from lineara.types import type_of
+
+WHOLE = {  # what has a function of its own, of the same arguments
+    "reduce": {
+        np.add: np.sum,
+        np.multiply: np.prod,
+        np.maximum: np.max,
+        np.minimum: np.min,
+        np.logical_and: np.all,
+        np.logical_or: np.any,
+    },
+    "accumulate": {np.add: np.cumsum, np.multiply: np.cumprod},
+}
+NOTHING = {  # associative ones, and what changes no other value
+    np.multiply: 1.0,
+    np.maximum: -np.inf,
+    np.minimum: np.inf,
+    np.fmax: np.nan,
+    np.fmin: np.nan,
+    np.logaddexp: -np.inf,
+    np.logaddexp2: -np.inf,
+    np.hypot: 0.0,
+}
+
+
+def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, where=True):
+    """One value for each line along the axes."""
+    whole = WHOLE["reduce"].get(ufunc)
+    options = {"initial": initial} if given(initial) else {}
+    if whole is not None:
+        options |= {} if where is True else {"where": where}
+        options |= {} if dtype is None else {"dtype": dtype}
+        return registry.functions[whole](a, axis=axis, keepdims=keepdims, **options)
+    a = _as(a, dtype)
+    if where is not True:
+        if ufunc not in NOTHING:
+            raise NoRuleError(
+                f"np.{ufunc.__name__}.reduce of a traced value takes no where=; reduce the "
+                "elements that the mask selects, x[mask]"
+            )
+        a = op("where")(where, a, NOTHING[ufunc])
+    axes = normal_axes(axis, type_of(a).ndim, f"{ufunc.__name__}.reduce")
+    for i in axes:
+        a = _along(ufunc, a, i, **options)
+        options = {}
+    shape = type_of(a).shape
+    left = tuple(n for i, n in enumerate(shape) if i not in axes)
+    return a if keepdims else op("reshape")(a, shape=left)
+
+
+def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
+    """The reduction of one axis, which stays with length 1."""
+    act, t = registry.functions[ufunc], type_of(a)
+    lead = (slice(None),) * axis
+    shape = (*t.shape[:axis], 1, *t.shape[axis + 1 :])
+    if initial is not None:
+        a = op("concat")(op("broadcast_to")(initial, shape=shape), a, axis=axis)
+    elif not t.shape[axis] and ufunc.identity is None:
+        raise ShapeError(
+            f"{ufunc.__name__}: {t} has no elements; give it at least one, or initial="
+        )
+    elif not t.shape[axis]:
+        return np.full(shape, ufunc.identity, t.dtype)
+    n = type_of(a).shape[axis]
+    if ufunc not in NOTHING:
+        found = a[(*lead, slice(0, 1))]
+        for i in range(1, n):
+            found = act(found, a[(*lead, slice(i, i + 1))])
+        return found
+    while n > 1:  # halves with halves
+        half = n // 2
+        joined = act(a[(*lead, slice(0, half))], a[(*lead, slice(half, 2 * half))])
+        rest = (a[(*lead, slice(2 * half, None))],) if n % 2 else ()
+        a = op("concat")(joined, *rest, axis=axis) if rest else joined
+        n = half + n % 2
+    return a
+
+
+def accumulate(ufunc, a, axis=0, dtype=None):
+    """The running reduction along an axis."""
+    whole = WHOLE["accumulate"].get(ufunc)
+    if whole is not None:
+        return registry.functions[whole](a, axis, dtype)
+    a = _as(a, dtype)
+    axis = normal_axis(axis, type_of(a).ndim, f"{ufunc.__name__}.accumulate")
+    act, lead = registry.functions[ufunc], (slice(None),) * axis
+    if ufunc in NOTHING:
+        return running(act, a, axis)
+    rows = [a[(*lead, slice(0, 1))]]
+    for i in range(1, type_of(a).shape[axis]):
+        rows.append(act(rows[-1], a[(*lead, slice(i, i + 1))]))
+    return op("concat")(*rows, axis=axis)
+
+
+def reduceat(ufunc, a, indices, axis=0, dtype=None):
+    """The reduction of the parts that begin at the indices; of one element where none follow."""
+    a, axis = line(_as(a, dtype), axis, f"{ufunc.__name__}.reduceat")
+    n, lead = type_of(a).shape[axis], (slice(None),) * axis
+    starts = np.asarray(indices)
+    if np.any((starts < 0) | (starts >= n)):
+        raise ShapeError(f"{ufunc.__name__}.reduceat: the indices {starts} leave the {n} elements")
+    stops = np.append(starts[1:], n)
+    stops = np.where(stops > starts, stops, starts + 1)
+    if ufunc is not np.add:
+        parts = zip(starts.tolist(), stops.tolist(), strict=True)
+        found = [_one(ufunc, a[(*lead, slice(i, j))], axis) for i, j in parts]
+        return op("concat")(*found, axis=axis)
+    read = np.concatenate([np.arange(i, j) for i, j in zip(starts, stops, strict=True)])
+    part = np.repeat(np.arange(starts.size), stops - starts)
+    shape = (*type_of(a).shape[:axis], starts.size, *type_of(a).shape[axis + 1 :])
+    return op("scatter")(op("index")(a, at=(*lead, read)), at=(*lead, part), shape=shape)
+
+
+def _one(ufunc: Any, a: Any, axis: int) -> Any:
+    return reduce_(ufunc, a, axis, keepdims=True)
+
+
+def outer(ufunc, a, b):
+    """The operation on all pairs of elements."""
+    shape = (*type_of(a).shape, *(1,) * type_of(b).ndim)
+    return registry.functions[ufunc](registry.functions[np.reshape](a, shape) if shape else a, b)
+
+
+def _as(a: Any, dtype: Any) -> Any:
+    return a if dtype is None else op("astype")(a, dtype=np.dtype(dtype))
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "reduce": reduce_,
+    "accumulate": accumulate,
+    "reduceat": reduceat,
+    "outer": outer,
+}

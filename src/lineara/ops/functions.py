@@ -1,0 +1,212 @@
+"""Functions of NumPy and of `math` written with the elementwise primitives."""
+
+import math
+
+import numpy as np
+
+from lineara.ops.elementwise import (
+    abs_,
+    at_least,
+    at_most,
+    atan2,
+    deg2rad,
+    divide,
+    equal,
+    exponent,
+    greater,
+    hypot,
+    imag,
+    ldexp,
+    log,
+    power,
+    rad2deg,
+    real,
+    remainder,
+    rint,
+    trunc,
+    where,
+)
+from lineara.ops.special import bessel_i, spherical_j
+from lineara.primitive import Constant, Elementwise, implements, op, registry
+from lineara.types import is_complex, type_of
+
+
+@implements(np.clip)
+def clip(a, a_min=None, a_max=None, *, min=None, max=None):
+    """The nearest value in [a_min, a_max]; at an edge the bound and the value share the slope."""
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if low is None and high is None:
+        return +a if type_of(a).shape else a  # a copy
+    a = a if low is None else at_least(a, low)
+    return a if high is None else at_most(a, high)
+
+
+@implements(np.where)
+def np_where(condition, *choices):
+    """np.where in its form of three arguments; with one it gives positions."""
+    if not choices:
+        return op("nonzero")(condition)
+    return where(op("not_equal")(condition, 0), *choices)  # our own copy of the condition
+
+
+@implements(np.float_power)
+def float_power(x1, x2):
+    """x1 ** x2 in double precision."""
+    wide = [np.result_type(float, type_of(v).dtype) for v in (x1, x2)]
+    return power(*(op("astype")(v, dtype=t) for v, t in zip((x1, x2), wide, strict=True)))
+
+
+@implements(np.positive)
+def positive(x):
+    """x itself."""
+    return x
+
+
+@implements(np.heaviside)
+def heaviside(x1, x2):
+    """0 below zero, 1 above, x2 at zero."""
+    return where(equal(x1, 0), x2, greater(x1, 0) * 1.0)
+
+
+@implements(np.modf, math.modf)
+def modf(x):
+    """The fraction, which moves with x, and the whole part, which does not."""
+    return x - trunc(x), trunc(x)
+
+
+@implements(np.divmod)
+def divmod_(x, w):
+    """Floor of the quotient, and the remainder."""
+    return op("floor_divide")(x, w), remainder(x, w)
+
+
+@implements(np.ldexp, math.ldexp)
+def np_ldexp(x, n):
+    """x 2**n for an integer n."""
+    return ldexp(x, np.int64(n) if type(n) is int else n)
+
+
+@implements(np.frexp, math.frexp)
+def frexp(x):
+    """The number without its power of two, and that power, which does not move."""
+    power_of_two = exponent(x)
+    return ldexp(x, -power_of_two), power_of_two
+
+
+@implements(np.sinc)
+def sinc(x):
+    """sin(pi x) / (pi x), and 1 at 0: smooth there to all orders."""
+    return spherical_j(0, x * math.pi)
+
+
+@implements(np.i0)
+def i0(x):
+    """The modified Bessel function of order 0."""
+    return bessel_i(0, x)
+
+
+@implements(np.nan_to_num)
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """Finite numbers in place of what is not: constants there."""
+    if is_complex(x):
+        parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
+        found = parts[0] + 1j * parts[1]
+    else:
+        largest = np.finfo(type_of(x).dtype)
+        high = largest.max if posinf is None else posinf
+        low = largest.min if neginf is None else neginf
+        found = where(op("isposinf")(x), high, where(op("isneginf")(x), low, x))
+        found = where(op("isnan")(x), nan, found)
+        found = found if type_of(found) == type_of(x) else op("astype")(found, dtype=x.dtype)
+    if copy or not type_of(x).shape:
+        return found
+    x[...] = found
+    return x
+
+
+@implements(np.real_if_close)
+def real_if_close(a, tol=100):
+    """The real part where every imaginary part is close to 0, in machine precisions."""
+    if not is_complex(a):
+        return a
+    near = tol * np.finfo(type_of(a).dtype).eps if tol > 1 else tol
+    return real(a) if np.all(np.abs(op("imag")(a)) < near) else a
+
+
+@implements(np.angle)
+def angle(z, deg=False):
+    """The argument of a complex number; of a real one it is locally constant."""
+    found = atan2(imag(z), real(z))
+    return rad2deg(found) if deg else found
+
+
+@implements(math.pow)
+def pow_(x, y):
+    """x ** y."""
+    return x**y
+
+
+@implements(math.log)
+def log_base(x, base=None):
+    """The logarithm, to any base."""
+    return log(x) if base is None else log(x) / log(base)
+
+
+@implements(math.remainder)
+def ieee_remainder(x, y):
+    """x less the multiple of y that is nearest to it."""
+    return x - rint(divide(x, y)) * y
+
+
+@implements(math.hypot)
+def hypot_all(*coordinates):
+    """The Euclidean norm of the coordinates."""
+    if not coordinates:
+        return 0.0
+    found = abs_(coordinates[0])
+    for c in coordinates[1:]:
+        found = hypot(found, c)
+    return found
+
+
+@implements(math.dist)
+def dist(p, q):
+    """The Euclidean distance of two points."""
+    return hypot_all(*(a - b for a, b in zip(p, q, strict=True)))
+
+
+@implements(math.fsum)
+def fsum(values):
+    """The sum of the values."""
+    found = 0.0
+    for v in values:
+        found = found + v
+    return found
+
+
+@implements(math.prod)
+def prod(values, *, start=1):
+    """The product of the values."""
+    for v in values:
+        start = start * v
+    return start
+
+
+def sumprod(p, q):
+    """The sum of products."""
+    return fsum(a * b for a, b in zip(p, q, strict=True))
+
+
+def fma(x, y, z):
+    """x y + z."""
+    return x * y + z
+
+
+for _own in [p for p in registry.primitives.values() if isinstance(p, Elementwise | Constant)]:
+    if hasattr(math, _own.name):  # math.sinh is our sinh, but for those written above
+        registry.functions.setdefault(getattr(math, _own.name), _own)
+for _late in (sumprod, fma):  # of Python 3.12 and 3.13
+    if hasattr(math, _late.__name__):
+        registry.functions[getattr(math, _late.__name__)] = _late
+registry.functions |= {math.degrees: rad2deg, math.radians: deg2rad}
+registry.functions |= {np.degrees: rad2deg, np.radians: deg2rad}
