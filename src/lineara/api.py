@@ -110,7 +110,7 @@ def value_and_grad(
     name = "value_and_grad"
     _callable(f, name)
     asked = Asked((), has_aux, _names(sparse), combine, _builder(out, name), strong_zero, name)
-    return _gradient_function(f, argnums, asked, policy, convention)
+    return _certified(_gradient_function(f, argnums, asked, policy, convention), f, policy, name)
 
 
 def grad(
@@ -165,9 +165,7 @@ def grad(
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    if policy is not None:
-        gradient.certificate = both.certificate  # type: ignore[attr-defined]  # said above
-    return gradient
+    return _certified(gradient, f, policy, "grad")
 
 
 def _names(sparse: bool | Sequence[str]) -> bool | tuple[str, ...]:
@@ -289,8 +287,16 @@ def _under_policy(
         g = found[places[0]] if isinstance(argnums, int) else tuple([found[i] for i in places])
         return halves.value, g
 
-    both.certificate = functools.partial(_certificate, f, kept)  # type: ignore[attr-defined]  # said of grad
     return both
+
+
+def _certified(made: Any, f: Any, policy: "Policy | str | None", name: str) -> Any:
+    """A function that knows its certificate, if there is a policy."""
+    if policy is not None:
+        from lineara.policies import chosen
+
+        made.certificate = functools.partial(_certificate, f, chosen(policy, name))
+    return made
 
 
 def _certificate(f: Any, kept: "Policy", *args: Any, **kwargs: Any) -> Any:

@@ -138,6 +138,164 @@ def test_carries_become_floating_where_the_round_makes_them_so():
     agree(lambda x: fori_loop(0, 3, lambda i, c: c + x, 0), 0.5)
 
 
+# --- recursion ------------------------------------------------------------------------------------
+
+
+@function
+def power(x, n):
+    return cond(n == 0, lambda: np.ones(2), lambda: x * power(x, n - 1))
+
+
+@function
+def even(x, n):
+    return cond(n == 0, lambda: x, lambda: np.sin(odd(x, n - 1)))
+
+
+@function
+def odd(x, n):
+    return cond(n == 0, lambda: 0 * x, lambda: np.cos(even(x, n - 1)) * x)
+
+
+@function
+def tree(x, depth):
+    def both():
+        left, right = tree(x * 0.7, depth - 1), tree(np.sin(x), depth - 1)
+        return {"sum": left["sum"] * right["sum"], "leaves": left["leaves"] + right["leaves"]}
+
+    return cond(depth == 0, lambda: {"sum": x, "leaves": 1}, both)
+
+
+def mutual(x, n):
+    return np.sum(even(x, n[0]) + odd(x * 2, n[0])) + odd(x[1], n[0])  # of two types
+
+
+def branching(x, n):
+    found = tree(x[0], n[0])
+    return found["sum"] * found["leaves"] * x[1]
+
+
+def mentioning(x, n):
+    y, c = np.exp(x[1]), np.arange(100.0)
+
+    @function
+    def go(n):
+        return cond(n < 1, lambda: 0, lambda: y * np.sum(c * x[0]) + go(n - 1) * x[0])
+
+    return go(n[0])
+
+
+RECURSIONS = [lambda x, n: np.sum(power(x, n[0])), mutual, branching, mentioning]
+
+
+@pytest.mark.parametrize("f", RECURSIONS, ids=["linear", "mutual", "branching", "mentioning"])
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_a_recursive_function_is_a_recursive_definition(f, n):
+    n = np.array([n])
+    close(lineara.trace(f, X, np.array([2]))(X, n), f(X, n))
+    close(lineara.grad(f, policy="store_all")(X, n), lineara.grad(f)(X, n))
+    t = lineara.trace(f, X, n)
+    program = check(jvp(grad(t.program, t.name), f"{t.name}.grad"))
+    d, beside = np.array([0.3, -1.1]), [np.zeros_like(c) for c in t.beside]
+    found = run(program, f"{t.name}.grad.jvp", *t.operands((X, n)), d, *beside).lresults[0]
+    _, expected = lineara.jvp(lineara.grad(lambda x: f(x, n)), (X,), (d,))
+    close(found, expected, 1e-9)
+
+
+def test_a_recursion_is_one_definition_for_each_type():
+    t = lineara.trace(lambda x, n: power(x, n[0]), X, np.array([3]))
+    assert [*t.program.defs] == ["branch", "branch2", "power", "f"]
+    t = lineara.trace(mutual, X, np.array([3]))
+    assert [d for d in t.program.defs if d[0] in "eo"] == ["odd", "even", "even2", "odd2"]
+
+
+def test_every_lane_recurs_as_far_as_it_goes():
+    A, n = np.array([0.7, 0.8, 0.9]), np.array([3, 0, 2])
+
+    def lanes(a, n):
+        return np.sum(lineara.vmap(even)(a, n) ** 2)
+
+    def loop(a, n):
+        return sum(even(a[i], n[i]) ** 2 for i in range(3))
+
+    close(lineara.grad(lanes)(A, n), lineara.grad(loop)(A, n))
+    close(lineara.grad(lanes, policy="store_all")(A, n), lineara.grad(loop)(A, n))
+
+
+def recursive(g):
+    """A function that g defines from itself."""
+
+    @function
+    def again(x):
+        return g(again, x)
+
+    return again
+
+
+def growing(made):
+    """A function that looks at the length of what it gives itself."""
+
+    def g(f, x):
+        n = [1]
+
+        def more():
+            n[0] = len(f(x - 1)) + 1
+            return x
+
+        cond(x > 0, lambda: x, more)
+        return made(n[0])
+
+    return g
+
+
+REFUSED = {
+    "every branch": (
+        lambda f, x: cond(x > 0, lambda: f(x - 1), lambda: f(x + 1)),
+        StagingError,
+        "again calls itself in every branch, so nothing says what it gives; one branch of a "
+        "lineara.cond must end without a call",
+    ),
+    "no branch": (
+        lambda f, x: f(x - 1) + 1,
+        StagingError,
+        "again calls itself in every branch, so nothing says what it gives; one branch of a "
+        "lineara.cond must end without a call",
+    ),
+    "a shape that depends on its own": (
+        lambda f, x: cond(x > 0, lambda: np.zeros(3), lambda: f(x + 1)[1:]),
+        ShapeError,
+        "cond: the branches give f64[3] and f64[2] in one place; branches give results of the same "
+        "types",
+    ),
+    "a shape that grows": (
+        growing(np.zeros),
+        ShapeError,
+        "again gives f64[1] and, where it calls itself, f64[2]; a recursive function gives one "
+        "type",
+    ),
+    "containers that grow": (
+        growing(lambda n: [0.0] * n),
+        StructureError,
+        "again gives Structure([*]) and, where it calls itself, Structure([*, *]); a recursive "
+        "function gives the same containers",
+    ),
+    "other types for ever": (
+        lambda f, x: cond(np.sum(x) > 0, lambda: 1.0, lambda: f(np.append(x, 1.0))),
+        StagingError,
+        "again calls itself with other constants or types every time, each of which is a "
+        "definition of its own; pass what changes as an array or a floating number, and let "
+        "lineara.cond choose the branch that ends",
+    ),
+}
+
+
+@pytest.mark.parametrize(("g", "kind", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_recursion_that_gives_no_type_is_refused(g, kind, message):
+    f = recursive(g)
+    with pytest.raises(kind) as error:
+        lineara.trace(lambda x: f(x), 2.0)
+    assert error.value.message == message
+
+
 def outside(x):
     y = np.exp(x)
 

@@ -69,12 +69,22 @@ class Fragment(NamedTuple):
         return Def(self.name, tuple(params), ts, (), Block(tuple(bindings), Ret(tuple(results))))
 
 
+def named(around: StagedLevel, f: Callable[..., Any], like: str) -> str:
+    """A name that no other definition has, like that of the function."""
+    name = definition_name(f)
+    return around.name_of_definition(like if name == "f" else name)
+
+
 def fragment(
-    around: StagedLevel, f: Callable[..., Any], like: str, formals: Sequence[Any], call: Any
+    around: StagedLevel,
+    f: Callable[..., Any],
+    like: str,
+    formals: Sequence[Any],
+    call: Any,
+    name: str = "",
 ) -> Fragment:
     """What `call(f, staged formals)` writes; formals are (name, type)."""
-    name = definition_name(f)
-    name = around.name_of_definition(like if name == "f" else name)
+    name = name or named(around, f, like)
     with open_level(StagedLevel) as level, around.holding(level):
         nodes = [level.formal(n, t) for n, t in formals]
         found = [n.now().v for n in nodes]
@@ -185,9 +195,16 @@ def _branches(
 ) -> Any:
     given = Operands(level, operands)
     formals = [(f"x{i}", t) for i, t in enumerate(given.types)]
-    found = [
-        fragment(level, f, "branch", formals, lambda g, nodes: g(*given.tree(nodes))) for f in fs
-    ]
+    found: list[Fragment] = []
+    for f in fs:
+        try:
+            made = fragment(level, f, "branch", formals, lambda g, nodes: g(*given.tree(nodes)))
+        except Unknown as unknown:  # the other branches say what it gives
+            level.shared.skipped.add(unknown.key)
+            if f is fs[-1] and not found:
+                raise
+        else:
+            found.append(made)
     first = found[0]
     for f in found:
         if f.structure != first.structure:
@@ -437,39 +454,129 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
             return f(*args, **kwargs)
         given = Operands(level, (args, kwargs))
         key = (f, tuple(given.types), given.structure, tuple(map(plain_key, given.constants)))
-        known = level.called.get(key)
-        if known is None:
-            known = *_define(level, f, given), given.constants  # whose ids the key has
-            if not known[1]:
-                level.called[key] = known
-        body, around, types, _ = known
-        leaf = Call(tuple([b.var for b in (*given.boxes, *around)]), (body.name,))
-        made = iter(written(level, leaf, [t for t in types if t is not None]))
-        leaves = [v if t is None else next(made) for v, t in zip(body.leaves, types, strict=True)]
-        return unflatten(body.structure, leaves)
+        known = level.called.get(key) or level.shared.open.get(key) or Known(level, f, given, key)
+        around = known.around(level)
+        leaf = Call(tuple([b.var for b in (*given.boxes, *around)]), (known.name,))
+        made = iter(written(level, leaf, [t for t in known.types if t is not None]))
+        pairs = zip(known.leaves, known.types, strict=True)
+        assert known.structure is not None, "what a function that is called gives is known"
+        return unflatten(known.structure, [v if t is None else next(made) for v, t in pairs])
 
     return called
+
+
+class Unknown(BaseException):
+    """A function calls itself where nothing has said yet what it gives."""
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+
+
+class Known:
+    """A function as a definition: its name, and what it gives.
+
+    While it is being written it may call itself.  What it gives then is what the branches give that
+    do not; with that it is written again, until it gives what was assumed.
+    """
+
+    types: list[ArrayType | None]
+
+    def __init__(self, level: StagedLevel, f: Callable[..., Any], given: Operands, key: Any):
+        self.f, self.given, self.key = f, given, key
+        self.name = named(level, f, "function")
+        self.structure: Structure | None = None
+        self.mentions: list[Any] = []  # values of the code around, in the order of the formals
+        shared = level.shared
+        outermost = not shared.open
+        self.again = False  # whether it calls itself with other constants or types
+        for k in shared.open.values():
+            k.again = k.again or k.f is f
+        shared.open[key] = self
+        skipped, shared.skipped = shared.skipped, set()
+        try:
+            body = self._written(level)
+        except RecursionError:
+            if not (outermost and self.again):
+                raise
+            raise StagingError(
+                f"{self.name} calls itself with other constants or types every time, each of which "
+                "is a definition of its own; pass what changes as an array or a floating number, "
+                "and let lineara.cond choose the branch that ends"
+            ) from None
+        finally:
+            del shared.open[key]
+            skipped |= shared.skipped
+            shared.skipped = skipped
+        if shared.skipped:  # of a function around this one, which is written again
+            return
+        level.add(body.define(self.around(level), self.types, False, ()))
+        if not self.mentions:
+            level.called[key] = self
+
+    def around(self, level: StagedLevel) -> list[Boxed]:
+        """What is mentioned of the code around, where the function is called."""
+        if self.structure is None:
+            raise Unknown(self.key)
+        return [level.as_box(a) for a in self.mentions]
+
+    def _written(self, level: StagedLevel) -> Fragment:
+        """What the function writes once it gives what it was assumed to give."""
+
+        def call(g: Any, nodes: Sequence[Any]) -> Any:
+            args, kwargs = self.given.tree(nodes)
+            return g(*args, **kwargs)
+
+        formals = [(f"x{i}", t) for i, t in enumerate(self.given.types)]
+        while True:
+            mark = level.mark()
+            level.shared.skipped.discard(self.key)
+            try:
+                body = fragment(level, self.f, "function", formals, call, self.name)
+            except Unknown as unknown:
+                if unknown.key is not self.key:
+                    raise
+                raise StagingError(
+                    f"{self.name} calls itself in every branch, so nothing says what it gives; one "
+                    "branch of a lineara.cond must end without a call"
+                ) from None
+            if self._assumed(level, body) and self.key not in level.shared.skipped:
+                return body
+            level.back_to(mark)
+
+    def _assumed(self, level: StagedLevel, body: Fragment) -> bool:
+        """Whether a body gives what was assumed; what it gives is assumed from now on."""
+        kinds = Boxed | float | complex | np.ndarray
+        types = [type_of(v) if isinstance(v, kinds) else None for v in body.leaves]
+        around = {b.var: b for b in map(level.as_box, self.mentions)}
+        new = [b for b in together([body]) if b.var not in around]
+        self.mentions += map(level.wrap, new)
+        if self.structure is None:
+            self.structure, self.leaves, self.types = body.structure, body.leaves, types
+            return True  # unless it was called, for which nothing was known
+        if body.structure != self.structure:
+            raise StructureError(
+                f"{self.name} gives {self.structure} and, where it calls itself, {body.structure}; "
+                "a recursive function gives the same containers"
+            )
+        wider = []
+        for s, t, u, v in zip(self.types, types, self.leaves, body.leaves, strict=True):
+            if s is None and t is None and plain_key(u) == plain_key(v):
+                wider.append(None)
+                continue
+            s, t = s or type_of(u), t or type_of(v)
+            if s.shape != t.shape:
+                raise ShapeError(
+                    f"{self.name} gives {s} and, where it calls itself, {t}; a recursive function "
+                    "gives one type"
+                )
+            wider.append(ArrayType(s.shape, np.result_type(s.dtype, t.dtype)))
+        same, self.types = wider == self.types, wider
+        return same and not new
 
 
 def plain_key(v: Any) -> Any:
     """A constant as a part of a key: what may be changed by its identity."""
     return (type(v), v) if v is None or isinstance(v, int | str | bool) else (type(v), id(v))
-
-
-def _define(level: StagedLevel, f: Any, given: Operands) -> tuple[Fragment, list[Boxed], list[Any]]:
-    def call(g: Any, nodes: Sequence[Any]) -> Any:
-        args, kwargs = given.tree(nodes)
-        return g(*args, **kwargs)
-
-    formals = [(f"x{i}", t) for i, t in enumerate(given.types)]
-    body = fragment(level, f, "function", formals, call)
-    types = [
-        type_of(v) if isinstance(v, Boxed | float | complex | np.ndarray) else None
-        for v in body.leaves
-    ]
-    around = together([body])
-    level.add(body.define(around, types, False, ()))
-    return body, around, types
 
 
 __all__ = ["INTEGER", "cond", "fori_loop", "function", "scan", "switch", "while_loop"]

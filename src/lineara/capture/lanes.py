@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.capture.forms import cond, scan, switch, while_loop
+from lineara.capture.forms import cond, function, scan, switch, while_loop
 from lineara.capture.plain_code import overlay, seen
 from lineara.eager.node import Traced, staged
 from lineara.eager.regions import as_box, put
@@ -351,7 +351,7 @@ class _Lanes:
             rule = self.rules.get(e.functions[0])
             if rule is not None:
                 return rule.lanes(self, values, flags)
-            return self.definition(e.functions[0], values, flags)
+            return self.call(e.functions[0], values, flags)
         want = self.flow_applied(e, flags)
         if isinstance(e, Cond | Switch):
             return self.branches(e, values, flags, want), want
@@ -359,6 +359,14 @@ class _Lanes:
             return self.scan(e, values, flags, want), want
         assert isinstance(e, While)
         return self.loop(e, values, flags, want), want
+
+    def call(self, f: str, values: list[Any], flags: Flags) -> tuple[list[Any], Flags]:
+        """A call; in a trace, of a definition over lanes, since it may be a recursion."""
+        want = self.flow(f, flags)
+        key = f, flags, self.size
+        if key not in self.over:
+            self.over[key] = function(named(self.branch(f, flags, want), f))
+        return self.over[key](*values), want
 
     def branch(self, f: str, flags: Flags, want: Flags) -> Any:
         """A definition as a function of its arguments, with lanes where they are wanted."""
@@ -505,6 +513,12 @@ class _Lanes:
             if wider == carried:
                 return (*carried, *found[nc:])
             carried = wider
+
+
+def named(run: Any, name: str) -> Any:
+    """A function under a name."""
+    run.__name__ = name
+    return run
 
 
 def _sample(v: Var) -> Any:

@@ -42,6 +42,8 @@ class Shared:
         self.called: dict[Any, Any] = {}
         self.rules: dict[str, Any] = {}  # of definitions whose derivative the user states
         self.names = Names()
+        self.open: dict[Any, Any] = {}  # functions that are being written: they may call themselves
+        self.skipped: set[Any] = set()  # those whose calls were left out, for want of their types
         self.adopts = False  # whether values of differentiations around become formals
 
 
@@ -101,11 +103,13 @@ class StagedLevel(Level):
 
     def mark(self) -> Any:
         """The definitions so far."""
-        return dict(self.shared.defs), dict(self.shared.called)
+        return dict(self.shared.defs), dict(self.shared.called), self.shared.names.copy()
 
     def back_to(self, mark: Any) -> None:
         """Forget the definitions since."""
-        self.shared.defs, self.shared.called = mark
+        defs, called, names = mark
+        self.shared.defs, self.shared.called = dict(defs), dict(called)
+        self.shared.names = names.copy()
 
     @property
     def called(self) -> dict[Any, Any]:
@@ -171,6 +175,9 @@ class StagedLevel(Level):
     def mention(self, a: Any) -> Boxed:
         """A value of a definition around this one becomes one more formal."""
         key = a.v.var if isinstance(a.level, StagedLevel) else id(a)
+        for v, kept in a.level.beside if isinstance(a.level, StagedLevel) else ():
+            if v is key:
+                return self.constant(kept)
         found = self.around.get(key)
         if found is None:
             name = key.name if isinstance(key, Var) else "w"

@@ -436,6 +436,12 @@ class Names:
         self._taken = {*KEYWORDS, *taken}
         self._next: dict[str, int] = {}
 
+    def copy(self) -> "Names":
+        """The same names are taken."""
+        found = Names(self._taken)
+        found._next = dict(self._next)
+        return found
+
     def __call__(self, like: str) -> str:
         """A name like that one which nothing else has."""
         if like not in self._taken:
