@@ -16,7 +16,7 @@ LAYERS = """
     __main__  cli  demo | explorer | distributed
     lineara
     numpy | scipy | testing | calculus | diagrams
-    api  geometry  rules  diagnose  policies
+    api  geometry  rules  diagnose  policies  solvers
     backends
     capture
     eager | passes

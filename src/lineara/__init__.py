@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 import lineara.ops as _ops  # declares the primitives
+import lineara.solvers as _solvers  # declares what stands in for SciPy's solvers
 from lineara.api import (
     grad,
     hessian,
@@ -88,7 +89,7 @@ __all__ = [
     "while_loop",
 ]
 
-del _ops
+del _ops, _solvers
 
 
 _FORMS = ("cond", "fori_loop", "function", "scan", "switch", "while_loop")

@@ -147,6 +147,12 @@ class ProgramError(LinearaError):
         super().__init__(message, line="")
 
 
+class SolverError(LinearaError, ArithmeticError):
+    """A solution without a derivative: the solver did not converge, or the equation is singular."""
+
+    refuses = True
+
+
 class RuleError(LinearaError):
     """A rule or builder that does not keep its law (dot-product identity, finite difference)."""
 

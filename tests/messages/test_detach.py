@@ -10,7 +10,7 @@ import numpy as np
 import pint
 import pytest
 import scipy.linalg
-import scipy.optimize
+import scipy.ndimage
 import scipy.sparse
 import scipy.special
 
@@ -224,7 +224,7 @@ def test_function_of_scipy_that_needs_arrays(said):
 
 def test_callback_from_c(said):
     def f(x):
-        return scipy.optimize.brentq(lambda t: t - x, -10, 10)
+        return scipy.ndimage.generic_filter(np.ones(3), lambda w: x * w[0], 3)[1]
 
     found = said(lambda: grad(f)(2.0))
     assert found == (
@@ -232,7 +232,7 @@ def test_callback_from_c(said):
         "plain array cannot hold it, nor can code that Lineara does not see; make the "
         "array that is written with np.zeros, np.array(a) or np.copy(a) in the differentiated "
         "function, or use lineara.stop_gradient to mean it"
-        "\n  at f: return scipy.optimize.brentq(lambda t: t - x, -10, 10)"
+        "\n  at f: return scipy.ndimage.generic_filter(np.ones(3), lambda w: x * w[0], 3)[1]"
     )
 
 

@@ -27,35 +27,38 @@ or an object that is reached twice is listed where it is reached first.
 
 import functools
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from lineara.capture.classes import LRU, has_user_code
 from lineara.capture.functions import dress, is_user_function
 from lineara.capture.twins import members
+from lineara.eager.proxy import Front
 from lineara.errors import StructureError
 
 _FUNC, _SELF = "__func__", "self"
 _LEFT_OUT = object()
 
 
-def captured(f: Any) -> dict[str, Any]:
-    """What `f` captured, by name: see the table of this module.
+def captured(f: Any, keep: Callable[[Any], bool] = lambda value: True) -> dict[str, Any]:
+    """What `f` captured, by name: see the table of this module; of values only those to `keep`.
 
     Law: `with_captured(f, captured(f))` behaves like `f`.
     """
-    found = _Reader().read(f)
+    found = _Reader(keep).read(f)
     return found if found is not _LEFT_OUT and _opens(f) else {}
 
 
-def with_captured(f: Any, values: Mapping[str, Any]) -> Any:
+def with_captured(
+    f: Any, values: Mapping[str, Any], shown: Callable[[Any], Any] = lambda value: value
+) -> Any:
     """`f` with these captured values; those that are not named stay, and `f` is not changed.
 
     A captured function may be given in place of the values that it captured.  Variables that
-    several of the functions share are still shared by the new ones.
+    several of the functions share are still shared by the new ones.  Each value is `shown` first.
     """
-    writer = _Writer()
+    writer = _Writer(shown)
     writer.collect(f, values, "")
     return writer.build(f)
 
@@ -74,20 +77,24 @@ def _opens(value: Any) -> bool:
     if kind is FunctionType:
         return _is_closure(value)
     if kind is MethodType:
-        return _has_attributes(value.__self__) or _opens(value.__func__)
+        owner = value.__self__
+        return _has_attributes(owner) or isinstance(owner, Front) or _opens(value.__func__)
     if kind is LRU:
         return _opens(value.__wrapped__)
     return kind is functools.partial or (callable(value) and _has_attributes(value))
 
 
-def _is_closure(f: FunctionType) -> bool:
-    parts = list(_cells(f))
-    return bool(parts) and (is_user_function(f) or any(is_user_function(p.value) for p in parts))
+def _is_closure(f: FunctionType, depth: int = 4) -> bool:
+    """Whether a function has cells, and is the user's or a decorator's around one of the user's."""
+    if is_user_function(f):
+        return any(True for _ in _cells(f))
+    inner = [part.value for part in _cells(f) if type(part.value) is FunctionType]
+    return any(is_user_function(g) or (depth > 0 and _is_closure(g, depth - 1)) for g in inner)
 
 
 def _has_attributes(obj: Any) -> bool:
-    """Whether this is an object of a class of the user's."""
-    return not isinstance(obj, type | _Self) and any(map(has_user_code, type(obj).__mro__))
+    """Whether this is an object of a class of the user's; a container that is lifted is a value."""
+    return not isinstance(obj, type | _Self | Front) and any(map(has_user_code, type(obj).__mro__))
 
 
 def _is_left_out(value: Any) -> bool:
@@ -159,6 +166,8 @@ def _parts(value: Any) -> Iterator[_Part]:
     elif type(value) is MethodType:
         if _has_attributes(value.__self__):
             yield _Part(_SELF, None, _Self(value.__self__))
+        elif isinstance(value.__self__, Front):
+            yield _Part(_SELF, (id(value.__self__), _SELF), value.__self__)
         yield _Part(_FUNC, None, value.__func__)
     else:
         yield _Part(_SELF, None, _Self(value))
@@ -174,8 +183,9 @@ class _Self:
 class _Reader:
     """One walk through all that was captured; a place or an object is read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep: Callable[[Any], bool]) -> None:
         self.seen: dict[int, Any] = {}
+        self.keep = keep
 
     def is_new(self, thing: Any) -> bool:
         """Whether `thing` is met for the first time."""
@@ -198,7 +208,8 @@ class _Reader:
         if _has_attributes(value) or self.is_new(holder):  # the attributes come with `self`
             for name, place, part in _parts(value):
                 if type(place) is not CellType or self.is_new(place):
-                    found[name] = self.read(part)
+                    read = self.read(part)
+                    found[name] = read if read is not part or self.keep(part) else _LEFT_OUT
         return {k: v for k, v in found.items() if v is not _LEFT_OUT} or _LEFT_OUT
 
     def read_container(self, value: Any) -> Any:
@@ -218,7 +229,8 @@ class _Reader:
 class _Writer:
     """New values for places, and then all functions made again around them."""
 
-    def __init__(self) -> None:
+    def __init__(self, shown: Callable[[Any], Any]) -> None:
+        self.shown = shown
         self.new: dict[Any, Any] = {}  # place -> its new value
         self.made: dict[int, tuple[Any, Any]] = {}  # id -> (old, new)
 
@@ -251,7 +263,7 @@ class _Writer:
         elif not (
             _is_left_out(old) and isinstance(value, Mapping)
         ):  # {} stands for what captured nothing
-            self.new[_key(place)] = value
+            self.new[_key(place)] = self.shown(value)
 
     def build(self, value: Any) -> Any:
         """`value` made again around the new values; itself if it captured nothing."""
@@ -270,7 +282,8 @@ class _Writer:
             return self.partial(value)
         if kind is MethodType:
             owner = value.__self__
-            owner = self.object(owner) if _has_attributes(owner) else owner
+            place = (id(owner), _SELF)
+            owner = self.object(owner) if _has_attributes(owner) else self.at(place, owner)
             return MethodType(self.build(value.__func__), owner)
         return self.object(value)
 

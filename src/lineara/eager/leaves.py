@@ -133,6 +133,22 @@ def _show_array(value: Any) -> str:
 # --- gradients -----------------------------------------------------------------------------------
 
 
+class Absent:
+    """A tangent that does not exist, and why: harmless until something is computed with it."""
+
+    def __init__(self, error: Exception) -> None:
+        vars(self)["error"] = error
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.error
+
+    def _raise(self, *_: Any, **__: Any) -> Any:
+        raise self.error
+
+    __add__ = __radd__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __matmul__ = _raise
+    __sub__ = __rsub__ = __neg__ = __rmatmul__ = __getitem__ = __array__ = __array_ufunc__ = _raise
+
+
 class Gradients:
     """Turns cotangents of leaves into what the user gets: fresh, writable, of the leaf's type."""
 
@@ -171,6 +187,8 @@ class Gradients:
             return zero_of(leaf)
         if isinstance(g, Box):
             return self._distinct(g)
+        if type(g) is Absent:
+            raise g.error
         if isinstance(leaf, np.ndarray):
             dtype = leaf.dtype if leaf.dtype.kind in "fc" else np.dtype(float)
             if g is not None and isinstance(g, np.ndarray) and self._own(g, dtype):

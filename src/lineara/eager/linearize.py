@@ -54,7 +54,7 @@ class Frozen:
                 found = sweep(seeds)
                 if any(has_nan(g) for g in found) and not any(has_nan(s) for s in seeds):
                     with deeper() as depth:
-                        found = sweep([_with_mask(s, depth) for s in seeds])
+                        found = sweep([None if s is None else _with_mask(s, depth) for s in seeds])
                     found = [unmasked(g) for g in found]
                 return found
             finally:
@@ -63,7 +63,7 @@ class Frozen:
     def _forward(self, tangents: list[Any]) -> list[Any]:
         tidy(self.tape, self.roots, last=False)
         for n, t in zip(self.nodes, tangents, strict=True):
-            if n is not None:
+            if n is not None and t is not None:
                 n.g = _as_scalar(t) if isinstance(n, Scalar) else t
                 if isinstance(n, Array):
                     distribute(n, t)

@@ -110,7 +110,8 @@ def forward(tape: Sequence[Any], scalar: type) -> None:
         elif kind is Entry:
             tangents = [None if p.g is zero else p.g for p in n.parents]
             o = n.out
-            t = n.joint.forward(tangents)
+            still = all([t is None for t in tangents])
+            t = None if still else n.joint.forward(tangents)
             if isinstance(o, Scalar):
                 o.g = zero if t is None else t
             else:

@@ -131,12 +131,11 @@ class open_level:  # a context manager is named as a function is
         if mutated:
             assert isinstance(error, ValueError)
             raise _mutated(error) from None
-        if isinstance(
-            error, SystemError
-        ):  # C code that called back and did not look at what was raised
-            cause = error.__cause__ or error.__context__
-            if isinstance(cause, LinearaError):
-                raise cause from None
+        cause: Any = error
+        while isinstance(cause, SystemError):  # C code called back and did not look at what came
+            cause = cause.__cause__ or cause.__context__
+        if cause is not error and isinstance(cause, LinearaError):
+            raise cause from None
 
 
 @contextmanager

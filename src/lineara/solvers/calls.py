@@ -1,0 +1,236 @@
+"""A call of one of SciPy's solvers: what is traced in it, and the same call on plain numbers.
+
+A solver iterates on numbers: no tape runs along.  Traced values reach it in what its functions have
+captured, and among its arguments; both are taken out, and the functions made again around numbers.
+"""
+
+import copy
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+from lineara.capture.captured import captured, with_captured
+from lineara.capture.plain_code import method
+from lineara.eager.containers import lift
+from lineara.eager.node import Traced, plain, staged
+from lineara.eager.trace import outside
+from lineara.errors import (
+    DetachError,
+    LeakedVariableError,
+    LinearaError,
+    RuleError,
+    SolverError,
+    StagingError,
+    user_line,
+)
+from lineara.primitive import implements
+from lineara.rules.whole import Form, opened, settled
+from lineara.trees import flatten, is_container
+
+
+def follows(tree: Any) -> bool:
+    """Whether a derivative is followed in a leaf of a container."""
+    return any(isinstance(settled(v), Traced) for v in flatten(tree)[0])
+
+
+def moving(f: Any) -> tuple[list[str], list[Any], Form]:
+    """The traced values that a function has captured: their names, their leaves, and the form."""
+    found = captured(f, follows)
+    return list(found), *opened(list(found.values()))
+
+
+def remade(f: Any, names: list[str], form: Form, leaves: list[Any]) -> Any:
+    """The function around other values of what it has captured."""
+    return with_captured(f, dict(zip(names, form.arguments(leaves), strict=True)))
+
+
+def seeing(f: Any, names: list[str], form: Form, leaves: list[Any]) -> Any:
+    """The same around traced values, as a copy that sees our NumPy."""
+    return method(with_captured(f, dict(zip(names, form.arguments(leaves), strict=True)), _lifted))
+
+
+def _lifted(value: Any) -> Any:
+    """A container as a proxy, whose methods see our NumPy."""
+    return lift(value, _same, method=method) if is_container(value) else value
+
+
+def _same(v: Any) -> Any:
+    return v
+
+
+def _by_name(value: Any) -> Any:
+    """A function whose defaults are traced, as a partial: its captured values have names then."""
+    if type(value) is not FunctionType or not (value.__defaults__ or value.__kwdefaults__):
+        return value
+    parameters = inspect.signature(value).parameters.values()
+    named = {p.name: p.default for p in parameters if p.default is not p.empty}
+    named = {name: default for name, default in named.items() if follows(default)}
+    return functools.partial(value, **named) if named else value
+
+
+def _parted(value: Any) -> Any:
+    """A constraint or bounds object of SciPy's as a partial that makes it of its attributes."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_parted, value))
+    if type(value).__module__ == "scipy.optimize._constraints":
+        return functools.partial(_made, copy.copy(value), **vars(value))
+    return value
+
+
+def _made(like: Any, **attributes: Any) -> Any:
+    vars(like).update(attributes)
+    return like
+
+
+def _whole(value: Any) -> Any:
+    """What `_parted` took apart, made again."""
+    if type(value) in (list, tuple):
+        return type(value)(map(_whole, value))
+    parted = type(value) is functools.partial and value.func is _made
+    return value() if parted else value
+
+
+def _called(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return original(*map(_whole, args), **{name: _whole(v) for name, v in kwargs.items()})
+
+
+class Asked:
+    """Which call a solution came from, and whether the solver said that it is one."""
+
+    def __init__(self, name: str, line: str, failure: str | None = None) -> None:
+        self.name, self.line = name, line
+        self.weak = False  # whether a condition is active with a multiplier that is zero
+        self.failure = failure and " ".join(str(failure).split())
+
+    def singular(self) -> SolverError:
+        """The error of an equation that does not determine its solution."""
+        return SolverError(
+            f"{self.name}: the derivative of the equation with respect to the unknown is singular "
+            "at the solution, which is then no differentiable function of the parameters "
+            "(several solutions meet there, or the equation leaves the unknown free)",
+            line=self.line,
+        )
+
+    def torn(self) -> SolverError:
+        """The error of a bound or a constraint that holds without holding x back."""
+        return SolverError(
+            f"{self.name}: a bound or a constraint is only just active (its multiplier is zero), "
+            "so the solution moves in one way when it is pushed against it and in another when it "
+            "is pulled off; the optimal value has a derivative there, the solution has none",
+            line=self.line,
+        )
+
+    def far(self) -> SolverError:
+        """The error of what is no solution."""
+        return SolverError(
+            f"{self.name}: did not converge ({self.failure}), and what is no solution has no "
+            "derivative; give another start or more iterations, or do without the derivative by "
+            "lineara.stop_gradient",
+            line=self.line,
+        )
+
+
+class Call:
+    """One call of a solver, its arguments by name.
+
+    `call["x0"]` is an argument, `call.traced` says whether any derivative is followed in one, and
+    `call.run()` is SciPy's result for the plain numbers.
+    """
+
+    def __init__(self, original: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> None:
+        self.original, self.name = original, original.__name__
+        self.args = tuple(map(_by_name, args))
+        self.kwargs = {name: _by_name(value) for name, value in kwargs.items()}
+        bound = inspect.signature(original).bind(*self.args, **self.kwargs)
+        self.places = list(bound.arguments)[: len(args)]
+        bound.apply_defaults()
+        self.given = bound.arguments
+        leaves = moving(self._whole(self.args, self.kwargs))[1]
+        self.traced = any(isinstance(v, Traced) for v in leaves)
+        self.line = user_line() if self.traced else ""
+        if staged(leaves):
+            raise StagingError(
+                f"{self.name}: asked for a number that is not known until the program runs; a "
+                "solver iterates on numbers, so differentiate with grad, jvp or linearize, which "
+                "run on them, or solve outside of the traced function"
+            )
+
+    def asked(self, failure: Any = None) -> Asked:
+        """Where a solution comes from; `failure` is what the solver said if it did not succeed."""
+        return Asked(self.name, self.line, failure)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.given[name]
+
+    def plain(self, name: str) -> Any:
+        """An argument that holds no function, without its derivative."""
+        leaves, form = opened([self[name]])
+        return form.arguments([plain(v) for v in leaves])[0]
+
+    def run(self, **changed: Any) -> Any:
+        """SciPy's result, for the plain numbers; with some arguments changed."""
+        args = [changed.pop(n, a) for n, a in zip(self.places, self.args, strict=True)]
+        return self.on_numbers(self._whole(args, self.kwargs | changed))()
+
+    def _whole(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """The call as a partial, so that everything traced in it was captured."""
+        options = {name: _parted(value) for name, value in kwargs.items()}
+        return functools.partial(_called, self.original, *map(_parted, args), **options)
+
+    def on_numbers(self, f: Any) -> Callable[..., Any]:
+        """A function that runs on plain numbers, outside of all traces."""
+        names, leaves, form = moving(f)
+        g = remade(f, names, form, [plain(v) for v in leaves])
+
+        def run(*args: Any) -> Any:
+            try:
+                with outside():
+                    return g(*args)
+            except (DetachError, LeakedVariableError, SystemError) as error:
+                cause: Any = error
+                while isinstance(cause, SystemError):  # of compiled code that called back
+                    cause = cause.__cause__
+                if not isinstance(cause, LinearaError):
+                    raise
+                raise RuleError(
+                    f"{self.name}: a function that was given to it uses a traced value which it "
+                    "has not captured (a global, or an attribute of a class); pass that in args=, "
+                    "or let the function be a closure over it"
+                ) from error
+
+        return run
+
+
+def solver(*foreign: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
+    """Declare what stands in for SciPy's functions of these names when something is traced.
+
+    @solver("scipy.optimize.brentq")
+    def brentq(call): ...
+    """
+
+    def register(function: Callable[[Call], Any]) -> Callable[[Call], Any]:
+        for name in foreign:
+            implements(name, always=True)(_stand_in(name, function))
+        return function
+
+    return register
+
+
+def _stand_in(foreign: str, function: Callable[[Call], Any]) -> Callable[..., Any]:
+    module, _, name = foreign.rpartition(".")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        original = getattr(importlib.import_module(module), name)
+        try:
+            inspect.signature(original).bind(*args, **kwargs)
+        except TypeError:
+            return original(*args, **kwargs)  # which says what is missing
+        made = Call(original, args, kwargs)
+        return function(made) if made.traced else made.run()
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = function.__doc__
+    return call

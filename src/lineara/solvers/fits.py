@@ -1,0 +1,132 @@
+"""Least squares: half the sum of squares is stationary, its Hessian taken whole.
+
+With residuals r(x) the equation is J^T r = 0, whose derivative in x is J^T J + sum_i r_i (d^2 r_i):
+the second term, which Gauss-Newton leaves out while it iterates, belongs to the answer.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.api import jacobian
+from lineara.errors import NoRuleError
+from lineara.ops.shape import as_array
+from lineara.solvers.calls import Call, solver
+from lineara.solvers.minima import applied, as_row, between, itself, pinned, real, tuple_of
+from lineara.solvers.stationary import Minimum, row
+
+RHO: dict[str, Callable[[Any], Any]] = {  # what becomes of a squared residual
+    "linear": lambda z: z,
+    "soft_l1": lambda z: 2 * (np.sqrt(1 + z) - 1),
+    "huber": lambda z: np.where(z <= 1, z, 2 * np.sqrt(np.where(z <= 1, 1.0, z)) - 1),
+    "cauchy": lambda z: np.log1p(z),
+    "arctan": lambda z: np.arctan(z),
+}
+
+
+def cost(residuals: Any, rho: Any, scale: Any, x: Any) -> Any:
+    """C^2/2 sum_i rho((r_i(x) / C)^2)."""
+    return scale**2 * np.sum(rho((row(residuals(x)) / scale) ** 2)) / 2
+
+
+def half(residuals: Any, x: Any) -> Any:
+    """|r(x)|^2 / 2."""
+    return np.sum(row(residuals(x)) ** 2) / 2
+
+
+@solver("scipy.optimize.least_squares")
+def least_squares(call: Call) -> Any:
+    """Every method and loss; `x`, `cost`, `fun` and, for the linear loss, `jac` move."""
+    found = call.run()
+    loss = call["loss"]
+    residuals = functools.partial(
+        with_options, call["fun"], tuple_of(call["args"]), call["kwargs"] or {}
+    )
+    if loss == "linear":
+        f = functools.partial(half, residuals)
+    else:
+        rho = functools.partial(first_row, loss) if callable(loss) else RHO[loss]
+        f = functools.partial(cost, residuals, rho, call["f_scale"])
+    x = real(call, found.x)
+    best = Minimum(
+        call,
+        f,
+        x,
+        limits(call["bounds"], x.size),
+        call.asked(None if found.success else found.message),
+    )
+    found.x, found.cost = best.x, best.value(found.cost)
+    found.fun = pinned(found.fun, row(residuals(best.x)))
+    if loss == "linear" and isinstance(found.jac, np.ndarray):
+        found.jac = pinned(found.jac, jacobian(functools.partial(as_row, residuals))(best.x))
+    return found
+
+
+def with_options(fun: Any, args: tuple, options: dict[str, Any], x: Any) -> Any:
+    """fun(x, *args, **options)."""
+    return fun(x, *args, **options)
+
+
+def first_row(loss: Any, z: Any) -> Any:
+    """A loss of the user's, which gives its derivatives too."""
+    return loss(z)[0]
+
+
+def limits(bounds: Any, size: int) -> list[Any]:
+    """What a fit's `bounds=` says: (lower, upper), or an object with lb and ub."""
+    low, high = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
+    return list(between(itself, low, high, size))
+
+
+@solver("scipy.optimize.curve_fit")
+def curve_fit(call: Call) -> Any:
+    """The fitted parameters, and their covariance, as functions of the data and of f."""
+    found = call.run()
+    popt, pcov, *more = found
+    if call["nan_policy"] not in (None, "raise"):
+        raise NoRuleError(
+            f"curve_fit: nan_policy={call['nan_policy']!r} has no derivative rule; leave the "
+            "points without data out before the call"
+        )
+    fitted = functools.partial(misfit, call["f"], call["xdata"], call["ydata"], call["sigma"])
+    x = real(call, popt)
+    best = Minimum(
+        call, functools.partial(half, fitted), x, limits(call["bounds"], x.size), call.asked()
+    )
+    if np.all(np.isfinite(pcov)):
+        pcov = pinned(pcov, covariance(fitted, best.x, not call["absolute_sigma"]))
+    return (best.x, pcov, *more)
+
+
+def misfit(f: Any, xdata: Any, ydata: Any, sigma: Any, p: Any) -> Any:
+    """(f(x, *p) - y) / sigma; with a matrix sigma = L L^T, L^-1 (f(x, *p) - y)."""
+    r = row(f(as_array(xdata), *p) - as_array(ydata))
+    if sigma is None:
+        return r
+    sigma = as_array(sigma)
+    if sigma.ndim == 2:
+        return np.linalg.solve(np.linalg.cholesky(sigma), r)
+    return r / sigma
+
+
+def covariance(residuals: Any, p: Any, scaled: bool) -> Any:
+    """(J^T J)^-1, times the mean square of the residuals if it is to be `scaled`."""
+    r, J = row(residuals(p)), jacobian(functools.partial(as_row, residuals))(p)
+    found = np.linalg.inv(J.T @ J)
+    return found * (np.sum(r * r) / (r.size - p.size)) if scaled else found
+
+
+@solver("scipy.optimize.leastsq")
+def leastsq(call: Call) -> Any:
+    """The parameters and, with `full_output`, the inverse of J^T J."""
+    x, inverse, info, message, status = call.run(full_output=True)
+    residuals = functools.partial(applied, call["func"], tuple_of(call["args"]))
+    failure = None if status in (1, 2, 3, 4) else message
+    best = Minimum(call, functools.partial(half, residuals), real(call, x), [], call.asked(failure))
+    if not call["full_output"]:
+        return best.x, status
+    if inverse is not None:
+        inverse = pinned(inverse, covariance(residuals, best.x, False))
+    return best.x, inverse, info, message, status

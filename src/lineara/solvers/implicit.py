@@ -1,0 +1,195 @@
+"""A solution is a function of what its equation has captured: the implicit function theorem.
+
+    F(x, theta) = 0     gives     x_dot = - (dF/dx)^-1 (dF/dtheta) theta_dot
+
+That is the one derivative fact of every solver here.  How x was found does not matter: the fact
+needs x itself, and one linearization of F there [Blondel 2022, §2.1].  It is stated on the values
+one level below, so that outer levels follow dF/dx and all else: every order comes from it.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.api import grad
+from lineara.eager.leaves import Absent
+from lineara.eager.level import Level
+from lineara.eager.linear import owned
+from lineara.eager.linearize import Frozen, batch_sweep
+from lineara.eager.node import plain
+from lineara.eager.trace import open_level
+from lineara.errors import LinearityError, SolverError
+from lineara.ops.linalg import linear_solve
+from lineara.ops.shape import as_array, reshape
+from lineara.primitive import Joint, op
+from lineara.rules.whole import Form, Rule, Whole, settled
+from lineara.solvers.calls import Asked, moving, seeing
+from lineara.types import type_of
+
+NEAR = 1e-4  # how far Newton's step may move a point that a solver did not call converged
+
+for _name in ("solution", "optimal_value"):
+    Whole(_name)
+
+
+class Known(Rule):
+    """A value that is known, as a function of what `f` has captured."""
+
+    def __init__(self, f: Any, value: Any, asked: Asked) -> None:
+        super().__init__(f)
+        self.names, self.leaves, self.form = moving(f)
+        self.value, self.asked = value, asked
+        self.__name__ = asked.name
+
+    def run(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """The value."""
+        return self.value.copy() if isinstance(self.value, np.ndarray) else self.value
+
+    def linearized(
+        self, values: Sequence[Any], active: Sequence[int], form: Form, x: Any, moves: bool
+    ) -> tuple[Any, Frozen]:
+        """f(x), and its linear map from x, if that moves, and the active leaves of what f captured.
+
+        Results are laid out in a row.
+        """
+        with open_level() as inner:
+            inner.keep_copies = True
+            x = inner.wrap(x) if moves else x
+            nodes = [inner.wrap(values[i]) for i in active]
+            at = dict(zip(active, nodes, strict=True))
+            leaves = [at.get(i, v) for i, v in enumerate(values)]
+            y = settled(as_array(seeing(self.f, self.names, form, leaves)(x)))
+            y = reshaped(y, (type_of(y).size,)) if type_of(y).shape else y
+            return y, Frozen(inner, [x, *nodes] if moves else nodes, [owned(inner, y)])
+
+    def trace_linear(
+        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+    ) -> Any:
+        """A solution is not linear in what it depends on."""
+        raise LinearityError(
+            f"{self.asked.name} of a linear value, which has a type but no number; a solver "
+            "iterates on numbers, so a linear function may not call one with its argument"
+        )
+
+
+class Solution(Known):
+    """x, which solves f(x) = 0; `elementwise`: each equation has its own unknown."""
+
+    def __init__(self, f: Any, value: Any, asked: Asked, elementwise: bool) -> None:
+        super().__init__(f, value, asked)
+        self.elementwise = elementwise or not np.ndim(value)
+
+    def trace(
+        self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
+    ) -> tuple[Any, Joint]:
+        """x below, and the theorem's linear map."""
+        x = op("solution")(*values, rule=self, form=form, options=options)
+        y, frozen = self.linearized(values, active, form, x, True)
+        none = [None] * len(active)
+        size, shape = type_of(x).size, type_of(x).shape
+
+        @functools.cache
+        def slope() -> Any:
+            """dF/dx : (n, n), or one number for each unknown."""
+            if self.elementwise:
+                return self._checked(frozen.forward([np.ones(shape)[()], *none])[0], x, y)
+            found = batch_sweep(
+                lambda seeds: frozen.forward([*seeds, *none]),
+                [np.eye(size).reshape(size, *shape)],
+            )[0]
+            return self._checked(None if found is None else found.T, x, y)
+
+        def forward(tangents: Sequence[Any]) -> list[Any]:
+            right = frozen.forward([None, *tangents])[0]
+            try:
+                return [None if right is None else reshaped(-self._solve(slope(), right), shape)]
+            except SolverError as error:
+                return [Absent(error)]
+
+        def back(bars: Sequence[Any]) -> Sequence[Any]:
+            if bars[0] is None:
+                return none
+            flat = reshaped(bars[0], (size,) if shape else ())
+            J = slope()
+            return frozen.back([-self._solve(J if self.elementwise else J.T, flat)])[1:]
+
+        return x, Joint(forward, back)
+
+    def _checked(self, J: Any, x: Any, y: Any) -> Any:
+        """dF/dx, if it determines x and x is a solution."""
+        n = type_of(x).size
+        if self.asked.weak:
+            raise self.asked.torn()
+        if J is None:
+            raise self.asked.singular()
+        if not self.elementwise and type_of(J).shape != (n, n):
+            raise SolverError(
+                f"{self.asked.name}: {type_of(J).shape[0]} equations do not determine {n} "
+                "unknowns, so the solution has no derivative",
+                line=self.asked.line,
+            )
+        if self.asked.failure is not None:
+            step = plain(
+                self._solve(plain(J), np.ravel(plain(y)) if np.ndim(plain(y)) else plain(y))
+            )
+            if not np.max(np.abs(step), initial=0.0) <= NEAR * (1 + np.max(np.abs(plain(x)))):
+                raise self.asked.far()
+        return J
+
+    def _solve(self, J: Any, b: Any) -> Any:
+        """J^-1 b."""
+        if self.elementwise:
+            if np.any(np.equal(plain(J), 0)):
+                raise self.asked.singular()
+            return reshaped(b, type_of(J).shape) / J
+        try:
+            n = type_of(J).shape[0]
+            return reshaped(linear_solve(J, reshaped(b, (n, 1))), (n,))
+        except np.linalg.LinAlgError:
+            raise self.asked.singular() from None
+
+
+class OptimalValue(Known):
+    """f(x), where x makes f stationary: a change of x alone does not change it.
+
+    The first leaf is x; the others are what f has captured.
+    """
+
+    def trace(
+        self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
+    ) -> tuple[Any, Joint]:
+        """The value below, and the linear map of f with x held."""
+        y = op("optimal_value")(*values, rule=self, form=form, options=options)
+        x, *rest = values
+        places = [i - 1 for i in active if i]
+        _, frozen = self.linearized(rest, places, self.form, x, False)
+        still = [None] * (len(active) - len(places))
+        return y, Joint(
+            lambda tangents: frozen.forward(list(tangents)[len(still) :]),
+            lambda bars: [*still, *frozen.back(list(bars))],
+        )
+
+
+def solution(f: Any, x: Any, asked: Asked, elementwise: bool = False) -> Any:
+    """x, which solves f(x) = 0, as a function of what f has captured."""
+    rule = Solution(f, x, asked, elementwise)
+    return op("solution")(*rule.leaves, rule=rule, form=rule.form, options={})
+
+
+def gradient(f: Any, x: Any) -> Any:
+    """The gradient of f at x: the equation that x solves if it makes f stationary."""
+    return grad(f)(x)
+
+
+def optimal_value(f: Any, x: Any, value: Any, asked: Asked) -> Any:
+    """value = f(x), which x makes stationary, as a function of what f has captured."""
+    rule = OptimalValue(f, value, asked)
+    form = Form((None, *rule.form.structures))
+    return op("optimal_value")(x, *rule.leaves, rule=rule, form=form, options={})
+
+
+def reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    """x in that shape."""
+    return x if type_of(x).shape == shape else reshape(x, shape=shape)

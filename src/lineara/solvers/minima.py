@@ -1,0 +1,156 @@
+"""Minima: SciPy finds them, and stationarity says how they move."""
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lineara.api import stop_gradient
+from lineara.eager.node import plain
+from lineara.errors import NoRuleError
+from lineara.ops.shape import as_array
+from lineara.solvers.calls import Call, solver
+from lineara.solvers.roots import first, real, tuple_of
+from lineara.solvers.stationary import Condition, Minimum, number, objective, row
+from lineara.types import type_of
+
+
+def above(fun: Any, low: Any, at: Any, x: Any) -> Any:
+    """fun(x) - low, where there is a bound."""
+    low = as_array(low)
+    return row(fun(x))[at] - (row(low)[at] if type_of(low).size > 1 else low)
+
+
+def below(fun: Any, high: Any, at: Any, x: Any) -> Any:
+    """high - fun(x), where there is a bound."""
+    return -above(fun, high, at, x)
+
+
+def itself(x: Any) -> Any:
+    """x."""
+    return x
+
+
+def product(A: Any, x: Any) -> Any:
+    """A x, A dense or sparse."""
+    return A @ x
+
+
+def between(fun: Any, low: Any, high: Any, size: int) -> Iterator[Condition]:
+    """low <= fun(x) <= high, each element with bounds of its own or shared ones."""
+    lows, highs = (np.broadcast_to(_at_rest(b), (size,)) for b in (low, high))
+    equal = lows == highs
+    for bounded, side, limit in ((lows, above, low), (highs, below, high)):
+        at = np.flatnonzero(np.isfinite(bounded) & ~equal)
+        if len(at):
+            yield Condition(functools.partial(side, fun, limit, at))
+    if np.any(equal):
+        yield Condition(functools.partial(above, fun, low, np.flatnonzero(equal)), equal=True)
+
+
+def _at_rest(value: Any) -> np.ndarray:
+    """Bounds as plain numbers."""
+    return np.asarray([plain(v) for v in value] if isinstance(value, list) else plain(value), float)
+
+
+def bounds_of(bounds: Any, size: int) -> list[Condition]:
+    """What `bounds=` says: pairs, in which None is no bound, or an object with lb and ub."""
+    if bounds is None:
+        return []
+    if hasattr(bounds, "lb"):
+        return list(between(itself, bounds.lb, bounds.ub, size))
+    low = [-np.inf if pair[0] is None else pair[0] for pair in bounds]
+    high = [np.inf if pair[1] is None else pair[1] for pair in bounds]
+    return list(between(itself, low, high, size))
+
+
+def constraints_of(call: Call, constraints: Any, x: np.ndarray) -> Iterator[Condition]:
+    """What `constraints=` says: dicts, or SciPy's constraint objects."""
+    given = constraints if isinstance(constraints, list | tuple) else [constraints]
+    for c in given:
+        if isinstance(c, dict):
+            fun = functools.partial(applied, c["fun"], tuple_of(c.get("args", ())))
+            yield Condition(fun, equal=c["type"].lower() == "eq")
+        else:
+            fun = functools.partial(product, c.A) if hasattr(c, "A") else c.fun
+            size = len(call.on_numbers(functools.partial(as_row, fun))(x))
+            yield from between(fun, c.lb, c.ub, size)
+
+
+def as_row(fun: Any, x: Any) -> Any:
+    """fun(x) as a vector."""
+    return row(fun(x))
+
+
+def applied(fun: Any, args: tuple, x: Any) -> Any:
+    """fun(x, *args)."""
+    return fun(x, *args)
+
+
+def pinned(value: Any, formula: Any) -> Any:
+    """The value, which SciPy found, with the derivative of the formula for it."""
+    return value + (formula - stop_gradient(formula))
+
+
+@solver("scipy.optimize.minimize")
+def minimize(call: Call) -> Any:
+    """Every method of `minimize`; the result's `x` and `fun` move."""
+    found = call.run()
+    fun = functools.partial(first, call["fun"]) if call["jac"] is True else call["fun"]
+    f = functools.partial(objective, fun, tuple_of(call["args"]))
+    x = np.asarray(real(call, found.x))
+    conditions = bounds_of(call["bounds"], x.size)
+    conditions += constraints_of(call, call["constraints"], x)
+    best = Minimum(call, f, x, conditions, call.asked(None if found.success else found.message))
+    found.x, found.fun = best.x, best.value(found.fun)
+    return found
+
+
+@solver("scipy.optimize.minimize_scalar")
+def minimize_scalar(call: Call) -> Any:
+    """Every method of `minimize_scalar`; the result's `x` and `fun` move."""
+    found = call.run()
+    x = real(call, np.asarray(found.x)[()])
+    f = functools.partial(of_one, call["fun"], tuple_of(call["args"]))
+    bounds = call["bounds"]
+    conditions = bounds_of(None if bounds is None else [bounds], 1)
+    failure = None if found.success else found.message
+    best = Minimum(call, f, np.atleast_1d(x), conditions, call.asked(failure))
+    found.x, found.fun = best.x[0], best.value(found.fun)
+    return found
+
+
+def of_one(fun: Any, args: tuple, x: Any) -> Any:
+    """fun of the only element of x."""
+    return number(fun(x[0], *args))
+
+
+@solver("scipy.optimize.linprog")
+def linprog(call: Call) -> Any:
+    """The result's `x` and `fun` move, where the optimum is one vertex and not degenerate."""
+    if call["integrality"] is not None and np.any(call.plain("integrality")):
+        raise NoRuleError(
+            "linprog: a solution in integers jumps, and has no derivative; solve for it on plain "
+            "numbers (lineara.stop_gradient), or without integrality"
+        )
+    found = call.run()
+    if found.x is None:
+        return found
+    size, bounds = found.x.size, call["bounds"]
+    if not hasattr(bounds, "lb") and not np.iterable(bounds[0]):  # one pair for all
+        bounds = [bounds] * size
+    conditions = bounds_of(bounds, size)
+    for A, b, equal in (("A_ub", "b_ub", False), ("A_eq", "b_eq", True)):
+        if call[A] is not None:
+            conditions.append(Condition(functools.partial(slack, call[A], call[b]), equal))
+    f = functools.partial(product, as_array(call["c"]))
+    failure = None if found.success else found.message
+    found.x = Minimum(call, f, found.x, conditions, call.asked(failure)).x
+    found.fun = pinned(found.fun, f(found.x))
+    return found
+
+
+def slack(A: Any, b: Any, x: Any) -> Any:
+    """b - A x."""
+    return row(b) - product(as_array(A) if isinstance(A, list | tuple) else A, x)

@@ -1,0 +1,138 @@
+"""Roots and fixed points: SciPy finds them, and the equation says how they move."""
+
+import functools
+import warnings
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError
+from lineara.ops.shape import as_array
+from lineara.solvers.calls import Call, solver
+from lineara.solvers.implicit import gradient, solution
+
+
+def residual(fun: Any, args: Any, x: Any) -> Any:
+    """F(x, *args)."""
+    return fun(x, *args)
+
+
+def first(fun: Any, x: Any, *args: Any) -> Any:
+    """The first of the results of a function: it gives its derivatives too."""
+    return fun(x, *args)[0]
+
+
+def tuple_of(args: Any) -> tuple:
+    """Further arguments, as SciPy reads them: one that is no tuple is meant alone."""
+    return args if isinstance(args, tuple) else (args,)
+
+
+def equation(call: Call, fun: Any) -> Any:
+    """x -> fun(x, *args)."""
+    return functools.partial(residual, fun, tuple_of(call["args"]))
+
+
+def half_square(fun: Any, x: Any) -> Any:
+    """|fun(x)|^2 / 2."""
+    return np.sum(as_array(fun(x)) ** 2) / 2
+
+
+def real(call: Call, x: Any) -> Any:
+    """A solution that is real."""
+    if np.iscomplexobj(x):
+        raise NoRuleError(
+            f"{call.name}: a complex solution has no derivative rule; solve for the real and the "
+            "imaginary part as two real unknowns"
+        )
+    return x
+
+
+@solver("scipy.optimize.root")
+def root(call: Call) -> Any:
+    """Every method of `root`; the result's `x` moves, and `fun` stays zero."""
+    found = call.run()
+    fun = functools.partial(first, call["fun"]) if call["jac"] is True else call["fun"]
+    failure = None if found.success else found.message
+    equal = equation(call, fun)
+    if np.size(found.fun) > np.size(found.x):  # lm: more equations than unknowns
+        equal = functools.partial(gradient, functools.partial(half_square, equal))
+    found.x = solution(equal, real(call, found.x), call.asked(failure))
+    return found
+
+
+@solver("scipy.optimize.fsolve")
+def fsolve(call: Call) -> Any:
+    """The solution; with `full_output` what was found besides stays as it is."""
+    x, info, status, message = call.run(full_output=True)
+    if status != 1 and not call["full_output"]:
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+    failure = None if status == 1 else message
+    x = solution(equation(call, call["func"]), real(call, x), call.asked(failure))
+    return (x, info, status, message) if call["full_output"] else x
+
+
+@solver("scipy.optimize.fixed_point")
+def fixed_point(call: Call) -> Any:
+    """x with func(x, *args) = x."""
+    x = real(call, np.asarray(call.run())[()])
+    return solution(functools.partial(excess, equation(call, call["func"])), x, call.asked())
+
+
+@solver(
+    "scipy.optimize.anderson",
+    "scipy.optimize.broyden1",
+    "scipy.optimize.broyden2",
+    "scipy.optimize.diagbroyden",
+    "scipy.optimize.excitingmixing",
+    "scipy.optimize.linearmixing",
+    "scipy.optimize.newton_krylov",
+)
+def quasi_newton(call: Call) -> Any:
+    """The solution, in the shape of the start."""
+    return solution(call["F"], real(call, np.asarray(call.run())[()]), call.asked())
+
+
+def excess(fun: Any, x: Any) -> Any:
+    """fun(x) - x."""
+    return fun(x) - x
+
+
+@solver(
+    "scipy.optimize.bisect",
+    "scipy.optimize.brenth",
+    "scipy.optimize.brentq",
+    "scipy.optimize.ridder",
+    "scipy.optimize.toms748",
+)
+def bracketed(call: Call) -> Any:
+    """The root in a bracket, a number."""
+    x, info = call.run(full_output=True)
+    failure = None if info.converged else info.flag
+    info.root = x = solution(equation(call, call["f"]), x, call.asked(failure))
+    return (x, info) if call["full_output"] else x
+
+
+@solver("scipy.optimize.newton")
+def newton(call: Call) -> Any:
+    """A root from a start; from an array of starts as many roots, each on its own."""
+    x, info, *more = call.run(full_output=True)
+    ended = np.all(info if more else info.converged)
+    asked = call.asked(None if ended else "not all of the iterations ended")
+    x = real(call, x if more else np.asarray(x)[()])
+    x = solution(equation(call, call["func"]), x, asked, elementwise=bool(more))
+    if not call["full_output"]:
+        return x
+    if not more:
+        info.root = x
+    return (x, info, *more)
+
+
+@solver("scipy.optimize.root_scalar")
+def root_scalar(call: Call) -> Any:
+    """Every method of `root_scalar`; the result's `root` moves."""
+    found = call.run()
+    several = call["fprime"] is not None and not callable(call["fprime"]) and call["fprime"]
+    fun = functools.partial(first, call["f"]) if several else call["f"]
+    failure = None if found.converged else found.flag
+    found.root = solution(equation(call, fun), real(call, found.root), call.asked(failure))
+    return found
