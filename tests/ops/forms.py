@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+from linalg_forms import LINALG
 
 rng = np.random.default_rng(3)
 POINT = {
@@ -17,6 +18,7 @@ POINT = {
     "M": rng.normal(size=(3, 3)) + 3 * np.eye(3),
     "N": rng.normal(size=(2, 3, 3)) + 3 * np.eye(3),
     "P": rng.uniform(0.2, 2.0, size=(3, 4)),
+    "Q": np.random.default_rng(4).normal(size=(4, 3)),
     "H": np.array([[0.0, 2.0, 3.0], [0.0, 5.0, 0.0], [1.5, 2.0, -1.0]]),
 }
 mask = np.array([[True, False, True, True], [False, False, True, True], [True, True, True, False]])
@@ -216,6 +218,7 @@ np.intersect1d(A, A[1:]); np.intersect1d(x, x[:2], return_indices=True)[0]; np.s
 np.setxor1d(v, v[1:]); np.setdiff1d(x, y, assume_unique=True)
 """
 
+FORMS += LINALG
 LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]
 LINES = [line for line in LINES if line]
 

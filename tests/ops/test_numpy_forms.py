@@ -9,10 +9,11 @@ import warnings
 import numpy as np
 import pytest
 from forms import LINES, POINT, mask, rng, rows
+from linalg_forms import gram, projector, spectral
 
 import lineara
 
-__all__ = ["LINES", "mask", "rng", "rows"]  # the lines mention them
+__all__ = ["LINES", "gram", "mask", "projector", "rng", "rows", "spectral"]  # lines mention them
 
 
 def form(line):

@@ -1,4 +1,4 @@
-"""Contractions: matmul and einsum are multilinear; dot, outer and the rest are written so."""
+"""Contractions: matmul and einsum, which are multilinear; the others are written with them."""
 
 import functools
 import math
@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.ops.join import takes_arrays
-from lineara.ops.shape import as_array, expand_dims, moveaxis, normal_axes
+from lineara.ops.shape import as_array, moveaxis
 from lineara.primitive import (
     Multilinear,
     Outer,
     aligned,
-    conjugate,
     implements,
     op,
     primitive,
@@ -139,6 +137,24 @@ def _back(x_bar: Any, like: ArrayType, row: bool) -> Any:
     return unbroadcast(op("reshape")(x_bar, shape=kept), like)
 
 
+def chain(*matrices: Any) -> Any:
+    """The product of several matrices, or stacks, in the order that takes fewest operations."""
+    shapes = [type_of(m).shape for m in matrices]
+    sizes = [*[s[-2] for s in shapes], shapes[-1][-1]]
+
+    @functools.cache
+    def cheapest(i: int, j: int) -> tuple[int, int]:
+        """The cost of the product of matrices i to j - 1, and where it is split."""
+        halves = [(cheapest(i, k)[0] + cheapest(k, j)[0], k) for k in range(i + 1, j)]
+        return min([(n + sizes[i] * sizes[k] * sizes[j], k) for n, k in halves], default=(0, i))
+
+    def product(i: int, j: int) -> Any:
+        k = cheapest(i, j)[1]
+        return matrices[i] if j == i + 1 else matmul(product(i, k), product(k, j))
+
+    return product(0, len(matrices))
+
+
 @primitive
 class einsum(Multilinear):
     """Sum of products over letters; the transpose exchanges an operand's with the result's."""
@@ -174,7 +190,7 @@ class einsum(Multilinear):
 
     def batch(self, args, batched, params):
         inputs, output = params["subscripts"].split("->")
-        new = next(c for c in _LETTERS if c not in params["subscripts"])
+        new = next(c for c in LETTERS if c not in params["subscripts"])
         marked = [new + s if b else s for s, b in zip(inputs.split(","), batched, strict=True)]
         return einsum(*args, subscripts=f"{','.join(marked)}->{new}{output}")
 
@@ -189,7 +205,7 @@ def _lengths(letters: Sequence[str], types: Sequence[ArrayType]) -> dict[str, in
 
 
 PLANNED = 1000  # operands larger than this are worth the time to plan a contraction
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _place(x_bar: Any, found: str, wanted: str, like: ArrayType) -> Any:
@@ -214,17 +230,60 @@ def _place(x_bar: Any, found: str, wanted: str, like: ArrayType) -> Any:
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-@implements(np.matmul)
-def np_matmul(a, b, out=None):
-    """Matrix product."""
-    return matmul(a, b)
+def _as(a: Any, dtype: Any) -> Any:
+    """An operand in the dtype that a product is asked in."""
+    a = as_array(a)
+    return a if dtype is None else op("astype")(a, dtype=np.dtype(dtype))
+
+
+@implements(np.matmul, np.linalg.matmul)
+def np_matmul(a, b, /, out=None, *, axes=None, dtype=None, casting="same_kind", order="K"):
+    """Matrix product, of the last two axes or of those that `axes` names."""
+    a, b = _as(a, dtype), _as(b, dtype)
+    if axes is None:
+        return matmul(a, b)
+    ends = [(-1,) if np.ndim(i) == 0 else (-2, -1)[-len(i) :] for i in axes]
+    a, b = (moveaxis(v, i, e) for v, i, e in zip((a, b), axes, ends, strict=False))
+    y = matmul(a, b)
+    return moveaxis(y, ends[2], axes[2]) if len(axes) > 2 else y
+
+
+@implements(np.einsum_path)
+def einsum_path(*operands, **options):
+    """The order of a contraction, which only the shapes decide."""
+    return np.einsum_path(*map(_shaped, operands), **options)
+
+
+def _shaped(operand: Any) -> Any:
+    """An array of that shape, without memory; subscripts and lists as they are."""
+    shaped = hasattr(operand, "shape")
+    return np.broadcast_to(0.0, type_of(operand).shape) if shaped else operand
 
 
 @implements(np.einsum)
-def np_einsum(*operands, out=None, optimize=False, **options):
+def np_einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
     """Sum of products over letters, in every form of NumPy's."""
     subscripts, arrays = _letters(operands)
-    return einsum(*arrays, subscripts=_explicit(subscripts, [type_of(a) for a in arrays]))
+    arrays = [_as(a, dtype) for a in arrays]
+    text = _explicit(subscripts, [type_of(a) for a in arrays])
+    if len(arrays) < 3:
+        return einsum(*arrays, subscripts=text)
+    return _in_order(text, arrays, optimize)
+
+
+def _in_order(text: str, arrays: list[Any], optimize: Any) -> Any:
+    """A product of three or more, a few at a time: each then is transposed by itself."""
+    inputs, output = text.split("->")
+    left = list(zip(inputs.split(","), arrays, strict=True))
+    path = einsum_path(text, *arrays, optimize=optimize or "greedy")[0][1:]
+    for places in path:
+        taken = [left.pop(i) for i in sorted(places, reverse=True)]
+        wanted = set(output).union(*[s for s, _ in left]) if left else None
+        letters = dict.fromkeys(c for s, _ in taken for c in s)
+        found = output if wanted is None else "".join(c for c in letters if c in wanted)
+        step = ",".join(s for s, _ in taken) + "->" + found
+        left.append((found, einsum(*[a for _, a in taken], subscripts=step)))
+    return left[0][1]
 
 
 def _letters(operands: tuple) -> tuple[str, list[Any]]:
@@ -234,7 +293,7 @@ def _letters(operands: tuple) -> tuple[str, list[Any]]:
     pairs = operands[: len(operands) // 2 * 2]
 
     def name(part: Any) -> str:
-        return "".join("..." if i is Ellipsis else _LETTERS[i] for i in part)
+        return "".join("..." if i is Ellipsis else LETTERS[i] for i in part)
 
     text = ",".join(map(name, pairs[1::2]))
     if len(operands) % 2:
@@ -252,7 +311,7 @@ def _explicit(text: str, types: list[ArrayType]) -> str:
         )
     extra = [t.ndim - len(p.replace("...", "")) for p, t in zip(parts, types, strict=True)]
     dots = max((n for n, p in zip(extra, parts, strict=True) if "..." in p), default=0)
-    filled = "".join([c for c in _LETTERS if c not in text][:dots])
+    filled = "".join([c for c in LETTERS if c not in text][:dots])
     if not arrow:
         once = inputs.replace("...", "").replace(",", "")
         output = "..." + "".join(sorted(c for c in set(once) if once.count(c) == 1))
@@ -284,123 +343,3 @@ def _check_letters(text: str, named: list[str], types: list[ArrayType], output: 
             raise ShapeError(
                 f"einsum: {text!r} has the letter {letter} in its result but in no operand"
             )
-
-
-@implements(np.dot)
-def dot(a, b, out=None):
-    """NumPy's dot: a product of vectors, matrices or scalars."""
-    a, b = as_array(a), as_array(b)
-    s, t = type_of(a), type_of(b)
-    if not s.ndim or not t.ndim:
-        return a * b
-    if t.ndim <= 2:
-        return matmul(a, b)
-    return tensordot(a, b, ((s.ndim - 1,), (t.ndim - 2,)))
-
-
-@implements(np.vdot)
-def vdot(a, b):
-    """Sum of conj(a) b over all elements."""
-    flat = [op("reshape")(v, shape=(type_of(v).size,)) for v in (a, b)]
-    return matmul(conjugate(flat[0]), flat[1])
-
-
-@implements(np.inner)
-def inner(a, b):
-    """Sum of products over the last axes."""
-    s, t = type_of(a), type_of(b)
-    return a * b if not s.ndim or not t.ndim else tensordot(a, b, ((s.ndim - 1,), (t.ndim - 1,)))
-
-
-@implements(np.outer, np.linalg.outer)
-def outer(a, b, out=None):
-    """All products of elements of a (rows) and b (columns)."""
-    column = op("reshape")(a, shape=(type_of(a).size, 1))
-    return column * op("reshape")(b, shape=(1, type_of(b).size))
-
-
-@implements(np.tensordot, np.linalg.tensordot)
-def tensordot(a, b, axes=2):
-    """Sum of products over pairs of axes."""
-    s, t = type_of(a), type_of(b)
-    pair: Any = axes if np.ndim(axes) else (range(s.ndim - axes, s.ndim), range(axes))
-    left, right = (normal_axes(v, w.ndim, "tensordot") for v, w in zip(pair, (s, t), strict=True))
-    mine, yours = list(_LETTERS[: s.ndim]), list(_LETTERS[s.ndim : s.ndim + t.ndim])
-    for i, j in zip(left, right, strict=True):
-        if s.shape[i] != t.shape[j]:
-            raise ShapeError(
-                f"tensordot: axis {i} of {s} and axis {j} of {t} differ; summed axes must be equal"
-            )
-        yours[j] = mine[i]
-    summed = {mine[i] for i in left}
-    output = "".join(c for c in (*mine, *yours) if c not in summed)
-    return einsum(a, b, subscripts=f"{''.join(mine)},{''.join(yours)}->{output}")
-
-
-def vecdot(x1, x2, /, *, axis=-1):
-    """Sum of conj(x1) x2 along an axis."""
-    product = conjugate(x1) * x2
-    return op("sum")(product, axis=normal_axes(axis, len(product.shape), "vecdot"), keepdims=False)
-
-
-def matvec(x1, x2, /):
-    """Matrices times vectors, both in stacks."""
-    return matmul(x1, expand_dims(x2, -1))[..., 0]
-
-
-def vecmat(x1, x2, /):
-    """Conjugated row vectors times matrices, both in stacks."""
-    return matmul(expand_dims(conjugate(x1), -2), x2)[..., 0, :]
-
-
-for _function in (vecdot, matvec, vecmat):  # of NumPy 2.0 and 2.2
-    if hasattr(np, _function.__name__):
-        implements(getattr(np, _function.__name__))(_function)
-implements(np.linalg.vecdot)(vecdot)
-implements(np.linalg.matmul)(np_matmul)
-
-
-@implements(np.kron)
-def kron(a, b):
-    """Kronecker product of arrays of any rank."""
-    s, t = type_of(a).shape, type_of(b).shape
-    ndim = max(len(s), len(t))
-    left, right = ((1,) * (ndim - len(v)) + v for v in (s, t))
-    rows = op("reshape")(a, shape=tuple(n for m in left for n in (m, 1)))
-    columns = op("reshape")(b, shape=tuple(n for m in right for n in (1, m)))
-    shape = tuple(m * n for m, n in zip(left, right, strict=True))
-    return op("reshape")(rows * columns, shape=shape)
-
-
-@implements(np.cross, np.linalg.cross)
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """Vector product of vectors of length 3."""
-    a, b = as_array(a), as_array(b)
-    if axis is not None:
-        axisa = axisb = axisc = axis
-    a, b = moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)
-    if type_of(a).shape[-1] != 3 or type_of(b).shape[-1] != 3:
-        raise ShapeError(
-            f"cross: takes vectors of length 3, not {type_of(a)} and {type_of(b)}; "
-            "write the product of plane vectors as a[0] * b[1] - a[1] * b[0]"
-        )
-    turn = [np.array([1, 2, 0]), np.array([2, 0, 1])]
-    (a1, a2), (b1, b2) = ([op("index")(v, at=(..., i)) for i in turn] for v in (a, b))
-    return moveaxis(a1 * b2 - a2 * b1, -1, axisc)
-
-
-@takes_arrays(np.linalg.multi_dot)
-def multi_dot(arrays, *, out=None):
-    """The product of several matrices, from the left."""
-    return functools.reduce(matmul, map(as_array, arrays))
-
-
-@implements(np.linalg.matrix_power)
-def matrix_power(a, n):
-    """A matrix times itself, n times; of the inverse for a negative n."""
-    if n < 0:
-        return matrix_power(op("inv")(a), -n)
-    half = None if n < 2 else matrix_power(a, n // 2)
-    if half is None:
-        return a if n else np.broadcast_to(np.eye(a.shape[-1]), a.shape)
-    return matmul(matmul(half, half), a) if n % 2 else matmul(half, half)

@@ -249,7 +249,7 @@ def delete(arr, obj, axis=None):
     return take(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
 
 
-@implements(np.diagonal, np.linalg.diagonal)
+@implements(np.diagonal)
 def diagonal(a, offset=0, axis1=0, axis2=1):
     """The diagonals of the planes of two axes, along the last axis."""
     flat = op("reshape")(a, shape=(type_of(a).size,))
@@ -257,17 +257,24 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     return index(flat, at=np.diagonal(where, offset, axis1, axis2))
 
 
+@implements(np.linalg.diagonal)
+def linalg_diagonal(x, /, *, offset=0):
+    """The diagonals of the matrices in the last two axes."""
+    return diagonal(x, offset, -2, -1)
+
+
 @implements(np.trace)
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum of the diagonal."""
     found = diagonal(a, offset, axis1, axis2)
+    found = found if dtype is None else op("astype")(found, dtype=np.dtype(dtype))
     return op("sum")(found, axis=(len(found.shape) - 1,), keepdims=False)
 
 
 @implements(np.linalg.trace)
 def linalg_trace(x, /, *, offset=0, dtype=None):
     """The sums of the diagonals of the matrices in the last two axes."""
-    return trace(x, offset, -2, -1)
+    return trace(x, offset, -2, -1, dtype)
 
 
 @implements(np.diag)

@@ -1,17 +1,21 @@
-"""Linear algebra: each states its jvp; reverse mode is the transpose of that text  [Giles 2008]."""
+"""Linear systems and determinants; reverse mode is the transpose of each jvp  [Giles 2008].
+
+Where a factorisation serves value and derivative, it is one more argument, `f`: the `factors` of
+the matrix, computed once. They follow from the matrix, so the derivative in the matrix is the whole
+one and that in `f` zero by declaration; a call without them computes its own.
+"""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from lineara.errors import NoRuleError, ShapeError
+from lineara.errors import ShapeError
+from lineara.ops import lapack
 from lineara.ops.contract import matmul, swap
-from lineara.ops.elementwise import root
-from lineara.ops.index import linalg_trace
-from lineara.ops.reduce import modulus_squared
-from lineara.ops.shape import normal_axes
+from lineara.ops.shape import as_array, normal_axes, np_reshape, np_transpose
 from lineara.primitive import (
+    Constant,
     General,
     Linear,
     aligned,
@@ -19,6 +23,7 @@ from lineara.primitive import (
     implements,
     op,
     primitive,
+    real_part,
     reals,
     unbroadcast,
 )
@@ -31,125 +36,226 @@ def factoring(a: ArrayType, stack: tuple[int, ...]) -> int:
     return math.prod(stack) * (1 + is_complex(a)) * max(n, 2 * n**3 // 3)
 
 
+def adjoint(a: Any) -> Any:
+    """The conjugate transpose of matrices."""
+    return swap(conjugate(a))
+
+
+@primitive
+class lu_factors(Constant):
+    """L, U and the pivots of A, P A = L U, in one array :  (...,n,n) -> (...,n+1,n)."""
+
+    def result(self, a):
+        *lead, n, _ = type_of(a).shape
+        return ArrayType((*lead, n + 1, n), type_of(a).dtype)
+
+    def evaluate(self, xp, /, a):
+        return lapack.lu(a)
+
+    def arithmetic(self, y, args, params):
+        return factoring(args[0], y.shape[:-2])
+
+    def batch(self, args, batched, params):
+        return lu_factors(*args)
+
+
+def factors(a: Any) -> tuple[Any, ...]:
+    """The LU factors of A as the arguments that they are; none where it is too small."""
+    return (lu_factors(a),) if lapack.worth_factoring(type_of(a)) else ()
+
+
 @primitive
 class linear_solve(Linear):
-    """X with A X = B, linear in B :  (...,n,n), (...,n,k) -> (...,n,k).  Transpose: with A^T."""
+    """X with A X = B, or A^H X = B, linear in B :  (...,n,n), (...,n,k) -> (...,n,k)."""
 
     linear = (1,)
 
-    def result(self, a, b):
+    def result(self, a, b, *f, adjoint=False):
         s, t = type_of(a), type_of(b)
         lead = np.broadcast_shapes(s.shape[:-2], t.shape[:-2])
         return ArrayType((*lead, *t.shape[-2:]), np.result_type(s.dtype, t.dtype))
 
-    def evaluate(self, xp, /, a, b):
-        return xp.linalg.solve(a, b)
+    def evaluate(self, xp, /, a, b, *f, adjoint=False):
+        if f:
+            return lapack.lu_solve(*f, b, adjoint)
+        return xp.linalg.solve(xp.conj(xp.swapaxes(a, -1, -2)) if adjoint else a, b)
 
     def arithmetic(self, y, args, params):
-        return factoring(args[0], y.shape[:-2]) + 2 * args[0].shape[-1] * reals(y)
+        found = 0 if len(args) > 2 else factoring(args[0], y.shape[:-2])
+        return found + 2 * args[0].shape[-1] * reals(y)
 
-    def transpose(self, y_bar, /, a, b):
-        return (unbroadcast(linear_solve(swap(conjugate(a)), y_bar), b),)  # B_bar = A^-T X_bar
+    def transpose(self, y_bar, /, a, b, *f, adjoint=False):
+        return (unbroadcast(linear_solve(a, y_bar, *f, adjoint=not adjoint), b),)  # A^-H X_bar
 
     def linearize(self, y, args, active, params, recur):
         kind = solve if 0 in active else super()
         return kind.linearize(y, args, active, params, recur)
 
     def batch(self, args, batched, params):
-        return linear_solve(*aligned(args, batched))
+        return linear_solve(*aligned(args, batched), **params)
 
 
 @primitive
 class solve(General):
-    """X with A X = B :  (...,n,n), (...,n,k) -> (...,n,k)   [Giles 2008, 2.2.3]."""
+    """X with A X = B, or A^H X = B :  (...,n,n), (...,n,k) -> (...,n,k)   [Giles 2008, 2.2.3]."""
 
     linear = (1,)
 
-    def result(self, a, b):
+    def result(self, a, b, *f, adjoint=False):
         return linear_solve.result(a, b)
 
-    def evaluate(self, xp, /, a, b):
-        return xp.linalg.solve(a, b)
+    def evaluate(self, xp, /, a, b, *f, adjoint=False):
+        return linear_solve.evaluate(xp, a, b, *f, adjoint=adjoint)
 
     def arithmetic(self, y, args, params):
         return linear_solve.arithmetic(y, args, params)
 
-    def jvp(self, y, primals, tangents, /):
-        (a, _), (a_dot, b_dot) = primals, tangents
-        right = None if a_dot is None else -matmul(a_dot, y)
-        if b_dot is not None:
-            right = b_dot if right is None else b_dot + right
-        return linear_solve(a, right)  # X_dot = A^-1 (B_dot - A_dot X)
+    def jvp(self, y, primals, tangents, /, *, adjoint=False):
+        (a, _, *f), (a_dot, right, *_) = primals, tangents
+        if a_dot is not None:
+            moved = -matmul(swap(conjugate(a_dot)) if adjoint else a_dot, y)
+            right = moved if right is None else right + moved
+        return linear_solve(a, right, *f, adjoint=adjoint)  # X_dot = A^-1 (B_dot - A_dot X)
 
     def batch(self, args, batched, params):
-        return solve(*aligned(args, batched))
+        return solve(*aligned(args, batched), **params)
 
 
 @primitive
 class inv(General):
     """A^-1 :  (...,n,n) -> (...,n,n)."""
 
-    def result(self, a):
+    def result(self, a, *f):
         return type_of(a)
 
-    def evaluate(self, xp, /, a):
-        return xp.linalg.inv(a)
+    def evaluate(self, xp, /, a, *f):
+        return lapack.lu_inverse(*f) if f else xp.linalg.inv(a)
 
     def arithmetic(self, y, args, params):
-        return 3 * factoring(y, y.shape[:-2])
+        return (2 if len(args) > 1 else 3) * factoring(y, y.shape[:-2])
 
     def jvp(self, y, primals, tangents, /):
         return -matmul(matmul(y, tangents[0]), y)  # Y_dot = -Y A_dot Y
 
     def batch(self, args, batched, params):
-        return inv(*args)
+        return inv(*aligned(args, batched))
 
 
-@primitive
-class det(General):
-    """The determinant :  (...,n,n) -> (...); the derivative needs a regular matrix."""
+def _against(a: Any, a_dot: Any) -> Any:
+    """tr(A A_dot), without the product."""
+    n = len(type_of(a).shape)
+    return op("sum")(swap(a) * a_dot, axis=(n - 2, n - 1), keepdims=False)
 
-    def result(self, a):
+
+class _OfDeterminant(General):
+    """What is read off the factors in n steps :  (...,n,n) -> (...)."""
+
+    def result(self, a, *f):
         t = type_of(a)
         return ArrayType(t.shape[:-2], t.dtype)
 
-    def evaluate(self, xp, /, a):
-        return xp.linalg.det(a)
-
     def arithmetic(self, y, args, params):
-        return factoring(args[0], y.shape) + reals(y) * args[0].shape[-1]
-
-    def jvp(self, y, primals, tangents, /):
-        return linalg_trace(linear_solve(primals[0], tangents[0])) * y  # y tr(A^-1 A_dot)
+        return (0 if len(args) > 1 else factoring(args[0], y.shape)) + reals(y) * args[0].shape[-1]
 
     def batch(self, args, batched, params):
-        return det(*args)
+        return self(*aligned(args, batched))
 
 
 @primitive
-class logabsdet(General):
-    """log |det A| :  (...,n,n) -> (...) for real A."""
+class det(_OfDeterminant):
+    """The determinant :  (...,n,n) -> (...)."""
 
-    def result(self, a):
-        return det.result(a)
-
-    def evaluate(self, xp, /, a):
-        return xp.linalg.slogdet(a)[1]
-
-    def arithmetic(self, y, args, params):
-        return det.arithmetic(y, args, params)
+    def evaluate(self, xp, /, a, *f):
+        if not f:
+            return xp.linalg.det(a)
+        diagonal = np.diagonal(f[0][..., :-1, :], 0, -2, -1)
+        return lapack.lu_sign(*f) * np.prod(np.abs(diagonal), axis=-1)
 
     def jvp(self, y, primals, tangents, /):
-        return linalg_trace(linear_solve(primals[0], tangents[0]))  # tr(A^-1 A_dot)
+        return _against(adjugate(*primals), tangents[0])  # tr(adj(A) A_dot)
+
+
+@primitive
+class adjugate(General):
+    """det(A) A^-1, also of a singular matrix; its derivative needs a regular one."""
+
+    def result(self, a, *f):
+        return type_of(a)
+
+    def evaluate(self, xp, /, a, *f):
+        try:
+            return inv.evaluate(xp, a, *f) * det.evaluate(xp, a, *f)[..., None, None]
+        except np.linalg.LinAlgError:
+            u, s, vh = xp.linalg.svd(a)
+            others = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
+            turned = (xp.linalg.det(u) * xp.linalg.det(vh))[..., None, None]
+            return turned * (adjoint(vh) * others[..., None, :]) @ adjoint(u)
+
+    def arithmetic(self, y, args, params):
+        return inv.arithmetic(y, args, params) + reals(y)
+
+    def jvp(self, y, primals, tangents, /):
+        inverse = inv(*primals)
+        turned = matmul(inverse, matmul(tangents[0], y))
+        trace = _against(y, tangents[0])
+        return op("reshape")(trace, shape=(*type_of(trace).shape, 1, 1)) * inverse - turned
 
     def batch(self, args, batched, params):
-        return logabsdet(*args)
+        return adjugate(*aligned(args, batched))
+
+
+@primitive
+class logabsdet(_OfDeterminant):
+    """log |det A| :  (...,n,n) -> (...), real."""
+
+    def result(self, a, *f):
+        t = super().result(a)
+        return ArrayType(t.shape, np.zeros(0, t.dtype).real.dtype)
+
+    def evaluate(self, xp, /, a, *f):
+        if not f:
+            return xp.linalg.slogdet(a)[1]
+        with np.errstate(divide="ignore"):
+            return np.sum(np.log(np.abs(np.diagonal(f[0][..., :-1, :], 0, -2, -1))), axis=-1)
+
+    def jvp(self, y, primals, tangents, /):
+        return real_part(_against(inv(*primals), tangents[0]))  # Re tr(A^-1 A_dot)
+
+
+@primitive
+class detsign(Constant):
+    """The sign of the determinant of real matrices; 0 for a singular one :  (...,n,n) -> (...)."""
+
+    def result(self, a, *f):
+        return det.result(a)
+
+    def evaluate(self, xp, /, a, *f):
+        return lapack.lu_sign(*f) if f else xp.linalg.slogdet(a)[0]
+
+    def batch(self, args, batched, params):
+        return detsign(*aligned(args, batched))
+
+
+@primitive
+class detphase(_OfDeterminant):
+    """det A / |det A| :  (...,n,n) -> (...); of real matrices it does not move."""
+
+    def evaluate(self, xp, /, a, *f):
+        return detsign.evaluate(xp, a, *f)
+
+    def jvp(self, y, primals, tangents, /):
+        if not is_complex(y):
+            return None
+        turned = op("imag")(_against(inv(*primals), tangents[0]))
+        return y * (1j * turned)  # i Im tr(A^-1 A_dot) y
 
 
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def _square(name: str, a: Any) -> Any:
+def square(name: str, a: Any) -> Any:
+    """Square matrices as they are; anything else is refused."""
+    a = as_array(a)
     t = type_of(a)
     if t.ndim < 2 or t.shape[-1] != t.shape[-2]:
         raise ShapeError(f"{name}: takes square matrices, not {t}")
@@ -159,80 +265,63 @@ def _square(name: str, a: Any) -> Any:
 @implements(np.linalg.solve)
 def np_solve(a, b):
     """The solution of A x = b; b a vector or a matrix."""
-    s, t = type_of(_square("solve", a)), type_of(b)
+    a, b = square("solve", a), as_array(b)
+    s, t = type_of(a), type_of(b)
     if not t.ndim or t.shape[-2 if t.ndim > 1 else -1] != s.shape[-1]:
         raise ShapeError(f"solve: {s} and {t} do not fit; b must have as many rows as the matrix")
     if t.ndim > 1:
-        return solve(a, b)
-    x = solve(a, op("reshape")(b, shape=(*t.shape, 1)))
+        return solve(a, b, *factors(a))
+    x = solve(a, op("reshape")(b, shape=(*t.shape, 1)), *factors(a))
     return op("reshape")(x, shape=(*s.shape[:-2], *t.shape))
 
 
 @implements(np.linalg.inv)
 def np_inv(a):
     """The inverse matrix."""
-    return inv(_square("inv", a))
+    return inv(square("inv", a))
 
 
 @implements(np.linalg.det)
 def np_det(a):
     """The determinant."""
-    return det(_square("det", a))
+    a = square("det", a)
+    return det(a, *factors(a))
 
 
 @implements(np.linalg.slogdet)
 def slogdet(a):
-    """The sign of the determinant, which is locally constant, and the logarithm of its modulus."""
-    if is_complex(a):
-        raise NoRuleError("slogdet: has a rule for real matrices only; np.linalg.det has for all")
-    sign = op("sign")(det(_square("slogdet", a)))
-    return type(np.linalg.slogdet(np.eye(1)))(sign, logabsdet(a))
+    """The sign of the determinant, which is constant for real matrices, and log |det A|."""
+    a = square("slogdet", a)
+    f = factors(a)
+    sign = detphase(a, *f) if is_complex(a) else detsign(a, *f)
+    return type(np.linalg.slogdet(np.eye(1)))(sign, logabsdet(a, *f))
 
 
-@implements(np.linalg.norm)
-def norm(x, ord=None, axis=None, keepdims=False):
-    """Vector norms of every order, matrix norms by rows and columns; at 0 the slope is 0."""
-    t = type_of(x)
-    if axis is None and ord is not None and t.ndim > 2:
-        raise ShapeError(f"norm: of order {ord!r} for {t}; say along which axis or two axes")
-    along = normal_axes(axis, t.ndim, "norm")
-    if len(along) == 2 and ord not in (None, "fro"):
-        return _matrix_norm(x, ord, along, keepdims)
-    return vector_norm(x, axis=along, keepdims=keepdims, ord=2 if ord in (None, "fro") else ord)
-
-
-@implements(np.linalg.vector_norm)
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norm of a vector, of any order; at 0 the slope is 0 by structure."""
-    along = {"axis": normal_axes(axis, len(type_of(x).shape), "norm"), "keepdims": keepdims}
-    if ord == 2:
-        return root(op("sum")(modulus_squared(x), **along))
-    if ord == 0:
-        return op("sum")(op("not_equal")(x, 0).astype(float), **along)
-    size = op("abs")(x)
-    if abs(ord) == np.inf:
-        return op("max" if ord > 0 else "min")(size, **along)
-    if ord == 1:
-        return op("sum")(size, **along)
-    if ord < 0:
-        return op("sum")(size**ord, **along) ** (1 / ord)
-    return root(op("sum")(root(size, ord), **along), 1 / ord)
-
-
-def _matrix_norm(x: Any, order: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """The largest or smallest sum of moduli of a column (order 1, -1) or a row (inf, -inf)."""
-    if order not in (1, -1, np.inf, -np.inf):
-        raise NoRuleError(
-            f"norm: the matrix norm of order {order!r} has no rule; 'fro', 1, -1, inf and -inf have"
+@implements(np.linalg.tensorsolve)
+def tensorsolve(a, b, axes=None):
+    """x with tensordot(a, x, x.ndim) = b."""
+    a, b = as_array(a), as_array(b)
+    if axes is not None:
+        last = normal_axes(axes, len(a.shape), "tensorsolve")
+        a = np_transpose(a, (*(i for i in range(len(a.shape)) if i not in last), *last))
+    shape = type_of(a).shape[type_of(b).ndim :]
+    n = math.prod(shape)
+    if type_of(a).size != n * n or type_of(b).size != n:
+        raise ShapeError(
+            f"tensorsolve: {type_of(a)} is no square matrix from the shape {shape} to that of "
+            f"{type_of(b)}; the axes of b come first, and the others have as many elements"
         )
-    inner, outer = axis if abs(order) == 1 else axis[::-1]
-    sums = op("sum")(op("abs")(x), axis=(inner,), keepdims=True)
-    found = op("max" if order > 0 else "min")(sums, axis=(outer,), keepdims=True)
-    kept = tuple(n for i, n in enumerate(found.shape) if i not in axis)
-    return found if keepdims else op("reshape")(found, shape=kept)
+    return np_reshape(np_solve(np_reshape(a, (n, n)), np_reshape(b, (n,))), shape)
 
 
-@implements(np.linalg.matrix_norm)
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
-    """The norm of the matrices in the last two axes."""
-    return norm(x, ord, (-2, -1), keepdims)
+@implements(np.linalg.tensorinv)
+def tensorinv(a, ind=2):
+    """The inverse of a as a map from its last axes to the first `ind`."""
+    shape = type_of(a).shape
+    n = math.prod(shape[:ind])
+    if ind <= 0 or math.prod(shape[ind:]) != n:
+        raise ShapeError(
+            f"tensorinv: the first {ind} axes of {type_of(a)} and the others differ in their "
+            "numbers of elements; as a matrix it must be square"
+        )
+    return np_reshape(np_inv(np_reshape(a, (n, n))), (*shape[ind:], *shape[:ind]))

@@ -1,0 +1,266 @@
+"""Eigenvalues and eigenvectors.
+
+Equal eigenvalues have no vectors of their own, so the derivative of the vectors is NaN there; that
+of the values exists as a default, and is right for sums over the equal ones. Vectors of a Hermitian
+matrix move without turning their phase: the diagonal of V^H V_dot is zero.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError
+from lineara.ops.contract import matmul
+from lineara.ops.factor import gauge, hermitian
+from lineara.ops.linalg import adjoint, square
+from lineara.primitive import (
+    Constant,
+    General,
+    aligned,
+    conjugate,
+    implements,
+    op,
+    primitive,
+    real_part,
+    reals,
+)
+from lineara.types import ArrayType, is_complex, type_of
+
+
+def close_to(x: Any, y: Any, values: Any, n: int) -> Any:
+    """Whether x and y agree to the rounding of a factorisation; `values` are all that it found."""
+    size = op("abs")(op("stop_gradient")(values))
+    shape = type_of(size).shape
+    scale = op("max")(size, axis=(len(shape) - 1,), keepdims=True) if shape[-1] else size
+    scale = op("reshape")(scale, shape=(*scale.shape, *(1,) * (type_of(x).ndim - len(shape))))
+    eps = np.finfo(type_of(values).dtype).eps
+    return op("less_equal")(op("abs")(op("stop_gradient")(x - y)), scale * (n * eps))
+
+
+def inverse_gaps(w: Any, n: int) -> Any:
+    """1 / (w_j - w_i), zero on the diagonal and NaN where two are equal :  (...,n) -> (...,n,n)."""
+    row, column = w[..., None, :], w[..., :, None]
+    k = type_of(w).shape[-1]
+    equal = close_to(row, column, w, n)
+    gap = op("where")(equal, np.nan, row - column)
+    return op("keep")(1 / gap, ~np.eye(k, dtype=bool))
+
+
+# --- Hermitian matrices -------------------------------------------------------------------------
+
+
+@primitive
+class eigh_factors(Constant):
+    """The eigenvalues, and below them the vectors as columns :  (...,n,n) -> (...,n+1,n)."""
+
+    def result(self, a, *, lower=True):
+        *lead, n, _ = type_of(a).shape
+        return ArrayType((*lead, n + 1, n), type_of(a).dtype)
+
+    def evaluate(self, xp, /, a, *, lower=True):
+        w, v = xp.linalg.eigh(a, "L" if lower else "U")
+        return xp.concatenate([w[..., None, :].astype(v.dtype), v], axis=-2)
+
+    def arithmetic(self, y, args, params):
+        return 9 * max(1, args[0].shape[-1]) * reals(args[0])
+
+    def batch(self, args, batched, params):
+        return eigh_factors(*args, **params)
+
+
+@primitive
+class eigvalsh(General):
+    """The eigenvalues of Hermitian matrices, the smallest first :  (...,n,n) -> (...,n).
+
+    `f` is `eigh_factors(a)`: what values, vectors and derivatives share.
+    """
+
+    def result(self, a, *f, lower=True):
+        t = type_of(a)
+        return ArrayType(t.shape[:-1], np.zeros(0, t.dtype).real.dtype)
+
+    def evaluate(self, xp, /, a, *f, lower=True):
+        if not f:
+            return xp.linalg.eigvalsh(a, "L" if lower else "U")
+        return np.ascontiguousarray(f[0][..., 0, :].real)
+
+    def arithmetic(self, y, args, params):
+        return eigh_factors.arithmetic(y, args, params) if len(args) == 1 else reals(y)
+
+    def jvp(self, y, primals, tangents, /, *, lower=True):
+        a, *f = primals
+        v = eigh_vectors(a, *f, lower=lower)
+        moved = matmul(hermitian(tangents[0], lower), v)
+        n = type_of(moved).ndim
+        return op("sum")(real_part(conjugate(v) * moved), axis=(n - 2,), keepdims=False)
+
+    def batch(self, args, batched, params):
+        return eigvalsh(*aligned(args, batched), **params)
+
+
+@primitive
+class eigh_vectors(General):
+    """The eigenvectors of Hermitian matrices :  (...,n,n) -> (...,n,n)."""
+
+    def result(self, a, *f, lower=True):
+        return type_of(a)
+
+    def evaluate(self, xp, /, a, *f, lower=True):
+        found = f[0] if f else eigh_factors.evaluate(xp, a, lower=lower)
+        return found[..., 1:, :]
+
+    def arithmetic(self, y, args, params):
+        return eigh_factors.arithmetic(y, args, params) if len(args) == 1 else 0
+
+    def jvp(self, y, primals, tangents, /, *, lower=True):
+        (a, *f), a_dot = primals, tangents[0]
+        n = type_of(a).shape[-1]
+        w = matmul(adjoint(y), matmul(hermitian(a_dot, lower), y))
+        turn = w * inverse_gaps(eigvalsh(a, *f, lower=lower), n)
+        if is_complex(a):
+            turn = turn + gauge(a_dot, shape=type_of(w).shape, unitary=False)
+        return matmul(y, turn)
+
+    def batch(self, args, batched, params):
+        return eigh_vectors(*aligned(args, batched), **params)
+
+
+# --- any square matrices ------------------------------------------------------------------------
+
+
+@primitive
+class eig_factors(Constant):
+    """The eigenvalues, and below them the vectors, all complex :  (...,n,n) -> (...,n+1,n)."""
+
+    def result(self, a):
+        *lead, n, _ = type_of(a).shape
+        return ArrayType((*lead, n + 1, n), np.result_type(type_of(a).dtype, np.complex64))
+
+    def evaluate(self, xp, /, a):
+        w, v = xp.linalg.eig(a)
+        return xp.concatenate([w[..., None, :], v], axis=-2).astype(self.result(a).dtype)
+
+    def arithmetic(self, y, args, params):
+        return 25 * max(1, args[0].shape[-1]) * reals(args[0])
+
+    def batch(self, args, batched, params):
+        return eig_factors(*args)
+
+
+@primitive
+class eigvals(General):
+    """The eigenvalues, complex; NumPy leaves a zero imaginary part out :  (...,n,n) -> (...,n)."""
+
+    def result(self, a, *f):
+        t = type_of(a)
+        return ArrayType(t.shape[:-1], np.result_type(t.dtype, np.complex64))
+
+    def evaluate(self, xp, /, a, *f):
+        if not f:
+            return xp.linalg.eigvals(a).astype(self.result(a).dtype)
+        return np.ascontiguousarray(f[0][..., 0, :])
+
+    def arithmetic(self, y, args, params):
+        return eig_factors.arithmetic(y, args, params) if len(args) == 1 else reals(y)
+
+    def jvp(self, y, primals, tangents, /):
+        a, *f = primals
+        v = eig_vectors(a, *f)
+        moved = matmul(op("inv")(v), matmul(tangents[0], v))
+        n = type_of(moved).ndim
+        kept = op("keep")(moved, np.eye(type_of(a).shape[-1], dtype=bool))
+        return op("sum")(kept, axis=(n - 2,), keepdims=False)
+
+    def batch(self, args, batched, params):
+        return eigvals(*aligned(args, batched))
+
+
+@primitive
+class eig_vectors(General):
+    """The eigenvectors, of length 1 and with the largest component real, as LAPACK's are."""
+
+    def result(self, a, *f):
+        return ArrayType(type_of(a).shape, np.result_type(type_of(a).dtype, np.complex64))
+
+    def evaluate(self, xp, /, a, *f):
+        found = f[0] if f else eig_factors.evaluate(xp, a)
+        return found[..., 1:, :]
+
+    def arithmetic(self, y, args, params):
+        return eig_factors.arithmetic(y, args, params) if len(args) == 1 else 0
+
+    def jvp(self, y, primals, tangents, /):
+        (a, *f), a_dot = primals, tangents[0]
+        n = type_of(a).shape[-1]
+        w = matmul(op("inv")(y), matmul(a_dot, y))
+        moved = matmul(y, w * inverse_gaps(eigvals(a, *f), n))
+        size = op("abs")(op("stop_gradient")(y))
+        largest = op("argmax")(size, axis=-2, keepdims=True)
+        place = op("equal")(np.arange(n)[:, None], largest)
+        turn = op("imag")(op("sum")(op("keep")(moved / y, place), **_down(y)))
+        grow = op("sum")(op("real")(conjugate(y) * moved), **_down(y))
+        return moved - y * (grow + 1j * turn)
+
+    def batch(self, args, batched, params):
+        return eig_vectors(*aligned(args, batched))
+
+
+def _down(y: Any) -> dict[str, Any]:
+    return {"axis": (type_of(y).ndim - 2,), "keepdims": True}
+
+
+# --- NumPy's functions --------------------------------------------------------------------------
+
+
+def _triangle(uplo: Any) -> bool:
+    if not isinstance(uplo, str) or uplo.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return uplo.upper() == "L"
+
+
+@implements(np.linalg.eigh)
+def np_eigh(a, UPLO="L"):  # NumPy's name
+    """Eigenvalues and vectors of a Hermitian matrix, of which one triangle is read."""
+    a, lower = square("eigh", a), _triangle(UPLO)
+    f = eigh_factors(a, lower=lower)
+    values, vectors = eigvalsh(a, f, lower=lower), eigh_vectors(a, f, lower=lower)
+    return type(np.linalg.eigh(np.eye(1)))(values, vectors)
+
+
+@implements(np.linalg.eigvalsh)
+def np_eigvalsh(a, UPLO="L"):
+    """Eigenvalues of a Hermitian matrix, of which one triangle is read."""
+    a, lower = square("eigvalsh", a), _triangle(UPLO)
+    return eigvalsh(a, eigh_factors(a, lower=lower), lower=lower)
+
+
+def _real(name: str, a: Any, w: Any) -> bool:
+    """Whether NumPy gives real eigenvalues: those of a real matrix that all are."""
+    if is_complex(a):
+        return False
+    try:
+        return not bool(op("any")(op("not_equal")(op("imag")(w), 0)))
+    except NoRuleError:
+        raise NoRuleError(
+            f"{name}: whether the eigenvalues of a real {type_of(a)} are real depends on values; "
+            "give it a complex matrix, or a symmetric one to eigh"
+        ) from None
+
+
+@implements(np.linalg.eig)
+def np_eig(a):
+    """Eigenvalues and vectors."""
+    a = square("eig", a)
+    f = eig_factors(a)
+    w, v = eigvals(a, f), eig_vectors(a, f)
+    if _real("eig", a, w):
+        w, v = op("real")(w), op("real")(v)
+    return type(np.linalg.eig(np.eye(1)))(w, v)
+
+
+@implements(np.linalg.eigvals)
+def np_eigvals(a):
+    """Eigenvalues."""
+    a = square("eigvals", a)
+    w = eigvals(a, eig_factors(a))
+    return op("real")(w) if _real("eigvals", a, w) else w

@@ -1,0 +1,277 @@
+"""Fourier transforms: linear, each the adjoint of another one.
+
+The adjoint of a transform is the inverse one under the opposite norm; between real and complex
+numbers the inner product counts those coefficients twice that stand for two.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import ShapeError
+from lineara.ops.elementwise import real_dtype
+from lineara.ops.shape import as_array, normal_axes, normal_axis, roll, sizes
+from lineara.primitive import Linear, conjugate, implements, op, primitive, reals
+from lineara.types import ArrayType, is_complex, type_of
+
+OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _wide(dtype: np.dtype) -> np.dtype:
+    """The complex dtype of a transform."""
+    return np.result_type(dtype, np.complex64)
+
+
+def _work(y: ArrayType, shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    """5 n log n for each line, and what the relation of a map to its transpose asks for."""
+    size, steps = int(np.prod(shape)), sum(max(1, shape[i] - 1).bit_length() for i in axes)
+    return (5 * steps + 4) * size - reals(y)
+
+
+@primitive
+class fft(Linear):
+    """The complex transform along axes, or its inverse.  Transpose: the other one."""
+
+    def result(self, x, *, axes, inverse, norm):
+        return ArrayType(type_of(x).shape, _wide(type_of(x).dtype))
+
+    def evaluate(self, xp, /, x, *, axes, inverse, norm):
+        transform = xp.fft.ifftn if inverse else xp.fft.fftn
+        return transform(x, axes=axes, norm=norm)
+
+    def arithmetic(self, y, args, params):
+        return _work(y, y.shape, params["axes"])
+
+    def transpose(self, y_bar, /, x, *, axes, inverse, norm):
+        return (fft(y_bar, axes=axes, inverse=not inverse, norm=OPPOSITE[norm]),)
+
+    def batch(self, args, batched, params):
+        return fft(*args, **params | {"axes": tuple(i + 1 for i in params["axes"])})
+
+
+def _doubled(c: Any, n: int, axis: int, factor: float) -> Any:
+    """The coefficients that stand for two, times a factor; in place, of an array of our own."""
+    c[(*(slice(None),) * axis, slice(1, (n + 1) // 2))] *= factor
+    return c
+
+
+@primitive
+class rfft(Linear):
+    """The transform of real numbers along an axis  :  n -> n//2 + 1.
+
+    With `weighted` it is the adjoint of `irfft`: the coefficients that stand for two are doubled.
+    """
+
+    def result(self, x, *, axis, norm, weighted=False):
+        t = type_of(x)
+        shape = (*t.shape[:axis], t.shape[axis] // 2 + 1, *t.shape[axis + 1 :])
+        return ArrayType(shape, _wide(t.dtype))
+
+    def evaluate(self, xp, /, x, *, axis, norm, weighted=False):
+        found = xp.fft.rfft(x, axis=axis, norm=norm)
+        return _doubled(found, x.shape[axis], axis, 2) if weighted else found
+
+    def arithmetic(self, y, args, params):
+        return _work(y, args[0].shape, (params["axis"],))
+
+    def transpose(self, y_bar, /, x, *, axis, norm, weighted=False):
+        n = x.shape[axis]
+        return (irfft(y_bar, n=n, axis=axis, norm=OPPOSITE[norm], weighted=not weighted),)
+
+    def batch(self, args, batched, params):
+        return rfft(*args, **params | {"axis": params["axis"] + 1})
+
+
+@primitive
+class irfft(Linear):
+    """n real numbers from the first half of their transform.
+
+    With `weighted` it is the adjoint of `rfft`: the coefficients that stand for two are halved.
+    """
+
+    def result(self, x, *, n, axis, norm, weighted=False):
+        t = type_of(x)
+        return ArrayType((*t.shape[:axis], n, *t.shape[axis + 1 :]), real_dtype(_wide(t.dtype)))
+
+    def evaluate(self, xp, /, x, *, n, axis, norm, weighted=False):
+        if weighted:
+            x = _doubled(np.array(x, _wide(x.dtype)), n, axis, 0.5)
+        return xp.fft.irfft(x, n, axis=axis, norm=norm)
+
+    def arithmetic(self, y, args, params):
+        return _work(y, y.shape, (params["axis"],))
+
+    def transpose(self, y_bar, /, x, *, n, axis, norm, weighted=False):
+        return (rfft(y_bar, axis=axis, norm=OPPOSITE[norm], weighted=not weighted),)
+
+    def batch(self, args, batched, params):
+        return irfft(*args, **params | {"axis": params["axis"] + 1})
+
+
+# --- NumPy's functions --------------------------------------------------------------------------
+
+
+def _fitted(a: Any, n: int, axis: int) -> Any:
+    """The array with n elements along an axis: cut, or continued with zeros."""
+    *_, m = shape = list(type_of(a).shape)
+    m = shape[axis]
+    if n < 1:
+        raise ShapeError(
+            f"fft: {n} points along axis {axis} of {type_of(a)}; at least one is needed"
+        )
+    if n < m:
+        return a[(*(slice(None),) * axis, slice(0, n))]
+    if n == m:
+        return a
+    shape[axis] = n - m
+    return op("concat")(a, np.zeros(shape, type_of(a).dtype), axis=axis)
+
+
+def _norm(norm: Any) -> str:
+    norm = "backward" if norm is None else norm
+    if norm not in OPPOSITE:
+        raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
+    return norm
+
+
+def _lengths(name: str, a: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], list[int]]:
+    """The axes of a transform of several, and the lengths along them."""
+    ndim = type_of(a).ndim
+    if axes is None:
+        axes = range(ndim) if s is None else range(ndim - len(s), ndim)
+    listed = tuple(normal_axis(i, ndim, name) for i in sizes(axes))
+    if s is None:
+        return listed, [type_of(a).shape[i] for i in listed]
+    if len(s) != len(listed):
+        raise ValueError("Shape and axes have different lengths.")
+    given = zip(sizes(s), listed, strict=True)
+    return listed, [type_of(a).shape[i] if n == -1 else n for n, i in given]
+
+
+def _transform(a: Any, lengths: Any, axes: Any, inverse: bool, norm: Any) -> Any:
+    for n, i in zip(lengths, axes, strict=True):
+        a = _fitted(a, n, i)
+    once = len(set(axes)) == len(axes)  # an axis that is named twice is transformed twice
+    for group in [tuple(axes)] if once else [(i,) for i in axes[::-1]]:
+        a = fft(a, axes=group, inverse=inverse, norm=_norm(norm)) if group else a
+    return a
+
+
+def _declare(name: str, inverse: bool) -> None:
+    """fft, fft2 and fftn, or their inverses."""
+
+    def one(a, n=None, axis=-1, norm=None, out=None):
+        """The transform along one axis."""
+        a = as_array(a)
+        axis = normal_axis(axis, type_of(a).ndim, name)
+        n = type_of(a).shape[axis] if n is None else n
+        return _transform(a, [n], [axis], inverse, norm)
+
+    def several(a, s=None, axes=None, norm=None, out=None):
+        """The transform along several axes."""
+        a = as_array(a)
+        axes, lengths = _lengths(f"{name}n", a, s, axes)
+        return _transform(a, lengths, axes, inverse, norm)
+
+    def plane(a, s=None, axes=(-2, -1), norm=None, out=None):
+        """The transform along two axes."""
+        return several(a, s, axes, norm)
+
+    for suffix, function in (("", one), ("n", several), ("2", plane)):
+        implements(getattr(np.fft, name + suffix))(function)
+
+
+_declare("fft", False)
+_declare("ifft", True)
+
+
+@implements(np.fft.rfft)
+def np_rfft(a, n=None, axis=-1, norm=None, out=None):
+    """The transform of real numbers along one axis."""
+    return rfftn(a, None if n is None else (n,), (axis,), norm)
+
+
+@implements(np.fft.rfftn)
+def rfftn(a, s=None, axes=None, norm=None, out=None):
+    """The transform of real numbers along several axes, the last of them first."""
+    a = as_array(a)
+    if is_complex(a):
+        raise TypeError(f"rfft: takes real numbers, not {type_of(a)}; use fft, or the real part")
+    axes, lengths = _lengths("rfftn", a, s, axes)
+    y = rfft(_fitted(a, lengths[-1], axes[-1]), axis=axes[-1], norm=_norm(norm))
+    return _transform(y, lengths[:-1], axes[:-1], False, norm)
+
+
+@implements(np.fft.rfft2)
+def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    """The transform of real numbers along two axes."""
+    return rfftn(a, s, axes, norm)
+
+
+@implements(np.fft.irfft)
+def np_irfft(a, n=None, axis=-1, norm=None, out=None):
+    """Real numbers from the first half of their transform along one axis."""
+    return irfftn(a, None if n is None else (n,), (axis,), norm)
+
+
+@implements(np.fft.irfftn)
+def irfftn(a, s=None, axes=None, norm=None, out=None):
+    """Real numbers from the first half of their transform along several axes."""
+    a = as_array(a)
+    axes, lengths = _lengths("irfftn", a, s, axes)
+    if s is None:
+        lengths[-1] = 2 * (lengths[-1] - 1)
+    a = _transform(a, lengths[:-1], axes[:-1], True, norm)
+    a = _fitted(a, lengths[-1] // 2 + 1, axes[-1])
+    if lengths[-1] < 1:
+        raise ShapeError(f"irfft: {lengths[-1]} points of {type_of(a)}; give n=")
+    return irfft(a, n=lengths[-1], axis=axes[-1], norm=_norm(norm))
+
+
+@implements(np.fft.irfft2)
+def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
+    """Real numbers from the first half of their transform along two axes."""
+    return irfftn(a, s, axes, norm)
+
+
+@implements(np.fft.hfft)
+def hfft(a, n=None, axis=-1, norm=None, out=None):
+    """The real transform of numbers with Hermitian symmetry, of which half are given."""
+    return np_irfft(conjugate(as_array(a)), n, axis, OPPOSITE[_norm(norm)])
+
+
+@implements(np.fft.ihfft)
+def ihfft(a, n=None, axis=-1, norm=None, out=None):
+    """The inverse of hfft: half of what has Hermitian symmetry."""
+    return conjugate(np_rfft(a, n, axis, OPPOSITE[_norm(norm)]))
+
+
+def _shifted(x: Any, axes: Any, name: str, turn: int) -> Any:
+    shape = type_of(as_array(x)).shape
+    along = range(len(shape)) if axes is None else normal_axes(axes, len(shape), name)
+    steps = [turn * (shape[i] // 2) for i in along]
+    return roll(as_array(x), tuple(steps), tuple(along))
+
+
+@implements(np.fft.fftshift)
+def fftshift(x, axes=None):
+    """The zero frequency moved to the middle."""
+    return _shifted(x, axes, "fftshift", 1)
+
+
+@implements(np.fft.ifftshift)
+def ifftshift(x, axes=None):
+    """The zero frequency moved back to the front."""
+    return _shifted(x, axes, "ifftshift", -1)
+
+
+@implements(np.fft.fftfreq)
+def fftfreq(n, d=1.0, device=None):
+    """The frequencies of a transform: a constant for a plain spacing d."""
+    return np.fft.fftfreq(n) / d
+
+
+@implements(np.fft.rfftfreq)
+def rfftfreq(n, d=1.0, device=None):
+    """The frequencies of a transform of real numbers."""
+    return np.fft.rfftfreq(n) / d

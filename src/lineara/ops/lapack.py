@@ -1,0 +1,120 @@
+"""Factorisations that NumPy does not hand out: LAPACK's, for each matrix of a stack.
+
+They are loaded at first use. A matrix in C order is the transpose of one in Fortran order, so
+nothing is copied on the way in: what is factored is the transpose of each matrix.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+LARGE = 32  # from here on a call for each matrix is cheaper than to factor once more
+CHARS = {"f": "s", "d": "d", "F": "c", "D": "z"}
+
+
+@functools.cache
+def routine(library: str, name: str, char: str) -> Callable[..., Any]:
+    """A routine of LAPACK or BLAS for a dtype: dgetrf, ztrsm."""
+    import scipy.linalg
+
+    return getattr(getattr(scipy.linalg, library), CHARS[char] + name)
+
+
+def worth_factoring(a: Any) -> bool:
+    """Whether to keep the factors of a matrix: of small ones in stacks NumPy's call is faster."""
+    return a.shape[-1] >= LARGE and a.dtype.char in CHARS
+
+
+def each(
+    function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype, *stacks: Any
+) -> Any:
+    """The function of each matrix of stacks that broadcast; `shape` is that of one result."""
+    lead = np.broadcast_shapes(*(s.shape[:-2] for s in stacks))
+    if not lead:
+        return function(*stacks)
+    found = np.empty((math.prod(lead), *shape), dtype)
+    wide = [np.broadcast_to(s, (*lead, *s.shape[-2:])) for s in stacks]
+    rows = zip(*[s.reshape(-1, *s.shape[-2:]) for s in wide], strict=True)
+    for i, matrices in enumerate(rows):
+        found[i] = function(*matrices)
+    return found.reshape(*lead, *shape)
+
+
+def lu(a: np.ndarray) -> np.ndarray:
+    """L and U in one matrix, and below it the row that each was exchanged with."""
+    n = a.shape[-1]
+
+    def one(m: np.ndarray) -> np.ndarray:
+        found, pivots, _ = routine("lapack", "getrf", m.dtype.char)(m.T)
+        return np.concatenate([found.T, pivots[None].astype(m.dtype)])
+
+    return each(one, (n + 1, n), a.dtype, a)
+
+
+def _parts(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """L and U of the transpose, and the pivots."""
+    return f[:-1].T, f[-1].real.astype(np.intc)
+
+
+def refuse_singular(f: np.ndarray) -> None:
+    """NumPy's error where a pivot is zero."""
+    if not np.all(np.diagonal(f[..., :-1, :], 0, -2, -1)):
+        raise np.linalg.LinAlgError("Singular matrix")
+
+
+def lu_solve(f: np.ndarray, b: np.ndarray, adjoint: bool) -> np.ndarray:
+    """X with A X = B, or with A^H X = B, from the factors of A."""
+    refuse_singular(f)
+    dtype = np.result_type(f.dtype, b.dtype)
+    f, b = f.astype(dtype, copy=False), b.astype(dtype, copy=False)
+
+    def one(f: np.ndarray, b: np.ndarray) -> np.ndarray:
+        solve = routine("lapack", "getrs", dtype.char)
+        if adjoint:  # the transpose was factored, and A^H is its conjugate
+            return np.conj(solve(*_parts(f), np.conj(b), trans=0)[0])
+        return solve(*_parts(f), b, trans=1)[0]
+
+    return np.ascontiguousarray(each(one, b.shape[-2:], dtype, f, b))
+
+
+def lu_inverse(f: np.ndarray) -> np.ndarray:
+    """A^-1 from the factors of A."""
+    refuse_singular(f)
+    n = f.shape[-1]
+
+    def one(f: np.ndarray) -> np.ndarray:
+        return routine("lapack", "getri", f.dtype.char)(*_parts(f))[0].T
+
+    return each(one, (n, n), f.dtype, f)
+
+
+def lu_sign(f: np.ndarray) -> np.ndarray:
+    """det A / |det A| from the factors of A; 0 where it is singular."""
+    n = f.shape[-1]
+    diagonal = np.diagonal(f[..., :-1, :], 0, -2, -1)
+    moved = np.count_nonzero(f[..., -1, :].real != np.arange(n), axis=-1)
+    return np.prod(np.sign(diagonal), axis=-1) * (1 - 2 * (moved % 2)).astype(f.real.dtype)
+
+
+def triangular(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.ndarray:
+    """X with A X = B, or A^H X = B, for triangular A; where A is singular, infinite or NaN."""
+    dtype = np.result_type(a.dtype, b.dtype)
+    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    if a.ndim > 2 and not worth_factoring(a):
+        half = np.tril(a) if lower else np.triu(a)
+        half = np.conj(half.swapaxes(-1, -2)) if adjoint else half
+        try:
+            return np.linalg.solve(half, b)
+        except np.linalg.LinAlgError:
+            pass  # one by one, since the others are regular
+
+    def one(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if not b.size:
+            return b.copy()
+        solve = routine("blas", "trsm", dtype.char)
+        return solve(1, a.T, b.T, side=1, lower=not lower, trans_a=2 * adjoint).T  # X^T A^T = B^T
+
+    return each(one, b.shape[-2:], dtype, a, b)

@@ -1,0 +1,115 @@
+"""Norms of vectors and matrices, and what is made of them; at 0 the slope is 0, by structure."""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError, ShapeError
+from lineara.ops.elementwise import root
+from lineara.ops.linalg import np_inv, square
+from lineara.ops.reduce import modulus_squared
+from lineara.ops.shape import as_array, moveaxis, normal_axes
+from lineara.ops.singular import svdvals
+from lineara.primitive import Constant, implements, op, registry
+from lineara.types import ArrayType, type_of
+
+
+@implements(np.linalg.norm)
+def norm(x, ord=None, axis=None, keepdims=False):
+    """Norms of every order: of vectors, of matrices by rows, columns and singular values."""
+    x = as_array(x)
+    t = type_of(x)
+    if axis is None and ord is not None and t.ndim > 2:
+        raise ShapeError(f"norm: of order {ord!r} for {t}; say along which axis or two axes")
+    along = normal_axes(axis, t.ndim, "norm")
+    if len(along) == 2 and ord not in (None, "fro"):
+        return _matrix_norm(x, ord, along, keepdims)
+    if len(along) > 2 and axis is not None:
+        raise ShapeError(f"norm: along {len(along)} axes; a norm is of a vector or a matrix")
+    if isinstance(ord, str) and (len(along) != 2 or ord != "fro"):
+        raise ShapeError(f"norm: the order {ord!r} is one of matrices; give two axes")
+    return vector_norm(x, axis=along, keepdims=keepdims, ord=2 if ord in (None, "fro") else ord)
+
+
+@implements(np.linalg.vector_norm)
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """The norm of a vector, of any order; at 0 the slope is 0 by structure."""
+    x = as_array(x)
+    along = {"axis": normal_axes(axis, len(type_of(x).shape), "norm"), "keepdims": keepdims}
+    if ord == 2:
+        return root(op("sum")(modulus_squared(x), **along))
+    if ord == 0:
+        real = np.zeros(0, type_of(x).dtype).real.dtype
+        return op("sum")(op("not_equal")(x, 0).astype(real), **along)
+    size = op("abs")(x)
+    if abs(ord) == np.inf:
+        return _largest(size, **along) if ord > 0 else op("min")(size, **along)
+    if ord == 1:
+        return op("sum")(size, **along)
+    if ord < 0:
+        return op("sum")(size**ord, **along) ** (1 / ord)
+    return root(op("sum")(root(size, ord), **along), 1 / ord)
+
+
+def _largest(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """The largest of non-negative numbers; of none it is 0."""
+    if all(type_of(x).shape[i] for i in axis):
+        return op("max")(x, axis=axis, keepdims=keepdims)
+    return op("sum")(x, axis=axis, keepdims=keepdims)
+
+
+def _matrix_norm(x: Any, order: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """By sums of moduli of columns (order 1, -1) or rows (inf, -inf), or by singular values."""
+    if order in (2, -2, "nuc"):
+        s = svdvals(moveaxis(x, axis, (-2, -1)))
+        last = (len(type_of(s).shape) - 1,)
+        choose = {2: _largest, -2: op("min"), "nuc": op("sum")}[order]
+        found = choose(s, axis=last, keepdims=False)
+    elif order in (1, -1, np.inf, -np.inf):
+        inner, outer = axis if abs(order) == 1 else axis[::-1]
+        sums = op("sum")(op("abs")(x), axis=(inner,), keepdims=True)
+        choose = _largest if order > 0 else op("min")
+        largest = choose(sums, axis=(outer,), keepdims=True)
+        found = op("reshape")(
+            largest, shape=tuple(n for i, n in enumerate(largest.shape) if i not in axis)
+        )
+    else:
+        raise NoRuleError(
+            f"norm: there is no matrix norm of order {order!r}; "
+            "'fro', 'nuc', 1, -1, 2, -2, inf and -inf are"
+        )
+    if not keepdims:
+        return found
+    shape = tuple(1 if i in axis else n for i, n in enumerate(type_of(x).shape))
+    return op("reshape")(found, shape=shape)
+
+
+@implements(np.linalg.matrix_norm)
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """The norm of the matrices in the last two axes."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+@implements(np.linalg.cond)
+def cond(x, p=None):
+    """The condition number: the norm of a matrix times that of its inverse."""
+    x = as_array(x)
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    x = square("cond", x)
+    axes = (-2, -1)
+    return norm(x, p, axes) * norm(np_inv(x), p, axes)
+
+
+class MatrixRank(Constant):
+    """The number of singular values above a tolerance, which is locally constant."""
+
+    def result(self, *args, **params):
+        return ArrayType(type_of(args[0]).shape[:-2], np.dtype(np.int64))
+
+    def evaluate(self, xp, /, *args, **params):
+        return xp.linalg.matrix_rank(*args, **params)
+
+
+registry.functions[np.linalg.matrix_rank] = MatrixRank("matrix_rank")

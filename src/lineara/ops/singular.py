@@ -1,0 +1,327 @@
+"""Singular values and vectors, the pseudo-inverse and least squares.
+
+The gauge of U and V is that of no phase: the diagonals of U^H U_dot and V^H V_dot are real. Two
+equal singular values have no vectors of their own, so the derivative of the vectors is NaN there;
+that of the values exists as a default, and is right for sums over the equal ones.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError, ShapeError
+from lineara.ops.contract import chain, matmul
+from lineara.ops.eigen import close_to, inverse_gaps, np_eigh, np_eigvalsh
+from lineara.ops.factor import gauge
+from lineara.ops.factor import hermitian as hermitian_of
+from lineara.ops.index import take_along_axis
+from lineara.ops.linalg import adjoint
+from lineara.ops.order import sort
+from lineara.ops.reduce import modulus_squared
+from lineara.ops.shape import as_array, flip
+from lineara.primitive import (
+    Constant,
+    General,
+    aligned,
+    conjugate,
+    implements,
+    op,
+    primitive,
+    real_part,
+    reals,
+)
+from lineara.types import ArrayType, is_complex, type_of
+
+
+def real_type(shape: tuple[int, ...], dtype: np.dtype) -> ArrayType:
+    """The type of real numbers of that precision."""
+    return ArrayType(shape, np.zeros(0, dtype).real.dtype)
+
+
+@primitive
+class svd_factors(Constant):
+    """U, below it V, and below that s, of A = U s V^H :  (...,m,n) -> (...,m+n+1,k).
+
+    k = min(m, n); max(m, n) when `full`, where the smaller of U and V ends in columns of zeros.
+    """
+
+    def result(self, a, *, full):
+        *lead, m, n = type_of(a).shape
+        return ArrayType((*lead, m + n + 1, max(m, n) if full else min(m, n)), type_of(a).dtype)
+
+    def evaluate(self, xp, /, a, *, full):
+        u, s, vh = xp.linalg.svd(a, full_matrices=full)
+        found = [u, adjoint(vh), s[..., None, :]]
+        k = self.result(a, full=full).shape[-1]
+        wide = [(0, 0)] * (a.ndim - 1)
+        padded = [np.pad(v, [*wide, (0, k - v.shape[-1])]) for v in found]
+        return xp.concatenate(padded, axis=-2).astype(a.dtype, copy=False)
+
+    def arithmetic(self, y, args, params):
+        return 12 * max(1, *args[0].shape[-2:]) * reals(args[0])
+
+    def batch(self, args, batched, params):
+        return svd_factors(*args, **params)
+
+
+@primitive
+class svdvals(General):
+    """The singular values, the largest first; of zero ones the slope is 0 :  (...,m,n) -> (...,k).
+
+    `f` is `svd_factors(a)`: what values, vectors and derivatives share.
+    """
+
+    def result(self, a, *f):
+        *lead, m, n = type_of(a).shape
+        return real_type((*lead, min(m, n)), type_of(a).dtype)
+
+    def evaluate(self, xp, /, a, *f):
+        if not f:
+            return xp.linalg.svd(a, compute_uv=False)
+        return np.ascontiguousarray(f[0][..., -1, : min(a.shape[-2:])].real)
+
+    def arithmetic(self, y, args, params):
+        return svd_factors.arithmetic(y, args, params) if len(args) == 1 else reals(y)
+
+    def jvp(self, y, primals, tangents, /):
+        t = type_of(primals[0])
+        m, k = t.shape[-2], min(t.shape[-2:])
+        found = svd_vectors(*primals, full=False)
+        u, v = found[..., :m, :k], found[..., m:, :k]
+        moved = real_part(conjugate(u) * matmul(tangents[0], v))
+        s_dot = op("sum")(moved, axis=(t.ndim - 2,), keepdims=False)  # Re diag(U^H A_dot V)
+        return s_dot * (1 - close_to(y, 0.0, y, max(t.shape[-2:])).astype(type_of(y).dtype))
+
+    def batch(self, args, batched, params):
+        return svdvals(*aligned(args, batched))
+
+
+@primitive
+class svd_vectors(General):
+    """U above V :  (...,m,n) -> (...,m+n,k), with as many columns as the factors."""
+
+    def result(self, a, *f, full):
+        *lead, m, n = type_of(a).shape
+        columns = type_of(f[0] if f else svd_factors.result(a, full=full)).shape[-1]
+        return ArrayType((*lead, m + n, columns), type_of(a).dtype)
+
+    def evaluate(self, xp, /, a, *f, full):
+        found = f[0] if f else svd_factors.evaluate(xp, a, full=full)
+        return found[..., :-1, :]
+
+    def arithmetic(self, y, args, params):
+        return svd_factors.arithmetic(y, args, params) if len(args) == 1 else 0
+
+    def jvp(self, y, primals, tangents, /, *, full):
+        a, a_dot = primals[0], tangents[0]
+        m, n = type_of(a).shape[-2:]
+        k, columns = min(m, n), type_of(y).shape[-1]
+        u, v = y[..., :m, :k], y[..., m:, :k]
+        s = svdvals(*primals)
+        moved_v, moved_u = matmul(a_dot, v), matmul(adjoint(a_dot), u)  # A_dot V, A_dot^H U
+        w = matmul(adjoint(u), moved_v)
+        wh = adjoint(w)
+        row, column = s[..., None, :], s[..., :, None]
+        gaps = inverse_gaps(s * s, max(m, n))
+        in_u, in_v = (w * row + wh * column) * gaps, (wh * row + w * column) * gaps
+        if is_complex(a):
+            turn = (w - wh) * op("keep")(0.25 / row, np.eye(k, dtype=bool))
+            still = gauge(a_dot, shape=type_of(w).shape, unitary=False)
+            in_u, in_v = in_u + turn + still, in_v - turn + still
+        u_dot, v_dot = matmul(u, in_u), matmul(v, in_v)
+        if m > k:
+            u_dot = u_dot + (moved_v - matmul(u, w)) / row
+        if n > k:
+            v_dot = v_dot + (moved_u - matmul(v, wh)) / row
+        if columns > k:
+            u_dot, v_dot = _full(y, (u, u_dot), (v, v_dot), a_dot, m)
+        return op("concat")(u_dot, v_dot, axis=-2)
+
+    def batch(self, args, batched, params):
+        return svd_vectors(*aligned(args, batched), **params)
+
+
+def _full(y: Any, us: Any, vs: Any, a_dot: Any, m: int) -> tuple[Any, Any]:
+    """The tangents with the columns that complete the longer of U and V, and zeros by the other."""
+    k = type_of(us[0]).shape[-1]
+    tall = type_of(us[0]).shape[-2] > k
+    (x, x_dot), (short, short_dot) = (us, vs) if tall else (vs, us)
+    beyond = y[..., :m, k:] if tall else y[..., m:, k:]
+    p = type_of(beyond).shape[-1]
+    shape = (*type_of(a_dot).shape[:-2], p, p)
+    moved = -matmul(x, matmul(adjoint(x_dot), beyond))
+    still = matmul(beyond, gauge(a_dot, shape=shape, unitary=True))
+    zeros = np.zeros((*type_of(short).shape[:-1], p), type_of(short).dtype)
+    long = op("concat")(x_dot, moved + still, axis=-1)
+    short = op("concat")(short_dot, zeros, axis=-1)
+    return (long, short) if tall else (short, long)
+
+
+# --- the pseudo-inverse -------------------------------------------------------------------------
+
+
+@primitive
+class pinv(General):
+    """A^+, where singular values up to rcond times the largest count as zero.
+
+    (...,m,n) -> (...,n,m), for a rank that does not change  [Golub and Pereyra 1973, 4].
+    """
+
+    def result(self, a, *f, rcond):
+        *lead, m, n = type_of(a).shape
+        return ArrayType((*lead, n, m), type_of(a).dtype)
+
+    def evaluate(self, xp, /, a, *f, rcond):
+        if not f:
+            return xp.linalg.pinv(a, rcond)
+        m = a.shape[-2]
+        u, v, s = f[0][..., :m, :], f[0][..., m:-1, :], f[0][..., -1:, :].real
+        kept = s > np.asarray(rcond)[..., None, None] * np.max(s, axis=-1, keepdims=True, initial=0)
+        return (v * np.divide(1, s, where=kept, out=np.zeros_like(s))) @ adjoint(u)
+
+    def arithmetic(self, y, args, params):
+        return svd_factors.arithmetic(y, args, params)
+
+    def jvp(self, y, primals, tangents, /, *, rcond):
+        (a, *_), a_dot = primals, tangents[0]
+        turned, yh = adjoint(a_dot), adjoint(y)
+        left = chain(turned, yh, y) - chain(y, a, turned, yh, y)  # beside A's rows
+        right = chain(y, yh, turned) - chain(y, yh, turned, a, y)  # beside A's columns
+        return left + right - chain(y, a_dot, y)
+
+    def batch(self, args, batched, params):
+        return pinv(*aligned(args, batched), **params)
+
+
+@implements(np.linalg.pinv)
+def np_pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
+    """The Moore-Penrose inverse."""
+    a = as_array(a)
+    if rcond is None:
+        rcond = 1e-15 if rtol is np._NoValue else rtol
+    return pinv(hermitian_of(a) if hermitian else a, rcond=_cut("pinv", a, rcond))
+
+
+NEGLIGIBLE = 1e-8
+
+
+def _cut(name: str, a: Any, rcond: Any) -> Any:
+    """A cutoff for singular values that are zero but for rounding; a larger one has no rule."""
+    t = type_of(a)
+    if rcond is None:
+        return float(np.finfo(t.dtype).eps * max(t.shape[-2:]))
+    if np.any(np.asarray(rcond) > NEGLIGIBLE):
+        raise NoRuleError(
+            f"{name}: a cutoff of {rcond!r} drops singular values that are not zero, and has no "
+            f"rule; up to {NEGLIGIBLE} it has, and with np.linalg.svd you say what is kept"
+        )
+    return rcond
+
+
+@primitive
+class lstsq(General):
+    """The shortest x with least |A x - b| :  (m,n), (m,k) -> (n,k), linear in b.
+
+    `f` is `svd_factors(a)`; for a rank that does not change  [Golub and Pereyra 1973, 4].
+    """
+
+    linear = (1,)
+
+    def result(self, a, b, *f, rcond):
+        s, t = type_of(a), type_of(b)
+        return ArrayType((s.shape[-1], t.shape[-1]), np.result_type(s.dtype, t.dtype))
+
+    def evaluate(self, xp, /, a, b, *f, rcond):
+        if not f:
+            return xp.linalg.lstsq(a, b, rcond)[0]
+        return pinv.evaluate(xp, a, *f, rcond=rcond) @ b
+
+    def arithmetic(self, y, args, params):
+        return svd_factors.arithmetic(y, args, params) + 2 * args[0].shape[-2] * reals(y)
+
+    def jvp(self, y, primals, tangents, /, *, rcond):
+        (a, b, *f), (a_dot, b_dot, *_) = primals, tangents
+        p = pinv(a, *f, rcond=rcond)
+        if a_dot is None:
+            return matmul(p, b_dot)
+        turned, ph = adjoint(a_dot), adjoint(p)
+        inner, outer = chain(turned, ph, y), chain(ph, turned, b - matmul(a, y))
+        moved = outer - matmul(a_dot, y)
+        moved = moved if b_dot is None else moved + b_dot
+        return matmul(p, moved - matmul(a, inner)) + inner
+
+
+@implements(np.linalg.lstsq)
+def np_lstsq(a, b, rcond=None):
+    """x, the sums of squared residuals, the rank, and the singular values.
+
+    The sums are empty where the rank is not full; a program, where it is not known, has them.
+    """
+    a, b = as_array(a), as_array(b)
+    s, t = type_of(a), type_of(b)
+    if s.ndim != 2 or t.ndim not in (1, 2) or s.shape[0] != t.shape[0]:
+        raise ShapeError(
+            f"lstsq: takes a matrix, and a vector or matrix with as many rows, not {s} and {t}"
+        )
+    m, n = s.shape
+    cut = _cut("lstsq", a, np.finfo(s.dtype).eps if rcond == -1 else rcond)
+    f = svd_factors(a, full=False)
+    columns = b if t.ndim == 2 else op("reshape")(b, shape=(m, 1))
+    x = lstsq(a, columns, f, rcond=cut)
+    values = svdvals(a, f)
+    rank = op("count_nonzero")(op("greater")(values, cut * values[:1]))
+    if m > n and _holds(op("equal")(rank, n)):
+        squares = op("sum")(modulus_squared(columns - matmul(a, x)), axis=(0,), keepdims=False)
+    else:
+        squares = np.zeros(0, np.zeros(0, type_of(x).dtype).real.dtype)
+    x = x if t.ndim == 2 else op("reshape")(x, shape=(n,))
+    return x, squares, rank, values
+
+
+def _holds(condition: Any) -> bool:
+    """A condition on values; in a program, where there are none, it is taken to hold."""
+    try:
+        return bool(condition)
+    except NoRuleError:
+        return True
+
+
+# --- NumPy's functions --------------------------------------------------------------------------
+
+
+@implements(np.linalg.svd)
+def np_svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    """U, s and V^H, or s alone."""
+    a = as_array(a)
+    if hermitian:
+        return _of_hermitian(a, compute_uv)
+    m, n = type_of(a).shape[-2:]
+    full = bool(full_matrices and compute_uv and m != n)
+    f = svd_factors(a, full=full)
+    s = svdvals(a, f)
+    if not compute_uv:
+        return s
+    found = svd_vectors(a, f, full=full)
+    wide = type_of(f).shape[-1]
+    u, v = found[..., :m, : min(m, wide)], found[..., m:, : min(n, wide)]
+    return _SVD(u, s, adjoint(v))
+
+
+def _of_hermitian(a: Any, compute_uv: bool) -> Any:
+    """By eigenvalues, in the order of their moduli."""
+    if not compute_uv:
+        return flip(sort(op("abs")(np_eigvalsh(a))), -1)
+    w, v = np_eigh(a)
+    order = op("argsort")(op("abs")(w), axis=-1)[..., ::-1]
+    w = take_along_axis(w, order, -1)
+    u = take_along_axis(v, order[..., None, :], -1)
+    return _SVD(u, op("abs")(w), adjoint(u * op("sign")(w)[..., None, :]))
+
+
+_SVD: Any = type(np.linalg.svd(np.eye(1)))
+
+
+@implements(np.linalg.svdvals)
+def np_svdvals(x, /):
+    """The singular values, the largest first."""
+    return np_svd(x, compute_uv=False)

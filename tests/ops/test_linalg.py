@@ -1,0 +1,413 @@
+"""Linear algebra beside the table of forms.
+
+Sizes that are factored once, equal eigenvalues, gauges, matrices that are singular or empty, memory
+layouts, and what is refused.
+"""
+
+import numpy as np
+import pytest
+from test_numpy_forms import difference, random_like
+
+import lineara
+from lineara import grad, jvp, linearize
+from lineara.errors import NoRuleError
+from lineara.ops import lapack
+from lineara.ops.factor import gauge
+from lineara.primitive import op
+
+rng = np.random.default_rng(5)
+
+
+def square(n, *lead, complex=False):
+    real = rng.normal(size=(*lead, n, n))
+    return real + 1j * rng.normal(size=real.shape) if complex else real
+
+
+def gram(m):
+    return m @ np.conj(np.swapaxes(m, -1, -2))
+
+
+def symmetric(values, seed=0):
+    """A symmetric matrix with these eigenvalues."""
+    q = np.linalg.qr(np.random.default_rng(seed).normal(size=(len(values), len(values))))[0]
+    return (q * values) @ q.T
+
+
+def agrees(f, *point, within=1e-6):
+    """Both modes are the derivative of f."""
+    y, L = linearize(f, *point)
+    direction = [
+        random_like(p, i) + (1j * random_like(p, 50 + i) if np.iscomplexobj(p) else 0)
+        for i, p in enumerate(point)
+    ]
+    ahead = L @ (direction[0] if len(point) == 1 else tuple(direction))
+    found = difference(f, point, direction)
+    np.testing.assert_allclose(ahead, found, rtol=within, atol=within * np.max(np.abs(found)))
+    y_bar = random_like(y, 9) + (1j * random_like(y, 59) if np.iscomplexobj(y) else 0)
+    back = y_bar @ L
+    back = (back,) if len(point) == 1 else back
+    total = sum(np.sum(np.conj(g) * d).real for g, d in zip(back, direction, strict=True))
+    assert total == pytest.approx(np.sum(np.conj(y_bar) * ahead).real, rel=1e-9)
+
+
+LARGE = {
+    "solve": lambda a: np.linalg.solve(a, np.ones(40)),
+    "solve b": lambda a: np.linalg.solve(np.eye(40) + 0.1 * a, a),
+    "det": lambda a: np.linalg.det(a / 6),
+    "slogdet": lambda a: np.linalg.slogdet(a)[1],
+    "sign": lambda a: np.linalg.slogdet(a)[0] * np.sum(a),
+    "inv": np.linalg.inv,
+    "cholesky": lambda a: np.linalg.cholesky(a @ np.conj(a.T) + np.eye(40)),
+    "qr": lambda a: np.linalg.qr(a)[0],
+    "spectrum": lambda a: np.linalg.eigvalsh(a),
+    "values": lambda a: np.linalg.svdvals(a),
+}
+
+
+@pytest.mark.parametrize("complex", [False, True])
+@pytest.mark.parametrize("name", LARGE)
+def test_matrices_that_are_factored_once(name, complex):
+    agrees(LARGE[name], square(40, complex=complex) + 4 * np.eye(40))
+
+
+@pytest.mark.parametrize("dtype", "fdFD")
+def test_factors_serve_every_routine(dtype):
+    a = (square(33, 2, complex=dtype in "FD") + 4 * np.eye(33)).astype(dtype)
+    f = lapack.lu(a)
+    b = np.ascontiguousarray(a[:, :, ::3])
+    within = {"rtol": 2e-3, "atol": 2e-3} if dtype in "fF" else {"rtol": 1e-9, "atol": 1e-9}
+    h = np.conj(a.swapaxes(-1, -2))
+    np.testing.assert_allclose(a @ lapack.lu_solve(f, b, False), b, **within)
+    np.testing.assert_allclose(h @ lapack.lu_solve(f, b, True), b, **within)
+    np.testing.assert_allclose(a @ lapack.lu_inverse(f), np.eye(33) + 0 * a, **within)
+    sign, log = np.linalg.slogdet(a)
+    np.testing.assert_allclose(lapack.lu_sign(f), sign, **within)
+    np.testing.assert_allclose(op("logabsdet")(a, f), log, **within)
+    np.testing.assert_allclose(op("det")(a / 6, lapack.lu(a / 6)), np.linalg.det(a / 6), **within)
+    assert {lapack.lu_solve(f, b, True).dtype, lapack.lu_inverse(f).dtype} == {np.dtype(dtype)}
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("adjoint", [False, True])
+@pytest.mark.parametrize("n", [3, 40])
+def test_triangular_systems(n, lower, adjoint):
+    a, b = square(n, 2, complex=True) + 9 * np.eye(n), square(n, complex=True)[:, :2]
+    half = np.tril(a) if lower else np.triu(a)
+    half = np.conj(half.swapaxes(-1, -2)) if adjoint else half
+    np.testing.assert_allclose(
+        half @ lapack.triangular(a, b, lower, adjoint), b + 0 * half[..., :2]
+    )
+
+
+def test_a_triangular_matrix_with_a_zero_gives_infinities_and_spares_the_others():
+    a = np.array([np.diag([1.0, 0.0]), np.diag([2.0, 4.0])])
+    x = lapack.triangular(a, np.ones((2, 1)), True, False)
+    assert np.isinf(x[0, 1, 0])
+    np.testing.assert_array_equal(x[1, :, 0], [0.5, 0.25])
+
+
+def test_a_factorisation_is_computed_once(monkeypatch):
+    calls = []
+    one = lapack.lu
+    monkeypatch.setattr(lapack, "lu", lambda a: calls.append(a.shape) or one(a))
+
+    def f(a, b):
+        return np.sum(np.linalg.solve(a, b)) + np.linalg.det(b)
+
+    grad(f, (0, 1))(square(40) + 4 * np.eye(40), square(40))
+    assert calls == [(40, 40), (40, 40)]
+
+
+@pytest.mark.parametrize("n", [64, 65, 130])
+def test_cholesky_by_blocks_is_that_of_one_block(n):
+    a = gram(square(n)) / n + np.eye(n)
+    agrees(np.linalg.cholesky, a)
+    agrees(lambda a: np.linalg.cholesky(a, upper=True), a)
+
+
+# --- one triangle ---------------------------------------------------------------------------------
+
+
+def test_the_derivative_is_that_of_the_triangle_which_numpy_reads():
+    a = symmetric([1.0, 2.0, 4.0])
+    for f, lower in (
+        (lambda a: np.linalg.cholesky(a)[2, 0], True),
+        (lambda a: np.linalg.cholesky(a, upper=True)[0, 2], False),
+        (lambda a: np.linalg.eigvalsh(a)[0], True),
+        (lambda a: np.linalg.eigh(a, "U")[0][0], False),
+    ):
+        g = grad(f)(a)
+        assert np.all(np.triu(g, 1) == 0) if lower else np.all(np.tril(g, -1) == 0)
+        agrees(f, a)
+
+
+# --- equal eigenvalues and singular values ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("values", [[2.0, 2.0, 2.0], [1.0, 3.0, 3.0], [0.0, 0.0, 1.0]])
+def test_sums_over_equal_eigenvalues_have_derivatives(values):
+    a = symmetric(values) if values[0] != values[2] else 2 * np.eye(3)
+    weights = symmetric([1.0, 2.0, 4.0], 3)
+    for f, slope in ((lambda w: w**2, lambda w: 2 * w), (np.exp, np.exp)):
+        full = grad(lambda a, f=f: np.sum(f(np.linalg.eigvalsh((a + a.T) / 2))))(a)
+        w, v = np.linalg.eigh(a)
+        np.testing.assert_allclose(full, (v * slope(w)) @ v.T, atol=1e-14)
+        _, moved = jvp(lambda a, f=f: np.sum(f(np.linalg.eigh(a)[0])), (a,), (weights,))
+        np.testing.assert_allclose(moved, np.sum(weights * full), rtol=1e-12)
+
+
+def test_equal_singular_values():
+    u, v = (symmetric([1.0, -1.0, 1.0], s) for s in (1, 2))
+    for s in ([2.0, 2.0, 2.0], [3.0, 1.0, 1.0], [1.0, 0.0, 0.0]):
+        a = (u * s) @ v
+        np.testing.assert_allclose(
+            grad(lambda a: np.sum(np.linalg.svdvals(a) ** 2))(a), 2 * a, atol=1e-14
+        )
+    np.testing.assert_allclose(grad(lambda a: np.linalg.norm(a, "nuc"))(u @ v), u @ v, atol=1e-14)
+
+
+def test_the_nuclear_norm_has_slope_0_beyond_the_rank():
+    a = np.outer([1.0, 2.0, 2.0], [3.0, 4.0])
+    expected = np.outer([1.0, 2.0, 2.0], [3.0, 4.0]) / 15
+    np.testing.assert_allclose(grad(lambda a: np.linalg.norm(a, "nuc"))(a), expected, atol=1e-14)
+    np.testing.assert_array_equal(grad(lambda a: np.linalg.norm(a, "nuc"))(np.zeros((3, 2))), 0)
+    np.testing.assert_array_equal(grad(lambda a: np.linalg.norm(a, 2))(np.zeros((3, 2))), 0)
+
+
+def test_vectors_of_equal_eigenvalues_have_no_derivative():
+    """NaN, also where the function of the matrix has one: it is not seen through its vectors."""
+    twice = symmetric([1.0, 1.0, 4.0])
+
+    def through(a):
+        w, v = np.linalg.eigh(a)
+        return np.sum(((v * np.exp(w)) @ v.T)[0])
+
+    for a in (np.eye(3), np.zeros((3, 3)), twice):
+        assert np.any(np.isnan(grad(through)(a)))
+    assert np.any(np.isnan(grad(lambda a: np.sum(np.linalg.svd(a)[0][0]))(np.eye(3))))
+    assert np.any(np.isnan(grad(lambda a: np.sum(np.linalg.eig(a)[1].real[0]))(np.eye(3))))
+    hessian = lineara.hessian(lambda a: np.sum(np.linalg.eigvalsh(a) ** 2))(twice)
+    assert np.any(np.isnan(hessian))
+
+
+def test_a_vector_with_an_eigenvalue_of_its_own_moves_forward_beside_equal_ones():
+    a = np.diag([1.0, 2.0, 2.0])
+    a_dot = np.array([[0.3, 0.1, 0.2], [0.1, 0.5, 0.4], [0.2, 0.4, 0.7]])
+    _, moved = jvp(lambda a: np.linalg.eigh(a)[1][:, 0], (a,), (a_dot,))
+    _, v = np.linalg.eigh(a)
+    np.testing.assert_allclose(moved, v[0, 0] * np.array([0.0, -0.1, -0.2]), atol=1e-15)
+
+
+# --- gauges -------------------------------------------------------------------------------------
+
+
+def test_what_depends_on_a_phase_is_refused():
+    a = gram(square(3, complex=True))
+    for f in (
+        lambda a: np.linalg.eigh(a)[1][1, 0].real,
+        lambda a: np.linalg.svd(a)[0][1, 0].imag,
+        lambda a: np.linalg.svd(a[:2])[2][0, 1].real,
+    ):
+        with pytest.raises(NoRuleError, match="depends on the phases of the vectors"):
+            grad(f)(a)
+
+
+def test_what_depends_on_the_completing_basis_is_refused():
+    a = square(4)[:, :2]
+    for f in (
+        lambda a: np.linalg.qr(a, "complete")[0][0, 3],
+        lambda a: np.linalg.svd(a)[0][0, 3],
+        lambda a: np.linalg.svd(a.T)[2][3, 0],
+    ):
+        with pytest.raises(NoRuleError, match="depends on the basis of the vectors beyond"):
+            grad(f)(a)
+
+
+def test_the_message_about_a_gauge():
+    with pytest.raises(NoRuleError) as caught:
+        gauge(np.array([[1j]]), shape=(1, 1), unitary=False, check=True)
+    assert caught.value.message == (
+        "a factorisation: the result depends on the phases of the vectors, each of which may be "
+        "multiplied by e^(i t), so it has no derivative; use what does not depend on the choice, "
+        "such as abs(v) or v @ v.conj().T"
+    )
+
+
+def test_eigenvectors_move_as_lapacks_do():
+    """Those of `eig` have length 1 and a real largest component, so their numbers are known."""
+    for a in (square(4, complex=True), square(3), square(2, 3)):
+        agrees(lambda a: np.linalg.eig(a)[1].real * 1.0, a)
+        agrees(lambda a: np.linalg.eig(a)[1].imag * 1.0, a)
+
+
+# --- singular and empty matrices ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_the_determinant_of_a_singular_matrix(rank):
+    a = square(4)[:, :rank] @ square(4)[:rank]
+    cofactors = [
+        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(4)]
+        for i in range(4)
+    ]
+    np.testing.assert_allclose(grad(np.linalg.det)(a), cofactors, atol=1e-12)
+    assert np.all(grad(np.linalg.det)(np.zeros((40, 40))) == 0)
+
+
+def test_what_is_singular_is_refused_as_numpy_does():
+    a = np.ones((40, 40))
+    for f in (
+        lambda a: np.sum(np.linalg.solve(a, a)),
+        lambda a: np.sum(np.linalg.inv(a)),
+        lambda a: np.linalg.slogdet(a)[1],
+    ):
+        for m in (np.zeros((2, 2)), np.zeros((40, 40)), a - a):
+            with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+                grad(f)(m)
+
+
+def test_rank_deficient_matrices_have_a_pseudo_inverse_that_moves_within_its_rank():
+    left, right, target = square(5)[:, :2], square(4)[:2], rng.normal(size=5)
+
+    def of_rank_two(u, v):
+        return np.linalg.pinv(u @ v)
+
+    agrees(of_rank_two, left, right)
+    agrees(lambda u, v: np.linalg.lstsq(u @ v, target)[0], left, right)
+    assert np.linalg.lstsq(left @ right, target)[1].shape == (0,)
+    found = linearize(lambda a: np.linalg.lstsq(a, target)[1], left @ right)[0]
+    assert np.shape(found) == (0,)
+
+
+@pytest.mark.parametrize(
+    "name", ["inv", "det", "cholesky", "eigvalsh", "eigvals", "pinv", "svdvals"]
+)
+def test_empty_matrices(name):
+    f = getattr(np.linalg, name)
+    for shape in ((0, 0), (2, 0, 0), (0, 3, 3)):
+        a = np.zeros(shape)
+        y, L = linearize(f, a)
+        assert (np.shape(y), np.asarray(y).dtype) == (np.shape(f(a)), np.asarray(f(a)).dtype)
+        assert np.shape(L @ a) == np.shape(y)
+        assert np.shape(y * 1.0 @ L if np.shape(y) else 1.0 @ L) == shape
+
+
+# --- memory, dtypes, forms ----------------------------------------------------------------------
+
+EVERYWHERE = {
+    **{name: getattr(np.linalg, name) for name in ("inv", "det", "pinv", "svdvals", "eigvalsh")},
+    "cholesky": lambda a: np.linalg.cholesky(gram(a)),
+    "solve": lambda a: np.linalg.solve(a, a[:, ::2] ** 2),
+    "qr": lambda a: np.linalg.qr(a)[1],
+    "fft": lambda a: np.fft.fft2(a).real,
+    "irfft": lambda a: np.fft.irfft(a, axis=0),
+    "norm": lambda a: np.linalg.norm(a, 2),
+}
+
+
+@pytest.mark.parametrize("n", [3, 33])
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_layouts_and_precisions(name, n):
+    f = EVERYWHERE[name]
+    a = square(n) + 3 * np.eye(n)
+    c = random_like(f(a), 2)
+
+    def loss(a):
+        return np.sum(c * f(a))
+
+    expected = grad(loss)(a)
+    wide = np.zeros((2 * n, n))
+    wide[::2] = a
+    locked = a.copy()
+    locked.flags.writeable = False
+    for same in (np.asfortranarray(a), wide[::2], a[::-1][::-1].copy(order="F"), locked):
+        np.testing.assert_allclose(grad(loss)(same), expected, rtol=1e-9, atol=1e-9)
+    turned = grad(lambda b: loss(b[::-1, ::-1]))(np.ascontiguousarray(a[::-1, ::-1]))
+    np.testing.assert_allclose(turned[::-1, ::-1], expected, rtol=1e-9, atol=1e-9)
+    y, L = linearize(f, a.astype(np.float32))
+    assert np.asarray(y).dtype == np.float32
+    single = c.astype(np.float32) if np.shape(c) else c
+    assert (single @ L).dtype == np.float32
+    scale = np.max(np.abs(expected))
+    np.testing.assert_allclose(single @ L, expected, rtol=2e-2, atol=2e-3 * scale)
+
+
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors")
+def test_plane_vectors_have_products():
+    a, b, c = np.array([1.0, 2.0]), np.array([3.0, 5.0]), np.array([1.0, 0.5, 2.0])
+    y, g = lineara.value_and_grad(lambda a, b: np.cross(a, b), (0, 1))(a, b)
+    assert y == -1.0
+    np.testing.assert_array_equal(g, [[5.0, -3.0], [-2.0, 1.0]])
+    for f in (lambda a: np.cross(a, c), lambda a: np.cross(c, a)):
+        J = lineara.jacobian(f)(a)
+        sign = 1 if f(a)[0] == 4.0 else -1
+        np.testing.assert_array_equal(J, sign * np.array([[0.0, 2.0], [-2.0, 0.0], [0.5, -1.0]]))
+
+
+def test_products_of_many_matrices_take_the_cheapest_order():
+    from lineara.ops.contract import chain, matmul
+
+    shapes = []
+    evaluate = type(matmul).evaluate
+
+    def counted(self, xp, /, a, b):
+        shapes.append((*a.shape, b.shape[-1]))
+        return evaluate(self, xp, a, b)
+
+    a, b, c = np.ones((90, 2)), np.ones((2, 90)), np.ones((90, 1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(matmul), "evaluate", counted)
+        chain(a, b, c)
+    assert shapes == [(2, 90, 1), (90, 2, 1)]
+
+
+def test_the_transform_is_its_closed_form():
+    n = 6
+    k = np.arange(n)
+    F = np.exp(-2j * np.pi * np.outer(k, k) / n)
+    z = rng.normal(size=n) + 1j * rng.normal(size=n)
+    c = rng.normal(size=n) + 1j * rng.normal(size=n)
+    np.testing.assert_allclose(linearize(np.fft.fft, z)[1] @ c, F @ c)
+    np.testing.assert_allclose(c @ linearize(np.fft.fft, z)[1], np.conj(F.T) @ c)
+    np.testing.assert_allclose(c @ linearize(np.fft.ifft, z)[1], F @ c / n)
+    np.testing.assert_allclose(lineara.jacobian(np.fft.fft)(z.real), F)
+    np.testing.assert_allclose(lineara.jacobian(np.fft.rfft)(z.real), F[:4])
+    np.testing.assert_allclose(lineara.jacobian(np.fft.rfft, mode="reverse")(z.real), F[:4])
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+REFUSED = {
+    "qr: the mode 'raw' has no rule; 'reduced', 'complete' and 'r' have": (
+        lambda a: np.sum(np.linalg.qr(a, "raw")[0])
+    ),
+    "pinv: a cutoff of 0.1 drops singular values that are not zero, and has no rule; up to 1e-08 "
+    "it has, and with np.linalg.svd you say what is kept": lambda a: np.sum(np.linalg.pinv(a, 0.1)),
+    "norm: there is no matrix norm of order 3; 'fro', 'nuc', 1, -1, 2, -2, inf and -inf are": (
+        lambda a: np.linalg.norm(a, 3)
+    ),
+    "norm: the order 'nuc' is one of matrices; give two axes": (
+        lambda a: np.sum(np.linalg.norm(a, "nuc", axis=0))
+    ),
+    "lstsq: takes a matrix, and a vector or matrix with as many rows, not f64[3,3] and f64[2]": (
+        lambda a: np.sum(np.linalg.lstsq(a, np.ones(2))[0])
+    ),
+    "tensorsolve: f64[3,3] is no square matrix from the shape (3,) to that of f64[2]; the axes of "
+    "b come first, and the others have as many elements": (
+        lambda a: np.sum(np.linalg.tensorsolve(a, np.ones(2)))
+    ),
+    "tensorinv: the first 2 axes of f64[3,3] and the others differ in their numbers of elements; "
+    "as a matrix it must be square": lambda a: np.sum(np.linalg.tensorinv(a)),
+    "multi_dot: takes two arrays or more, not 1": lambda a: np.sum(np.linalg.multi_dot([a])),
+    "cholesky: takes square matrices, not f64[2,3]": lambda a: np.sum(np.linalg.cholesky(a[:2])),
+    "fft: 0 points along axis 1 of f64[3,3]; at least one is needed": (
+        lambda a: np.sum(np.fft.fft(a, 0).real)
+    ),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_refused_says_why(message):
+    with pytest.raises(lineara.errors.LinearaError) as caught:
+        grad(REFUSED[message])(np.eye(3) + 0.1)
+    assert caught.value.message == message
