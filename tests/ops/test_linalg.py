@@ -141,7 +141,7 @@ def test_the_derivative_is_that_of_the_triangle_which_numpy_reads():
         agrees(f, a)
 
 
-# --- equal eigenvalues and singular values ---------------------------------------------------------
+# --- equal eigenvalues and singular values -------------------------------------------------------
 
 
 @pytest.mark.parametrize("values", [[2.0, 2.0, 2.0], [1.0, 3.0, 3.0], [0.0, 0.0, 1.0]])
