@@ -11,6 +11,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError
 from lineara.ops.contract import matmul
+from lineara.ops.elementwise import real_dtype
 from lineara.ops.factor import gauge, hermitian
 from lineara.ops.linalg import adjoint, square
 from lineara.primitive import (
@@ -75,11 +76,11 @@ class eigvalsh(General):
     `f` is `eigh_factors(a)`: what values, vectors and derivatives share.
     """
 
-    def result(self, a, *f, lower=True):
+    def result(self, a, *f: Any, lower=True):
         t = type_of(a)
-        return ArrayType(t.shape[:-1], np.zeros(0, t.dtype).real.dtype)
+        return ArrayType(t.shape[:-1], real_dtype(t.dtype))
 
-    def evaluate(self, xp, /, a, *f, lower=True):
+    def evaluate(self, xp, /, a, *f: Any, lower=True):
         if not f:
             return xp.linalg.eigvalsh(a, "L" if lower else "U")
         return np.ascontiguousarray(f[0][..., 0, :].real)
@@ -102,10 +103,10 @@ class eigvalsh(General):
 class eigh_vectors(General):
     """The eigenvectors of Hermitian matrices :  (...,n,n) -> (...,n,n)."""
 
-    def result(self, a, *f, lower=True):
+    def result(self, a, *f: Any, lower=True):
         return type_of(a)
 
-    def evaluate(self, xp, /, a, *f, lower=True):
+    def evaluate(self, xp, /, a, *f: Any, lower=True):
         found = f[0] if f else eigh_factors.evaluate(xp, a, lower=lower)
         return found[..., 1:, :]
 
@@ -151,11 +152,11 @@ class eig_factors(Constant):
 class eigvals(General):
     """The eigenvalues, complex; NumPy leaves a zero imaginary part out :  (...,n,n) -> (...,n)."""
 
-    def result(self, a, *f):
+    def result(self, a, *f: Any):
         t = type_of(a)
         return ArrayType(t.shape[:-1], np.result_type(t.dtype, np.complex64))
 
-    def evaluate(self, xp, /, a, *f):
+    def evaluate(self, xp, /, a, *f: Any):
         if not f:
             return xp.linalg.eigvals(a).astype(self.result(a).dtype)
         return np.ascontiguousarray(f[0][..., 0, :])
@@ -179,10 +180,10 @@ class eigvals(General):
 class eig_vectors(General):
     """The eigenvectors, of length 1 and with the largest component real, as LAPACK's are."""
 
-    def result(self, a, *f):
+    def result(self, a, *f: Any):
         return ArrayType(type_of(a).shape, np.result_type(type_of(a).dtype, np.complex64))
 
-    def evaluate(self, xp, /, a, *f):
+    def evaluate(self, xp, /, a, *f: Any):
         found = f[0] if f else eig_factors.evaluate(xp, a)
         return found[..., 1:, :]
 

@@ -12,6 +12,7 @@ import numpy as np
 from lineara.errors import NoRuleError
 from lineara.ops import lapack
 from lineara.ops.contract import matmul, swap
+from lineara.ops.elementwise import real_dtype
 from lineara.ops.linalg import adjoint, square
 from lineara.ops.shape import as_array
 from lineara.primitive import (
@@ -43,7 +44,7 @@ def hermitian(a: Any, lower: bool = True) -> Any:
 
 def _halved(n: int, dtype: np.dtype) -> np.ndarray:
     """1, and a half on the diagonal."""
-    return (1 - 0.5 * np.eye(n)).astype(np.zeros(0, dtype).real.dtype)
+    return (1 - 0.5 * np.eye(n)).astype(real_dtype(dtype))
 
 
 @primitive
@@ -76,7 +77,7 @@ class gauge(Linear):
 
 def _refuse_along(c: np.ndarray, unitary: bool) -> None:
     """Refuse a cotangent with an anti-Hermitian part, or with an imaginary diagonal."""
-    along = c - np.conj(c.swapaxes(-1, -2)) if unitary else np.diagonal(c, 0, -2, -1).imag
+    along = c - np.conj(c.swapaxes(-1, -2)) if unitary else np.imag(np.diagonal(c, 0, -2, -1))
     allowed = np.finfo(c.dtype).eps ** 0.4 * np.max(np.abs(c), initial=0)
     if np.any(np.abs(along) > allowed):
         what = (

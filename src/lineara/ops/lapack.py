@@ -56,7 +56,7 @@ def lu(a: np.ndarray) -> np.ndarray:
 
 def _parts(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """L and U of the transpose, and the pivots."""
-    return f[:-1].T, f[-1].real.astype(np.intc)
+    return f[:-1].T, np.real(f[-1]).astype(np.intc)
 
 
 def refuse_singular(f: np.ndarray) -> None:
@@ -95,8 +95,8 @@ def lu_sign(f: np.ndarray) -> np.ndarray:
     """det A / |det A| from the factors of A; 0 where it is singular."""
     n = f.shape[-1]
     diagonal = np.diagonal(f[..., :-1, :], 0, -2, -1)
-    moved = np.count_nonzero(f[..., -1, :].real != np.arange(n), axis=-1)
-    return np.prod(np.sign(diagonal), axis=-1) * (1 - 2 * (moved % 2)).astype(f.real.dtype)
+    moved = np.count_nonzero(np.real(f[..., -1, :]) != np.arange(n), axis=-1)
+    return np.prod(np.sign(diagonal), axis=-1) * np.where(moved % 2, -1, 1).astype(f.dtype)
 
 
 def triangular(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 from lineara.errors import ShapeError
 from lineara.ops import lapack
 from lineara.ops.contract import matmul, swap
+from lineara.ops.elementwise import real_dtype
 from lineara.ops.shape import as_array, normal_axes, np_reshape, np_transpose
 from lineara.primitive import (
     Constant,
@@ -70,21 +71,21 @@ class linear_solve(Linear):
 
     linear = (1,)
 
-    def result(self, a, b, *f, adjoint=False):
+    def result(self, a, b, *f: Any, adjoint=False):
         s, t = type_of(a), type_of(b)
         lead = np.broadcast_shapes(s.shape[:-2], t.shape[:-2])
         return ArrayType((*lead, *t.shape[-2:]), np.result_type(s.dtype, t.dtype))
 
-    def evaluate(self, xp, /, a, b, *f, adjoint=False):
+    def evaluate(self, xp, /, a, b, *f: Any, adjoint=False):
         if f:
-            return lapack.lu_solve(*f, b, adjoint)
+            return lapack.lu_solve(f[0], b, adjoint)
         return xp.linalg.solve(xp.conj(xp.swapaxes(a, -1, -2)) if adjoint else a, b)
 
     def arithmetic(self, y, args, params):
-        found = 0 if len(args) > 2 else factoring(args[0], y.shape[:-2])
-        return found + 2 * args[0].shape[-1] * reals(y)
+        a, _, *f = args
+        return (0 if f else factoring(a, y.shape[:-2])) + 2 * a.shape[-1] * reals(y)
 
-    def transpose(self, y_bar, /, a, b, *f, adjoint=False):
+    def transpose(self, y_bar, /, a, b, *f: Any, adjoint=False):
         return (unbroadcast(linear_solve(a, y_bar, *f, adjoint=not adjoint), b),)  # A^-H X_bar
 
     def linearize(self, y, args, active, params, recur):
@@ -101,10 +102,10 @@ class solve(General):
 
     linear = (1,)
 
-    def result(self, a, b, *f, adjoint=False):
+    def result(self, a, b, *f: Any, adjoint=False):
         return linear_solve.result(a, b)
 
-    def evaluate(self, xp, /, a, b, *f, adjoint=False):
+    def evaluate(self, xp, /, a, b, *f: Any, adjoint=False):
         return linear_solve.evaluate(xp, a, b, *f, adjoint=adjoint)
 
     def arithmetic(self, y, args, params):
@@ -125,10 +126,10 @@ class solve(General):
 class inv(General):
     """A^-1 :  (...,n,n) -> (...,n,n)."""
 
-    def result(self, a, *f):
+    def result(self, a, *f: Any):
         return type_of(a)
 
-    def evaluate(self, xp, /, a, *f):
+    def evaluate(self, xp, /, a, *f: Any):
         return lapack.lu_inverse(*f) if f else xp.linalg.inv(a)
 
     def arithmetic(self, y, args, params):
@@ -150,12 +151,13 @@ def _against(a: Any, a_dot: Any) -> Any:
 class _OfDeterminant(General):
     """What is read off the factors in n steps :  (...,n,n) -> (...)."""
 
-    def result(self, a, *f):
+    def result(self, a, *f: Any):
         t = type_of(a)
         return ArrayType(t.shape[:-2], t.dtype)
 
     def arithmetic(self, y, args, params):
-        return (0 if len(args) > 1 else factoring(args[0], y.shape)) + reals(y) * args[0].shape[-1]
+        a, *f = args
+        return (0 if f else factoring(a, y.shape)) + reals(y) * a.shape[-1]
 
     def batch(self, args, batched, params):
         return self(*aligned(args, batched))
@@ -165,7 +167,7 @@ class _OfDeterminant(General):
 class det(_OfDeterminant):
     """The determinant :  (...,n,n) -> (...)."""
 
-    def evaluate(self, xp, /, a, *f):
+    def evaluate(self, xp, /, a, *f: Any):
         if not f:
             return xp.linalg.det(a)
         diagonal = np.diagonal(f[0][..., :-1, :], 0, -2, -1)
@@ -179,10 +181,10 @@ class det(_OfDeterminant):
 class adjugate(General):
     """det(A) A^-1, also of a singular matrix; its derivative needs a regular one."""
 
-    def result(self, a, *f):
+    def result(self, a, *f: Any):
         return type_of(a)
 
-    def evaluate(self, xp, /, a, *f):
+    def evaluate(self, xp, /, a, *f: Any):
         try:
             return inv.evaluate(xp, a, *f) * det.evaluate(xp, a, *f)[..., None, None]
         except np.linalg.LinAlgError:
@@ -208,11 +210,11 @@ class adjugate(General):
 class logabsdet(_OfDeterminant):
     """log |det A| :  (...,n,n) -> (...), real."""
 
-    def result(self, a, *f):
+    def result(self, a, *f: Any):
         t = super().result(a)
-        return ArrayType(t.shape, np.zeros(0, t.dtype).real.dtype)
+        return ArrayType(t.shape, real_dtype(t.dtype))
 
-    def evaluate(self, xp, /, a, *f):
+    def evaluate(self, xp, /, a, *f: Any):
         if not f:
             return xp.linalg.slogdet(a)[1]
         with np.errstate(divide="ignore"):
@@ -226,10 +228,10 @@ class logabsdet(_OfDeterminant):
 class detsign(Constant):
     """The sign of the determinant of real matrices; 0 for a singular one :  (...,n,n) -> (...)."""
 
-    def result(self, a, *f):
+    def result(self, a, *f: Any):
         return det.result(a)
 
-    def evaluate(self, xp, /, a, *f):
+    def evaluate(self, xp, /, a, *f: Any):
         return lapack.lu_sign(*f) if f else xp.linalg.slogdet(a)[0]
 
     def batch(self, args, batched, params):
@@ -240,7 +242,7 @@ class detsign(Constant):
 class detphase(_OfDeterminant):
     """det A / |det A| :  (...,n,n) -> (...); of real matrices it does not move."""
 
-    def evaluate(self, xp, /, a, *f):
+    def evaluate(self, xp, /, a, *f: Any):
         return detsign.evaluate(xp, a, *f)
 
     def jvp(self, y, primals, tangents, /):

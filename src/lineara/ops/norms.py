@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
-from lineara.ops.elementwise import root
+from lineara.ops.elementwise import real_dtype, root
 from lineara.ops.linalg import np_inv, square
 from lineara.ops.reduce import modulus_squared
 from lineara.ops.shape import as_array, moveaxis, normal_axes
@@ -39,7 +39,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if ord == 2:
         return root(op("sum")(modulus_squared(x), **along))
     if ord == 0:
-        real = np.zeros(0, type_of(x).dtype).real.dtype
+        real = real_dtype(type_of(x).dtype)
         return op("sum")(op("not_equal")(x, 0).astype(real), **along)
     size = op("abs")(x)
     if abs(ord) == np.inf:

@@ -12,6 +12,7 @@ import numpy as np
 from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.contract import chain, matmul
 from lineara.ops.eigen import close_to, inverse_gaps, np_eigh, np_eigvalsh
+from lineara.ops.elementwise import real_dtype
 from lineara.ops.factor import gauge
 from lineara.ops.factor import hermitian as hermitian_of
 from lineara.ops.index import take_along_axis
@@ -31,11 +32,6 @@ from lineara.primitive import (
     reals,
 )
 from lineara.types import ArrayType, is_complex, type_of
-
-
-def real_type(shape: tuple[int, ...], dtype: np.dtype) -> ArrayType:
-    """The type of real numbers of that precision."""
-    return ArrayType(shape, np.zeros(0, dtype).real.dtype)
 
 
 @primitive
@@ -71,11 +67,11 @@ class svdvals(General):
     `f` is `svd_factors(a)`: what values, vectors and derivatives share.
     """
 
-    def result(self, a, *f):
+    def result(self, a, *f: Any):
         *lead, m, n = type_of(a).shape
-        return real_type((*lead, min(m, n)), type_of(a).dtype)
+        return ArrayType((*lead, min(m, n)), real_dtype(type_of(a).dtype))
 
-    def evaluate(self, xp, /, a, *f):
+    def evaluate(self, xp, /, a, *f: Any):
         if not f:
             return xp.linalg.svd(a, compute_uv=False)
         return np.ascontiguousarray(f[0][..., -1, : min(a.shape[-2:])].real)
@@ -100,12 +96,12 @@ class svdvals(General):
 class svd_vectors(General):
     """U above V :  (...,m,n) -> (...,m+n,k), with as many columns as the factors."""
 
-    def result(self, a, *f, full):
+    def result(self, a, *f: Any, full):
         *lead, m, n = type_of(a).shape
         columns = type_of(f[0] if f else svd_factors.result(a, full=full)).shape[-1]
         return ArrayType((*lead, m + n, columns), type_of(a).dtype)
 
-    def evaluate(self, xp, /, a, *f, full):
+    def evaluate(self, xp, /, a, *f: Any, full):
         found = f[0] if f else svd_factors.evaluate(xp, a, full=full)
         return found[..., :-1, :]
 
@@ -167,11 +163,11 @@ class pinv(General):
     (...,m,n) -> (...,n,m), for a rank that does not change  [Golub and Pereyra 1973, 4].
     """
 
-    def result(self, a, *f, rcond):
+    def result(self, a, *f: Any, rcond):
         *lead, m, n = type_of(a).shape
         return ArrayType((*lead, n, m), type_of(a).dtype)
 
-    def evaluate(self, xp, /, a, *f, rcond):
+    def evaluate(self, xp, /, a, *f: Any, rcond):
         if not f:
             return xp.linalg.pinv(a, rcond)
         m = a.shape[-2]
@@ -227,11 +223,11 @@ class lstsq(General):
 
     linear = (1,)
 
-    def result(self, a, b, *f, rcond):
+    def result(self, a, b, *f: Any, rcond):
         s, t = type_of(a), type_of(b)
         return ArrayType((s.shape[-1], t.shape[-1]), np.result_type(s.dtype, t.dtype))
 
-    def evaluate(self, xp, /, a, b, *f, rcond):
+    def evaluate(self, xp, /, a, b, *f: Any, rcond):
         if not f:
             return xp.linalg.lstsq(a, b, rcond)[0]
         return pinv.evaluate(xp, a, *f, rcond=rcond) @ b
@@ -273,7 +269,7 @@ def np_lstsq(a, b, rcond=None):
     if m > n and _holds(op("equal")(rank, n)):
         squares = op("sum")(modulus_squared(columns - matmul(a, x)), axis=(0,), keepdims=False)
     else:
-        squares = np.zeros(0, np.zeros(0, type_of(x).dtype).real.dtype)
+        squares = np.zeros(0, real_dtype(type_of(x).dtype))
     x = x if t.ndim == 2 else op("reshape")(x, shape=(n,))
     return x, squares, rank, values
 
