@@ -225,6 +225,7 @@ LINES = [line for line in LINES if line]
 DEPENDS = "depends on( staged)? values"
 ASKS = {  # what a form cannot do while a program is written, where values are not known
     r"x\[x > 0\]|A\[A > 0\]|nonzero": DEPENDS,
+    r"np\.linalg\.eig(vals)?\((gram|np)": DEPENDS,
     r"np\.(unique|union1d|intersect1d|setdiff1d|setxor1d|trim_zeros)": DEPENDS,
     r"^(max|min|sorted)\(|real_if_close\(x \+": "whether it is true is not known",
 }

@@ -9,6 +9,7 @@ from lineara.eager.node import Array, Traced, as_type, plain, staged
 from lineara.errors import DetachError, NoRuleError
 from lineara.ops.fold import METHODS
 from lineara.ops.index import flat_positions, is_basic
+from lineara.ops.products import along
 from lineara.ops.shape import as_array
 from lineara.primitive import Constant, op, registry
 from lineara.types import type_of
@@ -54,7 +55,7 @@ def _called(
     **options: Any,
 ) -> Any:
     """A ufunc with the options that say where, in which dtype, and with which casts."""
-    unknown = options.keys() - ({"axis"} if ufunc.signature else set())
+    unknown = options.keys() - ({"axis", "axes"} if ufunc.signature else set())
     if unknown:
         raise NoRuleError(
             f"np.{ufunc.__name__} of a traced value takes no {min(unknown)}=; "
@@ -66,6 +67,8 @@ def _called(
         return _called_where(ufunc, ours, inputs, out, where)
     if isinstance(ours, Constant) and not staged(inputs):
         return ufunc(*map(plain, inputs))
+    if "axes" in options:
+        return along(ours, ufunc.signature, inputs, options["axes"])
     return ours(*inputs, **options)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.ops.shape import as_array, moveaxis
+from lineara.ops.shape import as_array
 from lineara.primitive import (
     Multilinear,
     Outer,
@@ -237,15 +237,9 @@ def _as(a: Any, dtype: Any) -> Any:
 
 
 @implements(np.matmul, np.linalg.matmul)
-def np_matmul(a, b, /, out=None, *, axes=None, dtype=None, casting="same_kind", order="K"):
-    """Matrix product, of the last two axes or of those that `axes` names."""
-    a, b = _as(a, dtype), _as(b, dtype)
-    if axes is None:
-        return matmul(a, b)
-    ends = [(-1,) if np.ndim(i) == 0 else (-2, -1)[-len(i) :] for i in axes]
-    a, b = (moveaxis(v, i, e) for v, i, e in zip((a, b), axes, ends, strict=False))
-    y = matmul(a, b)
-    return moveaxis(y, ends[2], axes[2]) if len(axes) > 2 else y
+def np_matmul(a, b, /):
+    """Matrix product."""
+    return matmul(a, b)
 
 
 @implements(np.einsum_path)

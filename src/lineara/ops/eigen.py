@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import NoRuleError
+from lineara.errors import StagingError
 from lineara.ops.contract import matmul
 from lineara.ops.elementwise import real_dtype
 from lineara.ops.factor import gauge, hermitian
 from lineara.ops.linalg import adjoint, square
 from lineara.primitive import (
+    Box,
     Constant,
     General,
     aligned,
@@ -239,13 +240,22 @@ def _real(name: str, a: Any, w: Any) -> bool:
     """Whether NumPy gives real eigenvalues: those of a real matrix that all are."""
     if is_complex(a):
         return False
-    try:
-        return not bool(op("any")(op("not_equal")(op("imag")(w), 0)))
-    except NoRuleError:
-        raise NoRuleError(
-            f"{name}: whether the eigenvalues of a real {type_of(a)} are real depends on values; "
-            "give it a complex matrix, or a symmetric one to eigh"
-        ) from None
+    if not has_values(w):
+        raise StagingError(
+            f"{name}: whether the eigenvalues of a real {type_of(a)} are real depends on values, "
+            "which are not known while a program is written; give it a complex matrix, or a "
+            "symmetric one to eigh"
+        )
+    return not bool(op("any")(op("not_equal")(op("imag")(w), 0)))
+
+
+def has_values(x: Any) -> bool:
+    """Whether a value can be looked at: not while a program is written."""
+    while isinstance(x, Box):
+        if not getattr(x, "known", False):
+            return False
+        x = x.v
+    return True
 
 
 @implements(np.linalg.eig)

@@ -1,5 +1,6 @@
 """NumPy's products, written with matmul and einsum: dot, outer, tensordot, cross and the rest."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -64,21 +65,28 @@ def tensordot(a, b, axes=2):
     return einsum(a, b, subscripts=f"{''.join(mine)},{''.join(yours)}->{output}")
 
 
-def vecdot(x1, x2, /, out=None, *, axis=-1, axes=None):
+def along(ours: Any, signature: str, args: tuple, axes: Any) -> Any:
+    """A function of the last axes, on those that `axes` names for each argument and the result."""
+    cores = [part.count(",") + 1 if part else 0 for part in re.findall(r"\((.*?)\)", signature)]
+    named = [sizes(i) for i in axes]
+    ends = [tuple(range(-len(i), 0)) for i in named]
+    moved = [moveaxis(as_array(a), i, e) for a, i, e in zip(args, named, ends, strict=False)]
+    y = ours(*moved)
+    return moveaxis(y, ends[-1], named[-1]) if len(named) > len(args) and cores[-1] else y
+
+
+def vecdot(x1, x2, /, *, axis=-1):
     """Sum of conj(x1) x2 along an axis."""
-    if axes is not None:
-        first, second, _ = axes if len(axes) == 3 else (*axes, ())
-        x1, x2 = (moveaxis(x, sizes(i)[0], -1) for x, i in ((x1, first), (x2, second)))
     product = conjugate(x1) * x2
     return op("sum")(product, axis=normal_axes(axis, len(product.shape), "vecdot"), keepdims=False)
 
 
-def matvec(x1, x2, /, out=None):
+def matvec(x1, x2, /):
     """Matrices times vectors, both in stacks."""
     return matmul(x1, expand_dims(x2, -1))[..., 0]
 
 
-def vecmat(x1, x2, /, out=None):
+def vecmat(x1, x2, /):
     """Conjugated row vectors times matrices, both in stacks."""
     return matmul(expand_dims(conjugate(x1), -2), x2)[..., 0, :]
 

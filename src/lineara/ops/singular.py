@@ -11,7 +11,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.contract import chain, matmul
-from lineara.ops.eigen import close_to, inverse_gaps, np_eigh, np_eigvalsh
+from lineara.ops.eigen import close_to, has_values, inverse_gaps, np_eigh, np_eigvalsh
 from lineara.ops.elementwise import real_dtype
 from lineara.ops.factor import gauge
 from lineara.ops.factor import hermitian as hermitian_of
@@ -266,20 +266,12 @@ def np_lstsq(a, b, rcond=None):
     x = lstsq(a, columns, f, rcond=cut)
     values = svdvals(a, f)
     rank = op("count_nonzero")(op("greater")(values, cut * values[:1]))
-    if m > n and _holds(op("equal")(rank, n)):
+    if m > n and not (has_values(rank) and rank < n):
         squares = op("sum")(modulus_squared(columns - matmul(a, x)), axis=(0,), keepdims=False)
     else:
         squares = np.zeros(0, real_dtype(type_of(x).dtype))
     x = x if t.ndim == 2 else op("reshape")(x, shape=(n,))
     return x, squares, rank, values
-
-
-def _holds(condition: Any) -> bool:
-    """A condition on values; in a program, where there are none, it is taken to hold."""
-    try:
-        return bool(condition)
-    except NoRuleError:
-        return True
 
 
 # --- NumPy's functions --------------------------------------------------------------------------
