@@ -23,7 +23,8 @@ def shard(seed: int) -> tuple[int, dict[str, int], dict[str, float], str]:
         failure = ""
     except BaseException as error:  # an ExceptionGroup of all that was found, shrunk
         lines = [str(error), *(str(e) for e in getattr(error, "exceptions", ()))]
-        lines += [n for e in (error, *getattr(error, "exceptions", ())) for n in e.__notes__]
+        every = (error, *getattr(error, "exceptions", ()))
+        lines += [n for e in every for n in getattr(e, "__notes__", ())]
         failure = "\n".join(lines)
     return seed, dict(prove.proved), dict(prove.largest), failure
 

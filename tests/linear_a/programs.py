@@ -7,16 +7,18 @@ is made in one of three zones: N has nothing linear, L has linear results only (
 import functools
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
+from random_forms import BOOL, I64, SUMS, F, Forms
 
 from lineara import ops as _ops  # noqa: F401  the primitives declare themselves
-from lineara.linear_a.branches import Cond
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.control import Call
-from lineara.linear_a.loops import Scan
+from lineara.linear_a.dims import result_type, with_dims
+from lineara.linear_a.evaluate import Tagged
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -26,6 +28,7 @@ from lineara.linear_a.syntax import (
     Def,
     Drop,
     Dup,
+    Inj,
     Leaf,
     Let,
     Names,
@@ -42,10 +45,9 @@ from lineara.linear_a.syntax import (
     zero,
 )
 from lineara.registry import op
-from lineara.types import ArrayType, Named, Product, Type, stacked
+from lineara.types import ArrayType, Named, Product, Stack, Sum, Type
 
 DEFS, BINDINGS, DEPTH = 4, 12, 2
-F = ArrayType((), np.dtype(float))
 PAIR = Product((F, F))
 CORE = (F, F, F, PAIR, Product(), Product((F,)), Product((PAIR, F)), Product((Product(), F)),
         Product((F, PAIR), ("a", "b")), Named("pair"))  # fmt: skip
@@ -53,7 +55,6 @@ UNARY = ("sin", "cos", "tanh", "exp", "negative")
 BINARY = ("multiply", "add", "subtract")
 DIVIDING = ("divide", "reciprocal")
 LITERALS = (1.0, 0.5, -0.75, 2.0, 0.0)
-I64, BOOL = np.dtype(np.int64), np.dtype(bool)
 SHAPES = ((3,), (2, 3), (2,), (1,), (3, 2), (2, 2))
 DTYPES = tuple(np.dtype(d) for d in ("f8", "f8", "f8", "f4", "c16"))
 
@@ -83,13 +84,22 @@ def as_test(case: Case) -> str:
 
 def arguments(case: Case, offset: int = 0) -> list[Any]:
     """Arguments of the definition: numbers between -1.5 and 1.5."""
-    rng = random.Random(case.seed + 1000 * offset)
-    return [value(case.program, p.type, rng) for p in case.program.defs[case.name].params]
+    return drawn(case.program, case.name, random.Random(case.seed + 1000 * offset))
+
+
+def drawn(program: Program, name: str, rng: random.Random) -> list[Any]:
+    """Arguments of a definition; dimensions are 1, 2 or 3."""
+    at = {v: rng.randrange(1, 4) for v in program.dims(name)}
+    params = program.defs[name].params
+    return [at[p] if p in at else value(program, with_dims(p.type, at), rng) for p in params]
 
 
 def value(program: Program, t: Type, rng: random.Random) -> Any:
     """A value of a type."""
     t = program.unfold(t)
+    if isinstance(t, Sum):
+        tag = rng.randrange(len(t.items))
+        return Tagged(tag, value(program, t.items[tag], rng))
     if isinstance(t, Product):
         return tuple([value(program, s, rng) for s in t.items])
     assert isinstance(t, ArrayType)
@@ -109,40 +119,43 @@ def _below(n: int) -> st.SearchStrategy[int]:
 
 @st.composite
 def cases(
-    draw: Any, zones: str = "NML", arrays: bool = False, scalar: bool = False, control: bool = False
-) -> Case:
+    draw: Any, zones: str = "NML", arrays: bool = False, scalar: bool = False,
+    control: bool = False, dims: bool = False,
+) -> Case:  # fmt: skip
     """Programs whose last definition is in one of the zones.
 
     `arrays` makes some of the variables arrays, `scalar` gives the last definition one number as
-    its result, `control` adds branches and counted loops.
+    its result, `control` adds branches, tagged sums, loops and recursion, and `dims` gives every
+    definition a dimension and arrays of that length.
     """
 
     def pick(n: int) -> int:
         return draw(_below(n)) if n > 1 else 0
 
-    maker = _Maker(pick, arrays)
-    for i in range(pick(DEFS)):
+    maker = _Maker(pick, arrays, dims, control)
+    for i in range(pick(DEFS - control)):
         maker.definition(f"f{i}", "NML"[pick(3)])
         if control:
-            maker.twin(f"f{i}", f"g{i}")
-            maker.body(f"h{i}", "NML"[pick(3)])
+            maker.form(i)
     maker.definition("f", zones[pick(len(zones))], scalar)
-    return Case(maker.program, "f", pick(1 << 16))
+    return Case(maker.shown(), "f", pick(1 << 16))
 
 
-class _Maker:
+class _Maker(Forms):
     """A program in the making."""
 
-    def __init__(self, pick: Callable[[int], int], arrays: bool) -> None:
+    def __init__(self, pick: Callable[[int], int], arrays: bool, dims: bool, control: bool) -> None:
+        super().__init__()
         self.pick = pick
         self.arrays = arrays
+        self.control = control
+        self.n = Var("n", I64) if dims else None
+        self.shapes = [(self.n,), (2, self.n), (self.n, self.n), (3,)] if dims else [*SHAPES]
         self.zones: dict[str, str] = {}
         self.program = Program({"pair": PAIR}, {})
         self.names = Names()
         self.scope: list[Var] = []
         self.used: set[Var] = set()
-        self.twins: dict[str, str] = {}
-        self.loops: dict[str, tuple[int, int, int]] = {}
 
     # --- choices ---------------------------------------------------------------------------
 
@@ -152,8 +165,11 @@ class _Maker:
 
     def type(self) -> Type:
         """A type whose values move, or the unit, or (with arrays) anything."""
+        if self.n is not None and self.pick(2):
+            return ArrayType(self.shapes[self.pick(4)], np.dtype(float))
         if self.arrays and self.pick(2):
-            return ArrayType(SHAPES[self.pick(len(SHAPES))], DTYPES[self.pick(len(DTYPES))])
+            shape = ((), *SHAPES)[self.pick(1 + len(SHAPES))]
+            return ArrayType(shape, DTYPES[self.pick(len(DTYPES))])
         return CORE[self.pick(len(CORE))]
 
     def fresh(self, like: str, t: Type, linear: bool = False) -> Var:
@@ -175,46 +191,67 @@ class _Maker:
 
     def definition(self, name: str, zone: str, scalar: bool = False) -> None:
         """One more definition, which may call the earlier ones."""
-        self.names, self.scope, self.used = Names(), [], set()
+        self.names, self.scope, self.used = Names("n" * (self.n is not None)), [], set()
         xs = [self.fresh("x", self.type()) for _ in range(self.pick(4))]
+        if self.n is not None:
+            xs.append(self.fresh("x", ArrayType((self.n,), F.dtype)))
         if self.arrays and self.pick(4) == 1:
-            xs.append(self.fresh("i", ArrayType((), (I64, BOOL)[self.pick(2)])))
+            xs.append(self.fresh("i", (I64, BOOL)[self.pick(2)]))
+        if self.control and name != "f" and self.pick(4) == 1:
+            xs.append(self.fresh("s", SUMS[self.pick(len(SUMS))]))
         us = (
             [] if zone == "N" else [self.fresh("a", self.type(), True) for _ in range(self.pick(4))]
         )
         body = self.block(zone, 0, xs, us, scalar)
         found = type_of_leaf(self.program, body.leaf)
-        d = Def(name, (*xs, *us), found.xs, found.lxs, body)
-        self.program = self.program.with_(d)
+        self.finished(Def(name, (*xs, *us), found.xs, found.lxs, body))
         self.zones[name] = zone
 
-    def shaped(self, name: str, zone: str, params: Sequence[Type], lparams: Sequence[Type],
-               wanted: tuple[Sequence[Type], Sequence[Type]]) -> None:  # fmt: skip
-        """A definition of a given type."""
-        self.names, self.scope, self.used = Names(), [], set()
-        xs = [self.fresh("x", t) for t in params]
+    def shaped(
+        self, name: str, zone: str, params: Sequence[Type], lparams: Sequence[Type],
+        wanted: tuple[Sequence[Type], Sequence[Type]], lead: Sequence[Type] = (),
+    ) -> None:  # fmt: skip
+        """A definition of a given type; what `lead` has stands before the dimension."""
+        self.names, self.scope, self.used = Names("n" * (self.n is not None)), [], set()
+        xs = [self.fresh("x", t) for t in (*lead, *params)]
         us = [self.fresh("a", t, True) for t in lparams]
         body = self.block(zone, 0, xs, us, wanted)
-        d = Def(name, (*xs, *us), tuple(wanted[0]), tuple(wanted[1]), body)
+        made = Def(name, (*xs, *us), tuple(wanted[0]), tuple(wanted[1]), body)
+        self.finished(made, len(lead))
+
+    def finished(self, d: Def, lead: int = 0) -> None:
+        """A definition with its dimension among the formals; if it has none, it is dropped."""
+        if self.n is not None:
+            d = replace(d, params=(*d.params[:lead], self.n, *d.params[lead:]))
+            if self.n not in self.program.with_(d).dims(d.name):
+                unread = Let((), drop(self.n))
+                d = replace(d, body=Block((unread, *d.body.bindings), d.body.leaf))
         self.program = self.program.with_(d)
 
-    def twin(self, name: str, other: str) -> None:
-        """Another definition of the same type, for the other branch."""
-        d = self.program.defs[name]
-        types = [[v.type for v in zone] for zone in (d.xs, d.lxs)]
-        self.shaped(other, self.zones[name], *types, (d.results, d.lresults))
-        self.twins[name] = other
+    def shown(self) -> Program:
+        """The program; of f no result has a tag or a length that only a run can tell."""
+        d = self.program.defs["f"]
+        if not any(map(self.hidden, d.results)):
+            return self.program
+        names = Names([p.name for p in d.params])
+        rs = [Var(names("x"), t) for t in d.results]
+        lrs = [Var(names("a"), t, True) for t in d.lresults]
+        kept = [r for r in rs if not self.hidden(r.type)]
+        body = Block(
+            (
+                Let((*rs, *lrs), Call(d.params, ("inner",))),
+                Let((), drop(*[r for r in rs if r not in kept])),
+            ),
+            Ret((*kept, *lrs)),
+        )
+        inner, f = replace(d, name="inner"), replace(d, results=(), body=body)
+        f = replace(f, results=tuple([r.type for r in kept]))
+        defs = {k: v for k, v in self.program.defs.items() if k != "f"}
+        return Program(self.program.types, {**defs, "inner": inner, "f": f})
 
-    def body(self, name: str, zone: str) -> None:
-        """The body of a loop: invariants, carries, and a number each round."""
-        ks, cs = ([CORE[self.pick(len(CORE))] for _ in range(self.pick(3))] for _ in range(2))
-        lcs = [F] * (zone != "N") * self.pick(3)
-        lone = [F] * (zone != "N")
-        ys = [F] if zone != "L" else []
-        zone = zone if zone != "L" or not cs else "M"
-        self.shaped(name, zone, [*ks, *cs, F], [*lcs, *lone], ([*cs, *ys], [*lcs, *lone]))
-        self.zones[name] = zone
-        self.loops[name] = (len(ks), len(cs), len(lcs))
+    def hidden(self, t: Type) -> bool:
+        """Whether there is a sum or a stack in a type."""
+        return any(isinstance(s, Sum | Stack) for s in self.program.leaves(t))
 
     def block(self, zone: str, depth: int, own: list[Var], us: list[Var], scalar=False) -> Block:
         """A block that uses up what it owns: `own` at least once, `us` exactly once."""
@@ -321,8 +358,14 @@ class _Maker:
         if there and self.pick(8) != 1:
             return self.newest(there)
         u = self.program.unfold(t)
-        if isinstance(u, Product):
-            e: Leaf = Tup(tuple([self.supply(s, own, made) for s in u.items]), False, u.fields)
+        if isinstance(u, Sum):
+            tag = self.pick(len(u.items))
+            e: Leaf = Inj((self.supply(u.items[tag], own, made),), tag, t)
+        elif isinstance(u, Product):
+            e = Tup(tuple([self.supply(s, own, made) for s in u.items]), False, u.fields)
+        elif self.n in getattr(u, "shape", ()):
+            x = self.supply(F, own, made)
+            e = Prim((x,), op("broadcast_to"), {"shape": u.shape})  # type: ignore[union-attr]
         else:
             assert isinstance(u, ArrayType)
             e = self.literal(u)
@@ -370,8 +413,15 @@ class _Maker:
             return Copy((xs[0],)) if len(xs) == 1 and self.pick(2) else Ret(tuple(xs))
         if kind == 5:
             return zero(self.moving(), linear=False)
-        if self.arrays and kind > 7:
+        if (self.arrays or self.n is not None) and kind > 7:
             return self.array_leaf(own, made)
+        if self.arrays and kind == 7:  # numbers of other kinds
+            t = ArrayType((), DTYPES[-1 - self.pick(2)])
+            x = self.supply(t, own, made)
+            if self.pick(3) == 1:
+                return Prim((x,), op(UNARY[self.pick(len(UNARY))]))
+            p = op((*BINARY, "divide")[self.pick(4)])
+            return Prim((x, x if self.pick(4) == 1 else self.supply(t, own, made)), p)
         if kind < 8:
             p = op(BINARY[self.pick(3)])
             x = self.number(own, made)
@@ -407,27 +457,6 @@ class _Maker:
         t = self.program.unfold(t)
         return 1 + max(map(self.height, t.items), default=0) if isinstance(t, Product) else 0
 
-    def call(self, f: str, own: list[Var], us: list[Var], made: list[Binding]) -> Leaf:
-        """The call of a definition."""
-        d = self.program.defs[f]
-        if f in self.loops:
-            return self.loop(d, own, us, made)
-        branches = f in self.twins and self.pick(2)
-        lead = (self.mask(F, own, made),) if branches else ()
-        xs = [self.supply(p.type, own, made) for p in d.xs]
-        args = (*lead, *xs, *[self.take(p.type, us, made) for p in d.lxs])
-        return Cond(args, (f, self.twins[f])) if branches else Call(args, (f,))
-
-    def loop(self, d: Def, own: list[Var], us: list[Var], made: list[Binding]) -> Leaf:
-        """A loop of two or three rounds."""
-        nk, nc, nlc = self.loops[d.name]
-        n = 2 + self.pick(2)
-        types = [p.type if i < nk + nc else stacked(p.type, n) for i, p in enumerate(d.xs)]
-        ltypes = [p.type if i < nlc else stacked(p.type, n) for i, p in enumerate(d.lxs)]
-        xs = [self.supply(t, own, made) for t in types]
-        args = (*xs, *[self.take(t, us, made) for t in ltypes])
-        return Scan(args, (d.name,), n, ("fwd", "rev")[self.pick(2)], nk, nc, nlc)
-
     # --- linear leaves ----------------------------------------------------------------------
 
     def linear_leaf(self, us: list[Var], own: list[Var], made: list[Binding]) -> Leaf:
@@ -446,12 +475,14 @@ class _Maker:
             return Copy((taken[0],)) if len(taken) == 1 and self.pick(2) else Ret(tuple(taken))
         if kind in (5, 6):
             return Dup((self.some(us, made),))
-        if self.arrays and kind > 8:
+        if (self.arrays or self.n is not None) and kind > 8:
             return self.linear_array_leaf(us, own, made)
         a = self.some(us, made)
         if kind in (7, 8):
             return Prim((a, self.take(a.type, us, made)), op("add"))
-        if not self.program.scalars(a.type):
+        if not self.program.has_scalars(a.type) or any(
+            isinstance(t, Sum | Stack) for t in self.program.leaves(a.type)
+        ):
             return Copy((a,))
         x = self.factor(a.type, own, made)
         return Prim((x, a), op("multiply"))
@@ -459,7 +490,7 @@ class _Maker:
     def factor(self, t: Type, own: list[Var], made: list[Binding]) -> Var:
         """A number that scales a value of the type."""
         kinds = {u.dtype for u in self.program.leaves(t)}  # type: ignore[union-attr]
-        if kinds == {np.dtype(float)} or kinds == {np.dtype(complex)} or len(kinds) > 1:
+        if kinds <= {np.dtype(float), np.dtype(complex)}:
             return self.number(own, made)
         return self.supply(ArrayType((), min(kinds, key=lambda k: k.itemsize)), own, made)
 
@@ -473,7 +504,8 @@ class _Maker:
 
     def array_type(self) -> ArrayType:
         """The type of an array."""
-        return ArrayType(SHAPES[self.pick(len(SHAPES))], DTYPES[self.pick(len(DTYPES))])
+        dtype = F.dtype if self.n is not None else DTYPES[self.pick(len(DTYPES))]
+        return ArrayType(self.shapes[self.pick(len(self.shapes))], dtype)
 
     def array(self, own: list[Var], made: list[Binding]) -> Var:
         """A non-linear array."""
@@ -504,7 +536,7 @@ class _Maker:
             return Prim((self.mask(t, own, made), x, y), op("where"))
         if kind == 4:
             return self.product(x, own, made, False)
-        if kind == 5:
+        if kind == 5 and self.n is None:  # the rules of products need numbers
             name = ("prod", "max")[self.pick(2)] if t.dtype.kind == "f" else "prod"
             return Prim((x,), op(name), self.along(t))
         if kind == 6 and t.dtype.kind == "c":
@@ -512,9 +544,9 @@ class _Maker:
         if kind == 7:
             put = self.pick(2)
             at = self.position(t, not put)
-            y = self.supply(op("index").result(t, at=_plain(at)), own, made)
+            y = self.supply(_part(t, at), own, made)
             return (Accum, Put)[put]((x, y), at)
-        if kind == 8:
+        if kind == 8 and self.n is None:  # n + n has no name
             return Prim((x, self.like(x, own, made)), op("concat"), {"axis": 0})
         if kind == 9:
             return Prim((x,), op("index"), {"at": self.position(t)})
@@ -529,8 +561,9 @@ class _Maker:
             return Prim((x,), op("sum"), self.along(t))
         if choice == 1:
             return Prim((x,), op("cumsum"), {"axis": self.pick(t.ndim)})
-        if choice == 2:
-            return Prim((x,), op("reshape"), {"shape": (t.size,) if t.ndim > 1 else (1, t.size)})
+        if choice == 2 and (self.n is None or t.ndim == 1):  # n * n has no name
+            shape = (t.size,) if t.ndim > 1 else (1, *t.shape)
+            return Prim((x,), op("reshape"), {"shape": shape})
         if choice == 3:
             return Prim((x,), op("permute_dims"), {"axes": tuple(range(t.ndim))[::-1]})
         if choice == 4:
@@ -546,10 +579,12 @@ class _Maker:
     def position(self, t: ArrayType, twice: bool = True) -> tuple[Any, ...]:
         """An index: a number, a part, a known position, several positions, one of them twice."""
         at = [0, slice(1, None), slice(None, None, -1), np.array([-1, 0])]
-        if twice or t.shape[0] == 1:
+        if twice or t.shape[0] in (1, self.n):
             at[-1] = np.array([0, 0, -1]) if twice else -1
-        if t.shape[0] > 1:
-            at += [v for v in self.scope if v.type == ArrayType((), I64)][:2]
+        if t.shape[0] is self.n:
+            at[1] = slice(0, 1)
+        elif t.shape[0] > 1:
+            at += [v for v in self.scope if v.type == I64][:2]
         found = at[self.pick(len(at))]
         self.used.update([found] if isinstance(found, Var) else ())
         return (found,)
@@ -559,7 +594,7 @@ class _Maker:
         u = ArrayType(t.shape, np.dtype(float))
         x, y = self.supply(u, own, made), self.supply(u, own, made)
         self.used.update((x, y))
-        c = self.fresh("c", ArrayType(t.shape, BOOL))
+        c = self.fresh("c", ArrayType(t.shape, BOOL.dtype))
         made.append(Let((c,), Prim((x, y), op("greater"))))
         own.append(c)
         self.scope.append(c)
@@ -593,7 +628,7 @@ class _Maker:
             return Read((a,), self.position(t))
         if kind in (2, 3):
             at = self.position(t, kind == 2)
-            y = self.take(op("index").result(t, at=_plain(at)), us, made)
+            y = self.take(_part(t, at), us, made)
             return (Accum, Put)[kind - 2]((a, y), at)
         if kind == 4:
             c = self.mask(t, own, made)
@@ -602,7 +637,7 @@ class _Maker:
             return self.product(a, own, made, True)
         if kind == 6 and t.dtype.kind == "c":
             return Prim((a,), op(("conj", "real", "imag")[self.pick(3)]))
-        if kind == 7:
+        if kind == 7 and self.n is None:
             return Prim((a, self.take(t, us, made)), op("concat"), {"axis": 0})
         if kind == 8:
             return Prim((a,), op("index"), {"at": self.position(t)})
@@ -647,6 +682,7 @@ class _Maker:
         return Ret((*[v for v in unused if self.pick(4)], *lxs))
 
 
-def _plain(at: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An index with a number in place of a variable: its result has the same type."""
-    return tuple([0 if isinstance(p, Var) else p for p in at])
+def _part(t: ArrayType, at: tuple[Any, ...]) -> ArrayType:
+    """The type of a part of an array; a variable in the index counts as a number."""
+    plain = tuple([0 if isinstance(p, Var) else p for p in at])
+    return result_type(op("index"), [t], {"at": plain})

@@ -449,14 +449,16 @@ class Judge:
         x, a = e.args
         k = self.array(x, e, 0)
         u = self.program.unfold(a.type)
-        if isinstance(u, ArrayType):
-            fine = k.shape in ((), u.shape) and np.result_type(k.dtype, u.dtype) == u.dtype
-        else:
-            fine = not k.shape and self.program.has_scalars(u)
-        if not fine:
+        fits = all(
+            isinstance(t, ArrayType) and np.result_type(k.dtype, t.dtype) == t.dtype
+            for t in self.program.leaves(u)
+        )
+        shapes = ((), u.shape) if isinstance(u, ArrayType) else ((),)
+        if k.shape not in shapes or not fits or not self.program.has_scalars(u):
             self.wrong(
                 f"{x!r}: {show(k)} does not scale {a!r}: {show(a.type)}; the factor is a number, "
-                "or has the shape of what it scales, and no wider dtype",
+                "or has the shape of what it scales, and no wider dtype than any array there; a "
+                "sum or a stack is not scaled",
                 e,
                 0,
             )

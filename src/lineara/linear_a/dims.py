@@ -94,7 +94,7 @@ def dims_of(defs: Mapping[str, Def]) -> dict[str, Vars]:
         if not known:
             continue
         d = defs[name]
-        found[name].update(v for v in _mentioned(d) if v in known)
+        found[name].update(v for v in mentioned(d) if v in known)
         for e in applications(d.body):
             for f, formals, args in e.zipped(defs):
                 users.setdefault(f, []).append((name, matching(formals, args)))
@@ -109,7 +109,7 @@ def dims_of(defs: Mapping[str, Def]) -> dict[str, Vars]:
     return {name: tuple([v for v in indices[name] if v in dims]) for name, dims in found.items()}
 
 
-def _mentioned(d: Def) -> Iterator[Var]:
+def mentioned(d: Def) -> Iterator[Var]:
     """The variables in the types of a definition, and in the parameters that say how large."""
     yield from dims_in((*d.results, *d.lresults, *[v.type for v in d.params]))
     open_: list[Any] = [d.body]

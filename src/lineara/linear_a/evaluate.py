@@ -118,10 +118,9 @@ def run(
     no_number = "ignore" if ieee else "raise"
     with np.errstate(all="ignore", divide=no_number, invalid=no_number):
         found = machine.drive(machine.enter(name, list(args)))
-    k = len(d.results)
-    us = [with_dims(t, dims) for t in d.lresults]
-    linear = [dense(program, t, v) for t, v in zip(us, found[k:], strict=True)]
-    results = machine.given_away((*found[:k], *linear))
+    types = [with_dims(t, dims) for t in (*d.results, *d.lresults)]
+    made = [dense(program, t, v) for t, v in zip(types, found, strict=True)]
+    results, k = machine.given_away(tuple(made)), len(d.results)
     return Outcome(results[:k], results[k:], machine.work, machine.written)
 
 
@@ -560,7 +559,7 @@ def zeros(program: Program, t: Type) -> Any:
 
 
 def dense(program: Program, t: Type, value: Any) -> Any:
-    """A linear value in numbers, with no symbol left in it but for sums."""
+    """A value in numbers, with no symbol left in it but for sums; erased code has symbols, too."""
     t = program.unfold(t)
     if value is ZERO:
         return zeros(program, t)

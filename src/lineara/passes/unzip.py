@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
 from lineara.linear_a.collector import uncollected
+from lineara.linear_a.dims import mentioned
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Applied,
@@ -271,9 +272,16 @@ class _Unzip:
         )  # fmt: skip
         made = [nl, lin]
         if self.primal(d.name) == d.name + PRI and d.name + PRI not in self.run.defs:
-            alone = self.live(self.context, results, d.xs)
-            made.append(Def(d.name + PRI, d.xs, d.results, (), Block(alone, Ret(tuple(results)))))
+            made.append(self.primal_form(results))
         return made
+
+    def primal_form(self, results: Sequence[Var]) -> Def:
+        """f.pri; a dimension of f that nothing in it mentions is dropped."""
+        d, body = self.d, Block(self.live(self.context, results, self.d.xs), Ret(tuple(results)))
+        made = Def(d.name + PRI, d.xs, d.results, (), body)
+        unread = [n for n in self.dims if n not in {*mentioned(made), *free(body)}]
+        drops = [Let((), drop(n)) for n in unread]
+        return replace(made, body=Block((*drops, *body.bindings), body.leaf))
 
     def primal(self, name: str) -> str:
         """The definition that gives the non-linear results alone: g for g.jvp, else f.pri."""
