@@ -364,7 +364,7 @@ class _Maker(Forms):
         elif isinstance(u, Product):
             e = Tup(tuple([self.supply(s, own, made) for s in u.items]), False, u.fields)
         elif self.n in getattr(u, "shape", ()):
-            x = self.supply(F, own, made)
+            x = self.supply(ArrayType((), u.dtype), own, made)  # type: ignore[union-attr]
             e = Prim((x,), op("broadcast_to"), {"shape": u.shape})  # type: ignore[union-attr]
         else:
             assert isinstance(u, ArrayType)
@@ -607,7 +607,7 @@ class _Maker(Forms):
         if self.pick(2):
             other = self.supply(ArrayType((*t.shape[-1:], 2), t.dtype), own, made)
             return Prim((x, other), op("matmul"))
-        n = t.shape[0]
+        n = t.shape[-2:][0]
         shape = (n,) if self.pick(2) else (2, n)
         return Prim((self.supply(ArrayType(shape, t.dtype), own, made), x), op("matmul"))
 

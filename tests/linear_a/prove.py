@@ -16,7 +16,7 @@ import lineara
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check, check_def, type_of_leaf
 from lineara.linear_a.cost import cells, size
-from lineara.linear_a.dims import with_dims
+from lineara.linear_a.dims import I64, with_dims
 from lineara.linear_a.evaluate import Machine, dense, measure
 from lineara.linear_a.loops import Loop
 from lineara.linear_a.parse import parse
@@ -76,6 +76,7 @@ class Meter(Machine):
 
     dropped = 0
     handed = 0  # scalars of the parts that were read of linear arrays
+    whole = 0  # whole numbers dropped, dimensions among them
     light = 0  # what sums, stacks and arrays that are dropped cost more if they are not linear
     surplus = 0  # R: scalars that tangents have and the values of arrays do not pay for
 
@@ -85,6 +86,7 @@ class Meter(Machine):
             n, k = measure(self.program, t, v) if linear else 0, cells(self.program, t)
             self.dropped += n if linear else k
             self.light += max(0, k - n) if linear else 0
+            self.whole += not linear and t == I64
             if not linear:
                 self.surplus += max(0, measure(self.program, t, v) - k)
         return found
@@ -150,7 +152,7 @@ class Run:
         made = [dense(program, with_dims(t, at), v) for t, v in types]
         self.xs, self.us = tuple(made[:k]), tuple(made[k:])
         self.work, self.dropped, self.surplus = m.work, m.dropped, m.surplus
-        self.handed, self.light = m.handed, m.light
+        self.handed, self.light, self.whole = m.handed, m.light, m.whole
 
 
 def leaves(v: Any) -> list[Any]:
@@ -437,6 +439,8 @@ def unzipping(program: Program, name: str, args: Any, ran: Run, rng: random.Rand
             same_text(halves)
         if what == "P5":
             total = nl.work + lin.work
+            if len(t) > 1:  # a branch may get a dimension that only another one needs, and drop it
+                total -= nl.whole + lin.whole - ran.whole
             assert total == ran.work, f"P5: {nl.work} + {lin.work} != {ran.work}"
             grown("U", mixed(program, name), added(program, halves), has_arrays(program, name))
             alone = Run(halves, primal(halves, name), xs)
