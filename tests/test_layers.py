@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src"
 LAYERS = """
     __main__  cli  demo | explorer | distributed
     lineara
-    numpy | scipy | testing | calculus | diagrams
+    numpy | scipy | random | testing | calculus | diagrams
     api  geometry  rules  diagnose  policies  solvers
     backends
     capture

@@ -37,7 +37,7 @@ from lineara.linear_map import LinearMap
 from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp
 
 if TYPE_CHECKING:
-    from lineara import policies
+    from lineara import policies, random
     from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
     from lineara.capture.lanes import vmap
     from lineara.capture.stages import stages
@@ -76,6 +76,7 @@ __all__ = [
     "linearize",
     "manifold",
     "policies",
+    "random",
     "ravel",
     "scan",
     "stages",
@@ -100,6 +101,7 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
     "trace": "lineara.capture.staging",
     "kinks": "lineara.rules.kinks",
     "policies": "lineara.policies",
+    "random": "lineara.random",
     "testing": "lineara.testing",
 }
 
