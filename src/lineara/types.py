@@ -62,7 +62,8 @@ def type_of(value: Any) -> ArrayType:
     if kind is float:
         return _FLOAT
     if kind is np.ndarray:
-        return ArrayType(value.shape, value.dtype)
+        dtype = value.dtype
+        return ArrayType(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="))
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return ArrayType(tuple(value.shape), np.dtype(value.dtype))
     array = np.asarray(value)
