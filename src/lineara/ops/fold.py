@@ -66,6 +66,7 @@ def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
     lead = (slice(None),) * axis
     shape = (*t.shape[:axis], 1, *t.shape[axis + 1 :])
     if initial is not None:
+        initial = np.asarray(initial, t.dtype) if type(initial) in (int, float) else initial
         a = op("concat")(op("broadcast_to")(initial, shape=shape), a, axis=axis)
     elif not t.shape[axis] and ufunc.identity is None:
         raise ShapeError(
@@ -129,6 +130,7 @@ def _one(ufunc: Any, a: Any, axis: int) -> Any:
 
 def outer(ufunc, a, b):
     """The operation on all pairs of elements."""
+    a, b = (np.asarray(v) if type(v) in (int, float) else v for v in (a, b))  # as NumPy does
     shape = (*type_of(a).shape, *(1,) * type_of(b).ndim)
     return registry.functions[ufunc](registry.functions[np.reshape](a, shape) if shape else a, b)
 

@@ -65,7 +65,8 @@ def positive(x):
 @implements(np.heaviside)
 def heaviside(x1, x2):
     """0 below zero, 1 above, x2 at zero."""
-    return where(equal(x1, 0), x2, greater(x1, 0) * 1.0)
+    above = op("astype")(greater(x1, 0), dtype=type_of(x1).dtype)
+    return where(equal(x1, 0), x2, above)
 
 
 @implements(np.modf, math.modf)

@@ -45,6 +45,8 @@ def _between(alpha: float, beta: float) -> Callable[[Any, Any], Any]:
     return lambda q, n: n * q + (alpha + q * (1 - alpha - beta)) - 1
 
 
+ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")  # no mixtures
+
 PLACES: dict[str, Callable[[Any, Any], Any]] = {  # of the quantile q among n sorted values
     "inverted_cdf": lambda q, n: np.ceil(_still(n * q)) - 1,
     "averaged_inverted_cdf": lambda q, n: 0.5 * (np.floor(_still(n * q)) + np.ceil(n * q - 1)),
@@ -228,6 +230,9 @@ def _quantile(
     if isinstance(part, Box) or np.any(part):
         part = float(part[0, 0]) if weak and type(part) is np.ndarray and part.size == 1 else part
         found = below + (take_along_axis(rows, upper, 0) - below) * part
+    wide = np.result_type(type_of(found).dtype, type_of(q).dtype)
+    if not weak and method not in ELEMENTS and type_of(found).dtype != wide:
+        found = op("astype")(found, dtype=wide)
     return op("reshape")(_spoiled(found, bad), shape=(*asked, *shape))
 
 

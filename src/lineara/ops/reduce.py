@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.ops.elementwise import multiply, root
+from lineara.ops.elementwise import multiply, real_dtype, root
 from lineara.ops.index import line
 from lineara.ops.shape import as_array, normal_axes
 from lineara.primitive import Box, General, Linear, implements, lost, op, primitive, reals
@@ -232,7 +232,8 @@ def _count(a: Any, axis: Any, where: Any = None, keepdims: Any = False) -> Any:
     axis = normal_axes(axis, len(shape), "mean")
     if not given(where):
         return math.prod(shape[i] for i in axis)
-    return np.sum(np.broadcast_to(where, shape), axis=axis, keepdims=bool(keepdims))
+    chosen = np.broadcast_to(where, shape)
+    return np.sum(chosen, axis=axis, keepdims=bool(keepdims), dtype=real_dtype(type_of(a).dtype))
 
 
 @implements(np.mean)
@@ -283,7 +284,8 @@ def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
 def _freedom(a: Any, axis: Any, where: Any, keepdims: Any, ddof: Any, correction: Any) -> Any:
     """The number of elements less the degrees of freedom that were used."""
     count = _count(a, axis, where, keepdims is not np._NoValue and keepdims)
-    return np.maximum(count - (correction if given(correction) else ddof), 0)
+    left = count - (correction if given(correction) else ddof)
+    return np.maximum(left, 0) if np.ndim(left) else max(left, 0)  # a plain number keeps dtypes
 
 
 @implements(np.var)

@@ -29,11 +29,12 @@ def _polygamma(n: Any, x: Any) -> Any:
     from scipy import special
 
     found = special.digamma(x) if np.all(n == 0) else special.polygamma(n, x)
-    return (
-        found.astype(np.result_type(np.float32, type_of(x).dtype))
-        if type_of(x).dtype.kind == "f"
-        else found
-    )
+    return _in_precision_of(x, found)
+
+
+def _in_precision_of(x: Any, found: Any) -> Any:
+    dtype = type_of(x).dtype
+    return found.astype(np.result_type(np.float32, dtype)) if dtype.kind in "fc" else found
 
 
 def _of_order(name: str) -> Any:
@@ -42,7 +43,8 @@ def _of_order(name: str) -> Any:
     def late(order: Any, x: Any) -> Any:
         from scipy import special
 
-        return getattr(special, name)(np.real(np.asarray(order)).astype(int), x)
+        found = getattr(special, name)(np.real(np.asarray(order)).astype(int), x)
+        return _in_precision_of(x, found)
 
     return late
 
