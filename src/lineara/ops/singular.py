@@ -198,18 +198,16 @@ def np_pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
     return pinv(hermitian_of(a) if hermitian else a, rcond=_cut("pinv", a, rcond))
 
 
-NEGLIGIBLE = 1e-8
-
-
 def _cut(name: str, a: Any, rcond: Any) -> Any:
     """A cutoff for singular values that are zero but for rounding; a larger one has no rule."""
     t = type_of(a)
+    eps = float(np.finfo(t.dtype).eps)
     if rcond is None:
-        return float(np.finfo(t.dtype).eps * max(t.shape[-2:]))
-    if np.any(np.asarray(rcond) > NEGLIGIBLE):
+        return eps * max(t.shape[-2:])
+    if np.any(np.asarray(rcond) > eps**0.5):
         raise NoRuleError(
             f"{name}: a cutoff of {rcond!r} drops singular values that are not zero, and has no "
-            f"rule; up to {NEGLIGIBLE} it has, and with np.linalg.svd you say what is kept"
+            f"rule; up to {eps**0.5:.0e} it has, and with np.linalg.svd you say what is kept"
         )
     return rcond
 
