@@ -37,7 +37,7 @@ from lineara.linear_map import LinearMap
 from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp
 
 if TYPE_CHECKING:
-    from lineara import policies, random
+    from lineara import calculus, policies, random
     from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
     from lineara.capture.lanes import vmap
     from lineara.capture.stages import stages
@@ -53,6 +53,7 @@ __all__ = [
     "Metric",
     "Rows",
     "Zero",
+    "calculus",
     "check_grads",
     "checkpoint",
     "combine",
@@ -96,6 +97,7 @@ del _ops, _solvers
 _FORMS = ("cond", "fori_loop", "function", "scan", "switch", "while_loop")
 _LATE = {  # the staged engine and what helps tests: loaded when it is first asked for
     **dict.fromkeys(_FORMS, "lineara.capture.forms"),
+    "calculus": "lineara.calculus",
     "vmap": "lineara.capture.lanes",
     "stages": "lineara.capture.stages",
     "trace": "lineara.capture.staging",

@@ -22,6 +22,7 @@ COMMANDS = {
     "run": (f"{TEXT}:run", "run a definition on arguments, and count the work"),
     "grad": (f"{TEXT}:grad", "value and gradient of a definition, and the work of both"),
     "cost": (f"{TEXT}:cost", "work and size of definitions"),
+    "calculus": ("lineara.cli.calculus", "run, trace and differentiate terms of the calculus"),
 }
 
 

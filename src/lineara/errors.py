@@ -153,6 +153,13 @@ class SolverError(LinearaError, ArithmeticError):
     refuses = True
 
 
+class CalculusError(LinearaError):
+    """A term of the pullback calculus that does not parse, has no type, or does not end."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, line="")
+
+
 class RuleError(LinearaError):
     """A rule or builder that does not keep its law (dot-product identity, finite difference)."""
 

@@ -1,0 +1,31 @@
+r"""The pullback calculus: functions are first-class, and differentiation is a term  [Pullback].
+
+>>> from lineara import calculus
+>>> calculus.show(calculus.run("pull(\\x. x * x; \\_. covec(1)) 3"))
+'covec(6)'
+
+`term` reads a text, `run` evaluates by the machine, `reduce` by the rules one by one, and `trace`
+gives each of them; `type_of` infers, and `function` makes a Python function of a term.
+"""
+
+from lineara.calculus.check import check
+from lineara.calculus.interface import function, gradient, run, type_of
+from lineara.calculus.program import program, read, term
+from lineara.calculus.show import show
+from lineara.calculus.trace import page, trace
+from lineara.calculus.trace import value_of as reduce
+
+__all__ = [
+    "check",
+    "function",
+    "gradient",
+    "page",
+    "program",
+    "read",
+    "reduce",
+    "run",
+    "show",
+    "term",
+    "trace",
+    "type_of",
+]

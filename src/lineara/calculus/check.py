@@ -1,0 +1,88 @@
+"""The checker:  Γ ⊢ t : s  for a term, from the leaves up, without trusting what it says of itself.
+
+A variable has the type of its binder, a construct that of its rule, and what stands in a linear
+position is linear: the body of `dual`, and what a `Back` sends back.  Every step of a reduction
+keeps the type of its term; tests run this after each.
+"""
+
+from lineara.calculus.deep import Deep, run
+from lineara.calculus.linear import offender
+from lineara.calculus.show import show as show_term
+from lineara.calculus.terms import (
+    Back,
+    DualMap,
+    JAt,
+    PullAt,
+    Term,
+    Var,
+)
+from lineara.calculus.types import Arrow, Dual, Row, Type, show
+from lineara.errors import CalculusError
+
+Scope = dict[str, Type]
+
+
+Known = dict[Term, Scope]  # terms that are well typed where their free names have these types
+
+
+def check(term: Term, known: Known | None = None) -> Type:
+    """The type of a closed term; CalculusError where it is not well typed.
+
+    With `known` what a call has found out serves the next, as along a reduction.
+
+    >>> from lineara.calculus.program import term
+    >>> show(check(term("\\\\x. x * x")))
+    'R -> R'
+    """
+    return run(_check(term, {}, {} if known is None else known))
+
+
+def _check(t: Term, scope: Scope, known: Known) -> Deep:
+    own = {x: scope[x] for x in t.free if x in scope}
+    if known.get(t) == own:
+        return t.type
+    if isinstance(t, Var):
+        if scope.get(t.name) != t.stated:
+            have = show(scope[t.name]) if t.name in scope else "not known"
+            raise CalculusError(f"{t.name} is {have} here, and stands as {show(t.stated)}")
+        return t.stated
+    for i, p in enumerate(t.parts):
+        inner = {**scope, **dict(t.binders())} if t.bound(i) else scope
+        found = yield _check(p, inner, known)
+        if found != p.type:
+            raise CalculusError(f"{show_term(p)} is {show(found)}, and says {show(p.type)}")
+    again = t.on(t.parts)
+    if again.type != t.type or again.value != t.value or again.free != t.free:
+        raise CalculusError(f"{show_term(t)} is {show(again.type)}, and says {show(t.type)}")
+    if isinstance(t, DualMap | Back):
+        names = frozenset(t.bound(0))
+        wrong = offender(t.parts[0], names)
+        if wrong is not None:
+            raise CalculusError(
+                f"{show_term(t.parts[0])} is not linear in {', '.join(sorted(names))}: "
+                f"{show_term(wrong)}"
+            )
+    _environment(t)
+    known[t] = own
+    return again.type
+
+
+def _environment(t: Term) -> None:
+    """What belongs to the names of an environment is of their types."""
+    if isinstance(t, JAt):
+        n, types = len(t.names), [s for _, s in t.names]
+        wanted = [*types, *types]
+        found = [p.type for p in t.parts[1:]]
+        assert len(t.parts) == 2 * n + 1
+    elif isinstance(t, PullAt):
+        series, w, *at = t.parts
+        wanted = [Arrow(series.type, Dual(series.type)), *[s for _, s in t.names]]
+        found = [w.type, *[v.type for v in at]]
+    elif isinstance(t, Back):
+        wanted = [Row((*[Dual(s) for _, s in t.names], Dual(t.parts[0].type)))]
+        found = [t.parts[1].type]
+    else:
+        return
+    if wanted != found:
+        have, want = [", ".join(map(show, types)) for types in (found, wanted)]
+        raise CalculusError(f"{show_term(t)} has {have}, and needs {want}")

@@ -1,0 +1,522 @@
+"""Types for syntax:  Γ ⊢ s : t  by unification, and the term that it stands for.
+
+    takes: Γ ⊢ s1 : t1 ... Γ ⊢ sk : tk   =>   gives: Γ ⊢ construct(s1, ..., sk) : t
+
+What a text leaves out is inferred; a definition is as general as it can be, and each type that it
+is used at makes an instance.  What stays open is R.  A sum or a product of integers is that of Int.
+In `dual(\\x. S; K)` x must be in linear positions, and the error shows the one that is not.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lineara.calculus.deep import Deep, run
+from lineara.calculus.linear import offender
+from lineara.calculus.show import show as show_term
+from lineara.calculus.symbols import INFIX, INTEGER, Symbol
+from lineara.calculus.syntax import Place, Syntax, Text, nearest
+from lineara.calculus.terms import (
+    App,
+    At,
+    Cons,
+    Copair,
+    Covec,
+    DualMap,
+    Ev,
+    Fix,
+    Fresh,
+    Fst,
+    Fun,
+    Head,
+    If,
+    IsNil,
+    J,
+    JFun,
+    Lam,
+    Let,
+    List,
+    Literal,
+    Pair,
+    Probe,
+    Pull,
+    Scale,
+    Snd,
+    Sum,
+    Tail,
+    Term,
+    Var,
+    Zero,
+)
+from lineara.calculus.types import (
+    BOOL,
+    DISCRETE,
+    INT,
+    Arrow,
+    Dual,
+    Hole,
+    ListOf,
+    Product,
+    R,
+    Type,
+    fill,
+    holes,
+    made_of,
+    parts,
+    show,
+)
+
+PLAIN: dict[str, Any] = {
+    "app": App, "pair": Pair, "fst": Fst, "snd": Snd, "j": J, "pull": Pull, "copair": Copair,
+    "ev": Ev, "at": At, "scale": Scale, "if": If, "cons": Cons, "head": Head, "tail": Tail,
+    "isnil": IsNil,
+}  # fmt: skip
+
+_MENDS = {  # what a part of a construct must be, for its error
+    ("app", 0): "only a function is applied; a difference has a space after the minus: x - 1",
+    ("app", 1): "this is what the function before it takes",
+    ("pull", 0): "pull(t; w) takes a function t",
+    ("pull", 1): "the 1-form w maps a result of t to a functional on such results",
+    ("j", 0): "J(t; s) takes a function t",
+    ("j", 1): "a direction is of the type that the function takes",
+    ("at", 0): "K @ S pairs a functional with a vector",
+    ("at", 1): "the vector is of the type that the functional is on",
+    ("fst", 0): "fst takes a pair",
+    ("snd", 0): "snd takes a pair",
+    ("if", 0): "a condition is Bool, such as less(x, y)",
+    ("if", 2): "both branches have the same type",
+    ("copair", 0): "[K|K] is made of two functionals",
+    ("copair", 1): "[K|K] is made of two functionals; a list has commas",
+    ("scale", 0): "scale(r, S) takes a number first",
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Definition:
+    """A definition of a program, with the most general type that was found for it."""
+
+    name: str
+    body: Syntax
+    type: Type
+    text: Text
+
+
+Bound = Type | Definition
+
+
+class Types:
+    """What is known of the holes."""
+
+    def __init__(self) -> None:
+        self._known: dict[str | int, Type] = {}
+        self._count = 0
+
+    def hole(self) -> Hole:
+        """A type that is not known yet."""
+        self._count += 1
+        return Hole(self._count)
+
+    def head(self, t: Type) -> Type:
+        """The type, itself no hole if that is known."""
+        while isinstance(t, Hole) and t.name in self._known:
+            t = self._known[t.name]
+        return t
+
+    def whole(self, t: Type) -> Type:
+        """The type with all that is known."""
+        t = self.head(t)
+        return made_of(t, tuple([self.whole(p) for p in parts(t)]))
+
+    def fresh(self, t: Type, own: Mapping[str | int, Type] | None = None) -> Type:
+        """The type with other holes."""
+        found = {h.name: self.hole() for h in holes(t)}
+        return fill(t, found | dict(own or {}))
+
+    def unify(self, s: Type, t: Type) -> bool:
+        """Make two types equal, if that can be."""
+        s, t = self.head(s), self.head(t)
+        if s == t:
+            return True
+        if isinstance(s, Hole):
+            if s in holes(self.whole(t)):
+                return False
+            self._known[s.name] = t
+            return True
+        if isinstance(t, Hole):
+            return self.unify(t, s)
+        if type(s) is not type(t) or not parts(s):
+            return False
+        return all([self.unify(p, q) for p, q in zip(parts(s), parts(t), strict=True)])
+
+
+class Inference:
+    """The types of one body, and its term."""
+
+    def __init__(
+        self, text: Text, symbols: Mapping[str, Symbol], defined: Mapping[str, Definition]
+    ) -> None:
+        self.text = text
+        self.symbols = symbols
+        self.scope: dict[str, list[Bound]] = {name: [d] for name, d in defined.items()}
+        self.types = Types()
+        self.noted: dict[Syntax, Any] = {}  # the type of a binder, a list, an operator, a use
+        self.numeric: list[Syntax] = []  # operators whose operands are R or Int
+        self.ground: list[tuple[Syntax, Type]] = []
+        self.uses: list[tuple[Syntax, Definition]] = []
+        self.places: dict[Term, Place] = {}
+
+    def wrong(self, place: Place, message: str) -> Exception:
+        """The error at a place."""
+        return self.text.wrong(place, message)
+
+    def expect(self, s: Syntax, wanted: Type, found: Type, mend: str = "") -> None:
+        """The type of `s` is the one that is wanted."""
+        if self.types.unify(wanted, found):
+            return
+        names = _Letters()
+        said = [names(self.types.whole(t)) for t in (wanted, found)]
+        self._refuse(
+            s.place, f"expected {said[0]}, found {said[1]}" + (f"; {mend}" if mend else "")
+        )
+
+    def _refuse(self, place: Place, message: str) -> None:
+        raise self.wrong(place, message)
+
+    # --- inference ------------------------------------------------------------------------------
+
+    def infer(self, s: Syntax) -> Deep:
+        """The type of a construct."""
+        if s.kind in PLAIN:
+            return (yield self._plain(s, PLAIN[s.kind], s.parts))
+        return (yield getattr(self, f"_{s.kind}")(s))
+
+    def _plain(self, s: Syntax, construct: Any, operands: tuple[Syntax, ...]) -> Deep:
+        own: dict[str | int, Type] = {}
+        for i, (pattern, p) in enumerate(zip(construct.takes, operands, strict=True)):
+            found = yield self.infer(p)
+            for h in holes(pattern):
+                own.setdefault(h.name, self.types.hole())
+            self.expect(p, fill(pattern, own), found, _MENDS.get((s.kind, i), ""))
+        for h in holes(construct.gives):
+            own.setdefault(h.name, self.types.hole())
+        return fill(construct.gives, own)
+
+    def _under(self, names: Iterable[tuple[str, Bound]], s: Syntax) -> Deep:
+        """The type of `s` where the names are bound."""
+        names = list(names)
+        for name, t in names:
+            self.scope.setdefault(name, []).append(t)
+        found = yield self.infer(s)
+        for name, _ in names:
+            self.scope[name].pop()
+        return found
+
+    def _literal(self, s: Syntax) -> Deep:
+        return BOOL if type(s.data) is bool else INT if type(s.data) is int else R
+        yield
+
+    def _zero(self, s: Syntax) -> Deep:
+        if any([t in DISCRETE for t in _bases(s.data)]):
+            self._refuse(s.place, f"{show(s.data)} has no zero: nothing in it moves")
+        return s.data
+        yield
+
+    def _var(self, s: Syntax) -> Deep:
+        found = self.scope.get(s.data)
+        if not found:
+            if s.data in self.symbols:  # the symbol as a function
+                return Arrow(self.symbols[s.data].takes, self.symbols[s.data].gives)
+            known = [name for name, bound in self.scope.items() if bound]
+            self._refuse(s.place, f"{s.data} is not known here{nearest(s.data, known)}")
+        bound = self.scope[s.data][-1]
+        if isinstance(bound, Definition):
+            t = self.types.fresh(bound.type)
+            self.noted[s] = (bound, t)
+            self.uses.append((s, bound))
+            return t
+        return bound
+        yield
+
+    def _lam(self, s: Syntax) -> Deep:
+        t = s.data.type or self.types.hole()
+        self.noted[s] = t
+        return Arrow(t, (yield self._under([(s.data.name, t)], s.parts[0])))
+
+    def _let(self, s: Syntax) -> Deep:
+        found = yield self.infer(s.parts[0])
+        return (yield self._under([(s.data, found)], s.parts[1]))
+
+    def _rec(self, s: Syntax) -> Deep:
+        own, name, source, stated = s.data
+        t = Arrow(source or self.types.hole(), self.types.hole())
+        if stated is not None:
+            self.expect(s, stated, t, "the type after the colon is that of the function")
+        self.noted[s] = t
+        found = yield self._under([(own, t), (name, t.source)], s.parts[0])
+        self.expect(s.parts[0], t.target, found, f"this is what {own} gives elsewhere")
+        return t
+
+    def _norec(self, s: Syntax) -> Deep:
+        self._refuse(
+            s.place, f"{s.data} takes nothing, so it cannot be recursive; write rec {s.data} x"
+        )
+        yield
+
+    def _dual(self, s: Syntax) -> Deep:
+        t = s.data.type or self.types.hole()
+        self.noted[s] = t
+        body = yield self._under([(s.data.name, t)], s.parts[0])
+        k = yield self.infer(s.parts[1])
+        self.expect(s.parts[1], Dual(body), k, "the functional is on what the linear map gives")
+        return Dual(t)
+
+    def _covec(self, s: Syntax) -> Deep:
+        t = yield self.infer(s.parts[0])
+        self.ground.append((s, t))
+        return Dual(t)
+
+    def _probe(self, s: Syntax) -> Deep:
+        at = yield self.infer(s.parts[0])
+        for d in s.parts[1:-1]:
+            self.expect(d, at, (yield self.infer(d)), "a direction is as its point")
+        k, of = (yield self.infer(s.parts[-1])), self.types.hole()
+        self.expect(s.parts[-1], Dual(of), k, "V |> K probes a function at V and gives it to K")
+        return Dual(Arrow(at, of))
+
+    def _sum(self, s: Syntax) -> Deep:
+        t = yield self.infer(s.parts[0])
+        for p in s.parts[1:]:
+            self.expect(p, t, (yield self.infer(p)), "summands have one type")
+        self.noted[s] = t
+        return t
+
+    def _infix(self, s: Syntax) -> Deep:
+        t = self.types.hole()
+        for p in s.parts:
+            self.expect(p, t, (yield self.infer(p)), f"the operands of {s.data} have one type")
+        self.noted[s] = t
+        self.numeric.append(s)
+        return t
+
+    def _within(self, s: Syntax) -> Deep:
+        return (yield self.infer(s.parts[0]))
+
+    def _ann(self, s: Syntax) -> Deep:
+        found = yield self.infer(s.parts[0])
+        self.expect(s.parts[0], s.data, found, "this is the type that the text states")
+        return s.data
+
+    def _list(self, s: Syntax) -> Deep:
+        item = self.types.hole()
+        wanted = Dual(item) if s.data else item
+        for p in s.parts:
+            self.expect(p, wanted, (yield self.infer(p)), "the items of a list have one type")
+        self.noted[s] = item
+        return Dual(ListOf(item)) if s.data else ListOf(item)
+
+    def symbol(self, s: Syntax) -> Symbol:
+        """The function symbol that a construct names."""
+        if s.data not in self.symbols:
+            mend = nearest(s.data, self.symbols)
+            self._refuse(s.place, f"there is no function symbol {s.data}{mend}")
+        return self.symbols[s.data]
+
+    def is_applied(self, s: Syntax) -> bool:
+        """Whether `f(t)` applies a variable; if it could be both, that is an error."""
+        bound = bool(self.scope.get(s.data))
+        if bound and s.data in self.symbols:
+            self._refuse(
+                s.place,
+                f"{s.data}(…) is the function symbol, but {s.data} is bound here too; "
+                f"apply the variable with a space, {s.data} (…), or give it another name",
+            )
+        if not bound and s.data not in self.symbols:
+            known = {*self.symbols, *[n for n, b in self.scope.items() if b]}
+            self._refuse(s.place, f"there is no function {s.data}{nearest(s.data, known)}")
+        return bound
+
+    def _call(self, s: Syntax) -> Deep:
+        if self.is_applied(s):
+            applied = Syntax("app", (Syntax("var", (), s.place, s.data), s.parts[0]), s.place)
+            self.noted[s] = applied
+            return (yield self.infer(applied))
+        symbol, found = self.symbol(s), (yield self.infer(s.parts[0]))
+        self.expect(s.parts[0], symbol.takes, found, f"{s.data} takes {show(symbol.takes)}")
+        return symbol.gives
+
+    def _jfun(self, s: Syntax) -> Deep:
+        symbol, found = self.symbol(s), (yield self.infer(s.parts[0]))
+        if not symbol.moves:
+            self._refuse(
+                s.place, f"{symbol} is locally constant, so J{{{symbol}}} is zero; leave it out"
+            )
+        self.expect(s.parts[0], symbol.takes, found, f"a direction of {s.data}")
+        return Arrow(symbol.takes, symbol.gives)
+
+    def settle(self) -> None:
+        """What is left open of operands and covectors becomes R; what cannot be is an error."""
+        for s in self.numeric:
+            t = self.types.head(self.noted[s])
+            if isinstance(t, Hole):
+                self.types.unify(t, R)
+            elif t != R and not (t == INT and s.data in INTEGER):
+                mend = "scale(r, S) multiplies any vector, a + scale(-1, b) is a difference"
+                self._refuse(
+                    s.place, f"{s.data} is for numbers, found {show(self.types.whole(t))}; {mend}"
+                )
+        for s, t in self.ground:
+            for h in holes(self.types.whole(t)):
+                self.types.unify(h, R)
+            found = self.types.whole(t)
+            if any([not isinstance(p, Product) and p != R for p in _tree(found)]):
+                mend = "on functions there are probes, V |> K, on lists covs[K, K]"
+                self._refuse(
+                    s.place, f"covec is for R and its products, found {show(found)}; {mend}"
+                )
+
+    # --- terms ----------------------------------------------------------------------------------
+
+    def concrete(self, t: Type) -> Type:
+        """The type with R where nothing is known."""
+        t = self.types.whole(t)
+        return fill(t, {h.name: R for h in holes(t)})
+
+    def term(self, s: Syntax, instance: Any) -> Term:
+        """The term of a construct whose types are known; `instance` names a definition's."""
+        names: dict[str, list[tuple[str, Type]]] = {}
+        fresh = Fresh()
+        return run(_Builder(self, names, fresh, instance).build(s))
+
+
+class _Builder:
+    """Terms from syntax with types."""
+
+    def __init__(
+        self, found: Inference, names: dict[str, Any], fresh: Fresh, instance: Any
+    ) -> None:
+        self.found = found
+        self.names = names
+        self.fresh = fresh
+        self.instance = instance
+
+    def build(self, s: Syntax) -> Deep:
+        made = yield self._made(s)
+        self.found.places.setdefault(made, s.place)
+        return made
+
+    def _under(self, names: list[tuple[str, str, Type]], s: Syntax) -> Deep:
+        for source, name, t in names:
+            self.names.setdefault(source, []).append((name, t))
+        made = yield self.build(s)
+        for source, _, _ in names:
+            self.names[source].pop()
+        return made
+
+    def named(self, name: str) -> str:
+        """The name of a binder; that of a function symbol would be read as one."""
+        return self.fresh(name) if name in self.found.symbols else name
+
+    def _made(self, s: Syntax) -> Deep:
+        found, kind = self.found, s.kind
+        if kind == "var":
+            if s in found.noted:
+                definition, t = found.noted[s]
+                t = found.concrete(t)
+                return Var((), self.instance(definition, t), t)
+            if not self.names.get(s.data):
+                symbol, x = found.symbols[s.data], self.fresh("x")
+                return Lam((Fun((Var((), x, symbol.takes),), symbol),), x, symbol.takes)
+            return Var((), *self.names[s.data][-1])
+        if kind == "literal":
+            return Literal((), s.data)
+        if kind == "zero":
+            return Zero((), s.data)
+        if kind in ("within", "ann"):
+            return (yield self.build(s.parts[0]))
+        if kind == "call" and s in found.noted:
+            return (yield self.build(found.noted[s]))
+        if kind == "lam":
+            t, name = found.concrete(found.noted[s]), self.named(s.data.name)
+            return Lam(((yield self._under([(s.data.name, name, t)], s.parts[0])),), name, t)
+        if kind == "rec":
+            t = found.concrete(found.noted[s])
+            assert isinstance(t, Arrow)
+            own, name = self.named(s.data[0]), self.named(s.data[1])
+            inner = [(s.data[0], own, t), (s.data[1], name, t.source)]
+            return Fix(((yield self._under(inner, s.parts[0])),), own, name, t)
+        if kind == "let":
+            bound, name = (yield self.build(s.parts[0])), self.named(s.data)
+            body = yield self._under([(s.data, name, bound.type)], s.parts[1])
+            return Let((bound, body), name)
+        if kind == "dual":
+            return (yield self._dual(s))
+        made = []
+        for p in s.parts:
+            made.append((yield self.build(p)))
+        operands = tuple(made)
+        if kind in PLAIN:
+            return PLAIN[kind](operands)
+        if kind == "covec":
+            return Covec(operands)
+        if kind == "probe":
+            return Probe(operands)
+        if kind == "call":
+            return Fun(operands, found.symbols[s.data])
+        if kind == "jfun":
+            return JFun(operands, found.symbols[s.data])
+        if kind == "list":
+            return List(operands, found.concrete(found.noted[s]), s.data)
+        return self._arithmetic(s, operands)
+
+    def _arithmetic(self, s: Syntax, operands: tuple[Term, ...]) -> Term:
+        t = self.found.concrete(self.found.noted[s])
+        sign = "+" if s.kind == "sum" else s.data
+        if t == INT:
+            symbol, made = self.found.symbols[INTEGER[sign]], operands[0]
+            for p in operands[1:]:
+                made = Fun((Pair((made, p)),), symbol)
+            return made
+        if s.kind == "sum":
+            if t in DISCRETE:
+                self.found._refuse(
+                    s.place, f"{show(t)} is not added; there are and(…), or(…), not(…)"
+                )
+            return Sum(operands)
+        return Fun((Pair(operands),), self.found.symbols[INFIX[sign]])
+
+    def _dual(self, s: Syntax) -> Deep:
+        t, name = self.found.concrete(self.found.noted[s]), self.named(s.data.name)
+        body = yield self._under([(s.data.name, name, t)], s.parts[0])
+        wrong = offender(body, frozenset((name,)))
+        if wrong is not None:
+            place = self.found.places.get(wrong, s.place)
+            raise self.found.wrong(
+                place,
+                f"dual needs a map that is linear in {s.data.name}, and {show_term(wrong)} is not "
+                "linear in it; linear are sums, pairs, fst, snd, a product with what does not "
+                "contain it, and it as the function that is applied",
+            )
+        return DualMap((body, (yield self.build(s.parts[1]))), name, t)
+
+
+class _Letters:
+    """Types with their holes as letters, the same ones in one message."""
+
+    def __init__(self) -> None:
+        self.known: dict[str | int, Type] = {}
+
+    def __call__(self, t: Type) -> str:
+        for h in holes(t):
+            self.known.setdefault(h.name, Hole("abcdefghijklmnopqrstuvwxyz"[len(self.known) % 26]))
+        return show(fill(t, self.known)).replace("?", "")
+
+
+def _bases(t: Type) -> list[Type]:
+    return [p for p in _tree(t) if not parts(p)]
+
+
+def _tree(t: Type) -> list[Type]:
+    """The types in a type, of products and lists alone those that it holds."""
+    if isinstance(t, Product | ListOf):
+        return [t, *[q for p in parts(t) for q in _tree(p)]]
+    return [t]

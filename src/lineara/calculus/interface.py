@@ -1,0 +1,138 @@
+r"""Values of Python and of the calculus: numbers, tuples for products, lists, functions.
+
+    R, Int, Bool    float, int, bool         R * R * R    (x, y, z)         List R    [x, ...]
+
+A function of the calculus, called from Python, runs on the machine with whatever numbers it gets:
+those of the eager engine too, so `lineara.grad` goes through it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from lineara.calculus.machine import FUEL, Machine
+from lineara.calculus.program import term as term_of
+from lineara.calculus.readback import read_back
+from lineara.calculus.terms import Covec, Pull, Term, constant_form, num
+from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R, Type, is_ground, show
+from lineara.calculus.values import Both, Items, Nothing, Number, is_number, items, listed
+from lineara.errors import CalculusError
+
+
+def run(term: Term | str, fuel: int = FUEL) -> Term:
+    r"""The value of a closed term or of a text, by the machine.
+
+    >>> from lineara.calculus.show import show as text
+    >>> text(run("fold (\\x. \\y. x * y) 1 [2, 3, 4]"))
+    '24'
+    """
+    t = _closed(term)
+    return read_back(Machine(fuel).value(t), t.type)
+
+
+def type_of(term: Term | str) -> str:
+    r"""The type of a term or of a text.
+
+    >>> type_of("\\x. sin(x) * x")
+    'R -> R'
+    """
+    return show(_closed(term).type)
+
+
+def gradient(term: Term | str) -> Term:
+    r"""The term of the gradient of a function to R: \x. pull(f; \_. covec(1)) x.
+
+    >>> from lineara.calculus.show import show as text
+    >>> text(gradient("\\x. x * x"))
+    'pull(\\x:R. multiply(x, x); \\_:R. covec(1))'
+    """
+    f = _closed(term)
+    if not isinstance(f.type, Arrow) or f.type.target != R:
+        raise CalculusError(
+            f"a gradient is of a function to R, but this is {show(f.type)}; pull(f; w) takes a "
+            "1-form w for any result"
+        )
+    return Pull((f, constant_form(R, Covec((num(1),)))))
+
+
+def function(term: Term | str, fuel: int = FUEL) -> Callable[..., Any]:
+    r"""A function of the calculus as one of Python; arguments may be given one by one.
+
+    >>> import lineara
+    >>> f = function("\\x. \\y. x * sin(y)")
+    >>> f(2.0, 0.0), lineara.grad(f, argnums=1)(2.0, 0.0)
+    (0.0, 2.0)
+    """
+    t = _closed(term)
+    if not isinstance(t.type, Arrow):
+        raise CalculusError(f"the term is no function but {show(t.type)}")
+    machine = Machine(fuel)
+    held = machine.value(t)
+
+    def called(*args: Any) -> Any:
+        machine.fuel = fuel
+        found, left = held, t.type
+        for a in args:
+            if not isinstance(left, Arrow):
+                raise CalculusError(f"{len(args)} arguments are given to {show(t.type)}")
+            found = machine.apply_to(found, to_machine(a, left.source))
+            left = left.target
+        return to_python(found, left)
+
+    called.__name__ = "calculus_function"
+    called.__doc__ = f"A function of the pullback calculus: {show(t.type)}."
+    return called
+
+
+def _closed(term: Term | str) -> Term:
+    return term_of(term) if isinstance(term, str) else term
+
+
+def to_machine(value: Any, t: Type) -> Any:
+    """A value of Python as the machine holds it."""
+    match t:
+        case Product(a, b):
+            flat = list(value) if isinstance(value, tuple | list) else None
+            if flat is None or len(flat) < 2:
+                raise CalculusError(f"{show(t)} is a tuple, but {value!r} is given")
+            rest = flat[1] if len(flat) == 2 else tuple(flat[1:])
+            return to_machine(flat[0], a), to_machine(rest, b)
+        case ListOf(item):
+            return listed([to_machine(v, item) for v in value])
+        case Arrow() | Dual():
+            if isinstance(value, Term):
+                if value.type != t:
+                    raise CalculusError(
+                        f"{show(t)} is asked for, and the term is {show(value.type)}"
+                    )
+                return Machine().value(value)
+            raise CalculusError(
+                f"{show(t)} is asked for: give a term of the calculus, such as "
+                r"calculus.term(r'\x. x * x'), or calculus.of(f) for a Python function"
+            )
+    if t in (INT, BOOL):
+        return int(value) if t == INT else bool(value)
+    return float(value) if isinstance(value, int | float) else value
+
+
+def to_python(value: Any, t: Type) -> Any:
+    """A value of the machine in Python; a functional is its numbers, anything else a term."""
+    match t:
+        case Product(_, b):
+            left, right = to_python(value[0], t.left), to_python(value[1], b)
+            return (left, *right) if isinstance(b, Product) else (left, right)
+        case ListOf(item):
+            return [to_python(v, item) for v in items(value)]
+        case Dual(of) if is_ground(of) and isinstance(value, Number | Both | Nothing):
+            return _numbers(value, of)
+        case Dual(ListOf(item)) if isinstance(value, Items):
+            return [to_python(v, Dual(item)) for v in value.parts]
+    return value if is_number(value) else read_back(value, t)
+
+
+def _numbers(k: Any, t: Type) -> Any:
+    if isinstance(k, Nothing):
+        return 0.0 if not isinstance(t, Product) else _numbers(Both(k, k), t)
+    if isinstance(t, Product):
+        left, right = _numbers(k.left, t.left), _numbers(k.right, t.right)
+        return (left, *right) if isinstance(t.right, Product) else (left, right)
+    return k.r

@@ -1,0 +1,540 @@
+r"""The machine: the fast evaluator  [Pullback, §5].
+
+    PB(let y = E in L, ρ, w, k)  =  PB(L, ρ[y := E(ρ)], w, K ↦ k(K + T(dE, ρ)(K y)))
+
+The continuation k, defunctionalised, is a tape; cotangents are a map from places on it, where
+absent is zero.  A closure is a term and an environment, and its cotangent is that of the numbers in
+its environment: they are on the tape.  A function that is the argument of a pullback has probes for
+its cotangent, one for each application.  The functional w is linear, so it too is only evaluated:
+
+    pull(t; w) a  =  the gradient at a of  x ↦ w(t a) @ (t x)
+
+Bodies are divided into series once.  Nothing recurs on Python's stack.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.calculus import scalars
+from lineara.calculus.deep import Deep, run
+from lineara.calculus.divide import divide, is_atom
+from lineara.calculus.scalars import Forward, Reverse, Tape
+from lineara.calculus.symbols import Symbol
+from lineara.calculus.terms import (
+    App,
+    At,
+    Cons,
+    Copair,
+    Covec,
+    DualMap,
+    Ev,
+    Fix,
+    Fresh,
+    Fst,
+    Fun,
+    Head,
+    If,
+    IsNil,
+    J,
+    JFun,
+    Lam,
+    List,
+    Literal,
+    Pair,
+    Probe,
+    Pull,
+    Scale,
+    Snd,
+    Sum,
+    Tail,
+    Term,
+    Var,
+    Zero,
+)
+from lineara.calculus.types import DISCRETE, Arrow, Dual, ListOf, Product, Type
+from lineara.calculus.values import (
+    Along,
+    Bag,
+    Both,
+    Cell,
+    Change,
+    Closure,
+    Entangled,
+    Evaluation,
+    Items,
+    Multiple,
+    Nil,
+    Nothing,
+    Number,
+    Pulled,
+    Tangent,
+    Total,
+    Use,
+    Waiting,
+    Watched,
+    add,
+    changed,
+    entangled,
+    is_number,
+    items,
+    listed,
+    numbers_at,
+    primal,
+    retagged,
+    scale,
+    summed,
+    tangent,
+    told_of,
+    zero,
+)
+from lineara.errors import CalculusError
+
+FUEL = 1_000_000
+
+
+class Code(NamedTuple):
+    """A body, divided: what each binding does, and where the result is."""
+
+    instructions: tuple[tuple[str, Any, Term, tuple[tuple[bool, Any], ...]], ...]
+    result: tuple[bool, Any]
+
+
+class Machine:
+    """Evaluates closed terms; counts instructions, applications of symbols, and transposed ones.
+
+    >>> from lineara.calculus.program import term
+    >>> m = Machine()
+    >>> m.value(term("pull(\\\\x. x * x; \\\\_. covec(1)) 3"))
+    Number(r=6.0)
+    >>> m.calls, m.vjps
+    (1, 1)
+    """
+
+    def __init__(self, fuel: int = FUEL) -> None:
+        self.fuel = self.filled = fuel
+        self.steps = self.calls = self.vjps = 0
+        self._levels = itertools.count(1)
+        self._codes: dict[Term, Code] = {}
+        self._fresh = Fresh()
+
+    def value(self, term: Term) -> Any:
+        """The value of a closed term."""
+        if term.free:
+            raise CalculusError(f"only a closed term has a value: {', '.join(sorted(term.free))}")
+        self._fresh = Fresh(term)
+        with np.errstate(all="ignore"):
+            return run(self.evaluate(term, {}))
+
+    def apply_to(self, f: Any, a: Any) -> Any:
+        """A function value at a value."""
+        with np.errstate(all="ignore"):
+            return run(self.apply(f, a))
+
+    def gradient_of(self, f: Any, a: Any, source: Type, k: Any) -> Any:
+        """The functional k pulled back along a function at a value."""
+        with np.errstate(all="ignore"):
+            return run(self.gradient(f, a, source, None, k))
+
+    # --- code -----------------------------------------------------------------------------------
+
+    def evaluate(self, term: Term, env: Mapping[str, Any]) -> Deep:
+        """The value of a term in an environment."""
+        code = self._codes.get(term)
+        if code is None:
+            code = self._codes[term] = self._compiled(term)
+        own = dict(env)
+        for name, act, e, operands in code.instructions:
+            self.steps += 1
+            values = [own[x] if named else x for named, x in operands]
+            found = act(self, e, values, own)
+            if type(found) is _CALL:
+                found = yield found
+            own[name] = found
+        named, x = code.result
+        return own[x] if named else x
+
+    def _compiled(self, term: Term) -> Code:
+        series = divide(term, self._fresh)
+        made = []
+        for name, e in series.bindings:
+            kept = (Lam, Fix, DualMap, If)
+            parts = e.parts if not isinstance(e, kept) else _EVALUATED[type(e)](e)
+            operands = tuple([self._operand(p) for p in parts])
+            if is_atom(e):
+                made.append((name, _copy, e, (self._operand(e),)))
+            else:
+                made.append((name, _ACTS[type(e)], e, operands))
+        return Code(tuple(made), self._operand(series.result))
+
+    def _operand(self, atom: Term) -> tuple[bool, Any]:
+        if isinstance(atom, Var):
+            return True, atom.name
+        return False, run(constant(atom))
+
+    # --- functions ------------------------------------------------------------------------------
+
+    def apply(self, f: Any, a: Any) -> Deep:
+        """A function value at a value."""
+        match f:
+            case Closure(Lam() as t, env):
+                return (yield self.evaluate(t.parts[0], {**env, t.name: a}))
+            case Closure(Fix() as t, env):
+                if self.fuel == 0:
+                    raise exhausted(t.own, self.filled)
+                self.fuel -= 1
+                return (yield self.evaluate(t.parts[0], {**env, t.own: f, t.name: a}))
+            case Nothing(t):
+                assert isinstance(t, Arrow)
+                return zero(t.target)
+            case Total(parts):
+                found = yield self.apply(parts[0], a)
+                for p in parts[1:]:
+                    found = add(found, (yield self.apply(p, a)))
+                return found
+            case Multiple(r, g):
+                return scale(r, (yield self.apply(g, a)))
+            case Along(Symbol() as symbol, s):
+                level = next(self._levels)
+                return tangent((yield self.symbol(symbol, entangled(a, s, level))), level)
+            case Along(g, d):
+                level = next(self._levels)
+                return tangent((yield self.apply(g, entangled(a, d, level))), level)
+            case Pulled(g, w, source):
+                return (yield self.gradient(g, a, source, w, None))
+            case Entangled(g, d, level):
+                y = yield self.apply(g, a)
+                dy = yield self.apply(d, (yield primal(a, level)))
+                return entangled(y, dy, level)
+            case Tangent(g, level):
+                own = next(self._levels)  # a tag of its own: this may be applied within itself
+                inner = yield retagged(g, level, own)
+                return tangent((yield self.apply(inner, a)), own)
+            case Watched(g, chain, tape, told):
+                return (yield self.watch(g, (*chain, Use("apply", a)), tape, told))
+            case Waiting():
+                return (yield self.apply((yield self.used(f.inner, f.chain)), a))
+        raise AssertionError(f"{type(f).__name__} is no function value")
+
+    def symbol(self, symbol: Symbol, a: Any) -> Deep:
+        """A function symbol at a value of its type; a declared one is its term."""
+        self.calls += 1
+        if symbol.body is not None:
+            return (yield self.apply(Closure(symbol.body, {}), a))
+        args = (a,)
+        if isinstance(symbol.takes, Product):
+            args = a
+        if any([isinstance(x, Reverse) for x in args]) and symbol.moves:
+            self.vjps += 1
+        return scalars.apply(symbol, args)
+
+    def gradient(self, f: Any, a: Any, source: Type, form: Any, k: Any) -> Deep:
+        """The gradient at a of x ↦ k @ (f x); with a form, k is the form at f a."""
+        tape = Tape(next(self._levels))
+        x, collect = self.lifted(a, source, tape)
+        y = yield self.apply(f, x)
+        if form is not None:
+            k = yield self.apply(form, (yield primal(y, tape.level)))
+        number = yield self.pair(k, y)
+        bars = {}
+        if isinstance(number, Reverse) and number.tape is tape:
+            bars = tape.back(number.index)
+        return collect(bars)
+
+    def lifted(self, a: Any, t: Type, tape: Tape) -> tuple[Any, Callable[[dict], Any]]:
+        """A value on a tape, and how its cotangent is read off the cotangents of numbers."""
+        if t in DISCRETE:
+            return a, lambda bars: Nothing(Dual(t))
+        match t:
+            case Product(left, right):
+                (x, from_x), (y, from_y) = (
+                    self.lifted(a[0], left, tape),
+                    self.lifted(a[1], right, tape),
+                )
+                return (x, y), lambda bars: Both(from_x(bars), from_y(bars))
+            case ListOf(item):
+                found = [self.lifted(v, item, tape) for v in items(a)]
+                made = listed([x for x, _ in found])
+                return made, lambda bars: Items(tuple([c(bars) for _, c in found]))
+            case Arrow() | Dual():
+                heard: list[Any] = []
+                return Watched(a, (), tape, heard.append), lambda bars: summed(heard, t)
+        x = tape.number(a)
+        return x, lambda bars: Number(bars.get(x.index, 0.0))
+
+    # --- the cotangent of a function --------------------------------------------------------------
+
+    def used(self, f: Any, chain: tuple[Use, ...]) -> Deep:
+        """What a chain of uses makes of a value."""
+        for use in chain:
+            match use.kind:
+                case "apply":
+                    for d in use.along:
+                        f = Along(f, d)
+                    f = yield self.apply(f, use.at)
+                case "fst" | "snd":
+                    f = f[0 if use.kind == "fst" else 1]
+                case "item":
+                    f = items(f)[use.at]
+                case "pair":
+                    f = yield self.pair(f, use.at)
+        return f
+
+    def watch(self, f: Any, chain: tuple[Use, ...], tape: Tape, told: Any) -> Deep:
+        """What a chain makes of a watched value: each number in it is on the tape, and tells."""
+        found = yield self.used(f, chain)
+        if isinstance(found, bool | int | Nil):
+            return found
+        if type(found) is tuple:
+            left = yield self.watch(f, (*chain, Use("fst")), tape, told)
+            return left, (yield self.watch(f, (*chain, Use("snd")), tape, told))
+        if isinstance(found, Cell):
+            made = []
+            for i in range(len(items(found))):
+                made.append((yield self.watch(f, (*chain, Use("item", i)), tape, told)))
+            return listed(made)
+        if not is_number(found):
+            return Watched(f, chain, tape, told)
+        within = numbers_at(tuple([(use.at, *use.along) for use in chain]), tape.level)
+        if within:
+            return (yield self._within(f, chain, tape, told, within))
+        own = isinstance(found, Reverse) and found.tape is tape
+        number = tape.number(found.primal, ((found.index, None),)) if own else tape.number(found)
+        points = []
+        for use in chain:
+            at, along = yield _pair_of(primal(use.at, tape.level), use.along, tape.level)
+            points.append(Use(use.kind, at, along))
+        tape.hooks[number.index] = lambda bar: told(told_of(tuple(points), Number(bar)))
+        return number
+
+    def _within(self, f: Any, chain: Any, tape: Tape, told: Any, within: list[Any]) -> Deep:
+        """A number that other differentiations, within that of the tape, go through."""
+        level = max([x.tape.level if isinstance(x, Watched) else x.level for x in within])
+        found = [x for x in within if not isinstance(x, Watched) and x.level == level]
+        if len(found) < len([x for x in within if isinstance(x, Watched) or x.level == level]):
+            raise CalculusError(
+                "the machine has no derivative of a function's argument along another such "
+                "argument; the reducer has: calculus.reduce"
+            )
+        base = []
+        for use in chain:
+            at, along = yield _pair_of(primal(use.at, level), use.along, level)
+            base.append(Use(use.kind, at, along))
+        y = yield self.watch(f, tuple(base), tape, told)
+        reverse = {x.index: x for x in found if isinstance(x, Reverse)}
+        if not reverse:
+            moved = [
+                Use(u.kind, tangent(u.at, level), tuple([tangent(d, level) for d in u.along]))
+                for u in chain
+            ]
+            return Forward(level, y, (yield self._moved(f, base, moved, tape, told)))
+        parents = []
+        for index in reverse:
+            own = next(self._levels)
+            moved = []
+            for use in chain:
+                at = yield _one(use.at, level, index, own)
+                along = []
+                for d in use.along:
+                    along.append(tangent((yield _one(d, level, index, own)), own))
+                moved.append(Use(use.kind, tangent(at, own), tuple(along)))
+            parents.append((index, (yield self._moved(f, base, moved, tape, told))))
+        return next(iter(reverse.values())).tape.number(y, tuple(parents))
+
+    def _moved(self, f: Any, base: Any, moved: Any, tape: Tape, told: Any) -> Deep:
+        """The derivative of a chain's number: each argument and each direction moves by itself."""
+        total = 0.0
+        for i, (use, move) in enumerate(zip(base, moved, strict=True)):
+            if use.kind == "apply":
+                ways = [Use("apply", use.at, (*use.along, move.at))]
+                for j, d in enumerate(move.along):
+                    along = (*use.along[:j], d, *use.along[j + 1 :])
+                    ways.append(Use("apply", use.at, along))
+            else:
+                ways = [Use("pair", move.at)] if use.kind == "pair" else []
+            for way in ways:
+                chain = (*base[:i], way, *base[i + 1 :])
+                total = total + (yield self.watch(f, chain, tape, told))
+        return total
+
+    def pair(self, k: Any, v: Any) -> Deep:
+        """A functional at a vector."""
+        match k:
+            case Nothing():
+                return 0.0
+            case Number(r):
+                return r * v
+            case Both(a, b):
+                return (yield self.pair(a, v[0])) + (yield self.pair(b, v[1]))
+            case Bag(probes):
+                found = 0.0
+                for at, directions, inner in probes:
+                    f = v
+                    for d in directions:
+                        f = Along(f, d)
+                    found = found + (yield self.pair(inner, (yield self.apply(f, at))))
+                return found
+            case Evaluation(u):
+                return (yield self.pair(v, u))
+            case Items(parts):
+                found = 0.0
+                for p, u in zip(parts, items(v), strict=False):
+                    found = found + (yield self.pair(p, u))
+                return found
+            case Multiple(r, inner):
+                return r * (yield self.pair(inner, v))
+            case Total(parts):
+                found = 0.0
+                for p in parts:
+                    found = found + (yield self.pair(p, v))
+                return found
+            case Entangled(inner, d, level):
+                y = yield self.pair(inner, v)
+                return entangled(y, (yield self.pair(d, (yield primal(v, level)))), level)
+            case Tangent(inner, level):
+                own = next(self._levels)
+                other = yield retagged(inner, level, own)
+                return tangent((yield self.pair(other, v)), own)
+            case Watched(inner, chain, tape, told):
+                return (yield self.watch(inner, (*chain, Use("pair", v)), tape, told))
+            case Waiting():
+                return (yield self.pair((yield self.used(k.inner, k.chain)), v))
+        raise AssertionError(f"{type(k).__name__} is no functional")
+
+
+def _pair_of(at: Deep, along: Any, level: int) -> Deep:
+    found = yield at
+    made = []
+    for d in along:
+        made.append((yield primal(d, level)))
+    return found, tuple(made)
+
+
+def _one(v: Any, level: int, index: int, own: int) -> Deep:
+    """The value where one number of a tape has the tangent 1 at a level of its own."""
+
+    def number(x: Any) -> Any:
+        if not isinstance(x, Reverse) or x.level != level:
+            return x
+        return Forward(own, x.primal, 1.0) if x.index == index else x.primal
+
+    return changed(v, Change(number))
+
+
+_CALL = type(x for x in ())
+
+_EVALUATED: dict[type, Callable[[Term], tuple[Term, ...]]] = {
+    Lam: lambda e: (),
+    Fix: lambda e: (),
+    DualMap: lambda e: (e.parts[1],),
+    If: lambda e: (e.parts[0],),
+}
+
+
+def exhausted(name: str, fuel: int) -> CalculusError:
+    """The error of a recursion that does not end in time."""
+    return CalculusError(
+        f"{name} was unfolded until {fuel} calls of recursive functions were spent; if it ends, "
+        "give it more fuel"
+    )
+
+
+# --- what an elementary term does -----------------------------------------------------------------
+
+
+def _copy(m: Machine, e: Any, values: list, env: dict) -> Any:
+    return values[0]
+
+
+def _closure(m: Machine, e: Any, values: list, env: dict) -> Any:
+    return Closure(e, {x: env[x] for x in e.free})
+
+
+def _dual_map(m: Machine, e: Any, values: list, env: dict) -> Any:
+    s = e.parts[0]
+    f = Closure(Lam((s,), e.name, e.source), {x: env[x] for x in s.free if x != e.name})
+    return m.gradient(f, zero(e.source), e.source, None, values[0])
+
+
+def _choice(m: Machine, e: Any, values: list, env: dict) -> Any:
+    branch = e.parts[1 if values[0] else 2]
+    return m.evaluate(branch, {x: env[x] for x in branch.free})
+
+
+def _covector(value: Any) -> Any:
+    if isinstance(value, tuple) and type(value) is tuple:
+        return Both(_covector(value[0]), _covector(value[1]))
+    return Number(value)
+
+
+def _sum(m: Machine, e: Any, values: list, env: dict) -> Any:
+    found = values[0]
+    for v in values[1:]:
+        found = add(found, v)
+    return found
+
+
+def _head(m: Machine, e: Any, values: list, env: dict) -> Any:
+    if isinstance(values[0], Nothing):
+        return zero(e.type)
+    if isinstance(values[0], Nil):
+        raise CalculusError("head of an empty list; ask isnil before")
+    return values[0].head
+
+
+def _tail(m: Machine, e: Any, values: list, env: dict) -> Any:
+    if isinstance(values[0], Nothing):
+        return values[0]
+    if isinstance(values[0], Nil):
+        raise CalculusError("tail of an empty list; ask isnil before")
+    return values[0].tail
+
+
+_Act = Callable[[Machine, Any, list, dict], Any]
+_ACTS: dict[type, _Act] = {
+    Var: _copy,
+    Lam: _closure,
+    Fix: _closure,
+    Zero: lambda m, e, v, env: zero(e.type),
+    App: lambda m, e, v, env: m.apply(v[0], v[1]),
+    Pair: lambda m, e, v, env: (v[0], v[1]),
+    Fst: lambda m, e, v, env: v[0][0],
+    Snd: lambda m, e, v, env: v[0][1],
+    Fun: lambda m, e, v, env: m.symbol(e.symbol, v[0]),
+    JFun: lambda m, e, v, env: Along(e.symbol, v[0]),
+    J: lambda m, e, v, env: Along(v[0], v[1]),
+    Pull: lambda m, e, v, env: Pulled(v[0], v[1], e.type.source),
+    DualMap: _dual_map,
+    If: _choice,
+    Covec: lambda m, e, v, env: _covector(v[0]),
+    Copair: lambda m, e, v, env: Both(v[0], v[1]),
+    Probe: lambda m, e, v, env: Bag(((v[0], tuple(v[1:-1]), v[-1]),)),
+    Ev: lambda m, e, v, env: Evaluation(v[0]),
+    At: lambda m, e, v, env: m.pair(v[0], v[1]),
+    Scale: lambda m, e, v, env: scale(v[0], v[1]),
+    Sum: _sum,
+    List: lambda m, e, v, env: Items(tuple(v)) if e.dual else listed(v),
+    Cons: lambda m, e, v, env: Cell(v[0], v[1]),
+    Head: _head,
+    Tail: _tail,
+    IsNil: lambda m, e, v, env: isinstance(v[0], Nil),
+}
+
+
+def constant(t: Term) -> Deep:
+    """A closed value of the calculus as the machine holds it."""
+    match t:
+        case Literal(_, held):
+            return held
+        case Zero():
+            return zero(t.type)
+        case Lam() | Fix():
+            return Closure(t, {})
+    found = []
+    for p in t.parts:
+        found.append((yield constant(p)))
+    if isinstance(t, Sum):
+        return _sum(None, t, found, {})  # type: ignore[arg-type]  # adding asks no machine
+    return _ACTS[type(t)](None, t, found, {})  # type: ignore[arg-type]  # nor does forming

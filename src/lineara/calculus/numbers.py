@@ -1,0 +1,109 @@
+"""Between terms and numbers: what a function symbol gives, and its derivative both ways."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lineara.calculus.machine import Machine
+from lineara.calculus.symbols import Symbol
+from lineara.calculus.terms import Copair, Covec, Literal, Pair, Term, Zero, num
+from lineara.calculus.types import Dual, Product, R, Type
+from lineara.calculus.values import Along, Both, Closure, Number, is_number
+from lineara.errors import CalculusError
+
+
+def numbers_of(v: Term) -> list:
+    """The numbers in a value of R^n, in order; a zero counts as what it stands for.
+
+    >>> numbers_of(Pair((num(1), Pair((num(2), num(3))))))
+    [1.0, 2.0, 3.0]
+    """
+    match v:
+        case Literal(_, held):
+            return [held]
+        case Pair((a, b)) | Copair((a, b)):
+            return numbers_of(a) + numbers_of(b)
+        case Covec((a,)):
+            return numbers_of(a)
+    assert isinstance(v, Zero)
+    return [0.0] * _width(v.type)
+
+
+def _width(t: Type) -> int:
+    if isinstance(t, Product):
+        return _width(t.left) + _width(t.right)
+    return _width(t.of) if isinstance(t, Dual) else 1
+
+
+def structure(found: list, t: Type) -> Term:
+    """Numbers as a value of a product of R, or the one value there is."""
+    return _structure(iter(found), t)
+
+
+def _structure(numbers: Iterator, t: Type) -> Term:
+    if not isinstance(t, Product):
+        held = next(numbers)
+        return num(held) if t == R else Literal((), held)
+    return Pair((_structure(numbers, t.left), _structure(numbers, t.right)))
+
+
+def symbol_value(symbol: Symbol, args: list) -> list:
+    """f at numbers; of a declared symbol, by the machine."""
+    if symbol.body is not None:
+        m = Machine()
+        return _flat(m.apply_to(Closure(symbol.body, {}), _nested(args)))
+    try:
+        with np.errstate(all="ignore"):
+            numbers = args if symbol.exact is not None else [np.float64(a) for a in args]
+            found = symbol.evaluate(numbers)
+    except ZeroDivisionError:
+        shown = ", ".join([str(a) for a in args])
+        raise CalculusError(f"{symbol}({shown}): integers have no infinity") from None
+    return [found if isinstance(found, bool | int) else float(found)]
+
+
+def symbol_jvp(symbol: Symbol, args: list, tangents: list) -> list:
+    """Jf at numbers, along others."""
+    if symbol.body is not None:
+        along = Along(Closure(symbol.body, {}), _nested(tangents))
+        return _flat(Machine().apply_to(along, _nested(args)))
+    with np.errstate(all="ignore"):
+        return [symbol.jvp(args, tangents)]
+
+
+def covector(symbol: Symbol, r: Term, k: Term) -> Term:
+    """Jf(r)^T k, as a canonical functional."""
+    args, bars = numbers_of(r), numbers_of(k)
+    if symbol.body is not None:
+        f = Closure(symbol.body, {})
+        found = Machine().gradient_of(f, _nested(args), symbol.takes, _functional(bars))
+        return _covector(iter(_flat(found)), symbol.takes)
+    with np.errstate(all="ignore"):
+        return _covector(iter(symbol.vjp(args, *bars)), symbol.takes)
+
+
+def _covector(numbers: Iterator, t: Type) -> Term:
+    if not isinstance(t, Product):
+        return Covec((num(next(numbers)),))
+    return Copair((_covector(numbers, t.left), _covector(numbers, t.right)))
+
+
+# --- as the machine holds them --------------------------------------------------------------------
+
+
+def _nested(numbers: list) -> Any:
+    """x, or (x, (y, z))."""
+    return numbers[0] if len(numbers) == 1 else (numbers[0], _nested(numbers[1:]))
+
+
+def _functional(numbers: list) -> Any:
+    first = Number(numbers[0])
+    return first if len(numbers) == 1 else Both(first, _functional(numbers[1:]))
+
+
+def _flat(value: Any) -> list:
+    """The numbers of a vector or functional."""
+    if isinstance(value, Number):
+        return [value.r]
+    return [value] if is_number(value) else [x for part in value for x in _flat(part)]

@@ -1,0 +1,346 @@
+r"""From text to syntax: the grammar, and errors with a caret.
+
+A name with a bracket right after it is a function symbol, `sin(x)`; a variable is applied with a
+space, `f x`.  Sugar ends here: `let f x y = t in u`, `\x y. t`, `\<x, y>. t`, `f(x, y)`, `-t`.
+
+>>> parse("let f x = x * x in f 3").term.kind
+'let'
+"""
+
+import functools
+from typing import Any
+
+from lineara.calculus.syntax import Declaration, File, Param, Place, Syntax, Text
+from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R
+
+KEYWORDS = (
+    "let", "rec", "in", "if", "then", "else", "fst", "snd", "head", "tail", "isnil", "def",
+    "symbol", "import", "true", "false", "List", "inf", "nan",
+)  # fmt: skip
+
+GRAMMAR = r"""
+start: declaration* -> library | declaration+ "in" term -> program | term -> bare
+declaration: "import" STRING -> import_
+    | DEF [REC] NAME param* [":" type] "=" term -> def_
+    | "symbol" NAME param+ "=" term -> symbol
+param: NAME -> param | "(" NAME ":" type ")" -> param
+
+?term: "\\" binder+ "." term -> lam
+    | "\\" "<" binder "," binder ">" "." term -> lampair
+    | "let" [REC] NAME param* [":" type] "=" term "in" term -> let
+    | "let" "<" binder "," binder ">" "=" term "in" term -> letpair
+    | "rec" NAME NAME [":" type] "." term -> rec
+    | "if" term "then" term "else" term -> if_
+    | probe
+binder: NAME [":" type] -> param
+?probe: sum | sum "|>" probe -> probe
+?sum: product | sum PLUS product -> infix | sum MINUS product -> infix
+?product: pairing | product (STAR | SLASH) pairing -> infix | MINUS pairing -> minus
+?pairing: app | app "@" app -> at
+?app: atom | app atom -> app
+?atom: NUMBER -> number | INT -> int | "true" -> true | "false" -> false
+    | "0:" atype -> zero | NAME -> var
+    | FNAME "(" term ("," term)* ")" -> call
+    | "fst" atom -> fst | "snd" atom -> snd
+    | "head" atom -> head | "tail" atom -> tail | "isnil" atom -> isnil
+    | "<" term ("," term)+ ">" -> pair
+    | "J{" (NAME | FNAME) "}" "(" term ")" -> jfun
+    | "J(" term ";" term ")" -> j
+    | "dual(" "\\" binder "." term ";" term ")" -> dual
+    | "pull(" term ";" term ")" -> pull
+    | "covec(" term ")" -> covec
+    | "ev(" term ")" -> ev
+    | "scale(" term "," term ")" -> scale
+    | "cons(" term "," term ")" -> cons
+    | "[" term "|" term "]" -> copair
+    | "covs[" [term ("," term)*] "]" -> covs
+    | "[" [term ("," term)*] "]" -> list
+    | "(" term ";" term ("," term)* "|>'" term ")" -> dprobe
+    | "(" term ":" type ")" -> ann
+    | "(" term ")" -> within
+
+?type: ptype | ptype "->" type -> arrow
+?ptype: ltype | ltype "*" ptype -> product_type
+?ltype: atype | "List" atype -> list_type
+?atype: base | atype "^" -> dual_type
+?base: BASE -> base | "(" type ")"
+
+PLUS: "+"
+MINUS: "-"
+STAR: "*"
+SLASH: "/"
+REC: "rec"
+DEF: "def"
+BASE.3: /(R|Int|Bool)(?![\w'%])/
+NAME: /[A-Za-z_][\w'%]*/
+FNAME.2: /(?!(?:KEYWORDS)\()[A-Za-z_][\w'%]*(?=\()/
+INT.2: /((?<![\w)\]>'%])-)?\d+i(?![\w'%])/
+NUMBER.1: /((?<![\w)\]>'%])-)?(\d+(\.\d+)?([eE][+-]?\d+)?|(inf|nan)(?![\w'%]))/
+STRING: /"[^"\n]*"/
+COMMENT: /#[^\n]*/
+%ignore COMMENT
+%import common.WS
+%ignore WS
+"""
+_LONG = ("J(", "J{", "dual(", "pull(", "covec(", "ev(", "scale(", "cons(", "covs[", "0:")
+
+_TOKENS = {
+    "NAME": "a name", "IN": "'in'", "EQUAL": "'='", "RPAR": "')'", "RSQB": "']'", "COMMA": "','",
+    "SEMICOLON": "';'", "DOT": "'.'", "COLON": "':'", "MORETHAN": "'>'", "VBAR": "'|'",
+    "THEN": "'then'", "ELSE": "'else'", "BASE": "a type", "$END": "the end", "value": "a term",
+    "LPAR": "'('", "BACKSLASH": "'\\'", "STRING": "a file in quotes", "RBRACE": "'}'",
+    "LIST": "'List'", "CIRCUMFLEX": "'^'",
+}  # fmt: skip
+
+
+@functools.cache
+def _lark() -> Any:
+    from lark import Lark
+
+    grammar = GRAMMAR.replace("KEYWORDS", "|".join(KEYWORDS))
+    for i, token in enumerate(_LONG):
+        grammar = grammar.replace(f'"{token}"', f"_LONG{i}")
+        grammar += f'_LONG{i}.4: "{token}"\n'
+    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+
+
+def parse(text: str, file: str = "") -> File:
+    """The syntax of a text; what does not parse is a CalculusError that shows the place."""
+    from lark.exceptions import UnexpectedInput
+
+    held = Text(text, file)
+    try:
+        tree = _lark().parse(text)
+    except UnexpectedInput as error:
+        raise _unexpected(error, held) from None
+    declarations, term = _read(tree)
+    return File(held, declarations, term)
+
+
+def _read(tree: Any) -> Any:
+    """What the actions make of the tree, from the leaves up, without recursion."""
+    reader, made = _Reader(), {}
+    for t in tree.iter_subtrees():
+        parts = [made.get(id(c), c) for c in t.children]
+        action = getattr(reader, t.data, None)
+        at = _place(t.meta)
+        kind = str(t.data).rstrip("_")
+        made[id(t)] = Syntax(kind, tuple(parts), at) if action is None else action(at, parts)
+    return made[id(tree)]
+
+
+def _unexpected(error: Any, held: Text) -> Exception:
+    token = getattr(error, "token", None)
+    lines = held.text.split("\n")
+    place = Place(error.line, error.column)
+    if token is None:
+        what = f"the character {held.text[error.pos_in_stream]!r} has no meaning"
+    elif token.type == "$END":
+        place, what = Place(len(lines), len(lines[-1]) + 1), "the text ends here"
+    else:
+        what = f"{str(token)!r} is not expected here"
+    wanted = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
+    if {"NUMBER", "NAME", "TRUE"} <= wanted:  # whatever begins a term
+        closing = {"RPAR", "IN", "MORETHAN", "RSQB", "SEMICOLON", "THEN", "ELSE", "$END", "DEF"}
+        wanted = {"value", *(wanted & closing)}
+    shown = sorted({_TOKENS.get(w, str(w).lower()) for w in wanted})
+    hint = f"; expected {' or '.join(shown)}" if 0 < len(shown) <= 6 else ""
+    return held.wrong(place, what + hint)
+
+
+def _place(meta: Any) -> Place:
+    return Place(getattr(meta, "line", 1), getattr(meta, "column", 1))
+
+
+def _curried(params: Any, body: Syntax) -> Syntax:
+    for p in reversed(params):
+        body = Syntax("lam", (body,), p.place, p)
+    return body
+
+
+def _paired(parts: Any) -> Syntax:
+    found = parts[-1]
+    for p in reversed(parts[:-1]):
+        found = Syntax("pair", (p, found), p.place)
+    return found
+
+
+def _taken_apart(x: Param, y: Param, z: str, body: Syntax) -> Syntax:
+    whole = Syntax("var", (), x.place, z)
+    for p, kind in ((y, "snd"), (x, "fst")):
+        part = Syntax(kind, (whole,), p.place)
+        body = Syntax("let", (_stated(part, p.type), body), p.place, p.name)
+    return body
+
+
+def _stated(s: Syntax, t: Any) -> Syntax:
+    return s if t is None else Syntax("ann", (s,), s.place, t)
+
+
+def _bound(rec: Any, name: Any, params: Any, t: Any, body: Syntax) -> Syntax:
+    """The term of `name params : t = body`."""
+    if rec is None:
+        return _curried(params, _stated(body, t))
+    first, *rest = params
+    inner = _curried(rest, _stated(body, t))
+    return Syntax("rec", (inner,), first.place, (str(name), first.name, first.type, None))
+
+
+def _tupled(params: Any, body: Syntax) -> tuple[Syntax, Param]:
+    """A function of a tuple, its parts bound by lets."""
+    z, at = "".join([p.name for p in params]) + "%0", params[0].place
+    types = [p.type for p in params]
+    t = functools.reduce(lambda a, b: Product(b, a), reversed(types)) if all(types) else None
+    whole = Syntax("var", (), at, z)
+    for i in range(len(params) - 1, -1, -1):
+        part = whole
+        for _ in range(i):
+            part = Syntax("snd", (part,), at)
+        if i < len(params) - 1:
+            part = Syntax("fst", (part,), at)
+        body = Syntax("let", (part, body), at, params[i].name)
+    return body, Param(z, t, at)
+
+
+class _Reader:
+    """What each rule of the grammar makes of its parts."""
+
+    def library(self, at: Place, parts: Any) -> Any:
+        return tuple(parts), None
+
+    def program(self, at: Place, parts: Any) -> Any:
+        return tuple(parts[:-1]), parts[-1]
+
+    def bare(self, at: Place, parts: Any) -> Any:
+        return (), parts[0]
+
+    def import_(self, at: Place, parts: Any) -> Any:
+        return Declaration("import", str(parts[0])[1:-1], None, _place(parts[0]))
+
+    def def_(self, at: Place, parts: Any) -> Any:
+        _, rec, name, *params, t, body = parts
+        if rec is not None and not params:
+            params = [Param("_", None, _place(name))]
+            body = Syntax("norec", (), _place(name), str(name))
+        made = _bound(rec, name, params, t, body)
+        return Declaration("def", str(name), made, _place(name))
+
+    def symbol(self, at: Place, parts: Any) -> Any:
+        name, *params, body = parts
+        found = params[-1]
+        if len(params) > 1:  # one argument: a tuple, nested to the right
+            body, found = _tupled(params, body)
+        made = Syntax("lam", (body,), found.place, found)
+        return Declaration("symbol", str(name), made, _place(name))
+
+    def param(self, at: Place, parts: Any) -> Any:
+        t = parts[1] if len(parts) > 1 else None
+        return Param(str(parts[0]), t, _place(parts[0]))
+
+    def lam(self, at: Place, parts: Any) -> Any:
+        return _curried(parts[:-1], parts[-1])
+
+    def lampair(self, at: Place, parts: Any) -> Any:
+        x, y, body = parts
+        z = f"{x.name}{y.name}%0"
+        t = Product(x.type, y.type) if x.type and y.type else None
+        made = _taken_apart(x, y, z, body)
+        return Syntax("lam", (made,), at, Param(z, t, at))
+
+    def let(self, at: Place, parts: Any) -> Any:
+        rec, name, *params, t, e, body = parts
+        if rec is not None and not params:
+            e, params = (
+                Syntax("norec", (), _place(name), str(name)),
+                [Param("_", None, _place(name))],
+            )
+        e = _bound(rec, name, params, t, e)
+        return Syntax("let", (e, body), at, str(name))
+
+    def letpair(self, at: Place, parts: Any) -> Any:
+        x, y, e, body = parts
+        z = f"{x.name}{y.name}%0"
+        return Syntax("let", (e, _taken_apart(x, y, z, body)), at, z)
+
+    def rec(self, at: Place, parts: Any) -> Any:
+        own, name, t, body = parts
+        return Syntax("rec", (body,), _place(own), (str(own), str(name), None, t))
+
+    def infix(self, at: Place, parts: Any) -> Any:
+        left, sign, right = parts
+        if str(sign) == "+" and left.kind == "sum":
+            return Syntax("sum", (*left.parts, right), left.place)
+        if str(sign) == "+":
+            return Syntax("sum", (left, right), left.place)
+        return Syntax("infix", (left, right), _place(sign), str(sign))
+
+    def minus(self, at: Place, parts: Any) -> Any:
+        return Syntax("call", (parts[1],), _place(parts[0]), "negative")
+
+    def call(self, at: Place, parts: Any) -> Any:
+        name, *args = parts
+        return Syntax("call", (_paired(args),), _place(name), str(name))
+
+    def jfun(self, at: Place, parts: Any) -> Any:
+        return Syntax("jfun", (parts[1],), _place(parts[0]), str(parts[0]))
+
+    def number(self, at: Place, parts: Any) -> Any:
+        return Syntax("literal", (), _place(parts[0]), float(parts[0]))
+
+    def int(self, at: Place, parts: Any) -> Any:
+        return Syntax("literal", (), _place(parts[0]), int(str(parts[0])[:-1]))
+
+    def true(self, at: Place, parts: Any) -> Any:
+        return Syntax("literal", (), at, True)
+
+    def false(self, at: Place, parts: Any) -> Any:
+        return Syntax("literal", (), at, False)
+
+    def zero(self, at: Place, parts: Any) -> Any:
+        return Syntax("zero", (), at, parts[0])
+
+    def var(self, at: Place, parts: Any) -> Any:
+        return Syntax("var", (), _place(parts[0]), str(parts[0]))
+
+    def pair(self, at: Place, parts: Any) -> Any:
+        found = _paired(parts)
+        return Syntax("pair", found.parts, at)
+
+    def dual(self, at: Place, parts: Any) -> Any:
+        x, body, k = parts
+        return Syntax("dual", (body, k), at, x)
+
+    def dprobe(self, at: Place, parts: Any) -> Any:
+        return Syntax("probe", tuple(parts), at)
+
+    def list(self, at: Place, parts: Any) -> Any:
+        items = tuple([p for p in parts if p is not None])
+        return Syntax("list", items, at, False)
+
+    def covs(self, at: Place, parts: Any) -> Any:
+        items = tuple([p for p in parts if p is not None])
+        return Syntax("list", items, at, True)
+
+    def ann(self, at: Place, parts: Any) -> Any:
+        return Syntax("ann", (parts[0],), parts[0].place, parts[1])
+
+    def within(self, at: Place, parts: Any) -> Any:
+        s = parts[0]
+        if s.kind == "sum":  # brackets: a sum in a sum stays one
+            return Syntax("within", (s,), s.place)
+        return s
+
+    def base(self, at: Place, parts: Any) -> Any:
+        return {"R": R, "Int": INT, "Bool": BOOL}[str(parts[0])]
+
+    def arrow(self, at: Place, parts: Any) -> Any:
+        return Arrow(*parts)
+
+    def product_type(self, at: Place, parts: Any) -> Any:
+        return Product(*parts)
+
+    def list_type(self, at: Place, parts: Any) -> Any:
+        return ListOf(parts[0])
+
+    def dual_type(self, at: Place, parts: Any) -> Any:
+        return Dual(parts[0])

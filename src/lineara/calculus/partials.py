@@ -1,0 +1,75 @@
+"""The derivative of a function symbol as a term: its declared partials, read as expressions.
+
+    Jf(x) v  =  let y = f(x) in  p1(y, x) v1 + ... + pn(y, x) vn
+
+The numbers of a first derivative come from the declaration itself; this is for the derivative of
+the derivative, and it says nothing that the declaration does not.
+"""
+
+from typing import Any
+
+from lineara.calculus.symbols import Symbol, standard
+from lineara.calculus.terms import (
+    Fresh,
+    Fst,
+    Fun,
+    If,
+    Pair,
+    Snd,
+    Term,
+    Var,
+    is_zero,
+    let,
+    num,
+    total,
+)
+from lineara.calculus.types import BOOL, R
+from lineara.errors import CalculusError
+from lineara.symbol import Sym
+
+
+def partials(symbol: Symbol, x: Term, v: Term, fresh: Fresh) -> Term:
+    """Jf(x) v.
+
+    >>> from lineara.calculus.show import show
+    >>> x, v = Var((), "x", R), Var((), "v", R)
+    >>> show(partials(standard()["tanh"], x, v, Fresh()))
+    'let y%1 = tanh(x) in multiply(subtract(1, multiply(y%1, y%1)), v)'
+    """
+    primitive = symbol.primitive
+    y = Var((), fresh("y"), R)
+    args = [x] if primitive.arity == 1 else [Fst((x,)), Snd((x,))]
+    tangents = [v] if primitive.arity == 1 else [Fst((v,)), Snd((v,))]
+    names = {"y": y, **dict(zip(primitive.ARGS, args, strict=False))}
+    terms = []
+    for partial, t in zip(primitive.expressions(), tangents, strict=True):
+        p = expression(partial, names)
+        if is_zero(p):
+            continue
+        terms.append(t if getattr(p, "held", None) == 1 else Fun((Pair((p, t)),), _times()))
+    body = total(terms, R)
+    return let(y.name, Fun((x,), symbol), body) if y.name in body.free else body
+
+
+def _times() -> Symbol:
+    return standard()["multiply"]
+
+
+def expression(e: Any, names: dict[str, Term]) -> Term:
+    """A symbolic expression of a declaration, as a term."""
+    if not isinstance(e, Sym):
+        return num(float(e))
+    if not e.args:
+        return names[e.head]
+    args = [expression(a, names) for a in e.args]
+    if e.head == "where":
+        return If(tuple(args))
+    symbol = standard().get(e.head)
+    if symbol is None:
+        raise CalculusError(
+            f"the derivative of a derivative needs {e.head}, which is no function symbol here"
+        )
+    takes = args[0] if len(args) == 1 else Pair(tuple(args))
+    if takes.type != symbol.takes and args[0].type == BOOL:
+        takes = args[0]
+    return Fun((takes,), symbol)

@@ -1,0 +1,182 @@
+"""From the machine's values to terms: a closure is its term with its environment filled in.
+
+>>> from lineara.calculus.machine import Machine
+>>> from lineara.calculus.program import term
+>>> from lineara.calculus.show import show
+>>> show(read_back(Machine().value(term("let a = 2 in \\\\x. a * x"))))
+'\\\\x:R. multiply(2, x)'
+"""
+
+from typing import Any
+
+from lineara.calculus.deep import Deep, run
+from lineara.calculus.scalars import Forward
+from lineara.calculus.symbols import Symbol
+from lineara.calculus.terms import (
+    Copair,
+    Covec,
+    Ev,
+    Fresh,
+    J,
+    JAt,
+    JFun,
+    List,
+    Literal,
+    Pair,
+    Probe,
+    Pull,
+    Scale,
+    Sum,
+    Term,
+    Var,
+    Zero,
+    app,
+    lam,
+    num,
+    subst,
+    total,
+    var,
+)
+from lineara.calculus.types import Arrow, Dual, ListOf, Product, Type
+from lineara.calculus.values import (
+    Along,
+    Bag,
+    Both,
+    Cell,
+    Closure,
+    Evaluation,
+    Items,
+    Multiple,
+    Nil,
+    Nothing,
+    Number,
+    Pulled,
+    Tangent,
+    Total,
+    is_number,
+    items,
+    primal,
+    tangent,
+)
+from lineara.errors import CalculusError
+
+
+def read_back(value: Any, stated: Type | None = None) -> Term:
+    """The term of a value; `stated`, its type, tells what an empty list is of."""
+    return run(_term(value, stated))
+
+
+def _term(v: Any, t: Type | None) -> Deep:
+    """The term of a value of the type; what is nothing is zero of it."""
+    if isinstance(v, bool | int):
+        return Literal((), v)
+    if is_number(v):
+        return num(v)
+    match v:
+        case Nothing(own):
+            return Zero((), own if t is None else t)
+        case Nil():
+            assert isinstance(t, ListOf), "the type of an empty list must be known"
+            return List((), t.item)
+        case Cell():
+            item = t.item if isinstance(t, ListOf) else None
+            made = []
+            for u in items(v):
+                made.append((yield _term(u, item)))
+            return List(tuple(made), made[0].type)
+        case Closure(term, env):
+            table = {}
+            for x, u in env.items():
+                stated = next(s.type for s in _occurrences(term, x))
+                table[x] = yield _term(u, stated)
+            return subst(term, table)
+        case Number(r):
+            return Covec((num(r),))
+        case Both(p, q):
+            left, right = _parts_of(t)
+            return Copair(((yield _term(p, left)), (yield _term(q, right))))
+        case Bag(probes):
+            made = []
+            for at, along, k in probes:
+                source, target = _arrow_of(t)
+                where, directions = (yield _term(at, source)), []
+                for d in along:
+                    directions.append((yield _term(d, source)))
+                inner = yield _term(k, None if target is None else Dual(target))
+                made.append(Probe((where, *directions, inner)))
+            return total(made, made[0].type)
+        case Evaluation(u):
+            return Ev(((yield _term(u, None)),))
+        case Items(parts):
+            item = t.of.item if isinstance(t, Dual) and isinstance(t.of, ListOf) else None
+            made = []
+            for p in parts:
+                made.append((yield _term(p, None if item is None else Dual(item))))
+            return List(tuple(made), item or made[0].type.of, dual=True)
+        case Along(Symbol() as symbol, s):
+            return JFun(((yield _term(s, symbol.takes)),), symbol)
+        case Along(f, d):
+            g = yield _term(f, t)
+            return J((g, (yield _term(d, g.type.source))))
+        case Pulled(f, w, _):
+            g = yield _term(f, None)
+            return Pull((g, (yield _term(w, None))))
+        case Total(parts):
+            made = []
+            for p in parts:
+                made.append((yield _term(p, t)))
+            return Sum(tuple(made))
+        case Multiple(r, f):
+            g = yield _term(f, t)
+            x = (Fresh(g)("x"), g.type.source)
+            return lam(x, Scale((num(r), app(g, var(x)))))
+        case Tangent(Closure() as f, level):
+            return (yield _of_tangent(f, level))
+    if type(v) is tuple:
+        left, right = (t.left, t.right) if isinstance(t, Product) else (None, None)
+        return Pair(((yield _term(v[0], left)), (yield _term(v[1], right))))
+    raise CalculusError(
+        f"the value is a {type(v).__name__.lower()} function of the machine, for which there is "
+        "no term; reduce the term instead, or apply the function"
+    )
+
+
+def _arrow_of(t: Type | None) -> tuple[Type | None, Type | None]:
+    if isinstance(t, Dual) and isinstance(t.of, Arrow):
+        return t.of.source, t.of.target
+    return None, None
+
+
+def _parts_of(t: Type | None) -> tuple[Type | None, Type | None]:
+    if isinstance(t, Dual) and isinstance(t.of, Product):
+        return Dual(t.of.left), Dual(t.of.right)
+    return None, None
+
+
+def _occurrences(term: Term, x: str) -> list[Term]:
+    """The free occurrence of a name that is found first."""
+    open_ = [term]
+    while open_:
+        s = open_.pop()
+        if isinstance(s, Var):
+            return [s]
+        open_ += [p for i, p in enumerate(s.parts) if x in p.free and x not in s.bound(i)]
+    raise AssertionError(f"{x} is not free here")
+
+
+def _of_tangent(f: Closure, level: int) -> Deep:
+    r"""The tangent of a closure: \z. J(\<X>. f z; <d>)<v> for the X that have one."""
+    names, along, at, fixed = [], [], [], {}
+    for x, u in f.env.items():
+        stated = next(s.type for s in _occurrences(f.term, x))
+        base = yield _term((yield primal(u, level)), stated)
+        moved = yield _term(tangent(u, level), stated)
+        if isinstance(u, Forward) or not isinstance(moved, Zero):
+            names.append((x, stated))
+            along.append(moved)
+            at.append(base)
+        else:
+            fixed[x] = base
+    function = subst(f.term, fixed)
+    z = (Fresh(function)("z"), f.term.type.source)
+    return lam(z, JAt((app(function, var(z)), *along, *at), tuple(names)))

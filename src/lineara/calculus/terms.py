@@ -1,0 +1,682 @@
+"""Terms: frozen, each knows its type, its free names, and whether it is a value.
+
+    t ::= x | r | \\x:s.t | t t | <t,t> | fst t | snd t | f(t) | 0:s | t + ... + t | let x = t in t
+        | J{f}(t) | J(t;t) | dual(\\x:s.t; t) | pull(t; t)                                [Pullback]
+        | covec(t) | [t|t] | t |> t | (t; t, ..., t |>' t) | ev(t) | t @ t | scale(t, t)
+        | 2i | true | if t then t else t | rec f x:s. t | [t, ..., t] | cons | head | tail | isnil
+
+A plain construct states its type as a pattern, `takes` and `gives`: inference, construction and the
+checker all read it there.  The last line of terms is conservative: nothing of it has a derivative
+rule that is not that of a pair or a choice.  While a term is reduced there are five more, which no
+file can write: `PullAt`, `Back`, `Cotangents`, `Pick`, and `JAt`, a derivative at an environment.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from lineara.calculus.symbols import Symbol
+from lineara.calculus.types import (
+    BOOL,
+    DISCRETE,
+    INT,
+    Arrow,
+    Dual,
+    Hole,
+    ListOf,
+    Product,
+    R,
+    Row,
+    Type,
+    fill,
+    match,
+    show,
+)
+
+A, B = Hole("a"), Hole("b")
+Binder = tuple[str, Type]
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Term:
+    """What every term has: its parts, and three facts that are known when it is made."""
+
+    within: ClassVar[int] = 0  # the part that sees the names that a construct binds
+
+    parts: tuple["Term", ...]
+    type: Type = field(init=False)
+    free: frozenset[str] = field(init=False)
+    value: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "type", self._type())
+        put(self, "free", self._free())
+        put(self, "value", self._value())
+
+    def _type(self) -> Type:
+        raise NotImplementedError(type(self).__name__)
+
+    def _free(self) -> frozenset[str]:
+        found: frozenset[str] = frozenset()
+        for i, p in enumerate(self.parts):
+            if p.free:
+                bound = self.bound(i)
+                found |= p.free.difference(bound) if bound else p.free
+        return found
+
+    def _value(self) -> bool:
+        return False
+
+    def bound(self, i: int) -> tuple[str, ...]:
+        """The names that part `i` sees and that are bound here."""
+        return tuple([x for x, _ in self.binders()]) if i == self.within else ()
+
+    def binders(self) -> tuple[Binder, ...]:
+        """The names that are bound here, and their types."""
+        return ()
+
+    def called(self, names: Mapping[str, str]) -> Any:
+        """The same construct with other names for its binders, its parts as they are."""
+        return self
+
+    def on(self, parts: tuple["Term", ...]) -> "Term":
+        """The same construct on other parts."""
+        return type(self)(parts)
+
+    def with_(self, i: int, part: "Term") -> "Term":
+        """The same with another part `i`."""
+        return self.on((*self.parts[:i], part, *self.parts[i + 1 :]))
+
+
+class _Bare:
+    """A construct with its names, waiting for its parts."""
+
+    def __init__(self, kind: Callable[..., Term], *names: Any) -> None:
+        self.on = lambda parts: kind(parts, *names)
+
+
+def _all_values(parts: Sequence[Term]) -> bool:
+    return all([p.value for p in parts])
+
+
+# --- names, numbers, functions --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Var(Term):
+    """A variable; it carries its type."""
+
+    name: str
+    stated: Type
+
+    def _type(self) -> Type:
+        return self.stated
+
+    def _free(self) -> frozenset[str]:
+        return frozenset((self.name,))
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """Itself."""
+        return self
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Literal(Term):
+    """A number, an integer or a truth value."""
+
+    held: Any
+
+    def _type(self) -> Type:
+        kind = type(self.held)
+        return BOOL if kind is bool else INT if kind is int else R
+
+    def _value(self) -> bool:
+        return True
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """Itself."""
+        return self
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Zero(Term):
+    """0:s, a value where there is no numeral for it."""
+
+    stated: Type
+
+    def _type(self) -> Type:
+        return self.stated
+
+    def _value(self) -> bool:
+        return not isinstance(self.stated, Product) and self.stated != R
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """Itself."""
+        return self
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lam(Term):
+    r"""\x:s. P."""
+
+    name: str
+    source: Type
+
+    def _type(self) -> Type:
+        return Arrow(self.source, self.parts[0].type)
+
+    def _value(self) -> bool:
+        return True
+
+    def binders(self) -> tuple[Binder, ...]:
+        """The formal."""
+        return ((self.name, self.source),)
+
+    def called(self, names: Mapping[str, str]) -> Any:
+        """Another formal."""
+        return _Bare(Lam, names.get(self.name, self.name), self.source)
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same formal, another body."""
+        return Lam(parts, self.name, self.source)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fix(Term):
+    """Rec f x:s. P : s -> t, where P may call f; unfolding costs fuel."""
+
+    own: str
+    name: str
+    stated: Arrow
+
+    def _type(self) -> Type:
+        assert self.parts[0].type == self.stated.target, (
+            f"rec {self.own}: its body changes its type"
+        )
+        return self.stated
+
+    def _value(self) -> bool:
+        return True
+
+    def binders(self) -> tuple[Binder, ...]:
+        """The function itself and its formal."""
+        return ((self.own, self.stated), (self.name, self.stated.source))
+
+    def called(self, names: Mapping[str, str]) -> Any:
+        """Other names."""
+        own, name = names.get(self.own, self.own), names.get(self.name, self.name)
+        return _Bare(Fix, own, name, self.stated)
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same names, another body."""
+        return Fix(parts, self.own, self.name, self.stated)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Let(Term):
+    """Let x = E in P."""
+
+    name: str
+
+    def _type(self) -> Type:
+        return self.parts[1].type
+
+    within: ClassVar[int] = 1
+
+    def binders(self) -> tuple[Binder, ...]:
+        """The name, with the type of what it names."""
+        return ((self.name, self.parts[0].type),)
+
+    def called(self, names: Mapping[str, str]) -> Any:
+        """Another name."""
+        return _Bare(Let, names.get(self.name, self.name))
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same name."""
+        return Let(parts, self.name)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DualMap(Term):
+    r"""dual(\x:s. S; K): the functional K after the linear map S."""
+
+    name: str
+    source: Type
+
+    def _type(self) -> Type:
+        body, k = self.parts
+        assert k.type == Dual(body.type), f"dual: {show(body.type)} meets {show(k.type)}"
+        return Dual(self.source)
+
+    def binders(self) -> tuple[Binder, ...]:
+        """The argument of the linear map."""
+        return ((self.name, self.source),)
+
+    def called(self, names: Mapping[str, str]) -> Any:
+        """Another argument."""
+        return _Bare(DualMap, names.get(self.name, self.name), self.source)
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same argument."""
+        return DualMap(parts, self.name, self.source)
+
+
+# --- plain constructs -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Plain(Term):
+    """A construct that binds nothing: its typing rule is `takes => gives`."""
+
+    takes: ClassVar[tuple[Type, ...]]
+    gives: ClassVar[Type]
+
+    def _type(self) -> Type:
+        found: dict[str | int, Type] = {}
+        for pattern, part in zip(self.takes, self.parts, strict=True):
+            if not match(pattern, part.type, found):
+                wanted = show(fill(pattern, found))
+                raise AssertionError(f"{type(self).__name__}: {show(part.type)} is no {wanted}")
+        return fill(self.gives, found)
+
+
+def _plain(name: str, takes: tuple[Type, ...], gives: Type, doc: str, value: Any = None) -> Any:
+    """A plain construct; `value` says when it is one."""
+    body = {"takes": takes, "gives": gives, "__doc__": doc, "__slots__": ()}
+    body["__module__"] = __name__
+    if value is not None:
+        body["_value"] = value
+    return type(name, (Plain,), body)
+
+
+def _formed(self: Term) -> bool:
+    return _all_values(self.parts)
+
+
+App = _plain("App", (Arrow(A, B), A), B, "S P: a function applied.")
+Pair = _plain("Pair", (A, B), Product(A, B), "<P, Q>.", _formed)
+Fst = _plain("Fst", (Product(A, B),), A, "fst S.")
+Snd = _plain("Snd", (Product(A, B),), B, "snd S.")
+J = _plain(
+    "J", (Arrow(A, B), A), Arrow(A, B), "J(t; s): a ↦ derivative of t at a along s.", _formed
+)
+Pull = _plain(
+    "Pull", (Arrow(A, B), Arrow(B, Dual(B))), Arrow(A, Dual(A)),
+    "pull(t; w): the 1-form w pulled back along t.", _formed,
+)  # fmt: skip
+Copair = _plain(
+    "Copair", (Dual(A), Dual(B)), Dual(Product(A, B)), "[K|K]: (a, b) ↦ k1 a + k2 b.", _formed
+)
+Ev = _plain("Ev", (A,), Dual(Dual(A)), "ev(S): k ↦ k s.", _formed)
+At = _plain("At", (Dual(A), A), R, "K @ S: a functional at a vector.")
+Scale = _plain("Scale", (R, A), A, "scale(r, S): a multiple.")
+If = _plain("If", (BOOL, A, A), A, "if S then P else Q.")
+Cons = _plain("Cons", (A, ListOf(A)), ListOf(A), "cons(S, S).")
+Head = _plain("Head", (ListOf(A),), A, "head S.")
+Tail = _plain("Tail", (ListOf(A),), ListOf(A), "tail S.")
+IsNil = _plain("IsNil", (ListOf(A),), BOOL, "isnil S.")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Covec(Term):
+    """covec(S): the functional <s, -> on R, or on a product of R."""
+
+    def _type(self) -> Type:
+        return Dual(self.parts[0].type)
+
+    def _value(self) -> bool:
+        return isinstance(self.parts[0], Literal)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Probe(Term):
+    """(V; D1, ..., Dn |> K), on functions: u ↦ K(derivative of order n of u at V along the D).
+
+    The parts are V, the directions, K; without directions it is written V |> K.
+    """
+
+    def _type(self) -> Type:
+        at, *along, k = self.parts
+        assert all(d.type == at.type for d in along), "a probe's directions are as its point"
+        assert isinstance(k.type, Dual), f"a probe needs a functional, not {show(k.type)}"
+        return Dual(Arrow(at.type, k.type.of))
+
+    def _value(self) -> bool:
+        return _all_values(self.parts)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fun(Term):
+    """f(P), for a function symbol."""
+
+    symbol: Symbol
+
+    def _type(self) -> Type:
+        takes, found = self.symbol.takes, self.parts[0].type
+        assert found == takes, f"{self.symbol} takes {show(takes)}, not {show(found)}"
+        return self.symbol.gives
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same symbol."""
+        return Fun(parts, self.symbol)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class JFun(Term):
+    """J{f}(S): a ↦ Jf(a) s."""
+
+    symbol: Symbol
+
+    def _type(self) -> Type:
+        return Arrow(self.symbol.takes, self.symbol.gives)
+
+    def _value(self) -> bool:
+        return self.parts[0].value
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same symbol."""
+        return JFun(parts, self.symbol)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sum(Term):
+    """P + ... + P, two or more of one type; of functions, and of probes, it is a value."""
+
+    def _type(self) -> Type:
+        found = {p.type for p in self.parts}
+        assert len(found) == 1, f"a sum of {', '.join(map(show, found))}"
+        return next(iter(found))
+
+    def _value(self) -> bool:
+        t = self.parts[0].type
+        formal = isinstance(t, Arrow) or (isinstance(t, Dual) and isinstance(t.of, Arrow))
+        return formal and all([p.value and not isinstance(p, Sum | Zero) for p in self.parts])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class List(Term):
+    """[P, ..., P]; with `dual` it is covs[K, ..., K], the functional on lists item by item."""
+
+    item: Type
+    dual: bool = False
+
+    def _type(self) -> Type:
+        return Dual(ListOf(self.item)) if self.dual else ListOf(self.item)
+
+    def _value(self) -> bool:
+        return _all_values(self.parts)
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same kind of list."""
+        return List(parts, self.item, self.dual)
+
+
+# --- what is there only while a term is reduced ---------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class JAt(Term):
+    r"""J(\<X>.P; <D>)<V>: the derivative of P at the environment X = V along D; parts P, Ds, Vs."""
+
+    names: tuple[Binder, ...]
+
+    def _type(self) -> Type:
+        return self.parts[0].type
+
+    def binders(self) -> tuple[Binder, ...]:
+        """The environment."""
+        return self.names
+
+    def called(self, names: Mapping[str, str]) -> Any:
+        """Other names."""
+        return _Bare(type(self), tuple([(names.get(x, x), t) for x, t in self.names]))
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same environment's names."""
+        return JAt(parts, self.names)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PullAt(Term):
+    r"""pull(\<X>.L; w)<V>: the cotangents of an environment; parts L, w, Vs."""
+
+    names: tuple[Binder, ...]
+
+    def _type(self) -> Type:
+        return Row(tuple([Dual(t) for _, t in self.names]))
+
+    def binders(self) -> tuple[Binder, ...]:
+        """The environment."""
+        return self.names
+
+    def called(self, names: Mapping[str, str]) -> Any:
+        """Other names."""
+        return _Bare(type(self), tuple([(names.get(x, x), t) for x, t in self.names]))
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same environment's names."""
+        return PullAt(parts, self.names)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Back(Term):
+    r"""dual(\<v>.<v,S>; N): what waits for the cotangents N to add those that S sends back."""
+
+    names: tuple[Binder, ...]
+
+    def _type(self) -> Type:
+        found = tuple([Dual(t) for _, t in self.names])
+        assert self.parts[1].type == Row((*found, Dual(self.parts[0].type)))
+        return Row(found)
+
+    def binders(self) -> tuple[Binder, ...]:
+        """The tangents."""
+        return self.names
+
+    def called(self, names: Mapping[str, str]) -> Any:
+        """Other names."""
+        return _Bare(type(self), tuple([(names.get(x, x), t) for x, t in self.names]))
+
+    def on(self, parts: tuple[Term, ...]) -> Term:
+        """The same tangents."""
+        return Back(parts, self.names)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cotangents(Term):
+    """{K1, ..., Kk}."""
+
+    def _type(self) -> Type:
+        return Row(tuple([p.type for p in self.parts]))
+
+    def _value(self) -> bool:
+        return _all_values(self.parts)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pick(Term):
+    """The only cotangent of an environment of one."""
+
+    def _type(self) -> Type:
+        row = self.parts[0].type
+        assert isinstance(row, Row)
+        return row.items[0]
+
+
+# --- how terms are written in the rules -----------------------------------------------------------
+
+
+def num(x: float) -> Literal:
+    """A real number."""
+    return Literal((), float(x))
+
+
+def var(x: Binder) -> Var:
+    """The variable of a binder."""
+    return Var((), *x)
+
+
+def lam(x: Binder, body: Term) -> Lam:
+    r"""\x. body."""
+    return Lam((body,), *x)
+
+
+def let(name: str, bound: Term, body: Term) -> Let:
+    """Let name = bound in body."""
+    return Let((bound, body), name)
+
+
+def dual(x: Binder, body: Term, k: Term) -> DualMap:
+    r"""dual(\x. body; k)."""
+    return DualMap((body, k), *x)
+
+
+def app(f: Term, a: Term) -> Term:
+    """An application."""
+    return App((f, a))
+
+
+def probe(at: Term, along: Sequence[Term], k: Term) -> Probe:
+    """(at; along |> k)."""
+    return Probe((at, *along, k))
+
+
+def is_zero(t: Term) -> bool:
+    """Whether a term is zero by its form."""
+    match t:
+        case Zero():
+            return True
+        case Literal(_, held):
+            return t.type == R and held == 0
+        case Pair(parts):
+            return all(map(is_zero, parts))
+    return False
+
+
+def total(terms: Sequence[Term], t: Type) -> Term:
+    """The sum of terms of the type, without zeros and without sums within."""
+    found: list[Term] = []
+    for p in terms:
+        found += p.parts if isinstance(p, Sum) else () if isinstance(p, Zero) else (p,)
+    return Zero((), t) if not found else found[0] if len(found) == 1 else Sum(tuple(found))
+
+
+def moves(t: Type) -> bool:
+    """Whether values of the type have tangents other than zero."""
+    return t not in DISCRETE
+
+
+def constant_form(source: Type, k: Term) -> Term:
+    r"""\_. k, the 1-form that is the same everywhere; `k` is closed."""
+    return Lam((k,), "_", source)
+
+
+# --- substitution, walks --------------------------------------------------------------------------
+
+
+def rebuilt(term: Term, change: Callable[[Term, frozenset[str]], Term | None]) -> Term:
+    """The term with parts replaced, from the top down; what `change` answers None to is descended.
+
+    It gets the names that are bound on the way.  No recursion: terms may be deep.
+    """
+    done: list[Term] = []
+    open_: list[tuple[Term, frozenset[str], bool]] = [(term, frozenset(), False)]
+    while open_:
+        t, bound, ready = open_.pop()
+        if ready:
+            n = len(t.parts)
+            parts = tuple(done[len(done) - n :])
+            del done[len(done) - n :]
+            same = all([p is q for p, q in zip(parts, t.parts, strict=True)])
+            done.append(t if same else t.on(parts))
+            continue
+        found = change(t, bound)
+        if found is not None or not t.parts:
+            done.append(t if found is None else found)
+            continue
+        open_.append((t, bound, True))
+        for i in range(len(t.parts) - 1, -1, -1):
+            own = t.bound(i)
+            open_.append((t.parts[i], bound.union(own) if own else bound, False))
+    return done[0]
+
+
+def subst(term: Term, table: Mapping[str, Term]) -> Term:
+    """Terms for free names; a binder that would capture a name gets another one.
+
+    >>> x, y = ("x", R), ("y", R)
+    >>> subst(lam(y, Sum((var(x), var(y)))), {"x": num(2)}).parts[0].parts[0].held
+    2.0
+    >>> subst(lam(y, Sum((var(x), var(y)))), {"x": var(y)}).name
+    'y%1'
+    """
+    if term.free.isdisjoint(table):
+        return term
+    keys = frozenset(table)
+    incoming = frozenset().union(*[t.free for t in table.values()])
+
+    def change(t: Term, bound: frozenset[str]) -> Term | None:
+        if t.free.isdisjoint(keys):
+            return t
+        if isinstance(t, Var):
+            return t if t.name in bound else table[t.name]
+        if incoming and t.binders():
+            caught = [x for x, _ in t.binders() if x in incoming]
+            if caught:
+                inner = {x: s for x, s in table.items() if x not in bound}
+                return subst(_renamed(t, caught, incoming), inner)
+        return None
+
+    return rebuilt(term, change)
+
+
+def _renamed(t: Term, caught: Sequence[str], incoming: frozenset[str]) -> Term:
+    """The same term with other names for some of its binders."""
+    taken = incoming.union(*[p.free for p in t.parts], [x for x, _ in t.binders()])
+    names = {}
+    for x in caught:
+        found = (f"{x.partition('%')[0]}%{n}" for n in itertools.count(1))
+        names[x] = next(y for y in found if y not in taken)
+        taken |= {names[x]}
+    types = dict(t.binders())
+    table = {x: Var((), y, types[x]) for x, y in names.items()}
+    parts = [subst(p, table) if t.bound(i) else p for i, p in enumerate(t.parts)]
+    return t.called(names).on(tuple(parts))
+
+
+def subterms(term: Term) -> Iterator[Term]:
+    """The term and all that lie in it."""
+    open_ = [term]
+    while open_:
+        t = open_.pop()
+        yield t
+        open_ += t.parts
+
+
+class Fresh:
+    """Names that are nowhere else; each contains a `%`.
+
+    >>> fresh = Fresh()
+    >>> fresh("a"), fresh("a"), fresh("a%1")
+    ('a%1', 'a%2', 'a%3')
+    """
+
+    def __init__(self, *terms: Term) -> None:
+        names = [n for t in terms for n in names_in(t) if "%" in n]
+        last = max([int(n.rpartition("%")[2] or 0) for n in names], default=0)
+        self._next = itertools.count(last + 1)
+
+    def __call__(self, like: str) -> str:
+        """A name like that one."""
+        return f"{like.partition('%')[0]}%{next(self._next)}"
+
+
+def names_in(term: Term) -> Iterator[str]:
+    """The names that occur in a term, bound or free."""
+    for t in subterms(term):
+        if isinstance(t, Var):
+            yield t.name
+        for i in range(len(t.parts)):
+            yield from t.bound(i)

@@ -1,0 +1,284 @@
+r"""T(S, K) = dual(\v.S; K): one step of running a linear map backwards  [Pullback, §4.2; spec N].
+
+    v, K               -> K                      S1 + S2, K      -> T(S1, K) + T(S2, K)
+    <S1, S2>, [K1|K2]  -> T(S1, K1) + T(S2, K2)  fst S, K        -> T(S, [K|0])
+    J{f}(S) r, covec c -> T(S, covec(Jf(r)^T c)) J(t; S) V, K    -> T(S, pull(t; \_.K) V)
+    S V, K             -> T(S, V |> K)           \z.S, V |> K    -> T(S[V/z], K)
+    J(S; V), (W; D |> K) -> T(S, (W; D, V |> K)) J(t; S), (W; D |> K) -> T(S, pull(J(t; D); \_.K) W)
+
+S is linear in v, K is canonical.  A probe of any order n has n directions: derivatives commute, so
+a map J(t; S) meets it as the pullback along the n-th derivative of t.  A linear map that is of no
+form here is its own derivative, so it is pulled back at 0.
+"""
+
+from collections.abc import Callable, Sequence
+
+from lineara.calculus.jacobian import pulled
+from lineara.calculus.terms import (
+    App,
+    At,
+    Cons,
+    Copair,
+    Covec,
+    DualMap,
+    Ev,
+    Fresh,
+    Fst,
+    Fun,
+    Head,
+    If,
+    J,
+    JAt,
+    JFun,
+    Lam,
+    List,
+    Literal,
+    Pair,
+    Probe,
+    Pull,
+    Scale,
+    Snd,
+    Sum,
+    Tail,
+    Term,
+    Var,
+    Zero,
+    app,
+    constant_form,
+    dual,
+    lam,
+    let,
+    num,
+    subst,
+    total,
+    var,
+)
+from lineara.calculus.types import Arrow, Dual, Product, Type
+
+Numbers = Callable[[Term, Term, Term], Term]  # the covector Jf(r)^T k, for a symbol's JFun
+
+
+def operand(t: DualMap) -> tuple[int, ...] | None:
+    """The path to a part of the linear map that has to be evaluated before it is transposed."""
+    v, s = t.name, t.parts[0]
+    if v not in s.free:
+        return None
+    match s:
+        case App((J((f, _)), p)) if v not in f.free and v not in p.free:
+            return None if f.value and p.value else (0, 0, 0) if not f.value else (0, 1)
+        case App((f, p)) if v in f.free and not p.value and not isinstance(f, Lam):
+            return (0, 1)
+        case J((f, p)) | At((f, p)) | Scale((f, p)):
+            i = 1 if v in f.free else 0
+            return None if s.parts[i].value else (0, i)
+        case If((c, _, _)):
+            return None if c.value else (0, 0)
+        case JAt(parts, names):
+            for i in range(len(names) + 1, len(parts)):
+                if not parts[i].value:
+                    return (0, i)
+        case Pull((f, _)):
+            return None if f.value else (0, 0)
+        case DualMap((_, k)) if v not in k.free and not k.value:
+            return (0, 1)
+        case Probe(parts):
+            for i, p in enumerate(parts):
+                if v not in p.free and not p.value:
+                    return (0, i)
+    return None
+
+
+def transpose(t: DualMap, fresh: Fresh, numbers: Numbers) -> Term:
+    """One step of T, for a linear map whose operands are values."""
+    s, k = t.parts
+    x = (t.name, t.source)
+    if t.name not in s.free or isinstance(k, Zero):
+        return Zero((), Dual(t.source))
+
+    def back(part: Term, k: Term) -> Term:
+        return dual(x, part, k)
+
+    def several(pairs: Sequence[tuple[Term, Term]]) -> Term:
+        moving = [back(p, k) for p, k in pairs if t.name in p.free and not isinstance(k, Zero)]
+        return total(moving, Dual(t.source))
+
+    match s:
+        case Var():
+            return k
+        case Sum(parts):
+            return several([(p, k) for p in parts])
+        case Pair(parts):
+            assert isinstance(k, Copair)
+            return several(list(zip(parts, k.parts, strict=True)))
+        case Fst((p,)):
+            assert isinstance(p.type, Product)
+            return back(p, Copair((k, Zero((), Dual(p.type.right)))))
+        case Snd((p,)):
+            assert isinstance(p.type, Product)
+            return back(p, Copair((Zero((), Dual(p.type.left)), k)))
+        case List(parts, _, False):
+            assert isinstance(k, List)
+            return several(list(zip(parts, k.parts, strict=False)))
+        case Cons((p, q)):
+            assert isinstance(k, List)
+            return several([(p, k.parts[0]), (q, k.on(k.parts[1:]))] if k.parts else [])
+        case Head((p,)):
+            return back(p, List((k,), s.type, dual=True))
+        case Tail((p,)):
+            assert isinstance(k, List)
+            return back(p, k.on((Zero((), Dual(k.item)), *k.parts)))
+        case If((c, a, b)):
+            assert isinstance(c, Literal)
+            return back(a if c.held else b, k)
+        case App((JFun((p,)) as j, r)) if t.name in p.free:
+            return back(p, numbers(j, r, k))
+        case App((J((f, p)), v)) if t.name not in f.free:
+            return back(p, _pulled_back(f, (), k, v))
+        case App((p, v)) if t.name not in v.free and not isinstance(p, Lam):
+            return back(p, Probe((v, k)))
+        case At((p, v)):
+            r = k.parts[0]
+            return back(p, Ev((Scale((r, v)),))) if t.name in p.free else back(v, Scale((r, p)))
+        case Scale((p, v)):
+            return back(p, Covec((At((k, v)),))) if t.name in p.free else back(v, Scale((p, k)))
+        case JAt(parts, names) if t.name not in parts[0].free or t.name in dict(names):
+            return _of_environment(parts, names, back, k, fresh)
+    if isinstance(s.type, Arrow):
+        made = _of_function(t, s, k, back, fresh, numbers)
+    elif isinstance(s.type, Dual) and isinstance(k, Ev):
+        made = _of_functional(t, s, k.parts[0], back, several)
+    else:
+        made = None
+    if made is None:  # a linear map is its own derivative
+        made = app(Pull((lam(x, s), constant_form(s.type, k))), Zero((), t.source))
+    return made
+
+
+def probes(k: Term) -> Sequence[Term]:
+    """The probes of a canonical functional on functions."""
+    return k.parts if isinstance(k, Sum) else () if isinstance(k, Zero) else (k,)
+
+
+def directional(f: Term, along: Sequence[Term]) -> Term:
+    """J(...J(f; d1)...; dn), the derivative of order n."""
+    for d in along:
+        f = J((f, d))
+    return f
+
+
+def _pulled_back(f: Term, along: Sequence[Term], k: Term, at: Term) -> Term:
+    r"""pull(J(f; along); \_.k) at."""
+    f = directional(f, along)
+    assert isinstance(f.type, Arrow)
+    return app(Pull((f, constant_form(f.type.target, k))), at)
+
+
+def _of_function(t, s, k, back, fresh, numbers) -> Term | None:
+    """S is a function: it meets each probe by itself, but where it is a derivative along v."""
+    if isinstance(s, J) and t.name in s.parts[0].free:
+        own = s.parts[1]
+        found = [Probe((*p.parts[:-1], own, p.parts[-1])) for p in probes(k)]
+        return back(s.parts[0], total(found, Dual(s.type)))
+    terms = []
+    for p in probes(k):
+        at, *along, inner = p.parts
+        match s:
+            case J((f, q)):
+                terms.append(back(q, _pulled_back(f, along, inner, at)))
+            case JFun((q,), symbol) if along:
+                x = (fresh("x"), symbol.takes)
+                f = lam(x, Fun((var(x),), symbol))
+                terms.append(back(q, _pulled_back(f, along, inner, at)))
+            case JFun((q,)):
+                terms.append(back(q, numbers(s, at, inner)))
+            case Lam((body,), z) if not along:
+                terms.append(back(subst(body, {z: at}), inner))
+            case Lam((body,), z):
+                here = (z, s.source)
+                for d in along[:-1]:
+                    body = JAt((body, d, var(here)), (here,))
+                terms.append(back(JAt((body, along[-1], at), (here,)), inner))
+            case Pull((f, w)):
+                terms.append(back(app(directional(pulled(f, w, fresh), along), at), inner))
+            case _:
+                return None
+    return total(terms, Dual(t.source))
+
+
+def _of_functional(t, s, u, back, several) -> Term | None:
+    """S is a functional and K evaluates it at u."""
+    match s:
+        case DualMap((p, k), w):
+            if t.name in k.free:
+                return back(k, Ev((subst(p, {w: u}),)))
+            return back(subst(p, {w: u}), k)
+        case Covec((p,)):
+            return back(p, Covec((u,)))
+        case Copair((p, q)):
+            return several([(p, Ev((u.parts[0],))), (q, Ev((u.parts[1],)))])
+        case List(parts, _, True):
+            return several([(p, Ev((v,))) for p, v in zip(parts, u.parts, strict=False)])
+        case Ev((p,)):
+            return back(p, u)
+        case Probe((at, *along, k)):
+            return back(At((k, app(directional(u, along), at))), Covec((num(1),)))
+    return None
+
+
+def _of_environment(parts, names, back, k, fresh) -> Term:
+    """J(<X>.P; <S>)<V> with v in the S: pulled back along P as a function of all of X."""
+    n = len(names)
+    body, along, at = parts[0], parts[1 : n + 1], parts[n + 1 :]
+    if n == 1:
+        return back(along[0], _pulled_back(lam(names[0], body), (), k, at[0]))
+    types = [t for _, t in names]
+    p = (fresh("p"), _nested(types))
+    rest: Term = var(p)
+    lets = []
+    for i, (x, _) in enumerate(names):
+        lets.append((x, rest if i == n - 1 else Fst((rest,))))
+        rest = Snd((rest,)) if i < n - 1 else rest
+    for x, e in reversed(lets):
+        body = let(x, e, body)
+    return back(_tuple(along), _pulled_back(lam(p, body), (), k, _tuple(at)))
+
+
+def _nested(types: Sequence[Type]) -> Type:
+    return types[0] if len(types) == 1 else Product(types[0], _nested(types[1:]))
+
+
+def _tuple(parts: Sequence[Term]) -> Term:
+    return parts[0] if len(parts) == 1 else Pair((parts[0], _tuple(parts[1:])))
+
+
+# --- zeros for tangents ---------------------------------------------------------------------------
+
+_ALL = (Pair, Copair, List, Cons, Fst, Snd, Head, Tail, JFun, Ev, Covec, J, At, Scale, Lam)
+_ANY = (J, At, Scale, DualMap, Pull, Probe)
+
+
+def zeroed(t: Term, names: frozenset[str]) -> Term:
+    """A term that is linear in the names, where they are zero: without the summands that have them.
+
+    >>> from lineara.calculus.types import R
+    >>> x, y = Var((), "x", R), Var((), "y", R)
+    >>> zeroed(Sum((x, y)), frozenset("y")) is x
+    True
+    """
+    if names.isdisjoint(t.free):
+        return t
+    if isinstance(t, Var):
+        return Zero((), t.type)
+    parts = tuple([zeroed(p, names.difference(t.bound(i))) for i, p in enumerate(t.parts)])
+    if isinstance(t, Sum):
+        return total(parts, t.type)
+    zero = [isinstance(p, Zero) for p in parts]
+    gone = (isinstance(t, _ALL) and all(zero)) or (isinstance(t, _ANY) and any(zero))
+    if isinstance(t, App):
+        gone = zero[0]
+    elif isinstance(t, If):
+        gone = zero[1] and zero[2]
+    elif isinstance(t, JAt):
+        n = len(t.names)
+        gone = zero[0] or all(zero[1 : n + 1])
+    return Zero((), t.type) if gone else t.on(parts)

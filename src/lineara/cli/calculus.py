@@ -1,0 +1,162 @@
+"""The calculus from the command line: `python -m lineara calculus run FILE.pb` and its sisters."""
+
+import argparse
+import json
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from lineara.calculus.interface import gradient
+from lineara.calculus.machine import FUEL, Machine
+from lineara.calculus.program import Program, program
+from lineara.calculus.readback import read_back
+from lineara.calculus.show import show
+from lineara.calculus.terms import Term, app
+from lineara.calculus.trace import page, rich_text, trace, value_of
+from lineara.calculus.types import Arrow
+from lineara.calculus.types import show as show_type
+from lineara.errors import CalculusError, LinearaError
+
+ACTIONS = {
+    "run": "the value of the program, in the syntax of the calculus",
+    "type": "the types of the program and of its definitions",
+    "step": "the term after each of the first steps (--steps)",
+    "trace": "every step with its rule; the redex is marked",
+    "grad": "value and gradient of the program, a function to R, at --at",
+    "session": "an interactive session",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The action, the file, and what the actions take beside it."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "actions:\n" + "".join([f"  {n:<8} {d}\n" for n, d in ACTIONS.items()])
+    parser.add_argument("action", choices=ACTIONS, metavar="action", help="see below")
+    parser.add_argument(
+        "file", metavar="FILE.pb", nargs="?", help="the program; - is standard input"
+    )
+    parser.add_argument("--def", dest="name", metavar="f", help="a definition, not the file's term")
+    parser.add_argument("--at", metavar="TERM", help="where to take the gradient, such as '<1, 3>'")
+    parser.add_argument("--steps", type=int, metavar="N", help="how many steps at most")
+    parser.add_argument("--fuel", type=int, default=FUEL, help="how often recursions may unfold")
+    parser.add_argument("--reduce", action="store_true", help="run by the rules, not the machine")
+    parser.add_argument("--html", action="store_true", help="trace: print a page")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print; 1 and a message on stderr if something is wrong with the file."""
+    try:
+        if options.action == "session":
+            from lineara.cli.session import session
+
+            return session(options.file, options.fuel)
+        if options.file is None:
+            print(f"calculus {options.action}: the file is missing", file=sys.stderr)
+            return 2
+        _ACTS[options.action](_read(options.file), options)
+    except LinearaError as error:
+        print(error.message, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _read(file: str) -> Program:
+    if file == "-":
+        return program(sys.stdin.read(), "<stdin>")
+    try:
+        text = Path(file).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise CalculusError(f"{file}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise CalculusError(
+            f"{file}: the byte {error.object[error.start]:#04x} at {error.start} is not UTF-8"
+        ) from None
+    return program(text, file)
+
+
+def _said(found: dict[str, Any], options: argparse.Namespace) -> None:
+    """A few named things, as JSON or line by line."""
+    if options.json:
+        print(json.dumps(found))
+        return
+    width = max(map(len, found))
+    for name, text in found.items():
+        print(text if len(found) == 1 else f"{name:<{width}}  {text}")
+
+
+def _value(t: Term, options: argparse.Namespace) -> Term:
+    if options.reduce:
+        return value_of(t, options.fuel)
+    return read_back(Machine(options.fuel).value(t), t.type)
+
+
+def _run(p: Program, options: argparse.Namespace) -> None:
+    _said({"value": show(_value(p.term(options.name), options))}, options)
+
+
+def _type(p: Program, options: argparse.Namespace) -> None:
+    names = [n for n, d in p.definitions.items() if d.text.file == p.text.file]
+    found = {n: show_type(p.term(n).type) for n in names}
+    if p.main is not None:
+        found["it"] = show_type(p.term().type)
+    if not found:
+        raise CalculusError(f"{p.text.file}: there is nothing in it")
+    _said(
+        found if options.name is None else {"type": show_type(p.term(options.name).type)}, options
+    )
+
+
+def _step(p: Program, options: argparse.Namespace) -> None:
+    t = p.term(options.name)
+    steps = list(islice(trace(t, options.fuel), (options.steps or 1) + 1))
+    terms = [show(s.term) for s in steps]
+    if len(steps) <= (options.steps or 1):  # the last one is the value
+        terms.append(show(value_of(t, options.fuel)))
+    print(json.dumps(terms) if options.json else "\n".join(terms))
+
+
+def _trace(p: Program, options: argparse.Namespace) -> None:
+    t = p.term(options.name)
+    steps = islice(trace(t, options.fuel), options.steps)
+    if options.html:
+        print(page(steps, value_of(t, options.fuel), p.text.file))
+        return
+    if options.json:
+        print(json.dumps([s.json() for s in steps]))
+        return
+    count = 0
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        console = Console()
+        for s in steps:
+            count += 1
+            console.print(rich_text(s))
+    else:
+        for s in steps:
+            count += 1
+            print(s)
+    if options.steps is None or count < options.steps:
+        print(f"     value{'':28}{show(value_of(t, options.fuel))}")
+
+
+def _grad(p: Program, options: argparse.Namespace) -> None:
+    f = p.term(options.name)
+    if not isinstance(f.type, Arrow):
+        raise CalculusError(
+            f"{p.text.file}: a gradient is of a function, but this is {show_type(f.type)}; "
+            "--def f chooses a definition"
+        )
+    if options.at is None:
+        raise CalculusError(f"--at is missing: a value of {show_type(f.type.source)}")
+    at = program(options.at, "--at").term(stated=f.type.source)
+    value = _value(app(f, at), options)
+    _said({"value": show(value), "gradient": show(_value(app(gradient(f), at), options))}, options)
+
+
+_ACTS = {"run": _run, "type": _type, "step": _step, "trace": _trace, "grad": _grad}

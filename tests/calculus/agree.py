@@ -1,0 +1,82 @@
+"""What is asked of a random program: all find the same gradient, and every step is typed."""
+
+import warnings
+
+import numpy as np
+from random_terms import Random, meaning
+
+import lineara
+from lineara.calculus.check import Known, check
+from lineara.calculus.machine import Machine
+from lineara.calculus.numbers import numbers_of
+from lineara.calculus.parse import parse
+from lineara.calculus.program import term
+from lineara.calculus.readback import read_back
+from lineara.calculus.reduce import Reducer
+from lineara.calculus.show import show
+from lineara.calculus.terms import Covec, Pair, Pull, Term, app, constant_form, num
+from lineara.calculus.types import R, power
+
+AT = (0.7, -0.4)
+H = 1e-30
+LONGEST = 60_000  # steps; a term of these sizes needs far fewer
+
+
+def gradient_of(f: Term) -> Term:
+    """The gradient of a function of two numbers, at AT."""
+    pulled = Pull((f, constant_form(R, Covec((num(1),)))))
+    return app(pulled, Pair((num(AT[0]), num(AT[1]))))
+
+
+def reduced(t: Term, typed: bool) -> list[float]:
+    """By the rules; with `typed` each contractum is checked to have the type of its redex."""
+    known: Known = {}
+    stated = check(t, known)
+    r = Reducer(t)
+    for s in r:
+        assert not s.redex.free
+        assert r.steps < LONGEST, "this does not seem to end"
+        if typed:
+            assert check(s.contractum, known) == s.redex.type == s.contractum.type
+    value = r.term()
+    assert value.value
+    assert check(value) == stated
+    return numbers_of(value)
+
+
+def agree(seed: int, nested: bool, depth: int = 5, typed: bool = False) -> bool:
+    """All agree on the program of the seed; whether its gradient is not zero."""
+    f = Random(seed, nested).function(power(2), depth)
+    t = gradient_of(f)
+    by_rules = reduced(t, typed)
+    by_machine = numbers_of(read_back(Machine().value(t), t.type))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # a program may be constant, which eager warns of
+        found = eager(f)
+        if not nested:
+            assert close(by_machine, complex_step(f)), show(t)
+    assert close(by_rules, by_machine), show(t)
+    assert close(by_machine, found), show(t)
+    text = show(f)
+    assert show(term(text)) == text
+    assert parse(text).term is not None
+    return any(by_machine)
+
+
+def eager(f: Term) -> list[float]:
+    """The gradient of what the term means in Python, by the eager engine."""
+    value = meaning(f, {})
+    wrapped = lambda p: value(p) + 0.0 * p[0]  # noqa: E731  # a constant one is a number too
+    return [float(x) for x in lineara.grad(wrapped)(AT)]
+
+
+def complex_step(f: Term) -> list[float]:
+    """The gradient by a step of 1e-30 i."""
+    value = meaning(f, {})
+    x, y = AT
+    return [np.imag(value(p)) / H for p in ((x + 1j * H, y + 0j), (x + 0j, y + 1j * H))]
+
+
+def close(a: list[float], b: list[float]) -> bool:
+    """Within 1e-9."""
+    return bool(np.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True))

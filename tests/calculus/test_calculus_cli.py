@@ -1,0 +1,128 @@
+"""`python -m lineara calculus` and `calculus.function`: what they print, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara import calculus
+from lineara.__main__ import main
+from lineara.cli.session import Session
+from lineara.errors import CalculusError
+
+PRODUCT = str(Path(__file__).parent.parent.parent / "examples" / "product.pb")
+
+
+def said(capsys, *argv: str) -> str:
+    assert main(["calculus", *argv]) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def refused(capsys, *argv: str) -> str:
+    assert main(["calculus", *argv]) == 1
+    found = capsys.readouterr()
+    assert found.out == ""
+    return found.err.rstrip("\n")
+
+
+def test_run_prints_the_value_in_the_concrete_syntax(capsys):
+    assert said(capsys, "run", PRODUCT) == "[covec(660)|covec(528)]\n"
+    assert said(capsys, "run", PRODUCT, "--reduce") == "[covec(660)|covec(528)]\n"
+    assert json.loads(said(capsys, "run", PRODUCT, "--json")) == {
+        "value": "[covec(660)|covec(528)]"
+    }
+
+
+def test_type_names_the_definitions(capsys):
+    assert said(capsys, "type", PRODUCT) == "f   R * R -> R\nit  (R * R)^\n"
+
+
+def test_grad_gives_value_and_gradient(capsys):
+    found = said(capsys, "grad", PRODUCT, "--def", "f", "--at", "<1, 3>")
+    assert found == "value     484\ngradient  [covec(660)|covec(528)]\n"
+
+
+def test_step_prints_terms(capsys):
+    first, second, *_ = said(capsys, "step", PRODUCT, "--steps", "2").splitlines()
+    assert first.startswith("let f = ")
+    assert second == "pull(\\p:R * R. square(multiply(g(p))); \\z:R. covec(1)) <1, 3>"
+
+
+def test_trace_marks_the_redex_and_ends_with_the_value(capsys):
+    lines = said(capsys, "trace", PRODUCT).splitlines()
+    assert lines[3].endswith(
+        "pick(dual(\\<dp%1>. <dp%1, J{g}(dp%1) <1, 3>>; pull(\\<p%1, a%2>. let a%3 = "
+        "multiply(a%2) in let a%4 = square(a%3) in a%4; \\z:R. covec(1))<<1, 3>, «g(1, 3)»>))"
+    )
+    assert lines[-1].split() == ["value", "[covec(660)|covec(528)]"]
+    steps = json.loads(said(capsys, "trace", PRODUCT, "--json"))
+    assert [s["rule"] for s in steps][:4] == ["1", "A", "15", "3"]
+    page = said(capsys, "trace", PRODUCT, "--html")
+    assert "<mark>g(1, 3)</mark>" in page
+    assert "Value: <code>[covec(660)|covec(528)]</code>" in page
+
+
+def test_what_is_wrong_with_a_file_goes_to_stderr(capsys, tmp_path):
+    file = tmp_path / "p.pb"
+    file.write_text("let f x = x in\nf <1,\n")
+    assert refused(capsys, "run", str(file)) == (
+        f"{file}:3:1: the text ends here; expected a term\n  \n  ^"
+    )
+    file.write_bytes(b"1 + \xff")
+    assert refused(capsys, "run", str(file)) == f"{file}: the byte 0xff at 4 is not UTF-8"
+    assert refused(capsys, "run", "no.pb") == ("no.pb: cannot be read: No such file or directory")
+    assert refused(capsys, "run", PRODUCT, "--def", "ff") == (
+        f"{PRODUCT}: there is no definition ff; did you mean f?"
+    )
+    assert refused(capsys, "grad", PRODUCT, "--def", "f") == "--at is missing: a value of R * R"
+    assert refused(capsys, "grad", PRODUCT, "--def", "f", "--at", "3") == (
+        "--at:1:1: expected R * R, found R\n  3\n  ^"
+    )
+
+
+def test_wrong_use_exits_with_2(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["calculus", "fly", PRODUCT])
+    assert caught.value.code == 2
+    assert main(["calculus", "run"]) == 2
+    assert capsys.readouterr().err.endswith("calculus run: the file is missing\n")
+
+
+def test_a_session_keeps_definitions():
+    held = Session(None, 100)
+    assert list(held.answer("def square_of x = x * x")) == []
+    assert list(held.answer("square_of 3")) == ["9 : R"]
+    assert list(held.answer(":type square_of")) == ["R -> R"]
+    assert list(held.answer(":grad square_of 3")) == ["covec(6) : R^"]
+    assert "square_of" in held.names()
+    with pytest.raises(CalculusError, match="squareof is not known here; did you mean square_of"):
+        list(held.answer("squareof 3"))
+
+
+# --- called from Python ---------------------------------------------------------------------------
+
+
+def test_a_function_of_the_calculus_is_one_of_python():
+    f = calculus.function("\\<x, y>. x * sin(y)")
+    assert f((2.0, 0.5)) == pytest.approx(2 * np.sin(0.5))
+    assert lineara.grad(f)((2.0, 0.5)) == pytest.approx((np.sin(0.5), 2 * np.cos(0.5)))
+
+
+def test_eager_goes_through_derivatives_of_the_calculus():
+    second = calculus.function("\\x. pull(\\y. y * y * y; \\_. covec(1)) x @ 1")
+    assert second(2.0) == 12.0
+    assert lineara.grad(second)(2.0) == 12.0
+    assert lineara.grad(lineara.grad(second))(2.0) == 6.0
+
+
+def test_lists_functionals_and_functions_cross_the_border():
+    gradient = calculus.function("\\l. pull(fold (\\x. \\y. x * y) 1; \\_. covec(1)) l")
+    assert gradient([2.0, 3.0, 4.0]) == [12.0, 8.0, 6.0]
+    twice = calculus.function("\\f:R -> R. f (f 2)")
+    assert twice(calculus.term("\\x. x * x")) == 16.0
+    with pytest.raises(CalculusError, match=r"^R -> R is asked for: give a term of the calculus"):
+        twice(np.sin)
+    with pytest.raises(CalculusError, match=r"^R \* R is a tuple, but 3\.0 is given$"):
+        calculus.function("\\p. fst p + snd p")(3.0)
