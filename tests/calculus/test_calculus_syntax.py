@@ -4,6 +4,7 @@ import pytest
 
 from lineara import calculus
 from lineara.calculus.parse import parse
+from lineara.calculus.symbols import standard
 from lineara.errors import CalculusError
 
 # A text, its canonical form, its type.
@@ -185,3 +186,12 @@ def test_the_places_of_a_tree():
     found = parse("let x = 1 in\n  x + 2").term
     assert found is not None
     assert found.parts[1].parts[1].place == (2, 7)
+
+
+def test_no_definition_of_the_prelude_is_called_as_a_symbol_is():
+    assert standard().keys().isdisjoint(calculus.program("1").definitions)
+
+
+def test_an_operation_with_an_order_is_no_symbol():
+    assert {"polygamma", "bessel_i", "length"}.isdisjoint(standard())
+    assert {"gamma", "copysign", "hypot"} <= standard().keys()

@@ -85,7 +85,8 @@ def covector(symbol: Symbol, r: Term, k: Term) -> Term:
 
 def _covector(numbers: Iterator, t: Type) -> Term:
     if not isinstance(t, Product):
-        return Covec((num(next(numbers)),))
+        found = next(numbers)
+        return Zero((), Dual(R)) if found is None else Covec((num(found),))
     return Copair((_covector(numbers, t.left), _covector(numbers, t.right)))
 
 

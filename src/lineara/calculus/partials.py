@@ -8,7 +8,7 @@ the derivative, and it says nothing that the declaration does not.
 
 from typing import Any
 
-from lineara.calculus.symbols import Symbol, standard
+from lineara.calculus.symbols import Symbol, declared, standard
 from lineara.calculus.terms import (
     Fresh,
     Fst,
@@ -23,7 +23,7 @@ from lineara.calculus.terms import (
     num,
     total,
 )
-from lineara.calculus.types import BOOL, R
+from lineara.calculus.types import R
 from lineara.errors import CalculusError
 from lineara.symbol import Sym
 
@@ -38,8 +38,7 @@ def partials(symbol: Symbol, x: Term, v: Term, fresh: Fresh) -> Term:
     """
     primitive = symbol.primitive
     y = Var((), fresh("y"), R)
-    args = [x] if primitive.arity == 1 else [Fst((x,)), Snd((x,))]
-    tangents = [v] if primitive.arity == 1 else [Fst((v,)), Snd((v,))]
+    args, tangents = _components(x, primitive.arity), _components(v, primitive.arity)
     names = {"y": y, **dict(zip(primitive.ARGS, args, strict=False))}
     terms = []
     for partial, t in zip(primitive.expressions(), tangents, strict=True):
@@ -49,6 +48,13 @@ def partials(symbol: Symbol, x: Term, v: Term, fresh: Fresh) -> Term:
         terms.append(t if getattr(p, "held", None) == 1 else Fun((Pair((p, t)),), _times()))
     body = total(terms, R)
     return let(y.name, Fun((x,), symbol), body) if y.name in body.free else body
+
+
+def _components(x: Term, n: int) -> list[Term]:
+    """The numbers of a vector, nested to the right."""
+    if n == 1:
+        return [x]
+    return [Fst((x,)), *_components(Snd((x,)), n - 1)]
 
 
 def _times() -> Symbol:
@@ -64,12 +70,10 @@ def expression(e: Any, names: dict[str, Term]) -> Term:
     args = [expression(a, names) for a in e.args]
     if e.head == "where":
         return If(tuple(args))
-    symbol = standard().get(e.head)
+    symbol = declared().get(e.head)
     if symbol is None:
         raise CalculusError(
             f"the derivative of a derivative needs {e.head}, which is no function symbol here"
         )
     takes = args[0] if len(args) == 1 else Pair(tuple(args))
-    if takes.type != symbol.takes and args[0].type == BOOL:
-        takes = args[0]
     return Fun((takes,), symbol)

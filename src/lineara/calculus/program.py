@@ -22,7 +22,7 @@ def rec fold f z l = if isnil l then z else f (head l) (fold f z (tail l))
 def rec map f l = if isnil l then [] else cons(f (head l), map f (tail l))
 def rec iterate n f x = if ile(n, 0i) then x else iterate (n - 1i) f (f x)
 def rec range m n = if ile(n, m) then [] else cons(m, range (m + 1i) n)
-def length l = fold (\x. \n. n + 1i) 0i l
+def count l = fold (\x. \n. n + 1i) 0i l
 def compose g f x = g (f x)
 def grad f x = pull(f; \y:R. covec(1)) x
 """

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.calculus.symbols import Symbol, standard
+from lineara.calculus.symbols import Symbol, declared, standard
 from lineara.symbol import exact_source
 
 
@@ -174,7 +174,7 @@ def _weights(symbol: Symbol) -> list[Callable[..., Any]]:
 @functools.cache
 def _namespace() -> dict[str, Any]:
     """What a partial's text may mention."""
-    table = {name: functools.partial(_called, s) for name, s in standard().items()}
+    table = {name: functools.partial(_called, s) for name, s in declared().items()}
     choose = {"where": lambda c, a, b: a if c else b}
     return table | choose | {"math": math}
 

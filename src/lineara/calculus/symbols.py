@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import registry
 from lineara.calculus.types import BOOL, INT, Product, R, Type, power
-from lineara.primitive import Constant, Elementwise
+from lineara.primitive import Constant, Elementwise, registry
+from lineara.symbol import Sym
 
 JOINT = {"add", "subtract", "negative", "deg2rad", "rad2deg"}  # linear in all arguments at once
 EACH = {"multiply": (0, 1), "divide": (0,)}  # linear in one when the other is fixed
@@ -51,10 +51,12 @@ class Symbol:
         found = self._joint(args).forward([np.float64(t) for t in tangents])
         return 0.0 if found is None else float(found)
 
-    def vjp(self, args: Sequence[float], cotangent: float) -> list[float]:
-        """The derivative's transpose at `args`."""
-        found = self._joint(args).back(np.float64(cotangent))
-        return [0.0 if x is None else float(x) for x in found]
+    def vjp(self, args: Sequence[float], cotangent: float) -> list[float | None]:
+        """The derivative's transpose at `args`; None for an argument that a selection left out."""
+        found = [
+            None if x is None else float(x) for x in self._joint(args).back(np.float64(cotangent))
+        ]
+        return [None if self.primitive.selects and not x else x for x in found]
 
     def _joint(self, args: Sequence[float]) -> Any:
         numbers = tuple([np.float64(a) for a in args])
@@ -92,20 +94,40 @@ _STILL = ("sign", "floor", "ceil", "trunc", "rint")
 _ASK = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 
 
-@functools.cache
-def standard() -> dict[str, Symbol]:
-    """Every elementwise operation of the library on real numbers, and those on integers.
+_ZERO = ("copysign", "nextafter")  # a partial that is declared 0 is so; elsewhere it is an order's
+_INNER = ("length",)  # written by rules, and what users call square root
 
-    >>> standard()["atan2"].takes, standard()["pow2"]
-    (Product(left=Base(name='R'), right=Base(name='R')), square)
-    """
+
+@functools.cache
+def declared() -> dict[str, Symbol]:
+    """Every elementwise operation on real numbers: what partials are written with."""
     table: dict[str, Symbol] = {}
     for name, p in registry.primitives.items():
-        if isinstance(p, Elementwise) and name != "polygamma":
+        if isinstance(p, Elementwise):
             table[name] = Symbol(name, power(p.arity), R, p)
         elif isinstance(p, Constant) and name in _STILL:
             table[name] = Symbol(name, R, R, p)
         elif isinstance(p, Constant) and name in _ASK:
             table[name] = Symbol(name, Product(R, R), BOOL, p)
-    table["polygamma"] = Symbol("polygamma", power(2), R, registry.primitives["polygamma"])
+    return table
+
+
+@functools.cache
+def standard() -> dict[str, Symbol]:
+    """The function symbols that programs have: the elementwise operations, and those on integers.
+
+    An operation with an order, an integer that has no derivative, is none of them.
+
+    >>> standard()["atan2"].takes, standard()["pow2"]
+    (Product(left=Base(name='R'), right=Base(name='R')), square)
+    """
+    table = {n: s for n, s in declared().items() if n not in _INNER and not _has_order(s)}
     return table | _of_integers() | {short: table[long] for short, long in SHORT.items()}
+
+
+def _has_order(symbol: Symbol) -> bool:
+    """Whether the declaration says nothing of the derivative in some argument."""
+    if not symbol.moves or symbol.name in _ZERO:
+        return False
+    partials = symbol.primitive.expressions()
+    return any([not isinstance(p, Sym) and p == 0 for p in partials])
