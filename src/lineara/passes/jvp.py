@@ -11,7 +11,7 @@ The rule of a primitive is not written here: its declaration's one derivative fa
 variables, once a signature, and the text that comes out is copied  [YOLO, §4].
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.errors import ProgramError
@@ -394,17 +394,20 @@ class _Jvp:
 
     def rule(self, e: Prim, y: Var, active: tuple[int, ...]) -> Text:
         """The derivative fact of a primitive at these types, as text over formals of its own."""
-        operands = e.operands()
-        try:
-            key: Any = (e.primitive, tuple([a.type for a in operands]), active, hashable(e.params))
-            if key in self.rules:
-                return self.rules[key]
-        except TypeError:
-            key = None
-        made = rule_text(e, y.type, active)
-        if key is not None:
-            self.rules[key] = made
-        return made
+        known = tuple([a.type for a in e.operands()]), active
+        return remembered(self.rules, e, known, lambda: rule_text(e, y.type, active))
+
+
+def remembered(rules: dict[Any, Text], e: Prim, known: Any, make: Callable[[], Text]) -> Text:
+    """The text of a rule, made once; anew where a parameter cannot be part of a key."""
+    try:
+        key = (e.primitive, known, hashable(e.params))
+        hash(key)
+    except TypeError:
+        return make()
+    if key not in rules:
+        rules[key] = make()
+    return rules[key]
 
 
 def reads(b: Binding) -> Iterable[Var]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lineara.errors import ProgramError
-from lineara.linear_a.check import hashable, type_of_leaf
+from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.dims import Samples
 from lineara.linear_a.emit import Emitter, Text, text
@@ -31,7 +31,6 @@ from lineara.linear_a.syntax import (
     Leaf,
     Let,
     Names,
-    Part,
     Prim,
     Proj,
     Put,
@@ -45,7 +44,7 @@ from lineara.linear_a.syntax import (
     free,
     zero,
 )
-from lineara.passes.jvp import all_vars, reboxed
+from lineara.passes.jvp import all_vars, reboxed, remembered
 from lineara.passes.names import T, cotangent
 from lineara.passes.unzip import flat
 from lineara.primitive import Multilinear, conjugate
@@ -266,29 +265,18 @@ class _Transpose:
 
     def rule(self, e: Prim, c: Var) -> Text:
         """The transpose of a primitive at these types, as text over formals of its own."""
-        try:
-            types = tuple([(v.type, v.linear) for v in e.operands()])
-            key: Any = (e.primitive, types, c.type, hashable(e.params))
-            if key in self.rules:
-                return self.rules[key]
-        except TypeError:
-            key = None
-        made = rule_text(e, c.type)
-        if key is not None:
-            self.rules[key] = made
-        return made
+        known = tuple([(v.type, v.linear) for v in e.operands()]), c.type
+        return remembered(self.rules, e, known, lambda: rule_text(e, c.type))
 
 
 def reads_for_nothing(e: Leaf | Block) -> bool:
     """Whether an index or a mask is read that no work pays for: to drop it would cost more."""
     if isinstance(e, Block):
-        rights = [b.rhs for b in e.bindings if isinstance(b, Let)]
-        return any(map(reads_for_nothing, (*rights, e.leaf)))
+        bound = any(reads_for_nothing(b.rhs) for b in e.bindings if isinstance(b, Let))
+        return bound or reads_for_nothing(e.leaf)
     if isinstance(e, Drop):
         return reads_for_nothing(e.body)
-    if isinstance(e, Prim):
-        return e.name == "keep" or len(e.operands()) > len(e.args)
-    return isinstance(e, Part) and len(e.operands()) > len(e.args)
+    return len(e.operands()) > len(e.args) or (isinstance(e, Prim) and e.name == "keep")
 
 
 def rule_text(e: Prim, y: Type) -> Text:

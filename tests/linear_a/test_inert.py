@@ -1,0 +1,48 @@
+"""What never moves has no tangent: integers, booleans, and what is made of them alone."""
+
+import pytest
+
+from lineara.errors import ProgramError
+from lineara.linear_a.check import check
+from lineara.linear_a.evaluate import run
+from lineara.linear_a.parse import parse
+from lineara.passes.compose import vjp
+from lineara.passes.jvp import jvp
+
+LEAVES = {
+    "literal": ("i64", "3_i64"),
+    "product": ("<i64, <>>", "let u = <> in <i, u>"),
+    "record": ("{a: i64}", "{a: i}"),
+    "sum": ("[i64 | bool]", "inj[0, [i64 | bool]](i)"),
+    "enumeration": ("[<> | <>]", "let u = <> in inj[1, [<> | <>]](u)"),
+    "payload": ("i64", "let s = inj[0, [i64 | bool]](i) in proj[0](s)"),
+    "addition": ("i64", "i + i"),
+    "comparison": ("bool", "less(x, x)"),
+    "position": ("i64", "argmax[axis=0](v)"),
+    "part": ("i64[3]", "let j = argmax[axis=0](v) in let w = [1, 2, 3]_i64 in put[0](w, j)"),
+    "several": ("i64, i64", "(i, i;)"),
+    "block": ("i64", "let j = { let k = less(x, x) in let (;) = drop(k) in 3_i64 } in j + i"),
+}
+F = "def f(x: f64, i: i64, v: f64[3];) -> ({};) =\n  let (;) = drop((x, i, v;)) in {}"
+
+
+@pytest.mark.parametrize("name", LEAVES)
+def test_no_tangent_is_made_for_what_does_not_move(name):
+    program = check(vjp(check(parse(F.format(*LEAVES[name]))), "f"))
+    assert program.defs["f.jvp"].lresults == ()
+    value = run(program, "f", 0.5, 2, [1.0, 3.0, 2.0]).results
+    found = run(program, "f.jvp", 0.5, 2, [1.0, 3.0, 2.0], 1.0, [1.0, 1.0, 1.0])
+    assert str(found.results) == str(value)
+    back = run(program, "f.vjp", 0.5, 2, [1.0, 3.0, 2.0]).lresults
+    assert (back[0], back[1].tolist()) == (0.0, [0.0, 0.0, 0.0])
+
+
+def test_in_a_product_it_has_the_unit():
+    program = check(jvp(check(parse("def f(x: f64, i: i64;) -> (<i64, f64>;) = <i, x>")), "f"))
+    assert str(program.defs["f.jvp"].lresults) == "(<<>, f64>,)"
+    assert run(program, "f.jvp", 0.5, 2, 3.0).lresults == (((), 3.0),)
+
+
+def test_linear_code_has_no_jvp():
+    with pytest.raises(ProgramError, match="erase f first"):
+        jvp(parse("def f(; ~a: f64) -> (; f64) = ~a"), "f")
