@@ -16,6 +16,7 @@ LEAVES = {
     "sum": ("[i64 | bool]", "inj[0, [i64 | bool]](i)"),
     "enumeration": ("[<> | <>]", "let u = <> in inj[1, [<> | <>]](u)"),
     "payload": ("i64", "let s = inj[0, [i64 | bool]](i) in proj[0](s)"),
+    "payload of what may move": ("i64", "let s = inj[0, [i64 | f64]](i) in proj[0](s)"),
     "addition": ("i64", "i + i"),
     "comparison": ("bool", "less(x, x)"),
     "position": ("i64", "argmax[axis=0](v)"),

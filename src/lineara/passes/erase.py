@@ -199,7 +199,7 @@ class _Erase:
     def helper(self, k: Type, u: Type) -> str:
         """scale_u(x, a ;): one definition a type, which calls those of the parts."""
         name = f"scale_{mangled(k)}_{mangled(u)}"
-        if name in self.helpers or name in self.program.defs:
+        if name in self.helpers:
             return name
         t = self.program.unfold(u)
         if not isinstance(t, Product):
