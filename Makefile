@@ -18,6 +18,7 @@ test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch,
 fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, of the calculus on 20,000
 	$(PY) tests/linear_a/fuzz.py
 	$(PY) tests/calculus/fuzz_calculus.py
+	$(PY) tests/linear_a/million.py
 
 mutate: .venv/with-test  # faults put into the passes, and how many the tests catch
 	$(PY) tests/linear_a/mutate.py

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.capture.captured import captured, with_captured
 from lineara.capture.plain_code import method, overlay
 from lineara.capture.staging import definition_name
 from lineara.eager.node import Traced
@@ -24,7 +25,7 @@ from lineara.linear_a.emit import Boxed, Emitter, closed
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.syntax import Binding, Block, Def, Leaf, Let, Ret, Var, lit
 from lineara.primitive import op
-from lineara.trees import Structure, flatten, unflatten
+from lineara.trees import Structure, flatten, map_leaves, unflatten
 from lineara.types import ArrayType, is_number, stacked, type_of
 
 BOOL = ArrayType((), np.dtype(bool))
@@ -161,7 +162,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     3.0
     """
     level = tracing()
-    if level is None or not _is_staged(pred):
+    if not _is_staged(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     if pred.shape or pred.dtype != BOOL.dtype:
         raise StagingError(
@@ -178,7 +179,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any):
     """
     branches = list(branches)
     level = tracing()
-    if level is not None and _is_staged(index):
+    if _is_staged(index):
         return _branches(level, Switch, index, branches, operands, "switch")
     i = operator.index(index if not isinstance(index, Traced) else int(index))
     if not 0 <= i < len(branches):
@@ -191,8 +192,12 @@ def _is_staged(v: Any) -> bool:
 
 
 def _branches(
-    level: StagedLevel, form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str
+    level: StagedLevel | None, form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str
 ) -> Any:
+    if level is None:  # a differentiation is going on in the traced function
+        return _differentiated(form, chosen, fs, operands, name)
+    if level.shared.adopts:
+        fs = [adopted(level, f) for f in fs]
     given = Operands(level, operands)
     formals = [(f"x{i}", t) for i, t in enumerate(given.types)]
     found: list[Fragment] = []
@@ -220,6 +225,70 @@ def _branches(
     made = iter(written(level, leaf, [t for t in types if t is not None]))
     leaves = [v if t is None else next(made) for v, t in zip(first.leaves, types, strict=True)]
     return unflatten(first.structure, leaves)
+
+
+def _is_eager(v: Any) -> bool:
+    return isinstance(v, Traced) and not isinstance(v.level, StagedLevel)
+
+
+def reached(f: Any) -> dict[str, Any]:
+    """What a function captured of values of differentiations, by name."""
+    return {k: v for k, v in captured(f).items() if any(map(_is_eager, flatten(v)[0]))}
+
+
+def adopted(level: StagedLevel, f: Any) -> Any:
+    """The function with staged values for those of differentiations around the trace.
+
+    What it does with them is then done where it is taken, and nowhere else.
+    """
+
+    def staged(v: Any) -> Any:
+        return level.wrap(level.mention(v.now())) if _is_eager(v) else v
+
+    found = reached(f)
+    return with_captured(f, {k: map_leaves(staged, v) for k, v in found.items()}) if found else f
+
+
+def _differentiated(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str) -> Any:
+    """Branches in a differentiation within a trace: one operation of it.
+
+    Its operands are the values of differentiations that the functions are given or captured.
+    """
+    leaves, structure = flatten((operands, [reached(f) for f in fs]))
+    places = [i for i, v in enumerate(leaves) if _is_eager(v)]
+
+    def choose(values: Sequence[Any], of: Any) -> Any:
+        """`of` the branch as a function of the values, in the branch that is chosen."""
+        held = [isinstance(v, Traced) for v in values]
+
+        def branch(i: int) -> Any:
+            def run(*nodes: Any) -> Any:
+                left = iter(nodes)
+                now = [next(left) if h else v for v, h in zip(values, held, strict=True)]
+                return of(lambda *vs: applied(i, vs), now)
+
+            return named_as(run, fs[i])
+
+        level = chosen.level.innermost()
+        rest = [v for v, h in zip(values, held, strict=True) if h]
+        return _branches(level, form, chosen, [branch(i) for i in range(len(fs))], rest, name)
+
+    def applied(i: int, values: Sequence[Any]) -> Any:
+        filled = list(leaves)
+        for place, v in zip(places, values, strict=True):
+            filled[place] = v
+        given, cells = unflatten(structure, filled)
+        return (with_captured(fs[i], cells[i]) if cells[i] else fs[i])(*given)
+
+    if not places:
+        return choose([], lambda run, _: run())
+    return op("chosen")(*[leaves[i] for i in places], choose=choose, name=name)
+
+
+def named_as(run: Callable[..., Any], f: Any) -> Callable[..., Any]:
+    """A function under the name of another."""
+    run.__name__ = getattr(f, "__name__", "f")
+    return run
 
 
 def _common(leaves: Sequence[Any], name: str) -> ArrayType | None:
@@ -408,7 +477,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     level = tracing()
     if level is None:
-        while cond_fun(init_val):
+        while _goes_on(cond_fun(init_val)):
             init_val = body_fun(init_val)
         return init_val
     carry = Operands(level, init_val, every=True)
@@ -430,6 +499,16 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     args = [*around, *[level.converted(b, t) for b, t in zip(carry.boxes, types, strict=True)]]
     leaf = While(tuple([b.var for b in args]), (test.name, body.name), len(around))
     return carry.tree(written(level, leaf, types))
+
+
+def _goes_on(test: Any) -> Any:
+    if _is_staged(test):
+        raise StagingError(
+            "while_loop: a differentiation in a traced function needs the number of rounds, which "
+            "depends on staged values; loop with lineara.fori_loop over as many rounds as it may "
+            "take, with lineara.cond in the body, or differentiate the whole program"
+        )
+    return test
 
 
 # --- calls ----------------------------------------------------------------------------------------

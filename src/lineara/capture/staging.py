@@ -41,13 +41,18 @@ class Signature(NamedTuple):
 
     def values(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[Any]:
         """The numbers of a call that fits, or an error that says what does not."""
+        pairs = self.check(args, kwargs, name)
+        return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in pairs]
+
+    def check(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[tuple[Any, ArrayType]]:
+        """The numbers of a call that fits, with the types of the formals."""
         leaves, structure = flatten((args, kwargs))
         if structure != self.structure:
             raise StagingError(
                 f"{name} was traced for arguments of the form {self.structure}, but was given "
                 f"{structure}; trace it again for these"
             )
-        return [v for _, v in self._pairs(leaves, name)]
+        return list(self._pairs(leaves, name))
 
     def _pairs(self, leaves: Sequence[Any], name: str) -> Any:
         paths = leaf_paths(unflatten(self.structure, leaves), root="arguments")
@@ -66,7 +71,7 @@ class Signature(NamedTuple):
                     f"{name} was traced for {t} at {path}, but was given {show_type(v)}; "
                     "trace it again for this type"
                 )
-            yield path, np.asarray(v, t.dtype) if t.shape else t.dtype.type(v)
+            yield v, t
 
     def call(self, parts: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
         """The arguments, by position and by name, with these in place of the numbers."""
@@ -101,6 +106,7 @@ class Staged:
     results           how results become what the function returned
     beside            the values of the last formals: large constants
     rules             of the definitions whose derivatives the user states
+    f                 the function
     """
 
     def __init__(
@@ -111,8 +117,10 @@ class Staged:
         results: Results,
         beside: list,
         rules: dict[str, Any],
+        f: Callable[..., Any],
     ) -> None:
         self.rules = rules
+        self.f = f
         self.program = program
         self.name = name
         self.signature = signature
@@ -120,7 +128,10 @@ class Staged:
         self.beside = beside
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The value, by the evaluator of the language."""
+        """The value, by the evaluator of the language; of traced values, that of the function."""
+        if any(isinstance(v, Traced) for v in flatten((args, kwargs))[0]):
+            self.signature.check(args, kwargs, self.name)
+            return seen(self.f)(*args, **kwargs)
         return self.results.tree(self.run(*args, **kwargs).results)
 
     def run(self, *args: Any, **kwargs: Any) -> Outcome:
@@ -196,7 +207,7 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
         beside = [value for _, value in level.beside]
         shared = level.shared
     program = needed(Program({}, {**shared.defs, made.name: made}), made.name, shared.rules)
-    return Staged(program, made.name, given.signature, results, beside, shared.rules)
+    return Staged(program, made.name, given.signature, results, beside, shared.rules, f)
 
 
 def needed(program: Program, name: str, rules: dict[str, Any]) -> Program:

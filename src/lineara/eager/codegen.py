@@ -228,7 +228,8 @@ def __getitem__(p, at):
 
 COMPARE = """
 def {name}(p, q):
-    return true if p.v {symbol} (q.v if type(q) is S else q) else false
+    r = p.v {symbol} (q.v if type(q) is S else q)
+    return r if r is not True and r is not False else true if r else false
 """
 
 

@@ -4,9 +4,11 @@ custom_jvp      the rule is a derivative in one direction
 custom_vjp      the rule is a pullback
 custom_linear   the function is linear, and its transpose is known
 checkpoint      the function is run again instead of being stored
+chosen          a branch within a differentiation within a trace
 """
 
 from lineara.rules.checkpointed import checkpoint
+from lineara.rules.chosen import chosen
 from lineara.rules.custom import custom_jvp, custom_linear, custom_vjp
 from lineara.rules.laws import LinearReport, check_linear
 
@@ -14,6 +16,7 @@ __all__ = [
     "LinearReport",
     "check_linear",
     "checkpoint",
+    "chosen",
     "custom_jvp",
     "custom_linear",
     "custom_vjp",
