@@ -138,7 +138,7 @@ def test_a_word_that_is_no_kink():
         kinks(relu=0)
     assert caught.value.message == (
         "kinks: there is nothing to choose at 'relu'; "
-        "the kinks with a choice are abs, sqrt, power, norm, ties, clip"
+        "the kinks with a choice are abs, sqrt, power, norm, ties, clip, spectrum"
     )
 
 

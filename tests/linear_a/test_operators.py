@@ -168,7 +168,17 @@ def both(outcome):
 def analytic(line):
     """Whether complex-step is an oracle: the function of complex numbers is holomorphic."""
     parts = ("abs", "conj", "real", "imag", "keep", "where", "copysign", "power", "logabsdet")
-    adjoints = ("cholesky", "qr", "eigvalsh", "svdvals", "pinv", "lstsq", "detphase")
+    adjoints = (
+        "cholesky",
+        "linear_cholesky",
+        "tangent_of_cholesky",
+        "qr",
+        "eigvalsh",
+        "svdvals",
+        "pinv",
+        "lstsq",
+        "detphase",
+    )
     complex_anyway = ("eigvals", "eig_vectors", "fft", "rfft", "irfft")
     named = (*parts, *adjoints, *complex_anyway, "spherical_j")
     return line.name not in named and "adjoint" not in line.params
@@ -321,6 +331,13 @@ def linear_triangular(dtype):
     return args, linear, {"lower": bool(rng.integers(2)), "adjoint": bool(rng.integers(2))}
 
 
+def linear_cholesky(dtype):
+    n = dims(1)[0]
+    lead = [(), (2,)][rng.integers(2)]
+    low = array(dtype, *lead, n, n) * 0.1 + 2 * np.eye(n, dtype=dtype)
+    return [low, array(dtype, *lead, n, n)], [1], {"adjoint": bool(rng.integers(2))}
+
+
 def fft(dtype):
     axes = [(0,), (1,), (0, 1)][rng.integers(3)]
     norm = ("backward", "ortho", "forward")[rng.integers(3)]
@@ -372,8 +389,8 @@ def add(dtype):
 
 OPERATORS = {f.__name__.rstrip("_"): f for f in (
     reshape, permute_dims, broadcast_to, astype, concat, stack, index, scatter, where, keep, sum_,
-    cumsum, checkpoint_name, linear_solve, linear_triangular, fft, rfft, irfft, matmul, einsum,
-    multiply, add,
+    cumsum, checkpoint_name, linear_solve, linear_triangular, linear_cholesky, fft, rfft, irfft,
+    matmul, einsum, multiply, add,
 )} | dict.fromkeys(("conj", "real", "imag"), alone)  # fmt: skip
 MORE = ("einsum", "matmul", "where")  # they may cost more than their transposes
 

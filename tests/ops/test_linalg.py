@@ -122,6 +122,7 @@ def test_a_factorisation_is_computed_once(monkeypatch):
 def test_cholesky_by_blocks_is_that_of_one_block(n):
     a = gram(square(n)) / n + np.eye(n)
     agrees(np.linalg.cholesky, a)
+    agrees(np.linalg.cholesky, gram(square(n, complex=True)) / n + np.eye(n))
     agrees(lambda a: np.linalg.cholesky(a, upper=True), a)
 
 
@@ -198,6 +199,29 @@ def test_a_vector_with_an_eigenvalue_of_its_own_moves_forward_beside_equal_ones(
     np.testing.assert_allclose(moved, v[0, 0] * np.array([0.0, -0.1, -0.2]), atol=1e-15)
 
 
+def test_a_policy_says_that_the_vectors_of_equal_values_are_not_used():
+    a = np.diag([1.0, 2.0, 2.0])
+    policy = lineara.kinks(spectrum="zero")
+    c = np.array([0.0, 1.0, 3.0])
+    v = np.linalg.eigh(a)[1][0, 0]
+    found = grad(policy(lambda a: c @ np.linalg.eigh(a)[1][:, 0]))(a)
+    np.testing.assert_allclose(found, np.outer(-c, [v, 0, 0]), atol=1e-15)
+    assert [(hit.kink, hit.times) for hit in policy.hits] == [("spectrum", 1)]
+    u = np.linalg.svd(a)[0][0, 2]  # u_dot_j = (w_j0 + 2 w_0j) / (1 - 4), for w of the others
+    found = grad(policy(lambda a: c @ np.linalg.svd(a)[0][:, 2]))(a)
+    np.testing.assert_allclose(found, u * (np.outer(c, [1, 0, 0]) + np.outer([2, 0, 0], c)) / -3)
+    found = grad(policy(lambda a: (c @ np.linalg.eig(a)[1])[0].real))(a)
+    np.testing.assert_allclose(found, np.outer(-c, [1, 0, 0]), atol=1e-15)
+
+
+def test_small_singular_values_that_differ_are_not_taken_for_equal():
+    values = np.array([1.0, 1e-8, 2e-9])
+    u, v = symmetric([1.0, -1.0, 1.0], 1), symmetric([1.0, -1.0, 1.0], 2)
+    a = np.diag(values)
+    assert np.all(np.isfinite(grad(lambda a: np.linalg.svd(a)[0][1, 0])((u * values) @ v)))
+    assert np.all(np.isfinite(grad(lambda a: np.linalg.svd(a)[2][2, 1])(a)))
+
+
 # --- gauges -------------------------------------------------------------------------------------
 
 
@@ -243,12 +267,13 @@ def test_eigenvectors_move_as_lapacks_do():
 # --- singular and empty matrices ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rank", [0, 1, 2, 3])
-def test_the_determinant_of_a_singular_matrix(rank):
-    a = square(4)[:, :rank] @ square(4)[:rank]
+@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("rank", [0, 1, 2, 3, 4])
+def test_the_determinant_of_a_matrix_of_any_rank(n, rank):
+    a = square(n)[:, :rank] @ square(n)[:rank]
     cofactors = [
-        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(4)]
-        for i in range(4)
+        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(n)]
+        for i in range(n)
     ]
     np.testing.assert_allclose(grad(np.linalg.det)(a), cofactors, atol=1e-12)
     assert np.all(grad(np.linalg.det)(np.zeros((40, 40))) == 0)
@@ -398,6 +423,9 @@ REFUSED = {
     ),
     "tensorinv: the first 2 axes of f64[3,3] and the others differ in their numbers of elements; "
     "as a matrix it must be square": lambda a: np.sum(np.linalg.tensorinv(a)),
+    "kron: 27 axes; up to 26 have names": (
+        lambda a: np.sum(np.kron(np.reshape(a, (1,) * 25 + (3, 3)), a))
+    ),
     "multi_dot: takes two arrays or more, not 1": lambda a: np.sum(np.linalg.multi_dot([a])),
     "cholesky: takes square matrices, not f64[2,3]": lambda a: np.sum(np.linalg.cholesky(a[:2])),
     "fft: 0 points along axis 1 of f64[3,3]; at least one is needed": (

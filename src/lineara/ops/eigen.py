@@ -39,13 +39,16 @@ def close_to(x: Any, y: Any, values: Any, n: int) -> Any:
     return op("less_equal")(op("abs")(op("stop_gradient")(x - y)), scale * (n * eps))
 
 
-def inverse_gaps(w: Any, n: int) -> Any:
-    """1 / (w_j - w_i), zero on the diagonal and NaN where two are equal :  (...,n) -> (...,n,n)."""
+def inverse_gaps(w: Any, n: int, equal: str, squares: bool = False) -> Any:
+    """1 / (w_j - w_i), zero on the diagonal :  (...,n) -> (...,n,n); of equal ones NaN, or zero.
+
+    With `squares` 1 / (w_j^2 - w_i^2).
+    """
     row, column = w[..., None, :], w[..., :, None]
-    k = type_of(w).shape[-1]
-    equal = close_to(row, column, w, n)
-    gap = op("where")(equal, np.nan, row - column)
-    return op("keep")(1 / gap, ~np.eye(k, dtype=bool))
+    gap = (row - column) * (row + column) if squares else row - column
+    close = close_to(row, column, w, n)
+    gap = op("where")(close, np.nan if equal == "nan" else np.inf, gap)
+    return op("keep")(1 / gap, ~np.eye(type_of(w).shape[-1], dtype=bool))
 
 
 # --- Hermitian matrices -------------------------------------------------------------------------
@@ -104,21 +107,21 @@ class eigvalsh(General):
 class eigh_vectors(General):
     """The eigenvectors of Hermitian matrices :  (...,n,n) -> (...,n,n)."""
 
-    def result(self, a, *f: Any, lower=True):
+    def result(self, a, *f: Any, lower=True, equal="nan"):
         return type_of(a)
 
-    def evaluate(self, xp, /, a, *f: Any, lower=True):
+    def evaluate(self, xp, /, a, *f: Any, lower=True, equal="nan"):
         found = f[0] if f else eigh_factors.evaluate(xp, a, lower=lower)
         return found[..., 1:, :]
 
     def arithmetic(self, y, args, params):
         return eigh_factors.arithmetic(y, args, params) if len(args) == 1 else 0
 
-    def jvp(self, y, primals, tangents, /, *, lower=True):
+    def jvp(self, y, primals, tangents, /, *, lower=True, equal="nan"):
         (a, *f), a_dot = primals, tangents[0]
         n = type_of(a).shape[-1]
         w = matmul(adjoint(y), matmul(hermitian(a_dot, lower), y))
-        turn = w * inverse_gaps(eigvalsh(a, *f, lower=lower), n)
+        turn = w * inverse_gaps(eigvalsh(a, *f, lower=lower), n, equal)
         if is_complex(a):
             turn = turn + gauge(a_dot, shape=type_of(w).shape, unitary=False)
         return matmul(y, turn)
@@ -181,21 +184,21 @@ class eigvals(General):
 class eig_vectors(General):
     """The eigenvectors, of length 1 and with the largest component real, as LAPACK's are."""
 
-    def result(self, a, *f: Any):
+    def result(self, a, *f: Any, equal="nan"):
         return ArrayType(type_of(a).shape, np.result_type(type_of(a).dtype, np.complex64))
 
-    def evaluate(self, xp, /, a, *f: Any):
+    def evaluate(self, xp, /, a, *f: Any, equal="nan"):
         found = f[0] if f else eig_factors.evaluate(xp, a)
         return found[..., 1:, :]
 
     def arithmetic(self, y, args, params):
         return eig_factors.arithmetic(y, args, params) if len(args) == 1 else 0
 
-    def jvp(self, y, primals, tangents, /):
+    def jvp(self, y, primals, tangents, /, *, equal="nan"):
         (a, *f), a_dot = primals, tangents[0]
         n = type_of(a).shape[-1]
         w = matmul(op("inv")(y), matmul(a_dot, y))
-        moved = matmul(y, w * inverse_gaps(eigvals(a, *f), n))
+        moved = matmul(y, w * inverse_gaps(eigvals(a, *f), n, equal))
         size = op("abs")(op("stop_gradient")(y))
         largest = op("argmax")(size, axis=-2, keepdims=True)
         place = op("equal")(np.arange(n)[:, None], largest)
@@ -204,7 +207,7 @@ class eig_vectors(General):
         return moved - y * (grow + 1j * turn)
 
     def batch(self, args, batched, params):
-        return eig_vectors(*aligned(args, batched))
+        return eig_vectors(*aligned(args, batched), **params)
 
 
 def _down(y: Any) -> dict[str, Any]:

@@ -172,36 +172,68 @@ class cholesky(General):
         return op("inv").arithmetic(y, args, params) // 6  # 1/3 n^3
 
     def jvp(self, y, primals, tangents, /):
-        return _cholesky_dot(y, tangents[0])
+        return linear_cholesky(y, hermitian(tangents[0]))
 
     def batch(self, args, batched, params):
         return cholesky(*args)
 
 
-BLOCK = 64  # up to this size a product costs less than to cut it in two
+@primitive
+class linear_cholesky(Linear):
+    """Lower X with X L^H + L X^H = S, the tangent of L for S, linear in S :  (...,n,n), (...,n,n).
 
-
-def _cholesky_dot(low: Any, a_dot: Any) -> Any:
-    """The tangent of L, block by block, which costs n^3 in place of 4 n^3  [Murray 2016].
-
-    L_dot = L phi(L^-1 A_dot L^-H), where phi halves the diagonal and keeps what is below it.
+    S counts by its Hermitian part; with `adjoint` the adjoint of the map  [Murray 2016].
     """
-    n = type_of(low).shape[-1]
-    if n <= BLOCK:
-        half = linear_triangular(low, hermitian(a_dot), lower=True)
-        middle = linear_triangular(low, adjoint(half), lower=True)
-        phi = op("keep")(middle, triangle(n)) * _halved(n, type_of(a_dot).dtype)
-        return op("keep")(matmul(low, phi), triangle(n))
-    k = n // 2 // 8 * 8
-    first, second = slice(None, k), slice(k, None)
-    l21 = low[..., second, first]
-    d11 = _cholesky_dot(low[..., first, first], a_dot[..., first, first])
-    moved = a_dot[..., second, first] - matmul(l21, adjoint(d11))
-    d21 = solve_right(moved, low[..., first, first], lower=True, of_adjoint=True)
-    both = matmul(d21, adjoint(l21))
-    d22 = _cholesky_dot(low[..., second, second], a_dot[..., second, second] - both - adjoint(both))
-    zeros = np.zeros((*type_of(low).shape[:-2], k, n - k), type_of(a_dot).dtype)
-    return op("concat")(op("concat")(d11, zeros, axis=-1), op("concat")(d21, d22, axis=-1), axis=-2)
+
+    linear = (1,)
+
+    def result(self, a, b, *, adjoint=False):
+        return op("linear_solve").result(a, b)
+
+    def evaluate(self, xp, /, a, b, *, adjoint=False):
+        return lapack.cholesky_tangent(a, b, adjoint)
+
+    def arithmetic(self, y, args, params):
+        return args[0].shape[-1] * reals(y)
+
+    def transpose(self, y_bar, /, a, b, *, adjoint=False):
+        return (unbroadcast(linear_cholesky(a, y_bar, adjoint=not adjoint), b),)
+
+    def linearize(self, y, args, active, params, recur):
+        kind = tangent_of_cholesky if 0 in active else super()
+        return kind.linearize(y, args, active, params, recur)
+
+    def batch(self, args, batched, params):
+        return linear_cholesky(*aligned(args, batched), **params)
+
+
+@primitive
+class tangent_of_cholesky(General):
+    """The same as a function of L too: of its lower triangle, with a real diagonal."""
+
+    linear = (1,)
+
+    def result(self, a, b, *, adjoint=False):
+        return linear_cholesky.result(a, b)
+
+    def evaluate(self, xp, /, a, b, *, adjoint=False):
+        return lapack.cholesky_tangent(a, b, adjoint)
+
+    def arithmetic(self, y, args, params):
+        return linear_cholesky.arithmetic(y, args, params)
+
+    def jvp(self, y, primals, tangents, /, *, adjoint=False):
+        (a, _), (a_dot, right) = primals, tangents
+        if a_dot is not None:
+            n = type_of(a).shape[-1]
+            a_dot = op("keep")(a_dot, triangle(n, -1)) + _diagonal(a_dot)
+            turned = a_dot if adjoint else swap(conjugate(a_dot))  # tril(2 Y L) = C, or as above
+            moved = matmul(y, turned) * -2.0
+            right = moved if right is None else right + moved
+        return linear_cholesky(a, right, adjoint=adjoint)
+
+    def batch(self, args, batched, params):
+        return tangent_of_cholesky(*aligned(args, batched), **params)
 
 
 @implements(np.linalg.cholesky)
@@ -270,10 +302,13 @@ def _upper(w: Any) -> Any:
     """The upper triangular U with a real diagonal for which W - U is anti-Hermitian."""
     n = type_of(w).shape[-1]
     below = op("keep")(w, triangle(n, -1))
-    diagonal = op("keep")(w, np.eye(n, dtype=bool))
-    if is_complex(w):
-        diagonal = (diagonal + conjugate(diagonal)) * 0.5
-    return op("keep")(w, triangle(n, -1).T) + adjoint(below) + diagonal
+    return op("keep")(w, triangle(n, -1).T) + adjoint(below) + _diagonal(w)
+
+
+def _diagonal(w: Any) -> Any:
+    """The real part of the diagonal, in a matrix."""
+    diagonal = op("keep")(w, np.eye(type_of(w).shape[-1], dtype=bool))
+    return (diagonal + conjugate(diagonal)) * 0.5 if is_complex(w) else diagonal
 
 
 @implements(np.linalg.qr)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.ops.eigen import close_to
 from lineara.ops.elementwise import equal, sqrt, where
 from lineara.ops.index import take_along_axis
 from lineara.ops.reduce import lanes_last
@@ -94,6 +95,19 @@ def _equal(y: Any, a: Any, b: Any) -> Any:
     return np.equal(a, b)
 
 
+def _spectrum(values: Callable[..., Any], name: str) -> Kink:
+    """Vectors of eigenvalues, or singular values, that are equal."""
+
+    def at(y: Any, a: Any, *f: Any, **params: Any) -> Any:
+        w, n = values(a, *f, **params), max(np.shape(a)[-2:])
+        return close_to(w[..., None, :], w[..., :, None], w, n).sum((-2, -1)) > np.shape(w)[-1]
+
+    def text(word: str, a: Any, *f: Any, **params: Any) -> Any:
+        return op(name)(a, *f, **params | {"equal": word})
+
+    return Kink("spectrum", at, text, ("nan", "zero"), "nan")
+
+
 TIES = ("equal", "first", "last")
 KINKS: dict[str, Kink] = {
     "abs": Kink("abs", _zero, _slope("abs"), (), "0"),
@@ -118,4 +132,7 @@ KINKS: dict[str, Kink] = {
     "at_least": Kink("clip", _equal, _tie("at_least"), ("half", "inside", "outside"), "half"),
     "at_most": Kink("clip", _equal, _tie("at_most"), ("half", "inside", "outside"), "half"),
     "argsort": Kink("sort", _repeats),
+    "eigh_vectors": _spectrum(op("eigvalsh"), "eigh_vectors"),
+    "eig_vectors": _spectrum(op("eigvals"), "eig_vectors"),
+    "svd_vectors": _spectrum(lambda a, *f, full: op("svdvals")(a, *f), "svd_vectors"),
 }

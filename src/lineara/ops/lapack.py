@@ -37,7 +37,7 @@ def each(
         return function(*stacks)
     found = np.empty((math.prod(lead), *shape), dtype)
     wide = [np.broadcast_to(s, (*lead, *s.shape[-2:])) for s in stacks]
-    rows = zip(*[s.reshape(-1, *s.shape[-2:]) for s in wide], strict=True)
+    rows = zip(*[s.reshape(len(found), *s.shape[-2:]) for s in wide], strict=True)
     for i, matrices in enumerate(rows):
         found[i] = function(*matrices)
     return found.reshape(*lead, *shape)
@@ -118,3 +118,76 @@ def triangular(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.n
         return solve(1, a.T, b.T, side=1, lower=not lower, trans_a=2 * adjoint).T  # X^T A^T = B^T
 
     return each(one, b.shape[-2:], dtype, a, b)
+
+
+# --- the derivative of Cholesky's factor ----------------------------------------------------------
+
+
+def cholesky_tangent(low: np.ndarray, s: np.ndarray, adjoint: bool) -> np.ndarray:
+    """Lower X with X L^H + L X^H = S, the Hermitian part of S; or the adjoint of that map.
+
+    Of L the lower triangle is read, and of its diagonal the real part.
+    """
+    low = np.tril(low)
+    if low.dtype.kind == "c":
+        np.einsum("...ii->...i", low).imag[...] = 0
+    s = np.tril(s) if adjoint else (s + _h(s)) / 2
+    turn = _adjoint_by_blocks if adjoint else _tangent_by_blocks
+    n = low.shape[-1]
+    if n <= BLOCK:
+        return turn(low, s)
+
+    def one(low: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return turn(low, s.copy())
+
+    return each(one, (n, n), np.result_type(low, s), low, s)
+
+
+BLOCK = 48  # up to this size a product costs less than to cut it in two
+
+
+def _h(a: np.ndarray) -> np.ndarray:
+    return np.conj(a.swapaxes(-1, -2))
+
+
+def _halves(x: np.ndarray) -> np.ndarray:
+    """The lower triangle, and a half on the diagonal."""
+    x = np.tril(x)
+    np.einsum("...ii->...i", x)[...] /= 2
+    return x
+
+
+def _right(b: np.ndarray, low: np.ndarray, adjoint: bool) -> np.ndarray:
+    """B L^-1, or B L^-H."""
+    return _h(triangular(low, _h(b), True, not adjoint))
+
+
+def _tangent_by_blocks(low: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """X in place of S, block by block, which costs n^3 in place of 4 n^3  [Murray 2016]."""
+    n = low.shape[-1]
+    if n <= BLOCK:
+        return np.tril(low @ _halves(_right(triangular(low, s, True, False), low, True)))
+    k = n // 2
+    l11, l21, l22 = low[:k, :k], low[k:, :k], low[k:, k:]
+    s[:k, :k] = _tangent_by_blocks(l11, s[:k, :k])
+    s[:k, k:] = 0
+    s[k:, :k] = _right(s[k:, :k] - l21 @ _h(s[:k, :k]), l11, True)
+    both = s[k:, :k] @ _h(l21)
+    s[k:, k:] = _tangent_by_blocks(l22, s[k:, k:] - both - _h(both))
+    return s
+
+
+def _adjoint_by_blocks(low: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The adjoint of the map above, its steps in reverse; the result is Hermitian."""
+    n = low.shape[-1]
+    if n <= BLOCK:
+        y = _right(triangular(low, _halves(_h(low) @ c), True, True), low, False)
+        return (y + _h(y)) / 2
+    k = n // 2
+    l11, l21, l22 = low[:k, :k], low[k:, :k], low[k:, k:]
+    c[k:, k:] = _adjoint_by_blocks(l22, c[k:, k:])
+    below = _right(c[k:, :k] - 2 * (c[k:, k:] @ l21), l11, False)
+    c[:k, :k] = _adjoint_by_blocks(l11, np.tril(c[:k, :k] - _h(below) @ l21))
+    c[k:, :k] = below / 2
+    c[:k, k:] = _h(below) / 2
+    return c

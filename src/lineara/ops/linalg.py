@@ -185,6 +185,8 @@ class adjugate(General):
         return type_of(a)
 
     def evaluate(self, xp, /, a, *f: Any):
+        if a.shape[-1] in (2, 3):
+            return _small_adjugate(a)
         try:
             return inv.evaluate(xp, a, *f) * det.evaluate(xp, a, *f)[..., None, None]
         except np.linalg.LinAlgError:
@@ -204,6 +206,16 @@ class adjugate(General):
 
     def batch(self, args, batched, params):
         return adjugate(*aligned(args, batched))
+
+
+def _small_adjugate(a: np.ndarray) -> np.ndarray:
+    """Of matrices of two or three rows, by products of two elements."""
+    if a.shape[-1] == 2:
+        return a[..., ::-1, ::-1].swapaxes(-1, -2) * np.array([[1, -1], [-1, 1]], a.dtype)
+    turned, twice = (a[..., np.arange(i, i + 3) % 3, :] for i in (1, 2))
+    columns = [(j + 1) % 3 for j in range(3)], [(j + 2) % 3 for j in range(3)]
+    (b, c), (d, e) = ([m[..., i] for i in columns] for m in (turned, twice))
+    return (b * e - c * d).swapaxes(-1, -2)
 
 
 @primitive

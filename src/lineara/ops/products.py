@@ -9,7 +9,7 @@ from lineara.errors import ShapeError
 from lineara.ops.contract import LETTERS, chain, einsum, matmul
 from lineara.ops.join import takes_arrays
 from lineara.ops.linalg import square
-from lineara.ops.shape import as_array, expand_dims, moveaxis, normal_axes, sizes
+from lineara.ops.shape import as_array, expand_dims, moveaxis, normal_axes, roll, sizes
 from lineara.primitive import conjugate, implements, op
 from lineara.types import type_of
 
@@ -103,10 +103,14 @@ def kron(a, b):
     s, t = type_of(a).shape, type_of(b).shape
     ndim = max(len(s), len(t))
     left, right = ((1,) * (ndim - len(v)) + v for v in (s, t))
-    rows = op("reshape")(a, shape=tuple(n for m in left for n in (m, 1)))
-    columns = op("reshape")(b, shape=tuple(n for m in right for n in (1, m)))
+    if 2 * ndim > len(LETTERS):
+        raise ShapeError(f"kron: {ndim} axes; up to {len(LETTERS) // 2} have names")
+    mine, yours = LETTERS[:ndim], LETTERS[ndim : 2 * ndim]
+    paired = "".join(i + j for i, j in zip(mine, yours, strict=True))
+    a, b = (op("reshape")(v, shape=shape) for v, shape in ((a, left), (b, right)))
+    products = einsum(a, b, subscripts=f"{mine},{yours}->{paired}")
     shape = tuple(m * n for m, n in zip(left, right, strict=True))
-    return op("reshape")(rows * columns, shape=shape)
+    return op("reshape")(products, shape=shape)
 
 
 @implements(np.cross, np.linalg.cross)
@@ -124,8 +128,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if lengths == (2, 2):
         return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     a, b = _in_space(a), _in_space(b)
-    turn = [np.array([1, 2, 0]), np.array([2, 0, 1])]
-    (a1, a2), (b1, b2) = ([op("index")(v, at=(..., i)) for i in turn] for v in (a, b))
+    (a1, a2), (b1, b2) = ([roll(v, -i, -1) for i in (1, 2)] for v in (a, b))
     return moveaxis(a1 * b2 - a2 * b1, -1, axisc)
 
 

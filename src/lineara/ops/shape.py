@@ -378,7 +378,9 @@ def roll(a, shift, axis=None):
         return reshape(roll(ravel(a), shift, 0), shape=a.shape)
     for n, i in np.broadcast(sizes(shift), sizes(axis)):
         size, i = a.shape[i], normal_axis(i, len(a.shape), "roll")
-        a = op("index")(a, at=(*(slice(None),) * i, np.roll(np.arange(size), n)))
+        split = -n % size if size else 0
+        lead = (slice(None),) * i
+        a = concat(a[(*lead, slice(split, None))], a[(*lead, slice(0, split))], axis=i)
     return a
 
 

@@ -96,19 +96,19 @@ class svdvals(General):
 class svd_vectors(General):
     """U above V :  (...,m,n) -> (...,m+n,k), with as many columns as the factors."""
 
-    def result(self, a, *f: Any, full):
+    def result(self, a, *f: Any, full, equal="nan"):
         *lead, m, n = type_of(a).shape
         columns = type_of(f[0] if f else svd_factors.result(a, full=full)).shape[-1]
         return ArrayType((*lead, m + n, columns), type_of(a).dtype)
 
-    def evaluate(self, xp, /, a, *f: Any, full):
+    def evaluate(self, xp, /, a, *f: Any, full, equal="nan"):
         found = f[0] if f else svd_factors.evaluate(xp, a, full=full)
         return found[..., :-1, :]
 
     def arithmetic(self, y, args, params):
         return svd_factors.arithmetic(y, args, params) if len(args) == 1 else 0
 
-    def jvp(self, y, primals, tangents, /, *, full):
+    def jvp(self, y, primals, tangents, /, *, full, equal="nan"):
         a, a_dot = primals[0], tangents[0]
         m, n = type_of(a).shape[-2:]
         k, columns = min(m, n), type_of(y).shape[-1]
@@ -118,7 +118,7 @@ class svd_vectors(General):
         w = matmul(adjoint(u), moved_v)
         wh = adjoint(w)
         row, column = s[..., None, :], s[..., :, None]
-        gaps = inverse_gaps(s * s, max(m, n))
+        gaps = inverse_gaps(s, max(m, n), equal, squares=True)
         in_u, in_v = (w * row + wh * column) * gaps, (wh * row + w * column) * gaps
         if is_complex(a):
             turn = (w - wh) * op("keep")(0.25 / row, np.eye(k, dtype=bool))
