@@ -28,7 +28,7 @@ PASSES = ("jvp", "unzip", "transpose", "erase")
 TESTS = (
     "worked_examples", "control", "unzip", "arrays", "custom", "forms", "rule_texts", "treeverse",
     "constants", "properties", "dropped", "inert", "erase", "fresh_names", "policies",
-    "plan", "dims",
+    "plan", "dims", "operators",
 )  # fmt: skip
 CORPUS, LIMIT = 150, 300  # programs; seconds of a processor
 LIBRARIES = ("hypothesis", "lark", "numpy", "optree", "pytest", "rich", "scipy.special")
