@@ -35,7 +35,7 @@ from lineara.capture.classes import LRU, has_user_code
 from lineara.capture.functions import dress, is_user_function
 from lineara.capture.twins import members
 from lineara.eager.proxy import Front
-from lineara.errors import StructureError
+from lineara.errors import StructureError, is_own_file
 
 _FUNC, _SELF = "__func__", "self"
 _LEFT_OUT = object()
@@ -128,19 +128,30 @@ def _fixed(p: functools.partial[Any]) -> Iterator[_Part]:
 
 def _parameters(p: functools.partial[Any]) -> Iterator[str]:
     """Names for the positional arguments: `x`, `y`, then `rest[0]`, `rest[1]`, ..."""
+    own = type(p.func) is FunctionType and is_own_file(p.func.__code__.co_filename)
+    names, rest = _known_names(p.func) if own else _names(p.func)
+    yield from names
+    for i in range(len(p.args)):
+        yield f"{rest}[{i}]"
+
+
+def _names(f: Any) -> tuple[list[str], str]:
+    """The names of the positional parameters, and that of the one that takes all others."""
     try:
-        parameters = inspect.signature(p.func).parameters.values()
+        parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):  # a builtin that does not say
         parameters = ()
-    rest = "args"
+    names, rest = [], "args"
     for parameter in parameters:
         if parameter.kind is parameter.VAR_POSITIONAL:
             rest = parameter.name
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             break
-        yield parameter.name
-    for i in range(len(p.args)):
-        yield f"{rest}[{i}]"
+        names.append(parameter.name)
+    return names, rest
+
+
+_known_names = functools.lru_cache(maxsize=256)(_names)  # of our own functions, which stay
 
 
 def _attributes(obj: Any) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from lineara.solvers import fits as _fits
 from lineara.solvers import minima as _minima
+from lineara.solvers import quadrature as _quadrature
 from lineara.solvers import roots as _roots
+from lineara.solvers import samples as _samples
 
-del _fits, _minima, _roots
+del _fits, _minima, _quadrature, _roots, _samples

@@ -1,0 +1,285 @@
+"""Integrals: the derivative of an integral is the integral of the derivative.
+
+    y = int_a^b f(t) dt      gives      y_dot = int_a^b f_dot(t) dt + f(b) b_dot - f(a) a_dot
+
+f_dot is the derivative in what f has captured, a row of the Jacobian for each t: one integral of a
+vector, by the same rule and tolerance, on the values one level below.  So it is an integral again,
+whose own derivative is the next order.
+"""
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.api import jacobian, vjp
+from lineara.capture.captured import with_captured
+from lineara.eager.level import Level
+from lineara.eager.node import plain
+from lineara.errors import LinearityError, NoRuleError
+from lineara.ops.shape import as_array, concat
+from lineara.primitive import Joint, op, registry
+from lineara.rules.whole import Form, Rule, Whole
+from lineara.solvers.calls import Call, follows, moving, remade, seeing, solver
+from lineara.solvers.implicit import reshaped
+from lineara.solvers.minima import pinned
+from lineara.solvers.roots import tuple_of
+from lineara.types import type_of
+
+Whole("integral")
+
+By = Callable[[Any, float, float], Any]  # (f, a, b) -> the integral, on plain numbers
+
+
+class Integral(Rule):
+    """int_a^b f(t) dt; the first two leaves are a and b, the others what f has captured.
+
+    `by` integrates derivatives; a `value` that is known is not computed again.
+    """
+
+    def __init__(self, call: Call, f: Any, by: By, value: Any = None) -> None:
+        super().__init__(f)
+        self.names, self.leaves, self.form = moving(f)
+        self.call, self.by, self.value = call, by, value
+        self.__name__ = call.name
+
+    def run(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """The integral on plain numbers."""
+        if self.value is not None:
+            return self.value
+        a, b, *held = args
+        f = with_captured(self.f, dict(zip(self.names, held, strict=True)))
+        return self.by(self.call.on_numbers(f), a, b)
+
+    def trace(
+        self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
+    ) -> tuple[Any, Joint]:
+        """The value below, and the integral of the derivative."""
+        a, b, *rest = values
+        y = _applied(self, values)
+        places = [i - 2 for i in active if i > 1]
+        rows = []
+        if 0 in active:
+            rows.append(-_row(seeing(self.f, self.names, self.form, rest)(a)))
+        if 1 in active:
+            rows.append(_row(seeing(self.f, self.names, self.form, rest)(b)))
+        if places:
+            rows.append(self.slope(a, b, rest, places))
+        J = rows[0] if len(rows) == 1 else concat(*rows, axis=1)  # (of y, of the active leaves)
+        types, out = [type_of(values[i]) for i in active], type_of(y)
+
+        def forward(tangents: Sequence[Any]) -> list[Any]:
+            if all(t is None for t in tangents):
+                return [None]
+            flat = [
+                np.zeros(s.size) if t is None else reshaped(t, (s.size,))
+                for t, s in zip(tangents, types, strict=True)
+            ]
+            y_dot = op("matmul")(J, reshaped(concat(*flat, axis=0), (J.shape[1], 1)))
+            return [reshaped(y_dot, out.shape)]
+
+        def back(bars: Sequence[Any]) -> list[Any]:
+            if bars[0] is None:
+                return [None] * len(active)
+            row = op("matmul")(reshaped(bars[0], (1, out.size)), J)
+            stops = np.cumsum([0, *(s.size for s in types)]).tolist()
+            parts = [op("index")(row, at=(0, slice(*ends))) for ends in itertools.pairwise(stops)]
+            return [reshaped(p, s.shape) for p, s in zip(parts, types, strict=True)]
+
+        return y, Joint(forward, back)
+
+    def slope(self, a: Any, b: Any, rest: list[Any], places: list[int]) -> Any:
+        """The integral of the Jacobian in the leaves at these places : (of y, of the leaves)."""
+        f = remade(self.f, self.names, self.form, [plain(v) for v in self.leaves])
+        row = functools.partial(slopes, f, self.names, self.form, tuple(places), rest)
+        return _applied(Integral(self.call, row, self.by), [a, b, *moving(row)[1]])
+
+    def trace_linear(
+        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+    ) -> Any:
+        """An integral is not linear in what its integrand captured."""
+        raise LinearityError(
+            f"{self.call.name} of a linear value, which has a type but no number; an integrator "
+            "evaluates on numbers, so a linear function may not call one with its argument"
+        )
+
+
+def _applied(rule: Integral, leaves: Sequence[Any]) -> Any:
+    form = Form((None, None, *rule.form.structures))
+    return op("integral")(*leaves, rule=rule, form=form, options={})
+
+
+def _row(y: Any) -> Any:
+    """A value of the integrand as a column of the Jacobian."""
+    y = as_array(y)
+    return reshaped(y, (type_of(y).size, 1))
+
+
+def slopes(
+    f: Any, names: list[str], form: Form, places: Sequence[int], leaves: list[Any], t: Any
+) -> Any:
+    """The Jacobian of f(t) in leaves of what f has captured : (of f, of the leaves)."""
+
+    def at(*moved: Any) -> Any:
+        given = dict(zip(places, moved, strict=True))
+        y = seeing(f, names, form, [given.get(i, v) for i, v in enumerate(leaves)])(t)
+        y = as_array(y)
+        return reshaped(y, (type_of(y).size,))
+
+    given = [leaves[i] for i in places]
+    y, pull = vjp(at, *given)
+    if type_of(y).size == 1:
+        blocks = pull(np.ones(1))
+    else:
+        blocks = jacobian(at, argnums=tuple(range(len(places))))(*given)
+    sizes = [type_of(v).size for v in given]
+    flat = [reshaped(as_array(B), (type_of(y).size, n)) for B, n in zip(blocks, sizes, strict=True)]
+    return flat[0] if len(flat) == 1 else concat(*flat, axis=1)
+
+
+# --- how derivatives are integrated -------------------------------------------------------------
+
+
+FEW = 16  # components that are integrated one after the other, and share their nodes
+
+
+def by_quad(call: Call) -> By:
+    """As the call asks, a component at a time; many at once, if there is no weight."""
+    named = ("epsabs", "epsrel", "limit", "points", "weight", "wvar", "wopts", "maxp1", "limlst")
+    options = {name: call.plain(name) for name in named}
+
+    def integrate(f: Any, a: float, b: float) -> Any:
+        from scipy.integrate import quad, quad_vec
+
+        at = functools.cache(f)  # smooth components are asked for at the same nodes
+        like = at(_inside(a, b))
+        if np.size(like) > FEW and options["weight"] is None:
+            some = {name: options[name] for name in ("epsabs", "epsrel", "points")}
+            return quad_vec(f, a, b, norm="max", **some)[0]
+        parts = [(lambda t, i=i: np.ravel(at(t))[i]) for i in range(np.size(like))]
+        return np.reshape([quad(g, a, b, **options)[0] for g in parts], np.shape(like))
+
+    return integrate
+
+
+def _inside(a: float, b: float) -> float:
+    """A point between the limits."""
+    if np.isfinite(a) and np.isfinite(b):
+        return a + 0.375 * (b - a)
+    return b - 1.0 if np.isfinite(b) else a + 1.0 if np.isfinite(a) else 0.5
+
+
+def integral(call: Call, f: Any, limits: Sequence[Any], value: Any, by: By) -> Any:
+    """A known integral, as a function of its limits and of what f has captured."""
+    rule = Integral(call, f, by, value)
+    return _applied(rule, [*limits, *rule.leaves])
+
+
+# --- SciPy's functions --------------------------------------------------------------------------
+
+
+def integrand(fun: Any, args: tuple, t: Any) -> Any:
+    """f(t, *args)."""
+    return fun(t, *args)
+
+
+@solver("scipy.integrate.quad")
+def quad(call: Call) -> Any:
+    """The integral, as a function of parameters and limits; the error's estimate stays."""
+    if call["complex_func"]:
+        raise NoRuleError(
+            "quad: complex_func=True has no derivative rule; integrate the real and the imaginary "
+            "part on their own"
+        )
+    limits = call["a"], call["b"]
+    if call["weight"] is not None and (follows(limits) or follows(call["wvar"])):
+        raise NoRuleError(
+            "quad: with weight= there is a rule for what the integrand captured, not for limits "
+            "or wvar; write the weight into the integrand"
+        )
+    value, *rest = call.run()
+    f = functools.partial(integrand, call["func"], tuple_of(call["args"]))
+    return integral(call, f, limits, value, by_quad(call)), *rest
+
+
+@solver("scipy.integrate.quad_vec")
+def quad_vec(call: Call) -> Any:
+    """The integral of an array, as a function of parameters and limits."""
+    value, *rest = call.run()
+    named = ("epsabs", "epsrel", "limit", "points", "quadrature")
+    options = {name: call.plain(name) for name in named}
+
+    def by(f: Any, a: float, b: float) -> Any:
+        from scipy.integrate import quad_vec
+
+        return quad_vec(f, a, b, norm="max", **options)[0]
+
+    f = functools.partial(integrand, call["f"], tuple_of(call["args"]))
+    return integral(call, f, (call["a"], call["b"]), value, by), *rest
+
+
+@solver("scipy.integrate.fixed_quad")
+def fixed_quad(call: Call) -> Any:
+    """Gauss's rule: a sum over fixed nodes."""
+    from scipy.special import roots_legendre
+
+    value, none = call.run()
+    nodes, weights = roots_legendre(call["n"])
+    a, b = call["a"], call["b"]
+    y = call["func"]((b - a) * (nodes + 1) / 2.0 + a, *tuple_of(call["args"]))
+    return pinned(value, (b - a) / 2.0 * np.sum(weights * y, axis=-1)), none
+
+
+# --- several variables: integrals of integrals ---------------------------------------------------
+
+
+def nested(fun: Any, ranges: list[Any], options: list[Any], args: tuple, outer: tuple) -> Any:
+    """The integral over the variables that are left; `outer` are the others, inner ones first."""
+    if not ranges:
+        return fun(*outer, *args)
+    from scipy.integrate import quad
+
+    here, how = ranges[-1], options[-1]
+    here = here(*outer, *args) if callable(here) else here
+    how = how(*outer, *args) if callable(how) else how
+    f = functools.partial(within, fun, ranges[:-1], options[:-1], args, outer)
+    return registry.functions[quad](f, *here, **how)[0]
+
+
+def within(
+    fun: Any, ranges: list[Any], options: list[Any], args: tuple, outer: tuple, t: Any
+) -> Any:
+    """The same for one more variable at t."""
+    return nested(fun, ranges, options, args, (t, *outer))
+
+
+@solver("scipy.integrate.nquad")
+def nquad(call: Call) -> Any:
+    """An integral over several variables, the first the innermost."""
+    value, *rest = call.run()
+    options = call["opts"] or {}
+    ranges = list(call["ranges"])
+    options = list(options) if isinstance(options, list | tuple) else [options] * len(ranges)
+    found = nested(call["func"], ranges, options, tuple_of(call["args"] or ()), ())
+    return pinned(value, found), *rest
+
+
+def ends(at: Sequence[int], low: Any, high: Any, *variables: Any) -> tuple[Any, ...]:
+    """Limits that are numbers, or functions of some of the outer variables."""
+    given = [variables[i] for i in at]
+    return tuple(limit(*given) if callable(limit) else limit for limit in (low, high))
+
+
+@solver("scipy.integrate.dblquad", "scipy.integrate.tplquad")
+def in_two_or_three(call: Call) -> Any:
+    """Double and triple integrals."""
+    value, *rest = call.run()
+    options = {"epsabs": call["epsabs"], "epsrel": call["epsrel"]}
+    middle = functools.partial(ends, (0,), call["gfun"], call["hfun"])
+    ranges = [middle, (call["a"], call["b"])]
+    if call.name == "tplquad":
+        ranges = [functools.partial(ends, (1, 0), call["qfun"], call["rfun"]), *ranges]
+    found = nested(call["func"], ranges, [options] * len(ranges), tuple_of(call["args"]), ())
+    return pinned(value, found), *rest

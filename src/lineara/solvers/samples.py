@@ -1,0 +1,140 @@
+"""Integrals of samples: sums of them, with weights that the spacing gives."""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import ShapeError
+from lineara.ops.shape import as_array
+from lineara.primitive import implements
+from lineara.types import type_of
+
+
+def _last(y: Any, axis: int) -> Any:
+    """The samples along the last axis."""
+    y = as_array(y)
+    return y if axis in (-1, type_of(y).ndim - 1) else np.moveaxis(y, axis, -1)
+
+
+def _steps(name: str, y: Any, x: Any, dx: Any, axis: int) -> Any:
+    """The distances between samples: as many along the last axis, or one number for all."""
+    if x is None:
+        dx = as_array(dx)
+        return _last(dx, axis) if type_of(dx).ndim > 1 else dx
+    x = as_array(x)
+    if type_of(x).ndim > 1:
+        x = _last(x, axis)
+    if type_of(x).shape[-1] != y.shape[-1]:
+        raise ShapeError(
+            f"{name}: {type_of(x)} points do not fit {y.shape[-1]} samples along axis {axis}; give "
+            "one point for each sample"
+        )
+    return x[..., 1:] - x[..., :-1]
+
+
+def _ratio(a: Any, b: Any) -> Any:
+    """a / b, and 0 where b is 0: no interval, no area."""
+    there = b != 0
+    return np.where(there, a / np.where(there, b, 1.0), 0.0)
+
+
+@implements("scipy.integrate.trapezoid")
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """The sum of h (y_i + y_{i+1}) / 2."""
+    y = _last(y, axis)
+    h = _steps("trapezoid", y, x, dx, axis)
+    return np.sum(h * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
+
+
+@implements("scipy.integrate.cumulative_trapezoid")
+def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
+    """The same up to each sample."""
+    y = _last(y, axis)
+    h = _steps("cumulative_trapezoid", y, x, dx, axis)
+    found = np.cumsum(h * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
+    if initial is not None:
+        if initial != 0:
+            raise ShapeError(f"cumulative_trapezoid: initial is None or 0, not {initial!r}")
+        found = _begun(found, 0.0)
+    return found if axis == -1 else np.moveaxis(found, -1, axis)
+
+
+def _begun(found: Any, initial: Any) -> Any:
+    """A first value before the others."""
+    first = np.zeros((*found.shape[:-1], 1)) + initial
+    return np.concatenate([first, found], axis=-1)
+
+
+@implements("scipy.integrate.simpson")
+def simpson(y, x=None, *, dx=1.0, axis=-1):
+    """Parabolas through three samples each; of an even number the last interval by four."""
+    y = _last(y, axis)
+    n = y.shape[-1]
+    h = _steps("simpson", y, x, dx, axis)
+    h = h if type_of(h).shape and type_of(h).shape[-1] == n - 1 else h * np.ones(n - 1)
+    if n == 2:
+        return np.sum(h * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
+    even = n % 2 == 0
+    found = _parabolas(y[..., :-1], h[..., :-1]) if even else _parabolas(y, h)
+    return found + _last_interval(y, h[..., -2], h[..., -1]) if even else found
+
+
+def _parabolas(y: Any, h: Any) -> Any:
+    a, b = h[..., :-1:2], h[..., 1::2]
+    first, middle, last = y[..., :-2:2], y[..., 1:-1:2], y[..., 2::2]
+    ends = (2.0 - _ratio(b, a)) * first + (2.0 - _ratio(a, b)) * last
+    return np.sum((a + b) / 6.0 * (ends + (a + b) * _ratio(a + b, a * b) * middle), axis=-1)
+
+
+def _last_interval(y: Any, a: Any, b: Any) -> Any:
+    """What the parabola through the last three samples has over the last interval, b long."""
+    z, m, e = y[..., -3], y[..., -2], y[..., -1]
+    right = _ratio(2 * b**2 + 3 * a * b, 6 * (a + b)) * e
+    return right + _ratio(b**2 + 3 * a * b, 6 * a) * m - _ratio(b**3, 6 * a * (a + b)) * z
+
+
+@implements("scipy.integrate.cumulative_simpson")
+def cumulative_simpson(y, *, x=None, dx=1.0, axis=-1, initial=None):
+    """Simpson's rule up to each sample, each interval by the parabola that begins or ends there."""
+    samples, y = y, _last(y, axis)
+    n = y.shape[-1]
+    if n < 3:
+        found = _last(cumulative_trapezoid(samples, x, dx, axis), axis)
+    else:
+        h = _steps("cumulative_simpson", y, x, dx, axis) * np.ones(n - 1)
+        ahead = _first_halves(y, h)
+        behind = _first_halves(y[..., ::-1], h[..., ::-1])[..., ::-1]
+        parts = [ahead[..., i] if i % 2 == 0 else behind[..., i - 1] for i in range(n - 2)]
+        found = np.cumsum(np.stack([*parts, behind[..., -1]], axis=-1), axis=-1)
+    if initial is not None:
+        initial = as_array(initial)
+        initial = _last(initial, axis) if type_of(initial).ndim else initial
+        found = _begun(found + initial, initial)
+    return found if axis == -1 else np.moveaxis(found, -1, axis)
+
+
+def _first_halves(y: Any, h: Any) -> Any:
+    """For each three samples the area of their parabola over the first of its two intervals."""
+    a, b = h[..., :-1], h[..., 1:]
+    whole, other = a / (a + b), a / b
+    bend = whole * other
+    f, g, e = y[..., :-2], y[..., 1:-1], y[..., 2:]
+    return a / 6 * ((3 - whole) * f + (3 + bend + whole) * g - bend * e)
+
+
+@implements("scipy.integrate.romb")
+def romb(y, dx=1.0, axis=-1, show=False):
+    """Romberg's rule of 2^k + 1 samples: trapezoids, extrapolated."""
+    y = _last(y, axis)
+    n = y.shape[-1] - 1
+    if n & (n - 1) or n < 1:
+        raise ShapeError(f"romb: takes 2^k + 1 samples, not {n + 1}")
+    h, step = n * dx, n
+    rows = [[(y[..., 0] + y[..., -1]) / 2.0 * h]]
+    while step > 1:
+        new = [0.5 * (rows[-1][0] + h * np.sum(y[..., step // 2 : n : step], axis=-1))]
+        for j, before in enumerate(rows[-1]):
+            new.append(new[-1] + (new[-1] - before) / (4 ** (j + 1) - 1))
+        rows.append(new)
+        step, h = step // 2, h / 2
+    return rows[-1][-1]
