@@ -158,7 +158,7 @@ def test_clip(said):
 
     found = said(lambda: grad(f)(V))
     assert found == (
-        "ShapeError: maximum: cannot broadcast f64[3] with f64[4]; trailing dimensions "
+        "ShapeError: clip_below: cannot broadcast f64[3] with f64[4]; trailing dimensions "
         "must be equal or 1"
         "\n  at f: return np.sum(np.clip(x, np.zeros(4), 1.0))"
     )

@@ -120,11 +120,11 @@ minimum = elementwise("minimum", *CHOSEN, scalar=SMALLER, selects=True)
 fmax = elementwise("fmax", *NUMBER, scalar=LARGER, selects=True)
 fmin = elementwise("fmin", *NUMBER, scalar=SMALLER, selects=True)
 # the two halves of clip, whose kinks are decided apart from those of maximum and minimum
-at_least = elementwise(
-    "at_least", *CHOSEN, scalar=LARGER, array=lambda x, w: np.maximum(x, w), selects=True
+clip_below = elementwise(
+    "clip_below", *CHOSEN, scalar=LARGER, array=lambda x, w: np.maximum(x, w), selects=True
 )
-at_most = elementwise(
-    "at_most", *CHOSEN, scalar=SMALLER, array=lambda x, w: np.minimum(x, w), selects=True
+clip_above = elementwise(
+    "clip_above", *CHOSEN, scalar=SMALLER, array=lambda x, w: np.minimum(x, w), selects=True
 )
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from lineara.ops.elementwise import (
     abs_,
-    at_least,
-    at_most,
     atan2,
+    clip_above,
+    clip_below,
     deg2rad,
     divide,
     equal,
@@ -37,8 +37,8 @@ def clip(a, a_min=None, a_max=None, *, min=None, max=None):
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is None and high is None:
         return +a if type_of(a).shape else a  # a copy
-    a = a if low is None else at_least(a, low)
-    return a if high is None else at_most(a, high)
+    a = a if low is None else clip_below(a, low)
+    return a if high is None else clip_above(a, high)
 
 
 @implements(np.where)
