@@ -6,6 +6,7 @@ import numpy as np
 from random_terms import Random, meaning
 
 import lineara
+from lineara import calculus
 from lineara.calculus.check import Known, check
 from lineara.calculus.machine import Machine
 from lineara.calculus.numbers import numbers_of
@@ -14,8 +15,22 @@ from lineara.calculus.program import term
 from lineara.calculus.readback import read_back
 from lineara.calculus.reduce import Reducer
 from lineara.calculus.show import show
-from lineara.calculus.terms import Covec, Pair, Pull, Term, app, constant_form, num
-from lineara.calculus.types import R, power
+from lineara.calculus.terms import (
+    At,
+    Covec,
+    J,
+    Pair,
+    Pull,
+    Term,
+    app,
+    constant_form,
+    lam,
+    num,
+    var,
+)
+from lineara.calculus.types import Arrow, R, power
+from lineara.linear_a.evaluate import run as evaluate
+from lineara.passes import compose
 
 AT = (0.7, -0.4)
 H = 1e-30
@@ -61,6 +76,36 @@ def agree(seed: int, nested: bool, depth: int = 5, typed: bool = False) -> bool:
     assert show(term(text)) == text
     assert parse(text).term is not None
     return any(by_machine)
+
+
+def agree_staged(seed: int, nested: bool, depth: int = 5) -> bool:
+    """The machine's gradient is Linear A's, by its passes and by running pull on variables."""
+    f = Random(seed, nested, branches=False).function(power(2), depth)
+    by_machine = numbers_of(calculus.run(gradient_of(f)))
+    staged = calculus.linear_a(f)
+    derived = compose.grad(staged.program, staged.name)
+    found = [float(x) for x in evaluate(derived, f"{staged.name}.grad", *AT).results]
+    assert close(by_machine, found), show(f)
+    x = ("x", power(2))
+    pulled = lam(x, app(calculus.gradient(f), var(x)))
+    assert close(by_machine, list(calculus.linear_a(pulled)(AT))), show(f)
+    return any(by_machine)
+
+
+def agree_functional(seed: int) -> bool:
+    """A gradient with respect to a function, paired with another, is the derivative along it."""
+    made, t = Random(seed, nested=bool(seed % 2)), Arrow(R, R)
+    f, at, along = made.function(t, 4), made.term(t, [], 2), made.term(t, [], 2)
+    backward = At((app(calculus.gradient(f), at), along))
+    forward = app(J((f, along)), at)
+    value, u, v = meaning(f, {}), meaning(at, {}), meaning(along, {})
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        wanted = lineara.grad(lambda s: value(lambda x: u(x) + s * v(x)) + 0.0 * s)(0.0)
+    for term_of_it in (backward, forward):
+        by_machine = Machine().value(term_of_it)
+        assert close([*reduced(term_of_it, False), by_machine], [wanted] * 2), show(f)
+    return bool(wanted)
 
 
 def eager(f: Term) -> list[float]:

@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-from agree import agree
+from agree import agree, agree_functional, agree_staged
 
 SHARD = 100
 
@@ -20,6 +20,9 @@ def shard(seed: int) -> tuple[int, int, str]:
     for n in range(seed, seed + SHARD):
         try:
             moving += agree(n, nested=bool(n % 2), typed=n % 10 < 2)
+            if n % 10 == 5:
+                agree_functional(n)
+                agree_staged(n, nested=bool(n % 4 == 1))
         except Exception:
             return n, moving, traceback.format_exc()
     return seed, moving, ""

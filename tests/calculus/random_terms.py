@@ -43,9 +43,10 @@ TYPES = (R, Product(R, R), Arrow(R, R), FF, Product(Arrow(R, R), R), Arrow(R, Ar
 class Random:
     """Terms of a type; `nested` says whether J and pull may lie within."""
 
-    def __init__(self, seed: int, nested: bool = False) -> None:
+    def __init__(self, seed: int, nested: bool = False, branches: bool = True) -> None:
         self.random = random.Random(seed)
         self.nested = nested
+        self.branches = branches
 
     def under(self, scope: list, t: Type) -> tuple[tuple[str, Type], list]:
         """A binder, and the scope within it: names are few, so that they hide each other."""
@@ -100,7 +101,7 @@ class Random:
             lambda: Sum((self.term(R, scope, depth - 1), self.term(R, scope, depth - 1))),
             lambda: self.applied(scope, depth),
             lambda: self.applied(scope, depth),
-            lambda: self.choice(scope, depth),
+            lambda: (self.choice if self.branches else self.applied)(scope, depth),
         ]
         if self.nested:
             ways += [lambda: self.derivative(scope, depth)] * 2

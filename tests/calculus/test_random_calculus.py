@@ -4,7 +4,7 @@
 """
 
 import pytest
-from agree import agree
+from agree import agree, agree_functional, agree_staged
 
 SHARDS = 10
 
@@ -25,3 +25,17 @@ def test_evaluators_agree_on_derivatives_inside_derivatives(shard: int):
 def test_every_step_keeps_the_type(nested: bool):
     for seed in range(2000, 2060):
         agree(seed, nested, depth=5 - nested, typed=True)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_the_program_in_linear_a_has_the_same_gradient(nested: bool):
+    moving = [agree_staged(seed, nested, depth=4) for seed in range(40)]
+    assert sum(moving) > 15
+
+
+def test_a_branch_that_is_a_constant_in_a_derivative_once_failed():
+    agree(778583, nested=True)
+
+
+def test_a_functional_gradient_is_the_derivative_along_a_function():
+    assert sum([agree_functional(seed) for seed in range(120)]) > 20

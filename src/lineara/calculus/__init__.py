@@ -9,7 +9,8 @@ gives each of them; `type_of` infers, and `function` makes a Python function of 
 """
 
 from lineara.calculus.check import check
-from lineara.calculus.interface import function, gradient, run, type_of
+from lineara.calculus.from_python import of
+from lineara.calculus.interface import function, gradient, linear_a, run, type_of
 from lineara.calculus.program import program, read, term
 from lineara.calculus.show import show
 from lineara.calculus.trace import page, trace
@@ -19,6 +20,8 @@ __all__ = [
     "check",
     "function",
     "gradient",
+    "linear_a",
+    "of",
     "page",
     "program",
     "read",

@@ -15,6 +15,7 @@ from lineara.calculus.readback import read_back
 from lineara.calculus.terms import Covec, Pull, Term, constant_form, num
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R, Type, is_ground, show
 from lineara.calculus.values import Both, Items, Nothing, Number, is_number, items, listed
+from lineara.capture.staging import Staged, trace
 from lineara.errors import CalculusError
 
 
@@ -81,6 +82,39 @@ def function(term: Term | str, fuel: int = FUEL) -> Callable[..., Any]:
     called.__name__ = "calculus_function"
     called.__doc__ = f"A function of the pullback calculus: {show(t.type)}."
     return called
+
+
+def linear_a(term: Term | str, fuel: int = FUEL) -> Staged:
+    r"""A function of numbers as a Linear A program, its closures and its derivatives evaluated.
+
+    The machine runs once on the variables of a program: functions and pulls leave the operations
+    on numbers that they come to.  A choice that numbers decide is a StagingError.
+
+    >>> print(linear_a("\\x. let f = \\g y. g (g y) in f (\\z. z * x) 3"))
+    def calculus_function(x0: f64;) -> (f64;) =
+      let k: f64 = 3.0 in
+      let v: f64 = k * x0 in
+      let v2: f64 = v * x0 in
+      (v2;)
+    <BLANKLINE>
+    """
+    f, t = function(term, fuel), _closed(term).type
+    samples = []
+    while isinstance(t, Arrow):
+        if not is_ground(t.source):
+            raise CalculusError(
+                f"linear_a: an argument of a program is made of numbers, not {show(t.source)}"
+            )
+        samples.append(_sample(t.source))
+        t = t.target
+    return trace(f, *samples)
+
+
+def _sample(t: Type) -> Any:
+    if not isinstance(t, Product):
+        return 0.5
+    right = _sample(t.right)
+    return (_sample(t.left), *(right if isinstance(t.right, Product) else (right,)))
 
 
 def _closed(term: Term | str) -> Term:

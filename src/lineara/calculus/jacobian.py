@@ -87,7 +87,7 @@ def moving(t: Term, tangents: Tangents) -> list[Binder]:
     open_ = [(t, t.free.intersection(tangents))]
     while open_:
         s, names = open_.pop()
-        if isinstance(s, Var):
+        if isinstance(s, Var) and s.name in names:
             found[s.name] = s.type
         for i, p in enumerate(s.parts):
             inner = names.intersection(p.free).difference(s.bound(i))

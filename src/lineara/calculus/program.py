@@ -4,7 +4,7 @@ A program is one closed term: the instances of definitions that it uses are lets
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -107,7 +107,7 @@ def program(text: str, file: str = "") -> Program:
     >>> show(program("def double x = x + x in double 2").term())
     'let double = \\\\x:R. x + x in double 2'
     """
-    return _program(parse(text, file), ())
+    return program_of([parse(text, file)])
 
 
 def read(file: str) -> Program:
@@ -142,10 +142,12 @@ def _prelude() -> Mapping[str, Definition]:
     return found
 
 
-def _program(file: File, importing: tuple[Path, ...]) -> Program:
+def program_of(files: Sequence[File]) -> Program:
+    """The program of the last of some files, which sees the definitions of those before it."""
     symbols, defined = dict(standard()), dict(_prelude())
-    _declare(file, symbols, defined, importing)
-    return Program(file.text, symbols, defined, file.term)
+    for file in files:
+        _declare(file, symbols, defined, ())
+    return Program(files[-1].text, symbols, defined, files[-1].term)
 
 
 def _declare(file: File, symbols, defined, importing: tuple[Path, ...]) -> None:

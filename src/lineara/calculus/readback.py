@@ -87,7 +87,7 @@ def _term(v: Any, t: Type | None) -> Deep:
         case Closure(term, env):
             table = {}
             for x, u in env.items():
-                stated = next(s.type for s in _occurrences(term, x))
+                stated = type_in(term, x)
                 table[x] = yield _term(u, stated)
             return subst(term, table)
         case Number(r):
@@ -153,13 +153,13 @@ def _parts_of(t: Type | None) -> tuple[Type | None, Type | None]:
     return None, None
 
 
-def _occurrences(term: Term, x: str) -> list[Term]:
-    """The free occurrence of a name that is found first."""
+def type_in(term: Term, x: str) -> Type:
+    """The type of a name that is free in a term."""
     open_ = [term]
     while open_:
         s = open_.pop()
         if isinstance(s, Var):
-            return [s]
+            return s.type
         open_ += [p for i, p in enumerate(s.parts) if x in p.free and x not in s.bound(i)]
     raise AssertionError(f"{x} is not free here")
 
@@ -168,7 +168,7 @@ def _of_tangent(f: Closure, level: int) -> Deep:
     r"""The tangent of a closure: \z. J(\<X>. f z; <d>)<v> for the X that have one."""
     names, along, at, fixed = [], [], [], {}
     for x, u in f.env.items():
-        stated = next(s.type for s in _occurrences(f.term, x))
+        stated = type_in(f.term, x)
         base = yield _term((yield primal(u, level)), stated)
         moved = yield _term(tangent(u, level), stated)
         if isinstance(u, Forward) or not isinstance(moved, Zero):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lineara.calculus.symbols import Symbol, declared, standard
+from lineara.primitive import registry
 from lineara.symbol import exact_source
 
 
@@ -95,7 +96,7 @@ def _operators() -> None:
         setattr(Tagged, f"__r{stem}__", lambda a, b, _n=name: apply(standard()[_n], (b, a)))
     for word in ("lt", "le", "gt", "ge", "eq", "ne"):
         compare = getattr(operator, word)
-        setattr(Tagged, f"__{word}__", lambda a, b, _c=compare: bool(_c(plain(a), plain(b))))
+        setattr(Tagged, f"__{word}__", lambda a, b, _c=compare: _c(plain(a), plain(b)))
     Tagged.__hash__ = object.__hash__  # type: ignore[method-assign]  # __eq__ compares numbers
 
 
@@ -175,8 +176,25 @@ def _weights(symbol: Symbol) -> list[Callable[..., Any]]:
 def _namespace() -> dict[str, Any]:
     """What a partial's text may mention."""
     table = {name: functools.partial(_called, s) for name, s in declared().items()}
-    choose = {"where": lambda c, a, b: a if c else b}
-    return table | choose | {"math": math}
+    return table | {"where": chosen, "math": math}
+
+
+def chosen(c: Any, a: Any, b: Any) -> Any:
+    """The choice in a partial; for what is staged it stays one."""
+    if isinstance(c, bool | np.bool_):
+        return a if c else b
+    level = max([x.level for x in (a, b) if isinstance(x, Tagged)], default=0)
+    if not level:
+        return registry.primitives["where"](c, a, b)
+    at = [x if isinstance(x, Tagged) and x.level == level else None for x in (a, b)]
+    y = chosen(c, *[x if t is None else t.primal for x, t in zip((a, b), at, strict=True)])
+    tape = next((t.tape for t in at if isinstance(t, Reverse)), None)
+    if tape is None:
+        moved = [t.tangent if isinstance(t, Forward) else 0.0 for t in at]
+        return Forward(level, y, chosen(c, *moved))
+    weights = zip(at, ((1.0, 0.0), (0.0, 1.0)), strict=True)
+    parents = [(t.index, chosen(c, *w)) for t, w in weights if isinstance(t, Reverse)]
+    return tape.number(y, tuple(parents))
 
 
 def _called(symbol: Symbol, *args: Any) -> Any:

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lineara.calculus.interface import gradient
+from lineara.calculus.interface import gradient, linear_a
 from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.program import Program, program
 from lineara.calculus.readback import read_back
@@ -24,6 +24,7 @@ ACTIONS = {
     "step": "the term after each of the first steps (--steps)",
     "trace": "every step with its rule; the redex is marked",
     "grad": "value and gradient of the program, a function to R, at --at",
+    "linear-a": "a definition on numbers as a Linear A program (--def)",
     "session": "an interactive session",
 }
 
@@ -159,4 +160,15 @@ def _grad(p: Program, options: argparse.Namespace) -> None:
     _said({"value": show(value), "gradient": show(_value(app(gradient(f), at), options))}, options)
 
 
-_ACTS = {"run": _run, "type": _type, "step": _step, "trace": _trace, "grad": _grad}
+def _linear_a(p: Program, options: argparse.Namespace) -> None:
+    print(str(linear_a(p.term(options.name), options.fuel)).rstrip("\n"))
+
+
+_ACTS = {
+    "linear-a": _linear_a,
+    "run": _run,
+    "type": _type,
+    "step": _step,
+    "trace": _trace,
+    "grad": _grad,
+}
