@@ -48,8 +48,10 @@ def lu(a: np.ndarray) -> np.ndarray:
     n = a.shape[-1]
 
     def one(m: np.ndarray) -> np.ndarray:
-        found, pivots, _ = routine("lapack", "getrf", m.dtype.char)(m.T)
-        return np.concatenate([found.T, pivots[None].astype(m.dtype)])
+        found = np.empty((n + 1, n), m.dtype)
+        found[:-1] = m
+        _, found[-1], _ = routine("lapack", "getrf", m.dtype.char)(found[:-1].T, overwrite_a=True)
+        return found
 
     return each(one, (n + 1, n), a.dtype, a)
 

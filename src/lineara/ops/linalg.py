@@ -12,7 +12,7 @@ import numpy as np
 
 from lineara.errors import ShapeError
 from lineara.ops import lapack
-from lineara.ops.contract import matmul, swap
+from lineara.ops.contract import LETTERS, einsum, matmul, swap
 from lineara.ops.elementwise import real_dtype
 from lineara.ops.shape import as_array, normal_axes, np_reshape, np_transpose
 from lineara.primitive import (
@@ -144,8 +144,8 @@ class inv(General):
 
 def _against(a: Any, a_dot: Any) -> Any:
     """tr(A A_dot), without the product."""
-    n = len(type_of(a).shape)
-    return op("sum")(swap(a) * a_dot, axis=(n - 2, n - 1), keepdims=False)
+    lead = LETTERS[2 : type_of(a).ndim]
+    return einsum(a, a_dot, subscripts=f"{lead}ab,{lead}ba->{lead}")
 
 
 class _OfDeterminant(General):
@@ -188,7 +188,9 @@ class adjugate(General):
         if a.shape[-1] in (2, 3):
             return _small_adjugate(a)
         try:
-            return inv.evaluate(xp, a, *f) * det.evaluate(xp, a, *f)[..., None, None]
+            found = inv.evaluate(xp, a, *f)
+            found *= det.evaluate(xp, a, *f)[..., None, None]
+            return found
         except np.linalg.LinAlgError:
             u, s, vh = xp.linalg.svd(a)
             others = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
