@@ -468,9 +468,8 @@ def jacobian(
 ) -> Callable[..., Any]:
     """The Jacobian of f: an array of shape (*result, *argument), from one batched sweep.
 
-    `mode` is "forward", "reverse", or "auto": whichever has fewer scalars on its side. Complex
-    results are always swept forward. Containers in the result and in the argument give nested
-    containers, the result's outside.
+    `mode` is "forward", "reverse", or "auto": whichever has fewer scalars on its side. Containers
+    in the result and in the argument give nested containers, the result's outside.
 
     With respect to complex numbers it is the matrix of complex derivatives of a holomorphic f; of
     any other f no complex matrix is the derivative: a LinearityError.
@@ -492,7 +491,6 @@ def jacobian(
         run, args = _opened(f, args, places, "jacobian")
         _, L, aux = linearized(_restored(run), args, kwargs, places, has_aux, method, "jacobian")
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
-        ahead = ahead or any(is_complex(t) for t in L.codomain.types)  # a row is two cotangents
         J = _blocks(L, ahead, alone=not isinstance(argnums, int) and len(places) == 1)
         return (J, overlay().restore(aux)) if has_aux else J
 
