@@ -21,6 +21,7 @@ POINT = {
     "Q": np.random.default_rng(4).normal(size=(4, 3)),
     "H": np.array([[0.0, 2.0, 3.0], [0.0, 5.0, 0.0], [1.5, 2.0, -1.0]]),
 }
+POINT["G"] = np.where(POINT["P"] > 1.35, np.nan, POINT["P"])
 mask = np.array([[True, False, True, True], [False, False, True, True], [True, True, True, False]])
 rows = np.array([2, 0, 2])
 
@@ -216,6 +217,59 @@ np.unique(x, return_index=True)[0]; np.unique(A, True, True, True)[0]; np.unique
 np.unique_counts(x * x).values; np.unique_inverse(A).values; np.unique_all(x)[0]; np.union1d(x, v)
 np.intersect1d(A, A[1:]); np.intersect1d(x, x[:2], return_indices=True)[0]; np.setdiff1d(v, v[:2])
 np.setxor1d(v, v[1:]); np.setdiff1d(x, y, assume_unique=True)
+# what is not a number is left out
+np.nansum(G); np.nansum(G, axis=0); np.nansum(G, axis=1, keepdims=True, initial=s); np.nanprod(G)
+np.nanprod(G, axis=1); np.nanmean(G); np.nanmean(G, axis=0); np.nanmean(G, axis=1, where=mask)
+np.nanvar(G); np.nanvar(G, axis=1, ddof=1, keepdims=True); np.nanstd(G, axis=0); np.nanmax(G)
+np.nanmin(G, axis=1); np.nanmax(G, axis=0, initial=0.1); np.nanmin(A); np.nanmax(x, keepdims=True)
+np.nanmedian(G); np.nanmedian(G, axis=0); np.nanmedian(G, axis=1, keepdims=True)
+np.nanquantile(G, 0.3, axis=1); np.nanquantile(G, [0.2, s], axis=0); np.nanpercentile(G, 40)
+np.nanpercentile(G, [10, 90], axis=1, method="hazen"); np.nancumsum(G, axis=1); np.nancumprod(G)
+np.nanargmax(G, axis=1) * x; np.nanmean(x + 1j * y).imag; np.nanvar(x + 1j * y)
+# known at points
+np.interp(x, v, [1.0, 2.0, 0.5, 0.3]); np.interp([0.5, 1.0, 2.0], np.sort(v), v)
+np.interp(x, [-1.0, 0.0, 0.4, 1.0], v); np.interp(A, [-1.0, 0.0, 0.4, 1.0], v, left=s, right=0.0)
+np.interp(s, [0.0, 1.0], y[:2]); np.interp(x, [0.1, 0.5, 0.9, 1.3], v, period=1.7)
+np.interp(x, np.sort(v), 1j * v).imag; np.interp(np.linspace(-1, 3, 9), np.sort(v), v * v)
+np.ediff1d(A); np.ediff1d(x, to_end=s, to_begin=[1.0, 2.0]); np.trapezoid(x); np.trapezoid(A, dx=s)
+np.trapezoid(A, v); np.trapezoid(A, A * A); np.trapezoid(A, x, axis=0); np.gradient(v)
+np.gradient(A); np.gradient(A, axis=0); np.gradient(v, s); np.gradient(A, s, 0.5)
+np.gradient(v, np.cumsum(v)); np.gradient(A, x, v); np.gradient(v, edge_order=2)
+np.gradient(v, v, edge_order=2); np.gradient(A, 0.3, axis=(1, 0), edge_order=2); np.unwrap(5 * A)
+np.unwrap(4 * v, period=3.0); np.unwrap(7 * A, axis=0, discont=4.0); np.convolve(v, x)
+np.convolve(x, v, "same"); np.convolve(v, x, mode="valid"); np.convolve(x, y, "valid")
+np.convolve(x, [0.5, 0.5]); np.convolve(x + 1j * y, v).imag; np.correlate(v, x)
+np.correlate(v, x, "full"); np.correlate(x, v, "full"); np.correlate(x, v, "same")
+np.correlate(v, x, "same"); np.correlate(v[:3], x[:2], "same"); np.correlate(x[:2], v, "same")
+np.correlate(v, x + 1j * y, "full").imag; np.cov(A); np.cov(A, rowvar=False); np.cov(x, y)
+np.cov(x); np.cov(A, bias=True); np.cov(A, ddof=0, fweights=[1, 2, 1, 3]); np.cov(A, aweights=v)
+np.cov(A, aweights=v, fweights=[1, 2, 1, 3]); np.cov(x + 1j * y, v[:3]).imag; np.corrcoef(A)
+np.corrcoef(x, y); np.corrcoef(A, rowvar=False)[0, 1]
+# counted
+np.bincount([0, 2, 2], x); np.bincount([1, 0, 1], weights=y * s, minlength=5)
+np.histogram(A, bins=4, weights=P)[0]; np.histogram(A, 4)[1]; np.histogram(A, 4, density=True)[0]
+np.histogram(x, [-1.0, 0.0, 0.5, 1.0], weights=y, density=True)[0]
+np.histogram(x, bins=3, range=(-s, s), weights=y); np.histogram(v, bins="sturges")[1] * s
+np.histogram(A, bins=[-1.0, 0.2, 3.0]); np.histogram_bin_edges(x, 5)
+np.histogram2d(x, y, bins=2, weights=v[:3])[0]; np.histogram2d(x, y, bins=[2, 3])[1]
+np.histogram2d(x, y, 2, density=True)[0]; np.histogramdd(A, bins=2, weights=x)[0]
+np.histogramdd([x, y], bins=[2, [-1.0, 0.0, 1.0]], weights=v[1:])[0]
+# larger and smaller
+np.pad(x, 2); np.pad(A, ((1, 2), (0, 1))); np.pad(A, 1, constant_values=s)
+np.pad(A, 1, constant_values=((1.0, s), (2.0, 3.0))); np.pad(x, (1, 2), "edge")
+np.pad(A, ((2, 1), (1, 3)), mode="reflect"); np.pad(A, 2, "symmetric"); np.pad(x, 4, "wrap")
+np.pad(x, 5, "reflect"); np.pad(A, 2, "reflect", reflect_type="odd"); np.pad(x, 0)
+np.pad(x, 3, "symmetric", reflect_type="odd"); np.pad(A, 1, "linear_ramp", end_values=s)
+np.pad(x, (3, 2), "linear_ramp", end_values=(1.0, s)); np.pad(A, 1, "maximum"); np.pad(A, 2, "mean")
+np.pad(A, 1, "minimum", stat_length=2); np.pad(A, ((1, 0), (0, 2)), "median"); np.pad(A, {-1: 2})
+np.pad(x, 2, "mean", stat_length=(1, 2)); np.insert(x, 1, s); np.insert(x, [0, 2], y[:2])
+np.insert(A, 1, v, axis=0); np.insert(A, 2, x, axis=1); np.insert(A, [1, 3], s, axis=1)
+np.insert(A, 1, B.T, axis=0); np.insert(x, slice(0, 3, 2), [1.0, 2.0]); np.insert(A, 5, s)
+np.insert(x, -1, y); np.resize(x, (2, 4)); np.resize(A, 5); np.resize(s, 3)
+np.trim_zeros(np.array([0.0, 0.0, x[0], 0.0, x[1], 0.0])); np.trim_zeros(np.pad(A, 2))
+np.trim_zeros(np.pad(x, 1), "f"); np.lib.stride_tricks.sliding_window_view(v, 2)
+np.lib.stride_tricks.sliding_window_view(A, (2, 3)) * s
+np.lib.stride_tricks.sliding_window_view(A, 2, axis=1)
 """
 
 FORMS += LINALG

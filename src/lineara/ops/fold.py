@@ -8,7 +8,7 @@ import numpy as np
 from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.index import line
 from lineara.ops.reduce import given, running
-from lineara.ops.shape import normal_axes, normal_axis
+from lineara.ops.shape import as_array, normal_axes, normal_axis
 from lineara.primitive import op, registry
 from lineara.types import type_of
 
@@ -66,8 +66,8 @@ def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
     lead = (slice(None),) * axis
     shape = (*t.shape[:axis], 1, *t.shape[axis + 1 :])
     if initial is not None:
-        initial = np.asarray(initial, t.dtype) if type(initial) in (int, float) else initial
-        a = op("concat")(op("broadcast_to")(initial, shape=shape), a, axis=axis)
+        first = op("astype")(op("broadcast_to")(initial, shape=shape), dtype=t.dtype)
+        a = op("concat")(first, a, axis=axis)
     elif not t.shape[axis] and ufunc.identity is None:
         raise ShapeError(
             f"{ufunc.__name__}: {t} has no elements; give it at least one, or initial="
@@ -130,7 +130,7 @@ def _one(ufunc: Any, a: Any, axis: int) -> Any:
 
 def outer(ufunc, a, b):
     """The operation on all pairs of elements."""
-    a, b = (np.asarray(v) if type(v) in (int, float) else v for v in (a, b))  # as NumPy does
+    a, b = as_array(a), as_array(b)
     shape = (*type_of(a).shape, *(1,) * type_of(b).ndim)
     return registry.functions[ufunc](registry.functions[np.reshape](a, shape) if shape else a, b)
 

@@ -65,8 +65,8 @@ def positive(x):
 @implements(np.heaviside)
 def heaviside(x1, x2):
     """0 below zero, 1 above, x2 at zero."""
-    above = op("astype")(greater(x1, 0), dtype=type_of(x1).dtype)
-    return where(equal(x1, 0), x2, above)
+    step = op("astype")(greater(x1, 0), dtype=type_of(x1).dtype)
+    return where(equal(x1, 0), x2, where(op("isnan")(x1), x1, step))
 
 
 @implements(np.modf, math.modf)

@@ -64,6 +64,9 @@ PLACES: dict[str, Callable[[Any, Any], Any]] = {  # of the quantile q among n so
 }
 
 
+_OF_ONE = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
+
+
 def _still(place: Any) -> Any:
     return op("stop_gradient")(place)
 
@@ -187,7 +190,7 @@ def _quantile(
     a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any, nan: bool
 ) -> Any:
     a = as_array(a)
-    weak = type(q) in (int, float)
+    weak = not isinstance(q, np.ndarray | np.generic | list | tuple) and not type_of(q).shape
     if is_complex(a):
         raise TypeError("a must be an array of real numbers")
     if method not in PLACES or (weights is not None and method != "inverted_cdf"):
@@ -224,15 +227,13 @@ def _quantile(
             for p in (places, np.minimum(places + 1, top))
         ]
         lower, upper = (take_along_axis(order, p, 0) for p in at)
-    below = take_along_axis(rows, lower, 0)
+    found = take_along_axis(rows, lower, 0)
     part = np.clip(place - places, 0.0, 1.0)
-    found = below
     if isinstance(part, Box) or np.any(part):
-        part = float(part[0, 0]) if weak and type(part) is np.ndarray and part.size == 1 else part
-        found = below + (take_along_axis(rows, upper, 0) - below) * part
-    wide = np.result_type(type_of(found).dtype, type_of(q).dtype)
-    if not weak and method not in ELEMENTS and type_of(found).dtype != wide:
-        found = op("astype")(found, dtype=wide)
+        part = op("astype")(part, dtype=type_of(rows).dtype) if weak else part
+        found = found + (take_along_axis(rows, upper, 0) - found) * part
+    if not weak and type_of(q).dtype.kind == "f" and method not in _OF_ONE:
+        found = op("astype")(found, dtype=np.result_type(type_of(rows).dtype, type_of(q).dtype))
     return op("reshape")(_spoiled(found, bad), shape=(*asked, *shape))
 
 

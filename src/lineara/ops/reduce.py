@@ -240,7 +240,15 @@ def _count(a: Any, axis: Any, where: Any = None, keepdims: Any = False) -> Any:
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     """Mean over axes."""
     total = np_sum(a, axis, dtype, keepdims=keepdims, where=where)
-    return total / _count(a, axis, where, keepdims)
+    return per(total, _count(a, axis, where, keepdims))
+
+
+def per(total: Any, count: Any) -> Any:
+    """total / count in the precision of the total: a count has none."""
+    if type_of(count).shape or isinstance(count, Box):
+        dtype = type_of(total).dtype
+        return total / op("astype")(count, dtype=real_dtype(dtype) if dtype.kind in "fc" else float)
+    return total / float(count)
 
 
 @implements(np.average)
@@ -277,7 +285,7 @@ def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
     """The distance from the mean."""
     if not given(mean):
         total = np_sum(a, axis, keepdims=True, where=where)
-        mean = total / _count(a, axis, where, True)
+        mean = per(total, _count(a, axis, where, True))
     return a - mean
 
 
@@ -305,7 +313,7 @@ def var(
     a = _as(a, dtype)
     squares = modulus_squared(_deviation(a, axis, where, mean))
     total = np_sum(squares, axis, keepdims=keepdims, where=where)
-    return total / _freedom(a, axis, where, keepdims, ddof, correction)
+    return per(total, _freedom(a, axis, where, keepdims, ddof, correction))
 
 
 def modulus_squared(x: Any) -> Any:

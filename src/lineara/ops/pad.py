@@ -1,0 +1,199 @@
+"""Arrays made larger or smaller: pad in every mode, insert, resize, trim_zeros, sliding windows."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError, ShapeError
+from lineara.ops.index import line
+from lineara.ops.join import concatenate
+from lineara.ops.order import median
+from lineara.ops.shape import as_array, normal_axes, sizes
+from lineara.primitive import implements, op, registry
+from lineara.types import type_of
+
+
+@implements(np.pad)
+def pad(array, pad_width, mode="constant", **options):
+    """The array with more elements before and after, along each axis."""
+    a = as_array(array)
+    ndim = type_of(a).ndim
+    if isinstance(pad_width, dict):
+        normal = {i % ndim: w for i, w in pad_width.items()}
+        pad_width = [np.broadcast_to(normal.get(i, 0), 2) for i in range(ndim)]
+    widths = np.broadcast_to(np.asarray(pad_width), (ndim, 2)).tolist()
+    if callable(mode):
+        raise NoRuleError(
+            "pad: a function as mode writes into plain arrays; use one of NumPy's modes, or join "
+            "the parts with np.concatenate"
+        )
+    if mode == "empty":
+        mode, options = "constant", {}
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            a = _padded(a, axis, before, after, mode, options)
+    return a
+
+
+def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict[str, Any]) -> Any:
+    ndim, n = type_of(a).ndim, type_of(a).shape[axis]
+    if mode in ("edge", "wrap", "reflect", "symmetric"):
+        if not n:
+            raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant'")
+        where = np.pad(np.arange(n), (before, after), mode)  # of positions, always NumPy's word
+        even = options.get("reflect_type", "even") == "even"
+        part = op("index")(a, at=(*(slice(None),) * axis, where))
+        return (
+            part if even or mode in ("edge", "wrap") else _odd(a, axis, before, after, mode, part)
+        )
+    if mode == "constant":
+        ends = _pair(options.get("constant_values", 0), axis, ndim)
+        sides = [_filled(a, axis, k, v) for k, v in zip((before, after), ends, strict=True)]
+    elif mode == "linear_ramp":
+        ends = _pair(options.get("end_values", 0), axis, ndim)
+        sides = [_ramp(a, axis, before, ends[0], False), _ramp(a, axis, after, ends[1], True)]
+    elif mode in _STATISTICS:
+        lengths = _pair(options.get("stat_length"), axis, ndim)
+        lengths = [n if k is None else min(int(k), n) for k in lengths]
+        parts = [_part(a, axis, 0, lengths[0]), _part(a, axis, n - lengths[1], n)]
+        found = [_STATISTICS[mode](p, axis) for p in parts]
+        sides = [_filled(a, axis, k, v) for k, v in zip((before, after), found, strict=True)]
+    else:
+        raise ValueError(f"mode {mode!r} is not supported")
+    return concatenate([sides[0], a, sides[1]], axis, dtype=type_of(a).dtype)
+
+
+_STATISTICS = {
+    "maximum": lambda a, axis: registry.functions[np.max](a, axis, keepdims=True),
+    "minimum": lambda a, axis: registry.functions[np.min](a, axis, keepdims=True),
+    "mean": lambda a, axis: registry.functions[np.mean](a, axis, keepdims=True),
+    "median": lambda a, axis: median(a, axis, keepdims=True),
+}
+
+
+def _pair(values: Any, axis: int, ndim: int) -> list[Any]:
+    """What is given for all axes, for both ends, or for each of both, at one axis."""
+    if values is None:
+        return [None, None]
+    values = as_array(values)
+    spread = registry.functions[np.broadcast_to](values, (ndim, 2))
+    return [spread[axis, 0], spread[axis, 1]]
+
+
+def _part(a: Any, axis: int, start: int, stop: int) -> Any:
+    return a[(*(slice(None),) * axis, slice(start, stop))]
+
+
+def _filled(a: Any, axis: int, count: int, value: Any) -> Any:
+    shape = list(type_of(a).shape)
+    shape[axis] = count
+    return op("broadcast_to")(value, shape=tuple(shape))
+
+
+def _ramp(a: Any, axis: int, count: int, end: Any, after: bool) -> Any:
+    """From the edge to the end value, in equal steps."""
+    n, ndim = type_of(a).shape[axis], type_of(a).ndim
+    edge = _part(a, axis, n - 1, n) if after else _part(a, axis, 0, 1)
+    share = (np.arange(count) + 1.0) / max(count, 1)
+    share = np.reshape(
+        share if after else share[::-1], [-1 if i == axis else 1 for i in range(ndim)]
+    )
+    return edge + (end - edge) * share.astype(type_of(a).dtype)
+
+
+def _odd(a: Any, axis: int, before: int, after: int, mode: str, part: Any) -> Any:
+    """Reflection at the edge in both directions: twice the edge less the mirrored values."""
+    n = type_of(a).shape[axis]
+    reach = n - 1 if mode == "reflect" else n
+    if before > reach or after > reach:
+        raise NoRuleError(
+            f"pad: reflect_type='odd' over more than the {reach} elements of a reflection has no "
+            "rule; pad twice"
+        )
+    total = before + n + after
+    first, last = _part(a, axis, 0, 1), _part(a, axis, n - 1, n)
+    left = 2 * first - _part(part, axis, 0, before)
+    right = 2 * last - _part(part, axis, total - after, total)
+    return concatenate([left, a, right], axis)
+
+
+@implements(np.insert)
+def insert(arr, obj, values, axis=None):
+    """The array with values put before these positions."""
+    arr = as_array(arr)
+    arr, axis = line(arr, axis, "insert")
+    shape = type_of(arr).shape
+    n = shape[axis]
+    values = as_array(values)
+    order = np.insert(np.arange(n), obj, -1)  # where the new ones come to lie
+    new = np.flatnonzero(order < 0)
+    if np.ndim(obj) == 0 and not isinstance(obj, slice):
+        count = 1 if not type_of(values).ndim else _count_of(values, axis, len(shape))
+        order = np.insert(np.arange(n), [int(obj)] * count, -1)
+        new = np.flatnonzero(order < 0)
+        if type_of(values).ndim:
+            lead = (1,) * (len(shape) - type_of(values).ndim)
+            full = op("reshape")(values, shape=(*lead, *type_of(values).shape))
+            values = registry.functions[np.moveaxis](full, 0, axis)
+    spread = list(shape)
+    spread[axis] = new.size
+    values = registry.functions[np.broadcast_to](values, tuple(spread))
+    wide = concatenate([arr, op("astype")(values, dtype=type_of(arr).dtype)], axis)
+    order[new] = n + np.arange(new.size)
+    return op("index")(wide, at=(*(slice(None),) * axis, order))
+
+
+def _count_of(values: Any, axis: int, ndim: int) -> int:
+    """How many slices one position gets: the first axis of the values, of full rank."""
+    shape = type_of(values).shape
+    return ((1,) * (ndim - len(shape)) + shape)[0]
+
+
+@implements(np.resize)
+def resize(a, new_shape):
+    """The elements under another shape, repeated as often as needed."""
+    flat = line(as_array(a), None, "resize")[0]
+    shape, n = sizes(new_shape), type_of(flat).shape[0]
+    if not n:
+        return np.zeros(shape, type_of(flat).dtype)
+    where = np.arange(math.prod(shape)) % n
+    return op("reshape")(op("index")(flat, at=(where,)), shape=shape)
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt, trim="fb", axis=None):
+    """The array without the zeros at its ends, along the axes."""
+    filt = as_array(filt)
+    t = type_of(filt)
+    places = op("argwhere")(filt)
+    if any(c not in "fb" for c in trim.lower()):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    axes = normal_axes(axis, t.ndim, "trim_zeros")
+    at = [slice(None)] * t.ndim
+    for i in axes:
+        start = places[:, i].min() if len(places) else t.shape[i]
+        stop = places[:, i].max() + 1 if len(places) else t.shape[i]
+        low = int(start) if "f" in trim.lower() else 0
+        high = int(stop) if "b" in trim.lower() else t.shape[i]
+        at[i] = slice(low, high) if len(places) else slice(0, 0)
+    return filt[tuple(at)]
+
+
+@implements(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
+    """All parts of a size along axes, the window's axes last."""
+    x = as_array(x)
+    shape = type_of(x).shape
+    windows = sizes(window_shape)
+    axes = normal_axes(axis, len(shape), "sliding_window_view") if axis is not None else None
+    axes = tuple(range(len(shape))) if axes is None else axes
+    if len(windows) != len(axes) or any(shape[i] < w for i, w in zip(axes, windows, strict=True)):
+        raise ShapeError(
+            f"sliding_window_view: the window {windows} does not fit the axes {axes} of "
+            f"{type_of(x)}; it has one length for each, none larger"
+        )
+    where = np.lib.stride_tricks.sliding_window_view(
+        np.arange(math.prod(shape)).reshape(shape), windows, axes
+    )
+    return op("index")(op("reshape")(x, shape=(math.prod(shape),)), at=(where,))
