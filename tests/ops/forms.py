@@ -75,33 +75,33 @@ np.diff(A, axis=0); np.diff(x, prepend=s); np.diff(A, append=1.0, axis=0); np.di
 np.cumulative_sum(A, axis=1, include_initial=True); np.cumulative_prod(x, include_initial=True)
 # shapes
 np.reshape(A, (2, 6)); np.reshape(A, -1); np.reshape(A, (6, -1)); np.reshape(A, (4, 3), order="F")
-A.reshape(2, 6); A.reshape((3, 2, 2)); A.reshape(-1, order="F"); np.reshape(s, (1, 1)); A.ravel()
-np.ravel(A); np.ravel(A.T); np.ravel(A, "F"); A.flatten(); A.T.flatten() * 1
-np.reshape(x[:0], (0, 3)); np.transpose(A); np.transpose(T, (1, 0, 2)); np.transpose(T, (-1, 0, 1))
-A.T; T.transpose(2, 0, 1); np.permute_dims(T, (1, 2, 0)); np.swapaxes(T, 0, -1); T.swapaxes(0, 1)
-np.matrix_transpose(T); T.mT; np.moveaxis(T, 0, -1); np.moveaxis(T, (0, 1), (-1, 0))
-np.rollaxis(T, 2); np.rollaxis(T, 0, 3); np.expand_dims(x, 0); np.expand_dims(A, (0, 3))
-np.squeeze(A[None, :, :, None]); T[:1].squeeze(0); np.squeeze(A[:, :1, None], axis=(1, 2)); x[None]
-x[:, None]; x[..., np.newaxis]; np.broadcast_to(x, (2, 3)); np.broadcast_to(s, (2, 2))
-np.broadcast_to(x[:, None], (3, 4)); np.broadcast_arrays(x, A[:, :1]); np.atleast_1d(s)
-np.atleast_2d(x); np.atleast_3d(x); np.atleast_3d(A); np.atleast_1d(s, x); A.astype(np.float64)
-x.astype(complex).imag; np.concatenate([A, M], axis=1); np.concatenate([A, A[:1]])
-np.concatenate([A, x], axis=None); np.concatenate((x, [1.0, 2.0], y)); np.concat([x, y])
-np.concatenate([A, M, A], axis=-1); np.stack([x, y]); np.stack([x, y], axis=1)
-np.stack([A, P], axis=-1); np.stack((x, [1, 2, 3])); np.vstack([x, y]); np.vstack([A, A[0]])
-np.hstack([x, y]); np.hstack([A, M]); np.dstack([A, P]); np.dstack([x, y]); np.column_stack([x, y])
-np.column_stack([A, x]); np.append(x, y); np.append(x, s); np.append(A, A, axis=0)
-np.block([[A, M], [A, M]]); np.block([x, y]); np.block([[s, s], [s, 1.0]])
-np.array([x[0], x[1] * s]); np.array([[s, 1.0], [0.0, s]]); np.array([x, y]); np.array([A, P])
-np.asarray([s, s * s]); np.array(x); np.asarray(x) * 2; np.copy(x); x.copy(); np.array(s)
-np.flip(A); np.flip(A, 0); np.flip(T, (0, 2)); np.flipud(A); np.fliplr(A); np.rot90(A)
-np.rot90(A, -1); np.roll(A, 2); np.roll(A, 1, axis=1); np.roll(A, (1, -1), axis=(0, 1))
-np.roll(x, -7); np.roll(A, 3, 0); np.repeat(x, 2); np.repeat(A, 3, axis=1); np.repeat(x, [1, 0, 2])
-A.repeat(2, 0); np.repeat(s, 3); np.tile(x, 2); np.tile(x, (2, 2)); np.tile(A, (2, 1))
-np.tile(A, (1, 2, 1)); np.tile(s, 3); np.split(v, 2); np.split(A, [1, 3], axis=1)
-np.array_split(v, 3); np.vsplit(A, 3); np.hsplit(A, 2); np.hsplit(v, 2); np.dsplit(T, 2)
-np.unstack(A); np.unstack(A, axis=1); list(A); list(x); np.trace(M); np.trace(A, 1); np.trace(T)
-np.diagonal(A); np.diagonal(T, 1, 1, 2); np.diag(x); np.diag(x, 1); np.diag(A, -1)
+A.reshape(2, 6); A.reshape((3, 2, 2)); A.reshape(-1, order="F"); np.reshape(s, (1, 1))
+np.append(np.array(s)[None], x); A.ravel(); np.ravel(A); np.ravel(A.T); np.ravel(A, "F")
+A.flatten(); A.T.flatten() * 1; np.reshape(x[:0], (0, 3)); np.transpose(A)
+np.transpose(T, (1, 0, 2)); np.transpose(T, (-1, 0, 1)); A.T; T.transpose(2, 0, 1)
+np.permute_dims(T, (1, 2, 0)); np.swapaxes(T, 0, -1); T.swapaxes(0, 1); np.matrix_transpose(T); T.mT
+np.moveaxis(T, 0, -1); np.moveaxis(T, (0, 1), (-1, 0)); np.rollaxis(T, 2); np.rollaxis(T, 0, 3)
+np.expand_dims(x, 0); np.expand_dims(A, (0, 3)); np.squeeze(A[None, :, :, None]); T[:1].squeeze(0)
+np.squeeze(A[:, :1, None], axis=(1, 2)); x[None]; x[:, None]; x[..., np.newaxis]
+np.broadcast_to(x, (2, 3)); np.broadcast_to(s, (2, 2)); np.broadcast_to(x[:, None], (3, 4))
+np.broadcast_arrays(x, A[:, :1]); np.atleast_1d(s); np.atleast_2d(x); np.atleast_3d(x)
+np.atleast_3d(A); np.atleast_1d(s, x); A.astype(np.float64); x.astype(complex).imag
+np.concatenate([A, M], axis=1); np.concatenate([A, A[:1]]); np.concatenate([A, x], axis=None)
+np.concatenate((x, [1.0, 2.0], y)); np.concat([x, y]); np.concatenate([A, M, A], axis=-1)
+np.stack([x, y]); np.stack([x, y], axis=1); np.stack([A, P], axis=-1); np.stack((x, [1, 2, 3]))
+np.vstack([x, y]); np.vstack([A, A[0]]); np.hstack([x, y]); np.hstack([A, M]); np.dstack([A, P])
+np.dstack([x, y]); np.column_stack([x, y]); np.column_stack([A, x]); np.append(x, y)
+np.append(x, s); np.append(A, A, axis=0); np.block([[A, M], [A, M]]); np.block([x, y])
+np.block([[s, s], [s, 1.0]]); np.array([x[0], x[1] * s]); np.array([[s, 1.0], [0.0, s]])
+np.array([x, y]); np.array([A, P]); np.asarray([s, s * s]); np.array(x); np.asarray(x) * 2
+np.copy(x); x.copy(); np.array(s); np.flip(A); np.flip(A, 0); np.flip(T, (0, 2)); np.flipud(A)
+np.fliplr(A); np.rot90(A); np.rot90(A, -1); np.roll(A, 2); np.roll(A, 1, axis=1)
+np.roll(A, (1, -1), axis=(0, 1)); np.roll(x, -7); np.roll(A, 3, 0); np.repeat(x, 2)
+np.repeat(A, 3, axis=1); np.repeat(x, [1, 0, 2]); A.repeat(2, 0); np.repeat(s, 3); np.tile(x, 2)
+np.tile(x, (2, 2)); np.tile(A, (2, 1)); np.tile(A, (1, 2, 1)); np.tile(s, 3); np.split(v, 2)
+np.split(A, [1, 3], axis=1); np.array_split(v, 3); np.vsplit(A, 3); np.hsplit(A, 2); np.hsplit(v, 2)
+np.dsplit(T, 2); np.unstack(A); np.unstack(A, axis=1); list(A); list(x); np.trace(M); np.trace(A, 1)
+np.trace(T); np.diagonal(A); np.diagonal(T, 1, 1, 2); np.diag(x); np.diag(x, 1); np.diag(A, -1)
 np.diagflat(A[:2, :2]); np.tril(A); np.triu(A, 1); np.tril(T, -1); np.triu(N); M.trace()
 A.diagonal(1); np.delete(x, 1); np.delete(A, [0, 2], axis=1); np.sort(A); np.sort(A, axis=0)
 np.sort(A, axis=None); np.sort(x)[::-1]; x[np.argsort(x)]; np.ravel(s)
@@ -270,6 +270,40 @@ np.trim_zeros(np.array([0.0, 0.0, x[0], 0.0, x[1], 0.0])); np.trim_zeros(np.pad(
 np.trim_zeros(np.pad(x, 1), "f"); np.lib.stride_tricks.sliding_window_view(v, 2)
 np.lib.stride_tricks.sliding_window_view(A, (2, 3)) * s
 np.lib.stride_tricks.sliding_window_view(A, 2, axis=1)
+# polynomials
+np.polyval(x, y); np.polyval(x, A); np.polyval([1.0, 2.0], s); np.polyval(x, 1j * y).imag
+np.polyadd(x, v); np.polysub(x, v); np.polymul(x, v); np.polydiv(v, x)[0]; np.polydiv(v, y[:2])[1]
+np.polydiv(y[:2], v)[1]; np.polyder(v); np.polyder(v, 2); np.polyint(x); np.polyint(x, 2, [s, 1.0])
+np.polyint(x, 2, k=s); np.poly(x); np.poly(x + 1j * y).imag; np.roots(v).imag; np.roots(v).real
+np.roots([s, -2.0, 0.3]); np.roots(np.append(x, 0.0)).real; np.roots(x + 1j * y).imag; np.vander(x)
+np.vander(x, 4, increasing=True); np.vander(v, 2); np.vander(s * rows, 3)
+np.polynomial.polynomial.polyval(x, v); np.polynomial.chebyshev.chebval(x, v)
+np.polynomial.legendre.legval(A, v); np.polynomial.hermite.hermval(s, v)
+np.polynomial.hermite_e.hermeval(x, v); np.polynomial.laguerre.lagval(x, A)
+np.polynomial.chebyshev.chebval(x, A[:, :3], tensor=False); np.polynomial.legendre.legval(x, [2.0])
+np.polynomial.chebyshev.chebval(x, [1.0, 0.5]); np.polynomial.polynomial.polyvander(x, 3)
+np.polynomial.chebyshev.chebvander(A, 3); np.polynomial.legendre.legvander(x, 4)
+np.polynomial.hermite.hermvander(x, 3); np.polynomial.hermite_e.hermevander(s, 3)
+np.polynomial.laguerre.lagvander(x, 3); np.polynomial.chebyshev.chebvander(x, 0) + s
+# joined in brackets, and functions on parts
+np.r_[x, y]; np.r_[x, 1.0, s]; np.r_[0:s:4j, x]; np.r_["0,2", x, y]; np.r_["1,2,0", x, y]
+np.c_[x, y]; np.c_[A, x]; np.c_[s, 1.0]; np.r_["-1", A, A]; np.r_["0,3,-1", x, y]; np.r_[-1:1:3j, s]
+np.mgrid[0:s:3j, 0:1:2j]; np.ogrid[0:s:3j, 0:1:2j]; np.mgrid[0:s:5j]; np.meshgrid(x, v)
+np.meshgrid(x, v, indexing="ij"); np.meshgrid(x, y, [1.0, s], sparse=True)[2]
+np.geomspace(s, 2.0, 5); np.linspace(s, x, 4); np.logspace(s, 1.0, 4); np.kaiser(5, s)
+np.arange(s, 3.0, 0.5); np.fromiter((v[i] * s for i in range(3)), float); np.astype(x, np.float64)
+np.asarray_chkfinite(x); np.require([s, s * s]); np.full(3, s); np.full_like(A, s)
+A[np.tril_indices_from(A)]; M[np.diag_indices_from(M)]; M[np.triu_indices(3, 1)]
+np.apply_along_axis(np.cumsum, 0, A); np.apply_along_axis(lambda r: np.sum(r * r), 1, A)
+np.apply_along_axis(lambda r: np.outer(r, r), 2, T); np.apply_along_axis(np.sort, 0, A)
+np.apply_over_axes(np.sum, T, [0, 2]); np.piecewise(x, [x < 0, x >= 0], [lambda t: t * t, 2.0])
+np.piecewise(x, [x > 0.5], [np.sqrt, np.exp]); np.piecewise(A, [A > 0, A < -1], [np.log, s, -1.0])
+np.piecewise(s, [s > 0], [lambda t: 3 * t]); np.choose(rows, [x, y, 1.0])
+np.choose([1, 0, 1], [s, x]); np.choose([0, 5, -3], [x, y], mode="clip")
+np.choose([[0], [1]], (x, y), mode="wrap"); np.vectorize(lambda a, b: a * b + 1.0)(x[:, None], v)
+np.vectorize(lambda a: (a, a * a))(x); np.vectorize(lambda a, b: a**b, excluded=[1])(x, 2)
+np.vectorize(lambda a: a * s)([1.0, 2.0]); np.vectorize(lambda a: 2 * a, otypes=[float])(A)
+x.compress([True, False, True])
 """
 
 FORMS += LINALG
@@ -281,7 +315,9 @@ ASKS = {  # what a form cannot do while a program is written, where values are n
     r"x\[x > 0\]|A\[A > 0\]|nonzero": DEPENDS,
     r"np\.linalg\.eig(vals)?\((gram|np)": DEPENDS,
     r"np\.(unique|union1d|intersect1d|setdiff1d|setxor1d|trim_zeros)": DEPENDS,
-    r"^(max|min|sorted)\(|real_if_close\(x \+": "whether it is true is not known",
+    r"sturges": DEPENDS,
+    r"np\.arange\(s": "not known while a program is written",
+    r"^(max|min|sorted)\(|real_if_close\(x \+|roots": "whether it is true is not known",
 }
 
 

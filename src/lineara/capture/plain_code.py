@@ -4,8 +4,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from lineara.capture.overlay import Overlay
 from lineara.eager.stand_ins import class_of, is_instance, replacements
+from lineara.ops.mapping import Vectorized
 from lineara.primitive import registry
 
 
@@ -23,6 +26,15 @@ def overlay() -> Overlay:
 
     packages = ["numpy", "math", "scipy"]
     return Overlay(table, packages, is_instance, class_of, registry.objects, arrive)
+
+
+def _vectorized(v: np.vectorize) -> Any:
+    """One that was made outside of the user's function: its own function sees our NumPy."""
+    f = overlay().replace(v.pyfunc)
+    return Vectorized(f, v.otypes, v.__doc__, v.excluded, v.cache, v.signature)
+
+
+registry.objects[np.vectorize] = _vectorized
 
 
 def seen(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -150,7 +150,7 @@ _REDUCTIONS = (np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.cums
 _MOVES = (np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.trace, np.diagonal)
 _CONSTANTS = (np.argmax, np.argmin, np.argsort, np.nonzero, np.all, np.any, np.searchsorted)
 _CONSTANTS += (np.argpartition, np.round)
-for _function in (*_REDUCTIONS, *_MOVES, *_CONSTANTS, np.dot, np.clip, np.compress, np.choose):
+for _function in (*_REDUCTIONS, *_MOVES, *_CONSTANTS, np.dot, np.clip, np.choose):
     setattr(Array, _function.__name__, _method(_function, _function.__name__))
     setattr(Scalar, _function.__name__, _method(_function, _function.__name__))
 
@@ -161,6 +161,12 @@ def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
     return call_foreign(np.sum, (self, *args), kwargs)
 
 
+def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """As np.compress."""
+    return call_foreign(np.compress, (condition, self, axis, out), {})
+
+
+Array.compress = Scalar.compress = _compress  # type: ignore[attr-defined]
 _sum.__name__ = "sum"  # pint asks for it
 for _name in ("reshape", "flatten"):
     setattr(Scalar, _name, getattr(Array, _name))

@@ -1,6 +1,7 @@
 """Functions that make arrays: in a trace, arrays that traced values may be written into."""
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -197,10 +198,65 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     return made if dtype is None else made.astype(dtype)
 
 
+@implements(np.geomspace)
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """Equal ratios from start to stop."""
+    div = max(num - 1 if endpoint else num, 1)
+    k = np.arange(num, dtype=float).reshape(-1, *(1,) * len(type_of(start * stop).shape)) / div
+    made = start * (stop / start) ** k
+    made = made if axis == 0 else np.moveaxis(made, 0, axis)
+    return made if dtype is None else made.astype(dtype)
+
+
+@implements(np.kaiser)
+def kaiser(M, beta):
+    """The Kaiser window, which moves with beta."""
+    if M == 1:
+        return np.ones(1) + 0.0 * beta
+    half = (M - 1) / 2.0
+    inside = np.sqrt(1 - ((np.arange(M) - half) / half) ** 2.0)
+    return np.i0(beta * inside) / np.i0(beta)
+
+
+@implements(np.meshgrid)
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """Coordinates of a grid from those along its axes."""
+    n = len(xi)
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    turn = {0: 1, 1: 0} if indexing == "xy" and n > 1 else {}
+    lines = [
+        np.reshape(v, [-1 if j == turn.get(i, i) else 1 for j in range(n)])
+        for i, v in enumerate(map(as_array, xi))
+    ]
+    return tuple(lines) if sparse else tuple(np.broadcast_arrays(*lines))
+
+
+@functools.wraps(np.fromiter)
+def fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
+    """The values of an iterator, which may be traced."""
+    values = list(itertools.islice(iter, count) if count >= 0 else iter)
+    if any_traced(values):
+        return array(values, dtype)
+    return _owned(np.fromiter(values, dtype, count, **options))
+
+
+@implements(np.astype)
+def astype(x, dtype, /, *, copy=True, device=None):
+    """The array in another dtype."""
+    return x.astype(dtype, copy=copy)
+
+
+@implements(np.asarray_chkfinite, np.require)
+def checked(a, dtype=None, *options, **more):
+    """The values as an array; those that are not finite are refused as NumPy refuses them."""
+    return array(a, dtype) if isinstance(a, list | tuple) else _converted(a, dtype)
+
+
 def makers() -> dict[Any, Any]:
     """Every function that makes arrays, and what stands in for it."""
     fresh = [np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.linspace, np.arange]
-    fresh += [np.logspace, np.geomspace, np.fromiter, np.fromfunction, np.vander, np.meshgrid]
+    fresh += [np.logspace, np.geomspace, np.fromfunction, np.vander, np.meshgrid]
     fresh += [
         np.random.rand,
         np.random.randn,
@@ -214,8 +270,11 @@ def makers() -> dict[Any, Any]:
     found |= {f: like(f) for f in (np.zeros_like, np.ones_like, np.empty_like)}
     found |= {f: full(f) for f in (np.full, np.full_like)}
     found |= {f: as_array_function(f) for f in (np.asarray, np.asanyarray, np.ascontiguousarray)}
+    places = (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from)
+    found |= {f: like(f) for f in places}
     return found | {
         np.array: array,
+        np.fromiter: fromiter,
         np.copy: copy,
         np.asfortranarray: asfortranarray,
         np.isscalar: isscalar,

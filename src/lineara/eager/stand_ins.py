@@ -13,6 +13,7 @@ import numpy as np
 import lineara.eager.assigning as _assigning  # declares the functions that write
 from lineara.eager.constructors import class_of, constructors, is_instance
 from lineara.eager.foreign import call_foreign
+from lineara.eager.joined import Grid, Joined
 from lineara.eager.makers import any_traced, makers
 from lineara.eager.node import Scalar, Traced, plain, staged
 from lineara.eager.ufuncs import apply_ufunc
@@ -158,8 +159,13 @@ def _plain_args(args: Any) -> Any:
 def replacements(known: Container[int] = ()) -> dict[int, Any]:
     """`id(foreign function)` -> what stands in for it in the user's code; not those `known`."""
     found = {id(f): stand_in(f) for f in registry.functions if id(f) not in known}
-    others = () if known else (makers() | constructors()).items()
+    others = () if known else (makers() | constructors() | bracketed()).items()
     return found | {id(f): ours for f, ours in others}
+
+
+def bracketed() -> dict[Any, Any]:
+    """The objects of NumPy's that make arrays of what stands between their brackets."""
+    return {v: Joined(v) for v in (np.r_, np.c_)} | {v: Grid(v) for v in (np.mgrid, np.ogrid)}
 
 
 __all__ = ["class_of", "is_instance", "replacements"]

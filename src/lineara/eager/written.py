@@ -263,7 +263,7 @@ class Part:
                 return _copy(self.values)
             node = b.sources[0]
             if whole or isinstance(node, Scalar):
-                return node
+                return node if not isinstance(node, Scalar) else _shaped(node, self.shape)
             return region(b.level, node, self.offset, self.strides, _copy(self.values))
         src, pos = self.marks()
         node = assemble(b.level, b.sources, _copy(self.values), src, pos)
@@ -416,6 +416,11 @@ def written_in_one_place(x: Any) -> MutationError:
         f"an argument ({type_of(x)}) that was given in several places was written in one of them, "
         "which the others would not see; give copies, or write to a copy"
     )
+
+
+def _shaped(node: Scalar, shape: tuple[int, ...]) -> Any:
+    """A number where an array without axes has been given axes of length 1."""
+    return op("reshape")(node, shape=shape) if shape else node
 
 
 class Written(Array):
