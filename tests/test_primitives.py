@@ -872,3 +872,31 @@ def test_cmath_is_the_oracle_of_complex_functions():
             lambda z, name=name: op(name)(z), (np.array([point]),), (np.ones(1),)
         )
         close(found[0], near / 2e-6, 1e-8)
+
+
+@pytest.mark.parametrize("side", [0.0, -0.0])
+@pytest.mark.parametrize(
+    ("name", "cuts"),
+    [
+        ("asin", (1.7, -1.7)),
+        ("acos", (1.7, -1.7)),
+        ("acosh", (0.4, -0.4, -2.0)),
+        ("asinh", (2j, -2j)),
+        ("atanh", (1.7, -1.7)),
+        ("sqrt", (-2.0,)),
+        ("log", (-2.0,)),
+    ],
+)
+def test_slopes_along_a_branch_cut_are_those_of_its_side(name, cuts, side):
+    """A zero has a sign, which says on which side of the cut a number lies."""
+    for cut in cuts:
+        along = 1j if name == "asinh" else 1.0
+
+        def at(step, cut=cut, along=along):
+            z = cut + along * step
+            return np.array([complex(side, z.imag) if along == 1j else complex(z.real, side)])
+
+        _, found = lineara.jvp(lambda z: op(name)(z), (at(0.0),), (np.array([along + 0j]),))
+        with np.errstate(all="ignore"):
+            near = (op(name)(at(1e-6)) - op(name)(at(-1e-6))) / 2e-6
+        close(found, near, 1e-7)

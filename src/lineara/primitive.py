@@ -22,7 +22,7 @@ import numpy as np
 
 from lineara.box import Box, Joint, Outer, Piece, innermost
 from lineara.errors import NoRuleError, ShapeError
-from lineara.registry import implements, op, registry, stands_for
+from lineara.registry import implements, op, refuses, registry, stands_for
 from lineara.symbol import Sym, exact_source, source
 from lineara.types import ArrayType, is_complex, type_of
 
@@ -35,6 +35,7 @@ __all__ = [
     "implements",
     "innermost",
     "op",
+    "refuses",
     "registry",
     "source",
     "stands_for",

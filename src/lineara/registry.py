@@ -18,6 +18,7 @@ class Registry:
         self.objects: dict[type, Callable[[Any], Any]] = {}  # what objects of a foreign class are
         self.always: set[Any] = set()  # foreign functions that are ours in any case
         self.sequences: set[Any] = set()  # foreign functions that take a sequence of arrays
+        self.readers: set[Any] = set()  # functions that make text or answers of plain values
         self.advice: dict[Any, str] = {}  # what works in place of a function without a rule
         self.awaited: dict[str, dict[str, Declare]] = {}  # by module: names in it, and what to do
 

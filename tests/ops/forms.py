@@ -304,6 +304,11 @@ np.choose([[0], [1]], (x, y), mode="wrap"); np.vectorize(lambda a, b: a * b + 1.
 np.vectorize(lambda a: (a, a * a))(x); np.vectorize(lambda a, b: a**b, excluded=[1])(x, 2)
 np.vectorize(lambda a: a * s)([1.0, 2.0]); np.vectorize(lambda a: 2 * a, otypes=[float])(A)
 x.compress([True, False, True])
+# complex if it has to be
+np.emath.sqrt(x).imag; np.emath.sqrt(v); np.emath.log(A).real; np.emath.log2(x).imag
+np.emath.log10(v); np.emath.arccos(v).imag; np.emath.arcsin(x); np.emath.power(x, 1.5).imag
+np.emath.power(v[:3], x); np.emath.logn(s, v); np.emath.arctanh(v).real; np.poly1d(x)(s)
+np.poly1d(v).deriv()(x); sum(i[0] * u for i, u in np.ndenumerate(A)); len(np.array_str(rows)) * s
 """
 
 FORMS += LINALG
@@ -315,9 +320,9 @@ ASKS = {  # what a form cannot do while a program is written, where values are n
     r"x\[x > 0\]|A\[A > 0\]|nonzero": DEPENDS,
     r"np\.linalg\.eig(vals)?\((gram|np)": DEPENDS,
     r"np\.(unique|union1d|intersect1d|setdiff1d|setxor1d|trim_zeros)": DEPENDS,
-    r"sturges": DEPENDS,
+    r"sturges|poly1d": DEPENDS,
     r"np\.arange\(s": "not known while a program is written",
-    r"^(max|min|sorted)\(|real_if_close\(x \+|roots": "whether it is true is not known",
+    r"^(max|min|sorted)\(|real_if_close\(x \+|roots|emath": "whether it is true is not known",
 }
 
 

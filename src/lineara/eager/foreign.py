@@ -18,7 +18,7 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
     ours = rule_of(func)
     args, out = _without_out(func, args, kwargs)
-    if ours is None and not follows((args, tuple(kwargs.values()))):
+    if func in registry.readers or (ours is None and not follows((args, tuple(kwargs.values())))):
         result = constant_call(func, args, kwargs)
         return result if out is None else write_out(out, result)
     if ours is None:
@@ -166,6 +166,21 @@ def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> A
     return call_foreign(np.compress, (condition, self, axis, out), {})
 
 
+def _partition(self: Any, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+    """Partition in place."""
+    self[...] = call_foreign(np.partition, (self, kth, axis), {})
+
+
+def _refusal(name: str, advice: str) -> Any:
+    def refuse(self: Any, *_: Any, **__: Any) -> Any:
+        raise NoRuleError(f"{name}: a traced {type_of(self)} has no such method; {advice}")
+
+    return refuse
+
+
+Array.partition = _partition  # type: ignore[attr-defined]  # set, as those above
+Array.resize = _refusal("resize", "x = np.resize(x, shape) makes another array")  # type: ignore[attr-defined]
+Array.setflags = _refusal("setflags", "lineara keeps what it needs from being written")  # type: ignore[attr-defined]
 Array.compress = Scalar.compress = _compress  # type: ignore[attr-defined]
 _sum.__name__ = "sum"  # pint asks for it
 for _name in ("reshape", "flatten"):

@@ -80,8 +80,9 @@ logaddexp2 = elementwise(
 sin = elementwise("sin", lambda y, x: cos(x))
 cos = elementwise("cos", lambda y, x: -sin(x))
 tan = elementwise("tan", lambda y, x: 1 + y * y)
-asin = elementwise("asin", lambda y, x: 1 / sqrt((1 - x) * (1 + x)), array=np.arcsin)
-acos = elementwise("acos", lambda y, x: -1 / sqrt((1 - x) * (1 + x)), array=np.arccos)
+# subtractions of real numbers keep the sign of a zero imaginary part: the side of a branch cut
+asin = elementwise("asin", lambda y, x: 1 / sqrt(-(x - 1) * (x - -1)), array=np.arcsin)
+acos = elementwise("acos", lambda y, x: -1 / sqrt(-(x - 1) * (x - -1)), array=np.arccos)
 atan = elementwise("atan", lambda y, x: 1 / (1 + x * x), array=np.arctan)
 atan2 = elementwise(  # divided twice by the radius, whose square may not be representable
     "atan2",
@@ -92,8 +93,8 @@ atan2 = elementwise(  # divided twice by the radius, whose square may not be rep
 sinh = elementwise("sinh", lambda y, x: cosh(x))
 cosh = elementwise("cosh", lambda y, x: sinh(x))
 tanh = elementwise("tanh", lambda y, x: 1 - y * y)
-asinh = elementwise("asinh", lambda y, x: 1 / sqrt(1 + x * x), array=np.arcsinh)
-acosh = elementwise("acosh", lambda y, x: 1 / (sqrt(x - 1) * sqrt(x + 1)), array=np.arccosh)
+asinh = elementwise("asinh", lambda y, x: 1 / sqrt(x * x - -1), array=np.arcsinh)
+acosh = elementwise("acosh", lambda y, x: 1 / (sqrt(x - 1) * sqrt(x - -1)), array=np.arccosh)
 atanh = elementwise("atanh", lambda y, x: 1 / ((1 - x) * (1 + x)), array=np.arctanh)
 hypot = elementwise(
     "hypot",

@@ -1,6 +1,7 @@
 """Functions of NumPy and of `math` written with the elementwise primitives."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +27,9 @@ from lineara.ops.elementwise import (
     trunc,
     where,
 )
+from lineara.ops.shape import as_array
 from lineara.ops.special import bessel_i, spherical_j
-from lineara.primitive import Constant, Elementwise, implements, op, registry
+from lineara.primitive import Constant, Elementwise, implements, op, refuses, registry
 from lineara.types import is_complex, type_of
 
 
@@ -104,6 +106,47 @@ def sinc(x):
 def i0(x):
     """The modified Bessel function of order 0."""
     return bessel_i(0, x)
+
+
+def _widened(outside: Any, function: Any) -> Any:
+    """The function, of complex numbers if one value lies outside of the real ones' domain."""
+
+    def stand_in(*args):
+        """The value, complex if it has to be."""
+        found = [as_array(a) for a in args]
+        if not any(map(is_complex, found)) and np.any(outside(*found)):
+            found = [a + 0j for a in found]
+        return registry.functions[function](*found)
+
+    return stand_in
+
+
+_negative = {np.emath.sqrt: np.sqrt, np.emath.log: np.log}
+_negative |= {np.emath.log2: np.log2, np.emath.log10: np.log10}
+for _wide, _narrow in _negative.items():
+    implements(_wide)(_widened(lambda x: x < 0, _narrow))
+for _wide, _narrow in {np.emath.arcsin: np.arcsin, np.emath.arccos: np.arccos}.items():
+    implements(_wide)(_widened(lambda x: np.abs(x) > 1, _narrow))
+implements(np.emath.arctanh)(_widened(lambda x: np.abs(x) > 1, np.arctanh))
+implements(np.emath.power)(_widened(lambda x, p: x < 0, np.power))
+
+
+@implements(np.emath.logn)
+def logn(n, x):
+    """The logarithm to base n, complex if it has to be."""
+    ln = registry.functions[np.emath.log]
+    return ln(x) / ln(n)
+
+
+registry.readers |= {
+    np.array_str, np.array_repr, np.array2string, np.can_cast, np.common_type, np.einsum_path,
+    np.min_scalar_type, np.shares_memory, np.may_share_memory,
+}  # fmt: skip
+refuses(np.save, np.savetxt, np.savez, np.savez_compressed, advice="save lineara.stop_gradient(x)")
+refuses(np.isnat, advice="it asks about moments, which are constants: give it plain ones")
+refuses(np.nested_iters, np.nditer, advice="loop over the elements, or write it with whole arrays")
+refuses(np.bmat, np.asmatrix, advice="np.matrix has rules of its own; use np.block, arrays and @")
+refuses(np.frompyfunc, advice="np.vectorize calls the same function, and is followed")
 
 
 @implements(np.nan_to_num)

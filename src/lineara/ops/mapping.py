@@ -100,6 +100,13 @@ def choose(a, choices, out=None, mode="raise"):
 takes_arrays(np.choose)(choose)
 
 
+@implements(np.ndenumerate, always=True)
+def ndenumerate(arr):
+    """The positions, each with the element there."""
+    arr = as_array(arr)
+    return ((at, arr[at]) for at in np.ndindex(type_of(arr).shape))
+
+
 class Vectorized:
     """np.vectorize of a function: it is called with the elements of the broadcast arguments."""
 
