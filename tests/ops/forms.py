@@ -308,7 +308,9 @@ x.compress([True, False, True])
 np.emath.sqrt(x).imag; np.emath.sqrt(v); np.emath.log(A).real; np.emath.log2(x).imag
 np.emath.log10(v); np.emath.arccos(v).imag; np.emath.arcsin(x); np.emath.power(x, 1.5).imag
 np.emath.power(v[:3], x); np.emath.logn(s, v); np.emath.arctanh(v).real; np.poly1d(x)(s)
-np.poly1d(v).deriv()(x); sum(i[0] * u for i, u in np.ndenumerate(A)); len(np.array_str(rows)) * s
+np.poly1d(v).deriv()(x); np.polyfit([0.0, 1.0, 2.0, 4.0], v, 2); np.polyfit(x, y, 1)
+np.polyfit(v, A[0], 1, w=[1.0, 2.0, 1.0, 0.5]); np.polyfit(np.arange(4.0), A.T, 1); np.poly(M)
+sum(i[0] * u for i, u in np.ndenumerate(A)); len(np.array_str(rows)) * s
 """
 
 FORMS += LINALG
@@ -316,14 +318,23 @@ LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in te
 LINES = [line for line in LINES if line]
 
 DEPENDS = "depends on( staged)? values"
+UNKNOWN = "whether it is true is not known"
 ASKS = {  # what a form cannot do while a program is written, where values are not known
     r"x\[x > 0\]|A\[A > 0\]|nonzero": DEPENDS,
     r"np\.linalg\.eig(vals)?\((gram|np)": DEPENDS,
     r"np\.(unique|union1d|intersect1d|setdiff1d|setxor1d|trim_zeros)": DEPENDS,
     r"sturges|poly1d": DEPENDS,
     r"np\.arange\(s": "not known while a program is written",
-    r"^(max|min|sorted)\(|real_if_close\(x \+|roots|emath": "whether it is true is not known",
+    r"np\.poly\(M": DEPENDS,
+    r"^(max|min|sorted)\(|real_if_close\(x \+|roots|emath": UNKNOWN,
+    r"np\.poly(div\([vy][^,]*, [xv]|\(x \+)": UNKNOWN,
 }
+
+
+ONE_NUMBER = (  # a traced number takes the precision of what it meets: docs/numbers.md
+    r"\.item\(|tolist|dot\(s, A|dot\(A, s|inner\(s, x|logn\(s|poly1d\(x\)\(s|polydiv\(v, y"
+    r"|norm\(x, 0\)"
+)
 
 
 def asks(line):

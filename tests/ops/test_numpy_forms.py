@@ -8,10 +8,11 @@ import warnings
 
 import numpy as np
 import pytest
-from forms import LINES, POINT, mask, rng, rows
+from forms import LINES, ONE_NUMBER, POINT, mask, rng, rows
 from linalg_forms import gram, projector, spectral
 
 import lineara
+from lineara.types import type_of
 
 __all__ = ["LINES", "gram", "mask", "projector", "rng", "rows", "spectral"]  # lines mention them
 
@@ -92,3 +93,18 @@ def test_second_derivatives_agree_with_differences(line):
     direction = [random_like(p, i) for i, p in enumerate(point)]
     _, found = lineara.jvp(gradient, tuple(point), tuple(direction))
     close(found, difference(gradient, point, direction), 1e-6)
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if not re.search(ONE_NUMBER, line)])
+def test_single_precision_is_that_of_numpy(line):
+    f, point = form(line)
+    point = [np.float32(p) if np.shape(p) else p for p in point]
+    if "rcond" in line or not any(np.shape(p) for p in point):
+        return  # numbers alone are double; a cutoff is a matter of the precision
+    plain = f(*point)
+    y, L = lineara.linearize(f, *point)
+    assert type_of(y) == type_of(plain)
+    close(y, plain, 1e-4)
+    back = random_like(y, 3) @ L
+    for g, p in zip(back if isinstance(back, tuple) else (back,), point, strict=True):
+        assert np.shape(p) == () or g.dtype == np.float32

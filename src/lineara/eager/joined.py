@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.makers import any_traced, array, maker
+from lineara.eager.node import Scalar
 from lineara.errors import NoRuleError
 from lineara.ops.join import concatenate
 from lineara.types import type_of
@@ -33,7 +34,10 @@ class Joined:
             given = [int(w) for w in words]
             axis, ndmin, trans1d = (*given, *self.places[len(given) :])
         made = [_placed(_made(p), ndmin, trans1d, isinstance(p, slice)) for p in parts]
-        return concatenate(made, axis)
+        weak = [0.0 if isinstance(p, Scalar) else p for p in parts]
+        pairs = zip(weak, made, strict=True)
+        kinds = [w if type(w) in (int, float, complex) else type_of(m).dtype for w, m in pairs]
+        return concatenate(made, axis, dtype=np.result_type(*kinds))
 
     def __len__(self) -> int:
         return 0

@@ -169,7 +169,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     """Equal steps from start to stop, both of which may be traced."""
     div = num - 1 if endpoint else num
     step = (stop - start) / div if div > 0 else (stop - start) * np.nan
-    k = np.arange(num, dtype=float).reshape(-1, *(1,) * len(type_of(step).shape))
+    k = np.arange(num).astype(np.result_type(type_of(step).dtype, np.float32))
+    k = k.reshape(-1, *(1,) * len(type_of(step).shape))
     made = k * step + start if div > 0 else k * (stop - start) + start
     if endpoint and num > 1:
         made[-1] = stop

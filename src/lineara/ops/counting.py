@@ -34,7 +34,8 @@ def bincount(x, /, weights=None, minlength=0):
 
 
 def _double(a: Any) -> Any:
-    return op("astype")(a, dtype=np.dtype(float))
+    wide = np.result_type(type_of(a).dtype, float)
+    return a if type_of(a).dtype == wide else op("astype")(a, dtype=wide)
 
 
 def _edges(a: Any, bins: Any, range: Any) -> Any:
@@ -50,10 +51,11 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
         low, high = 0.0, 1.0
     else:
         low, high = (op(name)(a, axis=(0,), keepdims=False) for name in ("min", "max"))
-    one = 0.5 * np.equal(low, high)  # a range of nothing is made one wide
-    low, high = low - one, high + one
-    steps = np.arange(bins) * ((high - low) / bins) + low
-    return concatenate([steps, op("reshape")(high, shape=(1,))])
+    same = np.equal(low, high)  # a range of nothing is made one wide
+    low, high = op("where")(same, low - 0.5, low), op("where")(same, high + 0.5, high)
+    dtype = type_of(a).dtype if type_of(a).dtype.kind == "f" else np.dtype(float)
+    steps = np.arange(bins).astype(dtype) * ((high - low) / bins) + low
+    return concatenate([steps, op("reshape")(high, shape=(1,))], dtype=dtype)
 
 
 @implements(np.histogram_bin_edges)
@@ -71,6 +73,8 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     found, edges = histogramdd([sample], [bins], ranges, density, flat)
     if flat is None and not density and not isinstance(found, Box):
         found = found.astype(int)
+    elif flat is not None and not density:
+        found = op("astype")(found, dtype=type_of(flat).dtype)
     return found, edges[0]
 
 
@@ -101,7 +105,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
         places.append(np.clip(at, 0, last - 1))
     if weights is None:
         weights = np.ones(type_of(rows[0]).shape)
-    kept = op("keep")(as_array(weights), inside)
+    kept = op("keep")(_double(as_array(weights)), inside)
     found = op("scatter")(kept, at=tuple(places), shape=shape)
     if density:
         found = found / np_sum(found * 1.0)

@@ -139,7 +139,7 @@ def logn(n, x):
 
 
 registry.readers |= {
-    np.array_str, np.array_repr, np.array2string, np.can_cast, np.common_type, np.einsum_path,
+    np.array_str, np.array_repr, np.array2string, np.can_cast, np.common_type,
     np.min_scalar_type, np.shares_memory, np.may_share_memory,
 }  # fmt: skip
 refuses(np.save, np.savetxt, np.savez, np.savez_compressed, advice="save lineara.stop_gradient(x)")

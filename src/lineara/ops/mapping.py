@@ -85,7 +85,7 @@ def _piece(found: Any, x: Any, condition: Any, function: Any, args: tuple, kw: d
 
 def choose(a, choices, out=None, mode="raise"):
     """The elements of the choices that an array of integers names."""
-    listed = [as_array(c) for c in choices]
+    listed = [c if type(c) in (int, float, complex) else as_array(c) for c in choices]
     n = len(listed)
     shape = np.broadcast_shapes(np.shape(a), *(type_of(c).shape for c in listed))
     a = np.clip(a, 0, n - 1) if mode == "clip" else np.mod(a, n) if mode == "wrap" else a

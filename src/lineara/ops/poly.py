@@ -11,7 +11,7 @@ from lineara.ops.index import line
 from lineara.ops.join import concatenate
 from lineara.ops.shape import as_array
 from lineara.primitive import General, implements, op, primitive
-from lineara.types import ArrayType, type_of
+from lineara.types import ArrayType, is_complex, type_of
 
 # --- powers, the highest first: numpy.polyval and its kin -----------------------------------------
 
@@ -70,9 +70,9 @@ def polydiv(u, v):
     for _ in range(max(n - m + 1, 0)):
         quotient.append(u[0] / v[0])
         u = concatenate([u[1 : m + 1] - quotient[-1] * v[1:], u[m + 1 :]])
-    return op("stack")(*quotient) if quotient else np.zeros(1), u if type_of(u).size else np.zeros(
-        1
-    )
+    while type_of(u).size > 1 and np.allclose(u[0], 0, rtol=1e-14):
+        u = u[1:]
+    return op("stack")(*quotient) if quotient else u[:1] * 0.0, u
 
 
 @implements(np.polyder)
@@ -103,12 +103,16 @@ def poly(seq_of_zeros):
     zeros = as_array(seq_of_zeros)
     if type_of(zeros).ndim == 2:
         zeros = np.linalg.eigvals(zeros)
-    dtype = np.result_type(type_of(zeros).dtype, float)
+    dtype = type_of(zeros).dtype if type_of(zeros).dtype.kind in "fc" else np.dtype(float)
     found = np.ones(1, dtype)
     for i in range(type_of(zeros).size):
         factor = op("stack")(dtype.type(1.0), -zeros[i])
         found = np_convolve(found, factor)
-    return found
+    if not is_complex(found):
+        return found
+    values = op("stop_gradient")(zeros)
+    paired = np.all(np.equal(np.sort(values), np.sort(np.conj(values))))
+    return op("real")(found) if paired else found
 
 
 @primitive
@@ -175,6 +179,8 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
 def vander(x, N=None, increasing=False):
     """The powers of x, one column each."""
     x = as_array(x)
+    wide = np.result_type(type_of(x).dtype, int)
+    x = x if type_of(x).dtype == wide else op("astype")(x, dtype=wide)
     n = type_of(x).size if N is None else N
     columns = [np.ones(type_of(x).shape, type_of(x).dtype)]
     for _ in range(n - 1):
