@@ -200,9 +200,10 @@ LINES = [
     ("einsum", A, B, x, {"subscripts": "ij,jk,i->k"}),
     ("einsum", N, M, {"subscripts": "aij,ij->"}),
     ("einsum", col, A[:1, :2], {"subscripts": "ij,kj->ik"}),
-    ("convolve", big, np.array([0.4, -1.1]), {"mode": "full"}),
-    ("convolve", big, np.array([0.4, -1.1]), {"mode": "valid"}),
-    ("convolve", x, z, {"mode": "full"}),
+    ("convolve", big, np.array([0.4, -1.1])),
+    ("convolve", x, A[0]),
+    ("correlate", A[0], np.array([0.4, -1.1])),
+    ("correlate", x, z),
     # linear algebra
     ("roots", np.array([2.0, 0.4, 1.2, -0.7])),
     ("linear_solve", M, A),

@@ -180,7 +180,7 @@ def analytic(line):
         "detphase",
     )
     complex_anyway = ("eigvals", "eig_vectors", "fft", "rfft", "irfft")
-    named = (*parts, *adjoints, *complex_anyway, "spherical_j")
+    named = (*parts, *adjoints, *complex_anyway, "spherical_j", "roots")
     return line.name not in named and "adjoint" not in line.params
 
 
@@ -376,6 +376,16 @@ def einsum(dtype):
     return args, [int(rng.integers(len(args)))], {"subscripts": text}
 
 
+def convolve(dtype):
+    n, m = dims(2)
+    return [array(dtype, n), array(dtype, m)], [int(rng.integers(2))], {}
+
+
+def correlate(dtype):
+    m, more = dims(2)
+    return [array(dtype, m + more), array(dtype, m)], [int(rng.integers(2))], {}
+
+
 def multiply(dtype):
     shape = dims(2)
     k = array(dtype, *(shape if rng.integers(2) else ()))
@@ -389,8 +399,13 @@ def add(dtype):
 
 OPERATORS = {f.__name__.rstrip("_"): f for f in (
     reshape, permute_dims, broadcast_to, astype, concat, stack, index, scatter, where, keep, sum_,
+<<<<<<< HEAD
     cumsum, checkpoint_name, linear_solve, linear_triangular, linear_cholesky, fft, rfft, irfft,
     matmul, einsum, multiply, add,
+=======
+    cumsum, checkpoint_name, linear_solve, linear_triangular, fft, rfft, irfft, matmul, einsum,
+    convolve, correlate, multiply, add,
+>>>>>>> d74f88b (A page lists every NumPy function with its status, made from the registry)
 )} | dict.fromkeys(("conj", "real", "imag"), alone)  # fmt: skip
 MORE = ("einsum", "matmul", "where")  # they may cost more than their transposes
 

@@ -38,18 +38,17 @@ def careless(x):
 def test_an_except_in_the_same_function(said):
     def f(x):
         try:
-            y = np.sum(np.roots(x))
+            y = np.sum(np.asmatrix(x))
         except NotImplementedError:
             y = np.sum(x)
         return y
 
     assert said(lambda: grad(f)(A)) == (
-        "NoRuleError: numpy.roots of a traced value has no derivative rule; write it with "
-        "functions that have one, or declare it with lineara.custom_jvp or lineara.custom_vjp; an "
-        "`except` around that line caught this refusal, and the function went on where plain "
-        "numbers do not come; let it pass, or name NoRuleError in the function that catches it, if "
-        "the result is right without"
-        "\n  at f: y = np.sum(np.roots(x))"
+        "NoRuleError: numpy.asmatrix of a traced value has no derivative rule; np.matrix has "
+        "rules of its own; use np.block, arrays and @; an `except` around that line caught this "
+        "refusal, and the function went on where plain numbers do not come; let it pass, or name "
+        "NoRuleError in the function that catches it, if the result is right without"
+        "\n  at f: y = np.sum(np.asmatrix(x))"
     )
 
 

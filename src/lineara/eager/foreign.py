@@ -23,8 +23,7 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return result if out is None else write_out(out, result)
     if ours is None:
         raise NoRuleError(
-            f"{foreign_name(func)} of a traced value has no derivative rule; "
-            f"{registry.advice.get(func, ADVICE)}"
+            f"{foreign_name(func)} of a traced value has no derivative rule; {_advice(func)}"
         )
     if isinstance(ours, Constant):
         result = locally_constant(ours, func, args, kwargs)
@@ -46,6 +45,12 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
             return type(result)([derived(r, a) for r, a in pairs])
         return derived(result, source)
     return result if out is None else write_out(out, result)
+
+
+def _advice(func: Any) -> str:
+    """What works in place of a function without a rule."""
+    of_python = isinstance(func, np.ufunc) and func.__name__.endswith("(vectorized)")
+    return registry.advice.get(np.frompyfunc if of_python else func, ADVICE)
 
 
 def rule_of(func: Any) -> Any:

@@ -14,7 +14,7 @@ import lineara.eager.assigning as _assigning  # declares the functions that writ
 from lineara.eager.constructors import class_of, constructors, is_instance
 from lineara.eager.foreign import call_foreign
 from lineara.eager.joined import Grid, Joined
-from lineara.eager.makers import any_traced, makers
+from lineara.eager.makers import any_traced, maker, makers
 from lineara.eager.node import Scalar, Traced, plain, staged
 from lineara.eager.ufuncs import apply_ufunc
 from lineara.ops.fold import METHODS
@@ -159,7 +159,8 @@ def _plain_args(args: Any) -> Any:
 def replacements(known: Container[int] = ()) -> dict[int, Any]:
     """`id(foreign function)` -> what stands in for it in the user's code; not those `known`."""
     found = {id(f): stand_in(f) for f in registry.functions if id(f) not in known}
-    others = () if known else (makers() | constructors() | bracketed()).items()
+    refused = {f: maker(f) for f in registry.advice if f is not np.nditer}
+    others = () if known else (refused | makers() | constructors() | bracketed()).items()
     return found | {id(f): ours for f, ours in others}
 
 

@@ -41,7 +41,7 @@ def _double(a: Any) -> Any:
 def _edges(a: Any, bins: Any, range: Any) -> Any:
     """The edges of the bins: those given, or equal steps over the range, which may be traced."""
     if isinstance(bins, str):
-        known = None if range is None else [_still(as_array(v)) for v in range]
+        known: Any = None if range is None else [_still(as_array(v)) for v in range]
         bins = len(np.histogram_bin_edges(_still(a), bins, known)) - 1
     if np.ndim(bins) or isinstance(bins, Box):
         return as_array(bins)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.ops.contract import contraction
 from lineara.ops.index import diagonal, diff, line
 from lineara.ops.join import concatenate
 from lineara.ops.shape import as_array, normal_axes, normal_axis
@@ -156,35 +157,38 @@ def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
 
 @primitive
 class convolve(Multilinear):
-    """y_k = sum_j a_(k-j) v_j, at every overlap (full) or the complete ones (valid, n >= m).
+    """y_k = sum_j a_(k-j) v_j at every overlap :  (n), (m) -> (n + m - 1)."""
 
-    (n), (m) -> (n + m - 1) or (n - m + 1).
-    """
-
-    def result(self, a, v, *, mode):
+    def result(self, a, v):
         s, t = type_of(a), type_of(v)
-        n, m = s.shape[0], t.shape[0]
-        return ArrayType(
-            (n + m - 1 if mode == "full" else n - m + 1,), np.result_type(s.dtype, t.dtype)
-        )
-
-    def evaluate(self, xp, /, a, v, *, mode):
-        return xp.convolve(a, v, mode=mode)
+        return ArrayType((s.shape[0] + t.shape[0] - 1,), np.result_type(s.dtype, t.dtype))
 
     def arithmetic(self, y, args, params):
-        n, m = (t.shape[0] for t in args)
-        products = n * m if params["mode"] == "full" else (n - m + 1) * m
-        return (1 + (y.dtype.kind == "c")) * max(0, 2 * products - y.size)
+        return contraction(y, args, args[0].shape[0] * args[1].shape[0])
 
-    def transpose(self, place, y_bar, /, a, v, *, mode):
-        other = v if place == 0 else a
-        turned = op("index")(other, at=(slice(None, None, -1),))
-        if mode == "full":
-            return convolve(y_bar, turned, mode="valid")
-        if place == 0:
-            return convolve(y_bar, turned, mode="full")
-        turned = op("index")(y_bar, at=(slice(None, None, -1),))
-        return op("index")(convolve(a, turned, mode="valid"), at=(slice(None, None, -1),))
+    def transpose(self, place, y_bar, /, a, v):
+        return correlate(y_bar, v if place == 0 else a)
+
+
+@primitive
+class correlate(Multilinear):
+    """y_k = sum_j a_(k+j) v_j where they overlap wholly :  (n), (m) -> (n - m + 1), n >= m."""
+
+    def result(self, a, v):
+        s, t = type_of(a), type_of(v)
+        return ArrayType((s.shape[0] - t.shape[0] + 1,), np.result_type(s.dtype, t.dtype))
+
+    def evaluate(self, xp, /, a, v):
+        return xp.correlate(a, xp.conj(v), "valid")
+
+    def arithmetic(self, y, args, params):
+        return contraction(y, args, y.shape[0] * args[1].shape[0])
+
+    def transpose(self, place, y_bar, /, a, v):
+        return convolve(y_bar, v) if place == 0 else correlate(a, y_bar)
+
+
+_MODES: dict[Any, str] = {0: "valid", 1: "same", 2: "full"}
 
 
 @implements(np.convolve)
@@ -196,22 +200,24 @@ def np_convolve(a, v, mode="full"):
         raise ValueError(f"{'a' if not n else 'v'} cannot be empty")
     if m > n:
         a, v, n, m = v, a, m, n
-    known = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
-    if known in ("full", "valid"):
-        return convolve(a, v, mode=known)
+    known = _MODES.get(mode, mode)
+    if known == "full":
+        return convolve(a, v)
+    if known == "valid":
+        return correlate(a, v[::-1])
     if known != "same":
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
     start = (m - 1) // 2
-    return convolve(a, v, mode="full")[start : start + n]
+    return convolve(a, v)[start : start + n]
 
 
 @implements(np.correlate)
-def correlate(a, v, mode="valid"):
+def np_correlate(a, v, mode="valid"):
     """The sums of products of one sequence with the conjugate of the other, shifted."""
     a, v = (line(as_array(w), None, "correlate")[0] for w in (a, v))
     n, m = (type_of(w).shape[0] for w in (a, v))
     turned = conjugate(v)[::-1]
-    known = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
+    known = _MODES.get(mode, mode)
     if known != "same":
         return np_convolve(a, turned, known)
     start = (min(n, m) - 1) // 2 if n >= m else min(n, m) // 2

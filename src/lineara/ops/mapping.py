@@ -93,7 +93,7 @@ def choose(a, choices, out=None, mode="raise"):
         raise ValueError("invalid entry in choice array")
     found = listed[0]
     for i in range(1, n):
-        found = op("where")(np.equal(a, i), listed[i], found)
+        found = op("where")(op("equal")(a, i), listed[i], found)
     return registry.functions[np.broadcast_to](found, shape)
 
 

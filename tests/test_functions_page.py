@@ -1,0 +1,52 @@
+"""The page of functions says what the registry says, and every function has a status."""
+
+import inspect
+
+import numpy as np
+import pytest
+from functions_page import MODULES, PAGE, page, public, unknown
+
+import lineara
+from lineara.eager.node import Array
+from lineara.errors import NoRuleError
+from lineara.primitive import registry
+
+
+def test_the_page_is_made_from_the_registry():
+    """If this fails, run tests/functions_page.py."""
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_every_function_has_a_status():
+    assert unknown() == []
+
+
+def test_what_is_refused_is_refused_with_its_advice():
+    for function, advice in registry.advice.items():
+        if function is np.frompyfunc:  # which makes the function that is refused
+            continue
+        with pytest.raises(NoRuleError) as caught:
+            lineara.grad(lambda x, f=function: np.sum(f(x, x)))(np.ones(2))
+        assert caught.value.message.endswith(advice), function
+
+
+def test_what_is_plain_takes_no_arrays_that_could_be_traced():
+    """A function that NumPy dispatches on its arguments is not just a matter of names."""
+    dispatched = [
+        f"{listed.name}.{n}"
+        for listed in MODULES
+        for n in listed.plain
+        if hasattr(public(listed).get(n), "_implementation")
+    ]
+    integers = ["busday_count", "busday_offset", "datetime_as_string", "is_busday", "packbits"]
+    integers += ["ravel_multi_index", "unpackbits", "unravel_index", "ix_", "mask_indices", "info"]
+    assert {n.removeprefix("numpy.") for n in dispatched} <= set(integers)
+
+
+def test_every_method_of_an_array_is_known():
+    unknown = [
+        name
+        for name, method in inspect.getmembers(np.ndarray)
+        if not name.startswith("_") and callable(method) and not hasattr(Array, name)
+    ]
+    assert unknown == ["setfield"]  # which writes bytes
