@@ -50,16 +50,19 @@ MODULES = [
 ]
 HEAD = """# Functions
 
-What becomes of a function when a traced value goes in. This page is made from the registry by `tests/functions_page.py`.
+What becomes of a function when a traced value goes in. This page is made from the registry by
+`tests/functions_page.py`.
 
-- **derivative**: the result keeps its derivative, in every mode and to every order, and in programs.
-- **constant**: the result does not move, or not with the values: a comparison, a rounding, a position, a shape, a text.
+- **derivative**: the result keeps its derivative, in every mode, to every order, and in programs.
+- **constant**: the result does not move, or not with the values: a comparison, a rounding, a
+  position, a shape, a text.
 - **plain**: takes integers, shapes, files or options, where nothing is traced.
 - **refused**: a `NoRuleError` at your line, which says what works.
 
-Ufuncs take `out=`, `where=`, `dtype=` and `casting=`, and have `reduce`, `accumulate`, `reduceat`, `outer` and `at`. Whatever is not in
-a list is refused as well: nothing loses a derivative in silence. Results whose shape depends on values (`unique`, `nonzero`, `x[x > 0]`)
-are followed by `grad` and its kin, and refused where a program is written, since a program has fixed shapes.
+Ufuncs take `out=`, `where=`, `dtype=` and `casting=`, and have `reduce`, `accumulate`, `reduceat`,
+`outer` and `at`. Whatever is not in a list is refused as well: nothing loses a derivative in
+silence. Results whose shape depends on values (`unique`, `nonzero`, `x[x > 0]`) are followed by
+`grad` and its kin, and refused where a program is written, since a program has fixed shapes.
 """
 
 

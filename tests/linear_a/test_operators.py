@@ -399,13 +399,8 @@ def add(dtype):
 
 OPERATORS = {f.__name__.rstrip("_"): f for f in (
     reshape, permute_dims, broadcast_to, astype, concat, stack, index, scatter, where, keep, sum_,
-<<<<<<< HEAD
     cumsum, checkpoint_name, linear_solve, linear_triangular, linear_cholesky, fft, rfft, irfft,
-    matmul, einsum, multiply, add,
-=======
-    cumsum, checkpoint_name, linear_solve, linear_triangular, fft, rfft, irfft, matmul, einsum,
-    convolve, correlate, multiply, add,
->>>>>>> d74f88b (A page lists every NumPy function with its status, made from the registry)
+    matmul, einsum, convolve, correlate, multiply, add,
 )} | dict.fromkeys(("conj", "real", "imag"), alone)  # fmt: skip
 MORE = ("einsum", "matmul", "where")  # they may cost more than their transposes
 

@@ -27,7 +27,6 @@ def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> A
     if not types:
         return error
     primitive = registry.primitives.get(name)
-    name = "clip" if name in ("at_least", "at_most") else name  # as the user wrote it
     if "broadcast" in text and (name == "where" or isinstance(primitive, Elementwise)):
         return ShapeError(
             f"{name}: cannot broadcast {' with '.join(types)}; "

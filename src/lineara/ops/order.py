@@ -64,9 +64,6 @@ PLACES: dict[str, Callable[[Any, Any], Any]] = {  # of the quantile q among n so
 }
 
 
-_OF_ONE = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
-
-
 def _still(place: Any) -> Any:
     return op("stop_gradient")(place)
 
@@ -232,7 +229,7 @@ def _quantile(
     if isinstance(part, Box) or np.any(part):
         part = op("astype")(part, dtype=type_of(rows).dtype) if weak else part
         found = found + (take_along_axis(rows, upper, 0) - found) * part
-    if not weak and type_of(q).dtype.kind == "f" and method not in _OF_ONE:
+    if not weak and type_of(q).dtype.kind == "f" and method not in ELEMENTS:
         found = op("astype")(found, dtype=np.result_type(type_of(rows).dtype, type_of(q).dtype))
     return op("reshape")(_spoiled(found, bad), shape=(*asked, *shape))
 
