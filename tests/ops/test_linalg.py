@@ -236,6 +236,29 @@ def test_what_depends_on_a_phase_is_refused():
             grad(f)(a)
 
 
+def test_rounding_is_no_phase():
+    """Where a cotangent is nothing but rounding, or its parts cancel, nothing is refused."""
+    z = np.array([[0.3 + 0.4j]])
+    found = grad(lambda a: np.sum((lambda u, s, v: u * s @ v)(*np.linalg.svd(a)) * 1j).real)(z)
+    np.testing.assert_allclose(found, [[-1j]], atol=1e-15)
+    a = gram(square(3, complex=True))
+
+    def nothing(a):
+        v = np.linalg.eigh(a)[1]
+        return np.sum(np.abs(v[:, 0]) ** 2) ** 0.5 - np.sqrt(
+            np.sum((v[:, 0] * np.conj(v[:, 0])).real)
+        )
+
+    np.testing.assert_allclose(grad(nothing)(a), 0, atol=1e-14)
+
+
+def test_a_matrix_in_single_precision_is_solved_in_that_of_the_right_side():
+    a = (square(40) + 9 * np.eye(40)).astype(np.float32)
+    b = rng.normal(size=40)
+    y, _ = linearize(lambda b: np.linalg.solve(a, b), b)
+    np.testing.assert_allclose(y, np.linalg.solve(a.astype(float), b), rtol=1e-12)
+
+
 def test_what_depends_on_the_completing_basis_is_refused():
     a = square(4)[:, :2]
     for f in (

@@ -53,7 +53,7 @@ class gauge(Linear):
 
     The transpose, with `check`, refuses a cotangent that points along them: what depends on them
     has no derivative. For `unitary` they are the anti-Hermitian matrices, else those with an
-    imaginary diagonal.
+    imaginary diagonal; of several square matrices above each other they are one, in all of them.
     """
 
     def result(self, x, *, shape, unitary, check=False):
@@ -77,9 +77,13 @@ class gauge(Linear):
 
 def _refuse_along(c: np.ndarray, unitary: bool) -> None:
     """Refuse a cotangent with an anti-Hermitian part, or with an imaginary diagonal."""
-    along = c - np.conj(c.swapaxes(-1, -2)) if unitary else np.imag(np.diagonal(c, 0, -2, -1))
-    allowed = np.finfo(c.dtype).eps ** 0.4 * np.max(np.abs(c), initial=0)
-    if np.any(np.abs(along) > allowed):
+    k = c.shape[-1]
+    each = c.reshape(*c.shape[:-2], c.shape[-2] // max(1, k), k, k)
+    whole = each.sum(-3)
+    along = whole - np.conj(whole.swapaxes(-1, -2)) if unitary else np.diagonal(whole, 0, -2, -1)
+    along = along if unitary else np.imag(along)
+    eps = np.finfo(c.dtype).eps  # a cotangent that is all rounding points anywhere
+    if np.any(np.abs(along) > eps**0.4 * np.max(np.abs(c), initial=0) + eps**0.75):
         what = (
             "the basis of the vectors beyond the first ones, which any orthonormal one completes"
             if unitary

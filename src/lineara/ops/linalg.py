@@ -60,9 +60,14 @@ class lu_factors(Constant):
         return lu_factors(*args)
 
 
-def factors(a: Any) -> tuple[Any, ...]:
-    """The LU factors of A as the arguments that they are; none where it is too small."""
-    return (lu_factors(a),) if lapack.worth_factoring(type_of(a)) else ()
+def factors(a: Any, dtype: Any = None) -> tuple[Any, ...]:
+    """The LU factors of A as the arguments that they are.
+
+    There are none where it is too small, or where the work is done in another dtype.
+    """
+    t = type_of(a)
+    fits = dtype is None or dtype == t.dtype
+    return (lu_factors(a),) if fits and lapack.worth_factoring(t) else ()
 
 
 @primitive
@@ -114,7 +119,7 @@ class solve(General):
     def jvp(self, y, primals, tangents, /, *, adjoint=False):
         (a, _, *f), (a_dot, right, *_) = primals, tangents
         if a_dot is not None:
-            moved = -matmul(swap(conjugate(a_dot)) if adjoint else a_dot, y)
+            moved = matmul(swap(conjugate(a_dot)) if adjoint else a_dot, -y)
             right = moved if right is None else right + moved
         return linear_solve(a, right, *f, adjoint=adjoint)  # X_dot = A^-1 (B_dot - A_dot X)
 
@@ -136,7 +141,7 @@ class inv(General):
         return (2 if len(args) > 1 else 3) * factoring(y, y.shape[:-2])
 
     def jvp(self, y, primals, tangents, /):
-        return -matmul(matmul(y, tangents[0]), y)  # Y_dot = -Y A_dot Y
+        return matmul(matmul(-y, tangents[0]), y)  # Y_dot = -Y A_dot Y
 
     def batch(self, args, batched, params):
         return inv(*aligned(args, batched))
@@ -285,9 +290,10 @@ def np_solve(a, b):
     s, t = type_of(a), type_of(b)
     if not t.ndim or t.shape[-2 if t.ndim > 1 else -1] != s.shape[-1]:
         raise ShapeError(f"solve: {s} and {t} do not fit; b must have as many rows as the matrix")
+    f = factors(a, np.result_type(s.dtype, t.dtype))
     if t.ndim > 1:
-        return solve(a, b, *factors(a))
-    x = solve(a, op("reshape")(b, shape=(*t.shape, 1)), *factors(a))
+        return solve(a, b, *f)
+    x = solve(a, op("reshape")(b, shape=(*t.shape, 1)), *f)
     return op("reshape")(x, shape=(*s.shape[:-2], *t.shape))
 
 

@@ -122,8 +122,9 @@ class svd_vectors(General):
         in_u, in_v = (w * row + wh * column) * gaps, (wh * row + w * column) * gaps
         if is_complex(a):
             turn = (w - wh) * op("keep")(0.25 / row, np.eye(k, dtype=bool))
-            still = gauge(a_dot, shape=type_of(w).shape, unitary=False)
-            in_u, in_v = in_u + turn + still, in_v - turn + still
+            shape = (*type_of(w).shape[:-2], 2 * k, k)
+            still = gauge(a_dot, shape=shape, unitary=False)
+            in_u, in_v = in_u + turn + still[..., :k, :], in_v - turn + still[..., k:, :]
         u_dot, v_dot = matmul(u, in_u), matmul(v, in_v)
         if m > k:
             u_dot = u_dot + (moved_v - matmul(u, w)) / row
