@@ -67,6 +67,16 @@ def test_every_mode_and_order_equals_the_plain_function(f):
             assert np.allclose(a, b, rtol=1e-11)
 
 
+@pytest.mark.parametrize("move", [lambda y: np.roll(y, 1), lambda y: y[::-1] + 2 * y[1]])
+def test_parts_of_an_array_in_a_function_that_runs_again(move):
+    def f(x):
+        y = 2 * x
+        return y + move(y + x)
+
+    expected = grad(lambda x: np.sum(f(x) ** 2))(X)
+    assert np.allclose(grad(lambda x: np.sum(checkpoint(f)(x) ** 2))(X), expected)
+
+
 def test_the_tape_holds_one_entry_a_call():
     lengths = {}
 

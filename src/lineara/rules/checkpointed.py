@@ -75,6 +75,7 @@ class Call(Rule):
 
         def again() -> Joint:
             with open_level() as inner:
+                inner.keep_copies = True  # the tape outlives the trace
                 nodes = [inner.wrap(values[i]) for i in active]
                 at = dict(zip(active, nodes, strict=True))
                 leaves = [at.get(i, v) for i, v in enumerate(values)]

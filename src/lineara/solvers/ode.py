@@ -1,0 +1,227 @@
+"""Differential equations: the derivative of the numbers that the solver computed.
+
+RK23, RK45, DOP853 and Radau: the steps that were taken, written again.  BDF, LSODA and odeint keep
+no steps that could be: their values are kept, and the derivative is that of DOP853's or Radau's
+steps at the same tolerances.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.node import plain
+from lineara.errors import NoRuleError
+from lineara.ops.shape import as_array
+from lineara.primitive import op
+from lineara.rules.checkpointed import checkpoint
+from lineara.solvers.calls import Call, follows, solver
+from lineara.solvers.implicit import solution
+from lineara.solvers.minima import pinned
+from lineara.solvers.roots import tuple_of
+from lineara.solvers.stationary import row
+from lineara.solvers.steps import Taken, TooMany, explicit, implicit, recorder
+
+LARGE = 1000  # unknowns from which on a step is computed again rather than kept
+KEPT = ("rtol", "atol", "max_step", "first_step", "jac")  # options that another method takes too
+
+
+def rhs(fun: Any, args: tuple, vectorized: bool, t: Any, y: Any) -> Any:
+    """f(t, y, *args) as a vector."""
+    return row(fun(t, np.reshape(y, (-1, 1)) if vectorized else y, *args))
+
+
+def turned(fun: Any, t: Any, y: Any, *args: Any) -> Any:
+    """A function that takes y first."""
+    return fun(y, t, *args)
+
+
+class Trajectory:
+    """y(t) as pieces, a function of y0, the parameters and the ends of the interval."""
+
+    def __init__(
+        self, call: Call, f: Any, method: Any, log: list[Taken], y0: Any, ends: Any, dense: bool
+    ) -> None:
+        steps = [list(taken) for taken in log]
+        steps[0][0] = ends[0]
+        if plain(ends[1]) == steps[-1][1]:
+            steps[-1][1] = ends[1]
+        self.times = np.array([log[0].start, *(taken.stop for taken in log)])
+        self.ys, self.pieces = [y0], []
+        slope = None
+        for taken in (Taken(*step) for step in steps):
+            y = self.ys[-1]
+            if taken.Z is not None:
+                step = implicit(f, taken, y, call.asked())
+            elif dense or np.size(plain(y)) < LARGE:
+                step = explicit(method, f, taken, y, slope, dense)
+            else:
+                step = checkpoint(functools.partial(explicit, method, f, taken, dense=False))(
+                    y, slope
+                )
+            self.ys.append(step.y)
+            self.pieces.append(step.piece)
+            slope = step.slope
+
+    def segment(self, t: Any) -> Any:
+        """Which piece a time lies in: between two, the earlier."""
+        forth = self.times[-1] >= self.times[0]
+        at = np.searchsorted(self.times if forth else -self.times, t if forth else -t)
+        return np.clip(at - 1, 0, len(self.pieces) - 1)
+
+    def __call__(self, t: Any) -> Any:
+        """y at a time, or at many : (n,), or (n, points)."""
+        at = self.segment(plain(t))
+        if not np.ndim(plain(t)):
+            return self.pieces[int(at)](t)
+        found: list[Any] = [None] * len(at)
+        for i in np.unique(at):
+            here = np.flatnonzero(at == i)
+            columns = self.pieces[int(i)](as_array(t)[here])
+            for k, place in enumerate(here):
+                found[place] = columns[:, k]
+        return op("permute_dims")(op("stack")(*found), axes=(1, 0))
+
+
+def replayed(call: Call, f: Any, y0: Any, ends: Any, options: dict[str, Any], work: float) -> Any:
+    """A trajectory of DOP853, or of Radau if that takes far more steps than `work` allows."""
+    from scipy.integrate import DOP853, Radau, solve_ivp
+
+    span, start = [float(plain(t)) for t in ends], np.array(plain(y0), dtype=float)
+    for method, most in ((DOP853, 20 + work), (Radau, np.inf)):
+        log: list[Taken] = []
+        given = {k: v for k, v in options.items() if k != "jac" or method is Radau}
+        run = functools.partial(
+            _solve, solve_ivp, f, span, start, recorder(method, log, most), given
+        )
+        try:
+            call.on_numbers(run)()
+        except TooMany:
+            continue
+        return Trajectory(call, f, method, log, y0, ends, dense=True)
+    raise AssertionError("Radau takes any number of steps")
+
+
+def _solve(solve: Any, f: Any, span: Any, y0: Any, method: Any, options: dict[str, Any]) -> Any:
+    return solve(f, span, y0, method=method, **options)
+
+
+@solver("scipy.integrate.solve_ivp")
+def solve_ivp(call: Call) -> Any:
+    """Every method, with events, dense output and t_eval; y, sol, t and the events move."""
+    from scipy.integrate import DOP853, RK23, RK45, Radau
+
+    known = {m.__name__: m for m in (RK23, RK45, DOP853, Radau)}
+    method, options = call["method"], call["options"]
+    args = () if call["args"] is None else tuple_of(call["args"])
+    f = functools.partial(rhs, call["fun"], args, bool(call["vectorized"]))
+    y0, ends = _vector(call["y0"]), tuple(call["t_span"])
+    method = known.get(method, method)
+    if method in known.values():
+        log: list[Taken] = []
+        found = call.run(method=recorder(method, log))
+        if not log:
+            raise NoRuleError("solve_ivp: t_span is empty; return y0 itself")
+        dense = any(call[name] is not None for name in ("t_eval", "events"))
+        path = Trajectory(call, f, method, log, y0, ends, dense or bool(call["dense_output"]))
+    else:
+        found = call.run()
+        kept = {name: options[name] for name in KEPT if options.get(name) is not None}
+        implicit_one = getattr(method, "__name__", method) == "BDF"
+        path = replayed(call, f, y0, ends, kept, 0 if implicit_one else found.nfev)
+    return _moving(call, found, path, ends, args)
+
+
+def _vector(y0: Any) -> Any:
+    """y0 as an array of floating numbers."""
+    y0 = as_array(y0)
+    if y0.dtype.kind not in "fc":
+        y0 = y0.astype(float)
+    return np.reshape(y0, (-1,)) if not y0.ndim else y0
+
+
+def _moving(call: Call, found: Any, path: Trajectory, ends: Any, args: tuple) -> Any:
+    """SciPy's result with what moves in it."""
+    last = ends[1] if found.status == 0 else found.t[-1] if len(found.t) else None
+    if call["events"] is not None:
+        last = _events(call, found, path, args, last)
+    t, y = found.t, found.y
+    if call["t_eval"] is None:
+        times = [ends[0], *t[1:-1], last]
+        exact = len(path.ys) == len(t) and found.status == 0 and np.array_equal(path.times, t)
+        if exact:
+            moved = op("permute_dims")(op("stack")(*path.ys), axes=(1, 0))
+        else:
+            moved = _at(path, t, times)
+        found.t = as_array(times) if follows(times) else t
+    else:
+        times = call["t_eval"]
+        times = as_array(times)[: len(t)] if follows(times) else t
+        moved = path(times) if len(t) else y
+        found.t = times
+    found.y = pinned(y, moved) if len(t) else y
+    if found.sol is not None:
+        found.sol = dense(found.sol, path)
+    return found
+
+
+def _at(path: Trajectory, t: np.ndarray, times: Sequence[Any]) -> Any:
+    """y at times of which the ends may be traced."""
+    return path(as_array(list(times)) if follows(list(times)) else t)
+
+
+def event_at(event: Any, piece: Any, args: tuple, t: Any) -> Any:
+    """The event's function along a piece."""
+    value = as_array(event(t, piece(t), *args))
+    return np.reshape(value, ()) if value.shape else value
+
+
+def _events(call: Call, found: Any, path: Trajectory, args: tuple, last: Any) -> Any:
+    """The times of events solve event(t, y(t)) = 0; the last time, which a terminal one may be."""
+    events = call["events"]
+    events = list(events) if isinstance(events, list | tuple) else [events]
+    for k, (event, times) in enumerate(zip(events, found.t_events, strict=True)):
+        moved = []
+        for t in times:
+            piece = path.pieces[int(path.segment(t))]
+            moved.append(
+                solution(functools.partial(event_at, event, piece, args), float(t), call.asked())
+            )
+            if found.status == 1 and t == found.t[-1]:
+                last = moved[-1]
+        if moved:
+            ys = op("stack")(*map(path, moved))
+            found.t_events[k] = as_array(moved)
+            found.y_events[k] = pinned(found.y_events[k], ys)
+    return last
+
+
+def dense(sol: Any, path: Trajectory) -> Any:
+    """SciPy's `OdeSolution` whose values move."""
+    kind = type(sol)
+
+    class Moving(kind):
+        def __call__(self, t: Any) -> Any:
+            """y at a time, or at many."""
+            t = as_array(t)
+            return pinned(kind.__call__(self, plain(t)), path(t))
+
+    sol.__class__ = Moving
+    return sol
+
+
+@solver("scipy.integrate.odeint")
+def odeint(call: Call) -> Any:
+    """y at each time; with `full_output` what was found besides stays."""
+    y, info = call.run(full_output=True)
+    args = tuple_of(call["args"])
+    fun = call["func"] if call["tfirst"] else functools.partial(turned, call["func"])
+    t, y0 = call["t"], _vector(call["y0"])
+    default = {"rtol": 1.49012e-8, "atol": 1.49012e-8}
+    options = {k: default[k] if call[k] is None else call.plain(k) for k in default}
+    f = functools.partial(rhs, fun, args, False)
+    t = as_array(t)
+    path = replayed(call, f, y0, (t[0], t[-1]), options, float(info["nfe"][-1]))
+    y = pinned(y, np.transpose(path(t)))
+    return (y, info) if call["full_output"] else y
