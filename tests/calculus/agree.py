@@ -15,19 +15,7 @@ from lineara.calculus.program import term
 from lineara.calculus.readback import read_back
 from lineara.calculus.reduce import Reducer
 from lineara.calculus.show import show
-from lineara.calculus.terms import (
-    At,
-    Covec,
-    J,
-    Pair,
-    Pull,
-    Term,
-    app,
-    constant_form,
-    lam,
-    num,
-    var,
-)
+from lineara.calculus.terms import At, Covec, J, Pair, Pull, Term, app, constant_form, lam, num, var
 from lineara.calculus.types import Arrow, R, power
 from lineara.linear_a.evaluate import run as evaluate
 from lineara.passes import compose

@@ -1,14 +1,17 @@
 """`python -m lineara calculus` and `calculus.function`: what they print, and what they refuse."""
 
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import lineara
 from lineara import calculus
 from lineara.__main__ import main
+from lineara.calculus.trace import rich_text
 from lineara.cli.session import Session
 from lineara.errors import CalculusError
 
@@ -99,6 +102,25 @@ def test_a_session_keeps_definitions():
     assert "square_of" in held.names()
     with pytest.raises(CalculusError, match="squareof is not known here; did you mean square_of"):
         list(held.answer("squareof 3"))
+
+
+def test_a_terminal_shows_the_redex_in_colour():
+    console = Console(width=200, force_terminal=True, color_system="standard", file=io.StringIO())
+    for step in calculus.trace("(\\x. x * x) 3"):
+        console.print(rich_text(step))
+    text = console.file.getvalue()
+    assert ";7mmultiply(3, 3)\x1b[0m" in text
+
+
+def test_the_session_reads_until_it_ends(capsys, monkeypatch):
+    lines = iter(["1 + 1", "fst 3", ":fly", ":trace 1 + 1", ":quit"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(lines))
+    assert main(["calculus", "session"]) == 0
+    found = capsys.readouterr()
+    said = found.out.splitlines()
+    assert said[:3] == [":help says what there is", "2 : R", "there is no command :fly"]
+    assert said[-2:] == ["  1  sum   sum                       «1 + 1»", "2"]
+    assert found.err.startswith("1:5: expected a * b, found R; fst takes a pair")
 
 
 # --- called from Python ---------------------------------------------------------------------------

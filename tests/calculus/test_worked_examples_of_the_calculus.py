@@ -6,6 +6,7 @@ from lineara import calculus
 from lineara.calculus.machine import Machine
 from lineara.calculus.readback import read_back
 from lineara.calculus.reduce import Reducer
+from lineara.errors import CalculusError
 
 LIST = "(\\f:R -> R -> R. \\d:R. f 7 (f -1 d))"
 PLUS, TIMES = "(\\r:R. \\d:R. r + d)", "(\\r:R. \\d:R. r * d)"
@@ -182,3 +183,69 @@ def test_a_tag_is_not_confused_when_a_derivative_is_a_function_applied_within_it
     wanted = calculus.reduce("negative(sin(0.3))").held
     assert calculus.reduce(text).held == pytest.approx(wanted, abs=1e-15)
     assert calculus.run(text).held == pytest.approx(wanted, abs=1e-15)
+
+
+WATCHED_IN_WATCHED = (
+    "pull(\\f:(R -> R) -> R. pull(\\g:R -> R. f g; \\_. covec(1)) (\\x. sin(x)) @ (\\x. cos(x));"
+    " \\_. covec(1)) (\\g. g 1 * g 1)"
+)
+
+
+def test_a_function_argument_along_another_is_the_reducers():
+    shown = "(\\x:R. sin(x); \\x:R. cos(x) |>' covec(1))"
+    assert calculus.show(calculus.reduce(WATCHED_IN_WATCHED)) == shown
+    with pytest.raises(CalculusError) as caught:
+        calculus.run(WATCHED_IN_WATCHED)
+    assert caught.value.message == (
+        "the machine has no derivative of a function's argument along another such argument; the "
+        "reducer has: calculus.reduce"
+    )
+
+
+def test_a_list_of_numbers_and_functions_is_differentiated_item_by_item():
+    text = (
+        "pull(\\l. fold (\\p. \\y. (fst p) (snd p) + y) 0 l; \\_. covec(1)) "
+        "[<\\x:R. x * x, 3>, <\\x:R. sin(x), 0>]"
+    )
+    wanted = "covs[[3 |> covec(1)|covec(6)], [0 |> covec(1)|covec(1)]]"
+    assert calculus.show(calculus.reduce(text)) == wanted
+    assert calculus.show(calculus.run(text)) == wanted
+
+
+EVERY_FUNCTIONAL = [
+    ("pull(\\k:R^. k @ 3; \\_. covec(1)) covec(2)", "ev(3)"),
+    ("pull(\\k:R^. covec(2); \\k. ev(k @ 5)) covec(1) @ covec(4)", "0"),
+    ("dual(\\k:R^. k; ev(4)) @ covec(3)", "12"),
+    ("dual(\\p:R * R. <snd p, fst p + snd p>; [covec(1)|covec(2)])", "[covec(2)|covec(3)]"),
+    ("dual(\\f:R -> R. f 3; covec(2)) @ (\\x. x * x)", "18"),
+    ("dual(\\r:R. scale(r, <1, 2>); [covec(3)|covec(4)])", "covec(11)"),
+    ("dual(\\r:R. \\x:R. r * x; (5 |> covec(2)) + (1; 7 |>' covec(1)))", "covec(17)"),
+    ("dual(\\l:List R. <head l, head (tail l)>; [covec(1)|covec(2)]) @ [3, 4]", "11"),
+    ("dual(\\r:R. [r, 2 * r]; covs[covec(3), covec(4)])", "covec(11)"),
+    ("dual(\\r:R. cons(r, [scale(2, r)]); covs[covec(3), covec(4)])", "covec(11)"),
+    ("dual(\\v:R. covec(v); ev(3))", "covec(3)"),
+    ("dual(\\v:R. [covec(v)|covec(2 * v)]; ev(<3, 4>))", "covec(11)"),
+    ("dual(\\v:R. 5 |> covec(v); ev(\\x. x * x))", "covec(25)"),
+    ("dual(\\v:R. (5; v |>' covec(1)); ev(\\x. x * x))", "covec(10)"),
+    ("dual(\\v:R. J(\\x. x * x; v); (3 |> covec(1)) + (3; 2 |>' covec(1)))", "covec(10)"),
+    ("dual(\\v:R. J{square}(v); (3 |> covec(1)) + (3; 2 |>' covec(1)))", "covec(10)"),
+    ("dual(\\v:R. dual(\\w:R. w * v; covec(3)); ev(2))", "covec(6)"),
+    ("dual(\\v:R. dual(\\w:R. 4 * w; covec(v)); ev(2))", "covec(8)"),
+    ("dual(\\v:R. pull(\\x:R. x * x; \\_. covec(v)) 3; ev(2))", "covec(12)"),
+    ("dual(\\v:R. if less(1, 2) then v else 2 * v; covec(3))", "covec(3)"),
+    ("dual(\\f:R -> R. J(f; 2) 3; covec(5)) @ (\\x. x * x)", "60"),
+    ("dual(\\v:R. ev(v); ev(covec(3)))", "covec(3)"),
+    ("pull(\\x. (3 |> covec(x)) @ (\\y. y * x); \\_. covec(1)) 2", "covec(12)"),
+    ("pull(\\x. (x |> covec(x)) @ (\\y. y * y); \\_. covec(1)) 2", "covec(12)"),
+    ("pull(\\x. (x; x |>' covec(x)) @ (\\y. y * y * y); \\_. covec(1)) 1", "covec(12)"),
+    ("J(\\x. scale(x, \\y:R. y * x); 1) 3 2", "12"),
+    ("(J(\\x:R. covec(x * x); 1) 3) @ 5", "30"),
+    ("(0:(R -> R)) 3 + (J(0:(R -> R); 1)) 2", "0"),
+    ("(J(rec f n:R -> R. if less_equal(n, 0) then 1 else n * f (n - 1); 1)) 2.5", "5.75"),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), EVERY_FUNCTIONAL)
+def test_each_form_of_a_linear_map_is_transposed(text, value):
+    assert calculus.show(calculus.reduce(text)) == value
+    assert calculus.show(calculus.run(text)) == value

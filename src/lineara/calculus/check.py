@@ -8,14 +8,7 @@ keeps the type of its term; tests run this after each.
 from lineara.calculus.deep import Deep, run
 from lineara.calculus.linear import offender
 from lineara.calculus.show import show as show_term
-from lineara.calculus.terms import (
-    Back,
-    DualMap,
-    JAt,
-    PullAt,
-    Term,
-    Var,
-)
+from lineara.calculus.terms import Back, DualMap, JAt, PullAt, Term, Var
 from lineara.calculus.types import Arrow, Dual, Row, Type, show
 from lineara.errors import CalculusError
 

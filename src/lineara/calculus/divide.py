@@ -1,4 +1,4 @@
-r"""A, "divide": a term becomes a series of lets over elementary terms  [Pullback, §4.1].
+r"""A, "divide": a term becomes a series of lets over elementary terms  [Pullback].
 
     P   --A-->   let a1 = E1 in ... let ak = Ek in z
 
@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from lineara.calculus.deep import Deep, run
 from lineara.calculus.jacobian import Tangents, derivative
+from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.terms import (
     App,
     DualMap,
     Fix,
-    Fresh,
     If,
     JAt,
     Lam,
@@ -29,7 +29,6 @@ from lineara.calculus.terms import (
     Zero,
     is_zero,
     let,
-    subst,
 )
 
 

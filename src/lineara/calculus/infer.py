@@ -1,52 +1,35 @@
-"""Types for syntax:  Γ ⊢ s : t  by unification, and the term that it stands for.
+"""Types for syntax:  Γ ⊢ s : t  by unification.
 
     takes: Γ ⊢ s1 : t1 ... Γ ⊢ sk : tk   =>   gives: Γ ⊢ construct(s1, ..., sk) : t
 
 What a text leaves out is inferred; a definition is as general as it can be, and each type that it
 is used at makes an instance.  What stays open is R.  A sum or a product of integers is that of Int.
-In `dual(\\x. S; K)` x must be in linear positions, and the error shows the one that is not.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from lineara.calculus.deep import Deep, run
-from lineara.calculus.linear import offender
-from lineara.calculus.show import show as show_term
-from lineara.calculus.symbols import INFIX, INTEGER, Symbol
+from lineara.calculus.deep import Deep
+from lineara.calculus.symbols import INTEGER, Symbol
 from lineara.calculus.syntax import Place, Syntax, Text, nearest
 from lineara.calculus.terms import (
     App,
     At,
     Cons,
     Copair,
-    Covec,
-    DualMap,
     Ev,
-    Fix,
-    Fresh,
     Fst,
-    Fun,
     Head,
     If,
     IsNil,
     J,
-    JFun,
-    Lam,
-    Let,
-    List,
-    Literal,
     Pair,
-    Probe,
     Pull,
     Scale,
     Snd,
-    Sum,
     Tail,
     Term,
-    Var,
-    Zero,
 )
 from lineara.calculus.types import (
     BOOL,
@@ -175,11 +158,10 @@ class Inference:
             return
         names = _Letters()
         said = [names(self.types.whole(t)) for t in (wanted, found)]
-        self._refuse(
-            s.place, f"expected {said[0]}, found {said[1]}" + (f"; {mend}" if mend else "")
-        )
+        self.refuse(s.place, f"expected {said[0]}, found {said[1]}" + (f"; {mend}" if mend else ""))
 
-    def _refuse(self, place: Place, message: str) -> None:
+    def refuse(self, place: Place, message: str) -> NoReturn:
+        """The error at a place, raised."""
         raise self.wrong(place, message)
 
     # --- inference ------------------------------------------------------------------------------
@@ -217,7 +199,7 @@ class Inference:
 
     def _zero(self, s: Syntax) -> Deep:
         if any([t in DISCRETE for t in _bases(s.data)]):
-            self._refuse(s.place, f"{show(s.data)} has no zero: nothing in it moves")
+            self.refuse(s.place, f"{show(s.data)} has no zero: nothing in it moves")
         return s.data
         yield
 
@@ -227,7 +209,7 @@ class Inference:
             if s.data in self.symbols:  # the symbol as a function
                 return Arrow(self.symbols[s.data].takes, self.symbols[s.data].gives)
             known = [name for name, bound in self.scope.items() if bound]
-            self._refuse(s.place, f"{s.data} is not known here{nearest(s.data, known)}")
+            self.refuse(s.place, f"{s.data} is not known here{nearest(s.data, known)}")
         bound = self.scope[s.data][-1]
         if isinstance(bound, Definition):
             t = self.types.fresh(bound.type)
@@ -257,7 +239,7 @@ class Inference:
         return t
 
     def _norec(self, s: Syntax) -> Deep:
-        self._refuse(
+        self.refuse(
             s.place, f"{s.data} takes nothing, so it cannot be recursive; write rec {s.data} x"
         )
         yield
@@ -318,21 +300,21 @@ class Inference:
         """The function symbol that a construct names."""
         if s.data not in self.symbols:
             mend = nearest(s.data, self.symbols)
-            self._refuse(s.place, f"there is no function symbol {s.data}{mend}")
+            self.refuse(s.place, f"there is no function symbol {s.data}{mend}")
         return self.symbols[s.data]
 
     def is_applied(self, s: Syntax) -> bool:
         """Whether `f(t)` applies a variable; if it could be both, that is an error."""
         bound = bool(self.scope.get(s.data))
         if bound and s.data in self.symbols:
-            self._refuse(
+            self.refuse(
                 s.place,
                 f"{s.data}(…) is the function symbol, but {s.data} is bound here too; "
                 f"apply the variable with a space, {s.data} (…), or give it another name",
             )
         if not bound and s.data not in self.symbols:
             known = {*self.symbols, *[n for n, b in self.scope.items() if b]}
-            self._refuse(s.place, f"there is no function {s.data}{nearest(s.data, known)}")
+            self.refuse(s.place, f"there is no function {s.data}{nearest(s.data, known)}")
         return bound
 
     def _call(self, s: Syntax) -> Deep:
@@ -347,7 +329,7 @@ class Inference:
     def _jfun(self, s: Syntax) -> Deep:
         symbol, found = self.symbol(s), (yield self.infer(s.parts[0]))
         if not symbol.moves:
-            self._refuse(
+            self.refuse(
                 s.place, f"{symbol} is locally constant, so J{{{symbol}}} is zero; leave it out"
             )
         self.expect(s.parts[0], symbol.takes, found, f"a direction of {s.data}")
@@ -361,7 +343,7 @@ class Inference:
                 self.types.unify(t, R)
             elif t != R and not (t == INT and s.data in INTEGER):
                 mend = "scale(r, S) multiplies any vector, a + scale(-1, b) is a difference"
-                self._refuse(
+                self.refuse(
                     s.place, f"{s.data} is for numbers, found {show(self.types.whole(t))}; {mend}"
                 )
         for s, t in self.ground:
@@ -370,7 +352,7 @@ class Inference:
             found = self.types.whole(t)
             if any([not isinstance(p, Product) and p != R for p in _tree(found)]):
                 mend = "on functions there are probes, V |> K, on lists covs[K, K]"
-                self._refuse(
+                self.refuse(
                     s.place, f"covec is for R and its products, found {show(found)}; {mend}"
                 )
 
@@ -380,123 +362,6 @@ class Inference:
         """The type with R where nothing is known."""
         t = self.types.whole(t)
         return fill(t, {h.name: R for h in holes(t)})
-
-    def term(self, s: Syntax, instance: Any) -> Term:
-        """The term of a construct whose types are known; `instance` names a definition's."""
-        names: dict[str, list[tuple[str, Type]]] = {}
-        fresh = Fresh()
-        return run(_Builder(self, names, fresh, instance).build(s))
-
-
-class _Builder:
-    """Terms from syntax with types."""
-
-    def __init__(
-        self, found: Inference, names: dict[str, Any], fresh: Fresh, instance: Any
-    ) -> None:
-        self.found = found
-        self.names = names
-        self.fresh = fresh
-        self.instance = instance
-
-    def build(self, s: Syntax) -> Deep:
-        made = yield self._made(s)
-        self.found.places.setdefault(made, s.place)
-        return made
-
-    def _under(self, names: list[tuple[str, str, Type]], s: Syntax) -> Deep:
-        for source, name, t in names:
-            self.names.setdefault(source, []).append((name, t))
-        made = yield self.build(s)
-        for source, _, _ in names:
-            self.names[source].pop()
-        return made
-
-    def named(self, name: str) -> str:
-        """The name of a binder; that of a function symbol would be read as one."""
-        return self.fresh(name) if name in self.found.symbols else name
-
-    def _made(self, s: Syntax) -> Deep:
-        found, kind = self.found, s.kind
-        if kind == "var":
-            if s in found.noted:
-                definition, t = found.noted[s]
-                t = found.concrete(t)
-                return Var((), self.instance(definition, t), t)
-            if not self.names.get(s.data):
-                symbol, x = found.symbols[s.data], self.fresh("x")
-                return Lam((Fun((Var((), x, symbol.takes),), symbol),), x, symbol.takes)
-            return Var((), *self.names[s.data][-1])
-        if kind == "literal":
-            return Literal((), s.data)
-        if kind == "zero":
-            return Zero((), s.data)
-        if kind in ("within", "ann"):
-            return (yield self.build(s.parts[0]))
-        if kind == "call" and s in found.noted:
-            return (yield self.build(found.noted[s]))
-        if kind == "lam":
-            t, name = found.concrete(found.noted[s]), self.named(s.data.name)
-            return Lam(((yield self._under([(s.data.name, name, t)], s.parts[0])),), name, t)
-        if kind == "rec":
-            t = found.concrete(found.noted[s])
-            assert isinstance(t, Arrow)
-            own, name = self.named(s.data[0]), self.named(s.data[1])
-            inner = [(s.data[0], own, t), (s.data[1], name, t.source)]
-            return Fix(((yield self._under(inner, s.parts[0])),), own, name, t)
-        if kind == "let":
-            bound, name = (yield self.build(s.parts[0])), self.named(s.data)
-            body = yield self._under([(s.data, name, bound.type)], s.parts[1])
-            return Let((bound, body), name)
-        if kind == "dual":
-            return (yield self._dual(s))
-        made = []
-        for p in s.parts:
-            made.append((yield self.build(p)))
-        operands = tuple(made)
-        if kind in PLAIN:
-            return PLAIN[kind](operands)
-        if kind == "covec":
-            return Covec(operands)
-        if kind == "probe":
-            return Probe(operands)
-        if kind == "call":
-            return Fun(operands, found.symbols[s.data])
-        if kind == "jfun":
-            return JFun(operands, found.symbols[s.data])
-        if kind == "list":
-            return List(operands, found.concrete(found.noted[s]), s.data)
-        return self._arithmetic(s, operands)
-
-    def _arithmetic(self, s: Syntax, operands: tuple[Term, ...]) -> Term:
-        t = self.found.concrete(self.found.noted[s])
-        sign = "+" if s.kind == "sum" else s.data
-        if t == INT:
-            symbol, made = self.found.symbols[INTEGER[sign]], operands[0]
-            for p in operands[1:]:
-                made = Fun((Pair((made, p)),), symbol)
-            return made
-        if s.kind == "sum":
-            if t in DISCRETE:
-                self.found._refuse(
-                    s.place, f"{show(t)} is not added; there are and(…), or(…), not(…)"
-                )
-            return Sum(operands)
-        return Fun((Pair(operands),), self.found.symbols[INFIX[sign]])
-
-    def _dual(self, s: Syntax) -> Deep:
-        t, name = self.found.concrete(self.found.noted[s]), self.named(s.data.name)
-        body = yield self._under([(s.data.name, name, t)], s.parts[0])
-        wrong = offender(body, frozenset((name,)))
-        if wrong is not None:
-            place = self.found.places.get(wrong, s.place)
-            raise self.found.wrong(
-                place,
-                f"dual needs a map that is linear in {s.data.name}, and {show_term(wrong)} is not "
-                "linear in it; linear are sums, pairs, fst, snd, a product with what does not "
-                "contain it, and it as the function that is applied",
-            )
-        return DualMap((body, (yield self.build(s.parts[1]))), name, t)
 
 
 class _Letters:

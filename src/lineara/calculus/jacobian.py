@@ -1,4 +1,4 @@
-r"""d(E): the derivative of an elementary term along tangents of its atoms  [Pullback, §4.2].
+r"""d(E): the derivative of an elementary term along tangents of its atoms  [Pullback].
 
     10 d(z) = v_z                     11 d(z + ...) = sum of the v     12 d(fst z) = fst v_z
     13 d(J{f}(z)) = J{f}(v_z)         14 d(pull(y; z)) = pull(y; v_z)  15 d(f(z)) = J{f}(v_z) z
@@ -14,6 +14,7 @@ derivative of a list is a list's, that of a choice the choice of the derivatives
 from collections.abc import Callable, Sequence
 
 from lineara.calculus.partials import partials
+from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.symbols import Symbol
 from lineara.calculus.terms import (
     App,
@@ -25,7 +26,6 @@ from lineara.calculus.terms import (
     DualMap,
     Ev,
     Fix,
-    Fresh,
     Fst,
     Fun,
     Head,
@@ -49,7 +49,6 @@ from lineara.calculus.terms import (
     app,
     dual,
     lam,
-    subst,
     total,
     var,
 )

@@ -3,7 +3,7 @@
     lin(S) ∋ x      S is a linear function of x, whatever the other names are
 
 Here for several names at once: linear in <x1, ..., xk> together.  A let hands linearity on: in
-`let w = P in S` with P linear in the names, S may be linear in them and w  [spec N].
+`let w = P in S` with P linear in the names, S may be linear in them and w.
 """
 
 from lineara.calculus.deep import Deep, run
@@ -37,7 +37,7 @@ Names = frozenset[str]
 def offender(term: Term, names: Names) -> Term | None:
     """A subterm that keeps the term from being linear in the names, or None: it is linear.
 
-    >>> from lineara.calculus.terms import num, total
+    >>> from lineara.calculus.terms import (num, total)
     >>> from lineara.calculus.types import R
     >>> x = Var((), "x", R)
     >>> offender(total([x, x], R), frozenset("x")) is None

@@ -1,4 +1,4 @@
-r"""The machine: the fast evaluator  [Pullback, §5].
+r"""The machine: the fast evaluator  [Pullback].
 
     PB(let y = E in L, ρ, w, k)  =  PB(L, ρ[y := E(ρ)], w, K ↦ k(K + T(dE, ρ)(K y)))
 
@@ -14,6 +14,7 @@ Bodies are divided into series once.  Nothing recurs on Python's stack.
 
 import itertools
 from collections.abc import Callable, Mapping
+from types import GeneratorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from lineara.calculus import scalars
 from lineara.calculus.deep import Deep, run
 from lineara.calculus.divide import divide, is_atom
 from lineara.calculus.scalars import Forward, Reverse, Tape
+from lineara.calculus.substitution import Fresh
 from lineara.calculus.symbols import Symbol
 from lineara.calculus.terms import (
     App,
@@ -32,7 +34,6 @@ from lineara.calculus.terms import (
     DualMap,
     Ev,
     Fix,
-    Fresh,
     Fst,
     Fun,
     Head,
@@ -72,6 +73,7 @@ from lineara.calculus.values import (
     Pulled,
     Tangent,
     Total,
+    Unbounded,
     Use,
     Waiting,
     Watched,
@@ -150,7 +152,7 @@ class Machine:
             self.steps += 1
             values = [own[x] if named else x for named, x in operands]
             found = act(self, e, values, own)
-            if type(found) is _CALL:
+            if type(found) is GeneratorType:
                 found = yield found
             own[name] = found
         named, x = code.result
@@ -254,6 +256,8 @@ class Machine:
                     self.lifted(a[1], right, tape),
                 )
                 return (x, y), lambda bars: Both(from_x(bars), from_y(bars))
+            case ListOf(item) if isinstance(a, Nothing):
+                return self._unbounded(item, tape)
             case ListOf(item):
                 found = [self.lifted(v, item, tape) for v in items(a)]
                 made = listed([x for x, _ in found])
@@ -263,6 +267,17 @@ class Machine:
                 return Watched(a, (), tape, heard.append), lambda bars: summed(heard, t)
         x = tape.number(a)
         return x, lambda bars: Number(bars.get(x.index, 0.0))
+
+    def _unbounded(self, item: Type, tape: Tape) -> tuple[Any, Callable[[dict], Any]]:
+        """A list of zeros, as long as what reads it."""
+        read: dict[int, Any] = {}
+
+        def at(i: int) -> Any:
+            for n in range(len(read), i + 1):
+                read[n] = self.lifted(zero(item), item, tape)
+            return read[i][0]
+
+        return Unbounded(at), lambda bars: Items(tuple([c(bars) for _, c in read.values()]))
 
     # --- the cotangent of a function --------------------------------------------------------------
 
@@ -423,8 +438,6 @@ def _one(v: Any, level: int, index: int, own: int) -> Deep:
     return changed(v, Change(number))
 
 
-_CALL = type(x for x in ())
-
 _EVALUATED: dict[type, Callable[[Term], tuple[Term, ...]]] = {
     Lam: lambda e: (),
     Fix: lambda e: (),
@@ -479,6 +492,8 @@ def _sum(m: Machine, e: Any, values: list, env: dict) -> Any:
 def _head(m: Machine, e: Any, values: list, env: dict) -> Any:
     if isinstance(values[0], Nothing):
         return zero(e.type)
+    if isinstance(values[0], Unbounded):
+        return values[0].item(values[0].first)
     if isinstance(values[0], Nil):
         raise CalculusError("head of an empty list; ask isnil before")
     return values[0].head
@@ -487,6 +502,8 @@ def _head(m: Machine, e: Any, values: list, env: dict) -> Any:
 def _tail(m: Machine, e: Any, values: list, env: dict) -> Any:
     if isinstance(values[0], Nothing):
         return values[0]
+    if isinstance(values[0], Unbounded):
+        return values[0]._replace(first=values[0].first + 1)
     if isinstance(values[0], Nil):
         raise CalculusError("tail of an empty list; ask isnil before")
     return values[0].tail

@@ -8,21 +8,9 @@ the derivative, and it says nothing that the declaration does not.
 
 from typing import Any
 
+from lineara.calculus.substitution import Fresh
 from lineara.calculus.symbols import Symbol, declared, standard
-from lineara.calculus.terms import (
-    Fresh,
-    Fst,
-    Fun,
-    If,
-    Pair,
-    Snd,
-    Term,
-    Var,
-    is_zero,
-    let,
-    num,
-    total,
-)
+from lineara.calculus.terms import Fst, Fun, If, Pair, Snd, Term, Var, is_zero, let, num, total
 from lineara.calculus.types import R
 from lineara.errors import CalculusError
 from lineara.symbol import Sym

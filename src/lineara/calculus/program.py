@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lineara.calculus.build import build
 from lineara.calculus.deep import run
 from lineara.calculus.infer import Definition, Inference
 from lineara.calculus.parse import parse
@@ -95,7 +96,7 @@ class Program:
         if stated is not None:
             found.expect(s, stated, t)
         found.settle()
-        term = found.term(s, instance)
+        term = build(found, s, instance)
         self.places.update(found.places)
         return term
 

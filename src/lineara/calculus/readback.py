@@ -11,12 +11,12 @@ from typing import Any
 
 from lineara.calculus.deep import Deep, run
 from lineara.calculus.scalars import Forward
+from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.symbols import Symbol
 from lineara.calculus.terms import (
     Copair,
     Covec,
     Ev,
-    Fresh,
     J,
     JAt,
     JFun,
@@ -33,7 +33,6 @@ from lineara.calculus.terms import (
     app,
     lam,
     num,
-    subst,
     total,
     var,
 )

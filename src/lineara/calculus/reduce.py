@@ -1,4 +1,4 @@
-r"""The reducer: one redex at a time, call by value, left to right  [Pullback, §4].
+r"""The reducer: one redex at a time, call by value, left to right  [Pullback].
 
     C[redex] -> C[contractum]        `focus` says where evaluation goes on in a term, or nowhere
 
@@ -9,10 +9,12 @@ reducer holds C as a stack and works at its end; nothing is searched twice.
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from lineara.calculus.canonical import added, of_list, paired, scaled, written
 from lineara.calculus.divide import divide, is_atom
 from lineara.calculus.jacobian import as_lambda, derivative
-from lineara.calculus.linear import is_zero
+from lineara.calculus.machine import exhausted
 from lineara.calculus.numbers import covector, numbers_of, structure, symbol_jvp, symbol_value
+from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.terms import (
     App,
     At,
@@ -24,7 +26,6 @@ from lineara.calculus.terms import (
     DualMap,
     Ev,
     Fix,
-    Fresh,
     Fst,
     Fun,
     Head,
@@ -51,14 +52,13 @@ from lineara.calculus.terms import (
     Zero,
     app,
     dual,
-    lam,
+    is_zero,
     num,
-    subst,
     total,
     var,
 )
-from lineara.calculus.transpose import directional, operand, transpose, zeroed
-from lineara.calculus.types import Arrow, Dual, Product, R, is_ground
+from lineara.calculus.transpose import operand, transpose, zeroed
+from lineara.calculus.types import Dual, Product, R
 from lineara.errors import CalculusError
 
 FUEL = 100_000
@@ -406,14 +406,6 @@ def _spliced(y: str, series: Any, rest: Term) -> Term:
     return found
 
 
-def exhausted(name: str, fuel: int) -> CalculusError:
-    """The error of a recursion that does not end in time."""
-    return CalculusError(
-        f"{name} was unfolded until {fuel} calls of recursive functions were spent; if it ends, "
-        "give it more fuel"
-    )
-
-
 _REDEXES: dict[type, Callable[[Reducer, Any], tuple[Rule, Term]]] = {
     App: Reducer._app,
     Let: Reducer._let,
@@ -433,99 +425,3 @@ _REDEXES: dict[type, Callable[[Reducer, Any], tuple[Rule, Term]]] = {
     Back: Reducer._back,
     **dict.fromkeys((Cons, Head, Tail, IsNil), Reducer._list),
 }
-
-
-# --- values ---------------------------------------------------------------------------------------
-
-
-def added(values: Any) -> Term:
-    """The sum of values of one type."""
-    t = values[0].type
-    found = [v for v in values if not isinstance(v, Zero)]
-    if len(found) < 2:
-        return total(found, t)
-    if t == R:
-        return num(sum([v.held for v in found]))
-    match found[0]:
-        case Pair() | Copair():
-            return found[0].on(
-                tuple([added(ps) for ps in zip(*[v.parts for v in found], strict=True)])
-            )
-        case Covec():
-            return Covec((num(sum([v.parts[0].held for v in found])),))
-        case Ev():
-            return Ev((Sum(tuple([v.parts[0] for v in found])),))
-        case List():
-            longest = max([len(v.parts) for v in found])
-            columns = [[v.parts[i] for v in found if i < len(v.parts)] for i in range(longest)]
-            return found[0].on(tuple([added(c) for c in columns]))
-    return total(found, t)
-
-
-def paired(k: Term, v: Term) -> Term:
-    """A canonical functional at a vector."""
-    match k:
-        case Zero():
-            return num(0)
-        case Covec((Literal(_, r),)):
-            assert isinstance(v, Literal)
-            return num(r * v.held)
-        case Copair(parts):
-            return Sum(tuple([At((p, u)) for p, u in zip(parts, v.parts, strict=True)]))
-        case Probe((at, *along, inner)):
-            return At((inner, app(directional(v, along), at)))
-        case Sum(parts):
-            return Sum(tuple([At((p, v)) for p in parts]))
-        case Ev((u,)):
-            return At((v, u))
-        case List(parts):
-            pairs = zip(parts, v.parts, strict=False)
-            return total([At((p, u)) for p, u in pairs], R)
-    raise AssertionError(f"{type(k).__name__} is no functional")
-
-
-def scaled(r: Term, v: Term, fresh: Fresh) -> Term:
-    """A multiple of a value."""
-    assert isinstance(r, Literal)
-    if isinstance(v, Zero):
-        return v
-    match v:
-        case Literal(_, held):
-            return num(r.held * held)
-        case Pair(parts) | Copair(parts) | List(parts) | Covec(parts) | Ev(parts) | Sum(parts):
-            return v.on(tuple([Scale((r, p)) for p in parts]))
-        case Probe((*most, k)):
-            return Probe((*most, Scale((r, k))))
-    assert isinstance(v.type, Arrow)
-    x = (fresh("x"), v.type.source)
-    return lam(x, Scale((r, app(v, var(x)))))
-
-
-def of_list(t: Term) -> Term:
-    """cons, head, tail and isnil of values."""
-    last = t.parts[-1]
-    if isinstance(last, Zero):  # a tangent of some length
-        return Zero((), t.type)
-    assert isinstance(last, List)
-    match t:
-        case Cons((a, _)):
-            return last.on((a, *last.parts))
-        case IsNil():
-            return Literal((), not last.parts)
-    if not last.parts:
-        word = "head" if isinstance(t, Head) else "tail"
-        raise CalculusError(f"{word} of an empty list; ask isnil before")
-    return last.parts[0] if isinstance(t, Head) else last.on(last.parts[1:])
-
-
-def written(k: Term) -> Term:
-    """A functional whose zeros on numbers are written out."""
-    if isinstance(k, Zero) and isinstance(k.type, Dual) and is_ground(k.type.of):
-        of = k.type.of
-        if of == R:
-            return Covec((num(0),))
-        assert isinstance(of, Product)
-        return Copair(tuple([written(Zero((), Dual(p))) for p in (of.left, of.right)]))
-    if isinstance(k, Copair):
-        return k.on(tuple([written(p) for p in k.parts]))
-    return k

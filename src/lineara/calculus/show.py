@@ -1,6 +1,6 @@
 """Terms as text, in the syntax that the parser reads; only what a reduction is about has its own.
 
->>> from lineara.calculus.terms import Pair, num
+>>> from lineara.calculus.terms import (Pair, num)
 >>> show(Pair((num(1), num(-2.5))))
 '<1, -2.5>'
 """

@@ -1,4 +1,4 @@
-r"""T(S, K) = dual(\v.S; K): one step of running a linear map backwards  [Pullback, §4.2; spec N].
+r"""T(S, K) = dual(\v.S; K): one step of running a linear map backwards  [Pullback].
 
     v, K               -> K                      S1 + S2, K      -> T(S1, K) + T(S2, K)
     <S1, S2>, [K1|K2]  -> T(S1, K1) + T(S2, K2)  fst S, K        -> T(S, [K|0])
@@ -14,6 +14,7 @@ form here is its own derivative, so it is pulled back at 0.
 from collections.abc import Callable, Sequence
 
 from lineara.calculus.jacobian import pulled
+from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.terms import (
     App,
     At,
@@ -22,7 +23,6 @@ from lineara.calculus.terms import (
     Covec,
     DualMap,
     Ev,
-    Fresh,
     Fst,
     Fun,
     Head,
@@ -49,7 +49,6 @@ from lineara.calculus.terms import (
     lam,
     let,
     num,
-    subst,
     total,
     var,
 )

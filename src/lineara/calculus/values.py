@@ -27,6 +27,13 @@ class Nil(NamedTuple):
     is_list: bool = True
 
 
+class Unbounded(NamedTuple):
+    """A list of zeros of no known length, on a tape: its items arise when they are read."""
+
+    item: Callable[[int], Any]
+    first: int = 0
+
+
 class Closure(NamedTuple):
     """A function: its term, and the values of the names in it."""
 
@@ -376,7 +383,7 @@ def changed(v: Any, change: Change, seen: Callable[[Any], Any] = lambda x: None)
     """The value with its numbers changed, those in environments too."""
     if is_number(v):
         return change.number(v)
-    if isinstance(v, Nothing | Nil):
+    if isinstance(v, Nothing | Nil | Unbounded):
         return v
 
     def several(parts: Any) -> Deep:
