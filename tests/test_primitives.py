@@ -49,6 +49,7 @@ ties = np.array([[1.0, 3.0, 3.0], [2.0, -1.0, 2.0]])
 holes = np.array([[0.0, 2.0, 3.0], [0.0, 5.0, 0.0], [1.5, 2.0, -1.0]])
 mask = np.array([True, False, True])
 whole, flags = np.array([12, 7, 30]), np.array([4, 1, 6])
+MATRIX = ("exp", "sqrt", "log", "cos", "sin", "tan", "cosh", "sinh", "tanh")
 where = np.array([[True, False, True, True], [False, False, True, True], [True, True, True, False]])
 
 
@@ -243,6 +244,19 @@ LINES = [
     ("pinv", T.mT, {"rcond": 1e-15}),
     ("lstsq", A, M, {"rcond": 1e-15}),
     ("lstsq", A.T, A.T[:, :2], {"rcond": 1e-15}),
+    # functions of matrices, Sylvester's equation, bands
+    *[(f"{name}m", 0.5 * M) for name in MATRIX],
+    *[(f"linear_{name}m", 0.5 * M, N[0]) for name in MATRIX],
+    *[(f"tangent_of_{name}m", 0.5 * M, N[0]) for name in MATRIX],
+    ("expm", N),
+    ("sqrtm", N),
+    ("tangent_of_expm", N, M),
+    ("sylvester", M, N[0], A[:, :3]),
+    ("sylvester", M, B[:2] + 3 * np.eye(2), A[:, :2], {"adjoint": True}),
+    ("linear_sylvester", M, N[0], A[:, :3]),
+    ("banded", A + 3 * (np.arange(3) == 1)[:, None], B, {"below": 1}),
+    ("banded", A + 3 * (np.arange(3) == 0)[:, None], B, {"below": 2, "adjoint": True}),
+    ("linear_banded", A + 3 * (np.arange(3) == 1)[:, None], B, {"below": 1}),
     # Fourier transforms
     ("fft", T, {"axes": (0, 2), "inverse": False, "norm": "ortho"}),
     ("fft", A, {"axes": (1,), "inverse": True, "norm": "backward"}),

@@ -44,7 +44,9 @@ def op(name: str) -> Any:
     return registry.primitives[name]
 
 
-def implements(*foreign: Any, always: bool = False) -> Callable[[Function], Function]:
+def implements(
+    *foreign: Any, always: bool = False, sequence: bool = False
+) -> Callable[[Function], Function]:
     """Declare that the decorated function, written with primitives, stands in for `foreign`.
 
     @implements(np.mean)
@@ -57,7 +59,8 @@ def implements(*foreign: Any, always: bool = False) -> Callable[[Function], Func
     def expit(x): ...
 
     Ours is called if an argument is traced; or `always`, if it is a class, or takes functions that
-    may read traced values.
+    may read traced values. A list or tuple of traced values becomes one array, but for functions
+    that take a `sequence` of several things.
     """
 
     def register(function: Function) -> Function:
@@ -65,6 +68,8 @@ def implements(*foreign: Any, always: bool = False) -> Callable[[Function], Func
             registry.functions[found] = function
             if always:
                 registry.always.add(found)
+            if sequence:
+                registry.sequences.add(found)
 
         for f in foreign:
             registry.await_(f, declare) if isinstance(f, str) else declare(f)

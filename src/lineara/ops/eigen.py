@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import StagingError
+from lineara.ops import lapack
 from lineara.ops.contract import matmul
 from lineara.ops.elementwise import real_dtype
 from lineara.ops.factor import gauge, hermitian
@@ -56,13 +57,20 @@ def inverse_gaps(w: Any, n: int, equal: str, squares: bool = False) -> Any:
 
 @primitive
 class eigh_factors(Constant):
-    """The eigenvalues, and below them the vectors as columns :  (...,n,n) -> (...,n+1,n)."""
+    """The eigenvalues, and below them the vectors as columns :  (...,n,n) -> (...,n+1,n).
 
-    def result(self, a, *, lower=True):
+    `driver` is LAPACK's method, which decides about signs: NumPy's is "evd", SciPy's "evr".
+    """
+
+    def result(self, a, *, lower=True, driver="evd"):
         *lead, n, _ = type_of(a).shape
         return ArrayType((*lead, n + 1, n), type_of(a).dtype)
 
-    def evaluate(self, xp, /, a, *, lower=True):
+    def evaluate(self, xp, /, a, *, lower=True, driver="evd"):
+        if driver != "evd":
+            n = a.shape[-1]
+            one = lambda m: lapack.eigh(m, lower, driver)  # noqa: E731
+            return lapack.each(one, (n + 1, n), a.dtype, a)
         w, v = xp.linalg.eigh(a, "L" if lower else "U")
         return xp.concatenate([w[..., None, :].astype(v.dtype), v], axis=-2)
 
@@ -223,13 +231,17 @@ def _triangle(uplo: Any) -> bool:
     return uplo.upper() == "L"
 
 
+def values_and_vectors(a: Any, lower: bool, **driver: str) -> tuple[Any, Any]:
+    """Of a Hermitian matrix, of which one triangle is read."""
+    f = eigh_factors(a, lower=lower, **driver)
+    return eigvalsh(a, f, lower=lower), eigh_vectors(a, f, lower=lower)
+
+
 @implements(np.linalg.eigh)
 def np_eigh(a, UPLO="L"):  # NumPy's name
     """Eigenvalues and vectors of a Hermitian matrix, of which one triangle is read."""
-    a, lower = square("eigh", a), _triangle(UPLO)
-    f = eigh_factors(a, lower=lower)
-    values, vectors = eigvalsh(a, f, lower=lower), eigh_vectors(a, f, lower=lower)
-    return type(np.linalg.eigh(np.eye(1)))(values, vectors)
+    found = values_and_vectors(square("eigh", a), _triangle(UPLO))
+    return type(np.linalg.eigh(np.eye(1)))(*found)
 
 
 @implements(np.linalg.eigvalsh)

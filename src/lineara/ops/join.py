@@ -18,7 +18,7 @@ from lineara.ops.shape import (
     sizes,
     stack,
 )
-from lineara.primitive import implements, registry
+from lineara.primitive import implements
 from lineara.types import type_of
 
 
@@ -26,8 +26,7 @@ def takes_arrays(*foreign: Any) -> Callable[[Any], Any]:
     """Declare a stand-in whose first argument is a sequence of arrays, and is left as it is."""
 
     def register(function: Any) -> Any:
-        registry.sequences |= set(foreign)
-        return implements(*foreign)(function)
+        return implements(*foreign, sequence=True)(function)
 
     return register
 

@@ -122,6 +122,13 @@ def triangular(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.n
     return each(one, b.shape[-2:], dtype, a, b)
 
 
+def eigh(a: np.ndarray, lower: bool, driver: str) -> np.ndarray:
+    """Eigenvalues, and below them the vectors, by one of LAPACK's methods."""
+    import scipy.linalg
+
+    return np.vstack(scipy.linalg.eigh(a, lower=lower, driver=driver))
+
+
 # --- the derivative of Cholesky's factor ----------------------------------------------------------
 
 

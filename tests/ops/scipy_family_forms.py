@@ -1,0 +1,68 @@
+"""Expressions with SciPy's families (linalg, sparse, interpolate, ndimage, signal)."""
+
+import numpy as np
+
+rng = np.random.default_rng(6)
+POINT = {
+    "s": 0.7,
+    "x": np.array([0.31, -0.72, 0.55]),
+    "y": np.array([-1.2, 0.4, 2.1]),
+    "v": np.array([0.9, 1.7, 0.4, 2.3]),
+    "A": rng.normal(size=(3, 4)),
+    "B": rng.normal(size=(4, 2)),
+    "M": rng.normal(size=(3, 3)) + 3 * np.eye(3),
+    "N": rng.normal(size=(2, 3, 3)) + 3 * np.eye(3),
+    "Q": rng.normal(size=(4, 3)),
+}
+C = rng.normal(size=(3, 3))
+
+
+def gram(m):
+    """A positive definite matrix."""
+    return m @ np.conj(np.swapaxes(m, -1, -2)) + np.eye(m.shape[-1])
+
+
+FORMS = """
+# linear systems
+linalg.solve(M, x); linalg.solve(M, A); linalg.solve(M, x, transposed=True); linalg.solve(N, x)
+linalg.solve(M, x, assume_a="sym"); linalg.solve(gram(M), x, assume_a="pos", lower=True)
+linalg.solve(gram(M), A, assume_a="pos"); linalg.solve(M, x, assume_a="diagonal")
+linalg.solve(M, x, assume_a="tridiagonal"); linalg.solve(M, x, assume_a="upper triangular")
+linalg.solve(M, x, assume_a="lower triangular", transposed=True); linalg.solve(C, x)
+np.imag(linalg.solve(gram(M + 1j * C), x, assume_a="her")); linalg.inv(M); linalg.det(M)
+linalg.solve_triangular(M, x); linalg.solve_triangular(M, A, lower=True, check_finite=False)
+linalg.solve_triangular(M, x, trans="T"); linalg.solve_triangular(M, x, 2, unit_diagonal=True)
+np.real(linalg.solve_triangular(M + 1j * C, x, trans=1)); linalg.norm(A); linalg.norm(x, 1)
+linalg.norm(A, axis=0, check_finite=False); linalg.norm(M, "nuc")
+linalg.solve_sylvester(M, gram(C), A[:, :3]); linalg.solve_continuous_lyapunov(M, gram(C))
+linalg.solve_banded((1, 1), A[:3] + 4 * np.eye(3)[:, [1]], v)
+linalg.solve_banded((0, 2), A[:3] + 4 * np.eye(3)[:, [2]], B)
+linalg.solveh_banded(A[:2] + 4 * np.eye(2)[:, [1]], v)
+linalg.solveh_banded(A + 6 * np.eye(3)[:, [0]], B, lower=True)
+# factorisations
+linalg.cholesky(gram(M)); linalg.cholesky(gram(M), lower=True); linalg.cholesky(gram(N))
+linalg.cho_solve(linalg.cho_factor(gram(M)), x); linalg.cho_solve((M, True), A)
+linalg.cho_solve(linalg.cho_factor(gram(M), lower=True), A); linalg.cho_solve((C, False), x)
+np.imag(linalg.cho_solve(linalg.cho_factor(gram(M + 1j * C)), x))
+np.log(np.diag(linalg.cho_factor(gram(M))[0])); linalg.qr(A, mode="economic")[0]
+linalg.qr(Q, mode="economic")[1]; linalg.qr(M)[1]; linalg.qr(A, mode="r")[0]; linalg.svdvals(A)
+linalg.svd(A, full_matrices=False)[0]; linalg.svd(Q, compute_uv=False); linalg.svd(M)[2]
+linalg.eigh(M)[0]; linalg.eigh(M)[1]; abs(linalg.eigh(M, lower=False)[1]); linalg.eigvalsh(M)
+linalg.eigh(M, gram(C))[0]; linalg.eigh(M, gram(C))[1]; linalg.eigvalsh(M, gram(M))
+linalg.eigh(M, subset_by_index=[1, 2])[0]; linalg.eigh(M, eigvals_only=True, driver="evd")
+linalg.eigh(M, gram(C), lower=False)[0]; np.real(linalg.eigvals(gram(M)))
+np.real(linalg.eig(gram(M))[0]); linalg.eig(gram(M))[1]; np.real(linalg.eigvals(gram(M), gram(C)))
+linalg.pinv(A); linalg.pinv(Q, return_rank=True)[0]; linalg.pinvh(gram(M)); linalg.polar(M)[0]
+linalg.polar(A, side="left")[1]; linalg.lstsq(Q, v)[0]; linalg.lstsq(Q, v)[1]; linalg.lstsq(Q, B)[1]
+# functions of matrices
+linalg.expm(M); linalg.expm(N); linalg.expm(s * C); np.imag(linalg.expm(1j * M)); linalg.sqrtm(M)
+linalg.sqrtm(gram(M)); linalg.logm(M); linalg.sinm(M); linalg.cosm(M); linalg.tanhm(0.3 * M)
+linalg.expm(linalg.logm(M)); np.imag(linalg.sqrtm(M + 0.5j * C))
+# matrices of a structure
+linalg.block_diag(M, A, x); linalg.block_diag(C, s * M); linalg.toeplitz(x); linalg.toeplitz(x, v)
+np.imag(linalg.toeplitz(x + 1j * y)); linalg.circulant(v); linalg.hankel(v); linalg.hankel(x, v)
+linalg.companion(v); linalg.khatri_rao(A[:, :3], M); linalg.matmul_toeplitz((x, y), x)
+linalg.solve_toeplitz((x + 2 * np.eye(3)[0], y), y)
+"""
+LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]
+LINES = [line for line in LINES if line]
