@@ -13,6 +13,7 @@ array([25.,  7.])
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import lineara.numpy as numpy  # says where traced arrays have their functions
 import lineara.ops as _ops  # declares the primitives
 import lineara.solvers as _solvers  # declares what stands in for SciPy's solvers
 from lineara.api import (
@@ -76,6 +77,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "manifold",
+    "numpy",
     "policies",
     "random",
     "ravel",

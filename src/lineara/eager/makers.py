@@ -39,6 +39,7 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
+            kwargs.pop("device", None)  # there is one
             return call_foreign(original, args, kwargs)
         return _owned(original(*args, **kwargs))
 

@@ -500,7 +500,7 @@ _MEMORY = ("__array_interface__", "__array_struct__", "data", "tobytes", "tofile
 withhold(Scalar, "__array__", *_MEMORY)
 withhold(Scalar, "__float__", "as_integer_ratio", "hex")
 withhold(Array, "__array__", *_MEMORY, "__dlpack__", "__dlpack_device__", "ctypes")
-withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap", "to_device")
+withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap")
 
 
 # --- values that have a type only --------------------------------------------------------------

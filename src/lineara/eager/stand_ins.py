@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import lineara.eager.assigning as _assigning  # declares the functions that write
+import lineara.eager.standard as _standard  # declares what the array API standard asks for
 from lineara.eager.constructors import class_of, constructors, is_instance
 from lineara.eager.foreign import call_foreign
 from lineara.eager.joined import Grid, Joined
@@ -171,4 +172,4 @@ def bracketed() -> dict[Any, Any]:
 
 __all__ = ["class_of", "is_instance", "replacements"]
 
-del _assigning
+del _assigning, _standard

@@ -132,7 +132,8 @@ class open_level:  # a context manager is named as a function is
             assert isinstance(error, ValueError)
             raise _mutated(error) from None
         cause: Any = error
-        while isinstance(cause, SystemError):  # C code called back and did not look at what came
+        while isinstance(cause, SystemError) or "element with a sequence" in str(cause):
+            # C code called back and did not look at what came, or told another reason
             cause = cause.__cause__ or cause.__context__
         if cause is not error and isinstance(cause, LinearaError):
             raise cause from None
