@@ -12,7 +12,6 @@ import numpy as np
 from lineara.errors import NoRuleError
 from lineara.ops import lapack
 from lineara.ops.contract import matmul, swap
-from lineara.ops.elementwise import real_dtype
 from lineara.ops.linalg import adjoint, square
 from lineara.ops.shape import as_array
 from lineara.primitive import (
@@ -31,20 +30,14 @@ from lineara.types import ArrayType, is_complex, type_of
 
 def triangle(n: int, k: int = 0) -> np.ndarray:
     """Where the lower triangle of a square matrix is."""
-    return np.tril(np.ones((n, n), bool), k)
+    return np.tri(n, k=k, dtype=bool)
 
 
 def hermitian(a: Any, lower: bool = True) -> Any:
     """The Hermitian matrix whose lower (or upper) triangle is that of a."""
-    n = type_of(a).shape[-1]
-    at = triangle(n) if lower else triangle(n).T
-    half = op("keep")(a, at) * _halved(n, type_of(a).dtype)
-    return half + adjoint(half)
-
-
-def _halved(n: int, dtype: np.dtype) -> np.ndarray:
-    """1, and a half on the diagonal."""
-    return (1 - 0.5 * np.eye(n)).astype(real_dtype(dtype))
+    at = triangle(type_of(a).shape[-1], -1)
+    half = op("keep")(a, at if lower else at.T)
+    return half + adjoint(half) + _diagonal(a)
 
 
 @primitive

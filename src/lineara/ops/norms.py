@@ -9,7 +9,7 @@ from lineara.ops.elementwise import real_dtype, root
 from lineara.ops.linalg import np_inv, square
 from lineara.ops.reduce import modulus_squared
 from lineara.ops.shape import as_array, moveaxis, normal_axes
-from lineara.ops.singular import svdvals
+from lineara.ops.singular import np_svdvals
 from lineara.primitive import Constant, implements, op, registry
 from lineara.types import ArrayType, type_of
 
@@ -61,7 +61,7 @@ def _largest(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 def _matrix_norm(x: Any, order: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     """By sums of moduli of columns (order 1, -1) or rows (inf, -inf), or by singular values."""
     if order in (2, -2, "nuc"):
-        s = svdvals(moveaxis(x, axis, (-2, -1)))
+        s = np_svdvals(moveaxis(x, axis, (-2, -1)))
         last = (len(type_of(s).shape) - 1,)
         choose = {2: _largest, -2: op("min"), "nuc": op("sum")}[order]
         found = choose(s, axis=last, keepdims=False)
@@ -95,7 +95,7 @@ def cond(x, p=None):
     """The condition number: the norm of a matrix times that of its inverse."""
     x = as_array(x)
     if p in (None, 2, -2):
-        s = svdvals(x)
+        s = np_svdvals(x)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     x = square("cond", x)
     axes = (-2, -1)

@@ -47,11 +47,12 @@ class svd_factors(Constant):
 
     def evaluate(self, xp, /, a, *, full):
         u, s, vh = xp.linalg.svd(a, full_matrices=full)
-        found = [u, adjoint(vh), s[..., None, :]]
-        k = self.result(a, full=full).shape[-1]
-        wide = [(0, 0)] * (a.ndim - 1)
-        padded = [np.pad(v, [*wide, (0, k - v.shape[-1])]) for v in found]
-        return xp.concatenate(padded, axis=-2).astype(a.dtype, copy=False)
+        m = a.shape[-2]
+        found = np.zeros(self.result(a, full=full).shape, a.dtype)
+        found[..., :m, : u.shape[-1]] = u
+        found[..., m:-1, : vh.shape[-2]] = adjoint(vh)
+        found[..., -1, : s.shape[-1]] = s
+        return found
 
     def arithmetic(self, y, args, params):
         return 12 * max(1, *args[0].shape[-2:]) * reals(args[0])
