@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-peers fuzz mutate bench lint format clean
+.PHONY: demo test test-peers fuzz mutate mutate-rules bench lint format clean
 .NOTPARALLEL:
 
 demo: .venv/with-plot  # fit the predator-prey model to the Hudson Bay data and draw it
@@ -22,6 +22,9 @@ fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs
 
 mutate: .venv/with-test  # faults put into the passes, and how many the tests catch
 	$(PY) tests/linear_a/mutate.py
+
+mutate-rules: .venv/with-test  # faults put into the derivative rules, and how many the tests catch
+	$(PY) tests/mutate_rules.py
 
 bench: .venv/with-bench  # ours and the peers side by side; writes benchmarks/RESULTS.md
 	$(PY) -m benchmarks
