@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import optimize
 from scipy.optimize import (
     Bounds,
     LinearConstraint,
@@ -383,3 +384,56 @@ def test_a_solver_that_stops_next_to_the_minimum_has_converged():
 def test_a_flat_minimum():
     with pytest.raises(SolverError, match="singular"):
         grad(lambda p: minimize(lambda x: (x[0] + x[1] - p) ** 2, np.zeros(2)).x[0])(1.0)
+
+
+# --- other names --------------------------------------------------------------------------------
+
+BOX = [(-2.0, 2.0), (-2.0, 2.0)]
+OTHERS = {
+    "differential_evolution": lambda f, p: (
+        optimize.differential_evolution(f, BOX, (p[0], p[1]), rng=0, tol=1e-8, maxiter=60).x
+    ),
+    "dual_annealing": lambda f, p: (
+        optimize.dual_annealing(f, BOX, (p[0], p[1]), rng=0, maxiter=20).x
+    ),
+    "shgo": lambda f, p: optimize.shgo(lambda x: f(x, p[0], p[1]), BOX).x,
+    "basinhopping": lambda f, p: (
+        optimize.basinhopping(
+            f, np.zeros(2), niter=2, minimizer_kwargs={"args": (p[0], p[1])}, rng=0
+        ).x
+    ),
+    "fmin": lambda f, p: optimize.fmin(f, np.zeros(2), (p[0], p[1]), 1e-9, 1e-9, disp=False),
+    "fmin_powell": lambda f, p: optimize.fmin_powell(f, np.zeros(2), (p[0], p[1]), disp=False),
+    "fmin_bfgs": lambda f, p: optimize.fmin_bfgs(
+        f, np.zeros(2), valley_slope, (p[0], p[1]), disp=False, full_output=True
+    )[0],
+    "fmin_cg": lambda f, p: optimize.fmin_cg(
+        f, np.zeros(2), valley_slope, (p[0], p[1]), disp=False, retall=True
+    )[0],
+    "fmin_ncg": lambda f, p: optimize.fmin_ncg(
+        f, np.zeros(2), valley_slope, args=(p[0], p[1]), disp=False
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_minimum_by_other_names(name):
+    x, slope = exact(P).x, jacobian(lambda p: exact(p).x)(P)
+    assert np.allclose(OTHERS[name](valley, P), x, atol=1e-3)
+    assert np.allclose(jacobian(lambda p: OTHERS[name](valley, p))(P), slope, atol=1e-3)
+
+
+def test_linear_least_squares_in_a_box():
+    A, b = np.array([[2.0, 1.0], [1.0, -1.0], [0.5, 3.0]]), np.array([1.0, 4.0, 0.0])
+
+    def boxed(b):
+        found = optimize.lsq_linear(A, b, bounds=(-5.0, 0.8))
+        return found.x @ np.array([1.0, 2.0]) + found.cost + found.fun[1]
+
+    def positive(b):
+        x, norm = optimize.nnls(A, b)
+        return x @ np.array([1.0, 2.0]) + norm
+
+    for f in (boxed, positive):
+        assert np.allclose(grad(f)(b), differences(f, b), atol=1e-6)
+        assert np.allclose(hessian(f)(b), differences(grad(f), b), atol=1e-6)

@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import RK45, odeint, solve_ivp
 
 from lineara import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from lineara.eager.trace import innermost_level
 from lineara.solvers import ode
 
 METHODS = ["RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA"]
@@ -253,3 +254,48 @@ def test_a_jacobian_in_both_modes():
     exact = [[np.cos(2), np.sin(2) / 2], [-2 * np.sin(2), np.cos(2)]]
     for mode in ("forward", "reverse"):
         assert np.allclose(jacobian(flow, mode=mode)(np.array([1.0, 0.5])), exact, rtol=1e-6)
+
+
+# --- the continuous adjoint ---------------------------------------------------------------------
+
+CONTINUOUS = {"adjoint": "continuous", "rtol": 1e-7, "atol": 1e-9}
+
+
+@pytest.mark.parametrize("method", ["RK45", "Radau", "LSODA"])
+def test_the_continuous_adjoint(method):
+    def ours(p):
+        options = CONTINUOUS | {"method": method, "t_eval": [p[1], 1.0, p[2]]}
+        found = solve_ivp(lambda t, y: -p[0] * t * y, (p[1], p[2]), p[3:], **options)
+        return np.sum(found.y[0] * found.t)
+
+    def closed(p):
+        t = np.stack([p[1], 1.0, p[2]])
+        return np.sum(t * p[3] * np.exp(-p[0] * (t * t - p[1] ** 2) / 2))
+
+    p = np.array([0.8, 0.5, 2.0, 3.0])
+    slope = vjp(ours, p)[1](1.0)[0]
+    assert np.allclose(slope, grad(closed)(p), rtol=1e-4, atol=1e-5)
+    assert jvp(ours, (p,), (np.ones(4),))[1] == pytest.approx(np.sum(slope), rel=1e-4)
+
+
+def test_the_continuous_adjoint_of_itself():
+    def ours(p):
+        return solve_ivp(lambda t, y: -p[0] * y, (0, 1), p[1:], t_eval=[1.0], **CONTINUOUS).y[0, 0]
+
+    p = np.array([0.8, 1.5])
+    exact = np.exp(-0.8) * np.array([[1.5, -1.0], [-1.0, 0.0]])
+    assert np.allclose(hessian(ours)(p), exact, atol=1e-5)
+
+
+def test_the_continuous_adjoint_keeps_no_steps():
+    lengths = []
+
+    def f(k, adjoint):
+        before = len(innermost_level().tape)
+        y = solve_ivp(lambda t, y: -k * y, (0, 1.0), [k], t_eval=[1.0], adjoint=adjoint).y[0, 0]
+        lengths.append(len(innermost_level().tape) - before)
+        return y
+
+    found = [grad(lambda k, a=a: f(k, a))(0.5) for a in ("continuous", "discrete")]
+    assert np.allclose(found, 0.5 * np.exp(-0.5), rtol=1e-2)
+    assert lengths[0] < 20 < lengths[1]

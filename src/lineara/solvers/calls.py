@@ -140,8 +140,12 @@ class Call:
     `call.run()` is SciPy's result for the plain numbers.
     """
 
-    def __init__(self, original: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, original: Callable[..., Any], args: tuple, kwargs: dict[str, Any], own: Sequence[str]
+    ) -> None:
         self.original, self.name = original, original.__name__
+        self.own = {name: kwargs[name] for name in own if name in kwargs}
+        kwargs = {name: value for name, value in kwargs.items() if name not in own}
         self.args = tuple(map(_by_name, args))
         self.kwargs = {name: _by_name(value) for name, value in kwargs.items()}
         bound = inspect.signature(original).bind(*self.args, **self.kwargs)
@@ -204,8 +208,12 @@ class Call:
         return run
 
 
-def solver(*foreign: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
+def solver(
+    *foreign: str, own: Sequence[str] = ()
+) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
     """Declare what stands in for SciPy's functions of these names when something is traced.
+
+    `own` names keywords that are ours, and that SciPy does not get.
 
     @solver("scipy.optimize.brentq")
     def brentq(call): ...
@@ -213,13 +221,15 @@ def solver(*foreign: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], 
 
     def register(function: Callable[[Call], Any]) -> Callable[[Call], Any]:
         for name in foreign:
-            implements(name, always=True)(_stand_in(name, function))
+            implements(name, always=True)(_stand_in(name, function, own))
         return function
 
     return register
 
 
-def _stand_in(foreign: str, function: Callable[[Call], Any]) -> Callable[..., Any]:
+def _stand_in(
+    foreign: str, function: Callable[[Call], Any], own: Sequence[str]
+) -> Callable[..., Any]:
     module, _, name = foreign.rpartition(".")
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -228,7 +238,7 @@ def _stand_in(foreign: str, function: Callable[[Call], Any]) -> Callable[..., An
             inspect.signature(original).bind(*args, **kwargs)
         except TypeError:
             return original(*args, **kwargs)  # which says what is missing
-        made = Call(original, args, kwargs)
+        made = Call(original, args, kwargs, own)
         return function(made) if made.traced else made.run()
 
     call.__name__ = call.__qualname__ = name

@@ -130,3 +130,32 @@ def leastsq(call: Call) -> Any:
     if inverse is not None:
         inverse = pinned(inverse, covariance(residuals, best.x, False))
     return best.x, inverse, info, message, status
+
+
+def linear_misfit(A: Any, b: Any, x: Any) -> Any:
+    """A x - b."""
+    return (as_array(A) if isinstance(A, list) else A) @ x - as_array(b)
+
+
+@solver("scipy.optimize.lsq_linear")
+def lsq_linear(call: Call) -> Any:
+    """Linear least squares in a box: `x`, `cost` and `fun` move."""
+    found = call.run()
+    residuals = functools.partial(linear_misfit, call["A"], call["b"])
+    conditions = limits(call["bounds"], found.x.size)
+    asked = call.asked(None if found.success else found.message)
+    best = Minimum(call, functools.partial(half, residuals), found.x, conditions, asked)
+    found.x, found.cost = best.x, best.value(found.cost)
+    found.fun = pinned(found.fun, residuals(best.x))
+    return found
+
+
+@solver("scipy.optimize.nnls")
+def nnls(call: Call) -> Any:
+    """Linear least squares of x >= 0, and the norm of what is left."""
+    x, norm = call.run()
+    residuals = functools.partial(linear_misfit, call["A"], call["b"])
+    conditions = limits((0.0, np.inf), x.size)
+    best = Minimum(call, functools.partial(half, residuals), x, conditions, call.asked())
+    left = np.sqrt(2 * best.value(norm * norm / 2)) if norm > 0 else norm
+    return best.x, pinned(norm, left)

@@ -154,3 +154,62 @@ def linprog(call: Call) -> Any:
 def slack(A: Any, b: Any, x: Any) -> Any:
     """b - A x."""
     return row(b) - product(as_array(A) if isinstance(A, list | tuple) else A, x)
+
+
+# --- over the whole of a box, and the older names -----------------------------------------------
+
+
+@solver(
+    "scipy.optimize.differential_evolution",
+    "scipy.optimize.dual_annealing",
+    "scipy.optimize.shgo",
+)
+def global_minimum(call: Call) -> Any:
+    """The best point that was found: a minimum among others, which moves as any does."""
+    found = call.run()
+    x = np.asarray(real(call, found.x))
+    conditions = bounds_of(call["bounds"], x.size)
+    constraints = call.given.get("constraints")
+    conditions += constraints_of(call, constraints or (), x)
+    f = functools.partial(objective, call["func"], tuple_of(call["args"]))
+    asked = call.asked(None if found.success else found.message)
+    best = Minimum(call, f, x, conditions, asked)
+    found.x, found.fun = best.x, best.value(found.fun)
+    return found
+
+
+@solver("scipy.optimize.basinhopping")
+def basinhopping(call: Call) -> Any:
+    """The lowest minimum; it is one of `minimize`, whose arguments are in `minimizer_kwargs`."""
+    found = call.run()
+    options = call["minimizer_kwargs"] or {}
+    fun = functools.partial(first, call["func"]) if options.get("jac") is True else call["func"]
+    f = functools.partial(objective, fun, tuple_of(options.get("args", ())))
+    x = np.asarray(real(call, found.x))
+    conditions = bounds_of(options.get("bounds"), x.size)
+    conditions += constraints_of(call, options.get("constraints", ()), x)
+    lowest = found.lowest_optimization_result
+    best = Minimum(call, f, x, conditions, call.asked(None if lowest.success else lowest.message))
+    found.x, found.fun = best.x, best.value(found.fun)
+    return found
+
+
+@solver(
+    "scipy.optimize.fmin",
+    "scipy.optimize.fmin_bfgs",
+    "scipy.optimize.fmin_cg",
+    "scipy.optimize.fmin_ncg",
+    "scipy.optimize.fmin_powell",
+)
+def fmin(call: Call) -> Any:
+    """The minimum and, with `full_output`, its value; what was found besides stays."""
+    x, value, *rest = call.run(full_output=True)
+    flag = rest[-2] if call["retall"] else rest[-1]
+    fun = call.given.get("func", call.given.get("f"))
+    f = functools.partial(objective, fun, tuple_of(call["args"]))
+    asked = call.asked(f"warnflag {flag}" if flag else None)
+    best = Minimum(call, f, np.atleast_1d(real(call, x)), [], asked)
+    found = (best.x, best.value(value), *rest)
+    if call["full_output"]:
+        return found
+    return (best.x, rest[-1]) if call["retall"] else best.x

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.node import plain
-from lineara.errors import NoRuleError
+from lineara.errors import NoRuleError, TypeMismatchError
 from lineara.ops.shape import as_array
 from lineara.primitive import op
 from lineara.rules.checkpointed import checkpoint
 from lineara.solvers.calls import Call, follows, solver
+from lineara.solvers.continuous import flows
 from lineara.solvers.implicit import solution
 from lineara.solvers.minima import pinned
 from lineara.solvers.roots import tuple_of
@@ -107,9 +108,12 @@ def _solve(solve: Any, f: Any, span: Any, y0: Any, method: Any, options: dict[st
     return solve(f, span, y0, method=method, **options)
 
 
-@solver("scipy.integrate.solve_ivp")
+@solver("scipy.integrate.solve_ivp", own=("adjoint",))
 def solve_ivp(call: Call) -> Any:
-    """Every method, with events, dense output and t_eval; y, sol, t and the events move."""
+    """Every method, with events, dense output and t_eval; y, sol, t and the events move.
+
+    adjoint="continuous" keeps no steps: it solves the sensitivity and the adjoint equation.
+    """
     from scipy.integrate import DOP853, RK23, RK45, Radau
 
     known = {m.__name__: m for m in (RK23, RK45, DOP853, Radau)}
@@ -117,6 +121,18 @@ def solve_ivp(call: Call) -> Any:
     args = () if call["args"] is None else tuple_of(call["args"])
     f = functools.partial(rhs, call["fun"], args, bool(call["vectorized"]))
     y0, ends = _vector(call["y0"]), tuple(call["t_span"])
+    adjoint = call.own.get("adjoint", "discrete")
+    if adjoint not in ("discrete", "continuous"):
+        raise TypeMismatchError(
+            f"solve_ivp: adjoint={adjoint!r} is not known; give 'discrete', which is what is done "
+            "without, or 'continuous'"
+        )
+    if adjoint == "continuous":
+        found = call.run()
+        found.y = flows(call, f, found, y0, ends)
+        times = as_array(call["t_eval"])
+        found.t = times[: len(found.t)] if follows(times) else found.t
+        return found
     method = known.get(method, method)
     if method in known.values():
         log: list[Taken] = []
