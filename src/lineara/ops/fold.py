@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
-from lineara.ops.index import line
-from lineara.ops.reduce import given, running
-from lineara.ops.shape import as_array, normal_axes, normal_axis
-from lineara.primitive import op, registry
+from lineara.ops.index import line, take_along_axis
+from lineara.ops.reduce import given, reduced_axes, running
+from lineara.ops.shape import as_array, normal_axis
+from lineara.primitive import Box, op, registry
 from lineara.types import type_of
 
 WHOLE = {  # what has a function of its own, of the same arguments
@@ -34,6 +34,8 @@ NOTHING = {  # associative ones, and what changes no other value
     np.hypot: 0.0,
 }
 
+RECORDS = {np.maximum: np.greater, np.minimum: np.less, np.fmax: np.greater, np.fmin: np.less}
+
 
 def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, where=True):
     """One value for each line along the axes."""
@@ -51,7 +53,7 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
                 "elements that the mask selects, x[mask]"
             )
         a = op("where")(where, a, NOTHING[ufunc])
-    axes = normal_axes(axis, type_of(a).ndim, f"{ufunc.__name__}.reduce")
+    axes = reduced_axes(axis, type_of(a).ndim, f"{ufunc.__name__}.reduce")
     for i in axes:
         a = _along(ufunc, a, i, **options)
         options = {}
@@ -97,12 +99,36 @@ def accumulate(ufunc, a, axis=0, dtype=None):
     a = _as(a, dtype)
     axis = normal_axis(axis, type_of(a).ndim, f"{ufunc.__name__}.accumulate")
     act, lead = registry.functions[ufunc], (slice(None),) * axis
+    if ufunc in RECORDS:
+        return take_along_axis(a, _records(ufunc, a, axis), axis)
     if ufunc in NOTHING:
         return running(act, a, axis)
     rows = [a[(*lead, slice(0, 1))]]
     for i in range(1, type_of(a).shape[axis]):
         rows.append(act(rows[-1], a[(*lead, slice(i, i + 1))]))
     return op("concat")(*rows, axis=axis)
+
+
+def _records(ufunc: Any, a: Any, axis: int) -> Any:
+    """Where the extreme one so far stands, at each place: the first of those that are equal."""
+    values, lead = op("stop_gradient")(a), (slice(None),) * axis
+    best = _run(ufunc, values, axis)
+    n, ndim = type_of(a).shape[axis], type_of(a).ndim
+    before, here = best[(*lead, slice(None, -1))], values[(*lead, slice(1, None))]
+    new = RECORDS[ufunc](here, before)
+    one, other = (here, before) if ufunc in (np.maximum, np.minimum) else (before, here)
+    no_number = np.logical_and(np.isnan(one), np.logical_not(np.isnan(other)))
+    at = np.reshape(np.arange(1, n), [-1 if i == axis else 1 for i in range(ndim)])
+    at = np.where(np.logical_or(new, no_number), at, 0)
+    first = np.zeros((*type_of(a).shape[:axis], min(n, 1), *type_of(a).shape[axis + 1 :]), int)
+    return _run(np.maximum, np.concatenate([first, at], axis), axis)
+
+
+def _run(ufunc: Any, values: Any, axis: int) -> Any:
+    """The running reduction of what does not move."""
+    if isinstance(values, Box):
+        return running(registry.functions[ufunc], values, axis)
+    return ufunc.accumulate(values, axis)
 
 
 def reduceat(ufunc, a, indices, axis=0, dtype=None):

@@ -28,7 +28,6 @@ from lineara.ops.elementwise import (
     where,
 )
 from lineara.ops.shape import as_array
-from lineara.ops.special import bessel_i, spherical_j
 from lineara.primitive import Constant, Elementwise, implements, op, refuses, registry
 from lineara.types import is_complex, type_of
 
@@ -94,18 +93,6 @@ def frexp(x):
     """The number without its power of two, and that power, which does not move."""
     power_of_two = exponent(x)
     return ldexp(x, -power_of_two), power_of_two
-
-
-@implements(np.sinc)
-def sinc(x):
-    """sin(pi x) / (pi x), and 1 at 0: smooth there to all orders."""
-    return spherical_j(0, x * math.pi)
-
-
-@implements(np.i0)
-def i0(x):
-    """The modified Bessel function of order 0."""
-    return bessel_i(0, x)
 
 
 def _widened(outside: Any, function: Any) -> Any:

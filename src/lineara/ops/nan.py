@@ -7,7 +7,7 @@ import numpy as np
 from lineara.ops.elementwise import root
 from lineara.ops.reduce import given, modulus_squared, per
 from lineara.ops.shape import as_array
-from lineara.primitive import Constant, implements, op, registry
+from lineara.primitive import Box, Constant, implements, op, registry
 
 for _name in ("nanargmax", "nanargmin"):
     registry.functions[getattr(np, _name)] = Constant(_name)
@@ -20,7 +20,10 @@ def _missing(a: Any) -> Any:
 
 def _without(a: Any, fill: float) -> Any:
     a = as_array(a)
-    return op("where")(_missing(a), fill, a)
+    missing = _missing(a)
+    if not isinstance(missing, Box) and not np.any(missing):
+        return a
+    return op("where")(missing, fill, a)
 
 
 def _options(keepdims: Any, **given_too: Any) -> dict[str, Any]:

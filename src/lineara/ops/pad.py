@@ -43,7 +43,7 @@ def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict
             raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant'")
         where = np.pad(np.arange(n), (before, after), mode)  # of positions, always NumPy's word
         even = options.get("reflect_type", "even") == "even"
-        part = op("index")(a, at=(*(slice(None),) * axis, where))
+        part = concatenate([_run(a, axis, *run) for run in _runs(where.tolist())], axis)
         return (
             part if even or mode in ("edge", "wrap") else _odd(a, axis, before, after, mode, part)
         )
@@ -62,6 +62,27 @@ def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict
     else:
         raise ValueError(f"mode {mode!r} is not supported")
     return concatenate([sides[0], a, sides[1]], axis, dtype=type_of(a).dtype)
+
+
+def _runs(where: list[int]) -> list[tuple[int, int, int]]:
+    """Positions as runs of equal steps -1, 0 or 1: the first, the step, how many."""
+    found: list[tuple[int, int, int]] = []
+    for at in where:
+        first, step, count = found[-1] if found else (at, 0, 0)
+        move = at - (first + step * (count - 1))
+        if count and (move == step or (count == 1 and abs(move) <= 1)):
+            found[-1] = (first, move, count + 1)
+        else:
+            found.append((at, 0, 1))
+    return found
+
+
+def _run(a: Any, axis: int, first: int, step: int, count: int) -> Any:
+    lead = (slice(None),) * axis
+    if not step:
+        return _filled(a, axis, count, a[(*lead, slice(first, first + 1))])
+    last = first + step * count
+    return a[(*lead, slice(first, None if last < 0 else last, step))]
 
 
 _STATISTICS = {

@@ -168,9 +168,14 @@ def given(option: Any) -> bool:
     return option is not None and option is not np._NoValue
 
 
+def reduced_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
+    """The axes to reduce; a number may be asked for its axis 0, or -1."""
+    return () if not ndim and axis in (0, -1) else normal_axes(axis, ndim, name)
+
+
 def _reduce(name: str, a: Any, axis: Any, keepdims: Any, where: Any, fill: Any) -> Any:
     """A reduction with NumPy's axis, keepdims and where."""
-    axis = normal_axes(axis, len(type_of(a).shape), name)
+    axis = reduced_axes(axis, len(type_of(a).shape), name)
     if given(where) and where is not True:
         a = op("where")(where, a, fill)
     return op(name)(a, axis=axis, keepdims=keepdims is not np._NoValue and bool(keepdims))
@@ -208,7 +213,7 @@ def np_min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 def _extremum(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     t = type_of(a)
-    along = normal_axes(axis, t.ndim, name)
+    along = reduced_axes(axis, t.ndim, name)
     none = -np.inf if name == "max" else np.inf
     if not given(initial) and any(t.shape[i] == 0 for i in along):
         raise ShapeError(f"{name}: {t} has no elements; give it at least one, or initial=")
@@ -229,7 +234,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
 def _count(a: Any, axis: Any, where: Any = None, keepdims: Any = False) -> Any:
     """How many elements go into each result of a reduction."""
     shape = type_of(a).shape
-    axis = normal_axes(axis, len(shape), "mean")
+    axis = reduced_axes(axis, len(shape), "mean")
     if not given(where):
         return math.prod(shape[i] for i in axis)
     chosen = np.broadcast_to(where, shape)

@@ -64,6 +64,8 @@ bessel_i = elementwise(  # of an integer order: I_n' = (I_n-1 + I_n+1) / 2
     lambda y, x, w: 0.5 * (bessel_i(abs_(x - 1), w) + bessel_i(x + 1, w)),
     array=_of_order("iv"),
 )
+i1 = special("i1", lambda y, x: 0.5 * (i0(x) + bessel_i(2, x)))
+i0 = elementwise("i0", lambda y, x: i1(x))
 spherical_j = elementwise(  # of an integer order, regular at 0 to all orders
     "spherical_j",
     lambda y, x, w: 0,
@@ -72,5 +74,9 @@ spherical_j = elementwise(  # of an integer order, regular at 0 to all orders
     ),
     array=_of_order("spherical_jn"),
 )
+sinc = elementwise(  # smooth at 0 to all orders, as no quotient is
+    "sinc", lambda y, x: -math.pi * spherical_j(1, math.pi * x)
+)
 
+registry.functions |= {np.i0: i0, np.sinc: sinc}
 registry.functions |= {math.erf: erf, math.erfc: erfc, math.gamma: gamma, math.lgamma: lgamma}
