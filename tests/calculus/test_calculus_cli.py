@@ -38,6 +38,25 @@ def test_run_prints_the_value_in_the_concrete_syntax(capsys):
     }
 
 
+@pytest.mark.parametrize("file", sorted(Path(PRODUCT).parent.glob("*.pb")), ids=lambda f: f.stem)
+def test_an_example_has_one_value_by_the_machine_and_by_the_rules(capsys, file):
+    by_machine, by_rules = (said(capsys, "run", str(file), *a) for a in ((), ("--reduce",)))
+    assert sorted(by_machine.split(" + ")) == sorted(by_rules.split(" + "))
+
+
+def test_type_says_how_general_a_definition_is(capsys, tmp_path):
+    file = tmp_path / "p.pb"
+    file.write_text("def swap p = <snd p, fst p>\ndef both f x = <f x, x>")
+    assert said(capsys, "type", str(file)) == (
+        "swap  a * b -> b * a\nboth  (a -> b) -> a -> b * a\n"
+    )
+
+
+def test_linear_a_prints_a_program(capsys):
+    found = said(capsys, "linear-a", PRODUCT, "--def", "f")
+    assert found.startswith("def calculus_function(x0.0: f64, x0.1: f64;) -> (f64;) =\n")
+
+
 def test_type_names_the_definitions(capsys):
     assert said(capsys, "type", PRODUCT) == "f   R * R -> R\nit  (R * R)^\n"
 
@@ -144,6 +163,10 @@ def test_lists_functionals_and_functions_cross_the_border():
     assert gradient([2.0, 3.0, 4.0]) == [12.0, 8.0, 6.0]
     twice = calculus.function("\\f:R -> R. f (f 2)")
     assert twice(calculus.term("\\x. x * x")) == 16.0
+    captured = calculus.term("let a = sin(2) in let b = cos(2) in \\x. a * x + b")
+    f = calculus.function("\\f:R -> R. \\y. let u = f y in let v = f u in u * v")
+    a, b = np.sin(2), np.cos(2)
+    assert f(captured, 3.0) == pytest.approx((a * 3 + b) * (a * (a * 3 + b) + b))
     with pytest.raises(CalculusError, match=r"^R -> R is asked for: give a term of the calculus"):
         twice(np.sin)
     with pytest.raises(CalculusError, match=r"^R \* R is a tuple, but 3\.0 is given$"):

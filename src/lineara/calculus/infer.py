@@ -156,7 +156,7 @@ class Inference:
         """The type of `s` is the one that is wanted."""
         if self.types.unify(wanted, found):
             return
-        names = _Letters()
+        names = Letters()
         said = [names(self.types.whole(t)) for t in (wanted, found)]
         self.refuse(s.place, f"expected {said[0]}, found {said[1]}" + (f"; {mend}" if mend else ""))
 
@@ -364,13 +364,14 @@ class Inference:
         return fill(t, {h.name: R for h in holes(t)})
 
 
-class _Letters:
+class Letters:
     """Types with their holes as letters, the same ones in one message."""
 
     def __init__(self) -> None:
         self.known: dict[str | int, Type] = {}
 
     def __call__(self, t: Type) -> str:
+        """The text of a type."""
         for h in holes(t):
             self.known.setdefault(h.name, Hole("abcdefghijklmnopqrstuvwxyz"[len(self.known) % 26]))
         return show(fill(t, self.known)).replace("?", "")

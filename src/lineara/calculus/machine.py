@@ -120,13 +120,11 @@ class Machine:
         self.steps = self.calls = self.vjps = 0
         self._levels = itertools.count(1)
         self._codes: dict[Term, Code] = {}
-        self._fresh = Fresh()
 
     def value(self, term: Term) -> Any:
         """The value of a closed term."""
         if term.free:
             raise CalculusError(f"only a closed term has a value: {', '.join(sorted(term.free))}")
-        self._fresh = Fresh(term)
         with np.errstate(all="ignore"):
             return run(self.evaluate(term, {}))
 
@@ -159,7 +157,7 @@ class Machine:
         return own[x] if named else x
 
     def _compiled(self, term: Term) -> Code:
-        series = divide(term, self._fresh)
+        series = divide(term, Fresh(term))  # names that a closure's environment does not have
         made = []
         for name, e in series.bindings:
             kept = (Lam, Fix, DualMap, If)

@@ -12,6 +12,7 @@ from typing import Any
 
 from lineara.calculus.syntax import Declaration, File, Param, Place, Syntax, Text
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R
+from lineara.linear_a.collector import uncollected
 
 KEYWORDS = (
     "let", "rec", "in", "if", "then", "else", "fst", "snd", "head", "tail", "isnil", "def",
@@ -104,6 +105,7 @@ def _lark() -> Any:
     return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
+@uncollected
 def parse(text: str, file: str = "") -> File:
     """The syntax of a text; what does not parse is a CalculusError that shows the place."""
     from lark.exceptions import UnexpectedInput

@@ -17,6 +17,7 @@ from lineara.calculus.syntax import Declaration, File, Place, Syntax, Text, near
 from lineara.calculus.terms import Let, Term
 from lineara.calculus.types import Arrow, Type, holes, is_ground, show
 from lineara.errors import CalculusError
+from lineara.linear_a.collector import uncollected
 
 PRELUDE = r"""
 def rec fold f z l = if isnil l then z else f (head l) (fold f z (tail l))
@@ -52,6 +53,7 @@ class Program:
             )
         return self.definitions[name]
 
+    @uncollected
     def term(self, name: str | None = None, stated: Type | None = None) -> Term:
         """The closed term of the program, or of one of its definitions."""
         if name is not None:

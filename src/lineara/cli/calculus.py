@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from lineara.calculus.infer import Letters
 from lineara.calculus.interface import gradient, linear_a
 from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.program import Program, program
@@ -101,15 +102,14 @@ def _run(p: Program, options: argparse.Namespace) -> None:
 
 
 def _type(p: Program, options: argparse.Namespace) -> None:
-    names = [n for n, d in p.definitions.items() if d.text.file == p.text.file]
-    found = {n: show_type(p.term(n).type) for n in names}
-    if p.main is not None:
+    own = [n for n, d in p.definitions.items() if d.text.file == p.text.file]
+    names = own if options.name is None else [options.name]
+    found = {n: Letters()(p.type_of(n)) for n in names}
+    if p.main is not None and options.name is None:
         found["it"] = show_type(p.term().type)
     if not found:
         raise CalculusError(f"{p.text.file}: there is nothing in it")
-    _said(
-        found if options.name is None else {"type": show_type(p.term(options.name).type)}, options
-    )
+    _said(found, options)
 
 
 def _step(p: Program, options: argparse.Namespace) -> None:
