@@ -28,7 +28,7 @@ class Listed(NamedTuple):
 
 NUMPY = """
 base_repr binary_repr broadcast_shapes busday_count busday_offset datetime_as_string datetime_data
-diag_indices format_float_positional format_float_scientific from_dlpack frombuffer fromfile
+diag_indices format_float_positional format_float_scientific frombuffer fromfile
 fromregex fromstring genfromtxt get_include get_printoptions getbufsize geterr geterrcall indices
 info is_busday isdtype isfortran issubdtype iterable ix_ load loadtxt mask_indices mintypecode
 packbits printoptions promote_types ravel_multi_index row_stack set_printoptions setbufsize
@@ -84,14 +84,14 @@ def _is_type(value: Any) -> bool:
 
 def status(listed: Listed, name: str, function: Any, stood: set[int]) -> str:
     """What becomes of a function; the empty string where nothing is known."""
+    if name in listed.plain:
+        return "plain"
     ours = registry.functions.get(function)
     if isinstance(ours, Constant) or function in registry.readers:
         return "constant"
     if function in registry.advice:
         return f"refused: {registry.advice[function]}"
-    if ours is not None or id(function) in stood:
-        return "derivative"
-    return "plain" if name in listed.plain else ""
+    return "derivative" if ours is not None or id(function) in stood else ""
 
 
 def page() -> str:
