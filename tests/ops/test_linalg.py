@@ -368,7 +368,8 @@ def test_layouts_and_precisions(name, n):
     wide[::2] = a
     locked = a.copy()
     locked.flags.writeable = False
-    for same in (np.asfortranarray(a), wide[::2], a[::-1][::-1].copy(order="F"), locked):
+    foreign = a.astype(a.dtype.newbyteorder())
+    for same in (np.asfortranarray(a), wide[::2], a[::-1][::-1].copy(order="F"), locked, foreign):
         np.testing.assert_allclose(grad(loss)(same), expected, rtol=1e-9, atol=1e-9)
     turned = grad(lambda b: loss(b[::-1, ::-1]))(np.ascontiguousarray(a[::-1, ::-1]))
     np.testing.assert_allclose(turned[::-1, ::-1], expected, rtol=1e-9, atol=1e-9)

@@ -48,12 +48,15 @@ def lu(a: np.ndarray) -> np.ndarray:
     n = a.shape[-1]
 
     def one(m: np.ndarray) -> np.ndarray:
-        found = np.empty((n + 1, n), m.dtype)
+        found = np.empty((n + 1, n), dtype)
         found[:-1] = m
-        _, found[-1], _ = routine("lapack", "getrf", m.dtype.char)(found[:-1].T, overwrite_a=True)
+        factor = routine("lapack", "getrf", dtype.char)
+        inside, found[-1], _ = factor(found[:-1].T, overwrite_a=True)
+        assert np.shares_memory(inside, found), "LAPACK factors in place"
         return found
 
-    return each(one, (n + 1, n), a.dtype, a)
+    dtype = a.dtype.newbyteorder("=")
+    return each(one, (n + 1, n), dtype, a)
 
 
 def _parts(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +140,7 @@ def cholesky_tangent(low: np.ndarray, s: np.ndarray, adjoint: bool) -> np.ndarra
 
     Of L the lower triangle is read, and of its diagonal the real part.
     """
-    low = np.tril(low)
+    low = np.tril(low.astype(low.dtype.newbyteorder("="), copy=False))
     if low.dtype.kind == "c":
         np.einsum("...ii->...i", low).imag[...] = 0
     s = np.tril(s) if adjoint else (s + _h(s)) / 2
