@@ -49,6 +49,7 @@ ties = np.array([[1.0, 3.0, 3.0], [2.0, -1.0, 2.0]])
 holes = np.array([[0.0, 2.0, 3.0], [0.0, 5.0, 0.0], [1.5, 2.0, -1.0]])
 mask = np.array([True, False, True])
 whole, flags = np.array([12, 7, 30]), np.array([4, 1, 6])
+PLACES = np.array([0, 1, 2, 2])
 MATRIX = ("exp", "sqrt", "log", "cos", "sin", "tan", "cosh", "sinh", "tanh")
 where = np.array([[True, False, True, True], [False, False, True, True], [True, True, True, False]])
 
@@ -261,6 +262,12 @@ LINES = [
     ("banded", A + 3 * (np.arange(3) == 1)[:, None], B, {"below": 1}),
     ("banded", A + 3 * (np.arange(3) == 0)[:, None], B, {"below": 2, "adjoint": True}),
     ("linear_banded", A + 3 * (np.arange(3) == 1)[:, None], B, {"below": 1}),
+    # sparse matrices: values, rows, columns
+    ("sparse_product", z, np.array([0, 2, 2]), np.array([1, 0, 1]), A, {"size": 4}),
+    ("products_at", A, T[0], np.array([0, 2, 2, 1]), PLACES),
+    ("sparse_solve", big, np.array([0, 2, 1]), np.array([1, 2, 0]), A),
+    ("sparse_solve", A[0] + 2, np.arange(4) % 3, PLACES, M, {"adjoint": True}),
+    ("linear_sparse_solve", A[0] + 2, np.arange(4) % 3, PLACES, M),
     # Fourier transforms
     ("fft", T, {"axes": (0, 2), "inverse": False, "norm": "ortho"}),
     ("fft", A, {"axes": (1,), "inverse": True, "norm": "backward"}),

@@ -1,6 +1,7 @@
 """Expressions with SciPy's families (linalg, sparse, interpolate, ndimage, signal)."""
 
 import numpy as np
+from scipy import sparse
 
 rng = np.random.default_rng(6)
 POINT = {
@@ -15,6 +16,8 @@ POINT = {
     "Q": rng.normal(size=(4, 3)),
 }
 C = rng.normal(size=(3, 3))
+SPARSE = sparse.csr_array(np.where(rng.uniform(size=(3, 4)) < 0.6, rng.normal(size=(3, 4)), 0.0))
+SYSTEM = sparse.csc_array(np.eye(3) * 2 + np.diag([0.3, -0.7], 1))
 
 
 def gram(m):
@@ -63,6 +66,14 @@ linalg.block_diag(M, A, x); linalg.block_diag(C, s * M); linalg.toeplitz(x); lin
 np.imag(linalg.toeplitz(x + 1j * y)); linalg.circulant(v); linalg.hankel(v); linalg.hankel(x, v)
 linalg.companion(v); linalg.khatri_rao(A[:, :3], M); linalg.matmul_toeplitz((x, y), x)
 linalg.solve_toeplitz((x + 2 * np.eye(3)[0], y), y)
+# sparse matrices
+SPARSE @ v; SPARSE @ B; x @ SPARSE; np.transpose(A)[:, :3] @ SPARSE; SPARSE.T @ x; SPARSE.dot(v)
+SPARSE.dot(B); sparse.csc_array(SPARSE) @ v; sparse.coo_matrix(SPARSE) @ v
+sparse.csr_matrix(SPARSE) * v; x * sparse.csr_matrix(SPARSE); sparse.bsr_array(SPARSE) @ (s * v)
+sparse.dia_matrix(SPARSE) @ B; sparse.csr_matrix(SPARSE).T * x; sparse.lil_array(SPARSE) @ v
+np.imag((SPARSE * 1j) @ v); SPARSE @ (SPARSE.T @ x); sparse.eye_array(3) @ A; SPARSE.astype(int) @ v
+sparse.linalg.spsolve(SYSTEM, x); sparse.linalg.spsolve(SYSTEM.tocsr(), A)
+sparse.linalg.spsolve(SYSTEM.T, x); sparse.linalg.spsolve(SYSTEM, np.sin(x)) @ y
 """
 LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]
 LINES = [line for line in LINES if line]

@@ -5,13 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import linalg
-from scipy_family_forms import LINES, POINT, C, gram
+from scipy import linalg, sparse
+from scipy_family_forms import LINES, POINT, SPARSE, SYSTEM, C, gram
 from test_numpy_forms import close, difference, flat, random_like
 
 import lineara
 
-__all__ = ["C", "flat", "gram", "linalg"]  # the lines mention them
+__all__ = ["SPARSE", "SYSTEM", "C", "flat", "gram", "linalg", "sparse"]  # the lines mention them
 
 
 def form(line):

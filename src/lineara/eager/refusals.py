@@ -46,8 +46,8 @@ def about_to_become_plain(value: Any) -> DetachError:
         asker = asker.f_back
     if str(asker.f_globals.get("__name__")).startswith("scipy.sparse"):
         mend = (
-            "a sparse matrix A is a linear map that knows its transpose: declare "
-            "lineara.custom_linear(lambda v: A @ v, transpose=lambda w: A.T @ w) and call that"
+            "of a sparse matrix A the products A @ x, x @ A and A.dot(x) have rules, and spsolve; "
+            "the others have A.toarray()"
         )
     return DetachError(
         f"a traced {type_of(value)} was about to become a plain array, which would lose its "

@@ -17,7 +17,7 @@ from lineara.registry import registry
 
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
 # Modules of classes with rules of their own: where they meet a class unknown to them, ours answers.
-_OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "numpy.ma.core"}
+_OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "numpy.ma.core", "scipy.sparse._base"}
 _PATTERN = dis.opmap["MATCH_CLASS"]
 _AS_PYTHONS: dict[Any, type] = {np.float64: float, np.complex128: complex}
 
@@ -44,6 +44,12 @@ def _reads_class(frame: FrameType) -> bool:
     return "__class__" in code.co_names and code.co_code[frame.f_lasti] != _PATTERN
 
 
+def asks_who_multiplies(frame: FrameType) -> bool:
+    """Whether a sparse matrix looks if it knows the other factor: of an object it does not."""
+    in_product = frame.f_code.co_name == "_matmul_dispatch"
+    return in_product and frame.f_globals.get("__name__") == "scipy.sparse._base"
+
+
 def type_shown(value: Any) -> type:
     """What type() says of a traced value: a number is Python's."""
     found: Any = value.stands_for()
@@ -66,7 +72,11 @@ class Withheld:
         self.way = way  # the method that refuses, or gives a plain value where nothing is traced
 
     def __get__(self, value: Any, owner: type) -> Any:
-        return self if value is None else getattr(getattr(value, self.way)(), self.name)
+        if value is None:
+            return self
+        if self.name.startswith("__array_") and asks_who_multiplies(sys._getframe(1)):
+            raise AttributeError(self.name)
+        return getattr(getattr(value, self.way)(), self.name)
 
 
 def withhold(cls: type, way: str, *names: str) -> None:

@@ -28,6 +28,7 @@ from lineara.ops import (
     scipy_linalg,
     shape,
     singular,
+    sparse_matrix,
     special,
 )
 
@@ -56,5 +57,6 @@ __all__ = [
     "scipy_linalg",
     "shape",
     "singular",
+    "sparse_matrix",
     "special",
 ]
