@@ -28,8 +28,14 @@ from lineara.types import ArrayType, is_complex, type_of
 def _matrix(data: Any, rows: Any, cols: Any, shape: tuple[int, int]) -> Any:
     from scipy.sparse import coo_array
 
-    places = (np.asarray(v).real.astype(np.intp, copy=False) for v in (rows, cols))
+    places = (np.real(v).astype(np.intp, copy=False) for v in (rows, cols))
     return coo_array((data, tuple(places)), shape=shape)
+
+
+def _work(entries: int, y: ArrayType, x: ArrayType) -> int:
+    """Of the trilinear form of which the products are transposes: each value is looked at once."""
+    columns = y.shape[1] * (1 + (is_complex(y) or is_complex(x)))
+    return reals(y) + reals(x) + entries * (2 * columns + 1)
 
 
 @primitive
@@ -44,7 +50,7 @@ class sparse_product(Multilinear):
         return _matrix(data, rows, cols, (size, x.shape[0])) @ x
 
     def arithmetic(self, y, args, params):
-        return 2 * args[0].size * y.shape[1] * (1 + is_complex(y))
+        return _work(args[0].size, y, args[3])
 
     def transpose(self, place, y_bar, /, data, rows, cols, x, *, size):
         if place == 3:
@@ -74,7 +80,7 @@ class products_at(Multilinear):
         return xp.einsum("ij,ij->i", y[rows], x[cols])
 
     def arithmetic(self, y, args, params):
-        return 2 * reals(y) * args[0].shape[1]
+        return _work(y.size, *args[:2])
 
     def transpose(self, place, e_bar, /, y, x, rows, cols):
         if place == 0:
