@@ -32,12 +32,6 @@ def _matrix(data: Any, rows: Any, cols: Any, shape: tuple[int, int]) -> Any:
     return coo_array((data, tuple(places)), shape=shape)
 
 
-def _work(entries: int, y: ArrayType, x: ArrayType) -> int:
-    """Of the trilinear form of which the products are transposes: each value is looked at once."""
-    columns = y.shape[1] * (1 + (is_complex(y) or is_complex(x)))
-    return reals(y) + reals(x) + entries * (2 * columns + 1)
-
-
 @primitive
 class sparse_product(Multilinear):
     """A X for `size` rows :  (e), (e), (e), (n,k) -> (size,k); data, rows, cols, X."""
@@ -50,7 +44,8 @@ class sparse_product(Multilinear):
         return _matrix(data, rows, cols, (size, x.shape[0])) @ x
 
     def arithmetic(self, y, args, params):
-        return _work(args[0].size, y, args[3])
+        data, *_, x = args
+        return 2 * data.size * y.shape[1] * (1 + is_complex(y)) + reals(x)
 
     def transpose(self, place, y_bar, /, data, rows, cols, x, *, size):
         if place == 3:
@@ -80,7 +75,8 @@ class products_at(Multilinear):
         return xp.einsum("ij,ij->i", y[rows], x[cols])
 
     def arithmetic(self, y, args, params):
-        return _work(y.size, *args[:2])
+        left, right, *_ = args
+        return (2 * left.shape[1] - 1) * reals(y) + reals(left) + reals(right)
 
     def transpose(self, place, e_bar, /, y, x, rows, cols):
         if place == 0:
