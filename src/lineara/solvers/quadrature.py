@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.api import jacobian, vjp
+from lineara.api import grad, jacobian
 from lineara.capture.captured import with_captured
 from lineara.eager.level import Level
 from lineara.eager.node import plain
@@ -66,7 +66,7 @@ class Integral(Rule):
         if 1 in active:
             rows.append(_row(seeing(self.f, self.names, self.form, rest)(b)))
         if places:
-            rows.append(self.slope(a, b, rest, places))
+            rows.append(self.slope(a, b, rest, places, type_of(y).size))
         J = rows[0] if len(rows) == 1 else concat(*rows, axis=1)  # (of y, of the active leaves)
         types, out = [type_of(values[i]) for i in active], type_of(y)
 
@@ -90,10 +90,10 @@ class Integral(Rule):
 
         return y, Joint(forward, back)
 
-    def slope(self, a: Any, b: Any, rest: list[Any], places: list[int]) -> Any:
+    def slope(self, a: Any, b: Any, rest: list[Any], places: list[int], size: int) -> Any:
         """The integral of the Jacobian in the leaves at these places : (of y, of the leaves)."""
         f = remade(self.f, self.names, self.form, [plain(v) for v in self.leaves])
-        row = functools.partial(slopes, f, self.names, self.form, tuple(places), rest)
+        row = functools.partial(slopes, f, self.names, self.form, tuple(places), size, rest)
         return _applied(Integral(self.call, row, self.by), [a, b, *moving(row)[1]])
 
     def trace_linear(
@@ -118,24 +118,28 @@ def _row(y: Any) -> Any:
 
 
 def slopes(
-    f: Any, names: list[str], form: Form, places: Sequence[int], leaves: list[Any], t: Any
+    f: Any,
+    names: list[str],
+    form: Form,
+    places: Sequence[int],
+    rows: int,
+    leaves: list[Any],
+    t: Any,
 ) -> Any:
     """The Jacobian of f(t) in leaves of what f has captured : (of f, of the leaves)."""
 
     def at(*moved: Any) -> Any:
         given = dict(zip(places, moved, strict=True))
-        y = seeing(f, names, form, [given.get(i, v) for i, v in enumerate(leaves)])(t)
-        y = as_array(y)
-        return reshaped(y, (type_of(y).size,))
+        return as_array(seeing(f, names, form, [given.get(i, v) for i, v in enumerate(leaves)])(t))
 
-    given = [leaves[i] for i in places]
-    y, pull = vjp(at, *given)
-    if type_of(y).size == 1:
-        blocks = pull(np.ones(1))
+    moving = [leaves[i] for i in places]
+    argnums = tuple(range(len(places)))
+    if rows == 1:
+        blocks = grad(lambda *moved: reshaped(at(*moved), ()), argnums)(*moving)
     else:
-        blocks = jacobian(at, argnums=tuple(range(len(places))))(*given)
-    sizes = [type_of(v).size for v in given]
-    flat = [reshaped(as_array(B), (type_of(y).size, n)) for B, n in zip(blocks, sizes, strict=True)]
+        blocks = jacobian(lambda *moved: reshaped(at(*moved), (rows,)), argnums)(*moving)
+    sizes = [type_of(v).size for v in moving]
+    flat = [reshaped(as_array(B), (rows, n)) for B, n in zip(blocks, sizes, strict=True)]
     return flat[0] if len(flat) == 1 else concat(*flat, axis=1)
 
 
