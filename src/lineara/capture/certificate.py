@@ -23,7 +23,8 @@ class Certificate:
 
     linear       definitions that the checker has judged linear in their linear arguments
     value, forward, reverse    work: arithmetic of f, of f.jvp, of f.vjp
-    bound        c_J: forward is at most c_J value, and the scalars of arrays that are read
+    bound        c_J: forward is at most c_J value, and the scalars of arrays that are read;
+                 None if there is none, as where a rule calculates for arrays without elements
     tape_bytes   what f.jvp.nl keeps for f.jvp.lin
     peak         the most bytes of arrays that are alive at a time, in reverse mode
     again        work that the policy does a second time
@@ -35,7 +36,7 @@ class Certificate:
     value: int | None
     forward: int | None
     reverse: int | None
-    bound: Fraction
+    bound: Fraction | None
     tape_bytes: int | None
     peak: int | None
     again: int | None
@@ -47,10 +48,13 @@ class Certificate:
             work += f", of which {self.again:,} a second time"
         if self.tape_bytes is not None and self.peak is not None:
             memory = f"tape {size(self.tape_bytes)}, peak {size(self.peak)}"
+        bound = "none is proved, for an operation without work has a derivative with some"
+        if self.bound is not None:
+            bound = f"forward <= {self.bound} value + what is read of arrays"
         return (
             f"linear, by type: {', '.join(self.linear)}\n"
             f"work: {work}\n"
-            f"bound: forward <= {self.bound} value + what is read of arrays\n"
+            f"bound: {bound}\n"
             f"memory: {memory}"
         )
 

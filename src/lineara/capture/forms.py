@@ -195,7 +195,14 @@ def _branches(
     level: StagedLevel | None, form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str
 ) -> Any:
     if level is None:  # a differentiation is going on in the traced function
-        return _differentiated(form, chosen, fs, operands, name)
+        try:
+            return _differentiated(form, chosen, fs, operands, name)
+        except RecursionError:
+            raise StagingError(
+                f"{name}: branches lie in each other without end; a function that calls itself is "
+                "not differentiated in a traced function: differentiate the whole program, or "
+                "loop with lineara.fori_loop over as many rounds as it may take"
+            ) from None
     if level.shared.adopts:
         fs = [adopted(level, f) for f in fs]
     given = Operands(level, operands)

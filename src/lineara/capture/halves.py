@@ -121,4 +121,4 @@ def _fit(vector: Any, t: Any) -> Any:
 
 def own(g: Any) -> Any:
     """A number of Python, or an array that nobody else has."""
-    return np.array(g) if np.ndim(g) else g.item()
+    return np.array(g) if np.ndim(g) else np.asarray(g).item()

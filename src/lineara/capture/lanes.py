@@ -279,42 +279,45 @@ class _Lanes:
         """A primitive, by its batch rule where an operand has lanes."""
         pairs = [env[a] for a in e.args]
         args, flags = tuple([v for v, _ in pairs]), tuple([b for _, b in pairs])
-        by_lane = any(env[v][1] for v in vars_in(e.params))
         params = renamed_params(e.params, lambda v: env[v][0])
-        if by_lane:
-            (x,) = self.fitted(args, flags, (True,))
-            at = self.index(e.params["at"], env)
-            if at is None:
-                return self.one_by_one(_part, x, e.params, env), True
-            return op("index")(x, at=at), True
-        if not any(flags):
+        positions = [env[v][1] for v in vars_in(e.params)]
+        if not any((*flags, *positions)):
             return e.primitive(*args, **params), False
-        if e.name == "index" and any(vars_in(e.params)):
-            at = params["at"] if isinstance(params["at"], tuple) else (params["at"],)
-            if _plain_index(at):
-                return op("index")(args[0], at=(slice(None), *at)), True
-            return self.one_by_one(
-                lambda x, at: op("index")(x, at=at), args[0], e.params, env
-            ), True
+        if positions:
+            (x,) = self.fitted(args, flags, (True,))
+            return self.moved(e, x, params, env), True
         ufunc = isinstance(getattr(np, e.name, None), np.ufunc)
         if isinstance(e.primitive, Constant) and ufunc:
             return e.primitive(*aligned(args, flags), **params), True
         return e.primitive.batch(args, flags, params), True
 
-    def index(self, at: Any, env: dict[Var, tuple[Any, bool]]) -> Any:
-        """An index of all lanes for one with lanes in it; None where NumPy has none in order."""
-        parts = at if isinstance(at, tuple) else (at,)
-        numbers = [p for p in parts if isinstance(p, Var | int | np.integer)]
-        if any(isinstance(p, Var) and p.type.shape for p in numbers):  # type: ignore[union-attr]
+    def moved(self, e: Prim, x: Any, params: dict[str, Any], env: dict) -> Any:
+        """index or scatter at positions that are values."""
+        where = self.index(e.params["at"], params["at"], env)
+        if where is None:
+            return self.one_by_one(
+                lambda row, at: e.primitive(row, **params | {"at": at}), x, e.params["at"], env
+            )
+        if e.name == "scatter":
+            params = params | {"shape": (self.size, *params["shape"])}
+        return e.primitive(x, **params | {"at": where})
+
+    def index(self, stated: Any, at: Any, env: dict[Var, tuple[Any, bool]]) -> Any:
+        """An index of all lanes, from one as it is stated and with its values; or None.
+
+        None where it means something else behind an axis, or beside other positions in a row.
+        """
+        stated, at = (p if isinstance(p, tuple) else (p,) for p in (stated, at))
+        if not any(env[v][1] for v in vars_in(stated)):
+            return (slice(None), *at) if _plain_index(at) else None
+        numbers = [_is_number(p) for p in stated]
+        ahead = numbers.index(False) if False in numbers else len(numbers)
+        if not all(isinstance(p, slice | EllipsisType) for p in stated[ahead:]):
             return None
-        if list(parts[: len(numbers)]) != numbers or any(p is None for p in parts):
-            return None
-        found = [env[p][0] if isinstance(p, Var) else p for p in parts]
-        return (np.arange(self.size), *found)
+        return (np.arange(self.size), *at)
 
     def one_by_one(self, act: Any, x: Any, at: Any, env: dict[Var, tuple[Any, bool]]) -> Any:
         """Lane by lane, where lanes are read or written at positions of their own."""
-        at = at["at"] if isinstance(at, dict) else at
 
         def part(v: Var, i: int) -> Any:
             value, lanes = env[v]
@@ -334,8 +337,8 @@ class _Lanes:
         if not (b or c or by_lane):
             return _written(e, x, at, y), False
         x, y = self.fitted((x, y), (b, c), (True, True))
-        where = self.index(e.at, env) if by_lane else (slice(None), *at)
-        if where is None or (not by_lane and not _plain_index(at)):
+        where = self.index(e.at, at, env)
+        if where is None:
             pairs = [
                 _written(e, x[i], renamed_params(e.at, lambda v, i=i: _at(env[v], i)), y[i])
                 for i in range(self.size)
@@ -527,8 +530,11 @@ def _sample(v: Var) -> Any:
     return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
 
 
-def _part(x: Any, at: Any) -> Any:
-    return op("index")(x, at=at)
+def _is_number(p: Any) -> bool:
+    """Whether a part of an index that is stated in a program is one integer."""
+    if isinstance(p, Var):
+        return isinstance(p.type, ArrayType) and not p.type.shape and p.type.dtype.kind in "iu"
+    return isinstance(p, int | np.integer) and not isinstance(p, bool)
 
 
 def _at(pair: tuple[Any, bool], i: int) -> Any:

@@ -205,6 +205,7 @@ def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
     An out that is None is zero; so is a vector that is None.  The tape may be closed meanwhile.
     """
     tape, scalar = list(level.tape), level.S
+    level.keep_copies = True  # closing leaves to arrays what was read of them
 
     def ahead(tangents: Sequence[Any]) -> list[Any]:
         if all(t is None for t in tangents):

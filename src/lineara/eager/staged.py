@@ -21,7 +21,6 @@ from lineara.eager.regions import LITERAL, Cell, Region, StagedArray, as_box, bo
 from lineara.eager.written import Written
 from lineara.errors import (
     LeakedVariableError,
-    NoRuleError,
     StagingError,
 )
 from lineara.linear_a.emit import Boxed, Emitter
@@ -59,7 +58,7 @@ class StagedLevel(Level):
         body |= {"below": _below, "__repr__": lambda n: f"staged({type_of(n)!r})"}
         body |= {f"__{name}__": _logical(name) for name in ("and", "or", "xor")}
         body |= {f"__r{name}__": _logical(name) for name in ("and", "or", "xor")}
-        body |= {"__invert__": lambda n: op("logical_not")(n)}
+        body |= {"__invert__": lambda n: op("logical_not" if _is_bool(n) else "invert")(n)}
         self.S = self.SG = type("StagedNumber", (Scalar,), body | {"__hash__": unhashable})
         fixed = {"k": STILL, "in_order": True}
         self.X = self.XG = type("StagedArray", (Array,), body | fixed)
@@ -356,11 +355,14 @@ def _below(n: Any) -> Any:
 
 def _logical(name: str) -> Any:
     def method(n: Any, other: Any) -> Any:
-        if type_of(other).dtype.kind != "b" or n.dtype.kind != "b":
-            raise NoRuleError(f"bitwise {name} of staged integers is not in the language")
-        return op(f"logical_{name}")(n, other)
+        both = _is_bool(n) and _is_bool(other)
+        return op(f"{'logical' if both else 'bitwise'}_{name}")(n, other)
 
     return method
+
+
+def _is_bool(a: Any) -> bool:
+    return type_of(a).dtype.kind == "b"
 
 
 _ARGUMENTS = {

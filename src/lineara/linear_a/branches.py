@@ -96,7 +96,8 @@ class Choice(Form):
         if all(map(u.is_nonlinear, self.functions)):
             return self, Ret(())
         halves = [u.recur(f) for f in self.functions]
-        name = "'".join(self.functions) + ".tape"
+        names = self.functions if len(self.functions) > 1 else (*self.functions, "")
+        name = "'".join(names) + ".tape"  # no branch's own
         found = [*self.zipped(u.program.defs)]
         places = [
             k for k in range(len(self.xs) - 1)

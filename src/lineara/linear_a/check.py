@@ -454,7 +454,8 @@ class Judge:
             for t in self.program.leaves(u)
         )
         shapes = ((), u.shape) if isinstance(u, ArrayType) else ((),)
-        if k.shape not in shapes or not fits or not self.program.has_scalars(u):
+        scalars = isinstance(u, ArrayType) or self.program.has_scalars(u)  # an array may be empty
+        if k.shape not in shapes or not fits or not scalars:
             self.wrong(
                 f"{x!r}: {show(k)} does not scale {a!r}: {show(a.type)}; the factor is a number, "
                 "or has the shape of what it scales, and no wider dtype than any array there; a "

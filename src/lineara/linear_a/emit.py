@@ -144,9 +144,8 @@ class Emitter:
 
     def literal_type(self, a: Any, y: ArrayType) -> ArrayType | None:
         """The type of a literal: a Python number has the dtype of what it meets."""
-        weak = type(a) in (int, float) and y.dtype.kind in "fc"
-        weak = weak or (type(a) is complex and y.dtype.kind == "c")
-        return ArrayType((), y.dtype) if weak else None
+        kinds = {int: "iufc", float: "fc", complex: "c"}
+        return ArrayType((), y.dtype) if y.dtype.kind in kinds.get(type(a), "") else None
 
     def as_linear(self, a: Any, dtype: np.dtype) -> Any:
         """A linear operand; a plain zero becomes a linear one, beside others of that dtype."""

@@ -19,8 +19,17 @@ def _kept(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(1 if i in axis else n for i, n in enumerate(shape))
 
 
-def _left(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(n for i, n in enumerate(shape) if i not in axis)
+def left(x: Any, axis: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """The shape of a reduction."""
+    shape = type_of(x).shape
+    return (
+        _kept(shape, axis) if keepdims else tuple(n for i, n in enumerate(shape) if i not in axis)
+    )
+
+
+def wide(dtype: np.dtype) -> np.dtype:
+    """The dtype in which NumPy adds and multiplies many numbers: wider for small integers."""
+    return np.add.reduce(np.zeros(0, dtype)).dtype
 
 
 def _next(params: dict[str, Any]) -> dict[str, Any]:
@@ -33,8 +42,7 @@ class sum_(Linear):
     """Sum over axes.  Transpose: broadcast."""
 
     def result(self, x, *, axis, keepdims):
-        t = type_of(x)
-        return ArrayType((_kept if keepdims else _left)(t.shape, axis), t.dtype)
+        return ArrayType(left(x, axis, keepdims), wide(type_of(x).dtype))
 
     def evaluate(self, xp, /, x, *, axis, keepdims):
         return xp.sum(x, axis=axis, keepdims=keepdims)
@@ -64,7 +72,7 @@ class cumsum(Linear):
     """Running sum along one axis.  Transpose: the running sum from the other end."""
 
     def result(self, x, *, axis, reverse=False):
-        return type_of(x)
+        return ArrayType(type_of(x).shape, wide(type_of(x).dtype))
 
     def evaluate(self, xp, /, x, *, axis, reverse=False):
         return (
@@ -140,7 +148,7 @@ class Extremum(General):
     """max or min over axes; ties share the tangent equally, other lanes are structural zeros."""
 
     def result(self, x, *, axis, keepdims):
-        return sum_.result(x, axis=axis, keepdims=keepdims)
+        return ArrayType(left(x, axis, keepdims), type_of(x).dtype)
 
     def arithmetic(self, y, args, params):
         return reals(args[0])
@@ -188,14 +196,14 @@ def _as(a: Any, dtype: Any) -> Any:
 @implements(np.sum)
 def np_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Sum over axes."""
-    total = _reduce("sum", _as(a, dtype), axis, keepdims, where, 0.0)
+    total = _reduce("sum", _as(a, dtype), axis, keepdims, where, 0)
     return total + initial if given(initial) else total
 
 
 @implements(np.prod)
 def np_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Product over axes."""
-    product = _reduce("prod", _as(a, dtype), axis, keepdims, where, 1.0)
+    product = _reduce("prod", _as(a, dtype), axis, keepdims, where, 1)
     return product * initial if given(initial) else product
 
 
@@ -220,7 +228,7 @@ def _extremum(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: 
     if not given(initial):
         return _reduce(name, a, axis, keepdims, where, none)
     if any(t.shape[i] == 0 for i in along):
-        shape = (_kept if keepdims is True else _left)(t.shape, along)
+        shape = left(t, along, keepdims is True)
         return op("broadcast_to")(initial, shape=shape)
     return op(f"{name}imum")(_reduce(name, a, axis, keepdims, where, none), initial)
 
@@ -238,7 +246,9 @@ def _count(a: Any, axis: Any, where: Any = None, keepdims: Any = False) -> Any:
     if not given(where):
         return math.prod(shape[i] for i in axis)
     chosen = np.broadcast_to(where, shape)
-    return np.sum(chosen, axis=axis, keepdims=bool(keepdims), dtype=real_dtype(type_of(a).dtype))
+    real = real_dtype(type_of(a).dtype)
+    dtype = real if real.kind == "f" else np.dtype(float)
+    return np.sum(chosen, axis=axis, keepdims=bool(keepdims), dtype=dtype)
 
 
 @implements(np.mean)
@@ -343,7 +353,9 @@ def np_cumsum(a, axis=None, dtype=None, out=None):
 def cumprod(a, axis=None, dtype=None, out=None):
     """Running product along an axis."""
     a, axis = line(_as(a, dtype), axis, "cumprod")
-    return running(multiply, a, axis)
+    own = type_of(a).dtype
+    into = own if given(dtype) else wide(own)
+    return running(multiply, a if own == into else _as(a, into), axis)
 
 
 def running(act: Any, a: Any, axis: int) -> Any:

@@ -20,8 +20,10 @@ from lineara.primitive import Constant
 from lineara.types import ArrayType
 
 
-def c_jvp(program: Program, name: str) -> Fraction:
-    """c_J of a definition and all that it calls.
+def c_jvp(program: Program, name: str) -> Fraction | None:
+    """c_J of a definition and all that it calls; None if an operation without work has a jvp with.
+
+    An operation on arrays without elements may be one: what its rule does with numbers stays.
 
     >>> from lineara.linear_a.parse import parse
     >>> c_jvp(parse("def f(x: f64;) -> (f64;) = sin(x)"), "f")
@@ -33,7 +35,8 @@ def c_jvp(program: Program, name: str) -> Fraction:
         _signature(program, e): e for f in reached(program, name)
         for e in applications(program.defs[f].body)
     }  # fmt: skip
-    return max([Fraction(2), *[ratio(program, e) for e in ratios.values()]])
+    found = [ratio(program, e) for e in ratios.values()]
+    return None if None in found else max([Fraction(2), *[r for r in found if r is not None]])
 
 
 def _signature(program: Program, e: Prim) -> tuple:
@@ -64,15 +67,14 @@ def applications(e: Leaf | Block) -> Iterator[Prim]:
         yield from applications(e.leaf)
 
 
-def ratio(program: Program, e: Prim) -> Fraction:
-    """W(J p) / W(p) where every argument that can move does; 0 for what R pays for."""
+def ratio(program: Program, e: Prim) -> Fraction | None:
+    """W(J p) / W(p) where every argument that can move does; 1 for what R pays for."""
     (t,), _ = type_of_leaf(program, e)
     before = work(program, e, t)
     more = added(program, e, t)
     if not more:
         return Fraction(1)
-    assert before, f"J of {e.name} works, and {e.name} does not: no factor bounds it"
-    return Fraction(before + more, before)
+    return Fraction(before + more, before) if before else None
 
 
 def added(program: Program, e: Prim, t) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from lineara.capture.captured import captured, with_captured
 from lineara.eager.linear import owned, tape_map
-from lineara.eager.node import plain
+from lineara.eager.node import plain, staged
 from lineara.eager.trace import open_level, outside
 from lineara.errors import MutationError, TypeMismatchError
 from lineara.primitive import Box, Joint, op
@@ -102,8 +102,12 @@ class Call(Rule):
         """The function itself."""
         return self.traced(form.arguments(leaves))
 
+    trace_staged = trace_linear
+
 
 def _alike(a: Any, b: Any) -> bool:
+    if staged(a) or staged(b):
+        return type_of(a) == type_of(b)
     a, b = plain(a), plain(b)
     if not moves(a):
         return True
