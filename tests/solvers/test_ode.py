@@ -12,7 +12,7 @@ from lineara.solvers import ode
 
 METHODS = ["RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA"]
 SMOOTH = {"rtol": 1e-8, "atol": 1e-10}
-TIGHT = {m: SMOOTH | ({"rtol": 1e-6} if m in ("RK23", "Radau") else {}) for m in METHODS}
+TIGHT = {m: SMOOTH | ({"rtol": 1e-6} if m in ("RK23", "Radau", "BDF") else {}) for m in METHODS}
 
 
 def near(ours, closed, p, rtol=1e-5, second=True):
@@ -148,7 +148,7 @@ def test_a_class_in_place_of_a_name_and_a_vectorized_function():
     def ours(p):
         one = solve_ivp(lambda t, y: -p[0] * y, (0, 1.0), [1.0], RK45, **SMOOTH)
         two = solve_ivp(
-            lambda t, y: np.stack([-p[0] * y[0]]), (0, 1), [1], "BDF", vectorized=True, **SMOOTH
+            lambda t, y: np.stack([-p[0] * y[0]]), (0, 1), [1], "BDF", vectorized=True, rtol=1e-6
         )
         return one.y[0, -1] + two.y[0, -1]
 
@@ -206,6 +206,37 @@ def test_the_solver_runs_once_on_numbers():
     assert again < 2 * count  # the steps once more; those that were rejected are not
     pull(1.0), pull(2.0)
     assert len(seen) == again
+
+
+@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
+def test_a_jacobian_of_the_users(method):
+    def ours(p):
+        options = TIGHT[method] | {"jac": lambda t, y, k: np.array([[-k]]), "args": (p[0],)}
+        return solve_ivp(lambda t, y, k: -k * y, (0, 1.0), [1.0], method, **options).y[0, -1]
+
+    assert near(ours, lambda p: np.exp(-p[0]), [1.3], 1e-4)
+
+
+def test_complex_numbers():
+    def ours(p):
+        y = solve_ivp(lambda t, y: (1j - 0.5) * p * y, (0, 1.0), [1.0 + 0j], **SMOOTH).y[0, -1]
+        return np.abs(y) ** 2 + np.imag(y)
+
+    assert near(lambda p: ours(p[0]), lambda p: _spiral(p[0]), [1.3])
+
+
+def _spiral(p):
+    return np.exp(-p) + np.exp(-0.5 * p) * np.sin(p)
+
+
+def test_a_solver_that_gives_up_on_its_way():
+    def solve(p):
+        return solve_ivp(lambda t, y: p * y**2, (0, 10.0), [1.0], rtol=1e-6)  # 1 / (1 - p t)
+
+    found = solve(1.0)
+    assert not found.success
+    slope = grad(lambda p: solve(p).y[0, 3])(1.0)
+    assert slope == pytest.approx(found.t[3] * found.y[0, 3] ** 2, rel=1e-4)
 
 
 # --- odeint -------------------------------------------------------------------------------------

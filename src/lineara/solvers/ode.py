@@ -38,6 +38,11 @@ def turned(fun: Any, t: Any, y: Any, *args: Any) -> Any:
     return fun(y, t, *args)
 
 
+def with_args(jac: Any, args: tuple, t: Any, y: Any) -> Any:
+    """jac(t, y, *args)."""
+    return jac(t, y, *args)
+
+
 class Trajectory:
     """y(t) as pieces, a function of y0, the parameters and the ends of the interval."""
 
@@ -90,7 +95,8 @@ def replayed(call: Call, f: Any, y0: Any, ends: Any, options: dict[str, Any], wo
     from scipy.integrate import DOP853, Radau, solve_ivp
 
     span, start = [float(plain(t)) for t in ends], np.array(plain(y0), dtype=float)
-    for method, most in ((DOP853, 20 + work), (Radau, np.inf)):
+    tried = [(DOP853, 20 + work)] if work else []
+    for method, most in (*tried, (Radau, np.inf)):
         log: list[Taken] = []
         given = {k: v for k, v in options.items() if k != "jac" or method is Radau}
         run = functools.partial(
@@ -144,6 +150,8 @@ def solve_ivp(call: Call) -> Any:
     else:
         found = call.run()
         kept = {name: options[name] for name in KEPT if options.get(name) is not None}
+        if args and callable(kept.get("jac")):
+            kept["jac"] = functools.partial(with_args, kept["jac"], args)
         implicit_one = getattr(method, "__name__", method) == "BDF"
         path = replayed(call, f, y0, ends, kept, 0 if implicit_one else found.nfev)
     return _moving(call, found, path, ends, args)
@@ -165,7 +173,7 @@ def _moving(call: Call, found: Any, path: Trajectory, ends: Any, args: tuple) ->
     t, y = found.t, found.y
     if call["t_eval"] is None:
         times = [ends[0], *t[1:-1], last]
-        exact = len(path.ys) == len(t) and found.status == 0 and np.array_equal(path.times, t)
+        exact = np.array_equal(path.times, t)
         if exact:
             moved = op("permute_dims")(op("stack")(*path.ys), axes=(1, 0))
         else:
