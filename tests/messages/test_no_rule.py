@@ -82,6 +82,26 @@ def test_signature_of_vectorize(said):
     )
 
 
+def test_results_that_numpy_cuts_to_integers(said):
+    def f(x):
+        return np.sum(np.vectorize(lambda v: 0 if v < 0 else v * v)(x))
+
+    assert said(lambda: grad(f)(np.array([-1.0, 2.5]))) == (
+        "NoRuleError: vectorize: NumPy would cut the results to int64, and they would not move; "
+        "give it otypes=[float]"
+        "\n  at f: return np.sum(np.vectorize(lambda v: 0 if v < 0 else v * v)(x))"
+    )
+
+    def g(x):
+        return np.sum(np.piecewise(np.arange(3), [np.arange(3) > 1], [x, 0.0]))
+
+    assert said(lambda: grad(g)(2.5)) == (
+        "NoRuleError: piecewise: NumPy would cut the results to int64, and they would not move; "
+        "give it an array of floats"
+        "\n  at g: return np.sum(np.piecewise(np.arange(3), [np.arange(3) > 1], [x, 0.0]))"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "act", "advice"),
     [

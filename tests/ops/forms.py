@@ -301,7 +301,10 @@ np.piecewise(x, [x > 0.5], [np.sqrt, np.exp]); np.piecewise(A, [A > 0, A < -1], 
 np.piecewise(s, [s > 0], [lambda t: 3 * t]); np.choose(rows, [x, y, 1.0])
 np.choose([1, 0, 1], [s, x]); np.choose([0, 5, -3], [x, y], mode="clip")
 np.choose([[0], [1]], (x, y), mode="wrap"); np.vectorize(lambda a, b: a * b + 1.0)(x[:, None], v)
-np.vectorize(lambda a: (a, a * a))(x); np.vectorize(lambda a, b: a**b, excluded=[1])(x, 2)
+np.vectorize(lambda a: (a, a * a))(x); np.vectorize(lambda a: a if a else 0.5)([1, 0, 2]) * s
+np.vectorize(lambda a: 0.0 if a < 0 else a)(x)
+np.piecewise(np.arange(4), [np.arange(4) > 1], [1.7]) * s; np.mgrid[0:2, 0:2] * s; np.r_[1:4] * s
+np.c_[rows, rows] * s; np.vectorize(lambda a, b: a**b, excluded=[1])(x, 2)
 np.vectorize(lambda a: a * s)([1.0, 2.0]); np.vectorize(lambda a: 2 * a, otypes=[float])(A)
 x.compress([True, False, True])
 # complex if it has to be
@@ -326,7 +329,7 @@ ASKS = {  # what a form cannot do while a program is written, where values are n
     r"sturges|poly1d": DEPENDS,
     r"np\.arange\(s": "not known while a program is written",
     r"np\.poly\(M": DEPENDS,
-    r"^(max|min|sorted)\(|real_if_close\(x \+|roots|emath": UNKNOWN,
+    r"^(max|min|sorted)\(|real_if_close\(x \+|roots|emath|if a < 0": UNKNOWN,
     r"np\.poly(div\([vy][^,]*, [xv]|\(x \+)": UNKNOWN,
 }
 

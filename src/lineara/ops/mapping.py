@@ -65,7 +65,19 @@ def piecewise(x, condlist, funclist, *args, **kw):
     found: Any = op("broadcast_to")(np.zeros((), type_of(x).dtype), shape=type_of(x).shape)
     for condition, function in zip(conditions, funclist, strict=True):
         found = _piece(found, x, condition, function, args, kw)
-    return found
+    return found if type_of(found) == type_of(x) else _cut("piecewise", found, type_of(x).dtype)
+
+
+def _cut(name: str, found: Any, dtype: np.dtype) -> Any:
+    """The results in the dtype that NumPy gives them; traced ones are not cut to integers."""
+    if dtype.kind in "fc":
+        return op("astype")(found, dtype=dtype)
+    if isinstance(found, Box):
+        raise NoRuleError(
+            f"{name}: NumPy would cut the results to {dtype.name}, and they would not move; "
+            + ("give it an array of floats" if name == "piecewise" else "give it otypes=[float]")
+        )
+    return found.astype(dtype)
 
 
 def _piece(found: Any, x: Any, condition: Any, function: Any, args: tuple, kw: dict) -> Any:
@@ -154,13 +166,9 @@ class Vectorized:
     def _joined(self, values: Sequence[Any], shape: tuple[int, ...], place: int) -> Any:
         made = as_array(list(values)) if any_box(values) else np.asarray(values)
         made = op("reshape")(made, shape=shape)
-        if self.otypes is None:
-            return made
-        kinds = (
-            self.otypes if isinstance(self.otypes, str) else [np.dtype(t).char for t in self.otypes]
-        )
-        dtype = np.dtype(kinds[place])
-        return op("astype")(made, dtype=dtype) if dtype.kind in "fc" else made.astype(dtype)
+        first = type_of(values[0]).dtype  # NumPy's word, if nothing else is said
+        dtype = first if self.otypes is None else np.dtype(self.otypes[place])
+        return made if type_of(made).dtype == dtype else _cut("vectorize", made, dtype)
 
 
 def _element(values: Any, at: tuple[int, ...]) -> Any:
