@@ -2,6 +2,7 @@
 
 import functools
 import math
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -367,12 +368,12 @@ def test_code_without_rules_runs_inside_a_rule():
 
     def solve(a, b):
         out = np.zeros(2)
-        out[:] = np.fromiter(map(float, np.linalg.lstsq(a, b)[0]), float)
+        out[:] = array("d", np.linalg.lstsq(a, b)[0])
         return out
 
     def bwd(res, bar):
         a, y = res
-        b_bar = np.fromiter(map(float, np.linalg.lstsq(a.T, bar)[0]), float)
+        b_bar = np.array(array("d", np.linalg.lstsq(a.T, bar)[0]))
         return -np.outer(b_bar, y), b_bar
 
     def fwd(a, b):

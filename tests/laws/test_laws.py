@@ -279,6 +279,8 @@ BILINEAR = {
     "matmul vectors": (lambda u, v: u @ v, exact([1.0, 2]), exact([3.0, -4])),
     "dot": (np.dot, exact([[1.0, 2], [3, 4]]), exact([5.0, 6])),
     "outer": (np.outer, exact([1.0, 2]), exact([3.0, 5, 7])),
+    "convolve": (np.convolve, exact([1.0, 2, 4]), exact([3.0, -5])),
+    "correlate": (np.correlate, exact([1.0, 2, 4]), exact([3.0, -5])),
     "tensordot": (lambda u, v: np.tensordot(u, v, 1), np.ones((2, 3)), exact([[1.0], [2], [3]])),
     "einsum": (
         lambda u, v: np.einsum("ij,kj->ki", u, v),

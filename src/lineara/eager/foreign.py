@@ -88,6 +88,7 @@ def _place_of_out(func: Any) -> int | None:
 
 # Views of NumPy's that are arrays of their own here: when either is written, the other is refused.
 DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.diag, np.real, np.imag, np.einsum}
+DERIVED |= {np.lib.stride_tricks.sliding_window_view}
 
 
 def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:

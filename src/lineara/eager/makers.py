@@ -231,7 +231,8 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         np.reshape(v, [-1 if j == turn.get(i, i) else 1 for j in range(n)])
         for i, v in enumerate(map(as_array, xi))
     ]
-    return tuple(lines) if sparse else tuple(np.broadcast_arrays(*lines))
+    found = lines if sparse else np.broadcast_arrays(*lines)
+    return tuple([v.copy() for v in found] if copy else found)
 
 
 @functools.wraps(np.fromiter)

@@ -262,8 +262,10 @@ class Part:
             if not b.sources:
                 return _copy(self.values)
             node = b.sources[0]
-            if whole or isinstance(node, Scalar):
-                return node if not isinstance(node, Scalar) else _shaped(node, self.shape)
+            if whole:
+                return node
+            if isinstance(node, Scalar):
+                return _shaped(node, self.shape)
             return region(b.level, node, self.offset, self.strides, _copy(self.values))
         src, pos = self.marks()
         node = assemble(b.level, b.sources, _copy(self.values), src, pos)

@@ -59,7 +59,8 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
         options = {}
     shape = type_of(a).shape
     left = tuple(n for i, n in enumerate(shape) if i not in axes)
-    return a if keepdims else op("reshape")(a, shape=left)
+    found = a if keepdims else op("reshape")(a, shape=left)
+    return +found if left else found  # no view of what was reduced
 
 
 def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:

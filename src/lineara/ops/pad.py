@@ -33,7 +33,7 @@ def pad(array, pad_width, mode="constant", **options):
     for axis, (before, after) in enumerate(widths):
         if before or after:
             a = _padded(a, axis, before, after, mode, options)
-    return a
+    return a if any(map(any, widths)) else +a  # a copy
 
 
 def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict[str, Any]) -> Any:

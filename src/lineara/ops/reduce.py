@@ -361,6 +361,8 @@ def cumprod(a, axis=None, dtype=None, out=None):
 def running(act: Any, a: Any, axis: int) -> Any:
     """The running result of an associative operation, by doubling: O(n log n)."""
     n, lead, step = type_of(a).shape[axis], (slice(None),) * axis, 1
+    if n <= 1:
+        return +a  # a copy
     while step < n:
         joined = act(a[(*lead, slice(None, -step))], a[(*lead, slice(step, None))])
         a, step = op("concat")(a[(*lead, slice(None, step))], joined, axis=axis), 2 * step
