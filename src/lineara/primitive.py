@@ -204,6 +204,7 @@ class Elementwise(Primitive):
         self._wirtinger = wirtinger
         self._conjugate = conjugate
         self.selects = selects
+        self.inlined = not selects  # whether nodes have a method for it, where they have for any
         if isinstance(self.array, np.ufunc):
             registry.functions[self.array] = self
 
@@ -313,7 +314,13 @@ class Elementwise(Primitive):
     ) -> list[tuple[Any, Any]]:
         """The values of the partials and, for complex numbers, of those in the conjugates."""
         if dtype.kind in "fc":  # typed numbers, since Python's own raise where NumPy's are infinite
-            args = tuple([dtype.type(a) if type(a) in (int, float) else a for a in args])
+            typed = enumerate(args)
+            args = tuple(
+                [
+                    self.literal(i, a, dtype).type(a) if type(a) in (int, float) else a
+                    for i, a in typed
+                ]
+            )
         elif dtype.kind == "O":  # Fractions: an int among them divides as they do
             args = tuple([exact(a, y) if type(a) is int else a for a in args])
         mixed = dtype.kind == "c" or any(is_complex(args[i]) for i in active)
@@ -322,6 +329,10 @@ class Elementwise(Primitive):
                 return [(_narrow(self.weights[i](y, *args), dtype), None) for i in active]
             rules = [self.complex_weights[i] for i in active]
             return [(w(y, *args), v and v(y, *args)) for w, v in rules]
+
+    def literal(self, place: int, number: float, dtype: np.dtype) -> np.dtype:
+        """The dtype of a Python number in that place, where the result has `dtype`."""
+        return dtype
 
     def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """Line the trailing axes up, so that broadcasting does the rest."""

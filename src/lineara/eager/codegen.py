@@ -312,7 +312,7 @@ def method_codes() -> dict[str, dict[str, CodeType]]:
     found: dict[str, dict[str, CodeType]] = {"S": {}, "X": {}}
     unary = {"S": UNARY_SCALAR + MATH_SCALAR, "X": UNARY_ARRAY}
     for prim in registry.primitives.values():
-        if not isinstance(prim, Elementwise) or prim.selects:
+        if not isinstance(prim, Elementwise) or not prim.inlined:
             continue
         if prim.arity == 1:
             for kind, text in _unary(prim, unary).items():
@@ -349,7 +349,11 @@ def scalar_function(prim: Elementwise) -> Callable[..., Any]:
     own = getattr(math, prim.name, None)
     if own is not None:
         return own
-    return lambda *args: float(prim.array(*args))
+    return lambda *args: _number(prim.array(*args))
+
+
+def _number(y: Any) -> Any:
+    return y.item() if isinstance(y, np.generic | np.ndarray) else y
 
 
 def _sign(x: float) -> float:

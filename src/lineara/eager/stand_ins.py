@@ -55,7 +55,7 @@ def _total(general: Any) -> Any:
 
 def _fast(ours: Any) -> str | None:
     """The name of the node method for a unary elementwise primitive."""
-    unary = isinstance(ours, Elementwise) and ours.arity == 1 and not ours.selects
+    unary = isinstance(ours, Elementwise) and ours.arity == 1 and ours.inlined
     return ours.name if unary and ours.name not in ("abs", "negative") else None
 
 

@@ -137,15 +137,19 @@ class Emitter:
         """The primitive on variables; a plain argument becomes a literal."""
         types = [type_of(a) if isinstance(a, Boxed) else a for a in args]
         y = primitive.result(*types, **sampled(params))
-        found = tuple([self.unbox(a, self.literal_type(a, y)) for a in args])
+        stated = [self.literal_type(primitive, i, a, y) for i, a in enumerate(args)]
+        found = tuple(map(self.unbox, args, stated))
         linear = any(v.linear for v in found)
         made = Prim(found, primitive, self.samples.params(params))
         return Boxed(self, self.bind(like, type_of(y), made, linear))
 
-    def literal_type(self, a: Any, y: ArrayType) -> ArrayType | None:
+    def literal_type(self, p: Primitive, place: int, a: Any, y: ArrayType) -> ArrayType | None:
         """The type of a literal: a Python number has the dtype of what it meets."""
         kinds = {int: "iufc", float: "fc", complex: "c"}
-        return ArrayType((), y.dtype) if y.dtype.kind in kinds.get(type(a), "") else None
+        if y.dtype.kind not in kinds.get(type(a), ""):
+            return None
+        stated = p.literal(place, a, y.dtype) if isinstance(p, Elementwise) else y.dtype
+        return ArrayType((), stated)
 
     def as_linear(self, a: Any, dtype: np.dtype) -> Any:
         """A linear operand; a plain zero becomes a linear one, beside others of that dtype."""

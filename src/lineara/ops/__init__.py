@@ -4,6 +4,7 @@ A family imports downwards only; importing this package declares all of them.
 """
 
 from lineara.ops import (
+    bessel,
     contract,
     counting,
     eigen,
@@ -30,9 +31,12 @@ from lineara.ops import (
     singular,
     sparse_matrix,
     special,
+    special_forms,
+    special_real,
 )
 
 __all__ = [
+    "bessel",
     "contract",
     "counting",
     "eigen",
@@ -59,4 +63,6 @@ __all__ = [
     "singular",
     "sparse_matrix",
     "special",
+    "special_forms",
+    "special_real",
 ]

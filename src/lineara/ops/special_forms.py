@@ -1,0 +1,346 @@
+"""scipy.special: functions that are made of others, and those that have several results."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError
+from lineara.ops.bessel import airy_ai, airy_aip, airy_bi, airy_bip, eval_legendre
+from lineara.ops.elementwise import (
+    cbrt,
+    exp,
+    exp2,
+    expm1,
+    log,
+    log1p,
+    logaddexp,
+    real,
+    rint,
+    sin,
+    sqrt,
+    stop_gradient,
+    where,
+)
+from lineara.ops.kernels import scipy_special, whole
+from lineara.ops.special import (
+    ORDER,
+    SHAPE,
+    betainc,
+    betaincc,
+    binom,
+    digamma,
+    fresnel_c,
+    fresnel_s,
+    gamma,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+    kernel,
+    lgamma,
+    poch,
+    special,
+    wofz,
+)
+from lineara.ops.special import zeta as hurwitz
+from lineara.ops.special_real import (
+    cosine_integral,
+    hyperbolic_cosine_integral,
+    hyperbolic_sine_integral,
+    jacobi_am,
+    jacobi_cn,
+    jacobi_dn,
+    jacobi_sn,
+    sine_integral,
+)
+from lineara.ops.special_real import lambertw as lambert
+from lineara.primitive import Box, elementwise, implements, op, registry
+from lineara.types import is_complex, type_of
+
+
+def only_plain(value: Any, function: str, what: str) -> Any:
+    """A value that has no derivative here, refused where it is traced."""
+    if isinstance(value, Box):
+        raise NoRuleError(
+            f"{function} has no derivative with respect to {what}; give it a plain number there, "
+            "or declare the derivative with lineara.custom_jvp"
+        )
+    return value
+
+
+implements("scipy.special.psi", "scipy.special.digamma")(digamma)
+implements("scipy.special.cbrt")(cbrt)
+implements("scipy.special.exp2")(exp2)
+implements("scipy.special.expm1")(expm1)
+implements("scipy.special.log1p")(log1p)
+implements("scipy.special.round")(rint)
+
+# --- sums of exponentials ------------------------------------------------------------------------
+
+
+def _largest(a: Any, axis: Any) -> Any:
+    """The largest real part along the axes, a constant; 0 where it is not finite."""
+    top = op("max")(stop_gradient(real(a)), axis=axis, keepdims=True)
+    return where(op("isfinite")(top), top, 0.0)
+
+
+def _axes(a: Any, axis: Any) -> tuple[int, ...]:
+    count = len(type_of(a).shape)
+    axes = range(count) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    return tuple([i % count for i in axes])
+
+
+@implements("scipy.special.logsumexp")
+def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
+    """log of the sum of b exp(a); where the sum is all but one term, as accurate as log1p."""
+    shape = (
+        type_of(a).shape if b is None else np.broadcast_shapes(type_of(a).shape, type_of(b).shape)
+    )
+    a = a if shape == type_of(a).shape else op("broadcast_to")(a, shape=shape)
+    a = op("reshape")(a, shape=(1,)) if not shape else a
+    axes = _axes(a, axis)
+    a = a if b is None else where(op("equal")(b, 0), -np.inf, a)
+    top = _largest(a, axes)
+    if b is None and not is_complex(a) and not return_sign:
+        found = top + _log_of_rest(a - top, axes)
+        sign = None
+    else:
+        terms = exp(a - top) if b is None else b * exp(a - top)
+        total = op("sum")(terms, axis=axes, keepdims=True)
+        size = op("abs")(total)
+        sign = op("sign")(total) if not is_complex(total) else total / size
+        found = (log(size) if return_sign else log(total)) + top
+    rest = [n for i, n in enumerate(type_of(a).shape) if i not in axes]
+    finish = (lambda v: v) if keepdims else lambda v: op("reshape")(v, shape=tuple(rest))
+    return (finish(found), finish(sign)) if return_sign else finish(found)
+
+
+def _log_of_rest(d: Any, axes: tuple[int, ...]) -> Any:
+    """log of the sum of exp(d), where the largest d is 0: those are counted, the rest is small."""
+    zero = op("equal")(stop_gradient(d), 0)
+    count = np.maximum(op("sum")(zero * 1.0, axis=axes, keepdims=True), 1.0)
+    count = op("astype")(count, dtype=type_of(d).dtype)
+    rest = op("sum")(where(zero, expm1(d), exp(d)), axis=axes, keepdims=True)
+    none = op("equal")(op("sum")(zero * 1, axis=axes, keepdims=True), 0)
+    return where(none, log(rest), log1p(where(none, 0.0, rest) / count) + log(count))
+
+
+@implements("scipy.special.softmax")
+def softmax(x, axis=None):
+    """exp(x) over its sum."""
+    terms = exp(x - _largest(x, _axes(x, axis)))
+    return terms / op("sum")(terms, axis=_axes(x, axis), keepdims=True)
+
+
+@implements("scipy.special.log_softmax")
+def log_softmax(x, axis=None):
+    """x less the log of the sum of its exponentials."""
+    return x - logsumexp(x, axis, keepdims=True)
+
+
+@implements("scipy.special.softplus")
+def softplus(x, **options):
+    """log(1 + exp(x))."""
+    return logaddexp(0.0, x, **options)
+
+
+# --- one argument more, or fewer -----------------------------------------------------------------
+
+
+@implements("scipy.special.lambertw")
+def lambertw(z, k=0, tol=1e-8):
+    """The branch k of Lambert's function, a complex number."""
+    return lambert(z, k)
+
+
+@implements("scipy.special.zeta")
+def zeta(x, q=None, out=None):
+    """Hurwitz' zeta function; in x it has no rule."""
+    return hurwitz(x, 1.0 if q is None else q)
+
+
+@implements("scipy.special.multigammaln")
+def multigammaln(a, d):
+    """log of the multivariate gamma function of a dimension."""
+    found = d * (d - 1) / 4 * math.log(math.pi)
+    for j in range(int(d)):
+        found = found + lgamma(a - j / 2)
+    return found
+
+
+@implements("scipy.special.radian")
+def radian(d, m, s):
+    """Degrees, minutes and seconds in radians."""
+    return (d + m / 60 + s / 3600) * (math.pi / 180)
+
+
+@implements("scipy.special.diric")
+def diric(x, n):
+    """sin(n x / 2) / (n sin(x / 2)), periodic."""
+    n = only_plain(n, "scipy.special.diric", "n")
+    below = sin(x / 2)
+    pole = op("less")(op("abs")(below), 1e-7)
+    at_pole = (-1.0) ** (rint(x / (2 * np.pi)) * (n - 1))
+    found = where(pole, at_pole, sin(n * x / 2) / (n * where(pole, 1.0, below)))
+    return where((n <= 0) | (n != np.floor(n)), np.nan, found)
+
+
+@implements("scipy.special.voigt_profile")
+def voigt_profile(x, sigma, gamma):
+    """A normal density convolved with Cauchy's."""
+    narrow = op("equal")(sigma, 0)
+    wide = where(narrow, 1.0, sigma) * math.sqrt(2)
+    lorentz = where(narrow, gamma, 1.0) / (x * x + gamma * gamma + where(narrow, 0.0, 1.0))
+    found = real(wofz((x + 1j * gamma) / wide)) / (wide * math.sqrt(math.pi))
+    return where(narrow, lorentz / math.pi, found)
+
+
+# --- counting ------------------------------------------------------------------------------------
+
+
+def _counted(n: Any, k: Any, found: Any) -> Any:
+    """0 where k of n cannot be chosen."""
+    return where(op("less_equal")(k, n) * op("greater_equal")(k, 0), found, 0.0)
+
+
+def _not_exact(exact: bool, name: str) -> None:
+    if exact:
+        raise NoRuleError(
+            f"scipy.special.{name} with exact=True counts integers, which have no derivative; "
+            "leave exact=True out"
+        )
+
+
+@implements("scipy.special.comb")
+def comb(N, k, *, exact=False, repetition=False):
+    """How many ways there are to choose k of N."""
+    _not_exact(exact, "comb")
+    if repetition:
+        empty = op("equal")(k, 0) * op("greater_equal")(N, 0)
+        return where(empty, 1.0, binom(N + k - 1, k))
+    return _counted(N, k, binom(N, k))
+
+
+@implements("scipy.special.perm")
+def perm(N, k, exact=False):
+    """How many sequences of k of N there are."""
+    _not_exact(exact, "perm")
+    return _counted(N, k, poch(N - k + 1, k))
+
+
+@implements("scipy.special.factorial")
+def factorial(n, exact=False, extend="zero"):
+    """n!, as gamma(n + 1); 0 below zero unless extended."""
+    _not_exact(exact, "factorial")
+    found = gamma(n + 1)
+    return found if extend == "complex" else where(op("less")(n, 0), 0.0, found)
+
+
+# --- several results -----------------------------------------------------------------------------
+
+
+def _several(name: str, *parts: Any) -> None:
+    implements(f"scipy.special.{name}")(lambda *args: tuple([p(*args) for p in parts]))
+
+
+_several("fresnel", fresnel_s, fresnel_c)
+_several("sici", sine_integral, cosine_integral)
+_several("shichi", hyperbolic_sine_integral, hyperbolic_cosine_integral)
+_several("ellipj", jacobi_sn, jacobi_cn, jacobi_dn, jacobi_am)
+_several("airy", airy_ai, airy_aip, airy_bi, airy_bip)
+
+# --- distribution functions --------------------------------------------------------------------
+
+stdtr = special("stdtr", SHAPE, lambda y, x, w: _t_density(x, w))
+stdtrit = special("stdtrit", SHAPE, lambda y, x, w: 1 / _t_density(x, y))
+
+
+def _t_density(v: Any, t: Any) -> Any:
+    """Student's density."""
+    return op("poch")(v / 2, 0.5) / sqrt(math.pi * v) * exp(-(v + 1) / 2 * log1p(t * t / v))
+
+
+def _made_of(name: str, function: Any) -> None:
+    implements(f"scipy.special.{name}")(function)
+
+
+_made_of("chdtr", lambda v, x: gammainc(v / 2, x / 2))
+_made_of("chdtrc", lambda v, x: gammaincc(v / 2, x / 2))
+_made_of("chdtri", lambda v, p: 2 * gammainccinv(v / 2, p))
+_made_of("gdtr", lambda a, b, x: gammainc(b, a * x))
+_made_of("gdtrc", lambda a, b, x: gammaincc(b, a * x))
+_made_of("pdtr", lambda k, m: gammaincc(np.floor(k) + 1, m))
+_made_of("pdtrc", lambda k, m: gammainc(np.floor(k) + 1, m))
+_made_of("bdtr", lambda k, n, p: betaincc(np.floor(k) + 1, n - np.floor(k), p))
+_made_of("bdtrc", lambda k, n, p: betainc(np.floor(k) + 1, n - np.floor(k), p))
+_made_of("nbdtr", lambda k, n, p: betainc(n, np.floor(k) + 1, p))
+_made_of("nbdtrc", lambda k, n, p: betaincc(n, np.floor(k) + 1, p))
+_made_of("fdtr", lambda m, n, x: betainc(m / 2, n / 2, m * x / (n + m * x)))
+_made_of("fdtrc", lambda m, n, x: betainc(n / 2, m / 2, n / (n + m * x)))
+
+# --- spherical functions -------------------------------------------------------------------------
+
+
+def _spherical(name: str, before: float, after: float) -> Any:
+    """A spherical Bessel function, whose derivative is made of the neighbours' [DLMF, 10.51]."""
+
+    def slope(n: Any, z: Any) -> Any:
+        lower = n * before * made(abs(n - 1), z)
+        return (lower + (n + 1) * after * made(n + 1, z)) / (2 * n + 1)
+
+    made = kernel(
+        f"spherical_{name}",
+        ORDER,
+        lambda y, x, w: slope(x, w),
+        array=lambda n, z: scipy_special(f"spherical_{name}")(n, z),
+    )
+
+    @implements(f"scipy.special.spherical_{name}")
+    def function(n, z, derivative=False):
+        return slope(n, z) if derivative else made(n, z)
+
+    return made
+
+
+spherical_jn = _spherical("jn", 1, -1)
+spherical_yn = _spherical("yn", 1, -1)
+spherical_in = _spherical("in", 1, 1)
+spherical_kn = _spherical("kn", -1, -1)
+sinc = elementwise(  # smooth at 0 to all orders, as no quotient is
+    "sinc", lambda y, x: -math.pi * spherical_jn(1, math.pi * x)
+)
+registry.functions[np.sinc] = sinc
+
+
+def _of_neighbours(n, m, theta, phi):
+    """The derivative of a spherical harmonic in theta; beyond 0 and pi SciPy goes back."""
+    up, down = sqrt((n - m) * (n + m + 1)), sqrt((n + m) * (n - m + 1))
+    above = up * exp(-1j * phi) * spherical_harmonic(n, m + 1, theta, phi)
+    below = down * exp(1j * phi) * spherical_harmonic(n, m - 1, theta, phi)
+    return where(sin(theta) < 0, -0.5, 0.5) * (above - below)
+
+
+spherical_harmonic = kernel(
+    "spherical_harmonic",
+    ORDER,
+    ORDER,
+    lambda y, x, w, u, v: _of_neighbours(x, w, u, v),
+    lambda y, x, w, u, v: 1j * w * y,
+    array=whole("sph_harm_y", 2),
+)
+
+
+@implements("scipy.special.sph_harm_y")
+def sph_harm_y(n, m, theta, phi, *, diff_n=0):
+    """A spherical harmonic of the polar angle theta and the azimuth phi."""
+    if diff_n:
+        raise NoRuleError("scipy.special.sph_harm_y has no rule with diff_n; leave it out")
+    return spherical_harmonic(n, m, theta, phi)
+
+
+@implements("scipy.special.legendre_p")
+def legendre_p(n, z, *, diff_n=0):
+    """Legendre's polynomial of a degree."""
+    if diff_n:
+        raise NoRuleError("scipy.special.legendre_p has no rule with diff_n; leave it out")
+    return eval_legendre(n, z)
