@@ -118,14 +118,56 @@ def test_method_in_place(said, name, act, advice):
 
 def test_ufunc_of_scipy(said):
     def f(x):
-        return scipy.special.jn(1, x)
+        return scipy.special.pbdv(1, x)[0]
 
     found = said(lambda: grad(f)(2.0))
     assert found == (
-        "NoRuleError: scipy.special.jv of a traced value has no derivative rule; write "
+        "NoRuleError: scipy.special.pbdv of a traced value has no derivative rule; write "
         "it with functions that have one, or declare it with lineara.custom_jvp or "
         "lineara.custom_vjp"
-        "\n  at f: return scipy.special.jn(1, x)"
+        "\n  at f: return scipy.special.pbdv(1, x)[0]"
+    )
+
+
+def test_order_of_a_function_of_scipy(said):
+    def f(x):
+        return scipy.special.jv(x, 2.0)
+
+    assert said(lambda: grad(f)(1.0)) == (
+        "NoRuleError: scipy.special.jv has no derivative with respect to its order; give it a "
+        "plain number there, or declare the derivative with lineara.custom_jvp"
+        "\n  at f: return scipy.special.jv(x, 2.0)"
+    )
+
+
+def test_counting_exactly(said):
+    def f(x):
+        return scipy.special.comb(x, 2, exact=True)
+
+    assert said(lambda: grad(f)(5.0)) == (
+        "NoRuleError: scipy.special.comb with exact=True counts integers, which have no "
+        "derivative; leave exact=True out\n  at f: return scipy.special.comb(x, 2, exact=True)"
+    )
+
+
+def test_number_of_terms(said):
+    def f(n):
+        return scipy.special.diric(1.0, n)
+
+    assert said(lambda: grad(f)(3.0)) == (
+        "NoRuleError: scipy.special.diric has no derivative with respect to n; give it a plain "
+        "number there, or declare the derivative with lineara.custom_jvp"
+        "\n  at f: return scipy.special.diric(1.0, n)"
+    )
+
+
+def test_derivatives_beside_the_value(said):
+    def f(x):
+        return np.real(scipy.special.sph_harm_y(2, 1, x, x, diff_n=1)[0])
+
+    assert said(lambda: grad(f)(0.3)) == (
+        "NoRuleError: scipy.special.sph_harm_y has no rule with diff_n; leave it out"
+        "\n  at f: return np.real(scipy.special.sph_harm_y(2, 1, x, x, diff_n=1)[0])"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
-from lineara.ops.bessel import airy_ai, airy_aip, airy_bi, airy_bip, eval_legendre
+from lineara.ops.bessel import airy_ai, airy_aip, airy_bi, airy_bip
 from lineara.ops.elementwise import (
     cbrt,
     exp,
@@ -122,7 +122,8 @@ def _log_of_rest(d: Any, axes: tuple[int, ...]) -> Any:
     count = op("astype")(count, dtype=type_of(d).dtype)
     rest = op("sum")(where(zero, expm1(d), exp(d)), axis=axes, keepdims=True)
     none = op("equal")(op("sum")(zero * 1, axis=axes, keepdims=True), 0)
-    return where(none, log(rest), log1p(where(none, 0.0, rest) / count) + log(count))
+    alone = log(where(none, rest, 1.0))
+    return where(none, alone, log1p(where(none, 0.0, rest) / count) + log(count))
 
 
 @implements("scipy.special.softmax")
@@ -336,11 +337,3 @@ def sph_harm_y(n, m, theta, phi, *, diff_n=0):
     if diff_n:
         raise NoRuleError("scipy.special.sph_harm_y has no rule with diff_n; leave it out")
     return spherical_harmonic(n, m, theta, phi)
-
-
-@implements("scipy.special.legendre_p")
-def legendre_p(n, z, *, diff_n=0):
-    """Legendre's polynomial of a degree."""
-    if diff_n:
-        raise NoRuleError("scipy.special.legendre_p has no rule with diff_n; leave it out")
-    return eval_legendre(n, z)
