@@ -33,6 +33,7 @@ from lineara.ops import (
     special,
     special_forms,
     special_real,
+    stats,
 )
 
 __all__ = [
@@ -65,4 +66,5 @@ __all__ = [
     "special",
     "special_forms",
     "special_real",
+    "stats",
 ]
