@@ -228,5 +228,4 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("hankel2", 1.5, big, mpmath.hankel2),
     ("hankel1e", 1.5, big, lambda v, x: mpmath.hankel1(v, x) * mpmath.exp(-1j * x)),
     ("hankel2e", 1.5, big, lambda v, x: mpmath.hankel2(v, x) * mpmath.exp(1j * x)),
-    ("spherical_harmonic", 3, -1, big, z, lambda n, m, t, p: mpmath.spherharm(n, m, t, p)),
 ]  # fmt: skip

@@ -161,16 +161,6 @@ def test_number_of_terms(said):
     )
 
 
-def test_derivatives_beside_the_value(said):
-    def f(x):
-        return np.real(scipy.special.sph_harm_y(2, 1, x, x, diff_n=1)[0])
-
-    assert said(lambda: grad(f)(0.3)) == (
-        "NoRuleError: scipy.special.sph_harm_y has no rule with diff_n; leave it out"
-        "\n  at f: return np.real(scipy.special.sph_harm_y(2, 1, x, x, diff_n=1)[0])"
-    )
-
-
 def test_ufunc_of_the_users_own(said):
     cube = np.frompyfunc(lambda t: t**3, 1, 1)
 

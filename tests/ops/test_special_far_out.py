@@ -77,7 +77,7 @@ def derivative(name, point, place):
     return np.real(found)
 
 
-@pytest.mark.parametrize(("name", "point", "place", "truth"), FAR, ids=str)
+@pytest.mark.parametrize(("name", "point", "place", "truth"), FAR, ids=[f"{f[:2]}" for f in FAR])
 def test_derivatives_far_out(name, point, place, truth):
     with mpmath.workdps(50):
         exact = [mpf(v) if isinstance(v, float) else v for v in point]

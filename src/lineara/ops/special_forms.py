@@ -22,7 +22,7 @@ from lineara.ops.elementwise import (
     stop_gradient,
     where,
 )
-from lineara.ops.kernels import scipy_special, whole
+from lineara.ops.kernels import scipy_special
 from lineara.ops.special import (
     ORDER,
     SHAPE,
@@ -311,29 +311,3 @@ sinc = elementwise(  # smooth at 0 to all orders, as no quotient is
     "sinc", lambda y, x: -math.pi * spherical_jn(1, math.pi * x)
 )
 registry.functions[np.sinc] = sinc
-
-
-def _of_neighbours(n, m, theta, phi):
-    """The derivative of a spherical harmonic in theta; beyond 0 and pi SciPy goes back."""
-    up, down = sqrt((n - m) * (n + m + 1)), sqrt((n + m) * (n - m + 1))
-    above = up * exp(-1j * phi) * spherical_harmonic(n, m + 1, theta, phi)
-    below = down * exp(1j * phi) * spherical_harmonic(n, m - 1, theta, phi)
-    return where(sin(theta) < 0, -0.5, 0.5) * (above - below)
-
-
-spherical_harmonic = kernel(
-    "spherical_harmonic",
-    ORDER,
-    ORDER,
-    lambda y, x, w, u, v: _of_neighbours(x, w, u, v),
-    lambda y, x, w, u, v: 1j * w * y,
-    array=whole("sph_harm_y", 2),
-)
-
-
-@implements("scipy.special.sph_harm_y")
-def sph_harm_y(n, m, theta, phi, *, diff_n=0):
-    """A spherical harmonic of the polar angle theta and the azimuth phi."""
-    if diff_n:
-        raise NoRuleError("scipy.special.sph_harm_y has no rule with diff_n; leave it out")
-    return spherical_harmonic(n, m, theta, phi)
