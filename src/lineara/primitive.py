@@ -330,7 +330,7 @@ class Elementwise(Primitive):
             rules = [self.complex_weights[i] for i in active]
             return [(w(y, *args), v and v(y, *args)) for w, v in rules]
 
-    def literal(self, place: int, number: float, dtype: np.dtype) -> np.dtype:
+    def literal(self, place: int, number: complex, dtype: np.dtype) -> np.dtype:
         """The dtype of a Python number in that place, where the result has `dtype`."""
         return dtype
 

@@ -52,7 +52,7 @@ class Special(Elementwise):
         pairs = enumerate(super().complex_weights)
         return [(self.weights[i], None) if i in self.without else pair for i, pair in pairs]
 
-    def literal(self, place: int, number: float, dtype: np.dtype) -> np.dtype:
+    def literal(self, place: int, number: complex, dtype: np.dtype) -> np.dtype:
         """An order is real among complex numbers, and stays an integer in double precision."""
         if place not in self.without:
             return dtype

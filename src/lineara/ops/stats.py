@@ -183,7 +183,7 @@ def _traced(dist: Any, name: str, args: Any, kwds: Any) -> Any:
     if name == "interval":
         return _interval(dist, *args, **kwds)
     takes = name not in MOMENTS
-    first = () if not takes else args[:1] if args else (_first(kwds),)
+    x = None if not takes else args[0] if args else _first(kwds)
     kwds = {k: v for k, v in kwds.items() if args or k not in ("x", "k", "q")}
     shapes, loc, scale = dist._parse_args(*args[1 if takes and args else 0 :], **kwds)
     full = f"scipy.stats.{dist.name}.{name}"
@@ -193,8 +193,7 @@ def _traced(dist: Any, name: str, args: Any, kwds: Any) -> Any:
     if not takes:
         return moment(law, name, shapes, loc, scale)
     if name in ("ppf", "isf"):
-        return quantile(law, name, first[0], shapes, loc, scale)
-    x = first[0]
+        return quantile(law, name, x, shapes, loc, scale)
     if name in MASS:
         only_plain(x, full, "a whole number")
         only_plain(loc, full, "loc, which is a whole number")
