@@ -11,6 +11,8 @@ from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.passes.batch import batch, batched_name
 from lineara.passes.compose import grad, vjp
+from lineara.passes.custom import custom_jvp
+from lineara.passes.simplify import simplify
 from lineara.types import Product, Type
 
 N = 3
@@ -167,3 +169,52 @@ def test_what_cannot_be_batched_says_why(text, axes, message):
     with pytest.raises(ProgramError) as caught:
         batch(check(parse(text)), "f", axes, N)
     assert caught.value.message == message
+
+
+RULED = """
+def g(x: f64;) -> (f64;) = sin(x)
+def rule(x: f64; ~d: f64) -> (f64; f64) =
+  let y = sin(x) in
+  let k = y * x in
+  let ~e = k * ~d in
+  (y; ~e)
+def f(x: f64, v: f64[3];) -> (f64;) =
+  let y = g(x;) in
+  let s = sum[axis=(0,), keepdims=false] (v) in
+  y * s
+"""
+
+
+@pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 0)])
+def test_a_rule_of_the_program_holds_in_lanes(axes):
+    program = custom_jvp(check(parse(RULED)), "g", "rule", test=False)
+    over, name = batch(program, "f", axes, 4), batched_name("f", axes, 4)
+    x, v = np.linspace(0.2, 0.8, 4), np.arange(12.0).reshape(4, 3)
+    x, v = (a if axis == 0 else a[1] for a, axis in zip((x, v), axes, strict=True))
+    made = check(vjp(over, name))
+    a, b = run(made, f"{name}.vjp", x, v, np.ones(4)).lresults
+    xs, rows = np.broadcast_to(x, 4), np.broadcast_to(v, (4, 3))
+    p, q = np.sin(xs) * xs * rows.sum(axis=1), np.repeat(np.sin(xs)[:, None], 3, axis=1)
+    np.testing.assert_allclose(a, p if axes[0] == 0 else p.sum())  # by the rule, not by cos
+    np.testing.assert_allclose(b, q if axes[1] == 0 else q.sum(axis=0))
+    short = check(simplify(made, f"{name}.vjp"))
+    for one, other in zip(
+        run(short, f"{name}.vjp", x, v, np.ones(4)).lresults, (a, b), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_rule_that_depends_on_lanes_where_its_value_does_not_is_refused():
+    text = """
+    def g(x: f64, k: f64;) -> (f64;) = let (;) = drop(k) in (x;)
+    def g.jvp(x: f64, k: f64; ~d: f64, ~e: f64) -> (f64; f64) =
+      let (;) = drop(~e) in
+      let ~y = k * ~d in
+      (x; ~y)
+    """
+    with pytest.raises(ProgramError) as error:
+        batch(check(parse(text)), "g", (None, 0), 4)
+    assert error.value.message == (
+        "batch: g.jvp gives what differs from lane to lane, where the value that it is the "
+        "derivative of does not; let the value depend on the same formals"
+    )

@@ -5,8 +5,9 @@
 The axes say of each formal where its n lanes lie, or n for one value that all lanes share.  What
 depends on no batched formal is computed once and stays as it is; where it meets a batched value it
 is broadcast, in so many words.  A primitive's one batch rule is run on boxed variables, once a
-signature, and the text is copied, as in J and T.  What branches or loops on a batched value is
-refused: its lanes go different ways.
+signature, and the text is copied, as in J and T.  Where the program has f.jvp, it is batched, too,
+and stands beside the batched f: a rule of the user's holds in lanes.  What branches or loops on a
+batched value is refused: its lanes go different ways.
 """
 
 from collections.abc import Sequence
@@ -45,6 +46,7 @@ from lineara.linear_a.syntax import (
     vars_in,
 )
 from lineara.passes.jvp import reboxed
+from lineara.passes.names import JVP
 from lineara.registry import op
 from lineara.types import ArrayType, Family, Named, Product, Stack, Type, show
 
@@ -113,8 +115,18 @@ class _Batch:
         one = _Lanes(self, self.program.defs[name], axes)
         self.done[new] = one.made(new)
         self.flags[new] = one.batched_results
+        if name + JVP in self.program.defs:
+            self.derivative(one.d, axes, new)
         self.entered.pop()
         return new
+
+    def derivative(self, d: Def, axes: Axes, new: str) -> None:
+        """The jvp of a batched definition is the batched jvp: tangents have lanes as values do."""
+        inert, flags = self.program.is_inert, self.flags[new]
+        tangents = [a for v, a in zip(d.params, axes, strict=True) if not inert(v.type)]
+        want = [b for t, b in zip(d.results, flags, strict=True) if not inert(t)]
+        one = _Lanes(self, self.program.defs[d.name + JVP], (*axes, *tangents))
+        self.done[new + JVP] = one.made(new + JVP, (*flags, *want))
 
     def type(self, t: Type, axis: int = 0) -> Type:
         """The type of n values; of a named type the name is NAME.b<n>."""
@@ -151,8 +163,8 @@ class _Lanes:
         self.batched: set[Var] = set()  # new variables that have lanes
         self.likes: Sequence[str] = ()  # the names of what is bound
 
-    def made(self, name: str) -> Def:
-        """The batched definition."""
+    def made(self, name: str, want: Sequence[bool] | None = None) -> Def:
+        """The batched definition; `want` says which results have lanes, if that is known."""
         d = self.d
         params = []
         for p, axis in zip(d.params, self.axes, strict=True):
@@ -165,6 +177,13 @@ class _Lanes:
             self.at[p] = found = v if axis == 0 else self.front(v, p.type, axis)
             self.batched.add(found)
         found = self.expression(d.body)
+        if want is not None:
+            found = [self.lift(v) if w else v for v, w in zip(found, want, strict=True)]
+            if any(v in self.batched and not w for v, w in zip(found, want, strict=True)):
+                raise ProgramError(
+                    f"batch: {d.name} gives what differs from lane to lane, where the value that "
+                    "it is the derivative of does not; let the value depend on the same formals"
+                )
         self.batched_results = tuple([v in self.batched for v in found])
         stated = zip((*d.results, *d.lresults), self.batched_results, strict=True)
         types = [self.run.type(t) if b else t for t, b in stated]
