@@ -2,6 +2,14 @@
 
 import numpy as np
 from scipy import sparse
+from scipy.interpolate import (
+    Akima1DInterpolator,
+    CubicSpline,
+    PchipInterpolator,
+    RegularGridInterpolator,
+    interp1d,
+    make_interp_spline,
+)
 
 rng = np.random.default_rng(6)
 POINT = {
@@ -16,6 +24,16 @@ POINT = {
     "Q": rng.normal(size=(4, 3)),
 }
 C = rng.normal(size=(3, 3))
+P = rng.uniform(-0.9, 1.9, size=(2, 3))
+GRID = np.array([-1.0, -0.2, 0.6, 2.0])
+SPLINE = CubicSpline(GRID, [0.3, 1.0, -0.4, 0.2])
+PIECES = PchipInterpolator(GRID, rng.normal(size=(4, 2)))
+LINE = interp1d(GRID, rng.normal(size=(2, 4)))
+CUBIC = interp1d(GRID, rng.normal(size=4), kind="cubic", fill_value="extrapolate")
+STEPS = interp1d(GRID, rng.normal(size=4), kind="nearest")
+TABLE = RegularGridInterpolator((GRID[:3], GRID), rng.normal(size=(3, 4)))
+BASIS = make_interp_spline(GRID, [0.3, 1.0, -0.4, 0.2])
+AKIMA = Akima1DInterpolator(np.arange(-3.0, 4.0), rng.normal(size=7))
 SPARSE = sparse.csr_array(np.where(rng.uniform(size=(3, 4)) < 0.6, rng.normal(size=(3, 4)), 0.0))
 SYSTEM = sparse.csc_array(np.eye(3) * 2 + np.diag([0.3, -0.7], 1))
 
@@ -66,6 +84,34 @@ linalg.block_diag(M, A, x); linalg.block_diag(C, s * M); linalg.toeplitz(x); lin
 np.imag(linalg.toeplitz(x + 1j * y)); linalg.circulant(v); linalg.hankel(v); linalg.hankel(x, v)
 linalg.companion(v); linalg.khatri_rao(A[:, :3], M); linalg.matmul_toeplitz((x, y), x)
 linalg.solve_toeplitz((x + 2 * np.eye(3)[0], y), y)
+# splines
+CubicSpline(GRID, v)(x); CubicSpline(GRID, v)(P); CubicSpline(GRID + 0.1 * v, Q)(x)
+CubicSpline(GRID, A, axis=1)(x); CubicSpline(GRID, v, bc_type="natural")(x, 1)
+CubicSpline(GRID, v, bc_type="clamped")(x, nu=2); CubicSpline(GRID, v).derivative()(x)
+CubicSpline(GRID, v, bc_type=((1, s), (2, 0.3)))(x); CubicSpline(GRID, v).integrate(-0.5, x[2])
+CubicSpline(GRID, np.append(v[:3], v[0]), bc_type="periodic")(3 * x); CubicSpline(GRID, B)(x)
+CubicSpline(GRID[:3], x)(y); CubicSpline(GRID[:2], x[:2])(y); SPLINE(x); SPLINE(x, 2); SPLINE(s)
+SPLINE.derivative(2)(x); SPLINE.antiderivative()(x); SPLINE.integrate(s, 1.3); PIECES(A)
+CubicSpline(GRID, v).antiderivative()(x); CubicSpline(GRID, v).antiderivative(2)(y)
+np.nan_to_num(CubicSpline(GRID, v, extrapolate=False)(y)); PchipInterpolator(GRID, v)(x)
+PchipInterpolator(GRID + 0.1 * v, Q)(x); PchipInterpolator(GRID, v).derivative()(x); BASIS(x)
+BASIS.derivative()(x); AKIMA(x); CubicHermiteSpline(GRID, v, v**2)(x); PPoly(A[:, :3], GRID)(x)
+interp1d(GRID, v)(P); interp1d(GRID, A)(x); interp1d(GRID, Q, axis=0)(P); LINE(x); LINE(P)
+interp1d(GRID, v, kind="cubic")(x); interp1d(GRID, v, kind="nearest")(x); STEPS(x) * x
+interp1d(GRID, v, kind="previous")(x); interp1d(GRID, v, kind="next")(x); CUBIC(P + s)
+interp1d(GRID[::-1], v, fill_value="extrapolate")(y); interp1d(GRID, A, fill_value="extrapolate")(y)
+interp1d(GRID, v, bounds_error=False, fill_value=(s, 2.0))(3 * y)
+interp1d(GRID, v, bounds_error=False, fill_value=0.5)(3 * x)
+interp1d(GRID, Q, axis=0, bounds_error=False, fill_value=(x, y))(3 * y)
+interp1d(GRID, A, bounds_error=False, fill_value=np.ones(3))(3 * y)
+make_interp_spline(GRID, v)(x); make_interp_spline(GRID, Q, k=1)(x)
+make_interp_spline(GRID, GRID)(x)
+RegularGridInterpolator((GRID[:3], GRID), A)(np.array([[s - 0.3, 0.3], [0.1, 0.4]]))
+RegularGridInterpolator((GRID[:3], GRID), A)((0.5 * x, 0.6 * x[::-1])); TABLE((0.5 * x, 0.6 * x))
+TABLE(np.stack([0.5 * x, 0.3 * x + 0.1 * s], axis=1)); TABLE(0.5 * x[:2])
+RegularGridInterpolator((GRID,), v, bounds_error=False, fill_value=None)(y)
+RegularGridInterpolator((GRID,), Q, method="nearest")(x)
+RegularGridInterpolator((GRID,), v, bounds_error=False, fill_value=0.0)(2 * y)
 # sparse matrices
 SPARSE @ v; SPARSE @ B; x @ SPARSE; np.transpose(A)[:, :3] @ SPARSE; SPARSE.T @ x; SPARSE.dot(v)
 SPARSE.dot(B); sparse.csc_array(SPARSE) @ v; sparse.coo_matrix(SPARSE) @ v

@@ -5,19 +5,24 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg
+import scipy_family_forms
 from scipy import linalg, sparse
-from scipy_family_forms import LINES, POINT, SPARSE, SYSTEM, C, gram
+from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly, interp1d
+from scipy_family_forms import LINES, POINT
 from test_numpy_forms import close, difference, flat, random_like
 
 import lineara
+from lineara.errors import NoRuleError
 
-__all__ = ["SPARSE", "SYSTEM", "C", "flat", "gram", "linalg", "sparse"]  # the lines mention them
+SPACE = {"flat": flat, "linalg": linalg, "sparse": sparse, "np": np, "PPoly": PPoly}
+SPACE |= {"CubicHermiteSpline": CubicHermiteSpline, "scipy": scipy} | vars(scipy_family_forms)
 
 
 def form(line):
     """The expression as a function, and the values of what it is a function of."""
     names = [n for n in POINT if re.search(rf"(?<![\w.\"]){n}(?![\w(\"'=])", line)] or ["s"]
-    function = eval(f"lambda {', '.join(names)}: flat({line})", globals())
+    function = eval(f"lambda {', '.join(names)}: flat({line})", dict(SPACE))
     return function, [POINT[n] for n in names]
 
 
@@ -59,3 +64,32 @@ def test_second_derivatives_agree_with_differences(line):
     direction = [random_like(p, i) for i, p in enumerate(point)]
     _, found = lineara.jvp(gradient, tuple(point), tuple(direction))
     close(found, difference(gradient, point, direction), 1e-6)
+
+
+def test_objects_are_those_of_scipy():
+    outside = scipy_family_forms.SPLINE
+
+    def f(x):
+        inside = CubicSpline([0.0, 1.0, 2.0], [x, 1.0, x * x])
+        same = isinstance(outside, CubicSpline) and isinstance(inside, CubicSpline)
+        return inside(0.5) * same, outside
+
+    (value, back), found = lineara.value_and_grad(f, has_aux=True)(0.3)
+    assert value == pytest.approx(CubicSpline([0.0, 1.0, 2.0], [0.3, 1.0, 0.09])(0.5))
+    assert found == pytest.approx(0.375 - 0.125 * 2 * 0.3)
+    assert type(back) is CubicSpline
+    assert back(0.4) == outside(0.4)
+
+
+def test_what_an_interpolator_cannot_do_is_refused():
+    with pytest.raises(NoRuleError) as caught:
+        lineara.grad(lambda x: CubicSpline([0.0, 1.0, 2.0], [x, 1.0, 2.0]).roots()[0])(0.3)
+    assert caught.value.message == (
+        "CubicSpline.roots: has no rule; calling it, derivative, antiderivative and integrate have"
+    )
+    with pytest.raises(NoRuleError) as caught:
+        lineara.grad(lambda x: interp1d([0.0, 1.0, 2.0], [x, 1.0, 2.0], "quadratic")(0.5))(0.3)
+    assert caught.value.message == (
+        "interp1d: kind='quadratic' has no rule where the values are traced; 'linear', 'cubic', "
+        "'nearest', 'previous' and 'next' have one"
+    )
