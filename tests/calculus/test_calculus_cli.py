@@ -158,6 +158,18 @@ def test_eager_goes_through_derivatives_of_the_calculus():
     assert lineara.grad(lineara.grad(second))(2.0) == 6.0
 
 
+@pytest.mark.parametrize("body", ["x + y", "x * y", "x - y", "x / y", "atan2(x, y)", "hypot(x, y)"])
+def test_traced_numbers_meet_those_of_a_tape(body):
+    f = calculus.function(f"\\x. pull(\\y. {body}; \\_. covec(1)) x @ (x * x)")
+    direct = calculus.function(f"\\x. J(\\y. {body}; x * x) x")
+    h = 1e-6
+    for g in (f, direct):
+        slope = (f(2.0 + h) - f(2.0 - h)) / (2 * h)
+        assert g(2.0) == pytest.approx(f(2.0))
+        assert lineara.grad(g)(2.0) == pytest.approx(slope, rel=1e-6)
+        assert lineara.trace(g, 2.0)(2.0) == pytest.approx(f(2.0))
+
+
 def test_lists_functionals_and_functions_cross_the_border():
     gradient = calculus.function("\\l. pull(fold (\\x. \\y. x * y) 1; \\_. covec(1)) l")
     assert gradient([2.0, 3.0, 4.0]) == [12.0, 8.0, 6.0]

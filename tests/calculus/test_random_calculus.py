@@ -39,3 +39,7 @@ def test_a_branch_that_is_a_constant_in_a_derivative_once_failed():
 
 def test_a_functional_gradient_is_the_derivative_along_a_function():
     assert sum([agree_functional(seed) for seed in range(120)]) > 20
+
+
+def test_a_staged_number_beside_one_of_a_tape_once_lost_it():
+    assert agree_staged(4002645, nested=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.box import Box
 from lineara.calculus.symbols import Symbol, declared, standard
 from lineara.primitive import registry
 from lineara.symbol import exact_source
@@ -54,13 +55,25 @@ class Tape:
         return found
 
 
-class Tagged:
-    """A number at a level."""
+INNERMOST = 1_000_000  # deeper than any box of another engine
+
+
+class Tagged(Box):
+    """A number at a level; with boxes of other engines it is the innermost one, and interprets."""
 
     __slots__ = ("level", "primal")
-    __array_ufunc__: Any = None  # so that NumPy's numbers ask here
     level: int
     primal: Any
+
+    @property
+    def depth(self) -> int:
+        """Levels of the calculus lie within everything else."""
+        return INNERMOST + self.level
+
+    def interpret(self, primitive: Any, args: tuple, params: dict[str, Any]) -> Any:
+        """The primitive as a function symbol."""
+        assert not params, f"{primitive.name} has parameters, and no symbol has"
+        return apply(declared()[primitive.name], args)
 
     def __neg__(self) -> Any:
         return apply(standard()["negative"], (self,))
