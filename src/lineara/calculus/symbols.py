@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lineara.calculus.types import BOOL, INT, Product, R, Type, power
+from lineara.ops import elementwise
 from lineara.primitive import Constant, Elementwise, registry
 from lineara.symbol import Sym
 
@@ -121,7 +122,9 @@ def standard() -> dict[str, Symbol]:
     >>> standard()["atan2"].takes, standard()["pow2"]
     (Product(left=Base(name='R'), right=Base(name='R')), square)
     """
-    table = {n: s for n, s in declared().items() if n not in _INNER and not _has_order(s)}
+    own = {id(p) for p in vars(elementwise).values()}  # special functions have orders and domains
+    found = {n: s for n, s in declared().items() if id(s.primitive) in own or not s.moves}
+    table = {n: s for n, s in found.items() if n not in _INNER and not _has_order(s)}
     return table | _of_integers() | {short: table[long] for short, long in SHORT.items()}
 
 
