@@ -70,6 +70,10 @@ class Primitive:
         with np.errstate(all="ignore"):
             return type_of(self.evaluate(np, *map(_sample, args), **params))
 
+    def misfit(self, y: ArrayType, *types: ArrayType, **params: Any) -> str | None:
+        """What is wrong with a result of that type, where lengths that are variables could fit."""
+        return None
+
     def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
         """The value, in the array namespace `xp`."""
         return getattr(xp, self.name)(*args, **params)
@@ -469,6 +473,12 @@ class Constant(Primitive):
     def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
         """Each element is looked at once."""
         return max([t.size for t in (y, *args)])
+
+    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """What compares or rounds elements does so whatever the axes are."""
+        if isinstance(getattr(np, self.name, None), np.ufunc):
+            return self(*aligned(args, batched), **params)
+        return super().batch(args, batched, params)
 
     def keeps(self, place: int) -> bool:
         """There is no derivative that could."""

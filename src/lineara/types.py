@@ -38,7 +38,7 @@ class ArrayType(NamedTuple):
         return math.prod(self.shape)
 
     def __repr__(self) -> str:
-        return f"{short_dtype(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return f"{short_dtype(self.dtype)}[{','.join(_dims(self.shape))}]"
 
 
 _FLOAT = ArrayType((), np.dtype(float))
@@ -175,8 +175,10 @@ class Stack(NamedTuple):
 class Named(NamedTuple):
     """A type that a program defines under a name: every tape is one; with dimensions, of a family.
 
-    >>> Named("f.jvp.tape"), Named("g.tape", (3,))
-    (f.jvp.tape, g.tape[3])
+    A dimension that is None is left open: a value of the type knows it, and nobody else.
+
+    >>> Named("f.jvp.tape"), Named("g.tape", (3, None))
+    (f.jvp.tape, g.tape[3, _])
     """
 
     name: str
@@ -196,7 +198,11 @@ class Family(NamedTuple):
 
 
 def _bracketed(dims: tuple[Any, ...]) -> str:
-    return f"[{', '.join(map(str, dims))}]" if dims else ""
+    return f"[{', '.join(_dims(dims))}]" if dims else ""
+
+
+def _dims(dims: tuple[Any, ...]) -> list[str]:
+    return ["_" if n is None else str(n) for n in dims]
 
 
 def show_definition(name: str, t: "Type | Family") -> str:

@@ -150,12 +150,6 @@ def test_a_batched_program_has_derivatives():
 
 
 REFUSED = [
-    ("def f(x: f64[4], i: i64;) -> (f64;) = index[at=(i,)](x)", (None, 0),
-     "batch: in f, index reads i, which differs from lane to lane, as a position; batch what is "
-     "around it, or run it lane by lane"),
-    ("def g(x: f64;) -> (f64;) = x\ndef f(p: bool, x: f64;) -> (f64;) = cond[g, g](p, x;)", (0, 0),
-     "batch: in f, cond[g, g] depends on what differs from lane to lane; batch what is around it, "
-     "or run it lane by lane"),
     ("def f(x: [<> | <>];) -> ([<> | <>];) = x", (0,),
      "batch: [<> | <>] has a tag, which may differ from lane to lane; batch what is around it"),
     ("def f(x: f64;) -> (f64;) = x", (0, 0),

@@ -14,7 +14,7 @@ from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.rehearse import rehearse
 from lineara.passes.compose import grad, vjp
-from lineara.passes.custom import custom_jvp
+from lineara.passes.custom import custom_jvp, custom_vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.transpose import transpose
@@ -337,3 +337,116 @@ def f(x: i64, k: f64; ~a: t[x], ~b: t[x]) -> (; t[x]) =
     assert (first.tolist(), second, third.tolist()) == ([4.0, 4.0], 4.0, [0.0, 4.0])
     assert erased.work == linear.work == 10
     assert str(parse(str(program))) == str(program)
+
+
+# --- sizes that are computed ----------------------------------------------------------------------
+
+SIZED = """
+def g(m: i64, n: i64, p: bool[n], x: f64[n];) -> (f64[n];) =
+  let order = argsort(p) in
+  let pos = index[at=(0:m,)](order) in
+  let y = index[at=(pos,)](x) in
+  put[pos](x, y * sin(y))
+def f(n: i64, x: f64[n];) -> (f64;) =
+  let p = greater(x, 0.0) in
+  let c = count_nonzero(p) in
+  let m = n - c in
+  let y = sized[g, 0](m, n, p, x;) in
+  sum[axis=(0,), keepdims=false](y * y)
+"""
+
+
+def test_a_size_that_is_computed_is_open_in_the_tape():
+    program = check(parse(SIZED))
+    assert check(parse(str(program))) == program
+    x = np.array([1.0, -2.0, 3.0, -4.0, -5.0])
+
+    def plain(x):
+        return np.sum(np.where(x.real > 0, x, x * np.sin(x)) ** 2)
+
+    def slope(x):
+        y = np.where(x.real > 0, x, x * np.sin(x))
+        return 2 * y * np.where(x.real > 0, 1.0, np.sin(x) + x * np.cos(x))
+
+    assert np.isclose(run(program, "f", 5, x).results[0], plain(x))
+    first = check(grad(program, "f"))
+    assert "g.jvp.tape[_, n]" in str(first)
+    np.testing.assert_allclose(run(first, "f.grad", 5, x).results[0], slope(x), rtol=1e-12)
+    second = check(jvp(first, "f.grad"))
+    v = np.arange(1.0, 6.0)
+    np.testing.assert_allclose(
+        run(second, "f.grad.jvp", 5, x, v).lresults[0], slope(x + STEP * 1j * v).imag / STEP
+    )
+    back = check(vjp(first, "f.grad"))  # the Hessian is symmetric
+    np.testing.assert_allclose(
+        run(back, "f.grad.vjp", 5, x, v).lresults[0], slope(x + STEP * 1j * v).imag / STEP
+    )
+
+
+OPEN = [
+    ("def g(m: i64;) -> (f64[m];) = broadcast_to[shape=(m,)](1.0)\n"
+     "def f(n: i64;) -> (f64;) = let m = n + n in sum[axis=(0,), keepdims=false](sized[g, 0](m;))",
+     "2:76: g gives f64[_], where _ is a size that is computed here; use that array within g, and "
+     "give what has another shape"),
+    ("def g(x: f64;) -> (f64;) = x\ndef f(x: f64;) -> (f64;) = sized[g, 0](x;)",
+     "2:28: the form is sized[f, i, …](xs; ~as), where the arguments i of f are whole numbers"),
+    ("def f(m: i64, n: i64, x: f64[n];) -> (f64[n];) = let (;) = drop(m) in index[at=(m:n,)](x)",
+     "1:71: index: the length of m:n has no name; write 0:m for an i64 formal m, or "
+     "positions"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), OPEN, ids=["result", "form", "slice"])
+def test_what_a_size_may_not_be(text, message):
+    with pytest.raises(ProgramError) as caught:
+        check(parse(text))
+    assert str(caught.value).split("\n")[0] == message
+
+
+def test_a_part_up_to_a_dimension_lies_within_the_array():
+    text = ("def f(m: i64, x: f64[4], y: f64[m];) -> (f64[4];) = put[0:m](x, y)\n"
+            "def g(m: i64, x: f64[4];) -> (f64[m];) = index[at=(0:m,)](x)")  # fmt: skip
+    program = check(parse(text))
+    x = np.arange(4.0)
+    assert run(program, "f", 2, x, -np.ones(2)).results[0].tolist() == [-1, -1, 2, 3]
+    assert run(program, "g", 3, x).results[0].tolist() == [0, 1, 2]
+    with pytest.raises(ProgramError, match="a part of an array lies within it"):
+        run(program, "f", 5, x, np.ones(5))
+    with pytest.raises(ProgramError, match=r"where m is 5, but f64\[4\] does"):
+        run(program, "g", 5, x)
+
+
+def test_a_tape_is_of_the_size_that_is_given():
+    program = check(parse(SIZED))
+    made = grad(program, "f")
+    text = str(made).replace("sized[g.jvp.lin.t.e, 1](t, m,", "sized[g.jvp.lin.t.e, 1](t, n,")
+    assert text != str(made)
+    with pytest.raises(ProgramError, match="give the size that it was made with"):
+        run(check(parse(text, sugar=True)), "f.grad", 5, np.array([1.0, -2.0, 3.0, -4.0, -5.0]))
+
+
+def test_a_vjp_rule_serves_every_size():
+    program = check(parse("""
+def g(n: i64, x: f64[n], a: f64;) -> (f64[n];) = x * x * a
+def fwd(n: i64, x: f64[n], a: f64;) -> (f64[n], <f64[n], f64>;) =
+  let y = x * x * a in let k = <x, a> in (y, k;)
+def bwd(k: <f64[m], f64>, m: i64; ~c: f64[m]) -> (; f64[m], f64) =
+  let <x: f64[m], a: f64> = k in let (; ~c1, ~c2) = dup(~c) in
+  let h = 2.0 * x * a in let ~u = h * ~c1 in let s = x * x in let ~v = s * ~c2 in
+  let ~w = sum[axis=(0,), keepdims=false](~v) in (; ~u, ~w)
+def f(n: i64, x: f64[n], a: f64;) -> (f64;) = sum[axis=(0,), keepdims=false](sin(g(n, x, a;)))
+"""))  # fmt: skip
+    made = check(grad(custom_vjp(program, "g", "fwd", "bwd"), "f"))
+    for n in (1, 4):
+        x = np.arange(1.0, n + 1)
+        found = run(made, "f.grad", n, x, 0.3).results
+        slope = np.cos(x * x * 0.3)
+        np.testing.assert_allclose(found[0], slope * 2 * x * 0.3)
+        np.testing.assert_allclose(found[1], np.sum(slope * x * x))
+    second = check(vjp(made, "f.grad"))
+    plain = check(vjp(grad(program, "f"), "f.grad"))
+    given = 3, np.arange(1.0, 4), 0.3, np.ones(3), 1.0
+    pairs = zip(run(second, "f.grad.vjp", *given).lresults,
+                run(plain, "f.grad.vjp", *given).lresults, strict=True)  # fmt: skip
+    for a, b in pairs:
+        np.testing.assert_allclose(a, b)

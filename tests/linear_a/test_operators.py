@@ -181,7 +181,11 @@ def analytic(line):
         "lstsq",
         "detphase",
     )
+    # sin and tan of a matrix are made of exp(iA) and exp(-iA), whose tiny parts are lost
     complex_anyway = ("eigvals", "eig_vectors", "fft", "rfft", "irfft")
+    complex_anyway += tuple(
+        f"{p}{f}m" for p in ("", "linear_", "tangent_of_") for f in ("sin", "tan")
+    )
     by_schur = ("sylvester", "sqrtm", "logm", "cosm")  # which mixes the two parts in rounding
     special = SPECIAL_NAMES  # SciPy's complex functions are not made for such steps
     named = (*parts, *adjoints, *complex_anyway, *special, "roots")
@@ -343,6 +347,43 @@ def linear_cholesky(dtype):
     return [low, array(dtype, *lead, n, n)], [1], {"adjoint": bool(rng.integers(2))}
 
 
+def tangent_of_function(dtype):
+    n = dims(1)[0]
+    near_one = array(dtype, n, n) * 0.1 + 2 * np.eye(n, dtype=dtype)
+    return [near_one, array(dtype, n, n)], [1], {}
+
+
+def linear_sylvester(dtype):
+    n, k = dims(2)
+    a, b = (array(dtype, m, m) * 0.3 + 2 * np.eye(m, dtype=dtype) for m in (n, k))
+    return [a, b, array(dtype, n, k)], [2], {"adjoint": bool(rng.integers(2))}
+
+
+def linear_banded(dtype):
+    n, k = 4, dims(1)[0]
+    ab = array(dtype, 3, n) + np.array([[0], [4], [0]], dtype)
+    return [ab, array(dtype, n, k)], [1], {"below": 1, "adjoint": bool(rng.integers(2))}
+
+
+ROWS, COLS = np.array([0, 1, 2, 0, 2]), np.array([0, 1, 2, 2, 1])
+
+
+def sparse_product(dtype):
+    args = [array(dtype, 5), ROWS, COLS, array(dtype, 3, *dims(1))]
+    return args, [int(rng.choice([0, 3]))], {"size": 4}
+
+
+def products_at(dtype):
+    k = dims(1)[0]
+    return [array(dtype, 3, k), array(dtype, 3, k), ROWS, COLS], [int(rng.integers(2))], {}
+
+
+def linear_sparse_solve(dtype):
+    data = array(dtype, 5) + np.array([4, 4, 4, 0, 0], dtype)
+    args = [data, ROWS, COLS, array(dtype, 3, *dims(1))]
+    return args, [3], {"adjoint": bool(rng.integers(2))}
+
+
 def fft(dtype):
     axes = [(0,), (1,), (0, 1)][rng.integers(3)]
     norm = ("backward", "ortho", "forward")[rng.integers(3)]
@@ -405,8 +446,11 @@ def add(dtype):
 OPERATORS = {f.__name__.rstrip("_"): f for f in (
     reshape, permute_dims, broadcast_to, astype, concat, stack, index, scatter, where, keep, sum_,
     cumsum, checkpoint_name, linear_solve, linear_triangular, linear_cholesky, fft, rfft, irfft,
-    matmul, einsum, convolve, correlate, multiply, add,
-)} | dict.fromkeys(("conj", "real", "imag"), alone)  # fmt: skip
+    matmul, einsum, convolve, correlate, multiply, add, linear_sylvester, linear_banded,
+    sparse_product, products_at, linear_sparse_solve,
+)} | dict.fromkeys((f"linear_{f}" for f in (
+    "expm", "logm", "sqrtm", "cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm",
+)), tangent_of_function) | dict.fromkeys(("conj", "real", "imag"), alone)  # fmt: skip
 MORE = ("einsum", "matmul", "where")  # they may cost more than their transposes
 
 

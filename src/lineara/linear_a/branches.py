@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
-from lineara.linear_a.control import Call, Form, Writer
+from lineara.linear_a.control import Call, Form, Writer, call
 from lineara.linear_a.dims import matching, with_dims
+from lineara.linear_a.partition import Side, sides
 from lineara.linear_a.syntax import Inj, Leaf, Let, Proj, Ret, Var, Vars, drop
 from lineara.types import ArrayType, Family, Named, Sum, Type, show
 
 BOOL = ArrayType((), np.dtype(bool))
+BYTE = np.dtype(np.uint8)  # sorted in linear time
 
 
 class Choice(Form):
@@ -140,6 +142,29 @@ class Choice(Form):
         u.define(w.done(*made))
         return w.name
 
+    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+        """The branches over lanes; where lanes choose for themselves, each over those that do."""
+        which, *rest = args
+        if which in b.batched:
+            return sides(b, self, *self.ways(b, which), rest, Cond)
+        extra = len(b.program.defs[self.functions[0]].params) - len(rest)  # a payload
+        flags = (*[False] * extra, *b.has_lanes(rest))
+        found = [b.recur(f, flags)[1] for f in self.functions]
+        want = tuple([any(column) for column in zip(*found, strict=True)])
+        names = [b.recur(f, flags, want)[0] for f in self.functions]
+        names = [
+            self.behind(b, f, name, rest) for f, name in zip(self.functions, names, strict=True)
+        ]
+        return b.results(self, self.on((which, *b.ahead, *rest), tuple(names)), want)
+
+    def behind(self, b: Any, f: str, name: str, rest: Sequence[Var]) -> str:
+        """A branch over lanes that takes a payload before their number."""
+        return name
+
+    def ways(self, b: Any, which: Var) -> tuple[Var, list[tuple[str, Var]]]:
+        """A key that sorts the lanes, and in its order the definitions and the lanes of each."""
+        raise ProgramError("batch: a tag may differ from lane to lane; batch what is around it")
+
     def tagging(self, u: Any, f: str, i: int, half: Any, whole: Named) -> str:
         """f.nl with its tape as alternative i of the tape of the branches."""
         nl, _, tape = half
@@ -179,6 +204,11 @@ class Cond(Choice):
             judge.wrong(f"the form is {self.FORM}", self)
         return Choice.result(self, judge)
 
+    def ways(self, b: Any, which: Var) -> tuple[Var, list[tuple[str, Var]]]:
+        """False comes first."""
+        f, g = self.functions
+        return which, [(g, b.prim_("logical_not", which)), (f, which)]
+
     def chosen(self, value: Any) -> tuple[int, list[Any]]:
         """The first for true."""
         return (0 if value else 1), []
@@ -204,6 +234,17 @@ class Switch(Choice):
         if not isinstance(t, ArrayType) or t.shape or t.dtype.kind not in "iu":
             judge.wrong(f"the form is {self.FORM}", self)
         return Choice.result(self, judge)
+
+    def ways(self, b: Any, which: Var) -> tuple[Var, list[tuple[str, Var]]]:
+        """The index itself; the least and the largest are looked at, so there is one for each."""
+        w = Side(b, b.helper("way"), ())
+        b.define(w.done())
+        for like in ("min", "max"):
+            end = b.prim_(like, which, axis=(0,), keepdims=False)
+            b.bound(Switch((end,), (w.name,) * len(self.functions)), (), (), 0)
+        key = which if len(self.functions) > 256 else b.prim_("astype", which, dtype=BYTE)
+        flags = [b.prim_("equal", which, b.number(i)) for i in range(len(self.functions))]
+        return key, list(zip(self.functions, flags, strict=True))
 
     def chosen(self, value: Any) -> tuple[int, list[Any]]:
         """The one at the index; there must be one."""
@@ -238,6 +279,18 @@ class Case(Choice):
         if not isinstance(t, Sum) or len(t.items) != len(self.functions) or self.args[0].linear:
             judge.wrong(f"the form is {self.FORM}; x is {show(self.args[0].type)}", self)
         return t.items
+
+    def behind(self, b: Any, f: str, name: str, rest: Sequence[Var]) -> str:
+        """The payload comes first."""
+        if not b.ahead:
+            return name
+        first = b.program.defs[f].params[0]
+        w = Side(b, b.helper("way"), (first, *b.ahead, *rest))
+        payload, lanes, *given = w.formals
+        d = b.run.done[name]
+        kinds = [("y", t, False) for t in d.results] + [("y", t, True) for t in d.lresults]
+        b.define(w.done(*w.let(call(name, lanes, payload, *given), *kinds)))
+        return w.name
 
     def chosen(self, value: Any) -> tuple[int, list[Any]]:
         """The one of the tag, with the payload."""

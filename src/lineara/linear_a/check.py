@@ -311,7 +311,8 @@ class Judge:
                         "every alternative: it stands among the arguments that do not change",
                         e,
                     )
-                self.dimensions([at[p]])
+                if at[p] is not None:  # a size that is computed
+                    self.dimensions([at[p]])
 
     # --- leaves -------------------------------------------------------------------------------
 
@@ -349,6 +350,7 @@ class Judge:
                 )
             if not linear:
                 dims = matching(want, got)
+                dims |= {want[i]: None for i in getattr(at, "sizes", ())}
             for p, a in zip(want, got, strict=True):
                 t = with_dims(p.type, dims)
                 if not self.program.same(t, a.type):
@@ -598,7 +600,7 @@ def hashable(params: Any) -> Any:
     if isinstance(params, tuple):
         return tuple([hashable(v) for v in params])
     if isinstance(params, slice):
-        return ("slice", params.start, params.stop, params.step)
+        return ("slice", params.start, params.stop, params.step)  # an end is a dimension
     hash(params)
     return (type(params), params)
 

@@ -6,11 +6,12 @@ and define what it needs beside them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from lineara.linear_a.dims import is_index, matching, with_dims
+from lineara.linear_a.dims import is_index, is_open, matching, with_dims
 from lineara.linear_a.syntax import Applied, Block, Def, Dup, Leaf, Let, Names, Ret, Var, Vars
-from lineara.types import Type
+from lineara.types import ArrayType, Type, show
 
 Types = tuple[Type, ...]
 
@@ -75,7 +76,7 @@ class Call(Form):
     def jvp(self, j: Any, phi: Any) -> Leaf:
         """JApp: the jvp of the definition on the arguments and their tangents."""
         tangents = [t for t in j.operands(phi, self.args) if t is not None]
-        return Call((*self.args, *tangents), (j.recur(self.functions[0]),))
+        return self.on((*self.args, *tangents), (j.recur(self.functions[0]),))
 
     def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
         """UApp and UAppN: the callee's halves, with its tape between them."""
@@ -84,18 +85,90 @@ class Call(Form):
             return self, Ret(())
         d = u.program.defs[f]
         nl, lin, tape = u.recur(f)
-        at = matching(d.xs, self.xs)
-        rs = u.results([with_dims(t, at) for t in d.results])
-        t = u.fresh("t", with_dims(tape, at))
-        u.context.append(Let((*rs, t), Call(self.xs, (nl,))))
-        return Ret(rs), Call((t, *t.type.dims, *self.lxs), (lin,))
+        rs = u.results(self.stated(f, d, u.program.defs)[0])
+        ((_, *pairs),) = self.zipped(u.program.defs)
+        t = u.fresh("t", with_dims(tape, matching(*pairs)))
+        u.context.append(Let((*rs, t), self.on(self.xs, (nl,))))
+        given = with_dims(tape, matching(d.xs, self.xs)).dims
+        return Ret(rs), self.linear((t, *given, *self.lxs), lin)
+
+    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+        """The definition over the lanes."""
+        name, flags = b.recur(self.functions[0], b.has_lanes(args))
+        return b.results(self, Call((*b.ahead, *args), (name,)), flags)
+
+    def linear(self, args: Vars, name: str) -> Leaf:
+        """The linear half on its tape, the dimensions of that, and the linear arguments."""
+        return Call(args, (name,))
 
     def without_tape(self, u: Any, b: Let, dead: list[Var]) -> Any:
         """The primal call, if it is the tape that nobody reads."""
         name = u.of_half(self.functions[0])
         if name is None or b.vars[-1] not in dead:
             return None
-        return b.vars[:-1], Call(self.args, (u.primal(name),))
+        return b.vars[:-1], self.on(self.args, (u.primal(name),))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sized(Call):
+    """sized[f, i, ..](xs ; ~as): a call whose non-linear arguments i are sizes that were computed.
+
+    No type here can mention them: what f gives has other dimensions, but for types with a name,
+    such as the tape of f, which leave them open.
+    """
+
+    sizes: tuple[int, ...]
+    FORM = "sized[f, i, …](xs; ~as), where the arguments i of f are whole numbers"
+
+    def head(self) -> str:
+        """sized[f, 0]."""
+        return f"sized[{', '.join([self.functions[0], *map(str, self.sizes)])}]"
+
+    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Sized":
+        """The same on other arguments, and with another definition."""
+        return Sized(args, functions or self.functions, self.sizes)
+
+    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Any]]:
+        """The definition on its arguments; those that are sizes have no names in types."""
+        for f, formals, args in Call.zipped(self, defs):
+            yield f, formals, tuple([None if i in self.sizes else a for i, a in enumerate(args)])
+
+    def result(self, judge: Any) -> tuple[Types, Types]:
+        """TypeApp, where the sizes are open."""
+        d = judge.definition(self.functions[0], self)
+        if not all(
+            [type(i) is int and 0 <= i < len(d.xs) and is_index(d.xs[i]) for i in self.sizes]
+        ):
+            judge.wrong(f"the form is {self.FORM}", self)
+        found = Call.result(self, judge)
+        for t in (*found[0], *found[1]):
+            if isinstance(t, ArrayType) and is_open(t):
+                judge.wrong(
+                    f"{d.name} gives {show(t)}, where _ is a size that is computed here; use that "
+                    f"array within {d.name}, and give what has another shape",
+                    self,
+                )
+        return found
+
+    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+        """The definition over the lanes; one after the other, if they have sizes of their own."""
+        if any([args[i] in b.batched for i in self.sizes]):
+            return b.in_turn(self, args)
+        name, flags = b.recur(self.functions[0], b.has_lanes(args))
+        sizes = tuple([i + len(b.ahead) for i in self.sizes])
+        return b.results(self, Sized((*b.ahead, *args), (name,), sizes), flags)
+
+    def run(self, machine: Any, values: list[Any]) -> Any:
+        """The results of the body; what comes with an open size must be of the size given."""
+        d = machine.program.defs[self.functions[0]]
+        open_ = [i for i, a in enumerate(self.args) if None in getattr(a.type, "dims", ())]
+        machine.agree(d, values, open_)
+        return machine.enter(d.name, values)
+
+    def linear(self, args: Vars, name: str) -> Leaf:
+        """The linear half, on the sizes that its tape leaves open."""
+        known = getattr(args[0].type, "dims", ())
+        return Sized(args, (name,), tuple([i + 1 for i, n in enumerate(known) if n is None]))
 
 
 class Facts:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.dims import dims_in, with_dims
+from lineara.linear_a.dims import dims_in, is_open, with_dims
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -166,8 +166,12 @@ def _static_leaf(
 
 def _unknown(program: Program, types: Sequence[Type]) -> bool:
     """Whether only a run can tell how large values are: they have tags, or dimensions."""
-    tagged = any(isinstance(t, Sum | Stack) for u in types for t in program.leaves(u))
-    return tagged or any(dims_in(types))
+    return any(varies(t) for u in types for t in program.leaves(u)) or any(dims_in(types))
+
+
+def varies(t: Type) -> bool:
+    """Whether values of a type have other sizes: it has tags, or leaves something open."""
+    return isinstance(t, Sum | Stack) or is_open(t)
 
 
 # --- what policies weigh --------------------------------------------------------------------------

@@ -30,7 +30,9 @@ from lineara.linear_a.syntax import (
     Var,
     Vars,
     Zero,
+    parts_of,
     sampled,
+    vars_in,
 )
 from lineara.types import ArrayType, Named, Stack
 
@@ -164,6 +166,11 @@ def sizes_in(params: Mapping[str, Any]) -> Iterator[Var]:
                 yield v
 
 
+def is_open(t: Any) -> bool:
+    """Whether an array has a dimension that its type leaves open."""
+    return isinstance(t, ArrayType) and None in t.shape
+
+
 # --- samples -------------------------------------------------------------------------------------
 
 
@@ -229,9 +236,17 @@ def _numbers(value: Any) -> Iterator[int]:
 
 def result_type(primitive: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> ArrayType:
     """The type of what a primitive makes of arguments of those types."""
-    variables = [*dims_in(types), *sizes_in(params)]
+    if primitive.name == "index":
+        types, params = _within(types[0], params)
+    places = [v.type for v in vars_in(params.get(PLACE))]
+    variables = [*dims_in((*types, *places)), *sizes_in(params)]
     if not variables:
-        return primitive.result(*types, **sampled(params))
+        params = sampled(params)
+        found = primitive.result(*types, **params)
+        wrong = primitive.misfit(found, *types, **params)
+        if wrong:
+            raise ShapeError(f"{primitive.name}: {wrong}")
+        return found
     pair = samples(variables, tuple(types), params)
     found = []
     for s in pair:
@@ -246,6 +261,30 @@ def result_type(primitive: Any, types: Sequence[ArrayType], params: dict[str, An
         [_dim(primitive.name, m, n, pair) for m, n in zip(first.shape, second.shape, strict=True)]
     )
     return ArrayType(shape, first.dtype)
+
+
+def _within(t: ArrayType, params: dict[str, Any]) -> tuple[Sequence[ArrayType], dict[str, Any]]:
+    """An array and an index whose part 0:m is all of an axis, which has that length then."""
+    at = parts_of(params[PLACE])
+    if not any([isinstance(p, slice) and any(vars_in(p)) for p in at]):
+        return (t,), params
+    shape, found = [*t.shape], []
+    taken = [0 if p is None or p is ... else getattr(p, "ndim", 1) or 1 for p in at]
+    axis = 0
+    for p, n in zip(at, taken, strict=True):
+        if isinstance(p, slice) and any(vars_in(p)):
+            if p.start not in (None, 0) or p.step not in (None, 1):
+                start = "" if p.start is None else p.start
+                raise ShapeError(
+                    f"index: the length of {start}:{p.stop!r} has no name; "
+                    "write 0:m for an i64 formal m, or positions"
+                )
+            if axis >= t.ndim:
+                raise ShapeError(f"index: {t} has no axis {axis}")
+            shape[axis], p = p.stop, slice(None)
+        found.append(p)
+        axis += t.ndim - sum(taken) if p is ... else n
+    return (ArrayType(tuple(shape), t.dtype),), {**params, PLACE: tuple(found)}
 
 
 def _dim(name: str, m: int, n: int, pair: tuple[Samples, Samples]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearaError, LinearityError, NoRuleError, ProgramError, ShapeError
-from lineara.linear_a.dims import Samples, dims_in, samples, sizes_in
+from lineara.linear_a.dims import Samples, dims_in, result_type, samples, sizes_in
 from lineara.linear_a.show import show_binding
 from lineara.linear_a.syntax import (
     Binding,
@@ -110,7 +110,7 @@ class Emitter:
 
     def read(self, x: "Boxed", at: Any) -> Any:
         """A part of a linear array, which is handed on: the box stands for the rest from here."""
-        part = self.samples.back(op("index").result(type_of(x), at=sampled(at)))
+        part = result_type(op("index"), (x.var.type,), {"at": at})  # type: ignore[arg-type]
         y, rest = self.fresh("d", part, True), self.fresh(x.var.name, x.var.type, True)
         self.bindings.append(Let((y, rest), Read((x.var,), parts_of(at))))
         x.var = rest
@@ -136,7 +136,7 @@ class Emitter:
     def apply(self, primitive: Any, args: tuple, params: dict[str, Any], like: str) -> Any:
         """The primitive on variables; a plain argument becomes a literal."""
         types = [type_of(a) if isinstance(a, Boxed) else a for a in args]
-        y = primitive.result(*types, **sampled(params))
+        y = primitive.result(*types, **sampled(params, self.samples.at))
         stated = [self.literal_type(primitive, i, a, y) for i, a in enumerate(args)]
         found = tuple(map(self.unbox, args, stated))
         linear = any(v.linear for v in found)
@@ -275,6 +275,8 @@ def _unboxed(params: Any) -> Any:
         return params.var
     if isinstance(params, dict):
         return {k: _unboxed(v) for k, v in params.items()}
+    if isinstance(params, slice):
+        return slice(*map(_unboxed, (params.start, params.stop, params.step)))
     return tuple(map(_unboxed, params)) if type(params) is tuple else params
 
 

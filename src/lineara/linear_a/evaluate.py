@@ -13,8 +13,8 @@ import numpy as np
 
 from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.check import Judge
-from lineara.linear_a.cost import cells, work
-from lineara.linear_a.dims import dims_in, with_dims
+from lineara.linear_a.cost import cells, varies, work
+from lineara.linear_a.dims import dims_in, is_index, is_open, with_dims
 from lineara.linear_a.memory import Deaths, Meter, Owners, deaths, owner
 from lineara.linear_a.program import Program, scalars_of
 from lineara.linear_a.syntax import (
@@ -22,6 +22,7 @@ from lineara.linear_a.syntax import (
     Applied,
     Block,
     Copy,
+    Def,
     Drop,
     Dup,
     Inj,
@@ -38,6 +39,7 @@ from lineara.linear_a.syntax import (
     Vars,
     Zero,
     renamed_params,
+    vars_in,
 )
 from lineara.types import ArrayType, Product, Stack, Sum, Type, is_complex, show, type_of
 
@@ -220,6 +222,18 @@ class Machine:
             self.meter.made(found)
         return list(found)
 
+    def agree(self, d: Def, values: Sequence[Any], open_: Sequence[int]) -> None:
+        """Values whose types leave a size open have the size that a definition is given."""
+        sizes = {p: int(v) for p, v in zip(d.params, values, strict=True) if is_index(p)}
+        for i in open_:
+            p = d.params[i]
+            if not fits(self.program, with_dims(p.type, sizes), values[i]):
+                raise ProgramError(
+                    f"{d.name} takes {show(p.type)} as {p!r}, where "
+                    f"{', '.join(f'{v!r} is {n}' for v, n in sizes.items())}, but is given one of "
+                    "another size; give the size that it was made with"
+                )
+
     def share(self, e: Leaf, args: Sequence[Any], dead: Vars) -> None:
         """What a leaf hands on of variables that live on, or twice, belongs to nobody alone."""
         if self.owners:
@@ -375,8 +389,20 @@ class Machine:
             x = self.copied(x, np.result_type(x, y) if is_complex(y) else None)
         x = x if is_array(x) else np.asarray(x)
         self.written += nbytes(y)
+        if y is not ZERO and any([isinstance(p, slice) and any(vars_in(p)) for p in e.at]):
+            self.within(e, x, at, y)
         self.write(e, x, at, y)
         return (x[()] if not x.ndim else x,)
+
+    def within(self, e: Part, x: Any, at: Any, y: Any) -> None:
+        """A part up to a dimension lies within the array."""
+        found = np.shape(x[at])
+        if found != np.shape(y):
+            Judge(self.program, "").wrong(
+                f"the part has the shape {found}, and {np.shape(y)} is put there; a part of an "
+                "array lies within it",
+                e,
+            )
 
     def write(self, e: Part, x: np.ndarray, at: Any, y: Any) -> None:
         """Add to the part of an array, or overwrite it."""
@@ -454,8 +480,7 @@ class Machine:
         return measure(self.program, with_dims(e.args[0].type, self.dims), args[-1])
 
     def _static(self, e: Leaf) -> int | None:
-        tagged = Sum | Stack
-        if any(isinstance(t, tagged) for a in e.args for t in self.program.leaves(a.type)):
+        if any(varies(t) for a in e.args for t in self.program.leaves(a.type)):
             return None
         xs, us = self.judge.leaf(e)
         return work(self.program, e, (*us, *xs)[0], self.dims)
@@ -498,6 +523,8 @@ def repeats(at: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
             positions.append(np.mod(p, shape[axis]))
         axis += len(shape) - sum(taken) if p is ... else n
     rows = np.stack([p.ravel() for p in np.broadcast_arrays(*positions)])
+    if len(rows) == 1 and np.all(rows[0, 1:] > rows[0, :-1]):
+        return False  # in order, as those of lanes are
     return np.unique(rows, axis=1).shape[1] < rows.shape[1]
 
 
@@ -517,6 +544,7 @@ def plus(x: Any, y: Any) -> Any:
         return [plus(a, b) for a, b in zip(x, y, strict=True)]
     if isinstance(x, tuple):
         return tuple([plus(a, b) for a, b in zip(x, y, strict=True)])
+    assert np.shape(x) == np.shape(y), "tangents of one value have one size"
     return x + y
 
 
@@ -533,6 +561,8 @@ def measure(program: Program, t: Type, value: Any) -> int:
     """The scalars of a linear value; of a sum, those of its payload."""
     t = program.unfold(t)
     if isinstance(t, ArrayType):
+        if is_open(t):
+            return 0 if value is ZERO else scalars_of(type_of(value))
         return scalars_of(t)
     if isinstance(t, Sum):
         return 0 if value is ZERO else measure(program, t.items[value.tag], value.payload)
@@ -549,6 +579,8 @@ def zeros(program: Program, t: Type) -> Any:
     """The zero of a type, in numbers; sums stay symbolic."""
     t = program.unfold(t)
     if isinstance(t, ArrayType):
+        if is_open(t):
+            return ZERO
         return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
     if isinstance(t, Stack) and t.n is not None:
         return [zeros(program, t.items[0]) for _ in range(t.n)]
@@ -556,6 +588,24 @@ def zeros(program: Program, t: Type) -> Any:
         return ZERO
     assert isinstance(t, Product)
     return tuple([zeros(program, item) for item in t.items])
+
+
+def fits(program: Program, t: Type, value: Any) -> bool:
+    """Whether a value has the sizes that its type says; what is open may be anything."""
+    t = program.unfold(t)
+    if value is ZERO:
+        return True
+    if isinstance(t, ArrayType):
+        found = np.shape(value)
+        return len(found) == t.ndim and all(
+            [n in (None, m) for n, m in zip(t.shape, found, strict=True)]
+        )
+    if isinstance(t, Sum):
+        return fits(program, t.items[value.tag], value.payload)
+    if isinstance(t, Stack):
+        return t.n in (None, len(value)) and all([fits(program, t.items[0], v) for v in value])
+    assert isinstance(t, Product)
+    return all([fits(program, s, v) for s, v in zip(t.items, value, strict=True)])
 
 
 def dense(program: Program, t: Type, value: Any) -> Any:

@@ -21,6 +21,7 @@ from lineara.errors import ProgramError
 from lineara.linear_a.bisection import unzip_by_halves
 from lineara.linear_a.control import Call, Form, Writer
 from lineara.linear_a.dims import is_index, matching, with_dims
+from lineara.linear_a.partition import rounds
 from lineara.linear_a.syntax import Block, Def, Dup, Leaf, Let, Rename, Ret, Var, Vars, vars_in
 from lineara.linear_a.treeverse import unzip_with_snapshots
 from lineara.types import ArrayType, Stack, Type, show, stacked
@@ -146,6 +147,29 @@ class Loop(Form):
         )
         return Ret(rs), back
 
+    def settled(self, b: Any, args: Sequence[Var]) -> tuple[tuple[bool, ...], str, Any]:
+        """Which arguments have lanes from round to round, the body on them, and its results."""
+        m, k = len(self.xs), self.invariants
+        nc, nlc = self.carried()
+        flags = [*b.has_lanes(args)]
+        places = [*range(k, k + nc), *range(m, m + nlc)]
+        while True:
+            name, found = b.recur(self.body, tuple(flags))
+            n = len(b.program.defs[self.body].results)
+            carried = [*found[:nc], *found[n : n + nlc]]
+            new = [i for i, has in zip(places, carried, strict=True) if has and not flags[i]]
+            if not new:
+                break
+            for i in new:
+                flags[i] = True
+        want = list(found)
+        for i, has in zip(
+            [*range(nc), *range(n, n + nlc)], [flags[i] for i in places], strict=True
+        ):
+            want[i] = has
+        name, found = b.recur(self.body, tuple(flags), tuple(want))
+        return tuple(flags), name, found
+
     @property
     def way(self) -> str:
         """fwd or rev."""
@@ -210,6 +234,22 @@ class Loop(Form):
     def rows(self, d: Any) -> list[list[Any]]:
         """A row for every result that is stacked."""
         return [[] for _ in range(len(d.results) + len(d.lresults) - sum(self.carried()))]
+
+
+def rows(b: Any, v: Var) -> Var:
+    """An array with its first two axes exchanged: lanes of rows are rows of lanes, and back."""
+    if not isinstance(v.type, ArrayType):
+        return v
+    return b.permuted(v, (1, 0, *range(2, v.type.ndim)))
+
+
+def rowed(b: Any, t: Type) -> Type:
+    """The type of rows of lanes."""
+    found = b.type(t)
+    if not isinstance(found, ArrayType):
+        return found
+    n, lanes, *rest = t.shape[0], found.shape[0], *t.shape[1:]  # type: ignore[union-attr]
+    return ArrayType((n, lanes, *rest), found.dtype)
 
 
 def _row(value: Any, i: int) -> Any:
@@ -283,6 +323,29 @@ class Scan(Loop):
     def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> "Scan":
         """The loop without its linear part."""
         return Scan(args, functions, self.n, self.direction, self.nk, self.nc, 0)
+
+    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+        """Every round over all lanes; a row of a stack is that of each lane."""
+        if self.n in b.at and b.at[self.n] in b.batched:
+            b.refuse(self, f"takes {self.n!r} rounds, which differs from lane to lane")
+        flags, name, found = self.settled(b, args)
+        m, k, c = len(self.xs), self.nk, self.nk + self.nc
+        carried = (*range(k, c), *range(m, m + self.nlc))
+        given = [
+            a if not has or i < k else b.lift(a) if i in carried else rows(b, a)
+            for i, (a, has) in enumerate(zip(args, flags, strict=True))
+        ]
+        k += len(b.ahead)
+        loop = Scan((*b.ahead, *given), (name,), self.n, self.direction, k, self.nc, self.nlc)
+        ts, us = b.outcome(self)
+        stacks = [i >= self.nc for i in range(len(ts))] + [i >= self.nlc for i in range(len(us))]
+        shown = [
+            rowed(b, t) if s and has else b.type(t) if has else t
+            for t, s, has in zip((*ts, *us), stacks, found, strict=True)
+        ]
+        made = b.bound(loop, shown, found, len(ts))
+        every = zip(made, stacks, found, strict=True)
+        return [rows(b, v) if s and has else v for v, s, has in every]
 
     def rounds(self, args: Vars, body: str, n: int) -> "Scan":
         """n rounds of another body without linear part, whose results are the carries."""
@@ -399,6 +462,24 @@ class While(Loop):
     def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> "While":
         """The loop without its linear part."""
         return While(args, functions, self.nk)
+
+    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+        """Rounds over all lanes, or over those whose own condition still holds."""
+        flags, name, found = self.settled(b, args)
+        p = self.functions[0]
+        taken = len(b.program.defs[p].params)
+        nc, nlc = self.carried()
+        over, (own,) = b.recur(p, flags[:taken])
+        if own:
+            if len(found) > nc + nlc:
+                b.refuse(self, "stacks what it finds in rounds whose number differs by lane")
+            return rounds(b, self, args)
+        given = [b.lift(a) if has else a for a, has in zip(args, flags, strict=True)]
+        return b.results(self, self.over((*b.ahead, *given), (over, name), len(b.ahead)), found)
+
+    def over(self, args: Vars, functions: tuple[str, ...], ahead: int) -> "While":
+        """The loop with more invariants in front."""
+        return While(args, functions, self.nk + ahead)
 
     def counting(self, args: Vars, body: str) -> "While":
         """Another body, that carries something more than this one."""

@@ -19,7 +19,7 @@ from lineara.errors import ProgramError
 from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.check import DEPTH, ENDLESS, endless, located, type_of_leaf
 from lineara.linear_a.collector import uncollected
-from lineara.linear_a.control import Call
+from lineara.linear_a.control import Call, Sized
 from lineara.linear_a.dims import I64, is_index
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Place, Program
@@ -125,7 +125,9 @@ _OWN = {
     "inj": "inj[tag, type](x)", "proj": "proj[tag](x)",
 }  # fmt: skip
 _PARTS = {"read": Read, "accum": Accum, "put": Put}
-FORMS: dict[str, Any] = {"cond": Cond, "switch": Switch, "scan": Scan, "while": While}
+FORMS: dict[str, Any] = {
+    "cond": Cond, "scan": Scan, "sized": Sized, "switch": Switch, "while": While,
+}  # fmt: skip
 
 
 @functools.cache
@@ -337,7 +339,8 @@ class _Reader:
         if name not in self.types:
             hint = _near(name, self.types) or f"; define it: type {name} = …"
             raise self.wrong(f"there is no type {name}{hint}", t)
-        dims = self.shape(t.children[1]) if len(t.children) > 1 else ()
+        stated = self.dimensions(t.children[1]) if len(t.children) > 1 else ()
+        dims = tuple([None if n == "_" else self.dim(n) for n in stated])
         found = self.types[name]
         known = len(found.dims) if isinstance(found, Family) else 0
         if len(dims) != known:
@@ -622,8 +625,11 @@ class _Reader:
         if form is Scan and len(given) > 1 and given[1][1].data == "name":
             values[1] = self.dim(given[1][1].children[0])
         functions = tuple([v for v in values if isinstance(v, str) and v not in ("fwd", "rev")])
+        numbers: Any = values[len(functions) :]
+        if form is Sized:
+            numbers = [tuple(numbers)]
         try:
-            return form(args, functions, *values[len(functions) :])
+            return form(args, functions, *numbers)
         except TypeError:
             raise self.wrong(f"the form is {form.FORM}", head) from None
 

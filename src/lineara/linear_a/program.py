@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lineara.linear_a.dims import dims_of, with_dims
+from lineara.linear_a.dims import dims_of, is_open, with_dims
 from lineara.linear_a.show import show_program
 from lineara.linear_a.syntax import Def, Vars
 from lineara.types import (
@@ -120,12 +120,13 @@ class Program:
     def scalars(self, t: Type) -> int:
         """|t|: how many real numbers move in a value of the type.
 
-        Of a sum, and of a stack without a length, only a value can tell: here they count 0.
+        Of a sum, of a stack without a length, and of what is open only a value can tell: they
+        count 0 here.
         """
         found = 0
         for a in self.leaves(t):
             if isinstance(a, ArrayType):
-                found += scalars_of(a)
+                found += 0 if is_open(a) else scalars_of(a)
             elif isinstance(a, Stack) and a.n is not None:
                 found += a.n * self.scalars(a.items[0])
         return found

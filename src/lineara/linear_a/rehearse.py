@@ -211,6 +211,9 @@ class Stage(Machine):
         """A shadow of what is read."""
         return self.shadow(self.judge.leaf(e).lxs[0])
 
+    def within(self, e: Any, x: Any, at: Any, y: Any) -> None:
+        """What has no numbers is not looked at."""
+
     def write(self, e: Any, x: Any, at: Any, y: Any) -> None:
         """Nothing."""
 

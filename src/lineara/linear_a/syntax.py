@@ -68,13 +68,13 @@ def renamed_params(params: Any, rename: Rename) -> Any:
 PLACE = "at"  # the parameter that says where; variables in the others say how large
 
 
-def sampled(params: Any, at: Any = None) -> Any:
+def sampled(params: Any, at: Any = None, place: bool = False) -> Any:
     """Parameters where variables are zeros of their types, for the sake of a shape.
 
-    Dimensions are the numbers that `at` has for them.
+    Dimensions are the numbers that `at` has for them; a variable in a `place` is a position.
     """
     if isinstance(params, Var):
-        if at and params in at:
+        if at and not place and params in at:
             return at[params]
         t = params.type
         assert isinstance(t, ArrayType)
@@ -83,11 +83,12 @@ def sampled(params: Any, at: Any = None) -> Any:
                 f"how much the mask {params!r} picks depends on values, and a type has a fixed "
                 "shape; where(c, a, b) chooses without counting, and a written mask is fine"
             )
-        return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
+        shape = [(at or {}).get(n, n) for n in t.shape]
+        return np.zeros(shape, t.dtype) if shape else t.dtype.type(0)
     if isinstance(params, tuple):
-        return tuple([sampled(p, at) for p in params])
+        return tuple([sampled(p, at, place) for p in params])
     if isinstance(params, dict):
-        return {k: sampled(p, None if k == PLACE else at) for k, p in params.items()}
+        return {k: sampled(p, at, k == PLACE) for k, p in params.items()}
     return params
 
 
@@ -345,6 +346,10 @@ class Applied(Leaf):
 
     def erase(self, e: Any) -> "Leaf":
         """E; `e.recur` names the erasure of a definition."""
+        raise NotImplementedError
+
+    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+        """The results over lanes; `b.recur` names a definition over lanes."""
         raise NotImplementedError
 
 

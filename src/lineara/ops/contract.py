@@ -161,8 +161,18 @@ class einsum(Multilinear):
 
     def result(self, *operands, subscripts):
         types = [type_of(o) for o in operands]
-        inputs, output = subscripts.split("->")
-        size = _lengths(inputs.split(","), types)
+        inputs, arrow, output = str(subscripts).partition("->")
+        letters = inputs.split(",")
+        fits = len(letters) == len(types) and all(
+            [len(s) == t.ndim for s, t in zip(letters, types, strict=True)]
+        )
+        if not arrow or not fits or not set(output) <= set("".join(letters)) or _twice(output):
+            given = ", ".join(map(str, types))
+            raise ShapeError(
+                f"einsum: {subscripts!r} does not say what becomes of {given}; "
+                "write a letter for each axis, and those that are left once: 'ij,j->i'"
+            )
+        size = _lengths(letters, types)
         return ArrayType(tuple(size[c] for c in output), np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *operands, subscripts):
@@ -201,7 +211,13 @@ def _lengths(letters: Sequence[str], types: Sequence[ArrayType]) -> dict[str, in
     for s, t in zip(letters, types, strict=True):
         for c, n in zip(s, t.shape, strict=True):
             size[c] = n if size.get(c, 1) == 1 else size[c]
+            if n not in (1, size[c]):
+                raise ShapeError(f"einsum: {c!r} is {size[c]} and {n}; a letter has one length")
     return size
+
+
+def _twice(letters: str) -> bool:
+    return len(set(letters)) < len(letters)
 
 
 PLANNED = 1000  # operands larger than this are worth the time to plan a contraction

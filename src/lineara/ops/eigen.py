@@ -14,7 +14,7 @@ from lineara.ops import lapack
 from lineara.ops.contract import matmul
 from lineara.ops.elementwise import real_dtype
 from lineara.ops.factor import gauge, hermitian
-from lineara.ops.linalg import adjoint, square
+from lineara.ops.linalg import adjoint, square, squares
 from lineara.primitive import (
     Box,
     Constant,
@@ -63,7 +63,7 @@ class eigh_factors(Constant):
     """
 
     def result(self, a, *, lower=True, driver="evd"):
-        *lead, n, _ = type_of(a).shape
+        *lead, n, _ = squares(self.name, a).shape
         return ArrayType((*lead, n + 1, n), type_of(a).dtype)
 
     def evaluate(self, xp, /, a, *, lower=True, driver="evd"):
@@ -89,7 +89,7 @@ class eigvalsh(General):
     """
 
     def result(self, a, *f: Any, lower=True):
-        t = type_of(a)
+        t = squares(self.name, a)
         return ArrayType(t.shape[:-1], real_dtype(t.dtype))
 
     def evaluate(self, xp, /, a, *f: Any, lower=True):
@@ -116,7 +116,7 @@ class eigh_vectors(General):
     """The eigenvectors of Hermitian matrices :  (...,n,n) -> (...,n,n)."""
 
     def result(self, a, *f: Any, lower=True, equal="nan"):
-        return type_of(a)
+        return squares(self.name, a)
 
     def evaluate(self, xp, /, a, *f: Any, lower=True, equal="nan"):
         found = f[0] if f else eigh_factors.evaluate(xp, a, lower=lower)
@@ -146,7 +146,7 @@ class eig_factors(Constant):
     """The eigenvalues, and below them the vectors, all complex :  (...,n,n) -> (...,n+1,n)."""
 
     def result(self, a):
-        *lead, n, _ = type_of(a).shape
+        *lead, n, _ = squares(self.name, a).shape
         return ArrayType((*lead, n + 1, n), np.result_type(type_of(a).dtype, np.complex64))
 
     def evaluate(self, xp, /, a):
@@ -165,7 +165,7 @@ class eigvals(General):
     """The eigenvalues, complex; NumPy leaves a zero imaginary part out :  (...,n,n) -> (...,n)."""
 
     def result(self, a, *f: Any):
-        t = type_of(a)
+        t = squares(self.name, a)
         return ArrayType(t.shape[:-1], np.result_type(t.dtype, np.complex64))
 
     def evaluate(self, xp, /, a, *f: Any):
@@ -193,7 +193,8 @@ class eig_vectors(General):
     """The eigenvectors, of length 1 and with the largest component real, as LAPACK's are."""
 
     def result(self, a, *f: Any, equal="nan"):
-        return ArrayType(type_of(a).shape, np.result_type(type_of(a).dtype, np.complex64))
+        t = squares(self.name, a)
+        return ArrayType(t.shape, np.result_type(t.dtype, np.complex64))
 
     def evaluate(self, xp, /, a, *f: Any, equal="nan"):
         found = f[0] if f else eig_factors.evaluate(xp, a)

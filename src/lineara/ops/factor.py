@@ -12,7 +12,7 @@ import numpy as np
 from lineara.errors import NoRuleError
 from lineara.ops import lapack
 from lineara.ops.contract import matmul, swap
-from lineara.ops.linalg import adjoint, square
+from lineara.ops.linalg import adjoint, square, squares
 from lineara.ops.shape import as_array
 from lineara.primitive import (
     General,
@@ -160,7 +160,7 @@ class cholesky(General):
     """Lower L with L L^H = A, from the lower triangle of A :  (...,n,n) -> (...,n,n)."""
 
     def result(self, a):
-        return type_of(a)
+        return squares(self.name, a)
 
     def evaluate(self, xp, /, a):
         return xp.linalg.cholesky(a)
@@ -185,6 +185,7 @@ class linear_cholesky(Linear):
     linear = (1,)
 
     def result(self, a, b, *, adjoint=False):
+        squares(self.name, b)
         return op("linear_solve").result(a, b)
 
     def evaluate(self, xp, /, a, b, *, adjoint=False):

@@ -4,6 +4,7 @@ The adjoint of a transform is the inverse one under the opposite norm; between r
 numbers the inner product counts those coefficients twice that stand for two.
 """
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,27 @@ def _work(y: ArrayType, shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return (5 * steps + 4) * size - reals(y)
 
 
+def along(name: str, x: Any, axes: Any, norm: Any) -> ArrayType:
+    """The type of what is transformed, if it has the axes and there is the norm."""
+    t = type_of(x)
+    fine = type(axes) is tuple and axes and norm in OPPOSITE
+    if not fine or any([isinstance(i, bool) for i in axes]):
+        raise TypeError  # the checker says how it is written
+    places = list(map(operator.index, axes))
+    if len({*places}) < len(places) or not all([0 <= i < t.ndim and t.shape[i] for i in places]):
+        raise ShapeError(
+            f"{name}: {t} is not transformed along {axes}; axes count from 0, each stands once, "
+            "and none is empty"
+        )
+    return t
+
+
 @primitive
 class fft(Linear):
     """The complex transform along axes, or its inverse.  Transpose: the other one."""
 
     def result(self, x, *, axes, inverse, norm):
+        along(self.name, x, axes, norm)
         return ArrayType(type_of(x).shape, _wide(type_of(x).dtype))
 
     def evaluate(self, xp, /, x, *, axes, inverse, norm):
@@ -63,7 +80,7 @@ class rfft(Linear):
     """
 
     def result(self, x, *, axis, norm, weighted=False):
-        t = type_of(x)
+        t = along(self.name, x, (axis,), norm)
         shape = (*t.shape[:axis], t.shape[axis] // 2 + 1, *t.shape[axis + 1 :])
         return ArrayType(shape, _wide(t.dtype))
 
@@ -90,7 +107,9 @@ class irfft(Linear):
     """
 
     def result(self, x, *, n, axis, norm, weighted=False):
-        t = type_of(x)
+        t = along(self.name, x, (axis,), norm)
+        if operator.index(n) < 1 or isinstance(n, bool):
+            raise ShapeError(f"{self.name}: {n} numbers; there is at least one")
         return ArrayType((*t.shape[:axis], n, *t.shape[axis + 1 :]), real_dtype(_wide(t.dtype)))
 
     def evaluate(self, xp, /, x, *, n, axis, norm, weighted=False):

@@ -155,12 +155,19 @@ def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
 # --- sliding sums -----------------------------------------------------------------------------
 
 
+def _vectors(name: str, *args: Any) -> list[ArrayType]:
+    types = [type_of(a) for a in args]
+    if any([t.ndim != 1 or not t.size for t in types]):
+        raise ShapeError(f"{name}: takes two vectors, not {types[0]} and {types[1]}")
+    return types
+
+
 @primitive
 class convolve(Multilinear):
     """y_k = sum_j a_(k-j) v_j at every overlap :  (n), (m) -> (n + m - 1)."""
 
     def result(self, a, v):
-        s, t = type_of(a), type_of(v)
+        s, t = _vectors(self.name, a, v)
         return ArrayType((s.shape[0] + t.shape[0] - 1,), np.result_type(s.dtype, t.dtype))
 
     def arithmetic(self, y, args, params):
@@ -175,7 +182,9 @@ class correlate(Multilinear):
     """y_k = sum_j a_(k+j) v_j where they overlap wholly :  (n), (m) -> (n - m + 1), n >= m."""
 
     def result(self, a, v):
-        s, t = type_of(a), type_of(v)
+        s, t = _vectors(self.name, a, v)
+        if s.size < t.size:
+            raise ShapeError(f"correlate: takes the longer vector first, not {s} and {t}")
         return ArrayType((s.shape[0] - t.shape[0] + 1,), np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, a, v):

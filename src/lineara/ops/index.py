@@ -114,7 +114,10 @@ class scatter(Structural):
     """Zeros of `shape` with v added at the index.  Transpose: index."""
 
     def result(self, v, *, at, shape):
-        return ArrayType(tuple(shape), type_of(v).dtype)
+        t, part = type_of(v), index.result(ArrayType(tuple(shape), type_of(v).dtype), at=at)
+        if np.broadcast_shapes(t.shape, part.shape) != part.shape:
+            raise ShapeError(f"scatter: {t} does not go to the part {part} of {tuple(shape)}")
+        return ArrayType(tuple(shape), t.dtype)
 
     def evaluate(self, xp, /, v, *, at, shape):
         into = np.zeros(shape, getattr(v, "dtype", float))
@@ -193,15 +196,32 @@ class Found(Constant):
         )
 
 
-_CONSTANT = (
-    "argmax", "argmin", "argsort", "argpartition", "searchsorted", "digitize", "any", "all",
-    "count_nonzero", "lexsort",
-)  # fmt: skip
+class Along(Constant):
+    """What looks along an axis, or at the whole array."""
+
+    def __init__(self, name: str, axis: int | None = None) -> None:
+        super().__init__(name)
+        self.axis = axis
+
+    def batch(self, args, batched, params):
+        x, *rest = args
+        axis = params.get("axis", self.axis)
+        if rest or isinstance(axis, tuple):
+            return super().batch(args, batched, params)
+        if axis is None:
+            x, axis = op("reshape")(x, shape=(x.shape[0], math.prod(x.shape[1:]))), 0
+        return self(x, **params | {"axis": axis + (axis >= 0)})
+
+
+_CONSTANT = ("argpartition", "searchsorted", "digitize", "lexsort")
+_ALONG = ("argmax", "argmin", "any", "all", "count_nonzero")
 _FOUND = ("nonzero", "flatnonzero", "argwhere")
 _OF_TYPE = ("shape", "ndim", "size", "iscomplexobj", "isrealobj", "result_type")
-for _kind, _names in ((Constant, _CONSTANT), (Found, _FOUND), (OfType, _OF_TYPE)):
+_KINDS = ((Constant, _CONSTANT), (Along, _ALONG), (Found, _FOUND), (OfType, _OF_TYPE))
+for _kind, _names in _KINDS:
     for _name in _names:
         registry.functions[getattr(np, _name)] = _kind(_name)
+registry.functions[np.argsort] = Along("argsort", -1)
 
 
 def line(a: Any, axis: Any, name: str) -> tuple[Any, int]:

@@ -47,7 +47,7 @@ class lu_factors(Constant):
     """L, U and the pivots of A, P A = L U, in one array :  (...,n,n) -> (...,n+1,n)."""
 
     def result(self, a):
-        *lead, n, _ = type_of(a).shape
+        *lead, n, _ = squares("lu_factors", a).shape
         return ArrayType((*lead, n + 1, n), type_of(a).dtype)
 
     def evaluate(self, xp, /, a):
@@ -77,7 +77,9 @@ class linear_solve(Linear):
     linear = (1,)
 
     def result(self, a, b, *f: Any, adjoint=False):
-        s, t = type_of(a), type_of(b)
+        s, t = squares("solve", a), type_of(b)
+        if s.shape[-1:] != t.shape[-2:-1]:
+            raise ShapeError(f"solve: {s} has not as many rows as {t}, which has two axes or more")
         lead = np.broadcast_shapes(s.shape[:-2], t.shape[:-2])
         return ArrayType((*lead, *t.shape[-2:]), np.result_type(s.dtype, t.dtype))
 
@@ -132,7 +134,7 @@ class inv(General):
     """A^-1 :  (...,n,n) -> (...,n,n)."""
 
     def result(self, a, *f: Any):
-        return type_of(a)
+        return squares("inv", a)
 
     def evaluate(self, xp, /, a, *f: Any):
         return lapack.lu_inverse(*f) if f else xp.linalg.inv(a)
@@ -157,7 +159,7 @@ class _OfDeterminant(General):
     """What is read off the factors in n steps :  (...,n,n) -> (...)."""
 
     def result(self, a, *f: Any):
-        t = type_of(a)
+        t = squares(self.name, a)
         return ArrayType(t.shape[:-2], t.dtype)
 
     def arithmetic(self, y, args, params):
@@ -187,7 +189,7 @@ class adjugate(General):
     """det(A) A^-1, also of a singular matrix; its derivative needs a regular one."""
 
     def result(self, a, *f: Any):
-        return type_of(a)
+        return squares("adjugate", a)
 
     def evaluate(self, xp, /, a, *f: Any):
         if a.shape[-1] in (2, 3):
@@ -277,10 +279,16 @@ class detphase(_OfDeterminant):
 def square(name: str, a: Any) -> Any:
     """Square matrices as they are; anything else is refused."""
     a = as_array(a)
+    squares(name, a)
+    return a
+
+
+def squares(name: str, a: Any) -> ArrayType:
+    """The type of square matrices; of anything else an error."""
     t = type_of(a)
     if t.ndim < 2 or t.shape[-1] != t.shape[-2]:
         raise ShapeError(f"{name}: takes square matrices, not {t}")
-    return a
+    return t
 
 
 @implements(np.linalg.solve)

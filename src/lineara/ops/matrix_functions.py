@@ -15,7 +15,7 @@ import numpy as np
 from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.contract import matmul
 from lineara.ops.lapack import each
-from lineara.ops.linalg import adjoint, factoring, linear_solve, square
+from lineara.ops.linalg import adjoint, factoring, square, squares
 from lineara.ops.scipy_linalg import in_columns
 from lineara.ops.shape import as_array
 from lineara.primitive import (
@@ -64,7 +64,7 @@ class _MatrixFunction(General):
         self.tangent = _MovingTangent(f"tangent_of_{name}", linear)
 
     def result(self, a):
-        return type_of(a)
+        return squares(self.name, a)
 
     def evaluate(self, xp, /, a):
         found = each(lambda m: self._one(m), a.shape[-2:], a.dtype, a)
@@ -103,7 +103,10 @@ class _Tangent(Linear):
         self.of, self.plain = of, plain
 
     def result(self, a, e):
-        return linear_solve.result(a, e)
+        s, t = squares(self.name, a), squares(self.name, e)
+        if s.shape[-1] != t.shape[-1]:
+            raise ShapeError(f"{self.name}: a direction is like its matrix {s}, not {t}")
+        return ArrayType(np.broadcast_shapes(s.shape, t.shape), np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, a, e):
         dtype = np.result_type(a.dtype, e.dtype)
@@ -194,8 +197,10 @@ class _Sylvester(General):
     linear = (2,)
 
     def result(self, a, b, q, *, adjoint=False):
-        t = type_of(q)
-        return ArrayType(t.shape, np.result_type(*(type_of(v).dtype for v in (a, b, q))))
+        r, s, t = squares(self.name, a), squares(self.name, b), type_of(q)
+        if r.ndim != 2 or s.ndim != 2 or t.shape != (r.shape[0], s.shape[0]):
+            raise ShapeError(f"{self.name}: {r}, {s} and {t} do not make one equation")
+        return ArrayType(t.shape, np.result_type(r.dtype, s.dtype, t.dtype))
 
     def evaluate(self, xp, /, a, b, q, *, adjoint=False):
         dtype = np.result_type(a.dtype, b.dtype, q.dtype)  # of one: SciPy's is wrong for a mixture
@@ -299,6 +304,10 @@ class _Banded(General):
 
     def result(self, ab, b, *, below, adjoint=False):
         s, t = type_of(ab), type_of(b)
+        if s.ndim != 2 or t.ndim != 2 or s.shape[1] != t.shape[0] or below not in range(s.shape[0]):
+            raise ShapeError(
+                f"{self.name}: {s} is no band, {below} diagonals of it below, of a system with {t}"
+            )
         return ArrayType(t.shape, np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, ab, b, *, below, adjoint=False):

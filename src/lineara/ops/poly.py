@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import NoRuleError
+from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.grid import np_convolve
 from lineara.ops.index import line
 from lineara.ops.join import concatenate
@@ -124,6 +124,8 @@ class roots(General):
 
     def result(self, p):
         t = type_of(p)
+        if t.ndim != 1 or not t.size:
+            raise ShapeError(f"roots: takes a vector of coefficients, not {t}")
         return ArrayType((t.shape[0] - 1,), np.result_type(t.dtype, np.complex64))
 
     def evaluate(self, xp, /, p):

@@ -1,6 +1,7 @@
 """Reductions: sum and cumsum are linear; prod, max and min state a jvp; the rest is written so."""
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,24 @@ from lineara.types import ArrayType, is_complex, type_of
 # A reduction's `axis` is a tuple of axes counted from the front.
 
 
+def reduced(name: str, x: Any, axis: Any, keepdims: Any) -> ArrayType:
+    """The type of a reduction."""
+    t = type_of(x)
+    fine = type(axis) is tuple and not any([isinstance(i, bool) for i in axis])
+    if not fine or not isinstance(keepdims, bool | np.bool_):
+        raise TypeError  # the checker says how it is written
+    axis = tuple(map(operator.index, axis))
+    if len(set(axis)) < len(axis) or any([not 0 <= i < t.ndim for i in axis]):
+        raise ShapeError(
+            f"{name}: {t} has not the axes {axis}; it has {t.ndim}, which count from 0, and each "
+            "stands once"
+        )
+    left = tuple(n for i, n in enumerate(t.shape) if i not in axis)
+    return ArrayType(_kept(t.shape, axis) if keepdims else left, t.dtype)
+
+
 def _kept(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(1 if i in axis else n for i, n in enumerate(shape))
-
-
-def left(x: Any, axis: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
-    """The shape of a reduction."""
-    shape = type_of(x).shape
-    return (
-        _kept(shape, axis) if keepdims else tuple(n for i, n in enumerate(shape) if i not in axis)
-    )
 
 
 def wide(dtype: np.dtype) -> np.dtype:
@@ -42,7 +51,7 @@ class sum_(Linear):
     """Sum over axes.  Transpose: broadcast."""
 
     def result(self, x, *, axis, keepdims):
-        return ArrayType(left(x, axis, keepdims), wide(type_of(x).dtype))
+        return ArrayType(reduced("sum", x, axis, keepdims).shape, wide(type_of(x).dtype))
 
     def evaluate(self, xp, /, x, *, axis, keepdims):
         return xp.sum(x, axis=axis, keepdims=keepdims)
@@ -72,6 +81,7 @@ class cumsum(Linear):
     """Running sum along one axis.  Transpose: the running sum from the other end."""
 
     def result(self, x, *, axis, reverse=False):
+        reduced("cumsum", x, (axis,), reverse)
         return ArrayType(type_of(x).shape, wide(type_of(x).dtype))
 
     def evaluate(self, xp, /, x, *, axis, reverse=False):
@@ -96,7 +106,7 @@ class prod(General):
     """Product over axes."""
 
     def result(self, x, *, axis, keepdims):
-        return sum_.result(x, axis=axis, keepdims=keepdims)
+        return reduced("prod", x, axis, keepdims)
 
     def arithmetic(self, y, args, params):
         return reals(args[0])
@@ -148,7 +158,7 @@ class Extremum(General):
     """max or min over axes; ties share the tangent equally, other lanes are structural zeros."""
 
     def result(self, x, *, axis, keepdims):
-        return ArrayType(left(x, axis, keepdims), type_of(x).dtype)
+        return reduced(self.name, x, axis, keepdims)
 
     def arithmetic(self, y, args, params):
         return reals(args[0])
@@ -228,7 +238,7 @@ def _extremum(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: 
     if not given(initial):
         return _reduce(name, a, axis, keepdims, where, none)
     if any(t.shape[i] == 0 for i in along):
-        shape = left(t, along, keepdims is True)
+        shape = reduced(name, t, along, keepdims is True).shape
         return op("broadcast_to")(initial, shape=shape)
     return op(f"{name}imum")(_reduce(name, a, axis, keepdims, where, none), initial)
 

@@ -21,6 +21,22 @@ from lineara.primitive import (
 from lineara.types import ArrayType, type_of
 
 
+def _lengths(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple; -1 has no meaning here."""
+    found = tuple(map(operator.index, shape))
+    if any([n < 0 for n in found]):
+        raise ShapeError(f"a shape has no negative lengths: {found}")
+    return found
+
+
+def _without(t: ArrayType, axis: int) -> tuple[int, ...]:
+    """The lengths of all axes but one."""
+    if not -t.ndim <= axis < t.ndim:
+        raise ShapeError(f"{t} has no axis {axis}; it has {t.ndim}, which count from 0")
+    axis %= t.ndim
+    return (*t.shape[:axis], *t.shape[axis + 1 :])
+
+
 @primitive
 class reshape(Structural):
     """The elements of x in C order under another shape.  Transpose: the shape back."""
@@ -28,7 +44,13 @@ class reshape(Structural):
     view = True
 
     def result(self, x, *, shape):
-        return ArrayType(tuple(shape), type_of(x).dtype)
+        return ArrayType(_lengths(shape), type_of(x).dtype)
+
+    def misfit(self, y, *types, **params):
+        (x,) = types
+        if y.size != x.size:
+            return f"{x} has {x.size} elements, and {y} would have {y.size}"
+        return None
 
     def evaluate(self, xp, /, x, *, shape):
         return xp.reshape(x, shape)
@@ -49,6 +71,11 @@ class permute_dims(Structural):
 
     def result(self, x, *, axes):
         t = type_of(x)
+        if sorted(axes) != list(range(t.ndim)):
+            raise ShapeError(
+                f"permute_dims: {axes} is no order of the {t.ndim} axes of {t}; they count from 0, "
+                "and each stands once"
+            )
         return ArrayType(tuple(t.shape[i] for i in axes), t.dtype)
 
     def evaluate(self, xp, /, x, *, axes):
@@ -68,7 +95,14 @@ class broadcast_to(Structural):
     view = True
 
     def result(self, x, *, shape):
-        return ArrayType(tuple(shape), type_of(x).dtype)
+        t, y = type_of(x), _lengths(shape)
+        found = ArrayType(y, t.dtype)
+        ahead = len(y) - t.ndim
+        if ahead < 0 or any([m not in (1, n) for m, n in zip(t.shape, y[ahead:], strict=True)]):
+            raise ShapeError(
+                f"broadcast_to: {t} has not the last axes of {found}, or 1 in their place"
+            )
+        return found
 
     def transpose(self, y_bar, /, x, *, shape):
         return (unbroadcast(y_bar, x),)
@@ -107,6 +141,15 @@ class concat(Structural):
     def result(self, *arrays, axis):
         types = [type_of(a) for a in arrays]
         shape = list(types[0].shape)
+        if isinstance(axis, bool):
+            raise TypeError  # the checker says how it is written
+        axis = operator.index(axis)
+        rests = [_without(t, axis) for t in types]
+        if len(set(rests)) > 1:
+            raise ShapeError(
+                f"concat: {', '.join(map(str, types))} do not join along axis {axis}; their other "
+                "axes must be equal"
+            )
         shape[axis] = sum(t.shape[axis] for t in types)
         return ArrayType(tuple(shape), np.result_type(*(t.dtype for t in types)))
 
@@ -135,6 +178,8 @@ class stack(Structural):
 
     def result(self, *arrays):
         types = [type_of(a) for a in arrays]
+        if len({t.shape for t in types}) > 1:
+            raise ShapeError(f"stack: {', '.join(map(str, types))} have not one shape")
         shape = (len(types), *types[0].shape)
         return ArrayType(shape, np.result_type(*(t.dtype for t in types)))
 

@@ -158,6 +158,12 @@ def _full(y: Any, us: Any, vs: Any, a_dot: Any, m: int) -> tuple[Any, Any]:
 # --- the pseudo-inverse -------------------------------------------------------------------------
 
 
+def cutoff(rcond: Any) -> None:
+    """Refuse what is no number."""
+    if isinstance(rcond, bool) or not isinstance(rcond, int | float | np.number):
+        raise TypeError  # the checker says how it is written
+
+
 @primitive
 class pinv(General):
     """A^+, where singular values up to rcond times the largest count as zero.
@@ -166,6 +172,7 @@ class pinv(General):
     """
 
     def result(self, a, *f: Any, rcond):
+        cutoff(rcond)
         *lead, m, n = type_of(a).shape
         return ArrayType((*lead, n, m), type_of(a).dtype)
 
@@ -224,7 +231,10 @@ class lstsq(General):
     linear = (1,)
 
     def result(self, a, b, *f: Any, rcond):
+        cutoff(rcond)
         s, t = type_of(a), type_of(b)
+        if (s.ndim, t.ndim) != (2, 2) or s.shape[0] != t.shape[0]:
+            raise ShapeError(f"lstsq: {s} and {t} are not two matrices of as many rows")
         return ArrayType((s.shape[-1], t.shape[-1]), np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, a, b, *f: Any, rcond):

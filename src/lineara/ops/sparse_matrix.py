@@ -32,12 +32,24 @@ def _matrix(data: Any, rows: Any, cols: Any, shape: tuple[int, int]) -> Any:
     return coo_array((data, tuple(places)), shape=shape)
 
 
+def _entries(name: str, data: Any, rows: Any, cols: Any) -> ArrayType:
+    """The type of the entries of a sparse matrix, of which each has a row and a column."""
+    s, *places = map(type_of, (data, rows, cols))
+    if s.ndim != 1 or any([p.shape != s.shape or p.dtype.kind not in "iu" for p in places]):
+        raise ShapeError(
+            f"{name}: {s} are no entries with rows {places[0]} and columns {places[1]}"
+        )
+    return s
+
+
 @primitive
 class sparse_product(Multilinear):
     """A X for `size` rows :  (e), (e), (e), (n,k) -> (size,k); data, rows, cols, X."""
 
     def result(self, data, rows, cols, x, *, size):
-        s, t = type_of(data), type_of(x)
+        s, t = _entries(self.name, data, rows, cols), type_of(x)
+        if t.ndim != 2 or type(size) is not int or size < 0:
+            raise ShapeError(f"{self.name}: takes a matrix and a number of rows, not {t}, {size!r}")
         return ArrayType((size, *t.shape[1:]), np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, data, rows, cols, x, *, size):
@@ -68,8 +80,10 @@ class products_at(Multilinear):
     """Elements of a product, (Y X^T)[rows[i], cols[i]] :  (m,k), (n,k), (e), (e) -> (e)."""
 
     def result(self, y, x, rows, cols):
-        dtype = np.result_type(type_of(y).dtype, type_of(x).dtype)
-        return ArrayType(type_of(rows).shape, dtype)
+        s, t, r = type_of(y), type_of(x), _entries(self.name, rows, rows, cols)
+        if s.ndim != 2 or t.ndim != 2 or s.shape[1] != t.shape[1]:
+            raise ShapeError(f"{self.name}: takes two matrices of equal rows, not {s} and {t}")
+        return ArrayType(r.shape, np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, y, x, rows, cols):
         return xp.einsum("ij,ij->i", y[rows], x[cols])
@@ -90,7 +104,9 @@ class _SparseSolve(General):
     linear = (3,)
 
     def result(self, data, rows, cols, b, *, adjoint=False):
-        s, t = type_of(data), type_of(b)
+        s, t = _entries(self.name, data, rows, cols), type_of(b)
+        if t.ndim != 2:
+            raise ShapeError(f"{self.name}: takes a matrix of right sides, not {t}")
         return ArrayType(t.shape, np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, data, rows, cols, b, *, adjoint=False):

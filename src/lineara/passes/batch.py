@@ -1,16 +1,19 @@
 """Batching, vmap:  f on many arguments at once, along an axis in front of each batched variable.
 
     f(xs ; ~as) -> (ss ; rs)      =>      f.b<n>.<axes>(xs' ; ~as') -> (ss' ; rs')
+                                          f.b.<axes>(lanes: i64, xs' ; ~as') -> (ss' ; rs')
 
-The axes say of each formal where its n lanes lie, or n for one value that all lanes share.  What
-depends on no batched formal is computed once and stays as it is; where it meets a batched value it
-is broadcast, in so many words.  A primitive's one batch rule is run on boxed variables, once a
-signature, and the text is copied, as in J and T.  Where the program has f.jvp, it is batched, too,
-and stands beside the batched f: a rule of the user's holds in lanes.  What branches or loops on a
-batched value is refused: its lanes go different ways.
+The axes say of each formal where its n lanes lie, or n for one value that all lanes share; without
+a number the lanes are counted at run time.  What depends on no batched formal is computed once and
+stays as it is; where it meets a batched value it is broadcast, in so many words.  A primitive's one
+batch rule is run on boxed variables, once a signature, and the text is copied, as in J and T.
+Calls, branches and loops say themselves what they are over lanes; where lanes go different ways
+they are partitioned (partition.py).
 """
 
+from collections import ChainMap
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +21,10 @@ import numpy as np
 from lineara.errors import ProgramError
 from lineara.linear_a.check import hashable, type_of_leaf
 from lineara.linear_a.collector import uncollected
-from lineara.linear_a.control import Call
-from lineara.linear_a.dims import Samples
+from lineara.linear_a.dims import I64, Samples, result_type
 from lineara.linear_a.emit import Boxed, Emitter, Text, text
+from lineara.linear_a.loops import Scan
+from lineara.linear_a.partition import applied, in_turn, placed
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -43,22 +47,26 @@ from lineara.linear_a.syntax import (
     Var,
     Zero,
     drop,
+    lit,
+    parts_of,
     vars_in,
 )
 from lineara.passes.jvp import reboxed
-from lineara.passes.names import JVP
+from lineara.passes.names import JVP, T
 from lineara.registry import op
 from lineara.types import ArrayType, Family, Named, Product, Stack, Type, show
 
 Axes = Sequence[int | None]
-INDEX = ArrayType((), np.dtype(np.int64))
+Flags = tuple[bool, ...]
+Lanes = Any  # how many: a number, or an i64 formal
 
 
 @uncollected
-def batch(program: Program, name: str, axes: Axes, size: int) -> Program:
-    """The program with `name` over `size` lanes; `axes` has an axis or None for each formal.
+def batch(program: Program, name: str, axes: Axes, size: int | None = None) -> Program:
+    """The program with `name` over lanes; `axes` has an axis or None for each formal.
 
-    Results that depend on a lane have the axis in front; those that do not have their old type.
+    There are `size` of them, or as many as a first formal says.  Results that depend on a lane have
+    the axis in front; those that do not have their old type.
 
     >>> from lineara.linear_a.parse import parse
     >>> from lineara.linear_a.show import show_def
@@ -78,73 +86,119 @@ def batch(program: Program, name: str, axes: Axes, size: int) -> Program:
             f"batch: {name} has {len(d.params)} formals, but {len(axes)} axes are given; "
             "give one or None for each"
         )
-    if size < 0:
+    if size is not None and size < 0:
         raise ProgramError(f"batch: {size} lanes; their number is not negative")
-    run = _Batch(program, size)
-    run.definition(name, tuple(axes))
+    run = _Batch(program)
+    run.definition(name, tuple(axes), size)
     return program.with_(*run.done.values(), types=run.types)
 
 
-def batched_name(name: str, axes: Axes, size: int) -> str:
+def batched_name(name: str, axes: Axes, size: int | None = None) -> str:
     """The name of a batched definition: f.b3.n0 has 3 lanes, in axis 0 of its second formal."""
-    return f"{name}.b{size}.{''.join(['n' if a is None else str(a) for a in axes])}"
+    n = "" if size is None else size
+    return f"{name}.b{n}.{''.join(['n' if a is None else str(a) for a in axes])}"
 
 
 class _Batch:
     """All definitions of one run: those that are done, and the batched types they mention."""
 
-    def __init__(self, program: Program, size: int) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
-        self.size = size
         self.done: dict[str, Def] = {}
-        self.flags: dict[str, tuple[bool, ...]] = {}  # which results are batched
+        self.known: dict[str, _Lanes] = {}
         self.types: dict[str, Type | Family] = {}
+        self.every = replace(program, types=ChainMap(self.types, dict(program.types)))
         self.rules: dict[Any, Text] = {}
         self.entered: list[str] = []
+        self.recursive: set[str] = set()
 
-    def definition(self, name: str, axes: Axes) -> str:
-        """The name of a batched definition, which is made if it is not there."""
-        new = batched_name(name, axes, self.size)
-        if new in self.flags:
-            return new
+    def definition(
+        self, name: str, axes: Axes, size: int | None, want: Flags | None = None
+    ) -> tuple[str, Flags]:
+        """The name of a batched definition, made if it is not there, and which results have lanes.
+
+        Those that are wanted with lanes get them; all of them in a recursion, where none is known.
+        """
+        new = batched_name(name, axes, size)
+        d = self.program.defs[name]
         if new in self.entered:
-            raise ProgramError(f"batch: {name} calls itself; batch what it is called on one by one")
-        if len(self.entered) > 200:
-            raise ProgramError("batch: calls lie in each other deeper than 200; inline some before")
+            self.recursive.add(new)
+            return new, (True,) * (len(d.results) + len(d.lresults))
+        if new not in self.known:
+            if len(self.entered) > 200:
+                raise ProgramError(
+                    "batch: calls lie in each other deeper than 200; inline some before"
+                )
+            self.entered.append(new)
+            one = _Lanes(self, d, axes, size, new)
+            one.write()
+            self.entered.pop()
+            ruled = {name + JVP, name + T} & set(self.program.defs)
+            if new in self.recursive or (ruled and any([a is not None for a in axes])):
+                one.flags = (True,) * len(one.flags)
+            self.known[new] = one
+            self.done[new] = one.definition(new, one.flags)
+            self.with_rules(one, new, one.flags)
+        one = self.known[new]
+        flags = tuple([a or b for a, b in zip(one.flags, want or one.flags, strict=True)])
+        if flags != one.flags:
+            new = f"{new}.{''.join([str(int(b)) for b in flags])}"
+            if new not in self.done:
+                self.done[new] = one.definition(new, flags)
+                self.with_rules(one, new, flags)
+        return new, flags
+
+    def with_rules(self, one: "_Lanes", new: str, flags: Flags) -> None:
+        """The derivative and the transpose that the program has for a definition, over lanes.
+
+        A cotangent that all lanes share is the sum of those of the lanes.
+        """
+        d, defs = one.d, self.program.defs
+        k = len(d.results)
+        moving = [not self.program.is_inert(p.type) for p in d.xs]
+        if d.name + JVP in defs and not d.lxs:
+            axes = [a for a, m in zip(one.axes, moving, strict=True) if m]
+            want = [
+                b for b, t in zip(flags, d.results, strict=True) if not self.program.is_inert(t)
+            ]
+            self.rule(one, d.name + JVP, (*one.axes, *axes), new + JVP, (*flags, *want))
+        if d.name + T in defs and not d.results:
+            n = len(d.xs)
+            axes = [0 if b else None for b in flags[k:]]
+            want = [a is not None for a in one.axes[n:]]
+            self.rule(one, d.name + T, (*one.axes[:n], *axes), new + T, tuple(want))
+
+    def rule(self, one: "_Lanes", name: str, axes: Axes, new: str, want: Flags) -> None:
+        """A definition over the lanes of another one, under a name that passes look for."""
+        if new in self.done or new in self.entered or new in self.program.defs:
+            return
         self.entered.append(new)
-        one = _Lanes(self, self.program.defs[name], axes)
-        self.done[new] = one.made(new)
-        self.flags[new] = one.batched_results
-        if name + JVP in self.program.defs:
-            self.derivative(one.d, axes, new)
+        made = _Lanes(self, self.program.defs[name], axes, one.size, new)
+        made.write()
         self.entered.pop()
-        return new
+        self.done[new] = made.definition(new, want)
+        self.with_rules(made, new, want)
 
-    def derivative(self, d: Def, axes: Axes, new: str) -> None:
-        """The jvp of a batched definition is the batched jvp: tangents have lanes as values do."""
-        inert, flags = self.program.is_inert, self.flags[new]
-        tangents = [a for v, a in zip(d.params, axes, strict=True) if not inert(v.type)]
-        want = [b for t, b in zip(d.results, flags, strict=True) if not inert(t)]
-        one = _Lanes(self, self.program.defs[d.name + JVP], (*axes, *tangents))
-        self.done[new + JVP] = one.made(new + JVP, (*flags, *want))
-
-    def type(self, t: Type, axis: int = 0) -> Type:
-        """The type of n values; of a named type the name is NAME.b<n>."""
+    def type(self, t: Type, lanes: Lanes, axis: int = 0) -> Type:
+        """The type of many values; of a named type the name is NAME.b<n>, or NAME.b[lanes]."""
         if isinstance(t, ArrayType):
             if not -len(t.shape) - 1 <= axis <= len(t.shape):
                 raise ProgramError(f"batch: {show(t)} over lanes has no axis {axis}")
             axis %= len(t.shape) + 1
-            return ArrayType((*t.shape[:axis], self.size, *t.shape[axis:]), t.dtype)
+            return ArrayType((*t.shape[:axis], lanes, *t.shape[axis:]), t.dtype)
         if isinstance(t, Named):
-            name = f"{t.name}.b{self.size}{f'.{axis}' if axis else ''}"
-            if name not in self.types and name not in self.program.types:
+            open_ = isinstance(lanes, Var)
+            name = f"{t.name}.b{'' if open_ else lanes}{f'.{axis}' if axis else ''}"
+            if name not in self.every.types:
                 self.types[name] = Product()
                 stated = self.program.types[t.name]
-                made = self.type(self.program.stated(t.name), axis)
-                self.types[name] = Family(stated.dims, made) if isinstance(stated, Family) else made
-            return Named(name, t.dims)
+                n = Var("lanes", I64) if open_ else lanes
+                made = self.type(self.program.stated(t.name), n, axis)
+                dims = (n,) * open_ + (stated.dims if isinstance(stated, Family) else ())
+                self.types[name] = Family(dims, made) if dims else made
+            return Named(name, (lanes,) * open_ + t.dims)
         if isinstance(t, Product | Stack):
-            return t._replace(items=tuple([self.type(s, axis) for s in t.items]))
+            return t._replace(items=tuple([self.type(s, lanes, axis) for s in t.items]))
         raise ProgramError(
             f"batch: {show(t)} has a tag, which may differ from lane to lane; batch what is around "
             "it"
@@ -152,44 +206,58 @@ class _Batch:
 
 
 class _Lanes:
-    """One definition."""
+    """One definition, whose lanes are as many as a number or a first formal says."""
 
-    def __init__(self, run: _Batch, d: Def, axes: Axes) -> None:
+    def __init__(self, run: _Batch, d: Def, axes: Axes, size: int | None, name: str) -> None:
         self.run = run
+        self.program = run.program
         self.d = d
         self.axes = axes
+        self.size = size
+        self.name = name
         self.out = Emitter(Names([p.name for p in d.params]))
+        self.lanes: Lanes = self.out.fresh("lanes", I64) if size is None else size
+        self.ahead = (self.lanes,) if size is None else ()
         self.at: dict[Var, Var] = {}  # the variable of a batched one has another type
         self.batched: set[Var] = set()  # new variables that have lanes
         self.likes: Sequence[str] = ()  # the names of what is bound
+        self.helpers = 0
+        self.flags: Flags = ()
 
-    def made(self, name: str, want: Sequence[bool] | None = None) -> Def:
-        """The batched definition; `want` says which results have lanes, if that is known."""
-        d = self.d
-        params = []
+    def write(self) -> None:
+        """The formals and the body, and which results have lanes."""
+        d, params = self.d, []
         for p, axis in zip(d.params, self.axes, strict=True):
             if axis is None:
                 params.append(p)
                 self.at[p] = p
                 continue
-            v = Var(p.name, self.run.type(p.type, axis), p.linear)
+            if p in self.program.dims(d.name):
+                raise ProgramError(
+                    f"batch: {p!r} is a dimension in {d.name}, which is the same in all lanes; "
+                    "give it no axis"
+                )
+            v = Var(p.name, self.type(p.type, axis), p.linear)
             params.append(v)
             self.at[p] = found = v if axis == 0 else self.front(v, p.type, axis)
             self.batched.add(found)
-        found = self.expression(d.body)
-        if want is not None:
-            found = [self.lift(v) if w else v for v, w in zip(found, want, strict=True)]
-            if any(v in self.batched and not w for v, w in zip(found, want, strict=True)):
-                raise ProgramError(
-                    f"batch: {d.name} gives what differs from lane to lane, where the value that "
-                    "it is the derivative of does not; let the value depend on the same formals"
-                )
-        self.batched_results = tuple([v in self.batched for v in found])
-        stated = zip((*d.results, *d.lresults), self.batched_results, strict=True)
-        types = [self.run.type(t) if b else t for t, b in stated]
+        self.params = (*self.ahead, *params)
+        self.last = self.expression(d.body)
+        self.flags = self.has_lanes(self.last)
+
+    def definition(self, name: str, flags: Flags) -> Def:
+        """The batched definition, where results have lanes as the flags say."""
+        d, written = self.d, len(self.out.bindings)
+        stated = zip((*d.results, *d.lresults), flags, strict=True)
+        types = [self.type(t) if b else t for t, b in stated]
+        pairs = zip(self.last, flags, strict=True)
+        found = [self.lift(v) if b else self.shared(v) for v, b in pairs]
+        if self.ahead and not any(flags) and all([a is None for a in self.axes]):
+            self.out.bindings.append(Let((), drop(self.lanes)))
         k = len(d.results)
         body = Block(tuple(self.out.bindings), Ret(tuple(found)))
-        return Def(name, tuple(params), tuple(types[:k]), tuple(types[k:]), body)
+        del self.out.bindings[written:]
+        return Def(name, self.params, tuple(types[:k]), tuple(types[k:]), body)
 
     def like(self, i: int) -> str:
         """A name for result i of what is bound."""
@@ -206,7 +274,7 @@ class _Lanes:
 
     def parts(self, v: Var, t: Product, batched: bool) -> list[Var]:
         """The components of a product."""
-        types = [self.run.type(s) if batched else s for s in t.items]
+        types = [self.type(s) if batched else s for s in t.items]
         made = [self.out.fresh(self.like(i), s, v.linear) for i, s in enumerate(types)]
         self.out.bindings.append(Unpack(tuple(made), v))
         if batched:
@@ -222,18 +290,32 @@ class _Lanes:
         if v in self.batched:
             return v
         t = self.unfold(v.type)
-        whole = self.run.type(v.type)
+        whole = self.type(v.type)
         if isinstance(t, Product):
             return self.product(v, [self.lift(p) for p in self.parts(v, t, False)], t, whole)
-        assert isinstance(whole, ArrayType), show(whole)
+        if not isinstance(whole, ArrayType):
+            raise ProgramError(
+                f"batch: in {self.d.name}, {v!r} is a {show(t)} that all lanes share, and one of "
+                "the lane's own is needed; batch what is around it"
+            )
         made = Prim((v,), op("broadcast_to"), {"shape": whole.shape})
         return self.bind(v.name, whole, made, v.linear, True)
 
+    def shared(self, v: Var) -> Var:
+        """A cotangent that all lanes share, which is the sum of those of the lanes."""
+        if v not in self.batched:
+            return v
+        t = self.unfold(v.type)
+        assert v.linear, "only cotangents are wanted without lanes"
+        assert isinstance(t, ArrayType), "a cotangent that lanes share is an array"
+        made = Prim((v,), op("sum"), {"axis": (0,), "keepdims": False})
+        return self.bind(v.name, ArrayType(t.shape[1:], t.dtype), made, True, False)
+
     def front(self, v: Var, t: Type, axis: int) -> Var:
         """The same with its lanes in front; t is the type of one lane."""
-        whole, t = self.run.type(t), self.unfold(t)
+        whole, t = self.type(t), self.unfold(t)
         if isinstance(t, Product):
-            parts = [self.out.fresh("p", self.run.type(s, axis), v.linear) for s in t.items]
+            parts = [self.out.fresh("p", self.type(s, axis), v.linear) for s in t.items]
             self.out.bindings.append(Unpack(tuple(parts), v))
             moved = [self.front(p, s, axis) for p, s in zip(parts, t.items, strict=True)]
             return self.product(v, moved, t, whole)
@@ -243,10 +325,13 @@ class _Lanes:
         return self.bind(v.name, whole, Prim((v,), op("permute_dims"), {"axes": order}),
                          v.linear, True)  # fmt: skip
 
+    def type(self, t: Type, axis: int = 0) -> Type:
+        """The type of a value for each lane."""
+        return self.run.type(t, self.lanes, axis)
+
     def unfold(self, t: Type) -> Type:
         """The type that a name stands for."""
-        known = self.run.program
-        return (known.with_(types=self.run.types) if self.run.types else known).unfold(t)
+        return self.run.every.unfold(t)
 
     # --- expressions -------------------------------------------------------------------------
 
@@ -277,11 +362,15 @@ class _Lanes:
         if isinstance(e, Ret | Copy):
             return [self.at[a] for a in e.args]
         args = [self.at[a] for a in e.args]
-        inside = [v for v in e.operands()[len(e.args) :] if self.at[v] in self.batched]
-        if inside:
-            self.refuse(e, f"reads {inside[0]!r}, which differs from lane to lane, as a position")
-        if not any([a in self.batched for a in args]):
+        if not any([self.at[v] in self.batched for v in e.operands()]):
             return self.plain(e)
+        if isinstance(e, Prim) and e.name == "index" and any(vars_in(e.params)):
+            return [self.read(e, args, e.params["at"])[0]]
+        if isinstance(e, Part):
+            return self.part(e, args)
+        for v in e.operands()[len(e.args) :]:
+            if self.at[v] in self.batched:
+                self.refuse(e, f"reads {v!r}, which differs from lane to lane, as a size")
         match e:
             case Tup(linear=linear, fields=fields):
                 parts = [self.lift(a) for a in args]
@@ -294,10 +383,8 @@ class _Lanes:
                 return made
             case Prim():
                 return [self.prim(e, args)]
-            case Part():
-                return self.part(e, args)
-            case Call():
-                return self.call(e, args)
+            case Applied():
+                return e.batch(self, args)
         self.refuse(e, "depends on what differs from lane to lane")
         raise AssertionError
 
@@ -318,35 +405,104 @@ class _Lanes:
         self.out.bindings.append(Let(tuple(made), e))
         return made
 
-    def call(self, e: Call, args: Sequence[Var]) -> list[Var]:
-        """The callee over the same lanes."""
-        axes = [0 if a in self.batched else None for a in args]
-        name = self.run.definition(e.functions[0], axes)
-        d = self.run.done[name]
-        types = (*d.results, *d.lresults)
-        k = len(d.results)
-        made = [self.out.fresh(self.like(i), t, i >= k) for i, t in enumerate(types)]
-        self.out.bindings.append(Let(tuple(made), Call(tuple(args), (name,))))
-        self.batched.update([v for v, b in zip(made, self.run.flags[name], strict=True) if b])
-        return made
-
     def part(self, e: Part, args: list[Var]) -> list[Var]:
-        """read, accum and put of the same part in every lane."""
-        lifted = [self.lift(a) for a in args]
-        many = [i for i in e.at if not isinstance(i, slice | int) and i not in (None, Ellipsis)]
-        if len(many) > 1 or any([isinstance(i, Var) and i.type != INDEX for i in vars_in(e.at)]):
-            self.refuse(e, "has several arrays of positions")
-        at = (slice(None), *[self.at[i] if isinstance(i, Var) else i for i in e.at])
-        x = lifted[0]
+        """read, accum and put, of the same part in every lane or of a part of its own."""
         if isinstance(e, Read):
-            _, (t, _) = type_of_leaf(self.run.program, e)
-            part = self.out.fresh("y", self.run.type(t), True)
+            return list(self.read(e, args, e.at))
+        assert isinstance(e, Accum | Put)
+        x, *rest = map(self.lift, args)
+        at, order = placed(self, self.lane(e.args[0]), e.at, True)
+        back = None if order is None else tuple(np.argsort(order).tolist())
+        rest = [self.permuted(y, back) for y in rest]
+        return [self.bind(x.name, x.type, type(e)((x, *rest), at), x.linear, True)]
+
+    def read(self, e: Leaf, args: list[Var], at: Any) -> tuple[Var, ...]:
+        """The part of each lane, and of a linear array the rest."""
+        (x,) = args
+        has = x in self.batched
+        at, order = placed(self, self.lane(e.args[0]), parts_of(at), has)
+        t = result_type(op("index"), (self.unfold(x.type),), {"at": at})  # type: ignore
+        if isinstance(e, Read):
+            part = self.out.fresh(self.like(0), t, True)
             rest = self.out.fresh(x.name, x.type, True)
             self.out.bindings.append(Let((part, rest), Read((x,), at)))
-            self.batched.update([part, rest])
-            return [part, rest]
-        assert isinstance(e, Accum | Put)
-        return [self.bind(x.name, x.type, type(e)(tuple(lifted), at), True, True)]
+            self.batched.update([part, *[rest] * has])
+            return self.permuted(part, order), rest
+        y = self.bind(self.like(0), t, Prim((x,), op("index"), {"at": at}), x.linear, True)
+        return (self.permuted(y, order),)
+
+    def lane(self, v: Var) -> ArrayType:
+        """The type of an array in one lane."""
+        t = self.unfold(v.type)
+        assert isinstance(t, ArrayType)
+        return t
+
+    def permuted(self, v: Var, axes: tuple[int, ...] | None) -> Var:
+        """The array with its axes in another order, if there is one."""
+        if axes is None:
+            return v
+        made = Prim((v,), op("permute_dims"), {"axes": axes})
+        t = self.unfold(v.type)
+        assert isinstance(t, ArrayType)
+        t = ArrayType(tuple([t.shape[i] for i in axes]), t.dtype)
+        return self.bind(v.name, t, made, v.linear, v in self.batched)
+
+    # --- what forms ask for --------------------------------------------------------------------
+
+    def has_lanes(self, args: Sequence[Var]) -> Flags:
+        """Which of the variables have lanes."""
+        return tuple([a in self.batched for a in args])
+
+    def recur(self, name: str, flags: Flags, want: Flags | None = None) -> tuple[str, Flags]:
+        """A definition over the same lanes, and which of its results have them."""
+        if want is None and not any(flags) and self.size is not None:
+            d = self.program.defs[name]
+            return name, (False,) * (len(d.results) + len(d.lresults))
+        return self.over(name, flags, self.size, want)
+
+    def over(
+        self, name: str, flags: Flags, size: int | None, want: Flags | None
+    ) -> tuple[str, Flags]:
+        """A definition over some lanes."""
+        return self.run.definition(name, tuple([0 if b else None for b in flags]), size, want)
+
+    def in_turn(self, e: Applied, args: Sequence[Var]) -> list[Var]:
+        """One lane after the other."""
+        return in_turn(self, e, args, Scan)
+
+    def helper(self, what: str) -> str:
+        """A name for a definition that this one needs beside it."""
+        self.helpers += 1
+        return f"{self.name}.{what}{self.helpers}"
+
+    def define(self, d: Def) -> None:
+        """A definition that a form needs."""
+        self.run.done[d.name] = d
+
+    def outcome(self, e: Leaf) -> Any:
+        """The types of what a leaf gives for one lane."""
+        return type_of_leaf(self.program, e)
+
+    def results(self, e: Leaf, made: Leaf, flags: Flags) -> list[Var]:
+        """The results of what stands for a leaf; those that have lanes as the flags say."""
+        xs, us = self.outcome(e)
+        types = [self.type(t) if b else t for t, b in zip((*xs, *us), flags, strict=True)]
+        return self.bound(made, types, flags, len(xs))
+
+    def bound(self, made: Leaf, types: Sequence[Type], flags: Flags, k: int) -> list[Var]:
+        """Variables for the results of a leaf, of which k are non-linear."""
+        found = [self.out.fresh(self.like(i), t, i >= k) for i, t in enumerate(types)]
+        self.out.bindings.append(Let(tuple(found), made))
+        self.batched.update([v for v, b in zip(found, flags, strict=True) if b])
+        return found
+
+    def number(self, value: Any) -> Var:
+        """A whole number."""
+        return self.out.bind("k", I64, lit(np.int64(value), I64))
+
+    def prim_(self, name: str, *args: Var, **params: Any) -> Var:
+        """A primitive on values as they are."""
+        return applied(self.out, name, *args, **params)
 
     # --- primitives --------------------------------------------------------------------------
 
@@ -357,13 +513,13 @@ class _Lanes:
             return self.of_products(e, args)
         flags = tuple([a in self.batched for a in args])
         (t,) = (*type_of_leaf(self.run.program, e)[1 if linear else 0],)
-        rule = self.rule(e, args, flags, self.run.type(t))
+        rule = self.rule(e, args, flags, self.type(t))
         plain = [self.at[v] for v in e.operands()[len(args) :]]
         (found,) = rule.copied((*args, *plain), self.out, {rule.results[0]: self.like(0)})
-        if found.type != self.run.type(t):
+        if found.type != self.type(t):
             raise ProgramError(
                 f"batch: the batch rule of {e.name} gives {show(found.type)}, not "
-                f"{show(self.run.type(t))}; this is a mistake in the rule"
+                f"{show(self.type(t))}; this is a mistake in the rule"
             )
         self.batched.add(found)
         return found
@@ -387,7 +543,7 @@ class _Lanes:
         """x * ~q, for lanes of both."""
         t = self.unfold(q.type)
         if isinstance(t, Product):
-            return self.of_products(e, [x, q]) if self.run.program.scalars(q.type) else q
+            return self.of_products(e, [x, q]) if self.run.every.scalars(q.type) else q
         lane = ArrayType(t.shape[1:], t.dtype)  # type: ignore[union-attr]
         one = Prim((Var("x", ArrayType((), x.type.dtype)), Var("q", lane, q.linear)),  # type: ignore[union-attr]
                    e.primitive)  # fmt: skip

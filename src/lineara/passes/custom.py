@@ -17,7 +17,7 @@ import numpy as np
 from lineara.errors import ProgramError, RuleError
 from lineara.linear_a.check import check_def
 from lineara.linear_a.control import Call
-from lineara.linear_a.dims import with_dims
+from lineara.linear_a.dims import matching, with_dims
 from lineara.linear_a.evaluate import Outcome, run
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var
@@ -56,7 +56,8 @@ def custom_jvp(program: Program, name: str, rule: str, test: bool = True) -> Pro
 def custom_vjp(program: Program, name: str, fwd: str, bwd: str, test: bool = True) -> Program:
     """The program in which `fwd` and `bwd` are the reverse derivative of `name`.
 
-    `fwd` gives the results of `name` and one more value, which `bwd` takes before the cotangents.
+    `fwd` gives the results of `name` and one more value, which `bwd` takes before the cotangents,
+    and after it the formals of `name` that are dimensions.
     """
     d, f, b = (defined(program, n) for n in (name, fwd, bwd))
     wanted = jvp_signature(program, d)
@@ -66,11 +67,12 @@ def custom_vjp(program: Program, name: str, fwd: str, bwd: str, test: bool = Tru
             f"the vjp rule {fwd} of {name} gives {len(f.results)} values; it must give those of "
             f"{name} ({len(d.results)}) and one more, which {bwd} takes"
         )
-    kept = f.results[-1]
+    kept = with_dims(f.results[-1], matching(f.xs, d.xs))
+    dims = program.dims(name)
     ahead = Def(fwd, d.xs, (*d.results, kept), (), d.body)
     agree(program, f"the vjp rule {fwd} of {name}", f, ahead)
     back = Def(
-        bwd, (Var("k", kept), *[Var(f"c{i}", s, True) for i, s in enumerate(ss)]), (),
+        bwd, (Var("k", kept), *dims, *[Var(f"c{i}", s, True) for i, s in enumerate(ss)]), (),
         tuple([v.type for v in tangents]), b.body,
     )  # fmt: skip
     agree(program, f"the vjp rule {bwd} of {name}", b, back)
@@ -83,7 +85,7 @@ def custom_vjp(program: Program, name: str, fwd: str, bwd: str, test: bool = Tru
     body = Block(
         (
             Let((*ys, t), Call(wanted.xs, (fwd,))),
-            Let(tuple(dys), Call((t, *tangents), (bwd + T,))),
+            Let(tuple(dys), Call((t, *dims, *tangents), (bwd + T,))),
         ),
         Ret((*ys, *dys)),
     )
