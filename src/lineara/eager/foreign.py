@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.node import Array, Scalar, Traced, derived, follows, plain, plain_deep, staged
+from lineara.eager.points import is_labelled, without_unit
 from lineara.eager.refusals import foreign_name, refused
 from lineara.errors import DetachError, NoRuleError
 from lineara.ops.shape import any_box, as_array
@@ -17,6 +18,7 @@ from lineara.types import type_of
 def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
     ours = rule_of(func)
+    args = tuple([without_unit(a)[0] if is_labelled(a) else a for a in args])
     args, out = _without_out(func, args, kwargs)
     if func in registry.readers or (ours is None and not follows((args, tuple(kwargs.values())))):
         result = constant_call(func, args, kwargs)

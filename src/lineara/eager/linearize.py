@@ -186,7 +186,7 @@ def _closed(
             inner, inner_nodes, space = _closed(at, release_tree(at, level), level, name, True)
             flat += inner
             nodes += inner_nodes
-            charts.append(Chart(points, space, getattr(r, "units", None)))
+            charts.append(Chart(manifold_of(s), space, getattr(r, "units", None)))
     return flat, nodes, Space(tuple(map(_tangent_type, flat)), structure, _or_none(charts))
 
 

@@ -53,14 +53,23 @@ def is_quantity(x: Any) -> bool:
 
 
 def without_unit(x: Any) -> tuple[Any, Any]:
-    """The number in a quantity and its unit; None is the unit of everything else."""
-    return (x.magnitude, x.units) if is_quantity(x) else (x, None)
+    """The number in a quantity and its unit, None for any other; without labels, if it had some."""
+    if is_quantity(x):
+        return x.magnitude, x.units
+    return (MANIFOLDS[type(x)](x).number(x) if is_labelled(x) else x), None
+
+
+def is_labelled(x: Any) -> bool:
+    """Whether a value is an array with labels (eager/frames), which answers operations itself."""
+    return hasattr(MANIFOLDS.get(type(x)), "columns")
 
 
 def release_within(x: Any, release: Callable[[Any], Any]) -> Any:
     """A quantity, moment or span with `release` of the number in it; anything else as it is."""
     if type(x) is Moment or type(x) is Span:
         return x.released(release)
+    if is_labelled(x):
+        return MANIFOLDS[type(x)](x).released(x, release)
     return type(x)(release(x.magnitude), x.units) if is_quantity(x) else x
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.eager.neighbours import mend
 from lineara.errors import BoundsError, DetachError, LinearaError, ShapeError, is_own_file
 from lineara.primitive import Elementwise, registry
 from lineara.types import show_type, type_of
@@ -41,17 +42,13 @@ def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> A
 
 def about_to_become_plain(value: Any) -> DetachError:
     """The error for a traced value that other code wants as an array of its own."""
-    mend, asker = "use NumPy functions that have a rule", sys._getframe(1)
+    asker = sys._getframe(1)
     while asker.f_back is not None and is_own_file(asker.f_code.co_filename):
         asker = asker.f_back
-    if str(asker.f_globals.get("__name__")).startswith("scipy.sparse"):
-        mend = (
-            "of a sparse matrix A the products A @ x, x @ A and A.dot(x) have rules, and spsolve; "
-            "the others have A.toarray()"
-        )
+    works = mend(str(asker.f_globals.get("__name__")))
     return DetachError(
         f"a traced {type_of(value)} was about to become a plain array, which would lose its "
-        f"derivative; {mend}, or lineara.stop_gradient to mean it"
+        f"derivative; {works}, or lineara.stop_gradient to mean it"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import lineara.eager.assigning as _assigning  # declares the functions that write
+import lineara.eager.frames as _frames  # declares what labelled arrays are
 import lineara.eager.standard as _standard  # declares what the array API standard asks for
 from lineara.eager.constructors import class_of, constructors, is_instance
 from lineara.eager.foreign import call_foreign
@@ -172,4 +173,4 @@ def bracketed() -> dict[Any, Any]:
 
 __all__ = ["class_of", "is_instance", "replacements"]
 
-del _assigning, _standard
+del _assigning, _frames, _standard

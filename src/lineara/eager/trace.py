@@ -14,12 +14,11 @@ import numpy as np
 
 from lineara.eager.level import Level
 from lineara.eager.linear import LinearLevel, linear_joint
+from lineara.eager.neighbours import in_place_of, line_of
 from lineara.eager.swallowed import prune, raise_swallowed
 from lineara.errors import (
     LinearaError,
     MutationError,
-    describe_line,
-    is_user_file,
     watchers,
 )
 from lineara.primitive import Joint
@@ -131,12 +130,9 @@ class open_level:  # a context manager is named as a function is
         if mutated:
             assert isinstance(error, ValueError)
             raise _mutated(error) from None
-        cause: Any = error
-        while isinstance(cause, SystemError) or "element with a sequence" in str(cause):
-            # C code called back and did not look at what came, or told another reason
-            cause = cause.__cause__ or cause.__context__
-        if cause is not error and isinstance(cause, LinearaError):
-            raise cause from None
+        ours = in_place_of(error)
+        if ours is not None:
+            raise ours from None
 
 
 @contextmanager
@@ -176,16 +172,10 @@ def innermost_level() -> Level | None:
 
 def _mutated(error: ValueError) -> MutationError:
     """NumPy's refusal to write a locked array, said as ours, at the user's line."""
-    trace, line = error.__traceback__, ""
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if is_user_file(code.co_filename):
-            line = describe_line(code.co_filename, trace.tb_lineno, code.co_name)
-        trace = trace.tb_next
     return MutationError(
         "a plain array that this derivative still needs was about to be overwritten; "
         "copy it first, where it is used with traced values",
-        line=line,
+        line=line_of(error),
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from lineara.eager.foreign import call_foreign, constant_call, rule_of, write_out
 from lineara.eager.node import Array, Traced, as_type, plain, staged
+from lineara.eager.points import is_labelled
 from lineara.errors import DetachError, NoRuleError
 from lineara.ops.fold import METHODS
 from lineara.ops.index import flat_positions, is_basic
@@ -24,6 +25,8 @@ REFLECTED = {
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy ufunc, or one of its methods, on traced arguments."""
+    if any([is_labelled(a) for a in inputs]):
+        return getattr(ufunc, method)(*inputs, **kwargs)
     ours = rule_of(ufunc)
     if ours is None:
         return call_foreign(
@@ -155,6 +158,8 @@ def _turns(places: np.ndarray) -> np.ndarray:
 
 
 def _array_ufunc(self: Traced, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    if any([is_labelled(a) for a in inputs]):
+        return NotImplemented
     if method == "__call__" and not kwargs and len(inputs) == 2:
         reflected = REFLECTED.get(ufunc)
         if reflected is not None and inputs[1] is self:  # a plain number or array on the left

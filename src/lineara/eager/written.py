@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.mixture import CONSTANT, assemble, mixed, region
-from lineara.eager.node import Array, Scalar, Traced, layout, leaked
+from lineara.eager.node import Array, Scalar, Traced, has_priority, layout, leaked
 from lineara.eager.reads import View, is_fixed, place, read_flat, view
 from lineara.eager.strides import c_strides, locate, reshaped_strides, strided
 from lineara.errors import (
@@ -643,7 +643,8 @@ def settled(X: type, name: str, general: Any) -> Any:
     def method(self: Any, *others: Any) -> Any:
         node = self.now()
         if type(node) is not X:
-            return general(self, *others)
+            answered = len(others) == 1 and has_priority(others[0])
+            return NotImplemented if answered else general(self, *others)
         others = tuple([o.now() if issubclass(type(o), Written) else o for o in others])
         if turned is not None and type(others[0]) is X:
             return turned(others[0], node)

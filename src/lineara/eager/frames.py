@@ -1,0 +1,260 @@
+"""Labelled arrays: gradients of pandas' Series and DataFrames, xarray's DataArrays and Datasets.
+
+The labels are constants, the floating-point values move, and a gradient has the same labels.
+Nothing here imports the two libraries before the user does.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.node import Traced
+from lineara.eager.points import MANIFOLDS
+from lineara.errors import GeometryError
+from lineara.primitive import registry
+from lineara.types import show_type
+
+
+class Labelled:
+    """What a labelled array is as a point: its columns are the coordinates."""
+
+    is_whole = True
+    is_one = True  # whether there is one column, without a name of its own
+
+    def __init__(self, labels: Any) -> None:
+        self.labels = labels  # the point: what a tangent looks like
+        self.point = type(labels)
+
+    def is_like(self, p: Any) -> bool:
+        """Whether p has these labels."""
+        raise NotImplementedError
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """(key, array) of each column or variable."""
+        raise NotImplementedError
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """The same labels with other columns, for the function to see or as a result."""
+        raise NotImplementedError
+
+    def moving(self, p: Any) -> list[int]:
+        """Which columns move: the floating ones; if there are none, those of integers."""
+        kinds = [_kind(values) for _, values in self.columns(p)]
+        wanted = "fc" if {*kinds} & {"f", "c"} else "iu"
+        return [i for i, kind in enumerate(kinds) if kind in wanted]
+
+    def coordinates(self, p: Any) -> Any:
+        """The columns that move."""
+        found = [self.columns(p)[i][1] for i in self.moving(p)]
+        return [v if _kind(v) in "fc" else v.astype(float) for v in found]
+
+    def lifted(self, p: Any, v: Any) -> Any:
+        """The labels with traced columns."""
+        columns = [values for _, values in self.columns(p)]
+        for i, traced in zip(self.moving(p), v, strict=True):
+            columns[i] = traced
+        return self.made(p, columns)
+
+    def outgoing(self, r: Any, still: Any) -> Any:
+        """The columns of a result."""
+        del still
+        return self.coordinates(r)
+
+    def number(self, r: Any) -> Any:
+        """The array without its labels; what has several stays as it is."""
+        return self.columns(r)[0][1] if self.is_one else r
+
+    def released(self, r: Any, release: Callable[[Any], Any]) -> Any:
+        """A result without a level."""
+        return self.made(r, [release(values) for _, values in self.columns(r)])
+
+    def vector(self, tree: Any, chart: Any) -> Any:
+        """A vector has the labels of its point; a block of a matrix has none."""
+        columns = self.columns(self.labels)
+        moving = [columns[i] for i in self.moving(self.labels)]
+        pairs = [(key, v) for (key, _), v in zip(moving, tree, strict=True)]
+        if all(np.shape(v) == np.shape(x) for (_, x), v in zip(moving, tree, strict=True)):
+            return self.covector(self.labels, tree, chart.unit)
+        return tree[0] if self.is_one else dict(pairs)
+
+    def covector(self, p: Any, tree: Any, unit: Any) -> Any:
+        """The gradient under the labels of p; zero in columns of constants."""
+        del unit
+        columns = [_still(values) for _, values in self.columns(p)]
+        for i, values in zip(self.moving(p), tree, strict=True):
+            columns[i] = values
+        return self.made(p, columns)
+
+    def components(self, vector: Any, chart: Any, asked: str) -> Any:
+        """The columns of a vector."""
+        if type(vector) is not self.point or not self.is_like(vector):
+            raise GeometryError(
+                f"{asked}: a {chart.word} at a {self.point.__name__} is a {self.point.__name__} "
+                f"with the same labels, but was given {show_type(vector)}"
+            )
+        columns = [values for _, values in self.columns(vector)]
+        return [columns[i] for i in self.moving(self.labels)]
+
+
+def _kind(values: Any) -> str:
+    dtype = getattr(values, "dtype", None)
+    dtype = getattr(dtype, "numpy_dtype", dtype)
+    return getattr(dtype, "kind", "O")
+
+
+def _still(values: Any) -> Any:
+    """The gradient of a column of constants: zeros for numbers, itself for anything else."""
+    return np.zeros(np.shape(values)) if _kind(values) in "iu" else values
+
+
+# --- pandas --------------------------------------------------------------------------------------
+
+
+def _plain_column(values: Any) -> Any:
+    """The array in a column of pandas; what holds no numbers stays as it is."""
+    if _kind(values) not in "fciu":
+        return values
+    if type(values).__module__ == "lineara.eager.column":
+        return values.values
+    missing = {} if _kind(values) in "c" else {"na_value": np.nan}
+    return (
+        values.to_numpy()
+        if _kind(values) in "iu"
+        else values.to_numpy(values.dtype.type, **missing)
+    )
+
+
+def _pandas_column(values: Any) -> Any:
+    """A traced array as pandas holds it."""
+    return import_module("lineara.eager.column").closed(values)
+
+
+class Series(Labelled):
+    """pandas.Series."""
+
+    def is_like(self, p: Any) -> bool:
+        """Whether the index is the same."""
+        return p.index.equals(self.labels.index)
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The one column."""
+        return [(p.name, _plain_column(p.array))]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """A Series with the index and the name of p."""
+        return type(p)(_pandas_column(columns[0]), index=p.index, name=p.name)
+
+
+class Frame(Labelled):
+    """pandas.DataFrame."""
+
+    is_one = False
+
+    def is_like(self, p: Any) -> bool:
+        """Whether index and columns are the same."""
+        return p.index.equals(self.labels.index) and p.columns.equals(self.labels.columns)
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The columns in their order."""
+        return [(k, _plain_column(p.iloc[:, i].array)) for i, k in enumerate(p.columns)]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """A DataFrame with the index and the columns of p."""
+        held = {i: _pandas_column(values) for i, values in enumerate(columns)}
+        found = type(p)(held, index=p.index)
+        found.columns = p.columns
+        return found
+
+
+# --- xarray --------------------------------------------------------------------------------------
+
+
+def _duck(values: Any) -> Any:
+    """A traced array as xarray holds it."""
+    return import_module("lineara.eager.duck").closed(values)
+
+
+def _in_duck(values: Any) -> Any:
+    """The array in it."""
+    return import_module("lineara.eager.duck").opened(values)
+
+
+def _of_class(p: Any, traced: bool) -> Any:
+    """The labels under the class whose values may be traced, or under the user's."""
+    classes = import_module("lineara.eager.grid").CLASSES
+    for cls, traced_cls in classes.items():
+        MANIFOLDS[traced_cls] = MANIFOLDS[cls]
+    MANIFOLDS[import_module("lineara.eager.duck").Duck] = Bare
+    wanted = classes if traced else {new: old for old, new in classes.items()}
+    cls = wanted.get(type(p), type(p))
+    if cls is type(p):
+        return p
+    if hasattr(p, "data_vars"):
+        return cls(p.data_vars, coords=p.coords, attrs=p.attrs)
+    return cls(p)
+
+
+def _same_coordinates(p: Any, q: Any) -> bool:
+    shared = [k for k in p.coords if k in q.coords]
+    return p.sizes == q.sizes and all(p.coords[k].equals(q.coords[k]) for k in shared)
+
+
+class Bare(Labelled):
+    """The traced array in an xarray without its labels: only as a result."""
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The one array."""
+        return [(None, p.value)]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """The array itself."""
+        return columns[0]
+
+
+class DataArray(Labelled):
+    """xarray.DataArray: dimensions, coordinates, name and attributes are labels."""
+
+    def is_like(self, p: Any) -> bool:
+        """Whether the dimensions are the same, and the coordinates that both have."""
+        return p.dims == self.labels.dims and _same_coordinates(p, self.labels)
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The one array."""
+        return [(p.name, _in_duck(p.data))]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """The same labels."""
+        found = p.copy(data=_duck(columns[0]))
+        return _of_class(found, isinstance(columns[0], Traced))
+
+
+class Dataset(Labelled):
+    """xarray.Dataset: the data variables are the columns."""
+
+    is_one = False
+
+    def is_like(self, p: Any) -> bool:
+        """Whether there are the same variables, dimensions and coordinates."""
+        return list(p) == list(self.labels) and _same_coordinates(p, self.labels)
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The data variables."""
+        return [(name, _in_duck(p[name].data)) for name in p.data_vars]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """The same labels."""
+        held = {k: _duck(v) for k, v in zip(p.data_vars, columns, strict=True)}
+        found = p.copy(data=held)
+        return _of_class(found, any(isinstance(v, Traced) for v in columns))
+
+
+def _await(name: str, manifold: type[Labelled]) -> None:
+    registry.await_(name, lambda cls: MANIFOLDS.update({cls: manifold}))
+
+
+_await("pandas.Series", Series)
+_await("pandas.DataFrame", Frame)
+_await("xarray.DataArray", DataArray)
+_await("xarray.Dataset", Dataset)
