@@ -95,11 +95,11 @@ def test_errors_of_the_users_own_stay(monkeypatch):
 
     def f(x):
         try:
-            return np.roots(x)[0]
+            return memoryview(x)[0]
         except Exception as e:
-            raise KeyError("no roots here") from e
+            raise KeyError("no view here") from e
 
-    with pytest.raises(KeyError, match="no roots here"):
+    with pytest.raises(KeyError, match="no view here"):
         grad(f)(np.ones(3))
     with pytest.raises(TypeError, match="unsupported operand"):
         grad(lambda x: x + "Traced")(2.0)
