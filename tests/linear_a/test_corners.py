@@ -214,3 +214,27 @@ def test_a_recursion_under_a_differentiation_in_a_trace_is_refused():
         "differentiated in a traced function: differentiate the whole program, or loop with "
         "lineara.fori_loop over as many rounds as it may take"
     )
+
+
+def constants_in_a_branch(x, v):
+    y = np.zeros(3)
+    y[1] = 2.0
+
+    def lane(a):
+        return lineara.cond(x * a > 0, lambda: x * np.sum(y), lambda: x + y[1] * a)
+
+    return np.sum(lineara.vmap(lane)(v))
+
+
+STAGED_PLACES = {
+    "a plain vector at staged positions": lambda x, v: np.sum(np.sort(v)[::-1]) + x * v[0],
+    "constants written before a branch": constants_in_a_branch,
+}
+
+
+@pytest.mark.parametrize("name", STAGED_PLACES)
+def test_constants_meet_staged_values_in_a_differentiation(name):
+    f, x, v = STAGED_PLACES[name], 0.7, np.array([0.3, -1.2, 0.5])
+    slope = lineara.grad(f, (0, 1))
+    found = lineara.trace(slope, x, v)(x, v)
+    np.testing.assert_allclose(np.hstack(found), np.hstack(slope(x, v)))

@@ -250,7 +250,8 @@ def adopted(level: StagedLevel, f: Any) -> Any:
     """
 
     def staged(v: Any) -> Any:
-        return level.wrap(level.mention(v.now())) if _is_eager(v) else v
+        now = v.now() if _is_eager(v) else v  # an array may hold constants only
+        return level.wrap(level.mention(now)) if _is_eager(now) else now
 
     found = reached(f)
     return with_captured(f, {k: map_leaves(staged, v) for k, v in found.items()}) if found else f

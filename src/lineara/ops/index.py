@@ -12,6 +12,7 @@ from lineara.primitive import (
     Box,
     Constant,
     OfType,
+    Primitive,
     Structural,
     implements,
     innermost,
@@ -78,15 +79,21 @@ def check_index(at: Any, x: Any) -> None:
             )
 
 
+def at_positions(primitive: Primitive, x: Any, params: dict[str, Any]) -> Any:
+    """The primitive applied, where positions may be traced, too."""
+    at = params["at"]
+    box = innermost((x, *(at if isinstance(at, tuple) else (at,))))
+    if box is None:
+        return primitive.evaluate(np, x, **params)
+    return box.interpret(primitive, (x,), params)
+
+
 @primitive
 class index(Structural):
     """x[at] for an index.  Transpose: scatter into zeros."""
 
     def __call__(self, x, *, at):
-        box = innermost((x, *(at if isinstance(at, tuple) else (at,))))
-        if box is None:
-            return self.evaluate(np, x, at=at)
-        return box.interpret(self, (x,), {"at": at})
+        return at_positions(self, x, {"at": at})
 
     def result(self, x, *, at):
         t = type_of(x)
@@ -112,6 +119,9 @@ class index(Structural):
 @primitive
 class scatter(Structural):
     """Zeros of `shape` with v added at the index.  Transpose: index."""
+
+    def __call__(self, v, *, at, shape):
+        return at_positions(self, v, {"at": at, "shape": shape})
 
     def result(self, v, *, at, shape):
         t, part = type_of(v), index.result(ArrayType(tuple(shape), type_of(v).dtype), at=at)
