@@ -16,7 +16,7 @@ MENDS = {  # by the module that asks for a plain array
     "scipy.sparse": "of a sparse matrix A the products A @ x, x @ A and A.dot(x) have rules, and "
     "spsolve; the others have A.toarray()",
     "pandas": "this function of pandas runs compiled code: go on in NumPy with .to_numpy()",
-    "xarray": "this function of xarray needs NumPy's own arrays: go on in NumPy with .values",
+    "xarray": "this function of xarray needs NumPy's own arrays: go on in NumPy with .data",
     "sklearn": "an estimator of scikit-learn runs compiled code: compute from its fitted numbers "
     "(coef_, intercept_, ...) with NumPy, or declare it with lineara.custom_jvp",
     "torch": "torch differentiates its own tensors only: compute with NumPy, or wrap the call with "

@@ -18,7 +18,7 @@ from lineara.registry import registry
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
 # Modules of classes with rules of their own: where they meet a class unknown to them, ours answers.
 _OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "numpy.ma.core", "scipy.sparse._base"}
-_OWN_RULES |= {"pandas.core.ops.array_ops"}
+_OWN_RULES |= {"pandas.core.ops.array_ops", "xarray.core.variable", "xarray.namedarray.core"}
 _PATTERN = dis.opmap["MATCH_CLASS"]
 _AS_PYTHONS: dict[Any, type] = {np.float64: float, np.complex128: complex}
 
