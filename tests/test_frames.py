@@ -185,6 +185,20 @@ OF_PARAMETERS = {
 }
 
 
+OF_PARAMETERS |= {
+    "series": (lambda p: ((S * p - p) ** 2).mean() + (p / S + S / p + S**p).std(), 2.0),
+    "series, ufuncs": (lambda p: np.exp(S * p[0] + p[1]).sum(), np.array([0.1, 0.2])),
+    "series, two at once": (lambda p: np.multiply(S, p).sum() + np.maximum(p, S).sum(), 2.5),
+    "series and array": (lambda p: ((p - S) ** 2 / p).sum(), np.arange(1.0, 5.0)),
+    "series and fresh array": (lambda p: ((np.arange(4.0) * S) * p).sum() + S[p < S].sum(), 2.5),
+    "columns": (lambda p: ((DF["x"] * p[0] - DF["k"] * p[1]) ** 2).mean(), np.array([1.0, 2.0])),
+    "frame": (lambda p: ((DF[XY] * p) ** 2).sum().sum() + (p / DF[["k"]]).sum().sum(), 2.0),
+    "frame and row": (lambda p: ((p / DF[XY]) ** 2).sum().sum(), np.array([2.0, 3.0])),
+    "frame and array": (lambda p: ((DF[XY] - p) ** 2).sum().sum(), np.ones((4, 2))),
+    "groups": (lambda p: (DF.groupby("g").x.sum() * p).sum() + S.mul(p).sum(), 2.0),
+}
+
+
 @pytest.mark.parametrize("name", OF_PARAMETERS)
 def test_labelled_data_with_traced_parameters(name):
     f, p = OF_PARAMETERS[name]
@@ -269,7 +283,7 @@ def test_other_refusals():
     with pytest.raises(DetachError, match=r"go on in NumPy with \.data"):
         grad(lambda d: d.interp(t=15).sum())(DA)
     with pytest.raises(DetachError, match=r"go on in NumPy with \.to_numpy\(\)"):
-        grad(lambda p: (p * S).sum())(2.0)
+        grad(lambda p: S.mul(pd.Series(p)).sum())(np.ones(4))
     with pytest.raises(DetachError, match=r"go on in NumPy with \.data"):
         grad(lambda p: (DA * p).values.sum())(2.0)
     for p, seen in ((S, r"f64\[4\]"), (DF[XY], "DataFrame"), (DA, r"f64\[2,3\]")):

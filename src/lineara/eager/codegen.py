@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.node import has_priority
-from lineara.eager.points import Span, answers_itself
+from lineara.eager.points import Span, answers_itself, operated
 from lineara.errors import ShapeError, TypeMismatchError
 from lineara.ops.shape import as_array
 from lineara.ops.sparse_matrix import is_matrix, sparse_matmul
@@ -384,7 +384,7 @@ def general(p: Any, q: Any, name: str) -> Any:
             )
         ours = isinstance(other, Box | np.ndarray | np.generic | Number)
         if not ours and (has_priority(other) or answers_itself(other)):
-            return NotImplemented
+            return operated(op(name), p, q)
     try:
         return op(name)(p, q)
     except ValueError as e:

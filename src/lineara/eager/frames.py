@@ -131,7 +131,25 @@ def _pandas_column(values: Any) -> Any:
     return import_module("lineara.eager.column").closed(values)
 
 
-class Series(Labelled):
+class Pandas(Labelled):
+    """What traced numbers and arrays do with pandas' objects: pandas leaves it to them."""
+
+    def part(self, other: Any, i: int) -> Any:
+        """What meets the column i."""
+        del i
+        return other
+
+    def operated(self, act: Callable[[Any, Any], Any], p: Any, q: Any) -> Any:
+        """act(p, q) column by column, where one of the two is the labelled array."""
+        columns = [values for _, values in self.columns(self.labels)]
+        parts = [self.part(q if p is self.labels else p, i) for i in range(len(columns))]
+        pairs = list(zip(columns, parts, strict=True))
+        return self.made(
+            self.labels, [act(x, y) if p is self.labels else act(y, x) for x, y in pairs]
+        )
+
+
+class Series(Pandas):
     """pandas.Series."""
 
     def is_like(self, p: Any) -> bool:
@@ -147,7 +165,7 @@ class Series(Labelled):
         return type(p)(_pandas_column(columns[0]), index=p.index, name=p.name)
 
 
-class Frame(Labelled):
+class Frame(Pandas):
     """pandas.DataFrame."""
 
     is_one = False
@@ -155,6 +173,10 @@ class Frame(Labelled):
     def is_like(self, p: Any) -> bool:
         """Whether index and columns are the same."""
         return p.index.equals(self.labels.index) and p.columns.equals(self.labels.columns)
+
+    def part(self, other: Any, i: int) -> Any:
+        """A number meets every column, a row of numbers one each."""
+        return other[..., i] if np.ndim(other) else other
 
     def columns(self, p: Any) -> list[tuple[Any, Any]]:
         """The columns in their order."""
@@ -248,6 +270,9 @@ class Dataset(Labelled):
         held = {k: _duck(v) for k, v in zip(p.data_vars, columns, strict=True)}
         found = p.copy(data=held)
         return _of_class(found, any(isinstance(v, Traced) for v in columns))
+
+
+Traced.__pandas_priority__ = 5000  # type: ignore[attr-defined]  # a DataFrame's is 4000
 
 
 def _await(name: str, manifold: type[Labelled]) -> None:

@@ -64,6 +64,15 @@ def is_labelled(x: Any) -> bool:
     return hasattr(MANIFOLDS.get(type(x)), "columns")
 
 
+def operated(act: Callable[[Any, Any], Any], p: Any, q: Any) -> Any:
+    """act(p, q) where one is a labelled array that leaves it to us; else NotImplemented."""
+    for x in (p, q):
+        labelled = MANIFOLDS[type(x)](x) if is_labelled(x) else None
+        if hasattr(labelled, "operated"):
+            return labelled.operated(act, p, q)
+    return NotImplemented
+
+
 def release_within(x: Any, release: Callable[[Any], Any]) -> Any:
     """A quantity, moment or span with `release` of the number in it; anything else as it is."""
     if type(x) is Moment or type(x) is Span:

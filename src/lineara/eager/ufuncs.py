@@ -6,7 +6,7 @@ import numpy as np
 
 from lineara.eager.foreign import call_foreign, constant_call, rule_of, write_out
 from lineara.eager.node import Array, Traced, as_type, plain, staged
-from lineara.eager.points import is_labelled
+from lineara.eager.points import is_labelled, operated
 from lineara.errors import DetachError, NoRuleError
 from lineara.ops.fold import METHODS
 from lineara.ops.index import flat_positions, is_basic
@@ -26,7 +26,8 @@ REFLECTED = {
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy ufunc, or one of its methods, on traced arguments."""
     if any([is_labelled(a) for a in inputs]):
-        return getattr(ufunc, method)(*inputs, **kwargs)
+        found = _of_labelled(ufunc, method, inputs, kwargs)
+        return getattr(ufunc, method)(*inputs, **kwargs) if found is NotImplemented else found
     ours = rule_of(ufunc)
     if ours is None:
         return call_foreign(
@@ -157,9 +158,15 @@ def _turns(places: np.ndarray) -> np.ndarray:
     return turn
 
 
+def _of_labelled(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+    """A binary ufunc of a labelled array that leaves it to us; else NotImplemented."""
+    simple = method == "__call__" and len(inputs) == 2 and not kwargs
+    return operated(ufunc, *inputs) if simple else NotImplemented
+
+
 def _array_ufunc(self: Traced, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     if any([is_labelled(a) for a in inputs]):
-        return NotImplemented
+        return _of_labelled(ufunc, method, inputs, kwargs)
     if method == "__call__" and not kwargs and len(inputs) == 2:
         reflected = REFLECTED.get(ufunc)
         if reflected is not None and inputs[1] is self:  # a plain number or array on the left

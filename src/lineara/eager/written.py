@@ -16,6 +16,7 @@ import numpy as np
 
 from lineara.eager.mixture import CONSTANT, assemble, mixed, region
 from lineara.eager.node import Array, Scalar, Traced, has_priority, layout, leaked
+from lineara.eager.points import operated
 from lineara.eager.reads import View, is_fixed, place, read_flat, view
 from lineara.eager.strides import c_strides, locate, reshaped_strides, strided
 from lineara.errors import (
@@ -643,8 +644,9 @@ def settled(X: type, name: str, general: Any) -> Any:
     def method(self: Any, *others: Any) -> Any:
         node = self.now()
         if type(node) is not X:
-            answered = len(others) == 1 and has_priority(others[0])
-            return NotImplemented if answered else general(self, *others)
+            if len(others) == 1 and has_priority(others[0]):
+                return operated(lambda p, q: general(self, q), self, others[0])
+            return general(self, *others)
         others = tuple([o.now() if issubclass(type(o), Written) else o for o in others])
         if turned is not None and type(others[0]) is X:
             return turned(others[0], node)
