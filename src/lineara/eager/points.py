@@ -67,7 +67,7 @@ def is_labelled(x: Any) -> bool:
 def operated(act: Callable[[Any, Any], Any], p: Any, q: Any) -> Any:
     """act(p, q) where one is a labelled array that leaves it to us; else NotImplemented."""
     for x in (p, q):
-        labelled = MANIFOLDS[type(x)](x) if is_labelled(x) else None
+        labelled: Any = MANIFOLDS[type(x)](x) if is_labelled(x) else None
         if hasattr(labelled, "operated"):
             return labelled.operated(act, p, q)
     return NotImplemented
