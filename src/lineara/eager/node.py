@@ -121,7 +121,9 @@ class Traced(Box):
         return NotImplemented if has_priority(other) else op("matmul")(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return sparse_matmul(other, self) if is_sparse(other) else NotImplemented
+        if is_sparse(other):
+            return sparse_matmul(other, self)
+        return NotImplemented if has_priority(other) else op("matmul")(other, self)
 
     # --- what it is --------------------------------------------------------------------------
 
