@@ -259,7 +259,9 @@ def test_labels_that_do_not_match():
             jvp(lambda d: d.sum(), (DA,), (wrong,))
 
 
-@pytest.mark.parametrize("name", ["rolling", "ewm", "quantile", "np.array", "np.where", "corr"])
+@pytest.mark.parametrize(
+    "name", ["rolling", "ewm", "quantile", "np.array", "np.where", "corr", "Float64"]
+)
 def test_compiled_code_of_pandas_is_refused(name):
     f = {
         "rolling": lambda s: s.rolling(2).mean().sum(),
@@ -267,6 +269,7 @@ def test_compiled_code_of_pandas_is_refused(name):
         "quantile": lambda s: s.quantile(0.3),
         "np.array": lambda s: np.sum(np.array(s)),
         "np.where": lambda s: np.where(s > 2, s, 0.0).sum(),
+        "Float64": lambda s: s.astype("Float64").sum(),
         "corr": lambda s: s.corr(OTHER.set_axis(S.index)),
     }[name]
     with pytest.raises(DetachError, match=r"go on in NumPy with \.to_numpy\(\)"):

@@ -124,6 +124,8 @@ class TracedColumn(ExtensionArray):
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Whole numbers and truth values are constants; floating-point ones keep derivatives."""
+        if not isinstance(dtype, TracedDtype) and isinstance(dtype, ExtensionDtype):
+            return dtype.construct_array_type()._from_sequence(self.values.__array__(), dtype=dtype)
         if isinstance(dtype, TracedDtype) or np.dtype(dtype) == self.values.dtype:
             return self.copy() if copy else self
         return closed(as_type(self.values, np.dtype(dtype)))
