@@ -111,7 +111,7 @@ class Choice(Form):
             for own, (_, _, tape) in zip(dims, halves, strict=True)
         ]
         u.types[name] = Family(dims[0], Sum(tuple(tapes))) if places else Sum(tuple(tapes))
-        d = u.program.defs[self.functions[0]]
+        d = u.program.defs[found[0][0]]
         tagged = [
             self.tagging(u, f, i, half, Named(name, own))
             for i, (f, half, own) in enumerate(zip(self.functions, halves, dims, strict=True))
