@@ -4,7 +4,8 @@
 
 A fault turns a sign, exchanges a product and a quotient, two arguments or two operands, doubles or
 shifts a number, or drops a term, a factor or a call.  It is caught if a law of one of the lines of
-the table of primitives, or else a derivative of one of the expressions of NumPy's functions, fails.
+the table of primitives fails, or else a derivative of one of the expressions of NumPy's functions,
+or one of the tests of the families.
 """
 
 import ast
@@ -22,9 +23,11 @@ from typing import Any
 for _folder in ("", "linear_a", "ops"):
     sys.path.insert(0, str(Path(__file__).parent / _folder))
 
+import pytest  # noqa: E402
 from mutate import LIBRARIES, Edit, Fault, outcomes, silence, swap  # noqa: E402
 
 OPS = Path(__file__).parent.parent / "src/lineara/ops"
+FURTHER = ("ops/test_linalg.py", "ops/test_scipy_forms.py", "test_kinks.py", "test_plain_code.py")
 RULES = ("jvp", "transpose", "linearize", "builder")
 DECLARING = ("elementwise", "special", "Elementwise", "Special")
 
@@ -126,7 +129,11 @@ def survives(file: str, index: int) -> bool:
         forms.test_first_derivatives_agree_with_differences_in_both_modes(line)
     for line in forms.LINES:
         forms.test_second_derivatives_agree_with_differences(line)
-    return True
+    here = Path(__file__).parent
+    files = [str(here / name) for name in FURTHER if (here / name).exists()]
+    plain = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    late = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the tables are imported already
+    return pytest.main([*plain, *late, *files]) == 0
 
 
 def laws(table: Any, line: Any) -> None:
