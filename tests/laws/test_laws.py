@@ -30,7 +30,7 @@ from lineara.cotangent import (
 from lineara.eager.trace import innermost_level
 from lineara.errors import LeakedVariableError
 from lineara.geometry import vdot
-from lineara.primitive import Multilinear, registry
+from lineara.primitive import Multilinear, op, registry
 from lineara.testing import check_builder, count_bytes, count_calls
 
 F = Fraction
@@ -272,6 +272,7 @@ def test_p8_numbers_containers_and_own_classes_keep_the_laws(samples):
 
 
 exact = np.array  # small whole numbers as floats: sums and products of them are exact
+ROWS, COLS = np.array([0, 2, 2]), np.array([1, 0, 1])
 BILINEAR = {
     "multiply": (lambda u, v: u * v, F(2, 3), F(-5, 7)),
     "multiply arrays": (lambda u, v: u * v, exact([1.0, 2, 4]), exact([[3.0], [5]])),
@@ -281,6 +282,16 @@ BILINEAR = {
     "outer": (np.outer, exact([1.0, 2]), exact([3.0, 5, 7])),
     "convolve": (np.convolve, exact([1.0, 2, 4]), exact([3.0, -5])),
     "correlate": (np.correlate, exact([1.0, 2, 4]), exact([3.0, -5])),
+    "sparse_product": (
+        lambda u, v: op("sparse_product")(u, ROWS, COLS, v, size=3),
+        exact([2.0, 3, 5]),
+        exact([[1.0, 2], [7, -4]]),
+    ),
+    "products_at": (
+        lambda u, v: op("products_at")(u, v, ROWS, COLS),
+        exact([[1.0, 2], [0, 3], [5, 1]]),
+        exact([[4.0, -2], [7, 1]]),
+    ),
     "tensordot": (lambda u, v: np.tensordot(u, v, 1), np.ones((2, 3)), exact([[1.0], [2], [3]])),
     "einsum": (
         lambda u, v: np.einsum("ij,kj->ki", u, v),
