@@ -254,6 +254,14 @@ LINES = [
     ("banded", A + 3 * (np.arange(3) == 1)[:, None], B, {"below": 1}),
     ("banded", A + 3 * (np.arange(3) == 0)[:, None], B, {"below": 2, "adjoint": True}),
     ("linear_banded", A + 3 * (np.arange(3) == 1)[:, None], B, {"below": 1}),
+    # filters
+    ("convolve_all", A, B),
+    ("convolve_all", x, z),
+    ("correlate_inside", A, B[:2]),
+    ("correlate_inside", T, U[:1, :2]),
+    ("recursion", big, A),
+    ("recursion", big, z, {"adjoint": True}),
+    ("linear_recursion", big, A),
     # sparse matrices: values, rows, columns
     ("sparse_product", z, np.array([0, 2, 2]), np.array([1, 0, 1]), A, {"size": 4}),
     ("products_at", A, T[0], np.array([0, 2, 2, 1]), PLACES),

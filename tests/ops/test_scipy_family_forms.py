@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg
 import scipy_family_forms
-from scipy import linalg, sparse
+from scipy import linalg, ndimage, signal, sparse
 from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly, interp1d
 from scipy_family_forms import LINES, POINT
 from test_numpy_forms import close, difference, flat, random_like
@@ -15,7 +15,15 @@ from test_numpy_forms import close, difference, flat, random_like
 import lineara
 from lineara.errors import NoRuleError
 
-SPACE = {"flat": flat, "linalg": linalg, "sparse": sparse, "np": np, "PPoly": PPoly}
+SPACE = {
+    "flat": flat,
+    "linalg": linalg,
+    "sparse": sparse,
+    "ndimage": ndimage,
+    "signal": signal,
+    "np": np,
+    "PPoly": PPoly,
+}
 SPACE |= {"CubicHermiteSpline": CubicHermiteSpline, "scipy": scipy} | vars(scipy_family_forms)
 
 

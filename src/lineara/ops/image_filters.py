@@ -1,0 +1,219 @@
+"""scipy.ndimage: filters as sums of products with a window, over arrays that go on at the edges."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError
+from lineara.ops.filters import correlate_inside
+from lineara.ops.shape import as_array, normal_axes, normal_axis
+from lineara.primitive import Box, implements, op
+from lineara.types import type_of
+
+_EDGES: dict[str, Any] = {  # NumPy's names of how an array goes on
+    "reflect": "symmetric",
+    "grid-mirror": "symmetric",
+    "mirror": "reflect",
+    "nearest": "edge",
+    "wrap": "wrap",
+    "grid-wrap": "wrap",
+    "constant": "constant",
+    "grid-constant": "constant",
+}
+
+
+def _window(
+    name: str, x: Any, w: Any, mode: Any, cval: Any, origin: Sequence[int], output: Any
+) -> Any:
+    """The sums of products of a window around each element, of as many axes."""
+    if output is not None:
+        raise NoRuleError(f"{name}: output= has no rule; use the result")
+    if not isinstance(mode, str):
+        raise NoRuleError(f"{name}: mode={mode!r} has no rule; one mode for all axes has")
+    x = as_array(x)
+    x = x if type_of(x).dtype.kind in "fc" else op("astype")(x, dtype=np.dtype(float))
+    left = [m // 2 + o for m, o in zip(type_of(w).shape, origin, strict=True)]
+    widths = [(a, m - 1 - a) for a, m in zip(left, type_of(w).shape, strict=True)]
+    if any(min(pair) < 0 for pair in widths):
+        raise ValueError("invalid origin")
+    plain = "constant" not in mode or (not isinstance(cval, Box) and cval == 0)
+    if plain:
+        return correlate_inside(np.pad(x, widths, mode=_EDGES[mode]), w)
+    return correlate_inside(np.pad(x - cval, widths) + cval, w)
+
+
+def _origins(origin: Any, ndim: int) -> list[int]:
+    return [int(o) for o in np.broadcast_to(origin, ndim)]
+
+
+@implements("scipy.ndimage.correlate")
+def correlate(
+    input, weights, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):  # SciPy's names
+    """y[k] = sum_j weights[j] input[k + j - center]."""
+    return _whole("correlate", input, as_array(weights), mode, cval, origin, output, axes)
+
+
+@implements("scipy.ndimage.convolve")
+def convolve(
+    input, weights, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):  # SciPy's names
+    """y[k] = sum_j weights[j] input[k - j + center]."""
+    w = as_array(weights)
+    turned = w[(slice(None, None, -1),) * type_of(w).ndim]
+    places = zip(_origins(origin, type_of(w).ndim), type_of(w).shape, strict=True)
+    origin = [-o - (m % 2 == 0) for o, m in places]
+    return _whole("convolve", input, turned, mode, cval, origin, output, axes)
+
+
+def _whole(
+    name: str, x: Any, w: Any, mode: Any, cval: Any, origin: Any, output: Any, axes: Any
+) -> Any:
+    ndim = type_of(as_array(x)).ndim
+    if axes is not None and set(normal_axes(axes, ndim, name)) != set(range(ndim)):
+        raise NoRuleError(f"{name}: axes={axes!r} has no rule; along all axes it has one")
+    if type_of(w).ndim != ndim:
+        raise RuntimeError("filter weights array has incorrect shape.")
+    return _window(name, x, w, mode, cval, _origins(origin, ndim), output)
+
+
+@implements("scipy.ndimage.correlate1d")
+def correlate1d(
+    input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0
+):  # SciPy's names
+    """The same along one axis."""
+    x, w = as_array(input), as_array(weights)
+    ndim = type_of(x).ndim
+    axis = normal_axis(axis, ndim, "correlate1d")
+    wide = np.reshape(w, [-1 if i == axis else 1 for i in range(ndim)])
+    origins = [origin if i == axis else 0 for i in range(ndim)]
+    return _window("correlate1d", x, wide, mode, cval, origins, output)
+
+
+@implements("scipy.ndimage.convolve1d")
+def convolve1d(
+    input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0
+):  # SciPy's names
+    """The same with the window turned around."""
+    w = as_array(weights)
+    origin = -origin - (type_of(w).shape[0] % 2 == 0)
+    return correlate1d(input, w[::-1], axis, output, mode, cval, origin)
+
+
+@implements("scipy.ndimage.uniform_filter1d")
+def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
+    """The mean of a window."""
+    return correlate1d(input, np.full(size, 1.0 / size), axis, output, mode, cval, origin)
+
+
+def _gaussian(sigma: Any, order: int, radius: int) -> Any:
+    """A bell of sum 1, or its derivative: the bell times a polynomial."""
+    x = np.arange(-radius, radius + 1)
+    bell = np.exp(-0.5 * x**2 / sigma**2)
+    bell = bell / np.sum(bell)
+    terms = {0: 1.0}  # the polynomial, by powers: q' - q x / sigma^2 for each derivative
+    for _ in range(order):
+        found: dict[int, Any] = {}
+        for p, c in terms.items():
+            if p:
+                found[p - 1] = found.get(p - 1, 0.0) + p * c
+            found[p + 1] = found.get(p + 1, 0.0) - c / sigma**2
+        terms = found
+    return bell * sum(c * x**p for p, c in terms.items())
+
+
+@implements("scipy.ndimage.gaussian_filter1d")
+def gaussian_filter1d(
+    input,
+    sigma,
+    axis=-1,
+    order=0,
+    output=None,
+    mode="reflect",
+    cval=0.0,
+    truncate=4.0,
+    *,
+    radius=None,
+):  # SciPy's names
+    """A mean with the weights of a bell; it moves with sigma too, the window being as wide."""
+    r = int(truncate * sigma + 0.5) if radius is None else radius
+    return correlate1d(input, _gaussian(sigma, order, r)[::-1], axis, output, mode, cval, 0)
+
+
+def _each(value: Any, axes: tuple[int, ...]) -> list[Any]:
+    """One value for each axis."""
+    alone = not isinstance(value, list | tuple) and not type_of(as_array(value)).ndim
+    return [value] * len(axes) if alone or isinstance(value, str) else list(value)
+
+
+def _axes(x: Any, axes: Any, name: str) -> tuple[int, ...]:
+    return normal_axes(axes, type_of(as_array(x)).ndim, name)
+
+
+@implements("scipy.ndimage.gaussian_filter")
+def gaussian_filter(
+    input,
+    sigma,
+    order=0,
+    output=None,
+    mode="reflect",
+    cval=0.0,
+    truncate=4.0,
+    *,
+    radius=None,
+    axes=None,
+):  # SciPy's names
+    """The same along each axis."""
+    if output is not None:
+        raise NoRuleError("gaussian_filter: output= has no rule; use the result")
+    along, found = _axes(input, axes, "gaussian_filter"), input
+    modes = [mode] * len(along) if isinstance(mode, str) else list(mode)
+    each = (_each(v, along) for v in (sigma, order, radius if radius is not None else -1))
+    for axis, s, k, r, m in zip(along, *each, modes, strict=True):
+        if s > 1e-15:
+            r = None if r == -1 else r
+            found = gaussian_filter1d(found, s, axis, k, None, m, cval, truncate, radius=r)
+    return found if found is not input else +as_array(input)
+
+
+@implements("scipy.ndimage.uniform_filter")
+def uniform_filter(
+    input, size=3, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
+):  # SciPy's names
+    """The mean of a box."""
+    along, found = _axes(input, axes, "uniform_filter"), input
+    modes = [mode] * len(along) if isinstance(mode, str) else list(mode)
+    for axis, n, o, m in zip(along, _each(size, along), _each(origin, along), modes, strict=True):
+        found = uniform_filter1d(found, n, axis, output, m, cval, o)
+    return found
+
+
+def _slope(name: str, x: Any, axis: int, across: Any, output: Any, mode: str, cval: Any) -> Any:
+    ndim = type_of(as_array(x)).ndim
+    axis = normal_axis(axis, ndim, name)
+    found = correlate1d(x, np.array([-1.0, 0.0, 1.0]), axis, output, mode, cval)
+    for i in range(ndim):
+        if i != axis:
+            found = correlate1d(found, np.array(across), i, None, mode, cval)
+    return found
+
+
+@implements("scipy.ndimage.sobel")
+def sobel(input, axis=-1, output=None, mode="reflect", cval=0.0):  # SciPy's names
+    """A slope along one axis, smoothed along the others."""
+    return _slope("sobel", input, axis, [1.0, 2.0, 1.0], output, mode, cval)
+
+
+@implements("scipy.ndimage.prewitt")
+def prewitt(input, axis=-1, output=None, mode="reflect", cval=0.0):  # SciPy's names
+    """The same with equal weights."""
+    return _slope("prewitt", input, axis, [1.0, 1.0, 1.0], output, mode, cval)
+
+
+@implements("scipy.ndimage.laplace")
+def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):  # SciPy's names
+    """The sum of second differences."""
+    window, along = np.array([1.0, -2.0, 1.0]), _axes(input, axes, "laplace")
+    terms = [correlate1d(input, window, i, output, mode, cval) for i in along]
+    return sum(terms[1:], terms[0])
