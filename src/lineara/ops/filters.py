@@ -95,7 +95,7 @@ class _Recursion(General):
         dtype = np.result_type(a.dtype, u.dtype)
         a, u = a.astype(dtype, copy=False), u.astype(dtype, copy=False)
         if adjoint:
-            return lfilter(np.ones(1, dtype), np.conj(a), u[..., ::-1])[..., ::-1]
+            return np.flip(np.asarray(lfilter(np.ones(1, dtype), np.conj(a), u[..., ::-1])), -1)
         return lfilter(np.ones(1, dtype), a, u)
 
     def arithmetic(self, y, args, params):
