@@ -183,6 +183,16 @@ def log1p_deficit(x: Any) -> Any:
 
 
 @in_double
+def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    """1F1(a; b; x), of which SciPy does not end for large x; all but polynomials overflow there."""
+    if np.iscomplexobj(x):
+        return scipy_special("hyp1f1")(a, b, x)
+    polynomial = (np.less_equal(a, 0)) & (np.floor(a) == a)
+    x = np.where(np.greater(x, 1e5) & ~polynomial, np.minimum(x, 1e5), x)[()]
+    return scipy_special("hyp1f1")(a, b, x)
+
+
+@in_double
 def ellipkm1_slope(p: Any) -> Any:
     """The derivative of ellipkm1, by Carlson's integral."""
     _only_real("ellipkm1_slope", p)

@@ -2,6 +2,7 @@
 
 import math
 
+from lineara.ops import kernels
 from lineara.ops.elementwise import (
     abs_,
     cos,
@@ -140,7 +141,10 @@ def _huber_slope(x, t):
 
 hyp0f1 = special("hyp0f1", "its parameter", lambda y, x, w: hyp0f1(x + 1, w) / x)
 hyp1f1 = special(
-    "hyp1f1", *["its parameters"] * 2, lambda y, x, w, u: x / w * hyp1f1(x + 1, w + 1, u)
+    "hyp1f1",
+    *["its parameters"] * 2,
+    lambda y, x, w, u: x / w * hyp1f1(x + 1, w + 1, u),
+    array=kernels.hyp1f1,
 )
 hyp2f1 = special(
     "hyp2f1",
