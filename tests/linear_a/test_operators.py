@@ -432,6 +432,22 @@ def correlate(dtype):
     return [array(dtype, m + more), array(dtype, m)], [int(rng.integers(2))], {}
 
 
+def convolve_all(dtype):
+    n, m = dims(2)
+    return [array(dtype, 2, n), array(dtype, 1, m)], [int(rng.integers(2))], {}
+
+
+def correlate_inside(dtype):
+    m, more = dims(2)
+    return [array(dtype, 2, m + more), array(dtype, 1, m)], [int(rng.integers(2))], {}
+
+
+def linear_recursion(dtype):
+    m, n = dims(2)
+    a = 0.1 * array(dtype, m) + np.eye(m, dtype=dtype)[0]
+    return [a, array(dtype, 2, n)], [1], {"adjoint": bool(rng.integers(2))}
+
+
 def multiply(dtype):
     shape = dims(2)
     k = array(dtype, *(shape if rng.integers(2) else ()))
@@ -447,7 +463,8 @@ OPERATORS = {f.__name__.rstrip("_"): f for f in (
     reshape, permute_dims, broadcast_to, astype, concat, stack, index, scatter, where, keep, sum_,
     cumsum, checkpoint_name, linear_solve, linear_triangular, linear_cholesky, fft, rfft, irfft,
     matmul, einsum, convolve, correlate, multiply, add, linear_sylvester, linear_banded,
-    sparse_product, products_at, linear_sparse_solve,
+    sparse_product, products_at, linear_sparse_solve, convolve_all, correlate_inside,
+    linear_recursion,
 )} | dict.fromkeys((f"linear_{f}" for f in (
     "expm", "logm", "sqrtm", "cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm",
 )), tangent_of_function) | dict.fromkeys(("conj", "real", "imag"), alone)  # fmt: skip

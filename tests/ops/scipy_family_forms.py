@@ -69,7 +69,7 @@ np.imag(linalg.cho_solve(linalg.cho_factor(gram(M + 1j * C)), x))
 np.log(np.diag(linalg.cho_factor(gram(M))[0])); linalg.qr(A, mode="economic")[0]
 linalg.qr(Q, mode="economic")[1]; linalg.qr(M)[1]; linalg.qr(A, mode="r")[0]; linalg.svdvals(A)
 linalg.svd(A, full_matrices=False)[0]; linalg.svd(Q, compute_uv=False); linalg.svd(M)[2]
-linalg.eigh(M)[0]; linalg.eigh(M)[1]; abs(linalg.eigh(M, lower=False)[1]); linalg.eigvalsh(M)
+linalg.eigh(M)[0]; linalg.eigh(M)[1] ** 2; abs(linalg.eigh(M, lower=False)[1]); linalg.eigvalsh(M)
 linalg.eigh(M, gram(C))[0]; linalg.eigh(M, gram(C))[1]; linalg.eigvalsh(M, gram(M))
 linalg.eigh(M, subset_by_index=[1, 2])[0]; linalg.eigh(M, eigvals_only=True, driver="evd")
 linalg.eigh(M, gram(C), lower=False)[0]; np.real(linalg.eigvals(gram(M)))

@@ -113,7 +113,10 @@ class Leaves:
             node = level.wrap(snapshot(value))
             self.nodes.append(node)
             return node
-        node = level.wrap(level.guard(np.asarray(value), watch=False) if value.ndim else value)
+        held = np.asarray(value)
+        if not held.dtype.isnative:  # compiled libraries refuse the other byte order
+            held = held.astype(held.dtype.newbyteorder("="))
+        node = level.wrap(level.guard(held, watch=False) if value.ndim else value)
         self.nodes.append(node)
         first = self.arrays.setdefault(id(value), node)
         if first is not node:

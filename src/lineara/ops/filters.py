@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import NoRuleError
+from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.shape import as_array
 from lineara.primitive import (
     General,
@@ -87,6 +87,11 @@ class _Recursion(General):
 
     def result(self, a, u, *, adjoint=False):
         s, t = type_of(a), type_of(u)
+        if s.ndim != 1 or not s.shape[0] or not t.ndim:
+            raise ShapeError(
+                f"{self.name}: takes a row of coefficients, one or more, and an array with an axis "
+                f"for time, not {s} and {t}"
+            )
         return ArrayType(t.shape, np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, a, u, *, adjoint=False):

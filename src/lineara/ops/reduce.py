@@ -106,7 +106,8 @@ class prod(General):
     """Product over axes."""
 
     def result(self, x, *, axis, keepdims):
-        return reduced("prod", x, axis, keepdims)
+        t = reduced("prod", x, axis, keepdims)
+        return ArrayType(t.shape, wide(t.dtype))
 
     def arithmetic(self, y, args, params):
         return reals(args[0])
