@@ -38,7 +38,7 @@ from lineara.linear_map import LinearMap
 from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp
 
 if TYPE_CHECKING:
-    from lineara import calculus, policies, random
+    from lineara import calculus, diagrams, policies, random
     from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
     from lineara.capture.lanes import vmap
     from lineara.capture.stages import stages
@@ -62,6 +62,7 @@ __all__ = [
     "custom_jvp",
     "custom_linear",
     "custom_vjp",
+    "diagrams",
     "explain_nan",
     "finish",
     "fori_loop",
@@ -100,6 +101,7 @@ _FORMS = ("cond", "fori_loop", "function", "scan", "switch", "while_loop")
 _LATE = {  # the staged engine and what helps tests: loaded when it is first asked for
     **dict.fromkeys(_FORMS, "lineara.capture.forms"),
     "calculus": "lineara.calculus",
+    "diagrams": "lineara.diagrams",
     "vmap": "lineara.capture.lanes",
     "stages": "lineara.capture.stages",
     "trace": "lineara.capture.staging",

@@ -160,6 +160,13 @@ class CalculusError(LinearaError):
         super().__init__(message, line="")
 
 
+class DiagramError(LinearaError):
+    """A string diagram, or a rule about diagrams, that is not well formed or not sound."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, line="")
+
+
 class RuleError(LinearaError):
     """A rule or builder that does not keep its law (dot-product identity, finite difference)."""
 

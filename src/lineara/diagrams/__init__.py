@@ -1,0 +1,28 @@
+"""Hierarchical string diagrams, and differentiation by local rewriting  [Diagrams].
+
+>>> from lineara import diagrams
+>>> net = diagrams.parse("(x: R) => a, b = copy(x)  y = multiply(a, b) -> y")
+>>> diagrams.isomorphic(net, diagrams.parse(diagrams.show(net)))
+True
+"""
+
+from lineara.diagrams.canonical import isomorphic
+from lineara.diagrams.check import check
+from lineara.diagrams.net import Net, Node, Wire, compose, copied, identity, permutation, tensor
+from lineara.diagrams.show import show
+from lineara.diagrams.text import parse
+
+__all__ = [
+    "Net",
+    "Node",
+    "Wire",
+    "check",
+    "compose",
+    "copied",
+    "identity",
+    "isomorphic",
+    "parse",
+    "permutation",
+    "show",
+    "tensor",
+]

@@ -1,0 +1,373 @@
+"""Hypernets: nodes and wires at one level, and whole diagrams within nodes  [Diagrams].
+
+A wire knows its one source and its one target, a node its wires in order, a diagram its nodes by
+their ids.  So every change is local: adding or removing a node touches the node and its wires.
+
+>>> net = Net()
+>>> x = net.input(R)
+>>> a, b = net.add("copy", (x,))
+>>> net.output(*net.add("op", (a, b), name="multiply"))
+>>> len(net.nodes), net.gives
+(2, (Base(name='R'),))
+"""
+
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from lineara.diagrams import kinds
+from lineara.diagrams.types import R, Type, Types, show_all
+from lineara.errors import DiagramError
+
+__all__ = ["Meter", "Net", "Node", "R", "Wire", "copied", "every_net", "nodes_in", "topological"]
+
+_ids = itertools.count(1)  # of wires and nodes, never given twice
+
+
+class Wire:
+    """A wire: its type, and its two ends, (node or net, port).  An end at a net is an interface."""
+
+    __slots__ = ("id", "linear", "source", "target", "type")
+
+    def __init__(self, type: Type, id: int | None = None, linear: bool = False) -> None:
+        self.type = type
+        self.id = next(_ids) if id is None else id
+        self.linear = linear  # of a linear variable: drawn apart
+        self.source: tuple[Any, Any] | None = None
+        self.target: tuple[Any, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"w{self.id}"
+
+
+Wires = tuple[Wire, ...]
+
+
+class Node:
+    """A node: kind, name (of an op or a frame), what it holds, bodies, wires."""
+
+    __slots__ = ("bodies", "data", "id", "ins", "kind", "name", "net", "outs")
+
+    def __init__(
+        self,
+        net: "Net",
+        kind: str,
+        name: str = "",
+        data: Any = None,
+        bodies: Sequence["Net"] = (),
+        id: int | None = None,
+    ) -> None:
+        self.net = net
+        self.kind = kind
+        self.name = name
+        self.data = data
+        self.bodies = tuple(bodies)
+        self.ins: Wires = ()
+        self.outs: Wires = ()
+        self.id = next(_ids) if id is None else id
+        for b in bodies:
+            b.owner = self
+
+    def __repr__(self) -> str:
+        return f"{self.label}#{self.id}"
+
+    @property
+    def label(self) -> str:
+        """What is written on the node."""
+        return self.name or self.kind
+
+    @property
+    def body(self) -> "Net":
+        """The one diagram within."""
+        (found,) = self.bodies
+        return found
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The ids of the nodes that it lies in, from the outside."""
+        return self.net.path
+
+
+class Meter:
+    """How many nodes and ends of wires have been touched."""
+
+    __slots__ = ("touched",)
+
+    def __init__(self) -> None:
+        self.touched = 0
+
+
+class Net:
+    """One level of a diagram: nodes, and interfaces of wires in order."""
+
+    __slots__ = ("inputs", "meter", "nodes", "outputs", "owner")
+
+    def __init__(self, meter: Meter | None = None) -> None:
+        self.nodes: dict[int, Node] = {}
+        self.inputs: list[Wire] = []
+        self.outputs: list[Wire] = []
+        self.owner: Node | None = None
+        self.meter = meter or Meter()
+
+    @property
+    def takes(self) -> Types:
+        """The types of the inputs."""
+        return tuple([w.type for w in self.inputs])
+
+    @property
+    def gives(self) -> Types:
+        """The types of the outputs."""
+        return tuple([w.type for w in self.outputs])
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The ids of the nodes that it lies in, from the outside."""
+        found: list[int] = []
+        net: Net | None = self
+        while net is not None and net.owner is not None:
+            found.append(net.owner.id)
+            net = net.owner.net
+        return tuple(reversed(found))
+
+    # --- building ---------------------------------------------------------------------------
+
+    def input(self, type: Type, linear: bool = False) -> Wire:
+        """A new wire at the end of the inputs."""
+        w = Wire(type, linear=linear)
+        w.source = (self, len(self.inputs))
+        self.inputs.append(w)
+        return w
+
+    def output(self, *wires: Wire) -> None:
+        """Wires at the end of the outputs."""
+        for w in wires:
+            self._end(w, (self, len(self.outputs)))
+            self.outputs.append(w)
+
+    def add(
+        self,
+        kind: str,
+        ins: Iterable[Wire] = (),
+        *,
+        name: str = "",
+        data: Any = None,
+        bodies: Sequence["Net"] = (),
+        gives: Sequence[Type] | None = None,
+        like: Node | None = None,
+    ) -> Wires:
+        """A new node on wires that have no target yet; its outputs.
+
+        What a frame gives is stated, of all other kinds it is known.  Raises a DiagramError if the
+        kind does not take such wires.
+        """
+        ins = tuple(ins)
+        if like is not None:
+            kind, name, data = like.kind, like.name, like.data
+        if gives is None:
+            gives = kinds.gives(kind, tuple([w.type for w in ins]), name, data, bodies)
+        node = Node(self, kind, name, data, bodies)
+        return self.place(node, ins, [Wire(t) for t in gives])
+
+    def place(self, node: Node, ins: Sequence[Wire], outs: Sequence[Wire]) -> Wires:
+        """A node that has been made, on wires without a target and wires without a source."""
+        node.net = self
+        node.ins, node.outs = tuple(ins), tuple(outs)
+        for i, w in enumerate(node.ins):
+            self._end(w, (node, i))
+        for i, w in enumerate(node.outs):
+            w.source = (node, i)
+        self.nodes[node.id] = node
+        self.meter.touched += 1 + len(node.ins) + len(node.outs)
+        return node.outs
+
+    def _end(self, w: Wire, end: tuple[Any, Any]) -> None:
+        if w.target is not None:
+            raise DiagramError(f"the wire {w!r} ends twice; a copy gives two wires of one")
+        w.target = end
+
+    # --- changing ---------------------------------------------------------------------------
+
+    def remove(self, node: Node) -> None:
+        """Take a node out: its wires are left with an end that is open."""
+        del self.nodes[node.id]
+        for w in node.ins:
+            w.target = None
+        for w in node.outs:
+            w.source = None
+        self.meter.touched += 1 + len(node.ins) + len(node.outs)
+
+    def join(self, a: Wire, b: Wire) -> None:
+        """One wire of `a`, which has no target, and `b`, which has no source: `a` stays."""
+        assert a.target is None, "only open ends can be joined"
+        assert b.source is None, "only open ends can be joined"
+        self.meter.touched += 2
+        if b.target is None:
+            return
+        owner, port = a.target = b.target
+        b.target = None
+        if isinstance(owner, Net):
+            owner.outputs[port] = a
+        else:
+            owner.ins = (*owner.ins[:port], a, *owner.ins[port + 1 :])
+
+    def replace_input(self, node: Node, port: int, a: Wire) -> Wire:
+        """Put `a`, which has no target, in place of an input, which is left without one."""
+        old = node.ins[port]
+        old.target = None
+        self._end(a, (node, port))
+        node.ins = (*node.ins[:port], a, *node.ins[port + 1 :])
+        self.meter.touched += 2
+        return old
+
+    def splice(self, other: "Net", ins: Sequence[Wire]) -> Wires:
+        """The nodes of `other`, which is used up, on wires without a target; what it gives."""
+        for node in other.nodes.values():
+            node.net = self
+            self.nodes[node.id] = node
+        self.meter.touched += len(other.nodes)
+        outs = list(other.outputs)
+        for w in outs:
+            w.target = None
+        for a, w in zip(ins, other.inputs, strict=True):
+            w.source = None
+            if w.target is None:  # an identity, or already given
+                outs = [a if v is w else v for v in outs]
+            else:
+                self.join(a, w)
+        return tuple(outs)
+
+
+# --- walks, without recursion ---------------------------------------------------------------------
+
+
+def every_net(net: Net) -> list[Net]:
+    """The diagram and all within it; what lies within comes after.
+
+    >>> len(every_net(Net()))
+    1
+    """
+    found = [net]
+    for n in found:
+        for node in n.nodes.values():
+            found += node.bodies
+    return found
+
+
+def nodes_in(net: Net) -> Iterator[Node]:
+    """The nodes of all levels."""
+    for n in every_net(net):
+        yield from n.nodes.values()
+
+
+def topological(net: Net) -> list[Node]:
+    """The nodes of one level, each behind those that it needs; a DiagramError if there is a cycle.
+
+    The first that can come comes first: so the order is that in which the nodes were made.
+    """
+    place = {node_id: i for i, node_id in enumerate(net.nodes)}
+    missing = {}
+    ready = []
+    for node in net.nodes.values():
+        n = sum([w.source is not None and isinstance(w.source[0], Node) for w in node.ins])
+        missing[node.id] = n
+        if n == 0:
+            ready.append((place[node.id], node))
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, node = heapq.heappop(ready)
+        order.append(node)
+        for w in node.outs:
+            if w.target is not None and isinstance(w.target[0], Node):
+                after = w.target[0]
+                missing[after.id] -= 1
+                if missing[after.id] == 0:
+                    heapq.heappush(ready, (place[after.id], after))
+    if len(order) < len(net.nodes):
+        left = [node for node in net.nodes.values() if missing[node.id] > 0]
+        raise DiagramError(
+            f"the diagram has a cycle through {', '.join(map(repr, left[:3]))}; a wire runs from "
+            "what makes it to what needs it"
+        )
+    return order
+
+
+def copied(net: Net, meter: Meter | None = None) -> Net:
+    """The same diagram with ids of its own.
+
+    >>> a = Net()
+    >>> a.output(a.input(R))
+    >>> b = copied(a)
+    >>> b.takes == a.takes, b.inputs[0] is b.outputs[0], b.inputs[0] is a.inputs[0]
+    (True, True, False)
+    """
+    made: dict[int, Net] = {}
+    meter = meter or Meter()
+    for n in reversed(every_net(net)):
+        new = made[id(n)] = Net(meter)
+        wires: dict[Wire, Wire] = {}
+        for w in n.inputs:
+            wires[w] = new.input(w.type, w.linear)
+        for node in n.nodes.values():
+            for w in node.outs:
+                wires[w] = Wire(w.type, linear=w.linear)
+        for node in n.nodes.values():
+            other = Node(new, node.kind, node.name, node.data, [made[id(b)] for b in node.bodies])
+            new.place(other, [wires[w] for w in node.ins], [wires[w] for w in node.outs])
+        new.output(*[wires[w] for w in n.outputs])
+    return made[id(net)]
+
+
+# --- composition ----------------------------------------------------------------------------------
+
+
+def identity(types: Sequence[Type]) -> Net:
+    """Bare wires."""
+    net = Net()
+    net.output(*[net.input(t) for t in types])
+    return net
+
+
+def permutation(types: Sequence[Type], order: Sequence[int]) -> Net:
+    """Output i is input order[i]."""
+    net = Net()
+    wires = [net.input(t) for t in types]
+    net.output(*[wires[i] for i in order])
+    return net
+
+
+def compose(first: Net, *rest: Net) -> Net:
+    """One after the other: the outputs of each are the inputs of the next.  Nothing is used up.
+
+    >>> from lineara.diagrams.net import identity
+    >>> compose(identity((R,)), identity((R,))).takes
+    (Base(name='R'),)
+    """
+    net = Net()
+    wires: Wires = tuple([net.input(t) for t in first.takes])
+    for part in (first, *rest):
+        found = tuple([w.type for w in wires])
+        if found != part.takes:
+            raise DiagramError(
+                f"({show_all(found)}) does not compose with ({show_all(part.takes)}); the outputs "
+                "of the first are the inputs of the second"
+            )
+        wires = net.splice(copied(part, net.meter), wires)
+    net.output(*wires)
+    return net
+
+
+def tensor(*parts: Net) -> Net:
+    """Side by side: inputs and outputs in order.
+
+    >>> tensor(identity((R,)), identity((R,))).gives
+    (Base(name='R'), Base(name='R'))
+    """
+    net = Net()
+    outs: list[Wire] = []
+    wires = [[net.input(t) for t in part.takes] for part in parts]
+    for part, ins in zip(parts, wires, strict=True):
+        outs += net.splice(copied(part, net.meter), ins)
+    net.output(*outs)
+    return net

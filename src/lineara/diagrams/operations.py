@@ -1,0 +1,97 @@
+"""What an op node computes: a primitive of the library, under its own name.
+
+Nothing about a derivative stands here or anywhere in the diagrams: `pullbacks.py` reads the
+declared facts.
+"""
+
+import difflib
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara import ops as _ops  # declares the primitives
+from lineara.diagrams.types import Base, R, Type, Types, array_of, of_array, show_all
+from lineara.errors import DiagramError, LinearaError
+from lineara.primitive import Elementwise, Primitive, registry
+from lineara.types import ArrayType
+
+del _ops
+
+Params = tuple[tuple[str, Any], ...]  # the parameters of an op, by name
+
+
+def primitive(name: str) -> Primitive:
+    """The primitive of that name.
+
+    >>> primitive("sine")
+    Traceback (most recent call last):
+    ...
+    lineara.errors.DiagramError: there is no operation sine; did you mean sin?
+    """
+    found = registry.primitives.get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, list(registry.primitives), 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise DiagramError(f"there is no operation {name}{hint}")
+    return found
+
+
+def gives(name: str, takes: Sequence[Type], params: Params = ()) -> Types:
+    """The types of what an operation gives.
+
+    >>> from lineara.diagrams.types import R
+    >>> gives("sin", (R,)), gives("less", (R, R))
+    ((Base(name='R'),), (Base(name='B'),))
+    """
+    p = primitive(name)
+    if isinstance(p, Elementwise) and not params and all([t == R for t in takes]):
+        if len(takes) != p.arity:
+            raise DiagramError(f"{name} takes {p.arity} numbers, but {len(takes)} wires come in")
+        return (R,)
+    return _given(p, tuple(takes), _Held(params))
+
+
+class _Held:
+    """Parameters as a key of a cache: by their text, since arrays have no hash."""
+
+    def __init__(self, params: Params) -> None:
+        self.params = params
+        self.text = repr(params)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Held) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@functools.cache
+def _given(p: Primitive, takes: Types, held: _Held) -> Types:
+    wrong = [t for t in takes if not isinstance(t, Base) or t.name == "E"]
+    if wrong:
+        raise DiagramError(f"{p.name} takes numbers and arrays, not {show_all(wrong)}")
+    try:
+        found = p.result(*[array_of(t) for t in takes if isinstance(t, Base)], **dict(held.params))
+    except (LinearaError, TypeError, ValueError) as error:
+        what = error.message if isinstance(error, LinearaError) else str(error)
+        raise DiagramError(f"{p.name} does not take {show_all(takes)}: {what}") from None
+    parts = found if type(found) is tuple else (found,)
+    return tuple([of_array(t) for t in parts if isinstance(t, ArrayType)])
+
+
+def evaluate(name: str, args: Sequence[Any], params: Params = ()) -> tuple[Any, ...]:
+    """The values that an operation gives.
+
+    >>> evaluate("multiply", (2.0, 3.0))
+    (6.0,)
+    """
+    p = primitive(name)
+    if not params and isinstance(p, Elementwise):
+        found = p.evaluate(np, *args)
+    else:
+        found = p(*args, **dict(params))
+    if type(found) is np.float64:
+        return (float(found),)
+    return found if type(found) is tuple else (found,)
