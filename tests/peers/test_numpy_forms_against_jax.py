@@ -24,6 +24,8 @@ LINES = [line for line in forms.LINES if ".item(" not in line]  # which detaches
 LINES = [line for line in LINES if not any(name in line for name in BOTH_TRIANGLES)]
 # JAX gives distinct values no slope, and a deviation of one number the slope NaN
 ELSEWHERE = ("unique", "union1d", "intersect1d", "setdiff1d", "setxor1d", "np.nanstd(G, axis=0)")
+# no slope to the ends of ranges, the slope NaN to 0 ** 0, and the roots at zero another place
+ELSEWHERE += ("arange(s", "grid[0:s", "r_[0:s", "vander(s * rows", "roots(np.append(x, 0.0))")
 LINES = [line for line in LINES if not any(name in line for name in ELSEWHERE)]
 UNKNOWN_TO_JAX = (TypeError, AttributeError, NotImplementedError, ValueError, IndexError)
 
