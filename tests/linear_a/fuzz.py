@@ -1,21 +1,30 @@
 """The properties on many more random programs than a run of the tests has: `make fuzz`.
 
-python tests/linear_a/fuzz.py [PROGRAMS [SEED]]      100,000 programs, from a seed by the clock
+    python tests/linear_a/fuzz.py [PROGRAMS] [--seed N] [--jobs N] [--journal FILE]
+
+100,000 programs, from a seed by the clock, on all processors.  A journal has a line for each shard
+of 250 that was run; a run that finds one goes on where that one stopped.
 """
 
+import argparse
 import collections
+import json
 import multiprocessing
 import os
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import prove
 from test_properties import explore
 
 SHARD = 250
 
+Found = dict[str, Any]  # what one shard was and what it found
 
-def shard(seed: int) -> tuple[int, dict[str, int], dict[str, float], str]:
+
+def shard(seed: int) -> Found:
     """One seed: what was compared, the largest ratios, and the failure if there was one."""
     prove.largest.clear()
     try:
@@ -26,28 +35,42 @@ def shard(seed: int) -> tuple[int, dict[str, int], dict[str, float], str]:
         every = (error, *getattr(error, "exceptions", ()))
         lines += [n for e in every for n in getattr(e, "__notes__", ())]
         failure = "\n".join(lines)
-    return seed, dict(prove.proved), dict(prove.largest), failure
+    proved, largest = dict(prove.proved), dict(prove.largest)
+    return {"seed": seed, "proved": proved, "largest": largest, "failure": failure}
 
 
-def main(programs: int = 100_000, seed: int | None = None) -> int:
-    """Run the shards on all processors; the exit status tells whether all is well."""
-    first = int(time.time()) if seed is None else seed
+def main(programs: int, seed: int | None, jobs: int, journal: Path | None) -> int:
+    """Run the shards that are not in the journal; the exit status tells whether all is well."""
+    there = journal.read_text().splitlines() if journal and journal.exists() else []
+    done: list[Found] = [json.loads(line) for line in there]
+    first = min((d["seed"] for d in done), default=int(time.time())) if seed is None else seed
     seeds = range(first, first + -(-programs // SHARD))
+    done = [d for d in done if d["seed"] in seeds]
     counts: collections.Counter[str] = collections.Counter()
     largest: dict[str, float] = {}
     failures = 0
-    with multiprocessing.Pool(os.cpu_count()) as pool:
-        for n, (found_in, proved, ratios, failure) in enumerate(
-            pool.imap_unordered(shard, seeds), 1
-        ):
-            counts.update(proved)
-            largest = {k: max(largest.get(k, 0), ratios.get(k, 0)) for k in {**largest, **ratios}}
-            failures += bool(failure)
+
+    def add(found: Found) -> None:
+        nonlocal failures
+        counts.update(found["proved"])
+        for k, v in found["largest"].items():
+            largest[k] = max(largest.get(k, 0.0), v)
+        failures += bool(found["failure"])
+        if found["failure"]:
+            print(f"seed {found['seed']}\n{found['failure']}", flush=True)
+
+    for found in done:
+        add(found)
+    left = sorted({*seeds} - {d["seed"] for d in done})
+    with multiprocessing.Pool(jobs) as pool:
+        for n, found in enumerate(pool.imap_unordered(shard, left), len(done) + 1):
+            add(found)
+            if journal:
+                with journal.open("a") as lines:
+                    print(json.dumps(found), file=lines)
             print(
                 f"{n}/{len(seeds)}: {counts['programs']} programs, {failures} failures", flush=True
             )
-            if failure:
-                print(f"seed {found_in}\n{failure}", flush=True)
     for k in sorted(counts):
         print(f"{counts[k]:9} {k}")
     for k in sorted(largest):
@@ -56,4 +79,9 @@ def main(programs: int = 100_000, seed: int | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    asked = argparse.ArgumentParser(description="Prove the properties of random programs.")
+    asked.add_argument("programs", type=int, nargs="?", default=100_000)
+    asked.add_argument("--seed", type=int)
+    asked.add_argument("--jobs", type=int, default=os.cpu_count())
+    asked.add_argument("--journal", type=Path)
+    sys.exit(main(**vars(asked.parse_args())))

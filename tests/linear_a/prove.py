@@ -23,6 +23,7 @@ from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Block,
+    Copy,
     Def,
     Drop,
     Dup,
@@ -78,10 +79,21 @@ class Meter(Machine):
     handed = 0  # scalars of the parts that were read of linear arrays
     whole = 0  # whole numbers dropped, dimensions among them
     light = 0  # what sums, stacks and arrays that are dropped cost more if they are not linear
+    still = 0  # what dropping costs that is the same in every round of a loop
     surplus = 0  # R: scalars that tangents have and the values of arrays do not pay for
+
+    def __init__(self, program: Program, *rest: Any) -> None:
+        super().__init__(program, *rest)
+        self.steady = {
+            v for d in program.defs.values() for loop in loops(d.body)
+            for v in program.defs[loop.body].xs[: loop.invariants]
+        }  # fmt: skip
 
     def typed(self, leaf: Leaf, values: Any) -> Any:
         found = super().typed(leaf, values)
+        if isinstance(leaf, Ret | Copy):
+            same = [a for a in leaf.args if a in self.steady]
+            self.still += sum(cells(self.program, with_dims(a.type, self.dims)) for a in same)
         for v, t, linear in [(v, with_dims(t, self.dims), linear) for v, t, linear in found]:
             n, k = measure(self.program, t, v) if linear else 0, cells(self.program, t)
             self.dropped += n if linear else k
@@ -152,7 +164,7 @@ class Run:
         made = [dense(program, with_dims(t, at), v) for t, v in types]
         self.xs, self.us = tuple(made[:k]), tuple(made[k:])
         self.work, self.dropped, self.surplus = m.work, m.dropped, m.surplus
-        self.handed, self.light, self.whole = m.handed, m.light, m.whole
+        self.handed, self.light, self.whole, self.still = m.handed, m.light, m.whole, m.still
 
 
 def leaves(v: Any) -> list[Any]:
@@ -307,6 +319,16 @@ def steppable(program: Program, name: str) -> bool:
     )  # fmt: skip
 
 
+def loops(e: Any) -> list[Loop]:
+    """The loops in an expression."""
+    if isinstance(e, Block):
+        inner = [b.rhs for b in e.bindings if isinstance(b, Let)]
+        return [a for f in (*inner, e.leaf) for a in loops(f)]
+    if isinstance(e, Drop):
+        return loops(e.body)
+    return [e] if isinstance(e, Loop) else []
+
+
 def linear_drops(e: Any) -> list[Var]:
     """The linear variables that are dropped by name."""
     if isinstance(e, Block):
@@ -438,7 +460,8 @@ def unzipping(program: Program, name: str, args: Any, ran: Run, rng: random.Rand
         if what == "P5" and not rng.randrange(TEXTS):
             same_text(halves)
         if what == "P5":
-            total = nl.work + lin.work
+            total = nl.work + lin.work  # what is the same in every round and only linear code
+            total -= nl.still + lin.still - ran.still  # reads, f.nl drops in every round
             if len(t) > 1:  # a branch may get a dimension that only another one needs, and drop it
                 total -= nl.whole + lin.whole - ran.whole
             assert total == ran.work, f"P5: {nl.work} + {lin.work} != {ran.work}"
@@ -527,10 +550,10 @@ def of_nonlinear(program: Program, name: str, rng: random.Random) -> None:
     found = Run(moved, j.name, [*args, *dxs])
     assert identical(found.xs, ran.xs), "P4: J changes results"
     # c_J is a ratio of works that are known before the program runs
-    c = Fraction(0) if at else c_jvp(program, name)
-    bound = found.work if at else c * ran.work + ran.surplus
+    c = None if at else c_jvp(program, name)
+    bound = found.work if c is None else c * ran.work + ran.surplus
     assert found.work <= bound, f"P4: W(J) = {found.work} > {c} * {ran.work} + {ran.surplus}"
-    if ran.work and not ran.surplus and c:
+    if ran.work and not ran.surplus and c is not None:
         note("P4 W(J f) / W(f)", found.work / ran.work)
         note("P4 W(J f) / c_J W(f)", found.work / (c * ran.work))
     grown(

@@ -151,3 +151,54 @@ def test_the_primal_form_drops_a_dimension_that_only_linear_code_has():
     t, *_ = run(program, "f.nl", 3).results
     assert run(program, "f.lin", t, 3, np.ones(3)).lresults == (3.0,)
     assert run(program, "g.pri", 3, 1).results == ()
+
+
+STILL_TAPE = """
+def w(count: i64, x: f64;) -> (i64, f64;) =
+  let one: i64 = 1_i64 in
+  let then: i64 = count + one in
+  (then, x;)
+def p(count: i64;) -> (bool;) = let last: i64 = 2_i64 in less(count, last)
+def f(x: f64;) -> (f64;) =
+  let (;) = drop(x * x) in
+  let count: i64 = 0_i64 in
+  let (count2: i64, x2: f64;) = while[p, w, 0](count, x;) in
+  let (;) = drop(count2) in
+  (x2;)
+"""
+ROWS_OF_TWO_KINDS = """
+def h(; ~a: f64, ~b: f64, ~c: f64) -> (; f64, f64, f64) = (; ~b, ~c, ~a)
+def f(; ~b: f64) -> (; f64, f64, f64[2]) =
+  let ~a: f64 = zero[f64] in
+  let ~c: f64[2] = zero[f64[2]] in
+  scan[h, 2, fwd, 0, 0, 2](; ~a, ~b, ~c)
+"""
+READ_BY_LINEAR_CODE = """
+def h(x: f64, y: f64; ~a: f64) -> (f64; f64) =
+  let ~b: f64 = x * ~a in
+  let z: f64 = sin(y) in
+  (z; ~b)
+def f(x: f64, y: f64; ~a: f64) -> (f64; f64) = scan[h, 3, fwd, 1, 1, 1](x, y; ~a)
+"""
+NO_ELEMENTS = """
+def f(x: f64;) -> (f64[0];) =
+  let y: f64[0] = []_f64[0] in
+  let z: f64 = sin(x) in
+  let a: f64[0,2] = []_f64[0,2] in
+  let b: f64[2] = matmul(y, a) in
+  let (;) = drop(b) in
+  z * y
+"""
+
+
+@pytest.mark.parametrize("text", [STILL_TAPE, ROWS_OF_TWO_KINDS, READ_BY_LINEAR_CODE, NO_ELEMENTS])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_every_property_holds_of_what_random_programs_found(text, seed):
+    prove(Case(parse(text), "f", seed))
+
+
+def test_a_tape_with_a_stack_in_which_nothing_moves_has_a_type_of_tangents():
+    program = grad(parse(STILL_TAPE), "f")
+    second = vjp(program, "f.grad")
+    check(second)
+    assert str(second.types["f.jvp.tape.tan"]) == "<f64, <>>"

@@ -430,8 +430,8 @@ class Machine:
 
     def filled(self, t: ArrayType, rows: Sequence[Any]) -> Any:
         """The rows in one array."""
-        dtype = t.dtype if not rows else np.asarray(next(r for r in rows if r is not ZERO)).dtype
-        found = np.zeros(t.shape, dtype)
+        dtypes = {np.asarray(r).dtype for r in rows if r is not ZERO}  # wider in a complex step
+        found = np.zeros(t.shape, np.result_type(*dtypes) if dtypes else t.dtype)
         for i, row in enumerate(rows):
             if row is not ZERO:
                 found[i] = row

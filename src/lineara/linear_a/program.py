@@ -154,6 +154,21 @@ class Program:
             return carries_tangents(t.dtype)
         return all(self._is_linear(item, seen) for item in t.items)
 
+    def is_own_tangent(self, t: Type) -> bool:
+        """Whether all that is in a type moves; what has parts of which none does has no tangent."""
+        return self._is_own_tangent(t, set())
+
+    def _is_own_tangent(self, t: Type, seen: set[str]) -> bool:
+        if isinstance(t, Named):
+            if t.name in seen:
+                return True
+            seen.add(t.name)
+            return self._is_own_tangent(self.stated(t.name), seen)
+        if isinstance(t, ArrayType):
+            return carries_tangents(t.dtype)
+        still = isinstance(t, Sum | Stack) and self.is_inert(t)
+        return not still and all(self._is_own_tangent(item, seen) for item in t.items)
+
     def is_inert(self, t: Type) -> bool:
         """Whether nothing moves in a value of the type: numbers of no kind that has tangents."""
         return self._is_inert(t, set())
@@ -186,7 +201,7 @@ def tangent_type(program: Program, t: Type) -> Type:
     which `tangent_types` defines.
     """
     if isinstance(t, Named):
-        return t if program.is_linear(t) else Named(tangent_name(t.name), t.dims)
+        return t if program.is_own_tangent(t) else Named(tangent_name(t.name), t.dims)
     if isinstance(t, ArrayType):
         return t if carries_tangents(t.dtype) else UNIT
     if isinstance(t, Sum | Stack) and program.is_inert(t):
@@ -202,7 +217,7 @@ def tangent_types(program: Program, used: Iterator[Type]) -> dict[str, Type | Fa
         t = open_.pop()
         if isinstance(t, Named):
             name = tangent_name(t.name)
-            if not program.is_linear(t) and name not in found and name not in program.types:
+            if not program.is_own_tangent(t) and name not in found and name not in program.types:
                 stated = program.types[t.name]
                 made = tangent_type(program, program.stated(t.name))
                 found[name] = Family(stated.dims, made) if isinstance(stated, Family) else made
