@@ -578,6 +578,8 @@ class _Maker(Forms):
 
     def position(self, t: ArrayType, twice: bool = True) -> tuple[Any, ...]:
         """An index: a number, a part, a known position, several positions, one of them twice."""
+        if t.shape[0] == 0:  # no number is a position
+            return (slice(None, None, -1),)
         at = [0, slice(1, None), slice(None, None, -1), np.array([-1, 0])]
         if twice or t.shape[0] in (1, self.n):
             at[-1] = np.array([0, 0, -1]) if twice else -1
