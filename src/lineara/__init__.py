@@ -31,11 +31,13 @@ from lineara.api import (
     value_and_grad,
     vjp,
 )
+from lineara.capture.probes import Probes
 from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
 from lineara.diagnose import check_grads, explain_nan
 from lineara.geometry import Metric, manifold
 from lineara.linear_map import LinearMap
 from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp
+from lineara.rules.probed import probed
 
 if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
@@ -52,6 +54,7 @@ __all__ = [
     "LinearMap",
     "LowRank",
     "Metric",
+    "Probes",
     "Rows",
     "Zero",
     "calculus",
@@ -80,6 +83,7 @@ __all__ = [
     "manifold",
     "numpy",
     "policies",
+    "probed",
     "random",
     "ravel",
     "scan",

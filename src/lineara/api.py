@@ -67,7 +67,8 @@ def _opened(f: Any, args: tuple, places: Sequence[int], name: str) -> tuple[Any,
         raise TypeMismatchError(
             f"{name}: the function captured nothing (globals and defaults do not count), so there "
             "is nothing to differentiate; let it be a closure over its numbers, a functools."
-            "partial, or a method, or pass the numbers as arguments"
+            "partial, or a method, or pass the numbers as arguments; lineara.probed(f) asks how "
+            "much each value of f counts"
         )
 
     def of_captured(*given: Any, **kwargs: Any) -> Any:
@@ -141,7 +142,7 @@ def grad(
     of these types, and what it will take in work and memory. It prints, and nothing is run.
 
     A differentiated argument may be a function, or hold functions: their gradients have the
-    cotangents of what they captured, by name.
+    cotangents of what they captured, by name; of `lineara.probed(f)`, how much each value counts.
 
     Raises NonScalarOutputError where f does not return one real number, TypeMismatchError for
     arguments without derivative.
@@ -364,12 +365,17 @@ def vjp(
     """(f(*args), pull): pull(w) gives the cotangents of all arguments, as a tuple.
 
     With `has_aux`, f returns (value, aux), and aux comes third. As in `linearize`, other arguments
-    are closed over. With a `policy` (`lineara.policies`) f is traced, `pull` has what that stores,
+    are closed over. Where the result is a function, its cotangent is a dict of what it captured, or
+    `Probes`. With a `policy` (`lineara.policies`) f is traced, `pull` has what that stores,
     and `pull.certificate()` is what is proved and counted, as in `grad`.
 
     >>> y, pull = vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> y, pull(1.0)
     (6.0, (3.0, 2.0))
+    >>> from lineara import Probes
+    >>> line, pull = vjp(lambda slope: lambda x: slope * x, 2.0)
+    >>> line(5.0), pull({"slope": 1.0}), pull(Probes({5.0: 1.0}))
+    (10.0, (1.0,), (5.0,))
     """
     if policy is not None:
         return _vjp_under_policy(f, args, has_aux, policy)

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 from lineara.capture.classes import LRU, has_user_code
 from lineara.capture.functions import dress, is_user_function
 from lineara.capture.twins import members
+from lineara.eager.points import ATTRIBUTE
 from lineara.eager.proxy import Front
 from lineara.errors import StructureError, is_own_file
 
@@ -99,7 +100,9 @@ def _has_attributes(obj: Any) -> bool:
 
 def _is_left_out(value: Any) -> bool:
     """Whether this is a module, a class or a function that captured nothing."""
-    return isinstance(value, ModuleType) or (callable(value) and hasattr(value, "__name__"))
+    if isinstance(value, ModuleType):
+        return True
+    return callable(value) and hasattr(value, "__name__") and not hasattr(type(value), ATTRIBUTE)
 
 
 def _holds(value: Any) -> bool:

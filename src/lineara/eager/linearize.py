@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.cotangent.formal import Formal
 from lineara.eager.batched import Batched
 from lineara.eager.leaves import Gradients, Leaves
 from lineara.eager.level import Entry, Level
@@ -96,6 +97,8 @@ def _with_mask(seed: Any, depth: int) -> Any:
     """A seed whose plain zeros are structural: nothing is moved there, or asked of it."""
     if isinstance(seed, Batched):
         return Batched(_with_mask(seed.v, seed.depth - 1), seed.depth)
+    if isinstance(seed, Formal):
+        return seed
     live = None if isinstance(seed, Box) else np.asarray(seed) != 0
     return Masked(seed, live, depth)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.cotangent.formal import Formal
 from lineara.eager.batched import Batched
 from lineara.eager.level import Level
 from lineara.eager.masked import unmasked
@@ -44,8 +45,11 @@ def any_nan(level: Level, nodes: Sequence[Any]) -> bool:
     """Whether a NaN has arrived at one of the leaves."""
     if level.depth == 1:  # plain scalars: one sum tells of all
         S = level.S
-        total = sum([n.g for n in nodes if type(n) is S])
-        if total == total:
+        try:
+            total = sum([n.g for n in nodes if type(n) is S])
+        except TypeError:  # formal vectors among them
+            total = None
+        if total == total and not isinstance(total, Formal | None):
             nodes = [n for n in nodes if type(n) is not S]
     return any([_is_nan(n) for n in nodes])
 
@@ -94,4 +98,4 @@ def has_nan(g: Any) -> bool:
     if isinstance(g, np.ndarray) and g.dtype.kind in "fc":
         total = np.vdot(g, g) if g.size <= SHORT else g.sum()  # a NaN if there is one
         return bool(total != total)
-    return False
+    return isinstance(g, Formal) and any(map(has_nan, g.numbers()))

@@ -77,9 +77,10 @@ def release_within(x: Any, release: Callable[[Any], Any]) -> Any:
     """A quantity, moment or span with `release` of the number in it; anything else as it is."""
     if type(x) is Moment or type(x) is Span:
         return x.released(release)
-    if is_labelled(x):
-        return MANIFOLDS[type(x)](x).released(x, release)
-    return type(x)(release(x.magnitude), x.units) if is_quantity(x) else x
+    if is_quantity(x):
+        return type(x)(release(x.magnitude), x.units)
+    points = manifold_of(x)
+    return points.released(x, release) if hasattr(points, "released") else x
 
 
 def answers_itself(x: Any) -> bool:

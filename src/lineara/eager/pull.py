@@ -138,16 +138,15 @@ def joined(arrived: Iterable[tuple[View, Any]]) -> Iterator[tuple[Strided, Any]]
 def _elements(x: Array, k: Reads) -> Any:
     """(where, contribution) for the elements read: plain numbers at once, others one by one."""
     size = math.prod(x.v.shape)
-    plain = type(x.v) is np.ndarray and x.v.dtype == np.float64
-    if plain and x.level.outer is not None:  # a staged number refuses to be asked for its value
-        plain = not any([isinstance(o.g, Box) for o in k.nodes])
-    if plain:
-        try:
-            values = np.fromiter([o.g for o in k.nodes], float, len(k.nodes))
-        except (TypeError, ValueError):  # of an outer level, batched or masked
-            pass
-        else:
-            if not values.any() and all([o.g is zero for o in k.nodes]):
+    if type(x.v) is np.ndarray and x.v.dtype == np.float64:
+        arrived = [o.g for o in k.nodes]
+        boxed = any([issubclass(kind, Box) for kind in set(map(type, arrived))])
+        try:  # a box is not asked for a number: it would refuse
+            values = None if boxed else np.fromiter(arrived, float, len(arrived))
+        except (TypeError, ValueError):  # exact numbers, formal vectors
+            values = None
+        if values is not None:
+            if not values.any() and all([g is zero for g in arrived]):
                 return  # nothing arrived: an array of zeros would enliven the lanes of a mask
             at = np.fromiter(k.places, np.int64, len(k.places))
             at[at < 0] += size

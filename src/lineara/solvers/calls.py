@@ -24,9 +24,11 @@ from lineara.errors import (
     RuleError,
     SolverError,
     StagingError,
+    TypeMismatchError,
     user_line,
 )
 from lineara.primitive import implements
+from lineara.rules.probed import watched
 from lineara.rules.whole import Form, opened, settled
 from lineara.trees import flatten, is_container
 
@@ -152,7 +154,14 @@ class Call:
         self.places = list(bound.arguments)[: len(args)]
         bound.apply_defaults()
         self.given = bound.arguments
-        leaves = moving(self._whole(self.args, self.kwargs))[1]
+        whole = self._whole(self.args, self.kwargs)
+        if any(map(watched, flatten(captured(whole))[0])):
+            raise TypeMismatchError(
+                f"{self.name}: a function that was given to it uses one that is probed, whose "
+                "calls a solver makes out of sight; write the rule out (a sum over nodes, Newton's "
+                "steps) or differentiate in what the function captured, without probed"
+            )
+        leaves = moving(whole)[1]
         self.traced = any(isinstance(v, Traced) for v in leaves)
         self.line = user_line() if self.traced else ""
         if staged(leaves):
