@@ -275,6 +275,10 @@ LINES = [
     ("rfft", T, {"axis": 1, "norm": "forward", "weighted": True}),
     ("irfft", A, {"n": 6, "axis": 1, "norm": "ortho"}),
     ("irfft", T, {"n": 5, "axis": 1, "norm": "backward", "weighted": True}),
+    ("waves", A, {"kind": 1, "sine": False, "axis": 1}),
+    ("waves", T, {"kind": 2, "sine": True, "axis": 0}),
+    ("waves", A, {"kind": 3, "sine": False, "axis": 0}),
+    ("waves", z, {"kind": 4, "sine": True, "axis": 0}),
     # locally constant
     ("lu_factors", N),
     ("detsign", N),

@@ -22,7 +22,7 @@ import numpy as np
 
 from lineara.box import Box, Joint, Outer, Piece, innermost
 from lineara.errors import NoRuleError, ShapeError
-from lineara.registry import implements, op, refuses, registry, stands_for
+from lineara.registry import implements, op, refuses, refuses_rest, registry, stands_for
 from lineara.symbol import Sym, exact_source, source
 from lineara.types import ArrayType, is_complex, type_of
 
@@ -36,6 +36,7 @@ __all__ = [
     "innermost",
     "op",
     "refuses",
+    "refuses_rest",
     "registry",
     "source",
     "stands_for",

@@ -20,6 +20,7 @@ class Registry:
         self.sequences: set[Any] = set()  # foreign functions that take a sequence of arrays
         self.readers: set[Any] = set()  # functions that make text or answers of plain values
         self.advice: dict[Any, str] = {}  # what works in place of a function without a rule
+        self.named: dict[Any, str] = {}  # the same of functions that are tried before
         self.awaited: dict[str, dict[str, Declare]] = {}  # by module: names in it, and what to do
 
     def await_(self, foreign: str, declare: Declare) -> None:
@@ -79,8 +80,29 @@ def implements(
 
 
 def refuses(*foreign: Any, advice: str) -> None:
-    """Declare that functions have no rule, and what works in their place."""
-    registry.advice.update(dict.fromkeys(foreign, advice))
+    """Declare that functions have no rule, and what works in their place.
+
+    A function under a dotted name is tried all the same, as other Python code of its library is:
+    where it loses a traced value, the error names it and says what works.
+    """
+    for f in foreign:
+        if isinstance(f, str):
+            registry.await_(f, lambda found: registry.named.update({found: advice}))
+        else:
+            registry.advice[f] = advice
+
+
+def refuses_rest(*modules: str, advice: str) -> None:
+    """Declare the same of whatever in these modules has neither a rule nor its own advice."""
+
+    def declare(module: str) -> None:
+        for name, found in vars(sys.modules[module]).items():
+            called = callable(found) and not isinstance(found, type) and hasattr(found, "__name__")
+            if called and not name.startswith("_") and found not in registry.functions:
+                registry.named.setdefault(found, advice)
+
+    for module in modules:
+        registry.await_(f"{module}.__name__", declare)
 
 
 def stands_for(foreign: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:

@@ -402,6 +402,12 @@ def irfft(dtype):
     return [array(np.result_type(dtype, np.complex64), m, n // 2 + 1)], [0], params
 
 
+def waves(dtype):
+    axis, kind = int(rng.integers(2)), int(rng.integers(1, 5))
+    params = {"kind": kind, "sine": bool(rng.integers(2)), "axis": axis}
+    return [array(dtype, *(n + 1 for n in dims(2)))], [0], params
+
+
 def matmul(dtype):
     m, k, n = dims(3)
     shapes = [
@@ -462,7 +468,7 @@ def add(dtype):
 OPERATORS = {f.__name__.rstrip("_"): f for f in (
     reshape, permute_dims, broadcast_to, astype, concat, stack, index, scatter, where, keep, sum_,
     cumsum, checkpoint_name, linear_solve, linear_triangular, linear_cholesky, fft, rfft, irfft,
-    matmul, einsum, convolve, correlate, multiply, add, linear_sylvester, linear_banded,
+    waves, matmul, einsum, convolve, correlate, multiply, add, linear_sylvester, linear_banded,
     sparse_product, products_at, linear_sparse_solve, convolve_all, correlate_inside,
     linear_recursion,
 )} | dict.fromkeys((f"linear_{f}" for f in (

@@ -1,7 +1,7 @@
 """Expressions with SciPy's families (linalg, sparse, interpolate, ndimage, signal)."""
 
 import numpy as np
-from scipy import sparse
+from scipy import sparse, stats
 from scipy.interpolate import (
     Akima1DInterpolator,
     CubicSpline,
@@ -33,6 +33,9 @@ CUBIC = interp1d(GRID, rng.normal(size=4), kind="cubic", fill_value="extrapolate
 STEPS = interp1d(GRID, rng.normal(size=4), kind="nearest")
 TABLE = RegularGridInterpolator((GRID[:3], GRID), rng.normal(size=(3, 4)))
 SOS = np.array([[0.3, 0.2, 0.1, 1.0, -0.4, 0.2], [1.0, 0.5, 0.25, 1.0, 0.3, -0.1]])
+NORMAL = stats.multivariate_normal
+FROZEN = NORMAL([0.1, 0.2], [[1.0, 0.3], [0.3, 2.0]])
+KDE = stats.gaussian_kde([0.1, 0.7, 2.0], 0.4, weights=[1.0, 2.0, 1.5])
 BASIS = make_interp_spline(GRID, [0.3, 1.0, -0.4, 0.2])
 AKIMA = Akima1DInterpolator(np.arange(-3.0, 4.0), rng.normal(size=7))
 SPARSE = sparse.csr_array(np.where(rng.uniform(size=(3, 4)) < 0.6, rng.normal(size=(3, 4)), 0.0))
@@ -143,6 +146,45 @@ sparse.dia_matrix(SPARSE) @ B; sparse.csr_matrix(SPARSE).T * x; sparse.lil_array
 np.imag((SPARSE * 1j) @ v); SPARSE @ (SPARSE.T @ x); sparse.eye_array(3) @ A; SPARSE.astype(int) @ v
 sparse.linalg.spsolve(SYSTEM, x); sparse.linalg.spsolve(SYSTEM.tocsr(), A)
 sparse.linalg.spsolve(SYSTEM.T, x); sparse.linalg.spsolve(SYSTEM, np.sin(x)) @ y
+# statistics of samples
+stats.zscore(v); stats.zscore(A, axis=None); stats.zscore(A, 1, ddof=1); stats.zmap(x, v)
+stats.gzscore(v); stats.skew(v); stats.skew(A, axis=1, bias=False); stats.skew(A, keepdims=True)
+stats.kurtosis(A, 1); stats.kurtosis(A, None, fisher=False); stats.kurtosis(v, bias=False)
+stats.moment(v, 3); stats.moment(A, 2, 1); stats.moment(A, axis=None, order=4)
+stats.moment(v, 1); stats.moment(v, order=2, center=s); stats.sem(A); stats.variation(v, ddof=1)
+stats.gmean(v); stats.gmean(v, weights=v); stats.hmean(v); stats.pmean(v, s); stats.pmean(v, 0)
+stats.gstd(v); stats.iqr(A, axis=1); stats.iqr(v, rng=(10, 60), scale="normal")
+stats.median_abs_deviation(A); stats.median_abs_deviation(v, scale="normal")
+stats.trim_mean(np.ravel(A), 0.2); stats.trim_mean(A, 0.3, axis=1); stats.describe(A).skewness
+stats.describe(v).variance; stats.entropy(v); stats.entropy(v, v[::-1] + s, base=2)
+stats.entropy(v**2 / np.sum(v**2)); stats.wasserstein_distance(x, v)
+stats.wasserstein_distance(x, y, [1.0, 2.0, 0.5], v[:3]); stats.energy_distance(x, v)
+list(stats.ttest_1samp(v, s)); stats.ttest_1samp(A, 0.1, axis=1, alternative="less")[1]
+stats.ttest_rel(x, y).pvalue; stats.ttest_ind(x, v).statistic; stats.ttest_ind(x, v)[1]
+stats.ttest_ind(A, M, equal_var=False, axis=1).statistic; stats.f_oneway(x, y, v)[1]
+stats.f_oneway(A, M, axis=1).statistic; list(stats.chisquare(v)); stats.pearsonr(x, y)[0]
+stats.chisquare(v, np.sum(v) / 4 * np.ones(4)).pvalue; stats.pearsonr(v, v[::-1] ** 2).pvalue
+list(stats.linregress(v, v**2 + A[0])); stats.linregress(np.arange(3.0), x).intercept_stderr
+stats.circmean(x); stats.circmean(A, 3, -3, axis=1); stats.circvar(x); stats.circstd(x)
+stats.circstd(A, axis=0, normalize=True); stats.boxcox(v, s); stats.boxcox(v, 0)
+stats.boxcox_llf(s, v); stats.yeojohnson(x, s); stats.yeojohnson_llf(s, x); stats.rankdata(x) * x
+stats.spearmanr(x, y)[0] * s
+# distributions of vectors
+NORMAL.logpdf(x, y, gram(M)); NORMAL.pdf(np.ones(3), x, v[:3]); NORMAL.logpdf(A, cov=s * np.eye(4))
+NORMAL.logpdf(x); NORMAL.entropy(x, gram(M)); NORMAL.cdf(s, 0.2, 1.3); NORMAL(x, gram(M)).pdf(y)
+NORMAL(x).logpdf([0.1, 0.2, 0.3]); NORMAL(np.zeros(3), s).entropy(); FROZEN.logpdf(A[:, :2])
+NORMAL.cdf(x[:2], y[:2], gram(B[:2])); FROZEN.cdf(x[:2]); FROZEN.logcdf(v[:2])
+stats.multivariate_t.logpdf(x, y, gram(M), v[0]); stats.multivariate_t(x, gram(M), np.inf).pdf(y)
+stats.multivariate_t(df=4, loc=x).logpdf(A[:, :3]); stats.dirichlet.logpdf([0.2, 0.3, 0.5], v[:3])
+stats.dirichlet(v[:3]).pdf([0.2, 0.3]); stats.dirichlet.logpdf(v / np.sum(v), [1.5, 2.0, 0.7, 3.0])
+stats.dirichlet.mean(v); stats.dirichlet(v).var(); stats.dirichlet.entropy(v)
+stats.multinomial.logpmf([1, 0, 2], 3, v[:3] / np.sum(v[:3]))
+stats.multinomial(3, v[:3] / np.sum(v[:3])).pmf([[1, 0, 2], [1, 1, 0]])
+stats.wishart.logpdf(gram(M), 5, gram(C)); stats.wishart(v[0] + 3, gram(M)).pdf(gram(C))
+stats.invwishart.logpdf(gram(M), 5, gram(C)); stats.invwishart(v[0] + 3, gram(M)).logpdf(gram(C))
+stats.matrix_normal.logpdf(A, np.ones((3, 4)), gram(M), 2 * np.eye(4))
+stats.gaussian_kde(v)(x); stats.gaussian_kde(A[:2], "silverman").logpdf(B[:2])
+stats.gaussian_kde(v, s, weights=v).pdf(x); KDE(x); KDE.logpdf(x); KDE.pdf(s)
 """
 LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]
 LINES = [line for line in LINES if line]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg
 import scipy_family_forms
-from scipy import linalg, ndimage, signal, sparse
+from scipy import linalg, ndimage, signal, sparse, stats
 from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly, interp1d
 from scipy_family_forms import LINES, POINT
 from test_numpy_forms import close, difference, flat, random_like
@@ -21,6 +21,7 @@ SPACE = {
     "sparse": sparse,
     "ndimage": ndimage,
     "signal": signal,
+    "stats": stats,
     "np": np,
     "PPoly": PPoly,
 }

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import special  # noqa: F401  the lines mention it
+from scipy import fft, special  # noqa: F401  the lines mention them
 from test_numpy_forms import close, difference, flat, random_like
 
 import lineara
@@ -72,6 +72,19 @@ special.inv_boxcox(v, s); special.huber(0.5, A); special.pseudo_huber(s, A); spe
 special.round(x) * x; special.expi(v); special.exp1(v); special.expn(2, v); special.spence(v)
 special.ive(1.5 + 0.0, p + 1j * x[0]).real; special.jve(1, p + 1j * x[0]).imag
 special.kve(1, p + 1j * x).real
+# Fourier transforms
+abs(fft.fft(x)); fft.fft(A, 5, 0, norm="ortho").real; fft.ifft(x, n=2, overwrite_x=True).imag
+fft.rfft(v, workers=1).imag; fft.irfft(A, 5); fft.fft2(A).imag; fft.ifftn(A, (2, 2)).real
+fft.rfft2(A).imag; fft.irfftn(A); fft.hfft(v); fft.ihfft(v).imag; fft.hfft2(A); fft.ihfftn(A).real
+fft.fftshift(A); fft.ifftshift(x, axes=0); fft.rfftn(A, axes=(1, 0)).imag
+fft.dct(v); fft.dct(v, 1); fft.dct(A, 3, axis=0); fft.dct(v, 4, norm="ortho"); fft.dct(v, n=6)
+fft.dct(v, 1, norm="ortho"); fft.dct(v, 2, norm="forward"); fft.dct(v, 3, 3, norm="ortho")
+fft.dct(v, norm="ortho", orthogonalize=False); fft.dct(v, 3, orthogonalize=True); fft.idct(v)
+fft.idct(v, 1); fft.idct(A, 3, norm="forward"); fft.idct(v, norm="ortho"); fft.dctn(A)
+fft.idctn(A, s=(2, 5), norm="ortho"); fft.dst(v); fft.dst(v, 1); fft.dst(A, 3, axis=0)
+fft.dst(v, 4, norm="forward"); fft.dst(v, 2, norm="ortho"); fft.idst(v, 1); fft.idst(v, 2)
+fft.idst(v, 3, orthogonalize=True); fft.dstn(A, axes=0); fft.idstn(A, norm="ortho")
+np.imag(fft.dct(x + 1j * p))
 """
 
 LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]

@@ -1,5 +1,8 @@
 """scipy.stats: the methods of distributions, in values, locations, scales and shapes."""
 
+import functools
+
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,10 +12,20 @@ import lineara
 from lineara.ops.laws import CONTINUOUS, DISCRETE
 
 x, q = np.array([0.3, 0.9, 1.7]), np.array([0.2, 0.5, 0.93])
-PLACES = {"beta": q, "uniform": q, "powerlaw": q, "pareto": x + 1}
-OF_SHAPES = ("gamma", "beta", "t", "chi2", "invgamma")  # the shape of its cdf has no rule
-SHAPES = {"poisson": (2.3,), "binom": (5, 0.3), "bernoulli": (0.3,), "geom": (0.3,)}
-SHAPES |= {"nbinom": (2.5, 0.3)}
+PLACES = {"beta": q, "uniform": q, "powerlaw": q, "pareto": x + 1, "triang": q, "weibull_max": -x}
+OF_SHAPES = ("gamma", "beta", "t", "chi2", "invgamma", "chi")  # the shape of its cdf has no rule
+WITH_WHOLE = {"binom": (5,), "betabinom": (5,)}
+SHAPES = {"poisson": (2.3,), "binom": (0.3,), "bernoulli": (0.3,), "geom": (0.3,)}
+SHAPES |= {"nbinom": (2.5, 0.3), "betabinom": (2.3, 1.4), "skellam": (2.3, 1.1), "logser": (0.4,)}
+SHAPES |= {"triang": (0.4,), "loguniform": (0.2, 30.0), "reciprocal": (0.2, 30.0)}
+SHAPES |= {"genextreme": (0.3,), "genpareto": (0.3,), "truncnorm": (-0.5, 2.1)}
+
+
+def shapes_of(name):
+    number = getattr(stats, name).numargs
+    return [np.float64(s) for s in SHAPES.get(name, [2.3 + 0.4 * i for i in range(number)])]
+
+
 RULE = (
     "write it with functions that have one, or declare it with lineara.custom_jvp or "
     "lineara.custom_vjp"
@@ -41,7 +54,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "method"), CASES)
 def test_continuous_distributions(name, method):
     dist = getattr(stats, name)
-    shapes = [np.float64(2.3 + 0.4 * i) for i in range(dist.numargs)]
+    shapes = shapes_of(name)
     value = q if method in ("ppf", "isf") else 0.4 + 1.3 * PLACES.get(name, x)
     if name in OF_SHAPES and "pdf" not in method:
         agrees(lambda v, m, s: getattr(dist, method)(v, *shapes, m, s), value, 0.4, 1.3)
@@ -63,25 +76,29 @@ MOMENTS = [
 @pytest.mark.parametrize(("name", "method"), MOMENTS)
 def test_moments_of_frozen_distributions(name, method):
     dist = getattr(stats, name)
-    if name == "binom":
-        return agrees(lambda p: getattr(dist(5, p), method)(), 0.3)
     if name in DISCRETE:
-        return agrees(lambda *a: getattr(dist(*a), method)(), *SHAPES[name])
-    shapes = [2.3 + 0.4 * i for i in range(dist.numargs)]
-    agrees(lambda *a: getattr(dist(*a), method)(), *shapes, 0.4, 1.3)
+        whole = WITH_WHOLE.get(name, ())
+        return agrees(lambda *a: getattr(dist(*whole, *a), method)(), *SHAPES[name])
+    agrees(lambda *a: getattr(dist(*a), method)(), *shapes_of(name), 0.4, 1.3)
 
 
-@pytest.mark.parametrize("method", ["pmf", "logpmf", "cdf", "sf", "logcdf"])
-@pytest.mark.parametrize("name", DISCRETE)
+COUNTED = [
+    (name, method)
+    for name, law in DISCRETE.items()
+    for method in ("pmf", "logpmf", "cdf", "sf", "logcdf")
+    if "pmf" in method or getattr(law, method.removeprefix("log"))
+]
+
+
+@pytest.mark.parametrize(("name", "method"), COUNTED)
 def test_discrete_distributions(name, method):
     dist, k = getattr(stats, name), np.array([1, 2, 4])
     k = np.array([0, 1, 0]) if name == "bernoulli" else k
     if "f" in method and "m" not in method and name == "nbinom":
         agrees(lambda p: getattr(dist, method)(k, 2.5, p), 0.3)
-    elif name == "binom":
-        agrees(lambda p: getattr(dist, method)(k, 5, p), 0.3)
     else:
-        agrees(lambda *p: getattr(dist, method)(k, *p), *SHAPES[name])
+        whole = WITH_WHOLE.get(name, ())
+        agrees(lambda *p: getattr(dist, method)(k, *whole, *p), *SHAPES[name])
 
 
 @pytest.mark.parametrize(("name", "shapes"), [
@@ -102,13 +119,52 @@ def test_frozen_outside_and_inside():
     assert lineara.grad(lambda m: stats.norm(loc=m, scale=2.0).interval(0.9)[1])(0.3) == 1.0
 
 
+log_density = stats.norm.logpdf
+of_frozen = frozen.cdf
+
+
+def test_methods_that_were_taken_outside():
+    assert lineara.grad(lambda v: log_density(v))(0.7) == pytest.approx(-0.7)
+    assert lineara.grad(lambda v: of_frozen(v))(0.7) == pytest.approx(frozen.pdf(0.7))
+    assert list(lineara.grad(lambda v: sum(map(log_density, v)))([0.7, 2.0])) == [-0.7, -2.0]
+    shifted = functools.partial(stats.norm.logpdf, loc=0.2)
+    assert lineara.grad(lambda v: shifted(v))(0.7) == pytest.approx(-0.5)
+
+
+def test_truncation_keeps_its_digits_far_out():
+    with mpmath.workdps(40):
+        exact = mpmath.diff(lambda a: -mpmath.log(mpmath.ncdf(12) - mpmath.ncdf(a)), 9)
+    found = lineara.grad(lambda a: stats.truncnorm.logpdf(9.5, a, 12.0))(9.0)
+    assert found == pytest.approx(float(exact), rel=1e-11)
+
+
+@pytest.mark.parametrize("c", [0.0, 1e-9, -1e-4, 0.019, 0.021])
+@pytest.mark.parametrize("name", ["genextreme", "genpareto"])
+def test_shapes_near_zero_are_smooth(name, c):
+    z = mpmath.mpf("0.7")
+
+    def exact(c):
+        if name == "genpareto":
+            return -z if c == 0 else -(1 + 1 / c) * mpmath.log(1 + c * z)
+        t = z if c == 0 else -mpmath.log(1 - c * z) / c
+        return -(1 - c) * t - mpmath.exp(-t)
+
+    with mpmath.workdps(60):
+        want = [
+            mpmath.diff(exact, mpmath.mpf(c) if c else mpmath.mpf(10) ** -40, k) for k in (1, 2)
+        ]
+    f = lineara.grad(lambda c: getattr(stats, name).logpdf(0.7, c))
+    assert f(c) == pytest.approx(float(want[0]), rel=1e-12)
+    assert lineara.grad(f)(c) == pytest.approx(float(want[1]), rel=1e-10)
+
+
 @pytest.mark.parametrize(
     ("act", "text"),
     [
         (lambda a: stats.norm.moment(2, a),
          "scipy.stats.norm.moment of a traced value has no derivative rule; " + RULE),
-        (lambda a: stats.vonmises.logpdf(0.2, a),
-         "scipy.stats.vonmises.logpdf of a traced value has no derivative rule; " + RULE),
+        (lambda a: stats.nct.logpdf(0.2, 3.0, a),
+         "scipy.stats.nct.logpdf of a traced value has no derivative rule; " + RULE),
         (lambda a: stats.norm.rvs(a),
          "scipy.stats.norm.rvs of a traced value has no derivative rule; "
          "draw with plain parameters and move what was drawn: loc + scale * rvs()"),

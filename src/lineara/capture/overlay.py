@@ -87,7 +87,7 @@ class Overlay:
         """How the wrappers of functions and the containers are made again."""
         new = self.replace
         return {
-            MethodType: lambda m: MethodType(new(m.__func__), new(m.__self__)),
+            MethodType: self._bound,
             functools.partial: lambda p: functools.partial(
                 new(p.func), *self._args(p), **self._options(p)
             ),
@@ -248,6 +248,14 @@ class Overlay:
         return tabled
 
     # -- modules, containers, wrappers ----------------------------------------------------------
+
+    def _bound(self, method: MethodType) -> Any:
+        """A method of the replacement of its object, whose class may have another of that name."""
+        held = self.replace(method.__self__)
+        own = getattr(held, method.__name__, None)
+        if type(method.__self__) in self._objects and own is not None:
+            return own
+        return MethodType(self.replace(method.__func__), held)
 
     def _args(self, partial: Any) -> Iterable[Any]:
         return map(self.replace, partial.args)

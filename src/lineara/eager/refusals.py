@@ -69,7 +69,8 @@ def foreign_name(func: Any) -> str:
     """
     name = func.__name__
     if not isinstance(func, np.ufunc):
-        return f"{getattr(func, '__module__', None) or 'numpy'}.{name}"
+        module, _, _ = (getattr(func, "__module__", None) or "numpy").partition("._")
+        return f"{module}.{name}"
     for module in ("numpy", "scipy.special"):
         if getattr(sys.modules.get(module), name, None) is func:
             return f"{module}.{name}"

@@ -18,7 +18,9 @@ from lineara.eager.foreign import call_foreign
 from lineara.eager.joined import Grid, Joined
 from lineara.eager.makers import any_traced, maker, makers
 from lineara.eager.node import Scalar, Traced, plain, staged
+from lineara.eager.refusals import foreign_name
 from lineara.eager.ufuncs import apply_ufunc
+from lineara.errors import DetachError, NoRuleError
 from lineara.ops.fold import METHODS
 from lineara.primitive import Constant, Elementwise, registry
 
@@ -32,6 +34,11 @@ def stand_in(original: Any) -> Any:
         return _ufunc_stand_in(original, ours)
     if original.__module__ == "math":
         return _math_stand_in(original, ours)
+    return _total(asked(original)) if original is np.sum else asked(original)
+
+
+def asked(original: Any) -> Any:
+    """A function that is ours, or reads plain values, where an argument is traced."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -39,7 +46,23 @@ def stand_in(original: Any) -> Any:
             return call_foreign(original, args, kwargs)
         return original(*args, **kwargs)
 
-    return _total(call) if original is np.sum else call
+    return call
+
+
+def named(original: Any) -> Any:
+    """A function without a rule, which may be Python that follows: where not, it is named."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(*args, **kwargs)
+        except DetachError as e:
+            raise NoRuleError(
+                f"{foreign_name(original)} of a traced value has no derivative rule; "
+                f"{registry.named[original]}"
+            ) from e
+
+    return call
 
 
 def _total(general: Any) -> Any:
@@ -161,6 +184,9 @@ def _plain_args(args: Any) -> Any:
 def replacements(known: Container[int] = ()) -> dict[int, Any]:
     """`id(foreign function)` -> what stands in for it in the user's code; not those `known`."""
     found = {id(f): stand_in(f) for f in registry.functions if id(f) not in known}
+    rest = [f for f in registry.named if f not in registry.functions and id(f) not in known]
+    tried = [f for f in rest if not isinstance(f, np.ufunc)]  # NumPy asks us of those
+    found |= {id(f): asked(f) if f in registry.readers else named(f) for f in tried}
     refused = {f: maker(f) for f in registry.advice if f is not np.nditer}
     others = () if known else (refused | makers() | constructors() | bracketed()).items()
     return found | {id(f): ours for f, ours in others}

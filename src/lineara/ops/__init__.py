@@ -6,6 +6,7 @@ A family imports downwards only; importing this package declares all of them.
 from lineara.ops import (
     bessel,
     contract,
+    cosine,
     counting,
     eigen,
     elementwise,
@@ -23,6 +24,7 @@ from lineara.ops import (
     linalg,
     mapping,
     matrix_functions,
+    multivariate,
     nan,
     norms,
     order,
@@ -30,6 +32,7 @@ from lineara.ops import (
     poly,
     products,
     reduce,
+    samples,
     scipy_linalg,
     shape,
     singular,
@@ -38,11 +41,13 @@ from lineara.ops import (
     special_forms,
     special_real,
     stats,
+    without_rule,
 )
 
 __all__ = [
     "bessel",
     "contract",
+    "cosine",
     "counting",
     "eigen",
     "elementwise",
@@ -60,6 +65,7 @@ __all__ = [
     "linalg",
     "mapping",
     "matrix_functions",
+    "multivariate",
     "nan",
     "norms",
     "order",
@@ -67,6 +73,7 @@ __all__ = [
     "poly",
     "products",
     "reduce",
+    "samples",
     "scipy_linalg",
     "shape",
     "singular",
@@ -75,4 +82,5 @@ __all__ = [
     "special_forms",
     "special_real",
     "stats",
+    "without_rule",
 ]

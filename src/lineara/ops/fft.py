@@ -5,6 +5,7 @@ numbers the inner product counts those coefficients twice that stand for two.
 """
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,19 @@ def _transform(a: Any, lengths: Any, axes: Any, inverse: bool, norm: Any) -> Any
     return a
 
 
+def _both(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare NumPy's function of that name and SciPy's, which has options that change nothing."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def of_scipy(x, *args, overwrite_x=False, workers=None, plan=None, **options):
+            return function(x, *args[:3], **options)
+
+        implements(f"scipy.fft.{name}")(of_scipy)
+        return implements(getattr(np.fft, name))(function) if hasattr(np.fft, name) else function
+
+    return register
+
+
 def _declare(name: str, inverse: bool) -> None:
     """fft, fft2 and fftn, or their inverses."""
 
@@ -197,20 +211,20 @@ def _declare(name: str, inverse: bool) -> None:
         return several(a, s, axes, norm)
 
     for suffix, function in (("", one), ("n", several), ("2", plane)):
-        implements(getattr(np.fft, name + suffix))(function)
+        _both(name + suffix)(function)
 
 
 _declare("fft", False)
 _declare("ifft", True)
 
 
-@implements(np.fft.rfft)
+@_both("rfft")
 def np_rfft(a, n=None, axis=-1, norm=None, out=None):
     """The transform of real numbers along one axis."""
     return rfftn(a, None if n is None else (n,), (axis,), norm)
 
 
-@implements(np.fft.rfftn)
+@_both("rfftn")
 def rfftn(a, s=None, axes=None, norm=None, out=None):
     """The transform of real numbers along several axes, the last of them first."""
     a = as_array(a)
@@ -221,19 +235,19 @@ def rfftn(a, s=None, axes=None, norm=None, out=None):
     return _transform(y, lengths[:-1], axes[:-1], False, norm)
 
 
-@implements(np.fft.rfft2)
+@_both("rfft2")
 def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     """The transform of real numbers along two axes."""
     return rfftn(a, s, axes, norm)
 
 
-@implements(np.fft.irfft)
+@_both("irfft")
 def np_irfft(a, n=None, axis=-1, norm=None, out=None):
     """Real numbers from the first half of their transform along one axis."""
     return irfftn(a, None if n is None else (n,), (axis,), norm)
 
 
-@implements(np.fft.irfftn)
+@_both("irfftn")
 def irfftn(a, s=None, axes=None, norm=None, out=None):
     """Real numbers from the first half of their transform along several axes."""
     a = as_array(a)
@@ -247,22 +261,46 @@ def irfftn(a, s=None, axes=None, norm=None, out=None):
     return irfft(a, n=lengths[-1], axis=axes[-1], norm=_norm(norm))
 
 
-@implements(np.fft.irfft2)
+@_both("irfft2")
 def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     """Real numbers from the first half of their transform along two axes."""
     return irfftn(a, s, axes, norm)
 
 
-@implements(np.fft.hfft)
+@_both("hfft")
 def hfft(a, n=None, axis=-1, norm=None, out=None):
     """The real transform of numbers with Hermitian symmetry, of which half are given."""
     return np_irfft(conjugate(as_array(a)), n, axis, OPPOSITE[_norm(norm)])
 
 
-@implements(np.fft.ihfft)
+@_both("ihfft")
 def ihfft(a, n=None, axis=-1, norm=None, out=None):
     """The inverse of hfft: half of what has Hermitian symmetry."""
     return conjugate(np_rfft(a, n, axis, OPPOSITE[_norm(norm)]))
+
+
+@_both("hfftn")
+def hfftn(a, s=None, axes=None, norm=None):
+    """hfft along the last axis, and transforms along the others."""
+    return irfftn(conjugate(as_array(a)), s, axes, OPPOSITE[_norm(norm)])
+
+
+@_both("ihfftn")
+def ihfftn(a, s=None, axes=None, norm=None):
+    """The inverse of hfftn."""
+    return conjugate(rfftn(a, s, axes, OPPOSITE[_norm(norm)]))
+
+
+@_both("hfft2")
+def hfft2(a, s=None, axes=(-2, -1), norm=None):
+    """hfftn along two axes."""
+    return hfftn(a, s, axes, norm)
+
+
+@_both("ihfft2")
+def ihfft2(a, s=None, axes=(-2, -1), norm=None):
+    """ihfftn along two axes."""
+    return ihfftn(a, s, axes, norm)
 
 
 def _shifted(x: Any, axes: Any, name: str, turn: int) -> Any:
@@ -272,25 +310,25 @@ def _shifted(x: Any, axes: Any, name: str, turn: int) -> Any:
     return roll(as_array(x), tuple(steps), tuple(along))
 
 
-@implements(np.fft.fftshift)
+@implements(np.fft.fftshift, "scipy.fft.fftshift")
 def fftshift(x, axes=None):
     """The zero frequency moved to the middle."""
     return _shifted(x, axes, "fftshift", 1)
 
 
-@implements(np.fft.ifftshift)
+@implements(np.fft.ifftshift, "scipy.fft.ifftshift")
 def ifftshift(x, axes=None):
     """The zero frequency moved back to the front."""
     return _shifted(x, axes, "ifftshift", -1)
 
 
-@implements(np.fft.fftfreq)
+@implements(np.fft.fftfreq, "scipy.fft.fftfreq")
 def fftfreq(n, d=1.0, device=None):
     """The frequencies of a transform: a constant for a plain spacing d."""
     return np.fft.fftfreq(n) / d
 
 
-@implements(np.fft.rfftfreq)
+@implements(np.fft.rfftfreq, "scipy.fft.rfftfreq")
 def rfftfreq(n, d=1.0, device=None):
     """The frequencies of a transform of real numbers."""
     return np.fft.rfftfreq(n) / d

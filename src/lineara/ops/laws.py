@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from lineara.ops.bessel import i0e
 from lineara.ops.elementwise import (
     abs_,
+    asinh,
     atan2,
     cos,
     exp,
@@ -19,6 +21,7 @@ from lineara.ops.elementwise import (
     log,
     log1p,
     sin,
+    sinh,
     sqrt,
     where,
 )
@@ -48,7 +51,7 @@ from lineara.ops.special import (
     poch,
 )
 from lineara.ops.special_forms import stdtr, stdtrit
-from lineara.ops.special_real import expit, log_expit, logit, xlog1py, xlogy
+from lineara.ops.special_real import cosm1, expit, log_expit, logit, xlog1py, xlogy
 from lineara.primitive import op
 
 Rule = Callable[..., Any]
@@ -83,7 +86,7 @@ class Law:
     mean: Rule | None = None
     var: Rule | None = None
     entropy: Rule | None = None
-    low: float = -INF
+    low: Rule | float = -INF
     open: bool = False  # whether the lowest value is no value
     high: Rule | float = INF
     inside: float = 0.0
@@ -127,6 +130,89 @@ def _same(z: Any) -> Any:
 
 def _zero(z: Any) -> Any:
     return z * 0.0
+
+
+def log1p_ratio(u: Any) -> Any:
+    """log(1 + u) / u, smooth at 0."""
+    near = op("less")(abs_(u), 0.02)
+    small, wide = where(near, u, 0.0), where(near, 1.0, u)
+    found = 0.0
+    for k in range(10, 0, -1):
+        found = 1 / k - small * found
+    return where(near, found, log1p(wide) / wide)
+
+
+def _mirrored(a: Any, b: Any) -> tuple[Any, Any]:
+    """Ends of an interval, turned to where the normal distribution function is small."""
+    right = op("greater")(a, 0)
+    return where(right, -b, a), where(right, -a, b)
+
+
+def normal_mass(a: Any, b: Any) -> Any:
+    """The probability of a < z < b."""
+    low, high = _mirrored(a, b)
+    return ndtr(high) - ndtr(low)
+
+
+def log_normal_mass(a: Any, b: Any) -> Any:
+    """Its logarithm, far out too."""
+    low, high = _mirrored(a, b)
+    top = log_ndtr(high)
+    return top + log_of_rest(log_ndtr(low) - top)
+
+
+def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
+    right = op("greater")(a, 0)
+    low, high = _mirrored(a, b)
+    share = where(right, 1 - q, q)
+    found = ndtri(ndtr(low) + share * (ndtr(high) - ndtr(low)))
+    return where(right, -found, found)
+
+
+def _edge(a: Any) -> tuple[Any, Any]:
+    """The normal density at an end, and times the end: 0 at infinity."""
+    finite = op("isfinite")(a)
+    a = where(finite, a, 0.0)
+    density = where(finite, exp(-a * a / 2) / math.sqrt(2 * math.pi), 0.0)
+    return density, a * density
+
+
+def _truncated_mean(a: Any, b: Any) -> Any:
+    return (_edge(a)[0] - _edge(b)[0]) / normal_mass(a, b)
+
+
+def _truncated_var(a: Any, b: Any) -> Any:
+    return 1 + (_edge(a)[1] - _edge(b)[1]) / normal_mass(a, b) - _truncated_mean(a, b) ** 2
+
+
+def _triangle(z: Any, c: Any, left: Rule, right: Rule) -> Any:
+    """One formula to the left of the top, one to the right, where the interval is turned."""
+    rises = op("less")(z, c)
+    x, d = where(rises, z, 1 - z), where(rises, c, 1 - c)
+    return where(rises, left(x, d), right(x, d))
+
+
+def _extreme(z: Any, c: Any) -> Any:
+    """The logarithm of minus the logarithm of the distribution function."""
+    return -z * log1p_ratio(-c * z)
+
+
+def _pareto(z: Any, c: Any) -> Any:
+    """Minus the logarithm of the survival function."""
+    return z * log1p_ratio(c * z)
+
+
+def _bend(c: Any, sign: float, beyond: float) -> Any:
+    """The end of the support that a shape of that sign has; else infinity."""
+    bent = op("greater")(sign * c, 0)
+    return where(bent, 1 / where(bent, c, 1.0), beyond)
+
+
+def _skellam(k: Any, m: Any, n: Any) -> Any:
+    """The log probability of a difference of two counts."""
+    order = abs_(k)
+    bessel = log(op("ive")(order, 2 * sqrt(m * n)))
+    return bessel - (sqrt(m) - sqrt(n)) ** 2 + k / 2 * (log(m) - log(n))
 
 
 def _student(z: Any, v: Any) -> Any:
@@ -347,12 +433,153 @@ CONTINUOUS = {
         high=1.0,
         inside=0.5,
     ),
+    "truncnorm": Law(
+        lambda z, a, b: -(z * z) / 2 - LOG_2_PI / 2 - log_normal_mass(a, b),
+        cdf=lambda z, a, b: normal_mass(a, z) / normal_mass(a, b),
+        sf=lambda z, a, b: normal_mass(z, b) / normal_mass(a, b),
+        ppf=_truncated_quantile,
+        mean=_truncated_mean,
+        var=_truncated_var,
+        low=lambda a, b: a,
+        high=lambda a, b: b,
+        good=lambda a, b: op("less")(a, b),
+    ),
+    "triang": Law(
+        lambda z, c: (
+            math.log(2) + _triangle(z, c, lambda x, d: log(x / d), lambda x, d: log(x / d))
+        ),
+        cdf=lambda z, c: _triangle(z, c, lambda x, d: x * x / d, lambda x, d: 1 - x * x / d),
+        sf=lambda z, c: _triangle(z, c, lambda x, d: 1 - x * x / d, lambda x, d: x * x / d),
+        mean=lambda c: (c + 1) / 3,
+        var=lambda c: (1 - c + c * c) / 18,
+        entropy=lambda c: 0.5 - math.log(2),
+        low=0.0,
+        high=1.0,
+        inside=0.5,
+        good=lambda c: _share(c),
+    ),
+    "genextreme": Law(
+        lambda z, c: (1 - c) * _extreme(z, c) - exp(_extreme(z, c)),
+        cdf=lambda z, c: exp(-exp(_extreme(z, c))),
+        logcdf=lambda z, c: -exp(_extreme(z, c)),
+        sf=lambda z, c: -expm1(-exp(_extreme(z, c))),
+        low=lambda c: _bend(c, -1, -INF),
+        high=lambda c: _bend(c, 1, INF),
+        good=lambda c: op("isfinite")(c),
+    ),
+    "genpareto": Law(
+        lambda z, c: -(1 + c) * _pareto(z, c),
+        cdf=lambda z, c: -expm1(-_pareto(z, c)),
+        sf=lambda z, c: exp(-_pareto(z, c)),
+        logsf=lambda z, c: -_pareto(z, c),
+        low=0.0,
+        high=lambda c: -_bend(c, -1, -INF),
+        good=lambda c: op("isfinite")(c),
+    ),
+    "loguniform": Law(
+        lambda z, a, b: -log(z) - log(log(b) - log(a)),
+        cdf=lambda z, a, b: (log(z) - log(a)) / (log(b) - log(a)),
+        sf=lambda z, a, b: (log(b) - log(z)) / (log(b) - log(a)),
+        ppf=lambda q, a, b: exp(log(a) + q * (log(b) - log(a))),
+        isf=lambda q, a, b: exp(log(b) + q * (log(a) - log(b))),
+        mean=lambda a, b: (b - a) / (log(b) - log(a)),
+        low=lambda a, b: a,
+        high=lambda a, b: b,
+        inside=1.0,
+        good=lambda a, b: op("greater")(a, 0) * op("greater")(b, a),
+    ),
+    "vonmises": Law(
+        lambda z, k: k * cosm1(z) - LOG_2_PI - log(i0e(k)),
+        good=lambda k: op("greater_equal")(k, 0),
+    ),
+    "rice": Law(
+        lambda z, b: log(z) - (z - b) ** 2 / 2 + log(i0e(z * b)),
+        low=0.0,
+        open=True,
+        inside=1.0,
+        good=lambda b: op("greater_equal")(b, 0),
+    ),
+    "invgauss": Law(
+        lambda z, m: -(LOG_2_PI + 3 * log(z)) / 2 - (z / m - 1) ** 2 / (2 * z),
+        mean=lambda m: m,
+        var=lambda m: m**3,
+        low=0.0,
+        open=True,
+        inside=1.0,
+    ),
+    "fisk": Law(
+        lambda z, c: log(c) + xlogy(c - 1, z) + 2 * log_expit(-c * log(z)),
+        cdf=lambda z, c: expit(c * log(z)),
+        sf=lambda z, c: expit(-c * log(z)),
+        ppf=lambda q, c: exp(logit(q) / c),
+        isf=lambda q, c: exp(-logit(q) / c),
+        low=0.0,
+        open=True,
+        inside=1.0,
+    ),
+    "lomax": Law(
+        lambda z, c: log(c) - (c + 1) * log1p(z),
+        **exponential(lambda z, c: c * log1p(z), lambda e, c: expm1(e / c)),
+        low=0.0,
+        inside=1.0,
+    ),
+    "weibull_max": Law(
+        lambda z, c: log(c) + xlogy(c - 1, -z) - (-z) ** c,
+        cdf=lambda z, c: exp(-((-z) ** c)),
+        logcdf=lambda z, c: -((-z) ** c),
+        sf=lambda z, c: -expm1(-((-z) ** c)),
+        high=0.0,
+        inside=-1.0,
+    ),
+    "maxwell": Law(
+        lambda z: math.log(2 / math.pi) / 2 + 2 * log(z) - z * z / 2,
+        cdf=lambda z: gammainc(1.5, z * z / 2),
+        sf=lambda z: gammaincc(1.5, z * z / 2),
+        mean=lambda: 2 * math.sqrt(2 / math.pi),
+        var=lambda: 3 - 8 / math.pi,
+        low=0.0,
+        open=True,
+        inside=1.0,
+    ),
+    "chi": Law(
+        lambda z, k: (1 - k / 2) * math.log(2) - lgamma(k / 2) + xlogy(k - 1, z) - z * z / 2,
+        cdf=lambda z, k: gammainc(k / 2, z * z / 2),
+        sf=lambda z, k: gammaincc(k / 2, z * z / 2),
+        low=0.0,
+        inside=1.0,
+    ),
+    "betaprime": Law(
+        lambda z, a, b: xlogy(a - 1, z) - xlog1py(a + b, z) - betaln(a, b),
+        low=0.0,
+        inside=1.0,
+    ),
+    "gennorm": Law(
+        lambda z, b: log(b / 2) - lgamma(1 / b) - abs_(z) ** b,
+        inside=1.0,
+    ),
+    "johnsonsu": Law(
+        lambda z, a, b: log(b) - log1p(z * z) / 2 - (a + b * asinh(z)) ** 2 / 2 - LOG_2_PI / 2,
+        **of_normal(lambda z, a, b: a + b * asinh(z), lambda y, a, b: sinh((y - a) / b)),
+        good=lambda a, b: op("greater")(b, 0) * op("isfinite")(a),
+    ),
+    "exponnorm": Law(
+        lambda z, k: 1 / (2 * k * k) - z / k + log_ndtr(z - 1 / k) - log(k),
+        mean=lambda k: k,
+        var=lambda k: 1 + k * k,
+    ),
+    "nakagami": Law(
+        lambda z, v: math.log(2) + xlogy(v, v) - lgamma(v) + xlogy(2 * v - 1, z) - v * z * z,
+        low=0.0,
+        inside=1.0,
+    ),
     "skewnorm": Law(
         lambda z, a: math.log(2) - z * z / 2 - LOG_2_PI / 2 + log_ndtr(a * z),
         cdf=lambda z, a: ndtr(z) - 2 * owens_t(z, a),
         good=lambda a: op("isfinite")(a),
     ),
 }
+
+CONTINUOUS["reciprocal"] = CONTINUOUS["loguniform"]
 
 
 def _choices(n: Any, k: Any) -> Any:
@@ -404,6 +631,22 @@ DISCRETE = {
         low=1.0,
         inside=1.0,
         good=lambda p: _share(p) * op("greater")(p, 0),
+    ),
+    "betabinom": Law(
+        lambda k, n, a, b: _choices(n, k) + betaln(k + a, n - k + b) - betaln(a, b),
+        mean=lambda n, a, b: n * a / (a + b),
+        var=lambda n, a, b: n * (a + b + n) * a * b / ((a + b) ** 2 * (a + b + 1)),
+        low=0.0,
+        high=lambda n, a, b: n,
+        good=lambda n, a, b: op("greater_equal")(n, 0) * positive(a, b),
+        whole=(0,),
+    ),
+    "skellam": Law(_skellam, mean=lambda m, n: m - n, var=lambda m, n: m + n),
+    "logser": Law(
+        lambda k, p: k * log(p) - log(k) - log(-log1p(-p)),
+        low=1.0,
+        inside=1.0,
+        good=lambda p: op("greater")(p, 0) * op("less")(p, 1),
     ),
     "nbinom": Law(
         lambda k, n, p: -betaln(n, k + 1) - log(n + k) + n * log(p) + xlog1py(k, -p),

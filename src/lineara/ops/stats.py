@@ -47,6 +47,11 @@ def chosen(condition: Any, a: Any, b: Any) -> Any:
     return a if everywhere(condition) else where(condition, a, b)
 
 
+def law_ends(law: Law, shapes: Any) -> Any:
+    """The ends of the support."""
+    return [e(*shapes) if callable(e) else e for e in (law.low, law.high)]
+
+
 class At:
     """A law at values: what lies where, and the values to calculate with."""
 
@@ -57,13 +62,13 @@ class At:
         self.shapes = [chosen(self.good, s, 1.0) for s in shapes]
         self.scale = chosen(self.good, scale, 1.0)
         self.z = z = x - loc if whole else (x - loc) / self.scale
-        top = law.high(*self.shapes) if callable(law.high) else law.high
-        self.below = op("less_equal" if law.open else "less")(z, law.low)
+        low, top = law_ends(law, self.shapes)
+        self.below = op("less_equal" if law.open else "less")(z, low)
         self.above = op("greater")(z, top)
         self.unknown = op("isnan")(z)
         beyond = op("logical_or")(self.below, self.above)
         self.inside = op("logical_not")(op("logical_or")(beyond, self.unknown))
-        self.safe = chosen(self.inside, z, law.inside)
+        self.safe = chosen(self.inside, z, law.inside)  # a number that the formula takes
 
     def result(self, found: Any, below: float, above: float) -> Any:
         """`found` inside the support, and what it is below and above."""
@@ -106,17 +111,22 @@ DENSITY = {"pdf": density, "logpdf": log_density}
 MASS = {"pmf": density, "logpmf": log_density}
 
 
+def _infinite(end: Any) -> bool:
+    """Whether an end of the support is known to lie at infinity."""
+    return not isinstance(end, Box) and bool(np.all(np.isinf(end)))
+
+
 def quantile(law: Law, name: str, q: Any, shapes: Any, loc: Any, scale: Any) -> Any:
     """ppf or isf; at the ends of [0, 1] those of the support."""
     rule = getattr(law, name)
-    if rule is None or callable(law.high):
+    if rule is None:
         return None
     q, loc, scale = in_double(q), in_double(loc), in_double(scale)
     shapes = [in_double(s) for s in shapes]
     inner = op("greater")(q, 0) * op("less")(q, 1)
     found = loc + scale * rule(chosen(inner, q, 0.5), *shapes)
     if not everywhere(inner):
-        ends = [loc + scale * e if np.isfinite(e) else e for e in (law.low, law.high)]
+        ends = [e if _infinite(e) else loc + scale * e for e in law_ends(law, shapes)]
         first, last = ends if name == "ppf" else ends[::-1]
         edge = where(op("equal")(q, 0), first, where(op("equal")(q, 1), last, np.nan))
         found = where(inner, found, edge)
