@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src"
 LAYERS = """
     __main__  cli  demo | explorer | distributed
     lineara
+    bridges
     numpy | scipy | random | testing | calculus | diagrams
     api  geometry  rules  diagnose  policies  solvers
     backends

@@ -6,23 +6,34 @@
 True
 """
 
+from lineara.diagrams.adjoint import adjoint
 from lineara.diagrams.canonical import isomorphic
 from lineara.diagrams.check import check
+from lineara.diagrams.evaluate import evaluate
 from lineara.diagrams.net import Net, Node, Wire, compose, copied, identity, permutation, tensor
 from lineara.diagrams.show import show
+from lineara.diagrams.simplify import simplify
+from lineara.diagrams.snapshot import history, snapshot
+from lineara.diagrams.stepper import Derivation
 from lineara.diagrams.text import parse
 
 __all__ = [
+    "Derivation",
     "Net",
     "Node",
     "Wire",
+    "adjoint",
     "check",
     "compose",
     "copied",
+    "evaluate",
+    "history",
     "identity",
     "isomorphic",
     "parse",
     "permutation",
     "show",
+    "simplify",
+    "snapshot",
     "tensor",
 ]

@@ -25,6 +25,11 @@ __all__ = ["Meter", "Net", "Node", "R", "Wire", "copied", "every_net", "nodes_in
 _ids = itertools.count(1)  # of wires and nodes, never given twice
 
 
+def fresh_id() -> int:
+    """An id that nothing has yet; later ones are larger."""
+    return next(_ids)
+
+
 class Wire:
     """A wire: its type, and its two ends, (node or net, port).  An end at a net is an interface."""
 
@@ -101,10 +106,12 @@ class Meter:
 class Net:
     """One level of a diagram: nodes, and interfaces of wires in order."""
 
-    __slots__ = ("inputs", "meter", "nodes", "outputs", "owner")
+    __slots__ = ("inputs", "meter", "nodes", "outputs", "owner", "sinks", "springs")
 
     def __init__(self, meter: Meter | None = None) -> None:
         self.nodes: dict[int, Node] = {}
+        self.springs: dict[int, Node] = {}  # the nodes that take nothing
+        self.sinks: dict[int, Node] = {}  # the nodes that give nothing
         self.inputs: list[Wire] = []
         self.outputs: list[Wire] = []
         self.owner: Node | None = None
@@ -171,15 +178,22 @@ class Net:
 
     def place(self, node: Node, ins: Sequence[Wire], outs: Sequence[Wire]) -> Wires:
         """A node that has been made, on wires without a target and wires without a source."""
-        node.net = self
         node.ins, node.outs = tuple(ins), tuple(outs)
         for i, w in enumerate(node.ins):
             self._end(w, (node, i))
         for i, w in enumerate(node.outs):
             w.source = (node, i)
-        self.nodes[node.id] = node
+        self._hold(node)
         self.meter.touched += 1 + len(node.ins) + len(node.outs)
         return node.outs
+
+    def _hold(self, node: Node) -> None:
+        node.net = self
+        self.nodes[node.id] = node
+        if not node.ins:
+            self.springs[node.id] = node
+        if not node.outs:
+            self.sinks[node.id] = node
 
     def _end(self, w: Wire, end: tuple[Any, Any]) -> None:
         if w.target is not None:
@@ -191,6 +205,8 @@ class Net:
     def remove(self, node: Node) -> None:
         """Take a node out: its wires are left with an end that is open."""
         del self.nodes[node.id]
+        self.springs.pop(node.id, None)
+        self.sinks.pop(node.id, None)
         for w in node.ins:
             w.target = None
         for w in node.outs:
@@ -223,8 +239,7 @@ class Net:
     def splice(self, other: "Net", ins: Sequence[Wire]) -> Wires:
         """The nodes of `other`, which is used up, on wires without a target; what it gives."""
         for node in other.nodes.values():
-            node.net = self
-            self.nodes[node.id] = node
+            self._hold(node)
         self.meter.touched += len(other.nodes)
         outs = list(other.outputs)
         for w in outs:

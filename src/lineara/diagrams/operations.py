@@ -50,10 +50,10 @@ def gives(name: str, takes: Sequence[Type], params: Params = ()) -> Types:
         if len(takes) != p.arity:
             raise DiagramError(f"{name} takes {p.arity} numbers, but {len(takes)} wires come in")
         return (R,)
-    return _given(p, tuple(takes), _Held(params))
+    return _given(p, tuple(takes), Held(params))
 
 
-class _Held:
+class Held:
     """Parameters as a key of a cache: by their text, since arrays have no hash."""
 
     def __init__(self, params: Params) -> None:
@@ -61,14 +61,14 @@ class _Held:
         self.text = repr(params)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and self.text == other.text
+        return isinstance(other, Held) and self.text == other.text
 
     def __hash__(self) -> int:
         return hash(self.text)
 
 
 @functools.cache
-def _given(p: Primitive, takes: Types, held: _Held) -> Types:
+def _given(p: Primitive, takes: Types, held: Held) -> Types:
     wrong = [t for t in takes if not isinstance(t, Base) or t.name == "E"]
     if wrong:
         raise DiagramError(f"{p.name} takes numbers and arrays, not {show_all(wrong)}")

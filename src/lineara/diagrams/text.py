@@ -23,6 +23,7 @@ from lineara.diagrams import kinds
 from lineara.diagrams.net import Meter, Net, Node, Wire
 from lineara.diagrams.types import Arrow, Base, Foreign, Stack, Type, array_of, show
 from lineara.errors import DiagramError
+from lineara.linear_a.collector import uncollected
 
 GRAMMAR = r"""
 start: diagram
@@ -117,6 +118,7 @@ def _lark() -> Any:
     return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
+@uncollected
 def parse(text: str, file: str = "") -> Net:
     """The diagram of a text; a DiagramError shows the place of what is wrong."""
     from lark.exceptions import UnexpectedInput

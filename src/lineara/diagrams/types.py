@@ -135,6 +135,7 @@ def tans(ts: Iterable[Type]) -> Types:
     return tuple([found for t in ts if (found := tan(t)) is not None])
 
 
+@functools.cache
 def show(t: Type) -> str:
     """The text of a type, as the parser reads it."""
     match t:

@@ -1,0 +1,441 @@
+"""Differentiation by rewriting: the worked example, any order, step counts, linear cost."""
+
+import math
+import random
+
+import mpmath
+import numpy as np
+import pytest
+from diagrams.judge import agree, close, expected_steps, gradient_diagram
+from diagrams.test_hypernets import WORKED, chain
+
+from lineara.diagrams import check, isomorphic, parse, show
+from lineara.diagrams.adjoint import adjoint
+from lineara.diagrams.evaluate import Bundle, Evaluator, evaluate, gradient
+from lineara.diagrams.net import Net, nodes_in
+from lineara.diagrams.simplify import Simplifier, simplify
+from lineara.diagrams.snapshot import history
+from lineara.diagrams.stepper import Derivation
+from lineara.diagrams.types import R
+from lineara.errors import DiagramError
+from lineara.linear_a.collector import uncollected
+
+SHARDS = 10
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_gradients_of_random_higher_order_programs_are_right_in_every_order(shard: int):
+    seeds = range(shard * 100, shard * 100 + 100)
+    moving = [agree(s, depth=3 + s % 2, simplified=s % 10 == 3) for s in seeds]
+    assert sum(moving) > 40
+
+
+def test_every_step_leaves_a_well_formed_diagram():
+    for seed in range(50):
+        agree(seed, depth=3, every_step=True)
+
+
+# --- section 10 of the specification, diagram by diagram ------------------------------------------
+
+TOP = """(x: R) =>
+  x1, x2 = copy(x)
+  m = box(x1) { (c: R, y: R) => %s }
+  x3, x4 = copy(x2)
+  a, b = eval(m, x3)
+  a1, r1 = copy(a)
+  u, r2 = copy(x4)
+  z = add(a1, u)
+  k = box(b, r1, r2) { (b: (R -> E, R), r1: R, r2: R, s: R) => %s }
+  -> z, k"""
+BLUE = "v, q = BLUE[1](c, y) { (c: R, y: R) => p = multiply(c, y) -> p } -> v, q"
+BACK = "s1, s2 = copy(s) drop(r1) drop(r2) "
+EVAL = "e, sy = eval(b, s1) "
+ORANGE = [
+    "",
+    "x1, x2 = copy(x) ",
+    "m = box(x1) { (c: R, y: R) => p = multiply(c, y) -> p } ",
+    "x3, x4 = copy(x2) ",
+    "a = eval(m, x3) ",
+    "z = add(a, x4) ",
+]
+FORWARD = [
+    "",
+    "x1, x2 = copy(x) ",
+    f"m = box(x1) {{ (c: R, y: R) => {BLUE} }} ",
+    "x3, x4 = copy(x2) ",
+    "a, b = eval(m, x3) ",
+    "a1, r1 = copy(a) u, r2 = copy(x4) z = add(a1, u) ",
+]
+INSIDE = ["x: R", "x1: R, x2: R", "x2: R, m: (R -> R)", "m: (R -> R), x3: R, x4: R", "x4: R, a: R"]
+OUTSIDE = ["x", "x1, x2", "x2, m", "m, x3, x4", "x4, a", "z"]
+GREEN = "g = GREEN[(R -> E, R), R, R](b, r1, r2, s) { (x: R) => " + "".join(ORANGE) + "-> z } -> g"
+
+
+def during_orange(n: int) -> str:
+    """The diagram after n nodes have left ORANGE, 0 to 5."""
+    inside = [*INSIDE, "z: R"][n]
+    rest = "".join(ORANGE[n + 1 :])
+    outs = "z, b, r1, r2" if n < 4 else "z, r1, r2" if n == 4 else "w"
+    resid = {0: "(R -> E, R), R, R", 4: "R, R", 5: ""}.get(n, "(R -> E, R), R, R")
+    held = f"[{resid}]" if resid else ""
+    return (
+        "(x: R) => "
+        + "".join(FORWARD[: n + 1])
+        + f"{outs} = ORANGE{held}({OUTSIDE[n]}) {{ ({inside}) => {rest} -> z }} "
+        + f"k = box(b, r1, r2) {{ (b: (R -> E, R), r1: R, r2: R, s: R) => {GREEN} }} "
+        + f"-> {'w' if n == 5 else 'z'}, k"
+    )
+
+
+def during_green(back: str) -> str:
+    return TOP % (BLUE, back)
+
+
+INNER = (
+    "c1, rc = copy(c) y1, ry = copy(y) v = multiply(c1, y1) "
+    "q = box(rc, ry) { (rc: R, ry: R, s: R) => %s e = pack(sc) -> e, sy } -> v, q"
+)
+DONE = BACK + EVAL + "sc = unpack[R](e) t = add[R](sy, s2) g = add[R](sc, t) -> g"
+EXPECTED = [
+    *[during_orange(n) for n in range(6)],
+    during_green(GREEN),
+    during_green(
+        BACK + "g = GREEN[(R -> E, R)](b, s2, s1) { (x: R) => " + "".join(ORANGE[1:5])
+        + "-> x4, a } -> g"
+    ),
+    during_green(
+        BACK + EVAL + "g = GREEN(e, sy, s2) { (x: R) => " + "".join(ORANGE[1:4])
+        + "-> m, x3, x4 } -> g"
+    ),
+    during_green(
+        BACK + EVAL + "sc = unpack[R](e) g = GREEN(sc, sy, s2) { (x: R) => x1, x2 = copy(x) "
+        "x3, x4 = copy(x2) -> x1, x3, x4 } -> g"
+    ),
+    during_green(
+        BACK + EVAL + "sc = unpack[R](e) t = add[R](sy, s2) g = GREEN(sc, t) { (x: R) => "
+        "x1, x2 = copy(x) -> x1, x2 } -> g"
+    ),
+    during_green(
+        BACK + EVAL + "sc = unpack[R](e) t = add[R](sy, s2) w = add[R](sc, t) "
+        "g = GREEN(w) { (x: R) => -> x } -> g"
+    ),
+    during_green(DONE),
+    TOP % (
+        "v, rc, ry = ORANGE[R, R](c, y) { (c: R, y: R) => p = multiply(c, y) -> p } "
+        "q = box(rc, ry) { (rc: R, ry: R, s: R) => sc, sy = GREEN[R, R](rc, ry, s) "
+        "{ (c: R, y: R) => p = multiply(c, y) -> p } e = pack(sc) -> e, sy } -> v, q",
+        DONE,
+    ),
+    TOP % (
+        "c1, rc = copy(c) y1, ry = copy(y) w = multiply(c1, y1) "
+        "v = ORANGE(w) { (p: R) => -> p } "
+        "q = box(rc, ry) { (rc: R, ry: R, s: R) => sc, sy = GREEN[R, R](rc, ry, s) "
+        "{ (c: R, y: R) => p = multiply(c, y) -> p } e = pack(sc) -> e, sy } -> v, q",
+        DONE,
+    ),
+    TOP % (INNER % (
+        "sc, sy = GREEN[R, R](rc, ry, s) { (c: R, y: R) => p = multiply(c, y) -> p }"
+    ), DONE),
+    TOP % (INNER % (
+        "s1, s2 = copy(s) p = multiply(s1, ry) w = multiply(s2, rc) "
+        "sc, sy = GREEN(p, w) { (c: R, y: R) => -> c, y }"
+    ), DONE),
+    TOP % (INNER % "s1, s2 = copy(s) sc = multiply(s1, ry) sy = multiply(s2, rc)", DONE),
+]  # fmt: skip
+RULES = [
+    "blue",
+    "O-copy",
+    "O-box",
+    "O-copy",
+    "O-eval",
+    "O-op",
+    "O-id",
+    "G-op",
+    "G-eval",
+    "G-box",
+    "G-copy",
+    "G-copy",
+    "G-id",
+    "blue",
+    "O-op",
+    "O-id",
+    "G-op",
+    "G-id",
+]
+
+
+def test_the_worked_example_diagram_by_diagram():
+    found = list(history(parse(WORKED)))
+    assert [step.rule for step, _, _ in found] == RULES
+    assert len(found) == len(EXPECTED) == 18
+    for (step, _, after), wanted in zip(found, EXPECTED, strict=True):
+        check(after, finished=False)
+        assert isomorphic(after, parse(wanted)), f"step {step.number}\n{show(after)}"
+    value, back = evaluate(found[-1][2], 3.0)
+    assert (value, Evaluator().apply(back, 1.0)) == (12.0, (7.0,))
+
+
+def test_the_gradient_of_the_worked_example_is_x_plus_x_plus_one():
+    s = Simplifier(gradient_diagram(parse(WORKED)))
+    rules = [step.rule for step in s.steps()]
+    wanted = "(x: R) => a, b = copy(x) o = const[1.0]() t = add[R](a, o) g = add[R](b, t) -> g"
+    assert isomorphic(s.net, parse(wanted))
+    counts = {rule: rules.count(rule) for rule in rules}
+    assert counts == {
+        "beta": 3, "gc": 2, "counit": 5, "dup": 2, "unpack-pack": 1, "mul-one": 2,
+    }  # fmt: skip
+
+
+# --- cost -----------------------------------------------------------------------------------------
+
+
+@uncollected
+def touched(net: Net, rng: random.Random | None = None) -> tuple[int, int, int]:
+    """The most and all that steps touched, and how many there were."""
+    d, most = Derivation(net), 0
+    before = d.meter.touched
+    for _ in d.steps(rng):
+        most = max(most, d.meter.touched - before)
+        before = d.meter.touched
+    return most, before, len(d.log)
+
+
+def lines(n: int) -> Net:
+    """n lines x = sin(x) * x."""
+    net = Net()
+    w = net.input(R)
+    for _ in range(n):
+        a, b = net.add("copy", (w,))
+        (w,) = net.add("op", (*net.add("op", (a,), name="sin"), b), name="multiply")
+    net.output(w)
+    return net
+
+
+def test_a_step_touches_as_much_on_a_long_chain_as_on_a_short_one():
+    found = {n: touched(lines(n)) for n in (10, 1_000, 33_000)}
+    assert len({most for most, _, _ in found.values()}) == 1
+    for n, (_, total, steps) in found.items():
+        assert steps == 2 * 3 * n + 3
+        assert total <= 66 * n + 10
+
+
+def test_a_step_touches_as_much_in_any_order():
+    assert {touched(lines(n), random.Random(n))[0] for n in (30, 300)} == {touched(lines(10))[0]}
+
+
+def test_the_adjoint_of_a_long_chain_needs_no_stack_and_is_right():
+    net = chain(20_001)
+    value = x = 0.3
+    slope = 1.0
+    for i in range(20_001):
+        d = math.cos(x) if i % 2 else 1 - math.tanh(x) ** 2
+        x = math.sin(x) if i % 2 else math.tanh(x)
+        slope *= d
+    value = x
+    machine = Evaluator()
+    found, back = machine.run(adjoint(net), (0.3,))
+    assert close(found, value)
+    assert close(machine.apply(back, 1.0), slope)
+
+
+def nested(k: int) -> Net:
+    r"""f_k = \z. let g = \w. f_{k-1}(w * z) in g z, with f_0 = sin."""
+    text = "(z: R) => y = sin(z) -> y"
+    for _ in range(k):
+        text = (
+            "(z: R) => z1, z2 = copy(z) g = box(z1) { (z: R, w: R) => t = multiply(w, z) "
+            f"f = box() {{ {text} }} y = eval(f, t) -> y }} y = eval(g, z2) -> y"
+        )
+    return parse(text)
+
+
+def test_nested_closures_cost_a_constant_a_level():
+    counts = {}
+    for k in (1, 2, 4, 50, 100, 200):
+        net = nested(k)
+        machine = Evaluator()
+        machine.run(net, (0.9,))
+        forward = machine.calls
+        machine = Evaluator()
+        value, back = machine.run(adjoint(net), (0.9,))
+        (slope,) = machine.apply(back, 1.0)
+        counts[k] = (forward, machine.calls, len(list(nodes_in(adjoint(net)))))
+        y = 0.9 ** (2**k) if k < 10 else 0.0
+        assert close(value, math.sin(y))
+        if k < 5:
+            assert close(slope, 2**k * 0.9 ** (2**k - 1) * math.cos(y))
+    for k, (forward, calls, nodes) in counts.items():
+        assert forward == k + 1
+        assert calls == 3 * k + 3
+        assert nodes == counts[1][2] + (k - 1) * (counts[2][2] - counts[1][2])
+    assert touched(nested(200))[0] == touched(nested(3))[0]
+
+
+# --- orders ---------------------------------------------------------------------------------------
+
+
+def test_order_four_of_sin_of_x_cubed_stays_small():
+    net = parse(
+        "(x: R) => a, b = copy(x) c, d = copy(b) e = multiply(a, c) f = multiply(e, d) y = sin(f)"
+        " -> y"
+    )
+    sizes = []
+    for order in range(1, 5):
+        net = simplify(gradient_diagram(net))
+        check(net)
+        sizes.append(len(list(nodes_in(net))))
+        with mpmath.workdps(40):
+            wanted = mpmath.diff(lambda x: mpmath.sin(x**3), mpmath.mpf("0.7"), order)
+        assert close(evaluate(net, 0.7), float(wanted))
+    assert sizes == [17, 39, 87, 189]
+
+
+def test_order_two_of_random_programs_without_simplification():
+    from calculus.random_terms import meaning
+    from diagrams.judge import AT, primal, program
+
+    moving = 0
+    for seed in range(60):
+        f, net = program(seed, 3), primal(seed, 3)
+        first = gradient_diagram(net)
+        part = first.outputs.pop()  # the derivative along the first argument only
+        part.target = None
+        first.add("drop", (part,))
+        machine = Evaluator()
+        with np.errstate(all="ignore"):
+            _, back = machine.run(adjoint(first), AT)
+            found = machine.apply(back, 1.0)
+        value, h = meaning(f, {}), 1e-30
+
+        def slope(x: float, y: complex, value=value, h=h) -> complex:
+            step = 1e-4  # central differences of the complex step, order 4
+            return sum(
+                [w * np.imag(value((x + k * step + 1j * h, y))) / h
+                 for w, k in ((1 / 12, -2), (-2 / 3, -1), (2 / 3, 1), (-1 / 12, 2))]
+            ) / step  # fmt: skip
+
+        assert close(found[0], slope(AT[0], AT[1]), 1e-6), seed
+        moving += bool(found[0])
+    assert moving > 8
+
+
+# --- choices, loops, bundles ----------------------------------------------------------------------
+
+CHOICE = """(x: R, y: R) =>
+  x1, x2 = copy(x)  x3, x4 = copy(x1)
+  y1, y2 = copy(y)
+  c = less(x3, y1)
+  f = box(x2) { (a: R, z: R) => p = multiply(a, z) -> p }
+  g = box(x4, y2) { (a: R, b: R, z: R) => p = multiply(a, b) q = multiply(p, z) -> q }
+  h = sel(c, f, g)
+  k = const[3.0]()
+  r = eval(h, k)
+  -> r"""
+
+
+def test_a_choice_between_closures_that_captured_different_things():
+    net = parse(CHOICE)
+    assert gradient(adjoint(net), 1.0, 2.0) == (3.0, 0.0)
+    assert gradient(adjoint(net), 2.0, 1.5) == (4.5, 6.0)
+    for seed in range(20):
+        assert isomorphic(Derivation(net).result(random.Random(seed)), adjoint(net))
+
+
+SCAN = """(a: R, c: R, xs: stack[4, R]) =>
+  f = box(a) { (a: R, c: R, x: R) =>
+    u = multiply(a, c) v = sin(x) w = add(u, v) w1, w2 = copy(w) s = multiply(w1, v2) -> w2, s }
+  d, ys = scan[4, 1, fwd](f, c, xs)
+  -> d, ys""".replace("v = sin(x) w = add(u, v)", "v = sin(x) v1, v2 = copy(v) w = add(u, v1)")
+
+
+def scanned(a, c, xs, seed_d, seed_ys):
+    total = 0.0
+    for x, s in zip(xs, seed_ys, strict=True):
+        v = np.sin(x)
+        c = a * c + v
+        total = total + s * c * v
+    return total + seed_d * c
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_goes_back_over_the_back_propagators_that_it_stacked(reverse: bool):
+    net = parse(SCAN.replace("fwd", "rev") if reverse else SCAN)
+    check(net)
+    found = adjoint(net)
+    check(found)
+    assert isomorphic(found, Derivation(net).result(random.Random(1)))
+    assert isomorphic(parse(show(found)), found)
+    a, c, xs = 0.8, 0.5, [0.1, -0.3, 0.7, 1.1]
+    sd, sy = 0.9, [1.0, -2.0, 0.5, 0.25]
+    machine = Evaluator()
+    d, ys, back = machine.run(found, (a, c, xs))
+    bars = machine.apply(back, sd, sy)
+    order = slice(None, None, -1) if reverse else slice(None)
+
+    def value(a, c, *xs):
+        return scanned(a, c, xs[order], sd, sy[order])
+
+    assert close(sd * d + np.dot(sy, ys), value(a, c, *xs))
+    args = [a, c, *xs]
+    h = 1e-30
+    wanted = [
+        np.imag(value(*[x + 1j * h * (i == j) for j, x in enumerate(args)])) / h
+        for i in range(len(args))
+    ]
+    assert close([bars[0], bars[1], *bars[2]], wanted)
+
+
+def test_a_scan_is_differentiated_twice():
+    net = parse(
+        "(a: R, c: R) => f = box(a) { (a: R, c: R) => a1, a2 = copy(a) s = sin(a1) "
+        "m = multiply(s, c) r = multiply(m, a2) -> r } d = scan[3, 1, fwd](f, c) -> d"
+    )
+    first = gradient_diagram(net)
+    out = first.outputs.pop()
+    out.target = None
+    first.add("drop", (out,))
+    for whole in (first, simplify(first)):
+        second = simplify(gradient_diagram(whole))
+        check(second)
+        with mpmath.workdps(40):
+            wanted = mpmath.diff(lambda a: (a * mpmath.sin(a)) ** 3 * mpmath.mpf("0.5"), 0.7, 2)
+            mixed = mpmath.diff(lambda a: (a * mpmath.sin(a)) ** 3, 0.7)
+        assert close(evaluate(second, 0.7, 0.5), (float(wanted), float(mixed)))
+
+
+def test_bundles_of_different_functions_do_not_add():
+    net = parse("(a: E, b: E) => c = add[E](a, b) -> c")
+    with pytest.raises(DiagramError) as caught:
+        evaluate(net, Bundle((1.0,), 3), Bundle((1.0,), 4))
+    assert str(caught.value) == (
+        "bundles of two different functions were added, those of pack#3 and pack#4; a bundle is "
+        "opened by what made it, and goes nowhere else"
+    )
+
+
+def test_what_has_no_derivative_says_so():
+    frame = parse('(x: R) => y: R = frame["call f"](x) { (x: R) => -> x } -> y')
+    with pytest.raises(DiagramError) as caught:
+        adjoint(frame)
+    assert str(caught.value) == (
+        "frame 'call f' has no derivative rule; put what it stands for in its place"
+    )
+    with pytest.raises(DiagramError) as caught:
+        adjoint(parse("(x: 'tape') => -> x"))
+    assert str(caught.value) == (
+        "a wire of the type tape has no derivative here; differentiate the program that the "
+        "diagram was made of"
+    )
+    d = Derivation(parse("(x: R) => -> x"))
+    list(d.steps())
+    with pytest.raises(DiagramError, match=r"^no frame is left: the derivation has ended$"):
+        d.fire()
+
+
+def test_a_step_is_taken_once():
+    d = Derivation(parse(WORKED))
+    (blue,) = d.redexes
+    d.fire(blue)
+    with pytest.raises(DiagramError, match=r"^that step has been taken, or cannot be taken yet$"):
+        d.fire(blue)
+    assert expected_steps(parse(WORKED)) == 18
