@@ -324,11 +324,11 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     return _linearized(f, args, has_aux, "linearize")
 
 
-def _linearized(f: Any, args: tuple, has_aux: bool, name: str) -> Any:
+def _linearized(f: Any, args: tuple, has_aux: bool, name: str, keep: bool = True) -> Any:
     _callable(f, name)
     places = tuple(range(len(args)))
     run, args = _opened(f, args, places, name)
-    y, L, aux = linearized(_restored(run), args, {}, places, has_aux, method, name)
+    y, L, aux = linearized(_restored(run), args, {}, places, has_aux, method, name, keep)
     return (y, L, aux) if has_aux else (y, L)
 
 
@@ -355,7 +355,7 @@ def jvp(
         raise StructureError(
             f"jvp: {len(primals)} primals but {len(tangents)} tangents; give one for each argument"
         )
-    y, L, *aux = _linearized(f, tuple(primals), has_aux, "jvp")
+    y, L, *aux = _linearized(f, tuple(primals), has_aux, "jvp", keep=False)
     return (y, L @ (tangents[0] if len(tangents) == 1 else tuple(tangents)), *aux)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 import lineara.eager.ufuncs as _ufuncs  # declares NumPy's protocols on traced values
 from lineara.eager.codegen import functions, general, method_codes
+from lineara.eager.heap import keep_memory
 from lineara.eager.locks import Locks
 from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
-from lineara.eager.pin import MANY, Pin
 from lineara.eager.reads import (
     Reads,
     first_read,
@@ -73,6 +73,7 @@ class Level:
     has_fast_path = True
 
     def __init__(self, depth: int, recur: Recur) -> None:
+        keep_memory()
         self.depth = depth
         self.recur = recur  # transposes the text of a General primitive's jvp
         self.tape: list[Any] = []
@@ -81,7 +82,6 @@ class Level:
         self.locks = Locks()
         self.open = False
         self.outer: Level | None = None  # the level around this one, in the same thread
-        self.pin = Pin()
         self.swept = False  # the sweep has marked the nodes of the tape as leaked
         self.keep_copies = False  # residuals outlive the trace: copy, do not lock
         self.thread = threading.get_ident()
@@ -409,8 +409,6 @@ class Level:
 
     def close(self) -> None:
         """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""
-        if len(self.tape) > MANY:
-            self.pin.hold(self.tape)
         nodes = [] if self.swept else [n.out if type(n) is Entry else n for n in self.tape]
         S = self.S
         for n in (*nodes, *self.roots):

@@ -115,10 +115,15 @@ def linearize(
     has_aux: bool,
     method: Any,
     name: str = "linearize",
+    keep: bool = True,
 ) -> tuple[Any, LinearMap, Any]:
-    """(value, linear map from args[argnums] to the result, aux)."""
+    """(value, linear map from args[argnums] to the result, aux).
+
+    Without `keep` the map is applied before the user's code goes on, so it needs no copies of the
+    user's arrays.
+    """
     with open_level() as level:
-        level.keep_copies = True
+        level.keep_copies = keep
         sources = [args[i] for i in argnums]
         leaves = Leaves(level, sources, method)
         check_numbers(sources, name)
@@ -137,6 +142,7 @@ def linearize(
         frozen = Frozen(level, nodes, outs)
         work = frozen.work()
         aux = map_leaves(own_copy, release_tree(aux, level)) if has_aux else None
+        level.keep_copies = True  # the tape outlives the trace
     fit = Gradients(level)
     back = _fitted(frozen.back, flat, fit)
     ahead = _fitted(frozen.forward, results, fit)

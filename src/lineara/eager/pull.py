@@ -247,6 +247,13 @@ def distribute(x: Array, t: Any) -> None:
         for o, t_dot in zip(k.nodes, parts, strict=True):
             o.g = t_dot
     for o in k.views:
-        o.g = op("index")(flat, at=(grid(o.k.offset, o.k.strides, tuple(o.v.shape)),))
+        o.g = _part(flat, o.k, tuple(o.v.shape))
         if o.k.sums:
             distribute(o, o.g)
+
+
+def _part(flat: Any, k: View, shape: tuple[int, ...]) -> Any:
+    """The part of a tangent that belongs to a view."""
+    if isinstance(flat, Box):
+        return op("index")(flat, at=(grid(k.offset, k.strides, shape),))
+    return strided(np.ascontiguousarray(flat), k.offset, k.strides, shape)

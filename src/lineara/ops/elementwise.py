@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.ops.selecting import select
 from lineara.primitive import (
     Constant,
     Linear,
@@ -84,10 +85,20 @@ tan = elementwise("tan", lambda y, x: 1 + y * y)
 asin = elementwise("asin", lambda y, x: 1 / sqrt(-(x - 1) * (x - -1)), array=np.arcsin)
 acos = elementwise("acos", lambda y, x: -1 / sqrt(-(x - 1) * (x - -1)), array=np.arccos)
 atan = elementwise("atan", lambda y, x: 1 / (1 + x * x), array=np.arctan)
-atan2 = elementwise(  # divided twice by the radius, whose square may not be representable
+
+
+def _over_square(x: Any, w: Any) -> Any:
+    """x / (x^2 + w^2), whose square may not be representable; 0 at 0."""
+    size = maximum(abs(x), abs(w))
+    unit = where(size * 0 == 0, size, 1)  # 1 for infinity
+    u, v = x / unit, w / unit
+    return where(size == 0, 0, u / (u * u + v * v) / unit)
+
+
+atan2 = elementwise(
     "atan2",
-    lambda y, x, w: where(hypot(x, w) == 0, 0, w / hypot(x, w) / hypot(x, w)),
-    lambda y, x, w: where(hypot(x, w) == 0, 0, -x / hypot(x, w) / hypot(x, w)),
+    lambda y, x, w: _over_square(w, x),
+    lambda y, x, w: _over_square(-x, w),
     array=np.arctan2,
 )
 sinh = elementwise("sinh", lambda y, x: cosh(x))
@@ -140,6 +151,9 @@ class where(Linear):
         weak = [v if type(v) in (int, float, complex) else type_of(v).dtype for v in (a, b)]
         return ArrayType(shape, np.result_type(*weak))
 
+    def evaluate(self, xp, /, c, a, b):
+        return select(c, a, b)
+
     def arithmetic(self, y, args, params):
         return reals(y) + args[0].size  # a choice each, and what the transpose pays for not c
 
@@ -160,7 +174,7 @@ class keep(Linear):
         return ArrayType(np.broadcast_shapes(t.shape, np.shape(live)), t.dtype)
 
     def evaluate(self, xp, /, x, live):
-        return xp.where(live, x, 0) if np.ndim(x) or np.ndim(live) else (x if live else 0.0)
+        return select(live, x, 0) if np.ndim(x) or np.ndim(live) else (x if live else 0.0)
 
     def arithmetic(self, y, args, params):
         return lost(y, args[:1])
