@@ -42,10 +42,10 @@ from lineara.rules.probed import probed
 if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
     from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
-    from lineara.capture.lanes import vmap
     from lineara.capture.stages import stages
     from lineara.capture.staging import trace
     from lineara.rules.kinks import kinks
+    from lineara.rules.lanes import vmap
 
 __version__ = "0.1.0"
 
@@ -106,7 +106,7 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
     **dict.fromkeys(_FORMS, "lineara.capture.forms"),
     "calculus": "lineara.calculus",
     "diagrams": "lineara.diagrams",
-    "vmap": "lineara.capture.lanes",
+    "vmap": "lineara.rules.lanes",
     "stages": "lineara.capture.stages",
     "trace": "lineara.capture.staging",
     "kinks": "lineara.rules.kinks",

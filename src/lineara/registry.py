@@ -33,8 +33,7 @@ class Registry:
         arrived = [module for module in self.awaited if module in sys.modules]
         for module in arrived:
             for name, declare in self.awaited.pop(module, {}).items():
-                if hasattr(sys.modules[module], name):  # not every version has every function
-                    declare(getattr(sys.modules[module], name))
+                declare(getattr(sys.modules[module], name))
         return bool(arrived)
 
 

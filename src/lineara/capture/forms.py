@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.capture.apart import apart
 from lineara.capture.captured import captured, with_captured
 from lineara.capture.plain_code import method, overlay
 from lineara.capture.staging import definition_name
@@ -72,8 +73,13 @@ class Fragment(NamedTuple):
 
 def named(around: StagedLevel, f: Callable[..., Any], like: str) -> str:
     """A name that no other definition has, like that of the function."""
+    return around.name_of_definition(named_like(f, like))
+
+
+def named_like(f: Callable[..., Any], like: str) -> str:
+    """The name of a function, or another one if it says nothing."""
     name = definition_name(f)
-    return around.name_of_definition(like if name == "f" else name)
+    return like if name == "f" else name
 
 
 def fragment(
@@ -203,7 +209,7 @@ def _branches(
                 "not differentiated in a traced function: differentiate the whole program, or "
                 "loop with lineara.fori_loop over as many rounds as it may take"
             ) from None
-    if level.shared.adopts:
+    if level.adopts:
         fs = [adopted(level, f) for f in fs]
     given = Operands(level, operands)
     formals = [(f"x{i}", t) for i, t in enumerate(given.types)]
@@ -238,22 +244,25 @@ def _is_eager(v: Any) -> bool:
     return isinstance(v, Traced) and not isinstance(v.level, StagedLevel)
 
 
-def reached(f: Any) -> dict[str, Any]:
+def reached(f: Any, wanted: Callable[[Any], bool] = _is_eager) -> dict[str, Any]:
     """What a function captured of values of differentiations, by name."""
-    return {k: v for k, v in captured(f).items() if any(map(_is_eager, flatten(v)[0]))}
+    return {k: v for k, v in captured(f).items() if any(map(wanted, flatten(v)[0]))}
 
 
 def adopted(level: StagedLevel, f: Any) -> Any:
-    """The function with staged values for those of differentiations around the trace.
+    """The function with staged values for those of differentiations and programs further out.
 
     What it does with them is then done where it is taken, and nowhere else.
     """
 
-    def staged(v: Any) -> Any:
-        now = v.now() if _is_eager(v) else v  # an array may hold constants only
-        return level.wrap(level.mention(now)) if _is_eager(now) else now
+    def outer(v: Any) -> bool:
+        return _is_eager(v) or (isinstance(v, Traced) and v.level.innermost() is not level)
 
-    found = reached(f)
+    def staged(v: Any) -> Any:
+        now = v.now() if outer(v) else v  # an array may hold constants only
+        return level.wrap(level.mention(now)) if outer(now) else now
+
+    found = reached(f, outer)
     return with_captured(f, {k: map_leaves(staged, v) for k, v in found.items()}) if found else f
 
 
@@ -485,9 +494,13 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     level = tracing()
     if level is None:
-        while _goes_on(cond_fun(init_val)):
+        while True:
+            test = cond_fun(init_val)
+            if _is_staged(test):
+                return _in_one(cond_fun, body_fun, init_val)
+            if not test:
+                return init_val
             init_val = body_fun(init_val)
-        return init_val
     carry = Operands(level, init_val, every=True)
 
     def trace(types: Sequence[ArrayType]) -> Fragment:
@@ -509,14 +522,16 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     return carry.tree(written(level, leaf, types))
 
 
-def _goes_on(test: Any) -> Any:
-    if _is_staged(test):
-        raise StagingError(
-            "while_loop: a differentiation in a traced function needs the number of rounds, which "
-            "depends on staged values; loop with lineara.fori_loop over as many rounds as it may "
-            "take, with lineara.cond in the body, or differentiate the whole program"
-        )
-    return test
+def _in_one(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], val: Any) -> Any:
+    """A loop in a differentiation within a trace: one operation of it."""
+    leaves, structure = flatten(val)
+    types = [type_of(v) if is_number(v) or isinstance(v, bool) else None for v in leaves]
+    one = apart(
+        lambda *nodes: while_loop(cond_fun, body_fun, unflatten(structure, nodes)),
+        leaves, types, named_like(body_fun, "loop"),
+    )  # fmt: skip
+    values = [*[leaves[i] for i in one.given], *one.mentions]
+    return one.tree(op("defined")(*values, text=one.text, name="while_loop"))
 
 
 # --- calls ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ arrays that it mentions, which are formals whose values are kept beside it.
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,20 +16,22 @@ import numpy as np
 from lineara.capture.plain_code import method, overlay, seen
 from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.leaves import kind_of_number
-from lineara.eager.node import Traced
+from lineara.eager.node import Traced, layout
 from lineara.eager.points import manifold_of
 from lineara.eager.regions import as_box
 from lineara.eager.staged import StagedLevel
-from lineara.eager.trace import innermost_level, open_level
+from lineara.eager.trace import innermost_level, open_level, outside
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
 from lineara.linear_a.cost import size
 from lineara.linear_a.emit import Boxed, closed
 from lineara.linear_a.evaluate import Machine, Outcome, run
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Names, Ret, Var
+from lineara.passes.jvp import all_vars
+from lineara.passes.names import JVP, E, T
 from lineara.passes.unzip import functions
-from lineara.trees import Structure, flatten, leaf_paths, unflatten
-from lineara.types import ArrayType, show_type, type_of
+from lineara.trees import Structure, flatten, leaf_paths, map_leaves, unflatten
+from lineara.types import ArrayType, Named, show_type, type_of
 
 
 class Signature(NamedTuple):
@@ -193,11 +195,10 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
     """
     if not callable(f):
         raise TypeMismatchError(f"trace: takes a function, but was given {show_type(f)}")
-    if innermost_level() is not None:
-        raise StagingError(
-            "trace was called inside a differentiation or another trace; "
-            "trace outside of it, or mark a part that is called with lineara.function"
-        )
+    if innermost_level() is not None:  # of the arguments the types count, not the values
+        types = map_leaves(lambda v: layout(v), overlay().restore((args, kwargs)))
+        with outside():
+            return trace(f, *types[0], **types[1])
     name = definition_name(f)
     with open_level(StagedLevel) as level:
         given = Given(level, f, args, kwargs)
@@ -206,20 +207,36 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
         made, results = definition(level, name, given.formals, overlay().restore(out), name)
         beside = [value for _, value in level.beside]
         shared = level.shared
-    program = needed(Program({}, {**shared.defs, made.name: made}), made.name, shared.rules)
+    program = needed(Program(shared.types, {**shared.defs, made.name: made}), made.name)
     return Staged(program, made.name, given.signature, results, beside, shared.rules, f)
 
 
-def needed(program: Program, name: str, rules: dict[str, Any]) -> Program:
-    """The definitions that one applies, and those of the rules that these have."""
+def needed(program: Program, name: str) -> Program:
+    """The definitions that one applies, with their rules, and the types that these mention."""
     open_, found = [name], set()
     while open_:
         f = open_.pop()
         if f not in found:
             found.add(f)
             open_ += functions(program.defs[f].body)
-            open_ += rules[f].installed if f in rules else []
-    return Program({}, {f: d for f, d in program.defs.items() if f in found})
+            open_ += [f + s for s in (JVP, T, E) if f + s in program.defs]
+    defs = {f: d for f, d in program.defs.items() if f in found}
+    return Program(named_types(program, defs.values()) if program.types else {}, defs)
+
+
+def named_types(program: Program, defs: Iterable[Def]) -> dict[str, Any]:
+    """The named types that definitions mention, or that these types mention in turn."""
+    open_: list[Any] = [t for d in defs for t in (*d.results, *d.lresults)]
+    open_ += [v.type for d in defs for v in all_vars(d)]
+    found = set()
+    while open_:
+        t = open_.pop()
+        if isinstance(t, Named) and t.name not in found:
+            found.add(t.name)
+            open_.append(program.stated(t.name))
+        elif not isinstance(t, ArrayType | Named):
+            open_ += t.items
+    return {k: t for k, t in program.types.items() if k in found}
 
 
 def definition_name(f: Any) -> str:

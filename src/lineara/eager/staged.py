@@ -43,7 +43,7 @@ class Shared:
         self.names = Names()
         self.open: dict[Any, Any] = {}  # functions that are being written: they may call themselves
         self.skipped: set[Any] = set()  # those whose calls were left out, for want of their types
-        self.adopts = False  # whether values of differentiations around become formals
+        self.types: dict[str, Any] = {}  # the named types that definitions mention
 
 
 class StagedLevel(Level):
@@ -73,6 +73,7 @@ class StagedLevel(Level):
         self.beside: list[tuple[Var, np.ndarray]] = []  # large constants: formals with their values
         self.around: dict[Any, tuple[Var, Any]] = {}  # what of outer definitions is mentioned
         self.inner: StagedLevel | None = None  # the definition inside this one, being written
+        self.adopts = False  # whether values of differentiations around become formals
         self.literals = False  # large constants stand in the text too: there is nobody to give them
         self.shared = Shared()
 
@@ -82,6 +83,7 @@ class StagedLevel(Level):
     def holding(self, level: "StagedLevel") -> Iterator[None]:
         """The block writes the definition `level`, which is used in this one."""
         level.shared = self.shared
+        level.adopts = self.adopts
         self.inner = level
         try:
             yield
@@ -140,7 +142,7 @@ class StagedLevel(Level):
             return self.constant(a) if isinstance(a, np.ndarray) else a
         if self.mine(a):
             return a.v
-        if isinstance(a.level, StagedLevel) or self.shared.adopts:
+        if isinstance(a.level, StagedLevel) or self.adopts:
             return self.mention(a)
         raise LeakedVariableError(
             "a value of a differentiation around this trace was used in it; "

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lineara.errors import ProgramError
 from lineara.linear_a.dims import is_index, is_open, matching, with_dims
 from lineara.linear_a.syntax import Applied, Block, Def, Dup, Leaf, Let, Names, Ret, Var, Vars
 from lineara.types import ArrayType, Type, show
@@ -93,8 +94,13 @@ class Call(Form):
         return Ret(rs), self.linear((t, *given, *self.lxs), lin)
 
     def batch(self, b: Any, args: list[Var]) -> list[Var]:
-        """The definition over the lanes."""
-        name, flags = b.recur(self.functions[0], b.has_lanes(args))
+        """The definition over the lanes; one after the other, if it cannot be."""
+        try:
+            name, flags = b.recur(self.functions[0], b.has_lanes(args))
+        except ProgramError:
+            if not b.of_arrays(self):
+                raise
+            return b.in_turn(self, args)
         return b.results(self, Call((*b.ahead, *args), (name,)), flags)
 
     def linear(self, args: Vars, name: str) -> Leaf:

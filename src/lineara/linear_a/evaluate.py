@@ -687,9 +687,10 @@ def fit(program: Program, t: Type, value: Any) -> Any:
     if isinstance(value, Fraction):
         return value
     found = np.asarray(value)
-    if found.dtype == object and found.shape == t.shape and _is_exact(found):
+    fitting = fits(program, t, found)
+    if found.dtype == object and fitting and _is_exact(found):
         return found.copy()
-    if found.shape != t.shape or not _holds(found, t.dtype):
+    if not fitting or not _holds(found, t.dtype):
         what = show(type_of(found)) if found.dtype.kind in "biufc" else repr(value)
         raise TypeError(f"found {what}")
     return found.astype(t.dtype) if t.shape else t.dtype.type(found)

@@ -337,9 +337,7 @@ def in_turn(b: Any, e: Any, args: Sequence[Var], scan: Any) -> list[Var]:
     args = [b.lift(a) if a.linear else a for a in args]
     flags = b.has_lanes(args)
     ts, us = b.outcome(e)
-    if not all([isinstance(b.unfold(v.type), ArrayType) for v in (*e.args,)]) or not all(
-        [isinstance(b.unfold(t), ArrayType) for t in (*ts, *us)]
-    ):
+    if not b.of_arrays(e):
         b.refuse(e, "goes from lane to lane, with what is no array")
     ks = [i for i, has in enumerate(flags) if not has]
     rows = [i for i, has in enumerate(flags) if has]

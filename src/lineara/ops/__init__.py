@@ -22,7 +22,6 @@ from lineara.ops import (
     interpolate_grid,
     join,
     linalg,
-    lu,
     mapping,
     matrix_functions,
     multivariate,
@@ -33,7 +32,6 @@ from lineara.ops import (
     poly,
     products,
     reduce,
-    riccati,
     samples,
     scipy_linalg,
     shape,
@@ -43,8 +41,6 @@ from lineara.ops import (
     special_forms,
     special_real,
     stats,
-    structured,
-    subspaces,
     without_rule,
 )
 
@@ -67,7 +63,6 @@ __all__ = [
     "interpolate_grid",
     "join",
     "linalg",
-    "lu",
     "mapping",
     "matrix_functions",
     "multivariate",
@@ -78,7 +73,6 @@ __all__ = [
     "poly",
     "products",
     "reduce",
-    "riccati",
     "samples",
     "scipy_linalg",
     "shape",
@@ -88,7 +82,5 @@ __all__ = [
     "special_forms",
     "special_real",
     "stats",
-    "structured",
-    "subspaces",
     "without_rule",
 ]

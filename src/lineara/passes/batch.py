@@ -90,7 +90,21 @@ def batch(program: Program, name: str, axes: Axes, size: int | None = None) -> P
         raise ProgramError(f"batch: {size} lanes; their number is not negative")
     run = _Batch(program)
     run.definition(name, tuple(axes), size)
-    return program.with_(*run.done.values(), types=run.types)
+    return run.program_with()
+
+
+def over_lanes(
+    program: Program, name: str, axes: Axes, size: int
+) -> tuple[Program, str, dict[str, tuple[str, Axes]]]:
+    """The program with a definition over lanes, all of whose results have them; its name, and what
+    each new definition is over lanes.
+
+    What it applies is batched for it alone, under names that say so.
+    """
+    run = _Batch(program, name)
+    want = (True,) * len(program.defs[name].results)
+    made, _ = run.definition(name, tuple(axes), size, want)
+    return run.program_with(), made, run.origins
 
 
 def batched_name(name: str, axes: Axes, size: int | None = None) -> str:
@@ -102,9 +116,11 @@ def batched_name(name: str, axes: Axes, size: int | None = None) -> str:
 class _Batch:
     """All definitions of one run: those that are done, and the batched types they mention."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, owner: str = "") -> None:
         self.program = program
+        self.owner = owner  # the definition for which all others are batched
         self.done: dict[str, Def] = {}
+        self.origins: dict[str, tuple[str, Axes]] = {}
         self.known: dict[str, _Lanes] = {}
         self.types: dict[str, Type | Family] = {}
         self.every = replace(program, types=ChainMap(self.types, dict(program.types)))
@@ -120,6 +136,8 @@ class _Batch:
         Those that are wanted with lanes get them; all of them in a recursion, where none is known.
         """
         new = batched_name(name, axes, size)
+        new = f"{new}.{self.owner}" if self.owner not in ("", name) else new
+        self.origins[new] = name, axes
         d = self.program.defs[name]
         if new in self.entered:
             self.recursive.add(new)
@@ -129,10 +147,7 @@ class _Batch:
                 raise ProgramError(
                     "batch: calls lie in each other deeper than 200; inline some before"
                 )
-            self.entered.append(new)
-            one = _Lanes(self, d, axes, size, new)
-            one.write()
-            self.entered.pop()
+            one = self.entering(_Lanes(self, d, axes, size, new))
             ruled = {name + JVP, name + T} & set(self.program.defs)
             if new in self.recursive or (ruled and any([a is not None for a in axes])):
                 one.flags = (True,) * len(one.flags)
@@ -143,10 +158,15 @@ class _Batch:
         flags = tuple([a or b for a, b in zip(one.flags, want or one.flags, strict=True)])
         if flags != one.flags:
             new = f"{new}.{''.join([str(int(b)) for b in flags])}"
+            self.origins[new] = name, axes
             if new not in self.done:
                 self.done[new] = one.definition(new, flags)
                 self.with_rules(one, new, flags)
         return new, flags
+
+    def program_with(self) -> Program:
+        """The program with all that was made."""
+        return self.program.with_(*self.done.values(), types=self.types)
 
     def with_rules(self, one: "_Lanes", new: str, flags: Flags) -> None:
         """The derivative and the transpose that the program has for a definition, over lanes.
@@ -168,14 +188,20 @@ class _Batch:
             want = [a is not None for a in one.axes[n:]]
             self.rule(one, d.name + T, (*one.axes[:n], *axes), new + T, tuple(want))
 
+    def entering(self, one: "_Lanes") -> "_Lanes":
+        """The same, written; it may apply itself."""
+        self.entered.append(one.name)
+        try:
+            one.write()
+        finally:
+            self.entered.pop()
+        return one
+
     def rule(self, one: "_Lanes", name: str, axes: Axes, new: str, want: Flags) -> None:
         """A definition over the lanes of another one, under a name that passes look for."""
         if new in self.done or new in self.entered or new in self.program.defs:
             return
-        self.entered.append(new)
-        made = _Lanes(self, self.program.defs[name], axes, one.size, new)
-        made.write()
-        self.entered.pop()
+        made = self.entering(_Lanes(self, self.program.defs[name], axes, one.size, new))
         self.done[new] = made.definition(new, want)
         self.with_rules(made, new, want)
 
@@ -368,6 +394,8 @@ class _Lanes:
             return [self.read(e, args, e.params["at"])[0]]
         if isinstance(e, Part):
             return self.part(e, args)
+        if isinstance(e, Prim) and e.name == "scatter" and any(vars_in(e.params["at"])):
+            return self.scatter(e, args[0])
         for v in e.operands()[len(e.args) :]:
             if self.at[v] in self.batched:
                 self.refuse(e, f"reads {v!r}, which differs from lane to lane, as a size")
@@ -415,6 +443,16 @@ class _Lanes:
         back = None if order is None else tuple(np.argsort(order).tolist())
         rest = [self.permuted(y, back) for y in rest]
         return [self.bind(x.name, x.type, type(e)((x, *rest), at), x.linear, True)]
+
+    def scatter(self, e: Prim, y: Var) -> list[Var]:
+        """Zeros, to which each lane adds at positions of its own."""
+        xs, us = self.outcome(e)
+        whole = self.type((*xs, *us)[0])
+        x = self.bind("x", whole, Zero((), whole, y.linear), y.linear, True)
+        at, order = placed(self, (*xs, *us)[0], parts_of(e.params["at"]), True)
+        back = None if order is None else tuple(np.argsort(order).tolist())
+        made = Accum((x, self.permuted(self.lift(y), back)), at)
+        return [self.bind(self.like(0), whole, made, y.linear, True)]
 
     def read(self, e: Leaf, args: list[Var], at: Any) -> tuple[Var, ...]:
         """The part of each lane, and of a linear array the rest."""
@@ -465,6 +503,12 @@ class _Lanes:
     ) -> tuple[str, Flags]:
         """A definition over some lanes."""
         return self.run.definition(name, tuple([0 if b else None for b in flags]), size, want)
+
+    def of_arrays(self, e: Leaf) -> bool:
+        """Whether a leaf takes and gives arrays only."""
+        ts, us = self.outcome(e)
+        types = (*[v.type for v in e.args], *ts, *us)
+        return all([isinstance(self.unfold(t), ArrayType) for t in types])
 
     def in_turn(self, e: Applied, args: Sequence[Var]) -> list[Var]:
         """One lane after the other."""

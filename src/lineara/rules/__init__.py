@@ -5,6 +5,8 @@ custom_vjp      the rule is a pullback
 custom_linear   the function is linear, and its transpose is known
 checkpoint      the function is run again instead of being stored
 chosen          a branch within a differentiation within a trace
+defined         a definition of a program, such as a loop there
+vmap            a function over the lanes of arrays
 """
 
 from lineara.rules.checkpointed import checkpoint

@@ -10,7 +10,7 @@ them, as outside of a trace.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,21 +28,12 @@ from lineara.passes import custom
 from lineara.passes.names import JVP, E, T
 from lineara.passes.regain import Flags, moving, regain
 from lineara.passes.signatures import jvp_signature
-from lineara.primitive import op
 from lineara.rules.pullback import Pullback
 from lineara.rules.whole import Form, encloses, lifted, still, wrote
 from lineara.trees import flatten, unflatten
 from lineara.types import ArrayType, Product, type_of
 
 Types = list[ArrayType | None]
-
-
-class Kind(NamedTuple):
-    """What is different for the three kinds of rules."""
-
-    spell: Callable[["Spelled"], None]  # install the rule
-    flow: Callable[["Spelled", Any, Flags], Flags]  # which results have lanes
-    lanes: Callable[["Spelled", Any, Any, Flags, Flags], Any]  # the rule over lanes
 
 
 class Spelled:
@@ -57,14 +48,13 @@ class Spelled:
     ) -> None:
         self.rule, self.level, self.form, self.options = rule, level, form, options
         self.leaves = list(leaves)
-        self.kind = KINDS[type(rule).__name__]
+        self.spell = KINDS[type(rule).__name__]
         self.places = [
             i for i, v in enumerate(leaves) if is_operand(v) and rule.is_formal(v, i, form)
         ]
         self.boxes = [level.as_box(leaves[i]) for i in self.places]
         self.xs = [type_of(b) for b in self.boxes]
         self.moves = moving(self.xs)
-        self.installed: list[str] = []  # definitions that the rule needs, beside f
         self.flat: dict[str, Def] = {}  # the same before they were made linear
         self.residuals: Any = None  # the containers of what fwd keeps for bwd
         self.linears: Flags = ()  # the formals in which a custom_linear is linear
@@ -85,7 +75,7 @@ class Spelled:
             self.value()
             self.level.called[self.key] = self
             self.level.shared.rules[self.name] = self
-            self.kind.spell(self)
+            self.spell(self)
         leaf = Call(tuple([b.var for b in self.boxes]), (known.name,))
         made = iter(written(self.level, leaf, known.results))
         pairs = zip(known.body.leaves, known.types, strict=True)
@@ -165,7 +155,7 @@ class Spelled:
 
     def program(self) -> Program:
         """The definitions so far."""
-        return Program({}, {**self.level.shared.defs, **self.flat})
+        return Program(self.level.shared.types, {**self.level.shared.defs, **self.flat})
 
     def linear(self, d: Def, flags: Flags, want: Flags, made: str, who: str) -> Program:
         """The program with a definition that is linear where flags say so."""
@@ -174,11 +164,10 @@ class Spelled:
         except LinearityError as e:
             raise LinearityError(f"{self.rule!r}: {who} must be linear, but {e.message}") from None
 
-    def install(self, program: Program, *names: str) -> None:
-        """Keep the definitions of a program; the rule needs those of these names."""
+    def install(self, program: Program) -> None:
+        """Keep the definitions of a program."""
         new = {k: d for k, d in program.defs.items() if k not in self.flat}
         self.level.add(*new.values())
-        self.installed += names
 
     @property
     def is_tested(self) -> bool:
@@ -190,46 +179,9 @@ class Spelled:
         if not self.is_tested:
             self.rule.check_once(self.filled(list(map(own, values))), self.form, self.options)
 
-    # --- lanes -----------------------------------------------------------------------------------
-
-    def flow(self, machine: Any, flags: Flags) -> Flags:
-        """Which results have lanes."""
-        return self.kind.flow(self, machine, flags)
-
-    def lanes(self, machine: Any, values: list[Any], flags: Flags) -> tuple[list[Any], Flags]:
-        """The call over lanes, with the rule over lanes."""
-        if not any(isinstance(v, Traced) for v in values):
-            self.test([v[0] if b else v for v, b in zip(values, flags, strict=True)])
-        want = self.flow(machine, flags)
-        key = self.name, flags, machine.size
-        if key not in machine.over:  # one, so that the rule's call of its function is of that one
-            value = machine.branch(self.name, flags, want)
-            machine.over[key] = self.kind.lanes(self, machine, value, flags, want)
-        return machine.over[key](*values), want
-
 
 def _zeros(t: ArrayType) -> Any:
     return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
-
-
-def placed(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    """These where there is a flag, None elsewhere."""
-    left = iter(values)
-    return [next(left) if f else None for f in flags]
-
-
-def _either(*flags: Flags) -> Flags:
-    return tuple([any(column) for column in zip(*flags, strict=True)])
-
-
-def _collected(machine: Any, bars: Sequence[Any], have: Flags, flags: Flags) -> list[Any]:
-    """Cotangents of arguments: of one that all lanes share, the sum."""
-    found = []
-    for bar, h, f in zip(bars, have, flags, strict=True):
-        if h and not f:
-            bar = op("sum")(bar, axis=(0,), keepdims=False)
-        found.append(machine.spread(bar) if f and not h else bar)
-    return found
 
 
 # --- custom_jvp -----------------------------------------------------------------------------------
@@ -258,33 +210,7 @@ def spell_jvp(s: Spelled) -> None:
     flags = (*(False,) * k, *(True,) * len(dxs))
     want = (*(False,) * len(ys), *(True,) * len(dys))
     program = s.linear(flat, flags, want, s.name + JVP, "the rule, in the tangents,")
-    s.install(program, s.name + JVP)
-
-
-def _of_rule(s: Spelled, flags: Flags) -> Flags:
-    return (*flags, *[f for f, m in zip(flags, s.moves, strict=True) if m])
-
-
-def flow_jvp(s: Spelled, machine: Any, flags: Flags) -> Flags:
-    """Lanes of a value or of its tangent."""
-    (rule,), m = s.flat, len(s.results)
-    found = machine.flow(rule, _of_rule(s, flags))
-    dots = [bool(f) for f in placed(found[m:], moving(s.results))]
-    return _either(machine.flow(s.name, flags), found[:m], tuple(dots))
-
-
-def lanes_jvp(s: Spelled, machine: Any, value: Any, flags: Flags, want: Flags) -> Any:
-    """The rule over lanes."""
-    (rule,), m = s.flat, len(s.results)
-    moves = moving(s.results)
-    wanted = (*want, *[w for w, t in zip(want, moves, strict=True) if t])
-
-    def jvp(primals: Any, tangents: Any) -> Any:
-        dots = [d for d, t in zip(tangents, s.moves, strict=True) if t]
-        found = machine.branch(rule, _of_rule(s, flags), wanted)(*primals, *dots)
-        return found[:m], placed(found[m:], moves)
-
-    return type(s.rule)(value, jvp, check=False)
+    s.install(program)
 
 
 # --- custom_vjp -----------------------------------------------------------------------------------
@@ -333,7 +259,7 @@ def spell_vjp(s: Spelled) -> None:
     program = program.with_(_untaped(program.defs[made], f"{lead}.bwd"))
     program = custom.custom_vjp(program, lead, f"{lead}.fwd", f"{lead}.bwd", test=False)
     s.flat = {d.name: d for d in (fwd, flat)}
-    s.install(program, lead + JVP, f"{lead}.bwd{T}", f"{lead}.bwd{T}{T}")
+    s.install(program)
 
 
 def _taped(d: Def, n: int, name: str) -> Def:
@@ -352,32 +278,6 @@ def _untaped(d: Def, name: str) -> Def:
     k = Var(names("k"), Product(tuple([v.type for v in d.xs])))
     body = Block((Unpack(d.xs, k), *d.body.bindings), d.body.leaf)
     return Def(name, (k, *d.lxs), d.results, d.lresults, body)
-
-
-def flow_vjp(s: Spelled, machine: Any, flags: Flags) -> Flags:
-    """Lanes of a value."""
-    fwd = next(iter(s.flat))
-    return _either(machine.flow(s.name, flags), machine.flow(fwd, flags)[: len(s.results)])
-
-
-def lanes_vjp(s: Spelled, machine: Any, value: Any, flags: Flags, want: Flags) -> Any:
-    """The rule over lanes."""
-    (ahead, back), m = s.flat, len(s.results)
-    have = machine.flow(ahead, flags)[m:]
-    moves = moving(s.results)
-    given = (*have, *[w for w, t in zip(want, moves, strict=True) if t])
-    of = tuple([f for f, t in zip(flags, s.moves, strict=True) if t])
-
-    def fwd(*xs: Any) -> Any:
-        found = machine.branch(ahead, flags, (*want, *have))(*xs)
-        return found[:m], found[m:]
-
-    def bwd(residuals: Any, y_bar: Any) -> Any:
-        cs = [c for c, t in zip(y_bar, moves, strict=True) if t]
-        bars, lanes = machine.definition(back, [*residuals, *cs], given)
-        return tuple(placed(_collected(machine, bars, lanes, of), s.moves))
-
-    return type(s.rule)(value, fwd, bwd, check=False)
 
 
 # --- custom_linear --------------------------------------------------------------------------------
@@ -424,7 +324,7 @@ def spell_linear(s: Spelled) -> None:
     program = custom.custom_linear(program, there, f"{there}{T}", test=False)
     program = program.with_(_by_map(program, f, s, there))
     program = program.with_(_erased(f, s, there + E))
-    s.install(program, s.name + JVP, there, there + T, there + T + T, there + E)
+    s.install(program)
 
 
 def _by_map(program: Program, d: Def, s: Spelled, there: str) -> Def:
@@ -458,31 +358,8 @@ def _erased(d: Def, s: Spelled, name: str) -> Def:
     return Def(name, tuple([formals[i] for i in order]), d.results, (), body)
 
 
-def flow_linear(s: Spelled, machine: Any, flags: Flags) -> Flags:
-    """Lanes of a value."""
-    return machine.flow(s.name, flags)
-
-
-def lanes_linear(s: Spelled, machine: Any, value: Any, flags: Flags, want: Flags) -> Any:
-    """The rule over lanes."""
-    (back,) = s.flat
-    moves = moving(s.results)
-    pairs = list(zip(flags, s.linears, strict=True))
-    given = [f for f, linear in pairs if not linear]
-    given += [w for w, t in zip(want, moves, strict=True) if t]
-    of = tuple([f for f, linear in pairs if linear])
-
-    def transpose(y_bar: Any, *others: Any) -> Any:
-        cs = [c for c, t in zip(y_bar, moves, strict=True) if t]
-        bars, lanes = machine.definition(back, [*others, *cs], tuple(given))
-        return tuple(_collected(machine, bars, lanes, of))
-
-    places = tuple([i for i, linear in enumerate(s.linears) if linear])
-    return type(s.rule)(value, transpose, places, check=False)
-
-
-KINDS = {
-    "custom_jvp": Kind(spell_jvp, flow_jvp, lanes_jvp),
-    "custom_vjp": Kind(spell_vjp, flow_vjp, lanes_vjp),
-    "custom_linear": Kind(spell_linear, flow_linear, lanes_linear),
+KINDS: dict[str, Callable[[Spelled], None]] = {
+    "custom_jvp": spell_jvp,
+    "custom_vjp": spell_vjp,
+    "custom_linear": spell_linear,
 }

@@ -1,0 +1,85 @@
+"""A function as a definition of its own, on values of any kind; what it mentions becomes formals.
+
+Lanes are made of such a definition, and a loop within a differentiation within a trace is one, as
+an operation of the differentiation.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from lineara.capture.plain_code import overlay
+from lineara.eager.node import Traced
+from lineara.eager.regions import as_box
+from lineara.eager.staged import StagedLevel
+from lineara.eager.trace import innermost_level, open_level, threads
+from lineara.linear_a.emit import closed
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import Block, Def, Ret
+from lineara.trees import Structure, flatten, unflatten
+from lineara.types import ArrayType
+
+
+class Text(NamedTuple):
+    """A definition of a program, and the rules of the user's that the program has."""
+
+    program: Program
+    name: str
+    rules: dict[str, Any]
+
+
+class Apart(NamedTuple):
+    """A function that was traced apart, and what its definition is to be given."""
+
+    text: Text
+    given: list[int]  # the arguments that are its first formals
+    mentions: list[Any]  # the values of the others
+    structure: Structure
+    constants: list[Any]  # of the results; the class where there is a variable
+
+    def tree(self, values: Sequence[Any], constant: Callable[[Any], Any] = lambda c: c) -> Any:
+        """What the function gives, with these for what the definition gives."""
+        left = iter(values)
+        leaves = [next(left) if c is Apart else constant(c) for c in self.constants]
+        return unflatten(self.structure, leaves)
+
+
+def staged_around() -> StagedLevel | None:
+    """The innermost definition that is being written, whatever differentiations lie in it."""
+    return next((v for v in reversed(threads.open) if isinstance(v, StagedLevel)), None)
+
+
+def apart(
+    run: Callable[..., Any], values: Sequence[Any], types: Sequence[ArrayType | None], like: str
+) -> Apart:
+    """`run(*values)` as a definition; values without a type are constants of it."""
+    around = staged_around()
+    innermost = around is not None and around is innermost_level()
+    with open_level(StagedLevel) as level:
+        if around is not None:
+            level.shared = around.shared
+        with around.holding(level) if around is not None and innermost else nullcontext():
+            level.adopts = True
+            pairs = list(zip(values, types, strict=True))
+            nodes = [v if t is None else level.formal("x", t) for v, t in pairs]
+            formals = [n.now().v.var for n, t in zip(nodes, types, strict=True) if t is not None]
+            leaves, form = flatten(overlay().restore(run(*nodes)))
+            constants, results = [], []
+            for leaf in leaves:
+                if isinstance(leaf, Traced):
+                    results.append(as_box(level, level.entered(leaf)).var)
+                    constants.append(Apart)
+                else:
+                    constants.append(leaf)
+        mentions = [*level.beside, *level.around.values()]
+        params = (*formals, *[v for v, _ in mentions])
+        body = Block(tuple(closed(level.out.bindings, params, results)), Ret(tuple(results)))
+        name = level.name_of_definition(like)
+        level.add(Def(name, params, tuple([v.type for v in results]), (), body))
+        shared = level.shared
+    text = Text(Program(dict(shared.types), dict(shared.defs)), name, shared.rules)
+    given = [i for i, t in enumerate(types) if t is not None]
+    return Apart(text, given, [c for _, c in mentions], form, constants)
+
+
+__all__ = ["Apart", "Text", "apart", "staged_around"]
