@@ -251,6 +251,14 @@ LINES = [
     ("sylvester", M, N[0], A[:, :3]),
     ("sylvester", M, B[:2] + 3 * np.eye(2), A[:, :2], {"adjoint": True}),
     ("linear_sylvester", M, N[0], A[:, :3]),
+    ("lu_packed", M),
+    ("lu_packed", M[::-1]),
+    ("range_basis", A[:, :1], {"rank": 1, "rcond": 1e-15}),
+    ("null_basis", A, {"rank": 3, "rcond": 1e-15}),
+    ("unitary_factor", M),
+    ("unitary_factor", A.T),
+    ("care", -M, A[:, :2], P, P[:2, :2]),
+    ("dare", 0.3 * M, A[:, :2], P, P[:2, :2]),
     ("banded", A + 3 * (np.arange(3) == 1)[:, None], B, {"below": 1}),
     ("banded", A + 3 * (np.arange(3) == 0)[:, None], B, {"below": 2, "adjoint": True}),
     ("linear_banded", A + 3 * (np.arange(3) == 1)[:, None], B, {"below": 1}),
@@ -281,6 +289,8 @@ LINES = [
     ("waves", z, {"kind": 4, "sine": True, "axis": 0}),
     # locally constant
     ("lu_factors", N),
+    ("lu_pivots", M),
+    ("row_order", np.array([2, 2, 2])),
     ("detsign", N),
     ("eigh_factors", P),
     ("eig_factors", M),
@@ -489,8 +499,9 @@ def supports_complex(name):
     line = next(line for line in SMOOTH if line.name == name)
     if name in ("astype", "keep", "fabs", "max", "min", "polygamma", "real", "imag"):
         return name in ("keep", "real", "imag")
-    if name in ("maximum", "minimum", "fmax", "fmin", "eigh_vectors", "svd_vectors", "gauge"):
-        return False  # these vectors have phases: test_linalg
+    phases = ("eigh_vectors", "svd_vectors", "gauge", "range_basis", "null_basis")  # test_linalg
+    if name in ("maximum", "minimum", "fmax", "fmin", *phases):
+        return False
     try:
         line.complex()(*line.complex().point())
     except TypeError:

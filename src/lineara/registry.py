@@ -33,7 +33,8 @@ class Registry:
         arrived = [module for module in self.awaited if module in sys.modules]
         for module in arrived:
             for name, declare in self.awaited.pop(module, {}).items():
-                declare(getattr(sys.modules[module], name))
+                if hasattr(sys.modules[module], name):  # not every version has every function
+                    declare(getattr(sys.modules[module], name))
         return bool(arrived)
 
 

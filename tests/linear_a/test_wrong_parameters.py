@@ -33,6 +33,9 @@ BY_VALUE = {  # what they take must be definite, sorted, so large, regular, with
     "linear_sparse_solve",
     "sqrtm",
     "logm",
+    "care",
+    "dare",
+    "row_order",
 }
 NOWHERE = Program({}, {})
 

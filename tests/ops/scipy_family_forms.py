@@ -47,6 +47,11 @@ def gram(m):
     return m @ np.conj(np.swapaxes(m, -1, -2)) + np.eye(m.shape[-1])
 
 
+def projection(q):
+    """The projection on what orthonormal columns span."""
+    return q @ q.T
+
+
 FORMS = """
 # linear systems
 linalg.solve(M, x); linalg.solve(M, A); linalg.solve(M, x, transposed=True); linalg.solve(N, x)
@@ -79,7 +84,28 @@ linalg.eigh(M, gram(C), lower=False)[0]; np.real(linalg.eigvals(gram(M)))
 np.real(linalg.eig(gram(M))[0]); linalg.eig(gram(M))[1]; np.real(linalg.eigvals(gram(M), gram(C)))
 linalg.pinv(A); linalg.pinv(Q, return_rank=True)[0]; linalg.pinvh(gram(M)); linalg.polar(M)[0]
 linalg.polar(A, side="left")[1]; linalg.lstsq(Q, v)[0]; linalg.lstsq(Q, v)[1]; linalg.lstsq(Q, B)[1]
+linalg.lu_factor(M)[0]; linalg.lu_solve(linalg.lu_factor(M), x); linalg.lu_factor(M[::-1])[0]
+linalg.lu_solve(linalg.lu_factor(M[::-1]), A, trans=1); linalg.lu_solve(linalg.lu_factor(C), x)
+np.imag(linalg.lu_solve(linalg.lu_factor(M + 1j * C), x, trans=2)); linalg.lu(M[::-1])[1]
+linalg.lu(M[::-1], permute_l=True)[0]; linalg.lu(M[::-1], p_indices=True)[2]; linalg.lu(C * s)[2]
+projection(linalg.orth(Q[:, :2])); linalg.orth(A[:1].T); linalg.null_space(A)
+projection(linalg.null_space(M[:1])); linalg.subspace_angles(Q, B)
+linalg.subspace_angles(Q[:, :1], B); linalg.orthogonal_procrustes(Q, Q @ C)[0]
+linalg.orthogonal_procrustes(M, C)[1]; linalg.polar(np.eye(3) * s + 0.1)[0]; linalg.polar(A)[1]
+linalg.polar(gram(N) * s + N)[0]; linalg.leslie(x, v[:2]); linalg.fiedler(v)
+linalg.convolution_matrix(x, 4); linalg.convolution_matrix(x, 3, "same")
+linalg.solve_circulant(v, A.T); linalg.cho_solve_banded((np.abs(A[:2]) + 1, False), v)
+linalg.cho_solve_banded((np.abs(A[:2]) + 1, True), B); linalg.solve_discrete_lyapunov(0.1 * M, C)
+linalg.solve_discrete_lyapunov(0.1 * M, C, "bilinear"); linalg.eig_banded(A, lower=True)[0]
+linalg.eigvals_banded(A[:2], select="i", select_range=(1, 2)); linalg.eigh_tridiagonal(v, x)[0]
+abs(linalg.eigh_tridiagonal(v, x)[1]); linalg.eigvalsh_tridiagonal(v, x)
+linalg.solve_continuous_are(-M, A[:, :2], gram(C), np.eye(2)) @ x
+linalg.solve_continuous_are(-C, A[:, :1], gram(M), [[s]])
+linalg.solve_discrete_are(0.3 * M, A[:, :2], gram(C), gram(M)[:2, :2])
 # functions of matrices
+linalg.expm_frechet(M, C); linalg.expm_frechet(0.3 * C, M, compute_expm=False)
+linalg.fractional_matrix_power(gram(M), 0.5); linalg.fractional_matrix_power(gram(C), s)
+linalg.fractional_matrix_power(M, 3); linalg.signm(M) + M
 linalg.expm(M); linalg.expm(N); linalg.expm(s * C); np.imag(linalg.expm(1j * M)); linalg.sqrtm(M)
 linalg.sqrtm(gram(M)); linalg.logm(M); linalg.sinm(M); linalg.cosm(M); linalg.tanhm(0.3 * M)
 linalg.expm(linalg.logm(M)); np.imag(linalg.sqrtm(M + 0.5j * C))

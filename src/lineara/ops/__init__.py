@@ -22,6 +22,7 @@ from lineara.ops import (
     interpolate_grid,
     join,
     linalg,
+    lu,
     mapping,
     matrix_functions,
     multivariate,
@@ -32,6 +33,7 @@ from lineara.ops import (
     poly,
     products,
     reduce,
+    riccati,
     samples,
     scipy_linalg,
     shape,
@@ -41,6 +43,8 @@ from lineara.ops import (
     special_forms,
     special_real,
     stats,
+    structured,
+    subspaces,
     without_rule,
 )
 
@@ -63,6 +67,7 @@ __all__ = [
     "interpolate_grid",
     "join",
     "linalg",
+    "lu",
     "mapping",
     "matrix_functions",
     "multivariate",
@@ -73,6 +78,7 @@ __all__ = [
     "poly",
     "products",
     "reduce",
+    "riccati",
     "samples",
     "scipy_linalg",
     "shape",
@@ -82,5 +88,7 @@ __all__ = [
     "special_forms",
     "special_real",
     "stats",
+    "structured",
+    "subspaces",
     "without_rule",
 ]

@@ -270,15 +270,6 @@ def svdvals(a, overwrite_a=False, check_finite=True):
     return np_svd(a, compute_uv=False)
 
 
-@implements("scipy.linalg.polar")
-def polar(a, side="right"):
-    """The unitary U and the Hermitian P with A = U P, or A = P U."""
-    u, s, vh = np_svd(a, full_matrices=False)
-    wide = s[..., None, :]
-    left = matmul(u * wide, adjoint(u)) if side == "left" else matmul(adjoint(vh) * wide, vh)
-    return matmul(u, vh), left
-
-
 def _cutoff(a: Any, atol: Any, rtol: Any) -> Any:
     if atol:
         raise NoRuleError(
