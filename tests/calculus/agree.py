@@ -8,6 +8,7 @@ from random_terms import Random, meaning
 import lineara
 from lineara import calculus
 from lineara.calculus.check import Known, check
+from lineara.calculus.closures import converted
 from lineara.calculus.machine import Machine
 from lineara.calculus.numbers import numbers_of
 from lineara.calculus.parse import parse
@@ -17,6 +18,7 @@ from lineara.calculus.reduce import Reducer
 from lineara.calculus.show import show
 from lineara.calculus.terms import At, Covec, J, Pair, Pull, Term, app, constant_form, lam, num, var
 from lineara.calculus.types import Arrow, R, power
+from lineara.linear_a.check import check as well_typed
 from lineara.linear_a.evaluate import run as evaluate
 from lineara.passes import compose
 
@@ -77,6 +79,30 @@ def agree_staged(seed: int, nested: bool, depth: int = 5) -> bool:
     x = ("x", power(2))
     pulled = lam(x, app(calculus.gradient(f), var(x)))
     assert close(by_machine, list(calculus.linear_a(pulled)(AT))), show(f)
+    return any(by_machine)
+
+
+def agree_converted(seed: int, nested: bool, depth: int = 5) -> bool:
+    """Converted to closures in Linear A, a program with branches keeps its value and gradient.
+
+    The gradient is taken of the program by the passes, and by the program that `pull` becomes.
+    """
+    f = Random(seed, nested).function(power(2), depth)
+    by_machine = numbers_of(calculus.run(gradient_of(f)))
+    x = ("x", power(2))
+    pulled = lam(x, app(calculus.gradient(f), var(x)))
+    made, derivative = [converted(t, calculus.function(t), [(0.5, 0.5)]) for t in (f, pulled)]
+    for program in (made.program, derivative.program):
+        well_typed(program)
+    assert close([made(AT)], [calculus.function(f)(AT)]), show(f)
+    derived = compose.grad(made.program, made.name)
+    found = [float(x) for x in evaluate(derived, f"{made.name}.grad", *AT).results]
+    assert close(by_machine, found), show(f)
+    assert close(by_machine, list(derivative(AT))), show(f)
+    if not nested:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            assert close(found, complex_step(f)), show(f)
     return any(by_machine)
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-from agree import agree, agree_functional, agree_staged
+from agree import agree, agree_converted, agree_functional, agree_staged
 
 SHARD = 100
 
@@ -23,6 +23,7 @@ def shard(seed: int) -> tuple[int, int, str]:
             if n % 10 == 5:
                 agree_functional(n)
                 agree_staged(n, nested=bool(n % 4 == 1))
+                agree_converted(n, nested=bool(n % 4 == 3))
         except Exception:
             return n, moving, traceback.format_exc()
     return seed, moving, ""

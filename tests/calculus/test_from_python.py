@@ -138,11 +138,6 @@ def test_what_has_no_source_is_refused():
 # --- Linear A, and the two cotangents of a closure ------------------------------------------------
 
 
-def test_a_choice_that_numbers_decide_is_refused_while_staging():
-    with pytest.raises(lineara.errors.StagingError, match=r"lineara\.cond"):
-        calculus.linear_a("\\x. if less(x, 2) then x else 3")
-
-
 def test_a_program_takes_numbers():
     with pytest.raises(CalculusError, match=r"^linear_a: an argument .* not R -> R$"):
         calculus.linear_a("\\f:R -> R. f 2")

@@ -9,6 +9,7 @@ those of the eager engine too, so `lineara.grad` goes through it.
 from collections.abc import Callable
 from typing import Any
 
+from lineara.calculus.closures import converted, sample
 from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.program import term as term_of
 from lineara.calculus.readback import read_back
@@ -16,7 +17,7 @@ from lineara.calculus.terms import Covec, Pull, Term, constant_form, num
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R, Type, is_ground, show
 from lineara.calculus.values import Both, Items, Nothing, Number, is_number, items, listed
 from lineara.capture.staging import Staged, trace
-from lineara.errors import CalculusError
+from lineara.errors import CalculusError, StagingError
 
 
 def run(term: Term | str, fuel: int = FUEL) -> Term:
@@ -85,10 +86,15 @@ def function(term: Term | str, fuel: int = FUEL) -> Callable[..., Any]:
 
 
 def linear_a(term: Term | str, fuel: int = FUEL) -> Staged:
-    r"""A function of numbers as a Linear A program, its closures and its derivatives evaluated.
+    r"""A function of numbers as a Linear A program.
 
     The machine runs once on the variables of a program: functions and pulls leave the operations
-    on numbers that they come to.  A choice that numbers decide is a StagingError.
+    on numbers that they come to.  Where numbers decide a choice, so that this cannot be, closures
+    are converted: functions are sums of environments, choices are `cond`, recursions call
+    themselves, and derivatives are those of the passes.
+
+    CalculusError for what has no counterpart in a program: functionals on functions, and a function
+    that differentiates itself.
 
     >>> print(linear_a("\\x. let f = \\g y. g (g y) in f (\\z. z * x) 3"))
     def calculus_function(x0: f64;) -> (f64;) =
@@ -97,6 +103,9 @@ def linear_a(term: Term | str, fuel: int = FUEL) -> Staged:
       let v2: f64 = v * x0 in
       (v2;)
     <BLANKLINE>
+    >>> f = linear_a("\\x. (rec f y. if less(y, 1) then y else f (y / 2) * x) x")
+    >>> f(3.0), sorted(f.program.defs)
+    (6.75, ['calculus_function', 'else1', 'fn1_0', 'then1'])
     """
     f, t = function(term, fuel), _closed(term).type
     samples = []
@@ -105,16 +114,12 @@ def linear_a(term: Term | str, fuel: int = FUEL) -> Staged:
             raise CalculusError(
                 f"linear_a: an argument of a program is made of numbers, not {show(t.source)}"
             )
-        samples.append(_sample(t.source))
+        samples.append(sample(t.source))
         t = t.target
-    return trace(f, *samples)
-
-
-def _sample(t: Type) -> Any:
-    if not isinstance(t, Product):
-        return 0.5
-    right = _sample(t.right)
-    return (_sample(t.left), *(right if isinstance(t.right, Product) else (right,)))
+    try:
+        return trace(f, *samples)
+    except StagingError:  # a choice that numbers decide
+        return converted(_closed(term), f, samples)
 
 
 def _closed(term: Term | str) -> Term:
