@@ -455,3 +455,28 @@ def test_many_small_views_of_several_forms_and_dtypes() -> None:
     for where in (True, False):
         g = lineara.grad(f, sparse=where)(X)
         assert np.allclose(np.asarray(g), gradient(f, X), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize(
+    ("shape", "at"),
+    [
+        ((50, 300), np.arange(120) % 50 - 25),
+        ((40, 7, 90), np.arange(100).reshape(10, 10) % 40),
+        ((40, 300), (slice(None), np.arange(200) * 7 % 300)),
+        ((6, 40, 50), (slice(None), np.arange(60).reshape(20, 3) % 80 - 40)),
+        ((5000, 3), np.arange(3000) ** 2 % 5000),
+        ((40, 300), (np.arange(90) % 40).astype(np.uint8)),
+        ((30, 30), (np.arange(5000) % 30,)),
+    ],
+)
+def test_rows_that_are_read_many_times_add_up(shape, at, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=shape).astype(dtype)
+    c = rng.normal(size=x[at].shape).astype(dtype)
+    _, pull = lineara.vjp(lambda x: x[at], x)
+    (found,) = pull(c)
+    want = np.zeros(shape, dtype)
+    np.add.at(want, at, c)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, want, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-5)

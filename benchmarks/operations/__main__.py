@@ -13,7 +13,7 @@ from ..machine import machine, settings
 from ..report import time as duration
 from .costs import Bench, Cost
 from .lines import expressions
-from .reasons import REASONS
+from .reasons import why
 
 REPORT = Path(__file__).parents[1] / "OPERATIONS.md"
 LIMIT, SHORT = 4.0, 50e-6
@@ -23,9 +23,10 @@ HEAD = """# What every operation costs
 
 A gradient should cost at most four values, where a value takes 50 µs or longer. Each expression is
 made a number by weights. *Value* is plain NumPy or SciPy, *forward* `lineara.jvp` and *reverse*
-`lineara.grad`, in all floating-point arrays of the expression at once; both compute the value too.
-Torch and autograd compute the same gradient; `theirs / ours` is above 1 where we are faster, and `–`
-where they cannot, or have another gradient. Least CPU time of interleaved rounds, one thread.
+`lineara.grad`, in all floating-point arrays of the expression at once; both compute the value
+too. Torch and autograd compute the same gradient; `theirs / ours` is above 1 where we are faster,
+and `–` where they cannot, or have another gradient. Least CPU time of interleaved rounds, one
+thread.
 
 Made by `python -m benchmarks.operations`; the values are in `benchmarks/operations/lines.py`.
 """
@@ -88,7 +89,7 @@ def page(costs: list[Cost]) -> str:
     ]
     if slow:
         head = ["operation", "reverse / value", "why"]
-        rows = [[f"`{c.text}`", times(c.ratio("reverse", "value")), why(c)] for c in slow]
+        rows = [[f"`{c.text}`", times(c.ratio("reverse", "value")), reason(c)] for c in slow]
         parts += ["## Above four, and why", _grid(head, rows)]
     head = ["operation", "value", "forward / value", "reverse / value"]
     head += ["torch's reverse / its value", "torch / ours", "autograd / ours"]
@@ -98,9 +99,9 @@ def page(costs: list[Cost]) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def why(cost: Cost) -> str:
-    """Why a gradient costs more than it should."""
-    return REASONS.get(cost.text) or cost.failed.get("reverse", "not known")
+def reason(cost: Cost) -> str:
+    """Why a gradient costs more than it should, or did not run."""
+    return cost.failed.get("reverse") or why(cost.text, cost.seconds["value"])
 
 
 def _facts() -> str:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.cotangent.scatter import checked_indices, sum_duplicates
 from lineara.eager.node import Array, zero
 from lineara.eager.reads import Reads, View
 from lineara.eager.strides import Flat, grid, strided
@@ -204,8 +205,27 @@ def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarra
         elif type(where) is Strided:
             strided(total, where.offset, where.strides, t.shape)[...] += t
         else:
-            np.add.at(total, where, t)
+            _add_at(total, where, t)
     return total
+
+
+MANY = 4096  # elements added by position, from which the kernels of a scatter pay
+
+
+def _add_at(total: np.ndarray, where: Any, t: Any) -> None:
+    """total[where] += t, each time that a position occurs; whole rows ten times as fast."""
+    before = where[:-1] if type(where) is tuple else ()
+    rows = where[-1] if type(where) is tuple and where else where
+    given = type(rows) is np.ndarray and rows.dtype.kind in "iu"
+    whole = all([type(k) is slice and k == slice(None) for k in before])
+    if not (given and whole and total.ndim > 1 and t.size >= MANY):
+        np.add.at(total, where, t)
+        return
+    left, n, right = total.shape[: len(before)], total.shape[len(before)], len(before) + 1
+    t = np.broadcast_to(t, (*left, *rows.shape, *total.shape[right:]))
+    t = t.reshape(*left, rows.size, *total.shape[right:])
+    rows, t = sum_duplicates(checked_indices(rows, n), t, len(before), n)
+    total[(*before, rows)] += t
 
 
 def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:

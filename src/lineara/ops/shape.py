@@ -435,6 +435,10 @@ def repeat(a, repeats, axis=None):
     if axis is None:
         a, axis = ravel(a), 0
     axis = normal_axis(axis, len(a.shape), "repeat")
+    if isinstance(repeats, int | np.integer) and repeats >= 0:  # its transpose is a plain sum
+        left, right = a.shape[: axis + 1], a.shape[axis + 1 :]
+        wide = broadcast_to(reshape(a, shape=(*left, 1, *right)), shape=(*left, repeats, *right))
+        return reshape(wide, shape=(*left[:-1], left[-1] * int(repeats), *right))
     order = np.repeat(np.arange(a.shape[axis]), repeats)
     return op("index")(a, at=(*(slice(None),) * axis, order))
 
