@@ -171,8 +171,8 @@ REFUSED = [
     (f"\\x. if less(x, 0) then x else {TOWER} x",
      "linear_a: the derivative of what is called here is taken within rec f y:R -> R. if less(y, "
      "1) then y else pull(f; \\_:R. covec(1)) divide(y, 2) @ 1, which it may call itself; a "
-     "program would have one derivative within another without end, and the machine has as many as it "
-     "meets"),
+     "program would have one derivative within another without end, and the machine has as many "
+     "as it meets"),
     ("\\x. if less(x, 0) then x else pull(\\f:R -> R. f x; \\_. covec(1)) sin @ cos",
      "linear_a: pull(\\f:R -> R. f x; \\_:R. covec(1)) is a derivative of (R -> R) -> R; a program "
      "has those of functions from numbers to numbers, whatever they captured"),

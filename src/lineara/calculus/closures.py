@@ -25,7 +25,7 @@ from lineara.calculus.symbols import Symbol
 from lineara.calculus.terms import Term, app
 from lineara.calculus.terms import Var as Variable
 from lineara.calculus.types import BOOL, INT, Arrow, Product, R, Type, is_ground
-from lineara.capture.staging import Results, Signature, Staged, needed
+from lineara.capture.staging import Results, Signature, Staged, named_types, needed
 from lineara.errors import CalculusError
 from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.control import call
@@ -484,13 +484,13 @@ def _kept(program: Program, name: str) -> Program:
 
     A pass goes on where it finds its own work, so that must be whole.
     """
-    defs = needed(program, name, {}).defs
+    defs = needed(program, name).defs
     while True:
         bases = {f.partition(JVP)[0] for f in defs if JVP in f}
         made = [f for f in program.defs if JVP in f and f.partition(JVP)[0] in bases]
-        found = dict(defs).keys() | {g for f in made for g in needed(program, f, {}).defs}
+        found = dict(defs).keys() | {g for f in made for g in needed(program, f).defs}
         if len(found) == len(defs):
-            return Program(program.types, defs)
+            return Program(named_types(program, defs.values()), defs)
         defs = {f: d for f, d in program.defs.items() if f in found}
 
 
