@@ -7,10 +7,13 @@ True
 """
 
 from lineara.diagrams.adjoint import adjoint
+from lineara.diagrams.admit import read as rules
 from lineara.diagrams.canonical import isomorphic
 from lineara.diagrams.check import check
+from lineara.diagrams.equal import same
 from lineara.diagrams.evaluate import evaluate
 from lineara.diagrams.net import Net, Node, Wire, compose, copied, identity, permutation, tensor
+from lineara.diagrams.rewrite import Rewriter, rewritten
 from lineara.diagrams.show import show
 from lineara.diagrams.simplify import simplify
 from lineara.diagrams.snapshot import history, snapshot
@@ -21,6 +24,7 @@ __all__ = [
     "Derivation",
     "Net",
     "Node",
+    "Rewriter",
     "Wire",
     "adjoint",
     "check",
@@ -32,6 +36,9 @@ __all__ = [
     "isomorphic",
     "parse",
     "permutation",
+    "rewritten",
+    "rules",
+    "same",
     "show",
     "simplify",
     "snapshot",

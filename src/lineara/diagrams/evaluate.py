@@ -119,6 +119,19 @@ def zero(t: Type) -> Any:
     return 0.0 if t == R else np.zeros(array_of(t).shape, array_of(t).dtype)
 
 
+def trampoline(call: Generator[Any, Any, Any]) -> Any:
+    """The result of a generator that yields the calls of others: recursion as deep as it likes."""
+    stack, value = [call], None
+    while stack:
+        try:
+            stack.append(stack[-1].send(value))
+            value = None
+        except StopIteration as done:
+            stack.pop()
+            value = done.value
+    return value
+
+
 class Evaluator:
     """Runs diagrams and counts the operations."""
 
@@ -130,22 +143,11 @@ class Evaluator:
         """The outputs at the inputs."""
         if len(args) != len(net.inputs):
             raise DiagramError(f"the diagram has {len(net.inputs)} inputs, not {len(args)}")
-        return self._go(self._net(net, args))
+        return trampoline(self._net(net, args))
 
     def apply(self, f: Any, *args: Any) -> tuple[Any, ...]:
         """A function value at arguments."""
-        return self._go(self._applied(f, args))
-
-    def _go(self, call: Generator[Any, Any, Any]) -> Any:
-        stack, value = [call], None
-        while stack:
-            try:
-                stack.append(stack[-1].send(value))
-                value = None
-            except StopIteration as done:
-                stack.pop()
-                value = done.value
-        return value
+        return trampoline(self._applied(f, args))
 
     def _order(self, net: Net) -> list[Node]:
         found = self._orders.get(id(net))

@@ -95,7 +95,8 @@ class Simplifier:
                 if i < before:
                     break
                 made.append(i)
-                self.push(net.nodes[i])
+                for w in (*net.nodes[i].ins, *net.nodes[i].outs):
+                    self.look(w)
             step = Step(len(self.log) + 1, name, path, node.id, tuple(made))
             self.log.append(step)
             return step
