@@ -242,6 +242,8 @@ np.convolve(x, [0.5, 0.5]); np.convolve(x + 1j * y, v).imag; np.correlate(v, x)
 np.correlate(v, x, "full"); np.correlate(x, v, "full"); np.correlate(x, v, "same")
 np.correlate(v, x, "same"); np.correlate(v[:3], x[:2], "same"); np.correlate(x[:2], v, "same")
 np.correlate(v, x + 1j * y, "full").imag; np.cov(A); np.cov(A, rowvar=False); np.cov(x, y)
+np.cov(A[:1], rowvar=False, ddof=0); np.cov(A[:2], A[:1, :2], rowvar=False)
+np.cov(A, A[:1, :3], rowvar=False)
 np.cov(x); np.cov(A, bias=True); np.cov(A, ddof=0, fweights=[1, 2, 1, 3]); np.cov(A, aweights=v)
 np.cov(A, aweights=v, fweights=[1, 2, 1, 3]); np.cov(x + 1j * y, v[:3]).imag; np.corrcoef(A)
 np.corrcoef(x, y); np.corrcoef(A, rowvar=False)[0, 1]
@@ -277,7 +279,8 @@ np.polydiv(y[:2], v)[1]; np.polyder(v); np.polyder(v, 2); np.polyint(x); np.poly
 np.polyint(x, 2, k=s); np.poly(x); np.poly(x + 1j * y).imag; np.roots(v).imag; np.roots(v).real
 np.roots([s, -2.0, 0.3]); np.roots(np.append(x, 0.0)).real; np.roots(x + 1j * y).imag; np.vander(x)
 np.vander(x, 4, increasing=True); np.vander(v, 2); np.vander(s * rows, 3)
-np.polynomial.polynomial.polyval(x, v); np.polynomial.chebyshev.chebval(x, v)
+np.polynomial.polynomial.polyval(x, v); np.polynomial.polynomial.polyval(x, v[:1])
+np.polynomial.chebyshev.chebval(x, v)
 np.polynomial.legendre.legval(A, v); np.polynomial.hermite.hermval(s, v)
 np.polynomial.hermite_e.hermeval(x, v); np.polynomial.laguerre.lagval(x, A)
 np.polynomial.chebyshev.chebval(x, A[:, :3], tensor=False); np.polynomial.legendre.legval(x, [2.0])

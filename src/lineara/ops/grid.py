@@ -239,9 +239,9 @@ def np_correlate(a, v, mode="valid"):
 @implements(np.cov)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     """The covariances of the variables, one in each row."""
-    rows = _double(_variables(m, rowvar))
+    rows = _double(_variables(m, rowvar, _ONE_ROW_IS_TURNED))
     if y is not None:
-        rows = concatenate([rows, _variables(y, rowvar)], 0)
+        rows = concatenate([rows, _variables(y, rowvar, False)], 0)
     if dtype is not None:
         rows = op("astype")(rows, dtype=np.dtype(dtype))
     ddof = (0 if bias else 1) if ddof is None else ddof
@@ -267,12 +267,17 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     return np.squeeze(found)
 
 
-def _variables(m: Any, rowvar: bool) -> Any:
+_ONE_ROW_IS_TURNED = np.lib.NumpyVersion(np.__version__) >= "2.2.0"
+
+
+def _variables(m: Any, rowvar: bool, turned: bool) -> Any:
+    """The variables, one in each row; whether one row is turned depends on NumPy's version."""
     m = as_array(m)
     if type_of(m).ndim > 2:
         raise ValueError("m has more than 2 dimensions")
     if type_of(m).ndim == 2:
-        return m if rowvar or type_of(m).shape[0] == 1 else op("permute_dims")(m, axes=(1, 0))
+        same = rowvar or (type_of(m).shape[0] == 1 and not turned)
+        return m if same else op("permute_dims")(m, axes=(1, 0))
     return op("reshape")(m, shape=(1, math.prod(type_of(m).shape)))
 
 
