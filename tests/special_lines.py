@@ -219,6 +219,7 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("eval_laguerre", 3, z, lambda n, x: mpmath.laguerre(n, 0, x)),
     ("eval_genlaguerre", 3, 0.7, z, mpmath.laguerre),
     ("eval_hermite", 3, z, mpmath.hermite),
+    ("eval_hermite", 0, z, mpmath.hermite),
     ("eval_hermitenorm", 3, z, lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / 2**half(n)),
     # complex values of real numbers
     ("wofz", z, faddeeva),

@@ -11,8 +11,9 @@ from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.passes.batch import batch, batched_name
 from lineara.passes.compose import grad, vjp
-from lineara.passes.custom import custom_jvp
+from lineara.passes.custom import custom_jvp, custom_linear
 from lineara.passes.simplify import simplify
+from lineara.passes.transpose import transpose
 from lineara.types import Product, Type
 
 N = 3
@@ -23,7 +24,10 @@ def draw(program: Program, t: Type, rng, axis: int | None = None):
     t = program.unfold(t)
     if isinstance(t, Product):
         return tuple([draw(program, s, rng, axis) for s in t.items])
-    shape = t.shape if axis is None else (*t.shape[:axis], N, *t.shape[axis:])
+    at = 0 if axis is None else axis % (t.ndim + 1)
+    shape = t.shape if axis is None else (*t.shape[:at], N, *t.shape[at:])
+    if t.dtype.kind == "i":
+        return rng.integers(0, 4, shape)
     return rng.uniform(0.5, 1.5, shape) if shape else rng.uniform(0.5, 1.5)
 
 
@@ -86,6 +90,10 @@ OPERATIONS = [
     "def f(i: i64; ~x: f64[4], ~y: f64) -> (; f64, f64[4]) = let (; ~p, ~r) = read[i](~x) in "
     "let ~s = accum[0](~r, ~y) in (; ~p, ~s)",
     "def f(; ~x: f64[4], ~y: f64[2]) -> (; f64[4]) = put[1:3](~x, ~y)",
+    "def f(i: i64; ~x: f64[4,2], ~y: f64[2]) -> (; f64[4,2]) = accum[i](~x, ~y)",
+    "def f(i: i64; ~x: f64[4,2], ~y: f64[2]) -> (; f64[4,2]) = put[i](~x, ~y)",
+    "def f(p: <f64, f64[2]>, q: <f64, f64[2]>;) -> (<f64, f64[2]>;) = p + q",
+    "def f(; ~p: <f64, f64[2]>, ~q: <f64, f64[2]>) -> (; <f64, f64[2]>) = ~p + ~q",
     "def f(x: f64, y: f64;) -> (bool, f64;) = let p = less(x, y) in (p, where(p, x, y);)",
     "def f(x: f64, y: f64;) -> (f64[2];) = stack(x, y)",
     "def g(k: f64, x: f64;) -> (f64, f64;) = (k * k, k * x;)\n"
@@ -100,14 +108,8 @@ def test_operations_with_every_choice_of_lanes(text):
     rng = np.random.default_rng(0)
     formals = program.defs["f"].params
     for choice in np.ndindex(*[2] * len(formals)):
-        axes = tuple(
-            [0 if c and p.name != "i" else None for c, p in zip(choice, formals, strict=True)]
-        )
-        if "i" in [p.name for p in formals]:
-            made = check(batch(program, "f", axes, N))
-            assert made.defs[batched_name("f", axes, N)]
-        else:
-            compare(program, "f", axes, rng)
+        axes = tuple([0 if c else None for c, p in zip(choice, formals, strict=True)])
+        compare(program, "f", axes, rng)
 
 
 def test_the_lanes_may_lie_in_any_axis():
@@ -115,6 +117,15 @@ def test_the_lanes_may_lie_in_any_axis():
     rng = np.random.default_rng(0)
     for axes in [(0, None), (1, 1), (2, 0), (None, 1)]:
         compare(program, "f", axes, rng)
+
+
+def test_the_lanes_of_a_product_may_lie_in_any_axis():
+    program = check(parse("def f(p: <f64[2], {a: f64[2,4]}>;) -> (f64[2,4];) = "
+                          "let <x, q> = p in let <a> = q in "
+                          "broadcast_to[shape=(2, 4)](reshape[shape=(2, 1)](x)) * a"))  # fmt: skip
+    rng = np.random.default_rng(0)
+    for axis in (0, 1, -1):
+        compare(program, "f", (axis,), rng)
 
 
 def test_what_the_lanes_share_is_computed_once():
@@ -198,6 +209,17 @@ def test_a_rule_of_the_program_holds_in_lanes(axes):
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_rule_over_lanes_has_no_tangents_of_what_does_not_move():
+    text = """
+    def g(x: f64;) -> (i64, f64;) = let n = 3_i64 in let y = sin(x) in (n, y;)
+    def g.jvp(x: f64; ~d: f64) -> (i64, f64; f64) =
+      let n = 3_i64 in let y = sin(x) in let k = 2.0 in let ~e = k * ~d in (n, y; ~e)
+    """
+    program = check(batch(check(parse(text)), "g", (0,), 3))
+    out = run(program, "g.b3.0.jvp", np.ones(3), np.arange(3.0))
+    np.testing.assert_array_equal(out.lresults[0], [0.0, 2.0, 4.0])
+
+
 def test_a_rule_that_depends_on_lanes_where_its_value_does_not_has_lanes():
     text = """
     def g(x: f64, k: f64;) -> (f64;) = let (;) = drop(k) in (x;)
@@ -211,3 +233,34 @@ def test_a_rule_that_depends_on_lanes_where_its_value_does_not_has_lanes():
     out = run(program, "g.b3.n0.jvp", 7.0, k, 1.0, np.zeros(3))
     np.testing.assert_array_equal(out.results[0], [7.0, 7.0, 7.0])
     np.testing.assert_array_equal(out.lresults[0], k)
+
+
+@pytest.mark.parametrize("axes", [(None, None), (None, 0), (0, None), (0, 0)])
+def test_a_transpose_of_the_program_holds_in_lanes(axes):
+    text = """
+    def g(k: f64; ~a: f64[2]) -> (; f64[2]) = k * ~a
+    def back(k: f64; ~c: f64[2]) -> (; f64[2]) = let two = 2.0 in let ~b = k * ~c in two * ~b
+    """  # not the transpose, so that it tells who was asked
+    program = custom_linear(check(parse(text)), "g", "back", test=False)
+    name = batched_name("g", axes, N)
+    made = check(transpose(check(batch(program, "g", axes, N)), name))
+    k, c = (np.arange(1.0, 4.0) + i for i in (0, 3))
+    k, c = k if axes[0] == 0 else 5.0, c if any(a == 0 for a in axes) else 7.0
+    (found,) = run(made, f"{name}.t", k, np.multiply.outer(c, [1.0, 2.0])).lresults
+    wanted = np.multiply.outer(2 * k * c, [1.0, 2.0])
+    np.testing.assert_array_equal(found, wanted if axes != (0, None) else wanted.sum(axis=0))
+
+
+def test_what_a_program_over_lanes_says_of_a_derivative_stays():
+    program = custom_jvp(check(parse(RULED)), "g", "rule", test=False)
+    over = batch(program, "f", (0, None), 4)
+    own = parse("def g.b4.0.jvp(x: f64[4]; ~d: f64[4]) -> (f64[4]; f64[4]) = (x; ~d)")
+    over = check(over.with_(own.defs["g.b4.0.jvp"]))
+    again = batch(over, "g", (0,), 4)
+    assert again.defs["g.b4.0.jvp"] is over.defs["g.b4.0.jvp"]
+
+
+def test_lanes_without_a_value_that_has_them_are_dropped():
+    program = check(parse("def f(x: f64;) -> (f64;) = sin(x)"))
+    made = check(batch(program, "f", (None,)))
+    assert run(made, "f.b.n", 3, 0.5).results == (np.sin(0.5),)

@@ -49,17 +49,22 @@ def sums(c: f64; ~a: f64) -> (f64; f64) = let ~b = c * ~a in (c; ~b)
 def rows(c: f64; ~a: f64) -> (f64, f64; f64) = let ~b = c * ~a in (c, c; ~b)
 def both(c: f64; ~a: f64, ~y: f64) -> (f64, f64; f64, f64) =
   let ~b = c * ~a in let ~z = c * ~y in (c, c; ~b, ~z)
+def kinds(c: f64; ~a: f64, ~y: f64[3]) -> (f64, i64; f64, f64[3]) =
+  let n = 4_i64 in let ~b = c * ~a in (c, n; ~b, ~y)
 def f(c: f64; ~a: f64) -> (f64; f64) = scan[sums, 2, fwd, 0, 1, 1](c; ~a)
 def g(c: f64; ~a: f64) -> (f64, f64[2]; f64) = scan[rows, 2, fwd, 0, 1, 1](c; ~a)
 def h(c: f64; ~a: f64, ~y: f64[2]) -> (f64, f64[2]; f64, f64[2]) =
   scan[both, 2, fwd, 0, 1, 1](c; ~a, ~y)
+def k(c: f64; ~a: f64, ~y: f64[2,3]) -> (f64, i64[2]; f64, f64[2,3]) =
+  scan[kinds, 2, fwd, 0, 1, 1](c; ~a, ~y)
 """
 
 
-@pytest.mark.parametrize(("name", "bindings"), [("f", 0), ("g", 1), ("h", 1)])
+@pytest.mark.parametrize(("name", "bindings"), [("f", 0), ("g", 1), ("h", 1), ("k", 1)])
 def test_the_results_of_a_loop_are_put_in_order_only_where_they_are_not(name, bindings):
     program = check(erase(check(parse(LOOPS)), name))
-    args = [3.0, 2.0, X[:2]][: len(program.defs[name].params)]
+    rows = np.arange(6.0).reshape(2, 3) if name == "k" else X[:2]
+    args = [3.0, 2.0, rows][: len(program.defs[name].params)]
     found = run(program, name, *args)
     assert str(run(program, f"{name}.e", *args).results) == str((*found.results, *found.lresults))
     assert show_def(program.defs[f"{name}.e"]).count("let ") == bindings

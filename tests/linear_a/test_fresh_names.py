@@ -7,6 +7,7 @@ from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.passes.compose import grad, vjp
 from lineara.passes.erase import erase
+from lineara.passes.jvp import all_vars
 from lineara.passes.transpose import transpose
 
 # what J, U, T and E call tangents, results, tapes, cotangents, zeros and parts
@@ -19,6 +20,12 @@ PROGRAMS = {
     "a drop": f"def f(x: f64;) -> (f64;) = let (;) = drop({{ {CHAIN} a * a }}) in x * x",
     "the end": f"def f(x: f64;) -> (f64;) = {CHAIN} a * a",
 }
+
+
+def test_a_drop_at_the_end_has_names_too():
+    program = check(parse("def f(x: f64;) -> (;) = drop({ let dx = sin(x) in dx * dx })"))
+    assert [v.name for v in all_vars(program.defs["f"])] == ["x", "dx"]
+    check(vjp(program, "f"))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -6,6 +6,7 @@ from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
+from lineara.linear_a.show import show_def
 from lineara.passes.compose import vjp
 from lineara.passes.jvp import jvp
 
@@ -44,6 +45,18 @@ def test_in_a_product_it_has_the_unit():
     assert run(program, "f.jvp", 0.5, 2, 3.0).lresults == (((), 3.0),)
 
 
+def test_what_becomes_a_whole_number_takes_no_copy_of_the_tangent():
+    text = "let n = astype[dtype=i64](x) in let (;) = drop(n) in sin(x)"
+    program = check(jvp(check(parse(f"def f(x: f64;) -> (f64;) = {text}")), "f"))
+    assert "dup" not in show_def(program.defs["f.jvp"])
+
+
 def test_linear_code_has_no_jvp():
     with pytest.raises(ProgramError, match="erase f first"):
         jvp(parse("def f(; ~a: f64) -> (; f64) = ~a"), "f")
+
+
+def test_a_result_that_is_locally_constant_has_a_zero_tangent():
+    program = check(vjp(check(parse("def f(x: f64;) -> (f64;) = sign(x)")), "f"))
+    assert run(program, "f.jvp", 0.5, 2.0).lresults == (0.0,)
+    assert run(program, "f.vjp", 0.5, 2.0).lresults == (0.0,)

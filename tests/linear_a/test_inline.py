@@ -43,6 +43,12 @@ def test_calls_are_chosen_by_name_and_by_size():
     assert {*functions(check(inline(program, "f", smaller_than(10))).defs["f"].body)} == {"g"}
 
 
+def test_what_calls_nothing_that_is_chosen_is_the_same_definition():
+    program = check(parse(CALLS))
+    assert inline(program, "h").defs["h"] is program.defs["h"]
+    assert inline(program, "g", named("f")).defs["g"] is program.defs["g"]
+
+
 def test_what_calls_itself_and_what_branches_apply_stays():
     program = check(parse(
         "def down(x: f64;) -> (f64;) = let p = x > 1.0 in cond[half, stop](p, x;)\n"

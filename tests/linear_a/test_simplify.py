@@ -14,6 +14,7 @@ from lineara.linear_a.cost import static_works
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
+from lineara.linear_a.show import show_def
 from lineara.passes.compose import grad, vjp
 from lineara.passes.simplify import simplify
 
@@ -130,6 +131,9 @@ RULES = [
     (LX, "let ~b = x * ~a in let (;) = drop(~b) in zero[f64]",
      "let (;) = drop(~a) in let (;) = drop(x) in zero[f64]"),
     ("(; ~a: f64) -> (; f64)", "let (; ~b, ~c) = dup(~a) in let (;) = drop(~b) in ~c", "~a"),
+    ("(; ~a: f64[2], ~b: f64) -> (; f64)",
+     "let ~c = reshape[shape=(1, 2)](~a) in let (;) = drop(~c) in ~b",
+     "let (;) = drop(~a) in ~b"),
     ("(; ~a: f64[9]) -> (; f64[9])", "let (; ~b, ~c) = dup(~a) in let ~p = index[at=(0,)](~b) in "
      "let (;) = drop(~p) in ~c", "~a"),
 ]  # fmt: skip
@@ -143,3 +147,56 @@ def test_a_rule(head, before, after):
 def test_an_unknown_definition_is_refused():
     with pytest.raises(ProgramError, match=r"^simplify: there is no definition g$"):
         simplify(parse("def f(;) -> (;) = (;)"), "g")
+
+
+SAVINGS = [  # texts about z and ~a that give w and ~b
+    "let w = sin(z) in let ~b = ~a",
+    "let u = sin(z) in let v = sin(z) in let w = u * v in let ~b = ~a",
+    "let k = 1.0 in let w = z * k in let ~b = ~a",
+    "let w = negative(negative(z)) in let ~b = ~a",
+    "let u = cos(z) in let (;) = drop(u) in let w = sin(z) in let ~b = ~a",
+    "let (;) = drop(cos(z)) in let w = sin(z) in let ~b = ~a",
+    "let w = sin(z) in let k = 1.0 in let ~b = k * ~a",
+    "let w = sin(z) in let ~o = zero[f64[3]] in let ~b = ~a + ~o",
+    "let w = sin(z) in let ~o = zero[f64[3]] in let ~p = zero[f64[3]] in let ~b = ~a + (~o + ~p)",
+    "let w = sin(z) in let ~o = zero[f64[3]] in let (;) = drop(~o) in let ~b = ~a",
+    "let w = sin(z) in let (; ~c, ~b) = dup(~a) in let (;) = drop(~c)",
+    "let w = sin(z) in let (; ~c, ~b) = dup(~a) in let ~d = z * ~c in let (;) = drop(~d)",
+    "let w = sin(z) in let (; ~c, ~b) = dup(~a) in let ~d = sum[axis=(0,), keepdims=false](~c) in "
+    "let (;) = drop(~d)",
+    "let w = sin(z) in let ~o = zero[f64] in let ~b = accum[0](~a, ~o)",
+    "let w = sin(z) in let ~o = zero[f64] in let ~p = zero[f64[3]] in "
+    "let ~q = accum[0](~p, ~o) in let ~b = ~a + ~q",
+    "let w = sin(z) in let ~p = zero[f64[3]] in let (; ~c, ~q) = read[0](~p) in "
+    "let (;) = drop(~c) in let ~b = ~a + ~q",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SAVINGS)
+def test_work_that_is_saved_pays_for_drops_and_no_more(text):
+    """A call whose result is dropped is left out if what is saved pays for dropping its args."""
+
+    def calling(m: int) -> Program:
+        xs = [f"x{i}" for i in range(m)]
+        formals = "".join(f"{x}: f64, " for x in xs)
+        drops = "".join(f"let (;) = drop({x}) in " for x in xs[1:])
+        g = f"def g({formals[:-2]};) -> (f64;) = {drops}x0 * x0\n"
+        call = f"let (;) = drop(g({', '.join(xs)};)) in " if m else ""
+        f = f"def f({formals}z: f64; ~a: f64[3]) -> (f64; f64[3]) = {call}{text} in (w; ~b)"
+        return check(parse(g * bool(m) + f))
+
+    plain = calling(0)
+    args = [0.5, np.array([1.0, 2.0, 3.0])]
+    before, after = run(plain, "f", *args), run(check(simplify(plain)), "f", *args)
+    assert bits((after.results, after.lresults)) == bits((before.results, before.lresults))
+    saved = before.work - after.work
+    kept = {m: simplify(calling(m), "f").defs["f"] for m in (saved + 1, saved + 2)}
+    assert "g(" not in show_def(kept[saved + 1])
+    assert "g(" in show_def(kept[saved + 2])
+
+
+def test_parts_at_the_same_place_are_looked_up_once():
+    parts = "let u = index[at=(1:,)](x) in let v = index[at=(1:,)](x) in u * v"
+    head = "(x: f64[3];) -> (f64[2];)"
+    assert body(head, parts) == "let u: f64[2] = index[at=(1:,)](x) in u * u"
+    assert body(head, parts.replace("1:", ":2", 1)).count("index") == 2

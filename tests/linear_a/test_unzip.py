@@ -1,11 +1,17 @@
-"""What unzip refuses."""
+"""What unzip refuses, and a recursion through a loop."""
 
+import numpy as np
 import pytest
 
 from lineara.errors import ProgramError
+from lineara.linear_a.check import check
+from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
+from lineara.linear_a.show import show_def
 from lineara.passes.checkpoint import recompute_all
-from lineara.passes.compose import vjp
+from lineara.passes.compose import grad, vjp
+from lineara.passes.erase import erase
+from lineara.passes.unzip import is_nonlinear, unzip
 
 
 def test_a_policy_is_not_ignored_where_halves_exist():
@@ -17,3 +23,87 @@ def test_a_policy_is_not_ignored_where_halves_exist():
         "unzip: the program has halves of f.jvp already, made under some policy; to choose "
         "another one, start from a program without f.jvp.nl"
     )
+
+
+def test_a_body_may_loop_over_itself():
+    program = check(parse("""
+    def body(d: i64, x: f64;) -> (f64;) =
+      let none = 0_i64 in let c = less(none, d) in cond[deep, flat](c, d, x;)
+    def deep(d: i64, x: f64;) -> (f64;) =
+      let one = 1_i64 in let e = d - one in scan[body, 2, fwd, 1, 1, 0](e, x;)
+    def flat(d: i64, x: f64;) -> (f64;) = let (;) = drop(d) in sin(x)
+    """))  # fmt: skip
+    (found,) = run(check(grad(program, "deep")), "deep.grad", 2, 0.5).results
+    x, slope = 0.5, 1.0
+    for _ in range(4):
+        x, slope = np.sin(x), slope * np.cos(x)
+    np.testing.assert_allclose(found, slope, rtol=1e-15)
+
+
+def test_a_result_that_only_linear_code_reads_is_dropped_in_the_primal_form():
+    program = check(parse("""
+    def g(x: f64;) -> (f64, f64;) = let y = sin(x) in (x, y;)
+    def f(x: f64; ~a: f64) -> (f64; f64) =
+      let (u, v;) = g(x;) in let ~b = v * ~a in (u; ~b)
+    """))  # fmt: skip
+    program = check(unzip(program, "f"))
+    assert run(program, "f.pri", 0.5).results == (0.5,)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "let (;) = drop(zero[f64]) in (x;)",
+        "let (;) = drop({ let y = sin(x) in let (;) = drop(y) in zero[f64] }) in (x;)",
+        "let (;) = drop({ let (;) = drop(zero[f64]) in sin(x) }) in (x;)",
+        "let u = sin(x) in let (;) = drop(~<>) in (u;)",
+    ],
+)
+def test_what_makes_a_linear_value_and_drops_it_has_a_linear_part(body):
+    program = check(parse(f"def f(x: f64;) -> (f64;) = {body}"))
+    assert not is_nonlinear(program, "f")
+    assert is_nonlinear(check(erase(program, "f")), "f.e")
+
+
+def test_a_leaf_that_is_no_variable_is_bound_on_the_non_linear_side():
+    program = check(parse("def f(x: f64; ~a: f64) -> (f64;) = let (;) = drop(~a) in sin(x)"))
+    program = check(unzip(program, "f"))
+    assert run(program, "f.nl", 0.5).results == (np.sin(0.5), ())
+
+
+def test_the_primal_form_drops_no_dimension_that_it_mentions():
+    program = check(parse("def f(n: i64, x: f64[n]; ~a: f64) -> (f64[n]; f64) = (x; ~a)"))
+    assert "drop" not in show_def(check(unzip(program, "f")).defs["f.pri"])
+
+
+LAYERS = """
+def h(x: f64; ~a: f64) -> (f64; f64) = let y = sin(x) in let ~b = y * ~a in (y; ~b)
+def g(x: f64; ~a: f64) -> (f64; f64) = h(x; ~a)
+def f(x: f64; ~a: f64) -> (f64; f64) =
+  let y = exp(x) in let (;) = drop(y) in
+  let (u; ~b) = g(x; ~a) in
+  let k = cos(u) in
+  let ~c = k * ~b in
+  scan[g, 2, fwd, 0, 1, 1](u; ~c)
+"""
+
+
+def test_a_policy_is_told_which_definition_was_asked_for_and_what_would_be_kept():
+    cuts = {}
+
+    def policy(cut):
+        assert cuts.setdefault(cut.name, cut) is cut
+        return set()
+
+    made = unzip(check(parse(LAYERS)), "f", policy)
+    assert {name for name, cut in cuts.items() if cut.outermost} == {"f"}
+    cut = cuts["f"]
+    _, stored = cut.tape(set())
+    assert cut.kept(stored) == list(cut.context), "the drop is work of f.nl too"
+    assert show_def(made.defs["f.nl"]).count("drop") == 1
+
+
+def test_halves_of_a_callee_are_taken_as_they_are():
+    program = unzip(check(parse(LAYERS.replace("scan[g, 2, fwd, 0, 1, 1]", "g"))), "g")
+    made = check(unzip(program, "f", recompute_all))
+    assert made.defs["g.nl"] is program.defs["g.nl"]

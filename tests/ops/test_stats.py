@@ -1,6 +1,7 @@
 """scipy.stats: the methods of distributions, in values, locations, scales and shapes."""
 
 import functools
+import warnings
 
 import mpmath
 import numpy as np
@@ -163,6 +164,11 @@ def test_shapes_near_zero_are_smooth(name, c):
     [
         (lambda a: stats.norm.moment(2, a),
          "scipy.stats.norm.moment of a traced value has no derivative rule; " + RULE),
+        (lambda m: stats.poisson.logpmf(3, 2.3, m),
+         "scipy.stats.poisson.logpmf has no derivative with respect to loc, which is a whole "
+         "number; " + PLAIN),
+        (lambda n: stats.binom.logpmf(3, n, 0.3),
+         "scipy.stats.binom.logpmf has no derivative with respect to a whole number; " + PLAIN),
         (lambda a: stats.nct.logpdf(0.2, 3.0, a),
          "scipy.stats.nct.logpdf of a traced value has no derivative rule; " + RULE),
         (lambda a: stats.norm.rvs(a),
@@ -178,3 +184,17 @@ def test_what_is_refused(act, text):
     with pytest.raises(lineara.errors.NoRuleError) as caught:
         lineara.grad(act)(1.5)
     assert caught.value.message == text
+
+
+def test_the_law_of_student_with_infinitely_many_degrees_is_the_normal_one():
+    y, L = lineara.linearize(lambda v: stats.t.logpdf(v, np.inf), x)
+    np.testing.assert_allclose(y, stats.norm.logpdf(x), rtol=1e-15)
+    np.testing.assert_allclose(L @ np.ones(3), -x, rtol=1e-15)
+
+
+def test_what_is_constant_but_for_rounding_has_no_skewness():
+    flat = np.array([1e4, 1e4, 1e4 + 2e-12])
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.isnan(stats.skew(flat))
+        assert np.isnan(lineara.linearize(stats.skew, flat)[0])

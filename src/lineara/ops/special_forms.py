@@ -118,10 +118,10 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
 def _log_of_rest(d: Any, axes: tuple[int, ...]) -> Any:
     """log of the sum of exp(d), where the largest d is 0: those are counted, the rest is small."""
     zero = op("equal")(stop_gradient(d), 0)
-    count = np.maximum(op("sum")(zero * 1.0, axis=axes, keepdims=True), 1.0)
+    count = np.maximum(op("sum")(zero, axis=axes, keepdims=True), 1.0)
     count = op("astype")(count, dtype=type_of(d).dtype)
     rest = op("sum")(where(zero, expm1(d), exp(d)), axis=axes, keepdims=True)
-    none = op("equal")(op("sum")(zero * 1, axis=axes, keepdims=True), 0)
+    none = op("equal")(op("sum")(zero, axis=axes, keepdims=True), 0)
     alone = log(where(none, rest, 1.0))
     return where(none, alone, log1p(where(none, 0.0, rest) / count) + log(count))
 

@@ -133,7 +133,8 @@ class _Batch:
     ) -> tuple[str, Flags]:
         """The name of a batched definition, made if it is not there, and which results have lanes.
 
-        Those that are wanted with lanes get them; all of them in a recursion, where none is known.
+        Those that are wanted with lanes get them; all of them in a recursion, where none is known,
+        and in a definition that has rules, whose lanes are then those of the rules.
         """
         new = batched_name(name, axes, size)
         new = f"{new}.{self.owner}" if self.owner not in ("", name) else new
@@ -161,7 +162,6 @@ class _Batch:
             self.origins[new] = name, axes
             if new not in self.done:
                 self.done[new] = one.definition(new, flags)
-                self.with_rules(one, new, flags)
         return new, flags
 
     def program_with(self) -> Program:
@@ -199,7 +199,7 @@ class _Batch:
 
     def rule(self, one: "_Lanes", name: str, axes: Axes, new: str, want: Flags) -> None:
         """A definition over the lanes of another one, under a name that passes look for."""
-        if new in self.done or new in self.entered or new in self.program.defs:
+        if new in self.program.defs:
             return
         made = self.entering(_Lanes(self, self.program.defs[name], axes, one.size, new))
         self.done[new] = made.definition(new, want)
@@ -587,11 +587,8 @@ class _Lanes:
         """x * ~q, for lanes of both."""
         t = self.unfold(q.type)
         if isinstance(t, Product):
-            return self.of_products(e, [x, q]) if self.run.every.scalars(q.type) else q
-        lane = ArrayType(t.shape[1:], t.dtype)  # type: ignore[union-attr]
-        one = Prim((Var("x", ArrayType((), x.type.dtype)), Var("q", lane, q.linear)),  # type: ignore[union-attr]
-                   e.primitive)  # fmt: skip
-        rule = self.rule(one, [x, q], (True, True), q.type)
+            return self.of_products(e, [x, q])
+        rule = self.rule(Prim((x, q), e.primitive), [x, q], (True, True), q.type)
         (found,) = rule.copied((x, q), self.out, {})
         self.batched.add(found)
         return found

@@ -272,7 +272,7 @@ class _Simplify:
         if isinstance(e, Zero) or (zeros and self.of_zeros(binders, e, zeros)):
             self.zeros.update(binders if isinstance(e, Zero) else ())
             return
-        if isinstance(e, Prim) and len(binders) == 1:
+        if isinstance(e, Prim):
             (y,) = binders
             unit = e.name == "multiply" and self.is_unit(e.args[0], y)
             if unit or (e.name in UNCHANGING and y.type == e.args[0].type):
@@ -328,19 +328,14 @@ class _Simplify:
             args = (b.arg,) if isinstance(b, Unpack) else b.rhs.operands()  # type: ignore[union-attr]
             dead = [v for v in b.vars if (v in dropped if v.linear else v not in needed)]
             if len(dead) == len(b.vars) and self.may_go(b, args):
-                for v in b.vars:
-                    dropped.pop(v, None)
-                dropped.update(dict.fromkeys([a for a in args if a.linear]))
+                dropped.update(dict.fromkeys(args))
                 continue
             if dead and isinstance(b, Let) and isinstance(b.rhs, Dup):
                 (other,) = [v for v in b.vars if v not in dropped]
-                del dropped[dead[0]]
                 self.saved += weight(self.program, other)
                 self.at[other] = args[0]
                 continue
             self.forget(dead, kept)
-            for v in dead:
-                dropped.pop(v, None)
             kept.append(b)
             needed.update(args)
         self.forget(
@@ -373,14 +368,14 @@ class _Simplify:
         e = b.rhs
         if isinstance(e, Drop):
             (v,) = e.operands()
-            return Let((), drop(self.find(v))) if v in self.at else b
+            return Let((), drop(self.find(v)))
         assert isinstance(e, Leaf)
         made = self.renamed(e)
         return b if made is e else Let(b.vars, made)
 
     def work(self, e: Leaf, binders: Sequence[Var]) -> int:
         """W of a leaf, or less: of what is applied it is not known."""
-        if isinstance(e, Applied) or not isinstance(e, Prim | Part):
+        if not isinstance(e, Prim | Part):
             return 0
         return work(self.program, e, binders[0].type if binders else None)
 

@@ -155,9 +155,8 @@ def callees_first(found: "dict[str, _Unzip]", name: str) -> list[str]:
     todo = [name] if name in found else []
     while todo:
         f = todo[-1]
-        later = [] if f in entered else [g for g in found[f].needed if g in found]
         entered.add(f)
-        waiting = [g for g in later if g not in entered]
+        waiting = [g for g in found[f].needed if g in found and g not in entered]
         todo += waiting
         if not waiting:
             order[todo.pop()] = None
@@ -363,10 +362,10 @@ class _Unzip:
                 continue
             n, m = self.expression(b.rhs)
             xs = tuple([v for v in b.vars if not v.linear])
-            if xs or not is_empty(n):
+            if not is_empty(n):
                 self.context.append(Let(xs, n))
             lxs = tuple([v for v in b.vars if v.linear])
-            if lxs or not is_empty(m):
+            if not is_empty(m):
                 linear.append(Let(lxs, short(m)))
         n, m = self.expression(block.leaf)
         return n, short(flat(linear, m)) if linear else m
@@ -392,7 +391,7 @@ class _Unzip:
 
     def primal_call(self, b: Binding, dead: list[Var]) -> tuple[Binding, list[Var]]:
         """A call whose tape nobody reads calls the primal form, which makes none."""
-        if not isinstance(b, Let) or not isinstance(b.rhs, Applied) or not dead:
+        if not isinstance(b, Let) or not isinstance(b.rhs, Applied):
             return b, dead
         leaf = b.rhs.without_tape(self, b, dead)
         if leaf is None:
