@@ -8,8 +8,8 @@ REASONS = {
         "SciPy's function in the derivative takes several times as long as the one in the value"
     ),
     r"maximum|minimum|fmax|fmin|clip|max\(|min\(|ptp": (
-        "NumPy compares and chooses in one vector instruction; ties, NaN and the lanes that are not "
-        "chosen take a pass over memory each"
+        "NumPy compares and chooses in one vector instruction; ties, NaN and the lanes that are "
+        "not chosen take a pass over memory each"
     ),
     r"prod|multiply\.accumulate|multiply\.reduce": (
         "the product of the other elements, exact where elements are zero, takes log2 n products"

@@ -215,7 +215,7 @@ MANY = 4096  # elements added by position, from which the kernels of a scatter p
 def _add_at(total: np.ndarray, where: Any, t: Any) -> None:
     """total[where] += t, each time that a position occurs; whole rows ten times as fast."""
     before = where[:-1] if type(where) is tuple else ()
-    rows = where[-1] if type(where) is tuple and where else where
+    rows: Any = where[-1] if type(where) is tuple and where else where
     given = type(rows) is np.ndarray and rows.dtype.kind in "iu"
     whole = all([type(k) is slice and k == slice(None) for k in before])
     if not (given and whole and total.ndim > 1 and t.size >= MANY):
