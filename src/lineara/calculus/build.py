@@ -12,7 +12,7 @@ from lineara.calculus.infer import PLAIN, Inference
 from lineara.calculus.linear import offender
 from lineara.calculus.show import show as show_term
 from lineara.calculus.substitution import Fresh
-from lineara.calculus.symbols import INFIX, INTEGER
+from lineara.calculus.symbols import INFIX, INTEGER, standard
 from lineara.calculus.syntax import Syntax
 from lineara.calculus.terms import (
     Covec,
@@ -121,7 +121,7 @@ class _Builder:
         t = self.found.concrete(self.found.noted[s])
         sign = "+" if s.kind == "sum" else s.data
         if t == INT:
-            symbol, made = self.found.symbols[INTEGER[sign]], operands[0]
+            symbol, made = standard()[INTEGER[sign]], operands[0]
             for p in operands[1:]:
                 made = Fun((Pair((made, p)),), symbol)
             return made
@@ -131,7 +131,7 @@ class _Builder:
                     s.place, f"{show(t)} is not added; there are and(…), or(…), not(…)"
                 )
             return Sum(operands)
-        return Fun((Pair(operands),), self.found.symbols[INFIX[sign]])
+        return Fun((Pair(operands),), standard()[INFIX[sign]])
 
     def _dual(self, s: Syntax) -> Deep:
         t, name = self.found.concrete(self.found.noted[s]), self.named(s.data.name)

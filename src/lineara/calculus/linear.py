@@ -7,7 +7,6 @@ Here for several names at once: linear in <x1, ..., xk> together.  A let hands l
 """
 
 from lineara.calculus.deep import Deep, run
-from lineara.calculus.symbols import EACH, JOINT
 from lineara.calculus.terms import (
     App,
     At,
@@ -94,11 +93,11 @@ def _offender(t: Term, names: Names) -> Deep:
                 return c
             return (yield _first(_offender(a, names), _offender(b, names)))
         case Fun((p,), symbol):
-            if symbol.name in JOINT:
+            if symbol.joint:
                 return (yield _offender(p, names))
-            if symbol.name in EACH and isinstance(p, Pair):
+            if symbol.each and isinstance(p, Pair):
                 having = [i for i in (0, 1) if not names.isdisjoint(p.parts[i].free)]
-                if len(having) == 1 and having[0] in EACH[symbol.name]:
+                if len(having) == 1 and having[0] in symbol.each:
                     return (yield _offender(p.parts[having[0]], names))
             return t
         case JAt((body, *rest), binders):

@@ -7,7 +7,7 @@ import numpy as np
 
 from lineara.calculus.machine import Machine
 from lineara.calculus.symbols import Symbol
-from lineara.calculus.terms import Copair, Covec, Literal, Pair, Term, Zero, num
+from lineara.calculus.terms import Copair, Covec, Literal, Pair, Still, Term, Zero, num
 from lineara.calculus.types import Dual, Product, R, Type
 from lineara.calculus.values import Along, Both, Closure, Number, is_number
 from lineara.errors import CalculusError
@@ -44,15 +44,20 @@ def structure(found: list, t: Type) -> Term:
 def _structure(numbers: Iterator, t: Type) -> Term:
     if not isinstance(t, Product):
         held = next(numbers)
-        return num(held) if t == R else Literal((), held)
+        return num(held) if t == R and type(held) is not Still else Literal((), held)
     return Pair((_structure(numbers, t.left), _structure(numbers, t.right)))
 
 
 def symbol_value(symbol: Symbol, args: list) -> list:
-    """f at numbers; of a declared symbol, by the machine."""
+    """f at numbers; of a declared symbol, by the machine.
+
+    A product with what is zero by structure is so too.
+    """
+    if symbol.name == "multiply" and any([type(a) is Still for a in args]):
+        return [Still(0.0)]
     if symbol.body is not None:
         m = Machine()
-        return _flat(m.apply_to(Closure(symbol.body, {}), _nested(args)))
+        return _flat(m.apply_to(Closure(symbol.body, {}), _nested(args, symbol.takes)))
     try:
         with np.errstate(all="ignore"):
             numbers = args if symbol.exact is not None else [np.float64(a) for a in args]
@@ -64,12 +69,17 @@ def symbol_value(symbol: Symbol, args: list) -> list:
 
 
 def symbol_jvp(symbol: Symbol, args: list, tangents: list) -> list:
-    """Jf at numbers, along others."""
+    """Jf at numbers, along others; what is zero by structure meets no partial."""
+    if symbol.name == "multiply":  # the partial in one factor is the other
+        pairs = zip(tangents, reversed(args), strict=True)
+        tangents = [Still(0.0) if type(w) is Still else t for t, w in pairs]
+    if all([type(t) is Still for t in tangents]):
+        return [Still(0.0)] * _width(symbol.gives)
     if symbol.body is not None:
-        along = Along(Closure(symbol.body, {}), _nested(tangents))
-        return _flat(Machine().apply_to(along, _nested(args)))
+        along = Along(Closure(symbol.body, {}), _nested(tangents, symbol.takes))
+        return _flat(Machine().apply_to(along, _nested(args, symbol.takes)))
     with np.errstate(all="ignore"):
-        return [symbol.jvp(args, tangents)]
+        return [symbol.jvp(args, [None if type(t) is Still else t for t in tangents])]
 
 
 def covector(symbol: Symbol, r: Term, k: Term) -> Term:
@@ -77,10 +87,16 @@ def covector(symbol: Symbol, r: Term, k: Term) -> Term:
     args, bars = numbers_of(r), numbers_of(k)
     if symbol.body is not None:
         f = Closure(symbol.body, {})
-        found = Machine().gradient_of(f, _nested(args), symbol.takes, _functional(bars))
+        at, k = _nested(args, symbol.takes), _functional(iter(bars), symbol.gives)
+        found = Machine().gradient_of(f, at, symbol.takes, k)
         return _covector(iter(_flat(found)), symbol.takes)
     with np.errstate(all="ignore"):
-        return _covector(iter(symbol.vjp(args, *bars)), symbol.takes)
+        found = symbol.vjp(args, *bars)
+    if symbol.name == "multiply":
+        found = [
+            None if type(w) is Still else x for x, w in zip(found, reversed(args), strict=True)
+        ]
+    return _covector(iter(found), symbol.takes)
 
 
 def _covector(numbers: Iterator, t: Type) -> Term:
@@ -93,14 +109,21 @@ def _covector(numbers: Iterator, t: Type) -> Term:
 # --- as the machine holds them --------------------------------------------------------------------
 
 
-def _nested(numbers: list) -> Any:
-    """x, or (x, (y, z))."""
-    return numbers[0] if len(numbers) == 1 else (numbers[0], _nested(numbers[1:]))
+def _nested(numbers: list, t: Type) -> Any:
+    """The numbers as a value of the type."""
+    return _held(iter(numbers), t)
 
 
-def _functional(numbers: list) -> Any:
-    first = Number(numbers[0])
-    return first if len(numbers) == 1 else Both(first, _functional(numbers[1:]))
+def _held(numbers: Iterator, t: Type) -> Any:
+    if not isinstance(t, Product):
+        return next(numbers)
+    return _held(numbers, t.left), _held(numbers, t.right)
+
+
+def _functional(numbers: Iterator, t: Type) -> Any:
+    if not isinstance(t, Product):
+        return Number(next(numbers))
+    return Both(_functional(numbers, t.left), _functional(numbers, t.right))
 
 
 def _flat(value: Any) -> list:

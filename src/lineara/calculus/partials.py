@@ -6,12 +6,13 @@ The numbers of a first derivative come from the declaration itself; this is for 
 the derivative, and it says nothing that the declaration does not.
 """
 
+import functools
 from typing import Any
 
 from lineara.calculus.substitution import Fresh
 from lineara.calculus.symbols import Symbol, declared, standard
 from lineara.calculus.terms import Fst, Fun, If, Pair, Snd, Term, Var, is_zero, let, num, total
-from lineara.calculus.types import R
+from lineara.calculus.types import BOOL, R
 from lineara.errors import CalculusError
 from lineara.symbol import Sym
 
@@ -58,10 +59,14 @@ def expression(e: Any, names: dict[str, Term]) -> Term:
     args = [expression(a, names) for a in e.args]
     if e.head == "where":
         return If(tuple(args))
-    symbol = declared().get(e.head)
+    if e.head == "real":  # numbers are real here
+        return args[0]
+    head = e.head
+    if all([a.type == BOOL for a in args]):  # a condition that is written as a sum or a product
+        head = {"multiply": "and", "add": "or"}.get(head, head)
+    symbol = declared().get(head) or standard().get(head)
     if symbol is None:
         raise CalculusError(
             f"the derivative of a derivative needs {e.head}, which is no function symbol here"
         )
-    takes = args[0] if len(args) == 1 else Pair(tuple(args))
-    return Fun((takes,), symbol)
+    return Fun((functools.reduce(lambda rest, a: Pair((a, rest)), reversed(args)),), symbol)

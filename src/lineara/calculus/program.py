@@ -16,6 +16,7 @@ from lineara.calculus.symbols import Symbol, standard
 from lineara.calculus.syntax import Declaration, File, Place, Syntax, Text, nearest
 from lineara.calculus.terms import Let, Term
 from lineara.calculus.types import Arrow, Type, holes, is_ground, show
+from lineara.calculus.vectors import vectors
 from lineara.errors import CalculusError
 from lineara.linear_a.collector import uncollected
 
@@ -147,7 +148,7 @@ def _prelude() -> Mapping[str, Definition]:
 
 def program_of(files: Sequence[File]) -> Program:
     """The program of the last of some files, which sees the definitions of those before it."""
-    symbols, defined = dict(standard()), dict(_prelude())
+    symbols, defined = {**standard(), **vectors()}, dict(_prelude())
     for file in files:
         _declare(file, symbols, defined, ())
     return Program(files[-1].text, symbols, defined, files[-1].term)

@@ -45,6 +45,7 @@ from lineara.calculus.terms import (
     PullAt,
     Scale,
     Snd,
+    Still,
     Sum,
     Tail,
     Term,
@@ -53,7 +54,6 @@ from lineara.calculus.terms import (
     app,
     dual,
     is_zero,
-    num,
     total,
     var,
 )
@@ -303,7 +303,7 @@ class Reducer:
 
     def _zero(self, t: Term) -> tuple[Rule, Term]:
         if t.type == R:
-            return ZERO, num(0)
+            return ZERO, Literal((), Still(0.0))
         assert isinstance(t.type, Product)
         return ZERO, Pair((Zero((), t.type.left), Zero((), t.type.right)))
 

@@ -189,7 +189,12 @@ def _weights(symbol: Symbol) -> list[Callable[..., Any]]:
 def _namespace() -> dict[str, Any]:
     """What a partial's text may mention."""
     table = {name: functools.partial(_called, s) for name, s in declared().items()}
-    return table | {"where": chosen, "math": math}
+    return table | {"where": chosen, "real": _same, "math": math}
+
+
+def _same(x: Any) -> Any:
+    """The real part of a number: numbers are real here."""
+    return x
 
 
 def chosen(c: Any, a: Any, b: Any) -> Any:

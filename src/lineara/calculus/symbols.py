@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from lineara.calculus.types import BOOL, INT, Product, R, Type, power
-from lineara.ops import elementwise
 from lineara.primitive import Constant, Elementwise, registry
 from lineara.symbol import Sym
 
@@ -31,6 +30,8 @@ class Symbol:
     primitive: Any = None
     body: Any = None  # the closed function that a file declares it to be
     exact: Callable[..., Any] | None = None  # on Int and Bool, where nothing moves
+    joint: bool = False  # linear in all arguments at once
+    each: tuple[int, ...] = ()  # the arguments, if two, in which it is linear while the other stays
 
     def __repr__(self) -> str:
         return self.name
@@ -47,22 +48,28 @@ class Symbol:
         found = self.primitive(*args)
         return found if isinstance(self.primitive, Elementwise) else _plain(found, self.gives)
 
-    def jvp(self, args: Sequence[float], tangents: Sequence[float]) -> float:
-        """The derivative at `args` in the direction `tangents`."""
-        found = self._joint(args).forward([np.float64(t) for t in tangents])
+    def jvp(self, args: Sequence[float], tangents: Sequence[float | None]) -> float:
+        """The derivative at `args` in the direction `tangents`; None is zero by structure."""
+        active, joint = self._joint(args)
+        assert not any([t for i, t in enumerate(tangents) if i not in active]), "an order moves"
+        moving = [tangents[i] for i in active]
+        found = joint.forward([None if t is None else np.float64(t) for t in moving])
         return 0.0 if found is None else float(found)
 
     def vjp(self, args: Sequence[float], cotangent: float) -> list[float | None]:
         """The derivative's transpose at `args`; None for an argument that a selection left out."""
-        found = [
-            None if x is None else float(x) for x in self._joint(args).back(np.float64(cotangent))
-        ]
+        active, joint = self._joint(args)
+        bars = dict(zip(active, joint.back(np.float64(cotangent)), strict=True))
+        found = [None if bars.get(i) is None else float(bars[i]) for i in range(len(args))]
         return [None if self.primitive.selects and not x else x for x in found]
 
-    def _joint(self, args: Sequence[float]) -> Any:
+    def _joint(self, args: Sequence[float]) -> tuple[tuple[int, ...], Any]:
+        """The arguments that may move, no orders, and the linear map from these."""
         numbers = tuple([np.float64(a) for a in args])
-        active = tuple(range(len(numbers)))
-        return self.primitive.linearize(self.primitive(*numbers), numbers, active, {}, None)
+        orders = _orders(self)
+        active = tuple([i for i in range(len(numbers)) if i not in orders])
+        y = self.primitive(*numbers)
+        return active, self.primitive.linearize(y, numbers, active, {}, None)
 
 
 def _plain(value: Any, gives: Type) -> Any:
@@ -89,14 +96,18 @@ INTEGER = {"+": "iadd", "-": "isub", "*": "imul"}  # what an infix operator is b
 INFIX = {"-": "subtract", "*": "multiply", "/": "divide"}
 SHORT = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative",
-    "pow2": "square",
+    "pow2": "square", "gammaln": "lgamma",
 }  # fmt: skip
 _STILL = ("sign", "floor", "ceil", "trunc", "rint")
 _ASK = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 
 
 _ZERO = ("copysign", "nextafter")  # a partial that is declared 0 is so; elsewhere it is an order's
-_INNER = ("length",)  # written by rules, and what users call square root
+_INNER = {  # written by rules; or complex, or with partials that are
+    "length", "polygamma_difference", "gamma_density", "beta_density", "wofz", "log1p_deficit",
+    "ellipkm1_slope", "erfcx", "dawsn", "log_ndtr", "ndtri_exp",
+}  # fmt: skip
+_NAMES = {"i0", "i1", "j0", "j1", "k0", "k1", "y0", "y1"}  # which programs have for variables
 
 
 @functools.cache
@@ -105,7 +116,8 @@ def declared() -> dict[str, Symbol]:
     table: dict[str, Symbol] = {}
     for name, p in registry.primitives.items():
         if isinstance(p, Elementwise):
-            table[name] = Symbol(name, power(p.arity), R, p)
+            how = {"joint": name in JOINT, "each": EACH.get(name, ())}
+            table[name] = Symbol(name, power(p.arity), R, p, **how)
         elif isinstance(p, Constant) and name in _STILL:
             table[name] = Symbol(name, R, R, p)
         elif isinstance(p, Constant) and name in _ASK:
@@ -117,20 +129,25 @@ def declared() -> dict[str, Symbol]:
 def standard() -> dict[str, Symbol]:
     """The function symbols that programs have: the elementwise operations, and those on integers.
 
-    An operation with an order, an integer that has no derivative, is none of them.
+    Special functions are among them.  An operation with an order, an argument in which nothing is
+    said of the derivative, is not, nor are Bessel functions whose names are those of variables.
 
     >>> standard()["atan2"].takes, standard()["pow2"]
     (Product(left=Base(name='R'), right=Base(name='R')), square)
     """
-    own = {id(p) for p in vars(elementwise).values()}  # special functions have orders and domains
-    found = {n: s for n, s in declared().items() if id(s.primitive) in own or not s.moves}
-    table = {n: s for n, s in found.items() if n not in _INNER and not _has_order(s)}
+    left_out = _INNER | _NAMES
+    table = {n: s for n, s in declared().items() if n not in left_out and not _has_order(s)}
     return table | _of_integers() | {short: table[long] for short, long in SHORT.items()}
 
 
 def _has_order(symbol: Symbol) -> bool:
     """Whether the declaration says nothing of the derivative in some argument."""
-    if not symbol.moves or symbol.name in _ZERO:
-        return False
+    return bool(_orders(symbol))
+
+
+def _orders(symbol: Symbol) -> tuple[int, ...]:
+    """The arguments in which the declaration says nothing of the derivative."""
+    if not symbol.moves or symbol.body is not None or symbol.name in _ZERO:
+        return ()
     partials = symbol.primitive.expressions()
-    return any([not isinstance(p, Sym) and p == 0 for p in partials])
+    return tuple([i for i, p in enumerate(partials) if not isinstance(p, Sym) and p == 0])

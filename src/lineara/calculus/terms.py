@@ -504,6 +504,12 @@ class Pick(Term):
         return row.items[0]
 
 
+class Still(float):
+    """The numeral 0 of a tangent that is zero by structure: whatever it is multiplied with."""
+
+    __slots__ = ()
+
+
 # --- how terms are written in the rules -----------------------------------------------------------
 
 
