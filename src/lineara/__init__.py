@@ -41,6 +41,7 @@ from lineara.rules.probed import probed
 
 if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
+    from lineara.bridges.python import diagram
     from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
     from lineara.capture.stages import stages
     from lineara.capture.staging import trace
@@ -65,6 +66,7 @@ __all__ = [
     "custom_jvp",
     "custom_linear",
     "custom_vjp",
+    "diagram",
     "diagrams",
     "explain_nan",
     "finish",
@@ -105,6 +107,7 @@ _FORMS = ("cond", "fori_loop", "function", "scan", "switch", "while_loop")
 _LATE = {  # the staged engine and what helps tests: loaded when it is first asked for
     **dict.fromkeys(_FORMS, "lineara.capture.forms"),
     "calculus": "lineara.calculus",
+    "diagram": "lineara.bridges.python",
     "diagrams": "lineara.diagrams",
     "vmap": "lineara.rules.lanes",
     "stages": "lineara.capture.stages",

@@ -83,6 +83,10 @@ def diagram_of(term: Term) -> Net:
 
 def _whole(term: Term) -> Deep:
     d, scope, t = Draft(), {}, term.type
+    while isinstance(term, Let) and isinstance(term.parts[1], Var):
+        if term.parts[1].name != term.name:
+            break
+        term = term.parts[0]  # a definition that is all there is
     while isinstance(term, Lam):
         scope[term.name] = [d.input(s) for s in flat(term.source)]
         term = term.parts[0]

@@ -11,8 +11,9 @@ from lineara.diagrams.admit import read as rules
 from lineara.diagrams.canonical import isomorphic
 from lineara.diagrams.check import check
 from lineara.diagrams.equal import same
-from lineara.diagrams.evaluate import evaluate
+from lineara.diagrams.evaluate import Probes, evaluate, gradient
 from lineara.diagrams.net import Net, Node, Wire, compose, copied, identity, permutation, tensor
+from lineara.diagrams.probes import cotangents
 from lineara.diagrams.rewrite import Rewriter, rewritten
 from lineara.diagrams.show import show
 from lineara.diagrams.simplify import simplify
@@ -24,13 +25,16 @@ __all__ = [
     "Derivation",
     "Net",
     "Node",
+    "Probes",
     "Rewriter",
     "Wire",
     "adjoint",
     "check",
     "compose",
     "copied",
+    "cotangents",
     "evaluate",
+    "gradient",
     "history",
     "identity",
     "isomorphic",

@@ -40,18 +40,23 @@ held: item ("," item)*
 
 ?type: BASE -> base | FOREIGN -> foreign
     | "(" [types] "->" [types] ")" -> arrow
-    | "stack" "[" INT "," type "]" -> stack
+    | _STACK INT "," type "]" -> stack
 types: type ("," type)*
 
 ?value: NUMBER -> number | INT -> int_ | STRING -> string | NAME -> word
-    | "(" [value ("," value)*] [","] ")" -> tuple_
-    | "[" [value ("," value)*] "]" -> list_
-    | "slice" "(" value "," value "," value ")" -> slice_
-    | "dtype" "(" STRING ")" -> dtype
-    | "complex" "(" value "," value ")" -> complex_
-    | "array" "(" BASE ":" value ")" -> array
+    | "(" ")" -> tuple_ | "(" value ("," value)* ","? ")" -> tuple_
+    | "[" "]" -> list_ | "[" value ("," value)* "]" -> list_
+    | _SLICE value "," value "," value ")" -> slice_
+    | _DTYPE STRING ")" -> dtype
+    | _COMPLEX value "," value ")" -> complex_
+    | _ARRAY BASE ":" value ")" -> array
     | "..." -> ellipsis
 
+_SLICE.4: "slice("
+_DTYPE.4: "dtype("
+_COMPLEX.4: "complex("
+_ARRAY.4: "array("
+_STACK.4: "stack["
 BASE.2: /(R|E|B|Z)(?![\w'%])|([fciu]\d+|bool)\[[\d,]*\]/
 NUMBER.1: /-?(\d+\.\d*([eE][+-]?\d+)?|\d+[eE][+-]?\d+|inf(?![\w])|nan(?![\w]))/
 INT: /-?\d+/

@@ -1,0 +1,311 @@
+"""Linear A programs and Python functions as diagrams, and back."""
+
+import sys
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+from diagrams.judge import close
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import lineara
+from lineara import calculus
+from lineara.bridges.programs import diagram_of, lowered, program_of
+from lineara.bridges.terms import diagram_of as diagram_of_term
+from lineara.bridges.terms import term_of
+from lineara.diagrams import adjoint, check, evaluate, gradient, isomorphic, parse, show
+from lineara.diagrams.net import nodes_in
+from lineara.diagrams.pullbacks import pullback
+from lineara.diagrams.types import R, of_array
+from lineara.errors import DiagramError
+from lineara.linear_a.check import check as check_program
+from lineara.linear_a.evaluate import run
+from lineara.linear_a.parse import parse as parse_program
+from lineara.types import type_of
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "linear_a"))
+from programs import Case, arguments, cases  # the generator of the tests of Linear A
+
+KINDS = st.one_of(
+    cases("NML"),
+    cases("NML", arrays=True),
+    cases("NML", control=True),
+    cases("N", scalar=True, arrays=True, control=True),
+    cases("NML", arrays=True, control=True),
+)
+
+
+@hypothesis.seed(0)
+@settings(
+    max_examples=200, database=None, deadline=None, suppress_health_check=list(HealthCheck),
+    phases=(Phase.generate, Phase.shrink),
+)  # fmt: skip
+@given(KINDS)
+def test_programs_go_to_diagrams_and_back(case: Case):
+    drawn = diagram_of(case.program, case.name)
+    check(drawn.net)
+    assert isomorphic(parse(show(drawn.net)), drawn.net)
+    back = program_of(drawn)
+    check_program(back)
+    args = arguments(case)
+    wanted, found = run(case.program, case.name, *args), run(back, case.name, *args)
+    assert repr(found.results) == repr(wanted.results)
+    assert repr(found.lresults) == repr(wanted.lresults)
+
+
+LOOP = """
+def body(k: f64, c: f64; ~a: f64) -> (f64; f64) =
+  let c2: f64 = k * c in
+  let ~a2: f64 = k * ~a in
+  (c2; ~a2)
+def g(x: f64;) -> (f64;) = sin(x)
+def f(x: f64, y: f64; ~a: f64) -> (f64; f64) =
+  let z: f64 = g(y;) in
+  let (w: f64; ~b: f64) = scan[body, 4, fwd, 1, 1, 1](x, z; ~a) in
+  (w; ~b)
+"""
+
+
+def test_calls_and_loops_are_labelled_frames_and_linear_wires_are_marked():
+    program = parse_program(LOOP)
+    drawn = diagram_of(program, "f")
+    wanted = (
+        "(x1: R, x2: R, ~x3: R) =>\n"
+        '  v1: R = frame["call g", ("Call", ("g",), ())](x2) { (x4: R) =>\n'
+        "    v3 = sin(x4)\n"
+        "    -> v3 }\n"
+        '  v2: R, ~v1: R = frame["scan[body, 4, fwd, 1, 1, 1]", ("Scan", ("body",), '
+        '(4, "fwd", 1, 1, 1))](x1, v1, ~x3) { (x5: R, x6: R, ~x7: R) =>\n'
+        "    v4, v5 = copy(x5)\n"
+        "    v6 = multiply(v4, x6)\n"
+        "    ~v7 = multiply(v5, ~x7)\n"
+        "    -> v6, ~v7 }\n"
+        "  -> v2, ~v1"
+    )
+    assert isomorphic(drawn.net, parse(wanted)), show(drawn.net)
+    again = program_of(drawn)
+    assert list(again.defs) == ["g", "body", "f"]
+    assert run(again, "f", 0.5, 0.3, 2.0) == run(program, "f", 0.5, 0.3, 2.0)
+
+
+def test_a_derived_program_goes_through_its_diagram():
+    def f(x):
+        return lineara.fori_loop(0, 4, lambda i, c: np.sin(c) * x, x)
+
+    staged = lineara.trace(f, 0.8)
+    from lineara.passes import compose
+
+    derived = compose.grad(staged.program, staged.name)
+    name = f"{staged.name}.grad"
+    back = program_of(diagram_of(derived, name))
+    check_program(back)
+    assert close(run(back, name, 0.8).results[0], lineara.grad(f)(0.8))
+
+
+def test_recursion_and_shared_calls_are_drawn_once():
+    text = "def f0(x: f64;) -> (f64;) = sin(x)\n"
+    for i in range(1, 18):
+        text += f"def f{i}(x: f64;) -> (f64;) =\n  let y: f64 = f{i - 1}(x;) in\n  f{i - 1}(y;)\n"
+    program = parse_program(text)
+    with pytest.raises(DiagramError) as caught:
+        diagram_of(program, "f17")
+    assert str(caught.value).endswith(
+        " has more than 20000 nodes when every call is unfolded; unfold=False draws the body of "
+        "each definition once"
+    )
+    drawn = diagram_of(program, "f17", unfold=False)
+    assert len(list(nodes_in(drawn.net))) < 80
+    assert run(program_of(drawn), "f3", 0.3) == run(program, "f3", 0.3)
+    recursive = parse_program(
+        "def f(x: f64;) -> (f64;) =\n  let k: f64 = 1.0 in\n  let p: bool = less(x, k) in\n"
+        "  let (;) = drop(k) in\n  cond[g, f2](p, x;)\n"
+        "def g(x: f64;) -> (f64;) = sin(x)\n"
+        "def f2(x: f64;) -> (f64;) =\n  let h: f64 = 0.5 in\n  let y: f64 = x * h in\n  f(y;)\n"
+    )
+    drawn = diagram_of(recursive, "f")
+    check(drawn.net)
+    again = program_of(drawn)
+    check_program(again)
+    assert run(again, "f", 5.0).results == run(recursive, "f", 5.0).results
+
+
+def test_what_cannot_be_drawn_says_why():
+    with pytest.raises(DiagramError) as caught:
+        diagram_of(parse_program(LOOP), "ff")
+    assert str(caught.value) == "there is no definition ff in the program; did you mean f?"
+    sized = parse_program("def f(n: i64, x: f64[n];) -> (f64[n];) = (x;)")
+    with pytest.raises(DiagramError) as caught:
+        diagram_of(sized, "f")
+    assert str(caught.value) == (
+        "a wire has no type f64[n] with a dimension that is known at run time; trace the function "
+        "for arrays of one size"
+    )
+    bundle = parse("(e: E) => -> e")
+    drawn = diagram_of(parse_program("def f(x: f64;) -> (f64;) = (x;)"), "f")
+    with pytest.raises(DiagramError) as caught:
+        program_of(drawn._replace(net=bundle))
+    assert str(caught.value) == (
+        "a wire that carries a function or a bundle has no type in Linear A; simplify the diagram "
+        "first, or evaluate it"
+    )
+
+
+# --- Python ---------------------------------------------------------------------------------------
+
+
+def with_closure(x, y):
+    def g(z):
+        return z * x
+
+    return g(y) + np.sin(x)
+
+
+def test_a_function_of_numbers_is_read_from_its_source():
+    net = lineara.diagram(with_closure, 1.0, 2.0)
+    assert isomorphic(
+        net,
+        parse(
+            "(x: R, y: R) => a, b = copy(x) f = box(a) { (x: R, z: R) => p = multiply(z, x) -> p }"
+            " u = eval(f, y) v = sin(b) w = add(u, v) -> w"
+        ),
+    )
+    assert close(
+        gradient(adjoint(net), 0.7, 0.4), lineara.grad(with_closure, argnums=(0, 1))(0.7, 0.4)
+    )
+    traced = lineara.diagram(with_closure, 1.0, 2.0, by="trace")
+    assert {n.kind for n in nodes_in(traced)} == {"copy", "op"}
+    with pytest.raises(DiagramError) as caught:
+        lineara.diagram(with_closure, 1.0, 2.0, by="magic")
+    assert str(caught.value) == "a diagram is made by source or by trace, not by 'magic'"
+
+
+def fills(x):
+    y = np.zeros(3)
+    for i in range(3):
+        y[i] = x[i] ** 2
+    return lineara.fori_loop(0, 3, lambda i, c: c * x[0] + 1.0, y.sum())
+
+
+def chooses(x):
+    return lineara.cond(x > 0, lambda x: np.sin(x) * x, lambda x: x * x * x, x)
+
+
+def test_a_traced_function_is_differentiated_by_rewriting():
+    net = lowered(lineara.diagram(fills, np.ones(3)))
+    check(net)
+    x = np.array([0.5, 1.5, -1.0])
+    assert close(evaluate(net, x), fills(x))
+    assert close(gradient(adjoint(net), x), lineara.grad(fills)(x))
+    branch = lowered(lineara.diagram(chooses, 1.0, by="trace"))
+    for x in (-2.0, 2.0):
+        assert close(gradient(adjoint(branch), x), lineara.grad(chooses)(x))
+    called = lineara.function(np.tanh)
+    net = lowered(lineara.diagram(lambda x: called(x) * called(2 * x), 0.3, by="trace"))
+    assert close(
+        gradient(adjoint(net), 0.3), lineara.grad(lambda x: np.tanh(x) * np.tanh(2 * x))(0.3)
+    )
+
+
+def test_what_has_no_nodes_with_rules_says_so():
+    net = lineara.diagram(
+        lambda x: lineara.while_loop(lambda c: c < 9, lambda c: c * x, x), 2.0, by="trace"
+    )
+    with pytest.raises(DiagramError) as caught:
+        lowered(net)
+    assert str(caught.value).endswith(
+        " has no derivative rule here; differentiate the program itself, or write it with calls, "
+        "branches and loops over carries"
+    )
+
+
+# --- pullback diagrams are the declared facts -----------------------------------------------------
+
+CALLS = [
+    ("sin", [0.3], {}),
+    ("atan2", [0.3, -1.2], {}),
+    ("maximum", [0.3, 0.3], {}),
+    ("power", [1.3, 2.0], {}),
+    ("multiply", [np.ones((2, 3)) * 1.5, np.arange(3.0)], {}),
+    ("matmul", [np.arange(6.0).reshape(2, 3), np.arange(3.0) - 1], {}),
+    ("matmul", [np.arange(6.0).reshape(2, 3), np.ones((3, 2))], {}),
+    ("sum", [np.arange(6.0).reshape(2, 3)], {"axis": (0,), "keepdims": False}),
+    ("index", [np.arange(6.0).reshape(2, 3)], {"at": (0, slice(0, 2))}),
+    ("reshape", [np.arange(6.0)], {"shape": (2, 3)}),
+    ("concat", [np.arange(2.0), np.arange(3.0)], {"axis": 0}),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "params"), CALLS)
+def test_the_pullback_diagram_is_the_transposed_derivative(name, args, params):
+    takes = [of_array(type_of(a)) for a in args]
+    net = pullback(name, takes, tuple(params.items()))
+    check(net)
+    primitive = lineara.primitive.registry.primitives[name]
+    value, back = lineara.vjp(lambda *xs: primitive(*xs, **params), *args)
+    s = np.asarray(value) * 0 + np.linspace(0.5, 1.5, np.size(value)).reshape(np.shape(value))
+    s = float(s) if not np.shape(s) else s
+    for found, wanted in zip(evaluate(net, *args, s), back(s), strict=True):
+        assert close(found, wanted)
+
+
+def test_a_primitive_whose_fact_is_a_jvp_is_refused():
+    t = of_array(type_of(np.eye(3)))
+    with pytest.raises(DiagramError) as caught:
+        pullback("det", [t])
+    assert str(caught.value) == (
+        "det states its derivative as a jvp, which diagrams do not transpose; take the gradient "
+        "of the program that the diagram was made of"
+    )
+
+
+# --- terms ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            r"\x. (rec f x. if x < 1 then x else f (x * 0.5)) x".replace("x < 1", "less(x, 1)"),
+            "Fix has no node; a diagram is made of functions, numbers and pairs, and recursion is "
+            "unfolded before",
+        ),
+        (
+            r"\x. head [x, 2]",
+            "Head has no node; a diagram is made of functions, numbers and pairs, and recursion is "
+            "unfolded before",
+        ),
+        (
+            r"\k:R^. k @ 2",
+            "values of R^ have no wire; a diagram has numbers, truth values, pairs and functions",
+        ),
+    ],
+)
+def test_terms_without_a_diagram(text: str, message: str):
+    with pytest.raises(DiagramError) as caught:
+        diagram_of_term(calculus.term(text))
+    assert str(caught.value) == message
+
+
+def test_integers_and_declared_symbols_have_nodes():
+    term = calculus.term(
+        "symbol cube x = x * x * x in \\x. if 2i * 3i == 6i then cube(x) else x".replace(
+            "2i * 3i == 6i", "ieq(2i * 3i, 6i)"
+        )
+    )
+    net = diagram_of_term(term)
+    check(net)
+    assert evaluate(net, 2.0) == (8.0,)
+    assert gradient(adjoint(net), 2.0) == (12.0,)
+    assert net.takes == (R,)
+
+
+def test_diagrams_without_a_term():
+    with pytest.raises(DiagramError) as caught:
+        term_of(parse("(e: E) => -> e"))
+    assert str(caught.value) == "a wire of the type E has no values in the calculus"
+    net = parse("(x: R) => drop(x) ->")
+    with pytest.raises(DiagramError) as caught:
+        term_of(net)
+    assert str(caught.value) == ("a diagram without outputs has no value, and a term has one")
