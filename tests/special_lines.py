@@ -176,6 +176,8 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("yve", 1.5, big, mpmath.bessely),
     ("ive", 2, z, scaled(mpmath.besseli, shrunk)),
     ("kve", 1.5, big, scaled(mpmath.besselk, mpmath.exp)),
+    ("ive_slope", 1.5, big, lambda v, x: (
+        mpmath.diff(lambda t: mpmath.besseli(v, t) * shrunk(t), x))),
     ("ive_slope", 2, z, lambda v, x: mpmath.diff(lambda t: mpmath.besseli(v, t) * shrunk(t), x)),
     ("kve_slope", 2, big, lambda v, x: mpmath.diff(
         lambda t: mpmath.besselk(v, t) * mpmath.exp(t), x)),

@@ -63,7 +63,14 @@ def test_what_only_a_dropped_expression_reads_is_dropped_for_what_it_cost(name, 
     assert not np.any(np.concatenate([np.ravel(c) for c in back.lresults]))
 
 
-@pytest.mark.parametrize("body", ["x * ~a", "{ let ~b = x * ~a in accum[0](~b, ~c) }"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x * ~a",
+        "{ let ~b = x * ~a in accum[0](~b, ~c) }",
+        "{ let (;) = drop(sin(x)) in x * ~a }",
+    ],
+)
 def test_what_is_dropped_is_not_computed_backwards(body):
     us = "~a: f64[4], ~c: f64" if "~c" in body else "~a: f64[4]"
     program = check(parse(f"def f(x: f64; {us}) -> (;) = let (;) = drop({body}) in (;)"))

@@ -1,5 +1,6 @@
 """What never moves has no tangent: integers, booleans, and what is made of them alone."""
 
+import numpy as np
 import pytest
 
 from lineara.errors import ProgramError
@@ -60,3 +61,20 @@ def test_a_result_that_is_locally_constant_has_a_zero_tangent():
     program = check(vjp(check(parse("def f(x: f64;) -> (f64;) = sign(x)")), "f"))
     assert run(program, "f.jvp", 0.5, 2.0).lresults == (0.0,)
     assert run(program, "f.vjp", 0.5, 2.0).lresults == (0.0,)
+
+
+def test_products_are_added_with_their_tangents():
+    text = "def f(p: <f64, f64[2]>, q: <f64, f64[2]>;) -> (<f64, f64[2]>;) = p + q"
+    program = check(vjp(check(parse(text)), "f"))
+    p, q, c = ((k, np.array([k, -k])) for k in (1.0, 2.0, 5.0))
+    found = run(program, "f.jvp", p, q, q, c)
+    for (made,), wanted in ((found.results, 3.0), (found.lresults, 7.0)):
+        assert made[0] == wanted
+        np.testing.assert_array_equal(made[1], [wanted, -wanted])
+    for made in run(program, "f.vjp", p, q, c).lresults:
+        np.testing.assert_array_equal(made[1], [5.0, -5.0])
+    only = check(vjp(check(parse("def f(p: <f64>;) -> (<f64>;) = let k = <2.0> in p + k")), "f"))
+    assert run(only, "f.jvp", (1.0,), (3.0,)).lresults == ((3.0,),)
+    assert run(only, "f.vjp", (1.0,), (3.0,)).lresults == ((3.0,),)
+    unit = check(vjp(check(parse("def f(p: <>, q: <>;) -> (<>;) = p + q")), "f"))
+    assert unit.defs["f.jvp"].lresults == ()

@@ -37,6 +37,15 @@ def test_all_calls_are_inlined_with_names_of_their_own():
     assert before == after
 
 
+@pytest.mark.parametrize("calls", ["let y = h(x;) in g(y;)", "let y = g(x;) in h(y;)"])
+def test_what_is_called_twice_is_inlined_in_any_order(calls):
+    text = "def h(x: f64;) -> (f64;) = exp(x) def g(x: f64;) -> (f64;) = let y = h(x;) in sin(y)"
+    program = check(parse(f"{text} def f(x: f64;) -> (f64;) = {calls}"))
+    made = check(inline(program, "f"))
+    assert functions(made.defs["f"].body) == []
+    assert run(made, "f", 0.5) == run(program, "f", 0.5)
+
+
 def test_calls_are_chosen_by_name_and_by_size():
     program = check(parse(CALLS))
     assert {*functions(check(inline(program, "f", named("g"))).defs["f"].body)} == {"h"}

@@ -608,16 +608,3 @@ def test_forward_and_reverse_agree_to_the_last_fraction(line):
     erased = run(program, "f.vjp.e", *found.filled(point), c, scalar=Fraction)
     for a, b in zip(erased.results, (*back.results, *back.lresults), strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize(("shape", "axes", "work"), [
-    ("8", "(0,)", 5 * 8 * 3 + 4 * 8 - 16),
-    ("5", "(0,)", 5 * 5 * 3 + 4 * 5 - 10),  # as many steps as for 8
-    ("4,8", "(1,)", 4 * (5 * 8 * 3) + 4 * 32 - 64),
-    ("4,8", "(0, 1)", 5 * 32 * 5 + 4 * 32 - 64),
-])  # fmt: skip
-def test_a_transform_counts_five_n_log_n_a_line(shape, axes, work):
-    call = f'fft[axes={axes}, inverse=false, norm="backward"](~x)'
-    program = check(parse(f"def f(; ~x: c128[{shape}]) -> (; c128[{shape}]) = {call}"))
-    x = np.ones([int(n) for n in shape.split(",")], complex)
-    assert run(program, "f", x).work == work

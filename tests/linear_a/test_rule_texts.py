@@ -5,8 +5,12 @@ import numpy as np
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
+from lineara.linear_a.syntax import Prim, Var
 from lineara.passes.compose import vjp
+from lineara.passes.jvp import remembered
 from lineara.passes.transpose import transpose
+from lineara.registry import op
+from lineara.types import type_of
 
 TWICE_AND_ONCE = """
 def f(; ~v: f64) -> (; f64[2,2], f64[2,2]) =
@@ -64,3 +68,10 @@ def f(A: f64[2,2], B: f64[2,2]; ~v: f64[2], ~w: f64[2]) -> (; f64[2], f64[2]) =
     c, d = np.array([1.0, 2.0]), np.array([3.0, 4.0])
     got = run(program, "f.t", A, B, c, d).lresults
     np.testing.assert_array_equal(got, [A.T @ c, B.T @ d])
+
+
+def test_a_rule_with_a_parameter_that_is_no_key_is_made_anew():
+    e = Prim((Var("x", type_of(1.0)),), op("sin"), {"k": [1.0]})
+    rules: dict = {}
+    assert remembered(rules, e, (), lambda: "made") == "made"
+    assert rules == {}

@@ -121,6 +121,9 @@ RULES = [
     ("(x: f32;) -> (f64;)", "x * 1.0", "let v: f64 = 1.0 in x * v"),
     ("(x: c128;) -> (c128;)", "x * 1.0", "let v: f64 = 1.0 in x * v"),
     ("(x: i64;) -> (i64;)", "let k = 0_i64 in x + k", "x"),
+    ("(x: i64;) -> (i64;)", "let k = 5_i64 in x + k", "let k: i64 = 5_i64 in x + k"),
+    ("(x: i64;) -> (i64;)", "let k = 1_i64 in k * x", "x"),
+    ("(; ~a: f64[2]) -> (; f64[2])", "reshape[shape=(2,)](~a)", "~a"),
     ("(x: f64[2];) -> (f64[2];)", "reshape[shape=(2,)](x) * [1.0, 1.0]", "x"),
     ("(x: f64[2];) -> (f64[2];)", "astype[dtype=f64](x)", "x"),
     ("(; ~a: f64) -> (; f64)", "let k = 1.0 in k * ~a", "~a"),
@@ -200,3 +203,24 @@ def test_parts_at_the_same_place_are_looked_up_once():
     head = "(x: f64[3];) -> (f64[2];)"
     assert body(head, parts) == "let u: f64[2] = index[at=(1:,)](x) in u * u"
     assert body(head, parts.replace("1:", ":2", 1)).count("index") == 2
+
+
+def test_positions_that_are_no_key_are_looked_up_as_often_as_they_are_written():
+    parts = "let u = index[at=([0, 2]_i64,)](x) in let v = index[at=([0, 2]_i64,)](x) in u * v"
+    assert body("(x: f64[3];) -> (f64[2];)", parts).count("index") == 2
+
+
+def test_results_that_are_dropped_without_a_name_get_different_ones():
+    program = check(
+        parse("""
+    def g(; ~a: f64[3]) -> (; f64, f64) =
+      let (; ~p, ~r) = read[0](~a) in
+      let (; ~q, ~s) = read[1](~r) in
+      let (;) = drop(~s) in
+      (; ~p, ~q)
+    def f(; ~a: f64[3], ~b: f64) -> (; f64) = let (;) = drop(g(; ~a)) in ~b
+    """)
+    )
+    made = check(simplify(program, "f"))
+    assert show_def(made.defs["f"]).count("drop") == 2
+    assert run(made, "f", np.ones(3), 2.0) == run(program, "f", np.ones(3), 2.0)

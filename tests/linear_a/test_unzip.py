@@ -40,6 +40,28 @@ def test_a_body_may_loop_over_itself():
     np.testing.assert_allclose(found, slope, rtol=1e-15)
 
 
+def test_a_body_may_loop_over_itself_for_arrays_of_a_size():
+    program = check(parse("""
+    def body(n: i64, d: i64, x: f64[n];) -> (f64[n];) =
+      let none = 0_i64 in let c = less(none, d) in cond[deep, flat](c, n, d, x;)
+    def deep(n: i64, d: i64, x: f64[n];) -> (f64[n];) =
+      let one = 1_i64 in let e = d - one in scan[body, 2, fwd, 2, 1, 0](n, e, x;)
+    def flat(n: i64, d: i64, x: f64[n];) -> (f64[n];) = let (;) = drop(d) in sin(x)
+    def f(n: i64, d: i64, x: f64[n];) -> (f64[n];) = scan[body, 1, fwd, 2, 1, 0](n, d, x;)
+    """))  # fmt: skip
+    x = np.array([0.5, 1.5, 2.5])
+    found = run(check(vjp(program, "f")), "f.vjp", 3, 1, x, np.ones(3)).lresults[0]
+    np.testing.assert_allclose(found, np.cos(np.sin(x)) * np.cos(x), rtol=1e-15)
+
+
+def test_a_loop_of_tangents_has_the_loop_itself_for_a_primal_form():
+    program = check(parse("""
+    def body(k: f64, x: f64;) -> (f64;) = let y = k * x in sin(y)
+    def f(k: f64, x: f64;) -> (f64;) = scan[body, 3, fwd, 1, 1, 0](k, x;)
+    """))  # fmt: skip
+    assert not [name for name in check(grad(program, "f")).defs if name.endswith(".pri")]
+
+
 def test_a_result_that_only_linear_code_reads_is_dropped_in_the_primal_form():
     program = check(parse("""
     def g(x: f64;) -> (f64, f64;) = let y = sin(x) in (x, y;)
@@ -107,3 +129,9 @@ def test_halves_of_a_callee_are_taken_as_they_are():
     program = unzip(check(parse(LAYERS.replace("scan[g, 2, fwd, 0, 1, 1]", "g"))), "g")
     made = check(unzip(program, "f", recompute_all))
     assert made.defs["g.nl"] is program.defs["g.nl"]
+
+
+def test_halves_of_what_the_body_of_a_loop_calls_are_taken_too():
+    program = unzip(check(parse(LAYERS)), "h")
+    made = check(unzip(program, "f", recompute_all))
+    assert made.defs["h.nl"] is program.defs["h.nl"]

@@ -52,6 +52,8 @@ np.linalg.svd(Q, False).Vh; np.linalg.svd(N)[2]; np.linalg.svd(A, False)[2]
 projector(np.transpose(np.linalg.svd(A)[2][3:])); projector(np.linalg.svd(Q)[0][:, 3:])
 np.linalg.svd(A + 1j * P).S; abs(np.linalg.svd(A + 1j * P, False).U); np.linalg.svd(Q)[0][:, :3]
 np.linalg.qr(np.stack([M, 2 * M])[None])[1][0, 1]
+np.linalg.qr(np.stack([Q, 2 * Q]), "complete")[1]
+np.linalg.svd(np.stack([Q, 2 * Q]), full_matrices=True)[0][..., :3] ** 2
 np.matmul(*np.linalg.svd(M + M.T - 3 * np.eye(3), hermitian=True)[::2])
 np.linalg.svd(M, hermitian=True)[0]; np.linalg.svd(N, hermitian=True, compute_uv=False)
 np.linalg.pinv(A); np.linalg.pinv(Q); np.imag(np.linalg.pinv(T + 1j * A)); np.linalg.pinv(A, 1e-12)

@@ -55,6 +55,7 @@ def projection(q):
 FORMS = """
 # linear systems
 linalg.solve(M, x); linalg.solve(M, A); linalg.solve(M, x, transposed=True); linalg.solve(N, x)
+linalg.solve(M, x, assume_a="sym", lower=True)
 linalg.solve(M, x, assume_a="sym"); linalg.solve(gram(M), x, assume_a="pos", lower=True)
 linalg.solve(gram(M), A, assume_a="pos"); linalg.solve(M, x, assume_a="diagonal")
 linalg.solve(M, x, assume_a="tridiagonal"); linalg.solve(M, x, assume_a="upper triangular")
@@ -79,7 +80,8 @@ linalg.qr(Q, mode="economic")[1]; linalg.qr(M)[1]; linalg.qr(A, mode="r")[0]; li
 linalg.svd(A, full_matrices=False)[0]; linalg.svd(Q, compute_uv=False); linalg.svd(M)[2]
 linalg.eigh(M)[0]; linalg.eigh(M)[1] ** 2; abs(linalg.eigh(M, lower=False)[1]); linalg.eigvalsh(M)
 linalg.eigh(M, gram(C))[0]; linalg.eigh(M, gram(C))[1]; linalg.eigvalsh(M, gram(M))
-linalg.eigh(M, subset_by_index=[1, 2])[0]; linalg.eigh(M, eigvals_only=True, driver="evd")
+linalg.eigh(M, subset_by_index=[1, 2])[0]; linalg.eigh(M, subset_by_index=[0, 1])[0]
+linalg.eigh(M, eigvals_only=True, driver="evd")
 linalg.eigh(M, gram(C), lower=False)[0]; np.real(linalg.eigvals(gram(M)))
 np.real(linalg.eig(gram(M))[0]); linalg.eig(gram(M))[1]; np.real(linalg.eigvals(gram(M), gram(C)))
 linalg.pinv(A); linalg.pinv(Q, return_rank=True)[0]; linalg.pinvh(gram(M)); linalg.polar(M)[0]
@@ -95,7 +97,9 @@ linalg.orthogonal_procrustes(M, C)[1]; linalg.polar(np.eye(3) * s + 0.1)[0]; lin
 linalg.polar(gram(N) * s + N)[0]; linalg.leslie(x, v[:2]); linalg.fiedler(v)
 linalg.convolution_matrix(x, 4); linalg.convolution_matrix(x, 3, "same")
 linalg.solve_circulant(v, A.T); linalg.cho_solve_banded((np.abs(A[:2]) + 1, False), v)
-linalg.cho_solve_banded((np.abs(A[:2]) + 1, True), B); linalg.solve_discrete_lyapunov(0.1 * M, C)
+linalg.cho_solve_banded((np.abs(A[:2]) + 1, True), B)
+np.imag(linalg.solve_sylvester(M + 1j * C, gram(M), A[:, :3]))
+linalg.solve_discrete_lyapunov(0.1 * M, C)
 linalg.solve_discrete_lyapunov(0.1 * M, C, "bilinear"); linalg.eig_banded(A, lower=True)[0]
 linalg.eigvals_banded(A[:2], select="i", select_range=(1, 2)); linalg.eigh_tridiagonal(v, x)[0]
 abs(linalg.eigh_tridiagonal(v, x)[1]); linalg.eigvalsh_tridiagonal(v, x)
@@ -115,6 +119,7 @@ np.imag(linalg.toeplitz(x + 1j * y)); linalg.circulant(v); linalg.hankel(v); lin
 linalg.companion(v); linalg.khatri_rao(A[:, :3], M); linalg.matmul_toeplitz((x, y), x)
 linalg.solve_toeplitz((x + 2 * np.eye(3)[0], y), y)
 # splines
+CubicSpline(GRID, np.multiply.outer(v, M))(x[0])
 CubicSpline(GRID, v)(x); CubicSpline(GRID, v)(P); CubicSpline(GRID + 0.1 * v, Q)(x)
 CubicSpline(GRID, A, axis=1)(x); CubicSpline(GRID, v, bc_type="natural")(x, 1)
 CubicSpline(GRID, v, bc_type="clamped")(x, nu=2); CubicSpline(GRID, v).derivative()(x)

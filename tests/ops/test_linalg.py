@@ -11,6 +11,9 @@ from test_numpy_forms import difference, random_like
 import lineara
 from lineara import grad, jvp, linearize
 from lineara.errors import NoRuleError
+from lineara.linear_a.check import check
+from lineara.linear_a.evaluate import run
+from lineara.linear_a.parse import parse
 from lineara.ops import lapack
 from lineara.ops.factor import gauge
 from lineara.primitive import op
@@ -463,3 +466,16 @@ def test_what_is_refused_says_why(message):
     with pytest.raises(lineara.errors.LinearaError) as caught:
         grad(REFUSED[message])(np.eye(3) + 0.1)
     assert caught.value.message == message
+
+
+@pytest.mark.parametrize(("shape", "axes", "work"), [
+    ("8", "(0,)", 5 * 8 * 3 + 4 * 8 - 16),
+    ("5", "(0,)", 5 * 5 * 3 + 4 * 5 - 10),  # as many steps as for 8
+    ("4,8", "(1,)", 4 * (5 * 8 * 3) + 4 * 32 - 64),
+    ("4,8", "(0, 1)", 5 * 32 * 5 + 4 * 32 - 64),
+])  # fmt: skip
+def test_a_transform_counts_five_n_log_n_a_line(shape, axes, work):
+    call = f'fft[axes={axes}, inverse=false, norm="backward"](~x)'
+    program = check(parse(f"def f(; ~x: c128[{shape}]) -> (; c128[{shape}]) = {call}"))
+    x = np.ones([int(n) for n in shape.split(",")], complex)
+    assert run(program, "f", x).work == work

@@ -198,3 +198,14 @@ def test_what_is_constant_but_for_rounding_has_no_skewness():
         warnings.simplefilter("ignore")
         assert np.isnan(stats.skew(flat))
         assert np.isnan(lineara.linearize(stats.skew, flat)[0])
+
+
+@pytest.mark.parametrize(("name", "shapes"), [
+    ("binom", (5, 1.5)), ("binom", (5, -0.5)), ("bernoulli", (1.5,)), ("geom", (1.5,)),
+    ("geom", (0.0,)), ("nbinom", (2.5, 1.5)), ("poisson", (-1.0,)),
+])  # fmt: skip
+def test_shapes_that_are_none_give_nan(name, shapes):
+    dist = getattr(stats, name)
+    assert np.isnan(dist.logpmf(2, *shapes))
+    y, _ = lineara.linearize(lambda p: dist.logpmf(2, *shapes[:-1], p), shapes[-1])
+    assert np.isnan(y)

@@ -66,7 +66,7 @@ def inline(program: Program, name: str, chosen: Chosen = every) -> Program:
             open_.pop()
             continue
         callees = [g for g in called(program.defs[f].body) if g in program.defs]
-        waits = [g for g in callees if g not in ready and g not in open_ and f != g]
+        waits = [g for g in callees if g not in ready and g not in open_]
         if waits:
             open_ += waits[:1]
             continue

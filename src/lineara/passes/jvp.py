@@ -46,7 +46,6 @@ from lineara.linear_a.syntax import (
     Zero,
     drop,
     free,
-    occurrences,
     parts_of,
     zero,
 )
@@ -124,8 +123,6 @@ class _Jvp:
             )
         phi = {x: self.tangent_of(x) for x in d.params if self.moves(x.type)}
         tangents = tuple(phi.values())
-        used = set(occurrences(d.body))
-        self.discard([phi.pop(x) for x in list(phi) if x not in used])
         body = self.block(d.body, phi)
         results = tuple([self.tangent_type(t) for t in d.results if self.moves(t)])
         body = Block((*self.out.bindings, *body.bindings), body.leaf)
@@ -173,7 +170,7 @@ class _Jvp:
         found = {}
         for x in here:
             if x in phi:
-                if last.get(x, -1) > i:
+                if last[x] > i:
                     (found[x], phi[x]), chain = chained(self.out, phi[x], 2)
                     self.out.bindings += chain
                 else:
@@ -263,8 +260,6 @@ class _Jvp:
         """JUnpack: the tangent is taken apart as the value is."""
         local = self.split(phi, [b.arg], last, i)
         self.out.bindings.append(b)
-        if b.arg not in local:
-            return
         tangents = [self.tangent_of(v) for v in b.vars]
         self.out.bindings.append(Unpack(tuple(tangents), local[b.arg]))
         for v, t in zip(b.vars, tangents, strict=True):

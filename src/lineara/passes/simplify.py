@@ -230,7 +230,7 @@ class _Simplify:
         if not isinstance(e, Prim) or len(binders) != 1 or not e.args:
             return None
         (y,), x = binders, e.args[0]
-        if e.name in KEEPS and len(e.args) == 2 and not is_complex(y.type):
+        if e.name in KEEPS and not is_complex(y.type):
             for x, k in (e.args, e.args[::-1]):
                 if y.type == x.type and self.is_neutral(e.name, k):
                     return x
@@ -268,7 +268,7 @@ class _Simplify:
 
     def linear(self, binders: tuple[Var, ...], e: Leaf) -> None:
         """Zeros go through; what is left is written, with its zeros made."""
-        zeros = [a for a in e.args if a.linear and a in self.zeros]
+        zeros = [a for a in e.args if a in self.zeros]
         if isinstance(e, Zero) or (zeros and self.of_zeros(binders, e, zeros)):
             self.zeros.update(binders if isinstance(e, Zero) else ())
             return
