@@ -22,10 +22,10 @@ fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs
 	$(PY) tests/linear_a/million.py
 
 mutate: .venv/with-test  # faults put into the passes, and how many the tests catch
-	$(PY) tests/linear_a/mutate.py
+	$(PY) tests/linear_a/mutate.py 400 --report "make mutate"
 
 mutate-rules: .venv/with-test  # faults put into the derivative rules, and how many the tests catch
-	$(PY) tests/mutate_rules.py
+	$(PY) tests/mutate_rules.py 400 --report "make mutate-rules"
 
 bench: .venv/with-bench  # ours and the peers side by side; writes benchmarks/RESULTS.md
 	$(PY) -m benchmarks

@@ -9,6 +9,7 @@ from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
+from lineara.linear_a.show import show_def
 from lineara.passes.batch import batch, batched_name
 from lineara.passes.compose import grad, vjp
 from lineara.passes.custom import custom_jvp, custom_linear
@@ -264,3 +265,22 @@ def test_lanes_without_a_value_that_has_them_are_dropped():
     program = check(parse("def f(x: f64;) -> (f64;) = sin(x)"))
     made = check(batch(program, "f", (None,)))
     assert run(made, "f.b.n", 3, 0.5).results == (np.sin(0.5),)
+
+
+def test_a_loop_that_ends_for_all_lanes_at_once_asks_its_condition_once():
+    program = check(parse("""
+    def on(count: i64;) -> (bool;) = let last = 3_i64 in less(count, last)
+    def round(count: i64, x: f64;) -> (i64, f64;) =
+      let one = 1_i64 in let then = count + one in let y = sin(x) in (then, y;)
+    def f(count: i64, x: f64;) -> (i64, f64;) = while[on, round, 0](count, x;)
+    """))  # fmt: skip
+    made = compare(program, "f", (None, 0), np.random.default_rng(0))
+    assert not [name for name in made.defs if name.startswith("on.")]
+
+
+@pytest.mark.parametrize("axes", [(0, None), (None, 0), (None, None)])
+def test_the_number_of_lanes_is_dropped_only_where_nothing_mentions_it(axes):
+    program = check(parse("def f(x: f64, y: f64;) -> (f64;) = let (;) = drop(x) in y"))
+    name = batched_name("f", axes)
+    made = check(batch(program, "f", axes)).defs[name]
+    assert ("drop(lanes)" in show_def(made)) == (axes == (None, None))
