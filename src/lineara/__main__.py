@@ -23,6 +23,7 @@ COMMANDS = {
     "grad": (f"{TEXT}:grad", "value and gradient of a definition, and the work of both"),
     "cost": (f"{TEXT}:cost", "work and size of definitions"),
     "calculus": ("lineara.cli.calculus", "run, trace and differentiate terms of the calculus"),
+    "diagram": ("lineara.cli.diagram", "draw a program, and its differentiation step by step"),
 }
 
 

@@ -13,7 +13,7 @@ their ids.  So every change is local: adding or removing a node touches the node
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.diagrams import kinds
@@ -105,6 +105,8 @@ class Meter:
 
 class Net:
     """One level of a diagram: nodes, and interfaces of wires in order."""
+
+    _repr_svg_: Callable[["Net"], str]  # `svg.py` has it
 
     __slots__ = ("inputs", "meter", "nodes", "outputs", "owner", "sinks", "springs")
 

@@ -1,0 +1,150 @@
+"""Pictures from the command line: `python -m lineara diagram FILE -o out.svg`."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from lineara.bridges.terms import diagram_of
+from lineara.calculus.from_python import of
+from lineara.calculus.program import program
+from lineara.diagrams import Derivation, Net, check, parse, show, snapshot
+from lineara.diagrams.svg import svg
+from lineara.errors import DiagramError, LinearaError
+
+SOURCES = "FILE.pb (calculus), FILE.diagram (the notation of diagrams) or module:function"
+
+
+class Usage(Exception):
+    """A command line that means nothing."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The program, which step of its differentiation, and where the picture goes."""
+    parser.add_argument("source", metavar="FILE|module:function", help=SOURCES)
+    parser.add_argument("--def", dest="name", metavar="f", help="a definition, not the file's term")
+    parser.add_argument("--step", type=int, metavar="K", help="after K steps of differentiation")
+    parser.add_argument("--fold", type=int, metavar="N", help="shut the boxes within N others")
+    parser.add_argument(
+        "-o", dest="out", metavar="OUT", help="OUT.svg, or OUT.diagram for the text; else stdout"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Draw; 1 and a message if something is wrong with the program, 2 if with the command line.
+
+    A file is written when its whole text is there, and not before.
+    """
+    try:
+        write = _format(options.out)
+        text = write(_asked(_read(options), options), options)
+        if options.out is None:
+            print(text, end="")
+        else:
+            _save(options.out, text)
+    except Usage as error:
+        print(f"diagram: {error}", file=sys.stderr)
+        return 2
+    except LinearaError as error:
+        print(error.message, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 1
+    return 0
+
+
+# --- what is drawn --------------------------------------------------------------------------------
+
+
+def _read(options: argparse.Namespace) -> Net:
+    """The diagram of a program."""
+    source: str = options.source
+    match Path(source).suffix:
+        case ".pb":
+            return diagram_of(program(_text(source), source).term(options.name))
+        case ".diagram":
+            net = parse(_text(source), source)
+            try:
+                check(net)
+            except DiagramError as error:
+                raise DiagramError(f"{source}: {error.message}") from None
+            return net
+    if ":" in source:
+        return _function(*source.rsplit(":", 1))
+    raise Usage(f"{source} is neither of {SOURCES}")
+
+
+def _text(file: str) -> str:
+    try:
+        return Path(file).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise DiagramError(f"{file}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise DiagramError(
+            f"{file}: the byte {error.object[error.start]:#04x} at {error.start} is not UTF-8; "
+            "save the file as UTF-8"
+        ) from None
+
+
+def _function(module: str, name: str) -> Net:
+    """The diagram of a function of numbers in a module."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found = import_module(module)
+    except ImportError as error:
+        raise DiagramError(f"{module}: cannot be imported: {error}") from None
+    f = getattr(found, name, None)
+    if not callable(f):
+        raise DiagramError(f"{module} has no function {name}")
+    return diagram_of(of(f))
+
+
+def _asked(net: Net, options: argparse.Namespace) -> Net:
+    """The diagram at the step that was asked for."""
+    if options.step is None:
+        return net
+    if options.step < 0:
+        raise Usage(f"--step is a number from 0 on, not {options.step}")
+    if options.step == 0:
+        return net
+    d = Derivation(net)
+    for step in d.steps():
+        if step.number == options.step:
+            return snapshot(d)
+    raise DiagramError(
+        f"{options.source}: the differentiation ends after {len(d.log)} steps; "
+        f"--step {options.step} is none of them"
+    )
+
+
+# --- where it goes --------------------------------------------------------------------------------
+
+Write = Callable[[Net, argparse.Namespace], str]
+
+
+def _svg(net: Net, options: argparse.Namespace) -> str:
+    return svg(net, options.fold)
+
+
+def _notation(net: Net, options: argparse.Namespace) -> str:
+    return f"{show(net)}\n"
+
+
+_FORMATS: dict[str, Write] = {".svg": _svg, ".diagram": _notation}
+
+
+def _format(out: str | None) -> Write:
+    suffix = ".svg" if out is None else Path(out).suffix
+    if suffix not in _FORMATS:
+        raise Usage(f"-o {out}: pictures end in {' or '.join(_FORMATS)}")
+    return _FORMATS[suffix]
+
+
+def _save(out: str, text: str) -> None:
+    try:
+        Path(out).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DiagramError(f"{out}: cannot be written: {error.strerror or error}") from None
