@@ -85,6 +85,24 @@ def test_a_step_is_drawn(tmp_path):
     assert isomorphic(parse(out.read_text()), last)
 
 
+def test_a_linear_a_program_is_drawn(tmp_path, capsys):
+    text = "def f(x: f64; ~a: f64) -> (; f64) = x * ~a\ndef g(x: f64;) -> (f64;) = sin(x)\n"
+    file = written(tmp_path, "a.lina", text)
+    assert main(["diagram", file, "--def", "f"]) == 0
+    assert classes(capsys.readouterr().out).count("wire real linear") == 2
+    assert main(["diagram", file]) == 2
+    assert capsys.readouterr().err == (
+        f"diagram: {file} has several definitions, --def says which: f, g\n"
+    )
+    assert main(["diagram", file, "--def", "h"]) == 1
+    assert capsys.readouterr().err == f"{file}: there is no definition h; there is f, g\n"
+
+
+def test_a_function_of_arrays_is_traced(capsys):
+    assert main(["diagram", "diagrams.test_pictures:square", "--args", "[[1, 2]]"]) == 0
+    assert "f64[2]" in capsys.readouterr().out
+
+
 def test_a_function_is_drawn(capsys):
     assert main(["diagram", "diagrams.test_pictures:square"]) == 0
     assert classes(capsys.readouterr().out).count("node op") == 1
@@ -94,8 +112,8 @@ def test_a_function_is_drawn(capsys):
     ("argv", "status", "message"),
     [
         (["no.pb"], 1, "no.pb: cannot be read: No such file or directory"),
-        (["no.txt"], 2, "diagram: no.txt is neither of FILE.pb (calculus), FILE.diagram (the "
-         "notation of diagrams) or module:function"),
+        (["no.txt"], 2, "diagram: no.txt is neither of FILE.pb (calculus), FILE.lina (Linear "
+         "A), FILE.diagram (the notation of diagrams) or module:function"),
         (["no_such_module:f"], 1, "no_such_module: cannot be imported: No module named "
          "'no_such_module'"),
         (["math:nothing"], 1, "math has no function nothing"),

@@ -6,14 +6,23 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from lineara.bridges.terms import diagram_of
-from lineara.calculus.from_python import of
+import numpy as np
+
+from lineara.bridges.programs import diagram_of as diagram_of_program
+from lineara.bridges.programs import lowered
+from lineara.bridges.python import diagram
+from lineara.bridges.terms import diagram_of as diagram_of_term
 from lineara.calculus.program import program
+from lineara.cli import commands
+from lineara.cli.values import read_arguments
 from lineara.diagrams import Derivation, Net, check, parse, show, snapshot
 from lineara.diagrams.svg import svg
 from lineara.errors import DiagramError, LinearaError
 
-SOURCES = "FILE.pb (calculus), FILE.diagram (the notation of diagrams) or module:function"
+SOURCES = (
+    "FILE.pb (calculus), FILE.lina (Linear A), FILE.diagram (the notation of diagrams) or "
+    "module:function"
+)
 
 
 class Usage(Exception):
@@ -24,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The program, which step of its differentiation, and where the picture goes."""
     parser.add_argument("source", metavar="FILE|module:function", help=SOURCES)
     parser.add_argument("--def", dest="name", metavar="f", help="a definition, not the file's term")
+    parser.add_argument("--args", metavar="LIST", help="a JSON list at which to trace a function")
     parser.add_argument("--step", type=int, metavar="K", help="after K steps of differentiation")
     parser.add_argument("--fold", type=int, metavar="N", help="shut the boxes within N others")
     parser.add_argument(
@@ -63,7 +73,9 @@ def _read(options: argparse.Namespace) -> Net:
     source: str = options.source
     match Path(source).suffix:
         case ".pb":
-            return diagram_of(program(_text(source), source).term(options.name))
+            return diagram_of_term(program(_text(source), source).term(options.name))
+        case ".lina":
+            return _linear_a(source, options.name)
         case ".diagram":
             net = parse(_text(source), source)
             try:
@@ -72,7 +84,8 @@ def _read(options: argparse.Namespace) -> Net:
                 raise DiagramError(f"{source}: {error.message}") from None
             return net
     if ":" in source:
-        return _function(*source.rsplit(":", 1))
+        module, _, name = source.rpartition(":")
+        return _function(module, name, options)
     raise Usage(f"{source} is neither of {SOURCES}")
 
 
@@ -88,8 +101,18 @@ def _text(file: str) -> str:
         ) from None
 
 
-def _function(module: str, name: str) -> Net:
-    """The diagram of a function of numbers in a module."""
+def _linear_a(file: str, name: str | None) -> Net:
+    """The diagram of a definition, which must be named if there are several."""
+    read = commands.read(file)
+    if name is None and len(read.defs) > 1:
+        raise Usage(f"{file} has several definitions, --def says which: {', '.join(read.defs)}")
+    d = commands.definition(read, next(iter(read.defs), "") if name is None else name)
+    with commands.blamed(read, d.name):
+        return diagram_of_program(read, d.name).net
+
+
+def _function(module: str, name: str, options: argparse.Namespace) -> Net:
+    """The diagram of a function in a module: of numbers, or traced at --args."""
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
@@ -99,7 +122,8 @@ def _function(module: str, name: str) -> Net:
     f = getattr(found, name, None)
     if not callable(f):
         raise DiagramError(f"{module} has no function {name}")
-    return diagram_of(of(f))
+    args = [] if options.args is None else read_arguments(options.args)
+    return diagram(f, *[np.array(a, float) if isinstance(a, list) else a for a in args])
 
 
 def _asked(net: Net, options: argparse.Namespace) -> Net:
@@ -110,7 +134,7 @@ def _asked(net: Net, options: argparse.Namespace) -> Net:
         raise Usage(f"--step is a number from 0 on, not {options.step}")
     if options.step == 0:
         return net
-    d = Derivation(net)
+    d = Derivation(lowered(net))
     for step in d.steps():
         if step.number == options.step:
             return snapshot(d)

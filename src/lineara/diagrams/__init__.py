@@ -10,4 +10,45 @@ from lineara.diagrams.adjoint import adjoint
 from lineara.diagrams.admit import read as rules
 from lineara.diagrams.canonical import isomorphic
 from lineara.diagrams.check import check
+from lineara.diagrams.equal import same
+from lineara.diagrams.evaluate import Probes, evaluate, gradient
 from lineara.diagrams.layout import layout
+from lineara.diagrams.net import Net, Node, Wire, compose, copied, identity, permutation, tensor
+from lineara.diagrams.probes import cotangents
+from lineara.diagrams.rewrite import Rewriter, rewritten
+from lineara.diagrams.show import show
+from lineara.diagrams.simplify import simplify
+from lineara.diagrams.snapshot import history, snapshot
+from lineara.diagrams.stepper import Derivation
+from lineara.diagrams.svg import svg
+from lineara.diagrams.text import parse
+
+__all__ = [
+    "Derivation",
+    "Net",
+    "Node",
+    "Probes",
+    "Rewriter",
+    "Wire",
+    "adjoint",
+    "check",
+    "compose",
+    "copied",
+    "cotangents",
+    "evaluate",
+    "gradient",
+    "history",
+    "identity",
+    "isomorphic",
+    "layout",
+    "parse",
+    "permutation",
+    "rewritten",
+    "rules",
+    "same",
+    "show",
+    "simplify",
+    "snapshot",
+    "svg",
+    "tensor",
+]
