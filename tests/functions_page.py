@@ -9,9 +9,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.fft
+import scipy.integrate
+import scipy.interpolate
+import scipy.linalg
+import scipy.ndimage
+import scipy.optimize
+import scipy.signal
+import scipy.sparse.linalg
+import scipy.spatial.distance
+import scipy.special
+import scipy.stats
 
 import lineara
 from lineara.eager.stand_ins import replacements
+from lineara.ops.laws import CONTINUOUS, DISCRETE
+from lineara.ops.multivariate import VECTORS
+from lineara.ops.without_rule import WRITE
 from lineara.primitive import Constant, registry
 
 PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
@@ -35,6 +49,45 @@ packbits printoptions promote_types ravel_multi_index row_stack set_printoptions
 seterr seterrcall show_config show_runtime test tril_indices triu_indices typename unpackbits
 unravel_index bartlett
 """
+SPECIAL = """
+ai_zeros bei_zeros beip_zeros ber_zeros bernoulli berp_zeros bi_zeros erf_zeros euler fresnel_zeros
+fresnelc_zeros fresnels_zeros geterr seterr jn_zeros jnjnp_zeros jnp_zeros jnyn_zeros kei_zeros
+keip_zeros kelvin_zeros ker_zeros kerp_zeros y0_zeros y1_zeros y1p_zeros yn_zeros ynp_zeros
+mathieu_even_coef mathieu_odd_coef obl_cv_seq pro_cv_seq stirling2 factorial2 factorialk
+roots_chebyc roots_chebys roots_chebyt roots_chebyu roots_gegenbauer roots_genlaguerre roots_hermite
+roots_hermitenorm roots_jacobi roots_laguerre roots_legendre roots_sh_chebyt roots_sh_chebyu
+roots_sh_jacobi roots_sh_legendre c_roots cg_roots h_roots he_roots j_roots js_roots l_roots
+la_roots p_roots ps_roots s_roots t_roots ts_roots u_roots us_roots chebyc chebys chebyt chebyu
+gegenbauer genlaguerre hermite hermitenorm jacobi laguerre legendre sh_chebyt sh_chebyu
+sh_jacobi sh_legendre
+"""
+LINALG = """
+dft find_best_blas_type get_blas_funcs get_lapack_funcs hadamard helmert hilbert invhilbert
+invpascal pascal diagsvd
+"""
+STATS = """
+random_correlation random_table make_distribution order_statistic multiscale_graphcorr
+ortho_group special_ortho_group unitary_group uniform_direction barnard_exact boschloo_exact
+fisher_exact poisson_means_test binomtest
+"""
+SIGNAL = """
+get_window kaiser_atten kaiser_beta kaiserord max_len_seq unit_impulse correlation_lags
+choose_conv_method check_COLA check_NOLA closest_STFT_dual_window buttord cheb1ord cheb2ord ellipord
+besselap buttap cheb1ap cheb2ap ellipap firls firwin firwin2 firwin_2d remez gammatone iircomb
+findfreqs czt_points
+"""
+SPARSE = """
+eye eye_array identity rand random random_array issparse isspmatrix isspmatrix_bsr isspmatrix_coo
+isspmatrix_csc isspmatrix_csr isspmatrix_dia isspmatrix_dok isspmatrix_lil load_npz save_npz
+get_index_dtype safely_cast_index_arrays
+"""
+FFT = """
+fftfreq rfftfreq next_fast_len prev_fast_len get_workers set_workers register_backend set_backend
+set_global_backend skip_backend fhtoffset
+"""
+CHECKS = """
+is_valid_dm is_valid_y num_obs_dm num_obs_y jaccard rogerstanimoto russellrao sokalsneath yule dice
+"""
 MODULES = [
     Listed("numpy", np, tuple(NUMPY.split())),
     Listed("numpy.linalg", np.linalg, ("test",)),
@@ -47,33 +100,62 @@ MODULES = [
     Listed("numpy.polynomial.hermite", np.polynomial.hermite, complete=False),
     Listed("numpy.polynomial.hermite_e", np.polynomial.hermite_e, complete=False),
     Listed("numpy.polynomial.laguerre", np.polynomial.laguerre, complete=False),
+    Listed("scipy.special", scipy.special, tuple(SPECIAL.split())),
+    Listed("scipy.linalg", scipy.linalg, tuple(LINALG.split())),
+    Listed("scipy.stats", scipy.stats, tuple(STATS.split())),
+    Listed("scipy.sparse", scipy.sparse, tuple(SPARSE.split())),
+    Listed("scipy.sparse.linalg", scipy.sparse.linalg, ("use_solver",)),
+    Listed("scipy.interpolate", scipy.interpolate),
+    Listed("scipy.ndimage", scipy.ndimage, ("generate_binary_structure", "iterate_structure")),
+    Listed("scipy.signal", scipy.signal, tuple(SIGNAL.split())),
+    Listed("scipy.optimize", scipy.optimize, ("show_options", "linprog_verbose_callback")),
+    Listed("scipy.integrate", scipy.integrate),
+    Listed("scipy.fft", scipy.fft, tuple(FFT.split())),
+    Listed("scipy.spatial.distance", scipy.spatial.distance, tuple(CHECKS.split())),
 ]
+CLASSES = ("scipy.interpolate", "scipy.sparse", "scipy.stats")  # of which classes are listed
+
 HEAD = """# Functions
 
 What becomes of a function when a traced value goes in. This page is made from the registry by
 `tests/functions_page.py`.
 
-- **derivative**: the result keeps its derivative, in every mode, to every order, and in programs.
+- **derivative**: the result keeps its derivative, in every mode and to every order, also in a
+  [program](staging.md), unless it says *not in programs*.
 - **constant**: the result does not move, or not with the values: a comparison, a rounding, a
   position, a shape, a text.
 - **plain**: takes integers, shapes, files or options, where nothing is traced.
-- **refused**: a `NoRuleError` at your line, which says what works.
+- **refused**: a `NoRuleError` at your line, which says what works; where nothing stands here, it is
+  to write the function with others that have rules, or to declare its derivative.
 
 Ufuncs take `out=`, `where=`, `dtype=` and `casting=`, and have `reduce`, `accumulate`, `reduceat`,
 `outer` and `at`. Whatever is not in a list is refused as well: nothing loses a derivative in
 silence. Results whose shape depends on values (`unique`, `nonzero`, `x[x > 0]`) are followed by
-`grad` and its kin, and refused where a program is written, since a program has fixed shapes.
+`grad` and its kin, and refused where a program is written, since a program has fixed shapes. A
+function of SciPy's whose own Python code happens to follow traced values works, also where it is
+listed as refused.
 """
+PROGRAMS = "derivative, not in programs"
+ON_VALUES = ["eig", "eigvals", "orth", "null_space", "subspace_angles"]  # shapes ask for values
+ON_VALUES += ["cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr"]
+ON_VALUES += ["gcrotmk"]
+OF_SHAPES = ("einsum_path",)  # what only the shapes decide
+METHODS = ["logpdf", "pdf", "logpmf", "pmf", "logcdf", "cdf", "logsf", "sf", "ppf", "isf", "mean"]
+METHODS += ["var", "std", "entropy"]
 
 
 def public(listed: Listed) -> dict[str, Any]:
     """The functions of a module by name."""
-    names = [n for n in dir(listed.module) if not n.startswith("_")]
-    values = {n: getattr(listed.module, n) for n in names}
+    names = getattr(listed.module, "__all__", None) or dir(listed.module)
+    if listed.name.startswith("numpy"):
+        names = dir(listed.module)
+    values = {n: getattr(listed.module, n) for n in sorted(names) if not n.startswith("_")}
     return {
         n: v
         for n, v in values.items()
-        if callable(v) and not isinstance(v, types.ModuleType) and not _is_type(v)
+        if callable(v)
+        and not isinstance(v, types.ModuleType)
+        and not (_is_type(v) and not _is_listed(listed, v))
     }
 
 
@@ -82,16 +164,67 @@ def _is_type(value: Any) -> bool:
     return isinstance(value, type) and value not in (np.vectorize, np.ndenumerate, np.nditer)
 
 
+def _is_listed(listed: Listed, value: Any) -> bool:
+    """A class whose objects take values: an interpolator, a sparse matrix, a density."""
+    error = issubclass(value, Exception) or "Method" in value.__name__
+    return listed.name in CLASSES and not error
+
+
+def distribution(name: str, dist: Any) -> str:
+    """The methods of a distribution that have a rule."""
+    law = (DISCRETE if hasattr(dist, "pmf") else CONTINUOUS).get(name)
+    if name in VECTORS:
+        known = list(VECTORS[name][0])
+    elif law is None:
+        return "refused: write -log of its density with functions that have rules"
+    else:
+        density = ("logpmf", "pmf") if hasattr(dist, "pmf") else ("logpdf", "pdf")
+        asked = {"std": "var", "logcdf": "cdf", "logsf": "sf"}
+        known = [
+            m
+            for m in METHODS
+            if m in density
+            or getattr(law, m, None) is not None
+            or (m in asked and getattr(law, asked[m]) is not None)
+        ]
+    return "derivative: " + ", ".join(f"`{m}`" for m in known)
+
+
 def status(listed: Listed, name: str, function: Any, stood: set[int]) -> str:
     """What becomes of a function; the empty string where nothing is known."""
     if name in listed.plain:
         return "plain"
+    if type(function).__name__.endswith("_gen"):
+        return distribution(name, function)
     ours = registry.functions.get(function)
-    if isinstance(ours, Constant) or function in registry.readers:
+    if name in OF_SHAPES or isinstance(ours, Constant) or function in registry.readers:
         return "constant"
     if function in registry.advice:
         return f"refused: {registry.advice[function]}"
-    return "derivative" if ours is not None or id(function) in stood else ""
+    if ours is not None or function in registry.objects:
+        module = getattr(ours, "__module__", "")
+        solver = module.startswith("lineara.solvers") and not module.endswith("samples")
+        beside = solver or name in ON_VALUES
+        return PROGRAMS if beside and listed.name.startswith("scipy") else "derivative"
+    if function in registry.named:
+        return _refused(registry.named[function])
+    if _is_type(function):
+        return _refused(OF_CLASSES.get(name, WRITE))
+    return "derivative" if id(function) in stood else ""
+
+
+def _refused(advice: str) -> str:
+    return "refused" if advice == WRITE else f"refused: {advice}"
+
+
+RBF = "write the sum of radial functions, with numpy.linalg.solve for its weights"
+OF_CLASSES = {
+    "RBFInterpolator": RBF,
+    "Rbf": RBF,
+    "UnivariateSpline": "scipy.interpolate.make_interp_spline and CubicSpline have rules",
+    "InterpolatedUnivariateSpline": "scipy.interpolate.make_interp_spline has a rule",
+    "RectBivariateSpline": "scipy.interpolate.RegularGridInterpolator has a rule",
+}
 
 
 def page() -> str:

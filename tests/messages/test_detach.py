@@ -11,10 +11,12 @@ import pint
 import pytest
 import scipy.linalg
 import scipy.ndimage
-import scipy.sparse
+import scipy.sparse.linalg
 import scipy.special
+from scipy import sparse
 
 from lineara import custom_linear, grad, stop_gradient
+from lineara.errors import NoRuleError
 
 plain = np.zeros(2)
 
@@ -295,17 +297,37 @@ def test_text_of_a_stopped_value_is_meant():
 MATRIX = scipy.sparse.csr_array(np.array([[1.0, 2.0], [0.0, 3.0]]))
 
 
-@pytest.mark.parametrize(
-    "act",
-    [lambda x: MATRIX * x, lambda x: MATRIX.multiply(x), lambda x: x * MATRIX],
-)
-def test_a_sparse_matrix(said, act):
-    assert said(lambda: grad(lambda x: np.sum(act(x)))(np.ones(2))).startswith(
+def test_a_sparse_matrix(said):
+    assert said(lambda: grad(lambda x: np.sum(MATRIX.multiply(x)))(np.ones(2))).startswith(
         "DetachError: a traced f64[2] was about to become a plain array, which would lose its "
-        "derivative; of a sparse matrix A the products A @ x, x @ A and A.dot(x) have rules, and "
-        "spsolve; the others have A.toarray(), or "
+        "derivative; of a sparse matrix A the products A @ x, x @ A, A.dot(x) and p * A have "
+        "rules, and spsolve; the others have A.toarray(), or "
         "lineara.stop_gradient to mean it\n  at <lambda>: "
     )
+
+
+REFUSED = [
+    (lambda a: a.max(), "scipy.sparse.csr_matrix.max: of traced values it has no rule; products, "
+     "sums, .T, .diagonal(), .multiply() and .toarray() have"),
+    (lambda a: a[0, 0], "a part of a sparse matrix of traced values has no rule; A.toarray()[...] "
+     "has one"),
+    (lambda a: a.todense(), "csr_matrix.todense: makes a np.matrix; use toarray()"),
+    (lambda a: a.sum(axis=0), "csr_matrix.sum: along an axis it is a np.matrix, whose * is another "
+     "one; A.toarray().sum(axis) has a rule, and so has A @ np.ones(n)"),
+    (lambda a: a + 1.0, "a number added to a sparse matrix fills it; use A.toarray()"),
+    (lambda a: a.multiply(a), "a sparse matrix of traced values times the elements of another has "
+     "no rule; A.multiply(B.toarray()) has one"),
+    (lambda a: (a + a).power(2), "power: several entries make one element; use A.toarray() ** n"),
+    (lambda a: sparse.linalg.eigsh(a), "scipy.sparse.linalg.eigsh of traced values has no rule; of "
+     "A.toarray() numpy.linalg.eigh and eig have"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("act", "text"), REFUSED)
+def test_what_a_sparse_matrix_of_traced_values_has_not(act, text):
+    with pytest.raises(NoRuleError) as caught:
+        grad(lambda x: act(sparse.csr_matrix((x, ([0, 1], [1, 0])))) * 1.0)(np.ones(2))
+    assert caught.value.message == text
 
 
 def test_a_sparse_matrix_as_a_linear_function():

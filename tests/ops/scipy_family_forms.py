@@ -10,6 +10,7 @@ from scipy.interpolate import (
     interp1d,
     make_interp_spline,
 )
+from scipy.sparse.linalg import splu
 
 rng = np.random.default_rng(6)
 POINT = {
@@ -33,6 +34,8 @@ CUBIC = interp1d(GRID, rng.normal(size=4), kind="cubic", fill_value="extrapolate
 STEPS = interp1d(GRID, rng.normal(size=4), kind="nearest")
 TABLE = RegularGridInterpolator((GRID[:3], GRID), rng.normal(size=(3, 4)))
 SOS = np.array([[0.3, 0.2, 0.1, 1.0, -0.4, 0.2], [1.0, 0.5, 0.25, 1.0, 0.3, -0.1]])
+AT = [0, 2, 1, 0]
+LU = splu(sparse.csc_matrix(rng.normal(size=(3, 3)) + 3 * np.eye(3)[::-1]))
 NORMAL = stats.multivariate_normal
 FROZEN = NORMAL([0.1, 0.2], [[1.0, 0.3], [0.3, 2.0]])
 KDE = stats.gaussian_kde([0.1, 0.7, 2.0], 0.4, weights=[1.0, 2.0, 1.5])
@@ -179,6 +182,28 @@ sparse.dia_matrix(SPARSE) @ B; sparse.csr_matrix(SPARSE).T * x; sparse.lil_array
 np.imag((SPARSE * 1j) @ v); SPARSE @ (SPARSE.T @ x); sparse.eye_array(3) @ A; SPARSE.astype(int) @ v
 sparse.linalg.spsolve(SYSTEM, x); sparse.linalg.spsolve(SYSTEM.tocsr(), A)
 sparse.linalg.spsolve(SYSTEM.T, x); sparse.linalg.spsolve(SYSTEM, np.sin(x)) @ y
+sparse.csr_matrix((v, (AT, [2, 1, 0, 0])), shape=(3, 3)) @ x; sparse.coo_array((v, (AT, AT))) @ x
+sparse.csr_array((v, [0, 2, 1, 0], [0, 1, 2, 4])).toarray(); sparse.csr_matrix(M) * x
+sparse.csc_matrix((v, [0, 2, 1, 0], [0, 1, 2, 4])).T @ x
+(sparse.csr_array(M) @ sparse.csc_array(M)).toarray()
+(SPARSE @ sparse.csr_array(Q) @ sparse.csr_array(M)).toarray()
+(SYSTEM + sparse.csr_array(M)).toarray()
+(SYSTEM - 2 * sparse.csr_array(M)).sum(axis=0); (sparse.csr_array(M) @ SYSTEM).sum(axis=1)
+sparse.csr_array(M).mean(axis=0); sparse.csr_array(M).diagonal(1); sparse.csr_matrix(M).trace()
+(s * SYSTEM) @ x; (s * SYSTEM + SYSTEM.T) @ x; -sparse.csr_array(M) / s @ x; x @ sparse.csr_array(A)
+sparse.diags([v, x], [0, -1]) @ v; sparse.diags([-1.0, s, 2.0], [-1, 0, 1], shape=(4, 4)) @ v
+sparse.diags(v).toarray(); sparse.diags_array([v, x], offsets=[0, 1]) @ v
+sparse.spdiags(A, [-1, 0, 1], 4, 4) @ v; sparse.dia_array((A, [0, 1, 2]), shape=(3, 4)) @ v
+sparse.linalg.spsolve(sparse.csc_matrix(M), x); sparse.linalg.spsolve(s * SYSTEM, A)
+sparse.linalg.cg(sparse.csr_array(gram(M)), x)[0]; sparse.linalg.gmres(sparse.csr_array(M), y)[0]
+sparse.linalg.cg(gram(M), x, rtol=1e-12)[0]; sparse.linalg.bicgstab(SYSTEM, x, rtol=1e-12)[0]
+sparse.linalg.splu(sparse.csc_matrix(M)).solve(x); LU.solve(x); LU.solve(A, "T")
+sparse.linalg.splu(sparse.csc_matrix(M)).solve(A, "T"); sparse.linalg.factorized(SYSTEM)(x)
+sparse.kron(SYSTEM, sparse.csr_array(M)).toarray(); sparse.vstack([sparse.csr_array(M), SYSTEM]) @ x
+sparse.hstack([SYSTEM, sparse.csr_array(A)]).toarray(); sparse.csr_array(M).multiply(C).sum()
+sparse.bmat([[sparse.csr_matrix(M), None], [None, SYSTEM]]).toarray()
+sparse.csr_array(M).power(2).toarray()
+sparse.block_diag([sparse.csr_array(A), SYSTEM]).toarray(); sparse.linalg.norm(sparse.csr_array(M))
 # statistics of samples
 stats.zscore(v); stats.zscore(A, axis=None); stats.zscore(A, 1, ddof=1); stats.zmap(x, v)
 stats.gzscore(v); stats.skew(v); stats.skew(A, axis=1, bias=False); stats.skew(A, keepdims=True)

@@ -13,7 +13,11 @@ from scipy_family_forms import LINES, POINT
 from test_numpy_forms import close, difference, flat, random_like
 
 import lineara
-from lineara.errors import NoRuleError
+from lineara.capture.staging import trace
+from lineara.errors import LinearaError, NoRuleError
+from lineara.linear_a.check import check
+from lineara.linear_a.evaluate import run
+from lineara.passes.compose import vjp
 
 SPACE = {
     "flat": flat,
@@ -73,6 +77,36 @@ def test_second_derivatives_agree_with_differences(line):
     direction = [random_like(p, i) for i, p in enumerate(point)]
     _, found = lineara.jvp(gradient, tuple(point), tuple(direction))
     close(found, difference(gradient, point, direction), 1e-6)
+
+
+# What a program has not: whether eigenvalues are real, ranks and widths of windows are asked of
+# values, and the old matrices' product by * is SciPy's own.
+EAGER = (
+    r"eigvals\(|linalg.eig\(|orth\(|null_space|subspace|gaussian_filter\(A, s\)|rankdata|spearman"
+)
+EAGER += r"|csr_matrix\(SPARSE|linalg.cg|gmres|bicgstab|s \* SYSTEM"
+
+
+@pytest.mark.parametrize("line", [n for n in LINES if not re.search(EAGER, n)])
+def test_staged_equals_eager(line):
+    f, point = form(line)
+    staged = trace(f, *point)
+    program = check(vjp(staged.program, staged.name))
+    y, L = lineara.linearize(f, *point)
+    c = random_like(y, 9)
+    out = run(program, f"{staged.name}.vjp", *staged.operands(tuple(point)), c)
+    close(out.results[0], y, 1e-13)
+    gradient = c @ L
+    gradient = (gradient,) if len(point) == 1 else gradient
+    for a, b in zip(out.lresults, gradient, strict=False):  # large constants come after
+        close(a, b, 1e-11)
+
+
+@pytest.mark.parametrize("line", [n for n in LINES if re.search(EAGER, n)])
+def test_what_no_program_has_is_refused(line):
+    f, point = form(line)
+    with pytest.raises(LinearaError):
+        trace(f, *point)
 
 
 def test_objects_are_those_of_scipy():

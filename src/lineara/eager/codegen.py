@@ -20,7 +20,8 @@ from lineara.eager.node import has_priority
 from lineara.eager.points import Span, answers_itself, operated
 from lineara.errors import ShapeError, TypeMismatchError
 from lineara.ops.shape import as_array
-from lineara.ops.sparse_matrix import is_matrix, sparse_matmul
+from lineara.ops.sparse_matrix import is_sparse
+from lineara.ops.sparse_values import between
 from lineara.primitive import Box, Elementwise, Sym, op, registry, source
 from lineara.types import type_of
 
@@ -374,8 +375,8 @@ def general(p: Any, q: Any, name: str) -> Any:
         return op_call(name, p, q)
     p, q = (as_array(v) if isinstance(v, list | tuple) else v for v in (p, q))
     for other in (p, q):
-        if name == "multiply" and is_matrix(other):
-            return sparse_matmul(p, q)
+        if is_sparse(other):
+            return between(name, p, q)
         if isinstance(other, np.matrix | np.ma.MaskedArray):
             raise TypeMismatchError(
                 f"{name}: a {type(other).__name__} has rules of its own, "

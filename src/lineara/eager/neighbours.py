@@ -13,8 +13,8 @@ from lineara.errors import (
 )
 
 MENDS = {  # by the module that asks for a plain array
-    "scipy.sparse": "of a sparse matrix A the products A @ x, x @ A and A.dot(x) have rules, and "
-    "spsolve; the others have A.toarray()",
+    "scipy.sparse": "of a sparse matrix A the products A @ x, x @ A, A.dot(x) and p * A have "
+    "rules, and spsolve; the others have A.toarray()",
     "pandas": "this function of pandas runs compiled code: go on in NumPy with .to_numpy()",
     "xarray": "this function of xarray needs NumPy's own arrays: go on in NumPy with .data",
     "sklearn": "an estimator of scikit-learn runs compiled code: compute from its fitted numbers "

@@ -18,7 +18,9 @@ from lineara.registry import registry
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
 # Modules of classes with rules of their own: where they meet a class unknown to them, ours answers.
 _OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "numpy.ma.core", "scipy.sparse._base"}
+_OWN_RULES |= {"scipy.sparse._sputils"}
 _OWN_RULES |= {"pandas.core.ops.array_ops", "xarray.core.variable", "xarray.namedarray.core"}
+_PRODUCTS = ("_matmul_dispatch", "_divide", "multiply", "_multiply_2d_with_broadcasting")
 _PATTERN = dis.opmap["MATCH_CLASS"]
 _AS_PYTHONS: dict[Any, type] = {np.float64: float, np.complex128: complex}
 
@@ -27,6 +29,8 @@ def class_shown(value: Any) -> type:
     """The class that the code now running should see."""
     frame: Any = sys._getframe(1)
     if frame.f_code.co_filename == _ABSTRACT:
+        frame = frame.f_back
+    if frame.f_code.co_name == "isscalar" and frame.f_back is not None:  # NumPy's, for its caller
         frame = frame.f_back
     asker = frame.f_globals.get("__name__")
     if is_own_file(frame.f_code.co_filename) or asker in _OWN_RULES:
@@ -47,8 +51,22 @@ def _reads_class(frame: FrameType) -> bool:
 
 def asks_who_multiplies(frame: FrameType) -> bool:
     """Whether a sparse matrix looks if it knows the other factor: of an object it does not."""
-    in_product = frame.f_code.co_name == "_matmul_dispatch"
-    return in_product and frame.f_globals.get("__name__") == "scipy.sparse._base"
+    module = frame.f_globals.get("__name__", "")
+    if frame.f_code.co_name not in _PRODUCTS or not module.startswith("scipy.sparse."):
+        return False
+    asker: Any = frame
+    while asker is not None and asker.f_globals.get("__name__", "").startswith("scipy.sparse."):
+        if asker.f_code.co_name.startswith("__"):  # an operator, which may leave it to the other
+            return True
+        asker = asker.f_back
+    return frame.f_code.co_name == "_matmul_dispatch"
+
+
+def in_object(value: Any) -> np.ndarray:
+    """An array of one object, of which a sparse matrix says that it does not know it."""
+    found = np.empty((), object)
+    found[()] = value
+    return found
 
 
 def type_shown(value: Any) -> type:

@@ -7,6 +7,7 @@ Arrays are written by `put`.  A view is a way through the array that it shows: w
 part out, writes it, and puts it back.  An array that only constants were written to is still one.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,7 @@ from lineara.eager.node import Array, Scalar, Traced, layout, outlived
 from lineara.eager.reads import View
 from lineara.eager.refusals import refused
 from lineara.eager.regions import LITERAL, Cell, Region, StagedArray, as_box, boxes
+from lineara.eager.shown import asks_who_multiplies, in_object
 from lineara.eager.written import Written
 from lineara.errors import (
     LeakedVariableError,
@@ -327,6 +329,8 @@ def _refusal(name: str) -> Any:
             raise outlived()
         if name == "format":
             return repr(n)
+        if name == "array" and asks_who_multiplies(sys._getframe(1)):
+            return in_object(n)
         raise StagingError(text.format(t=type_of(n)))
 
     return refuse

@@ -8,6 +8,7 @@ A buffer lies in memory as NumPy would lay it out, so that a reshape is a view e
 is one.
 """
 
+import sys
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from lineara.eager.mixture import CONSTANT, assemble, mixed, region
 from lineara.eager.node import Array, Scalar, Traced, has_priority, layout, leaked
 from lineara.eager.points import operated
 from lineara.eager.reads import View, is_fixed, place, read_flat, view
+from lineara.eager.shown import asks_who_multiplies, in_object
 from lineara.eager.strides import c_strides, locate, reshaped_strides, strided
 from lineara.errors import (
     BoundsError,
@@ -599,7 +601,8 @@ class Written(Array):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         found = self.constant()
         if found is None:
-            return super().__array__()
+            product = asks_who_multiplies(sys._getframe(1))
+            return in_object(self) if product else super().__array__()
         kept = dtype is None or np.dtype(dtype) == found.dtype
         found = found.astype(found.dtype if dtype is None else dtype)
         found.flags.writeable = copy is True  # a write would be lost

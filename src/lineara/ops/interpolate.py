@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.ops.eigen import has_values
+from lineara.ops.index import take
 from lineara.ops.matrix_functions import banded
 from lineara.ops.shape import as_array
 from lineara.primitive import Box, implements, op, registry
@@ -40,12 +42,12 @@ class Pieces(NamedTuple):
             t = first + (t - first) % (last - first)
         i = np.clip(np.searchsorted(self.x, t, side="right") - 1, 0, type_of(self.x).shape[0] - 2)
         order = type_of(self.c).shape[0] - 1
-        h, found = t - self.x[i], None
+        h, found = t - take(as_array(self.x), i, 0), None
         for j in range(order + 1 - nu):
-            c = self.c[j][i] * float(math.perm(order - j, nu))
+            c = take(as_array(self.c[j]), i, 0) * float(math.perm(order - j, nu))
             found = c if found is None else found * _under(h, c) + c
         if found is None:
-            found = self.c[0][i] * 0.0
+            found = take(as_array(self.c[0]), i, 0) * 0.0
         if not extrapolate:
             inside = (t >= first) & (t <= last)
             found = np.where(_under(inside, found), found, np.nan)
@@ -168,7 +170,8 @@ def _checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
             f"{name}: {type_of(x)} breaks and {type_of(y)} values do not fit; along axis {axis} "
             "there must be a value for each break"
         )
-    if not np.all(x[1:] > x[:-1]):
+    rising = np.all(x[1:] > x[:-1])
+    if has_values(rising) and not rising:
         raise ValueError("`x` must be strictly increasing sequence.")
     y = y if type_of(y).dtype.kind in "fc" else op("astype")(y, dtype=np.dtype(float))
     return x, np.moveaxis(y, axis, 0) if axis else y, axis

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.ops.eigen import has_values
+from lineara.ops.index import index, take
 from lineara.ops.interpolate import Pieces, any_box, cubic_spline, linear, of_plain
 from lineara.ops.shape import as_array
 from lineara.primitive import registry
@@ -48,6 +50,11 @@ class _Line:
         y = np.moveaxis(self.y, self.axis, 0)
         y = y if type_of(y).dtype.kind in "fc" else y * 1.0
         return Pieces(y[None], np.arange(n + 1.0), True, self.axis)(at + 0.5)
+
+
+def seen(condition: Any) -> bool:
+    """Whether a condition is known to hold: a program, which knows none, has NaN instead."""
+    return has_values(condition) and bool(condition)
 
 
 def _beside(fill: Any, line: _Line, t: Any) -> Any:
@@ -109,9 +116,9 @@ def _methods_of_line(base: type) -> dict[str, Any]:
             return found
         low, high, refuses = self.outside
         below, above = t < line.x[0], t > line.x[-1]
-        if refuses and np.any(below):
+        if refuses and seen(np.any(below)):
             raise ValueError("A value in x_new is below the interpolation range.")
-        if refuses and np.any(above):
+        if refuses and seen(np.any(above)):
             raise ValueError("A value in x_new is above the interpolation range.")
         shape = (*(1,) * line.axis, *type_of(t).shape)
         rest = type_of(found).ndim - len(shape)
@@ -166,9 +173,11 @@ def _on_grid(grid: Any, values: Any, t: Any, method: str) -> Any:
         g = as_array(g)
         i = np.clip(np.searchsorted(g, t[..., d], side="right") - 1, 0, type_of(g).shape[0] - 2)
         starts.append(i)
-        weights.append((t[..., d] - g[i]) / (g[i + 1] - g[i]))
+        low, high = take(g, i, 0), take(g, i + 1, 0)
+        weights.append((t[..., d] - low) / (high - low))
     if method == "nearest":
-        return values[tuple(i + (w > 0.5) for i, w in zip(starts, weights, strict=True))]
+        nearest = tuple(i + (w > 0.5) for i, w in zip(starts, weights, strict=True))
+        return index(as_array(values), at=nearest)
     rest, found = type_of(values).ndim - len(starts), 0.0
     for corner in itertools.product((0, 1), repeat=len(starts)):
         weight = 1.0
@@ -176,7 +185,7 @@ def _on_grid(grid: Any, values: Any, t: Any, method: str) -> Any:
             weight = weight * (w if up else 1.0 - w)
         at = tuple(i + up for i, up in zip(starts, corner, strict=True))
         weight = np.reshape(weight, (*type_of(weight).shape, *(1,) * rest))
-        found = found + weight * values[at]
+        found = found + weight * index(as_array(values), at=at)
     return found
 
 
@@ -213,13 +222,14 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
         ends = [(g[0], g[-1]) for g in table.grid]
         low, high = (np.stack([as_array(e[k]) for e in ends]) for k in (0, 1))
         outside = np.any((t < low) | (t > high), axis=-1)
-        if table.bounds_error and np.any(outside):
+        if table.bounds_error and seen(np.any(outside)):
             raise ValueError("One of the requested xi is out of bounds")
-        if table.bounds_error or table.fill_value is None:
+        fill = np.nan if table.bounds_error else table.fill_value
+        if fill is None or (table.bounds_error and has_values(outside)):
             return found
         rest = type_of(found).ndim - type_of(outside).ndim
         outside = np.reshape(outside, (*type_of(outside).shape, *(1,) * rest))
-        return np.where(outside, table.fill_value, found)
+        return np.where(outside, fill, found)
 
     def of(plain: Any) -> Any:
         cls: Any = registry.functions[base]

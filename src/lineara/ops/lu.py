@@ -7,6 +7,7 @@ import numpy as np
 from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.contract import matmul
 from lineara.ops.factor import linear_triangular, solve_right, triangle, triangular_solve
+from lineara.ops.index import take
 from lineara.ops.linalg import factoring, squares
 from lineara.ops.scipy_linalg import in_columns
 from lineara.ops.shape import as_array
@@ -74,7 +75,7 @@ class lu_packed(General):
 
     def jvp(self, y, primals, tangents, /):
         low, up = triangles(y)
-        a_dot = np.take(tangents[0], row_order(lu_pivots(primals[0])), axis=0)
+        a_dot = take(tangents[0], row_order(lu_pivots(primals[0])), 0)
         f = solve_right(linear_triangular(low, a_dot, lower=True), up, lower=False)
         below = triangle(type_of(y).shape[-1], -1)
         return matmul(low, op("keep")(f, below)) + matmul(op("keep")(f, ~below), up)
@@ -114,13 +115,13 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
 
     def solved(v: Any) -> Any:
         if trans == 0:
-            v = np.take(v, order, axis=0)
+            v = take(v, order, 0)
             v = triangular_solve(low, v, lower=True, adjoint=False)
             return triangular_solve(up, v, lower=False, adjoint=False)
         of = conjugate if trans == 1 else lambda m: m  # A^T is the adjoint of the conjugate
         v = triangular_solve(of(up), v, lower=False, adjoint=True)
         v = triangular_solve(of(low), v, lower=True, adjoint=True)
-        return np.take(v, op("argsort")(order, axis=0), axis=0)
+        return take(v, op("argsort")(order, axis=0), 0)
 
     return in_columns("lu_solve", solved, type_of(lu).shape[0], b)
 
@@ -132,7 +133,7 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False
     low, up = triangles(lu_packed(a))
     order = row_order(lu_pivots(a))
     if permute_l:
-        return np.take(low, op("argsort")(order, axis=0), axis=0), up
+        return take(low, op("argsort")(order, axis=0), 0), up
     if p_indices:
         return op("argsort")(order, axis=0), low, up
-    return np.take(np.eye(type_of(a).shape[0]), order, axis=1), low, up
+    return take(np.eye(type_of(a).shape[0]), order, 1), low, up

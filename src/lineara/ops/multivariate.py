@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.ops.eigen import has_values
 from lineara.ops.elementwise import cos, exp, log, log1p, sin, where
 from lineara.ops.factor import triangular_solve
 from lineara.ops.laws import LOG_2_PI
@@ -19,8 +20,13 @@ from lineara.ops.special import lgamma, ndtr
 from lineara.ops.special_forms import logsumexp, multigammaln
 from lineara.ops.special_real import xlogy
 from lineara.ops.stats import any_traced, in_double, no_rule
-from lineara.primitive import op, registry
+from lineara.primitive import Box, op, registry
 from lineara.types import type_of
+
+
+def holds(condition: Any) -> bool:
+    """Whether it does; a program, where it is not known, goes on."""
+    return not has_values(condition) or bool(condition)
 
 
 def vectors(x: Any, dim: int) -> Any:
@@ -113,7 +119,7 @@ def student_logpdf(x, loc=None, shape=1, df=1):
     """The log density of Student's distribution of vectors."""
     loc, shape, dim = location(loc, shape)
     lengths, logdet = whitened(vectors(x, dim) - loc, shape)
-    if np.all(np.isinf(df)):
+    if not isinstance(df, Box) and np.isinf(df):
         return squeezed(-(dim * LOG_2_PI + logdet + lengths) / 2)
     half = (df + dim) / 2
     front = lgamma(half) - lgamma(df / 2) - dim / 2 * log(df * math.pi) - logdet / 2
@@ -127,13 +133,13 @@ def _log_beta(alpha: Any) -> Any:
 def dirichlet_logpdf(x, alpha):
     """The log density of shares; the last one may be left out."""
     x, alpha = in_double(x), in_double(alpha)
-    if not np.all(alpha > 0):
+    if not holds(np.all(alpha > 0)):
         raise ValueError("All parameters must be greater than 0")
     if x.shape[0] == alpha.shape[0] - 1:
         x = np.concatenate([x, 1 - np.sum(x, axis=0, keepdims=True)])
     if x.shape[0] != alpha.shape[0]:
         raise ShapeError(f"dirichlet: {type_of(alpha)} parameters do not fit shares {type_of(x)}")
-    if not np.all(abs(np.sum(x, axis=0) - 1) < 1e-9) or not np.all(x >= 0):
+    if not holds(np.all(abs(np.sum(x, axis=0) - 1) < 1e-9) & np.all(x >= 0)):
         raise ValueError("The input vector 'x' must lie within the normal simplex.")
     terms = xlogy(np.reshape(alpha - 1, (-1,) + (1,) * (x.ndim - 1)), x)
     return squeezed(np.sum(terms, axis=0) - _log_beta(alpha))
@@ -163,7 +169,7 @@ def dirichlet_entropy(alpha):
 def multinomial_logpmf(x, n, p):
     """The log probability of counts, whose shares sum to one."""
     p = in_double(p)
-    if np.any(abs(np.sum(p, axis=-1) - 1) > 1e-9):
+    if not holds(np.all(abs(np.sum(p, axis=-1) - 1) <= 1e-9)):
         raise ValueError("multinomial: the rows of p must sum to 1")
     x = np.asarray(x)
     fits = np.all(x >= 0, axis=-1) & (np.sum(x, axis=-1) == n)
@@ -372,6 +378,8 @@ class Bells:
         self.covariance = spread * self.factor**2
 
     def _factor(self, bw_method: Any) -> Any:
+        if isinstance(bw_method, Box):
+            return bw_method
         if bw_method is None or bw_method == "scott":
             return self.neff ** (-1 / (self.d + 4))
         if bw_method == "silverman":

@@ -11,7 +11,8 @@ import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.contract import matmul
-from lineara.ops.linalg import adjoint, np_solve, square
+from lineara.ops.eigen import has_values
+from lineara.ops.linalg import adjoint, linear_solve, np_solve, square
 from lineara.ops.matrix_functions import linear_sylvester
 from lineara.ops.shape import as_array
 from lineara.primitive import General, implements, op
@@ -69,8 +70,8 @@ class _Riccati(General):
         eye = np.eye(type_of(a).shape[0], dtype=type_of(closed).dtype)
         turned = adjoint(closed)
         w = adjoint(np_solve(adjoint(turned + eye), adjoint(turned - eye)))
-        inner = np_solve(turned + eye, right)
-        inner = adjoint(np_solve(turned + eye, adjoint(inner)))
+        inner = linear_solve(turned + eye, right)
+        inner = adjoint(linear_solve(turned + eye, adjoint(inner)))
         return linear_sylvester(w, adjoint(w), -2 * inner)
 
 
@@ -86,7 +87,8 @@ def _solve(name: str, primitive: _Riccati, a: Any, b: Any, q: Any, r: Any, other
     b = b if type_of(b).ndim == 2 else np.reshape(b, (-1, 1))
     r = r if type_of(r).ndim == 2 else np.reshape(r, (1, 1))
     for m, letter in ((q, "q"), (r, "r")):
-        if not np.all(abs(m - adjoint(m)) <= 1e-10 * np.max(abs(m))):
+        even = np.all(abs(m - adjoint(m)) <= 1e-10 * np.max(abs(m)))
+        if has_values(even) and not even:
             raise ValueError(f"Matrix {letter} should be symmetric/hermitian.")
     a, b, q, r = (
         m if type_of(m).dtype.kind in "fc" else op("astype")(m, dtype=np.dtype(float))

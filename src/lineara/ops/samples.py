@@ -11,6 +11,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError
 from lineara.ops.elementwise import cos, exp, log, log1p, sin, sqrt, where
+from lineara.ops.index import take
 from lineara.ops.shape import as_array, normal_axis
 from lineara.ops.special import betaincc, gammaincc
 from lineara.ops.special_forms import stdtr
@@ -279,8 +280,8 @@ def _between(u: Any, v: Any, u_weights: Any, v_weights: Any, of: Method) -> Any:
     both = np.concatenate([u, v])
     jumps = np.concatenate([_weights(u, u_weights), -_weights(v, v_weights)])
     order = np.argsort(both, kind="stable")
-    apart = np.cumsum(jumps[order])[:-1]
-    return np.sum(of(apart) * np.diff(both[order]))
+    apart = np.cumsum(take(jumps, order, 0))[:-1]
+    return np.sum(of(apart) * np.diff(take(both, order, 0)))
 
 
 @implements("scipy.stats.wasserstein_distance")

@@ -42,8 +42,8 @@ def fiedler(a):
 def convolution_matrix(a, n, mode="full"):
     """The matrix that convolves with a."""
     a = _floats(a)
-    found = np.stack([np.convolve(a, row, mode) for row in np.eye(n)], axis=1)
-    return found
+    of: dict[str, Any] = {"mode": mode}
+    return np.stack([np.convolve(a, row, **of) for row in np.eye(n)], axis=1)
 
 
 # --- systems -------------------------------------------------------------------------------------
