@@ -60,6 +60,14 @@ def ratio(x, w):
     return x * mpmath.log(x / w)
 
 
+POLYNOMIALS = (
+    ("legendre", mpmath.legendre), ("chebyt", mpmath.chebyt), ("chebyu", mpmath.chebyu),
+    ("gegenbauer", 0.7, mpmath.gegenbauer), ("jacobi", 0.7, 1.2, mpmath.jacobi),
+    ("laguerre", lambda n, x: mpmath.laguerre(n, 0, x)), ("genlaguerre", 0.7, mpmath.laguerre),
+    ("hermite", mpmath.hermite),
+    ("hermitenorm", lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / 2**half(n)),
+)  # fmt: skip
+
 SPECIAL = [  # name, arguments, and the function of mpmath
     # gamma
     ("gamma", big, mpmath.gamma),
@@ -176,6 +184,8 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("yve", 1.5, big, mpmath.bessely),
     ("ive", 2, z, scaled(mpmath.besseli, shrunk)),
     ("kve", 1.5, big, scaled(mpmath.besselk, mpmath.exp)),
+    ("ive_slope", 12, 30 * big, lambda v, x: (
+        mpmath.diff(lambda t: mpmath.besseli(v, t) * shrunk(t), x))),
     ("ive_slope", 1.5, big, lambda v, x: (
         mpmath.diff(lambda t: mpmath.besseli(v, t) * shrunk(t), x))),
     ("ive_slope", 2, z, lambda v, x: mpmath.diff(lambda t: mpmath.besseli(v, t) * shrunk(t), x)),
@@ -212,6 +222,7 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("spherical_in", 0, big, lambda n, x: mpmath.besseli(n + half(1), x) * mpmath.sqrt(pi / 2 / x)),
     ("spherical_kn", 2, big, lambda n, x: mpmath.besselk(n + half(1), x) * mpmath.sqrt(pi / 2 / x)),
     # orthogonal polynomials
+    *[(f"eval_{name}", n, *rest, z, f) for n in (0, 1) for name, *rest, f in POLYNOMIALS],
     ("eval_legendre", 3, z, mpmath.legendre),
     ("eval_legendre", 2.5, x, mpmath.legendre),
     ("eval_chebyt", 4, z, mpmath.chebyt),
@@ -221,7 +232,6 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("eval_laguerre", 3, z, lambda n, x: mpmath.laguerre(n, 0, x)),
     ("eval_genlaguerre", 3, 0.7, z, mpmath.laguerre),
     ("eval_hermite", 3, z, mpmath.hermite),
-    ("eval_hermite", 0, z, mpmath.hermite),
     ("eval_hermitenorm", 3, z, lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / 2**half(n)),
     # complex values of real numbers
     ("wofz", z, faddeeva),

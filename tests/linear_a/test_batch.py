@@ -284,3 +284,13 @@ def test_the_number_of_lanes_is_dropped_only_where_nothing_mentions_it(axes):
     name = batched_name("f", axes)
     made = check(batch(program, "f", axes)).defs[name]
     assert ("drop(lanes)" in show_def(made)) == (axes == (None, None))
+
+
+def test_a_type_that_mentions_itself_has_lanes():
+    program = check(parse("""
+    type tree = <f64, stack[tree]>
+    def f(t: tree, k: f64;) -> (f64;) =
+      let <x, rest> = t in let (;) = drop(rest) in k * x
+    """))  # fmt: skip
+    made = check(batch(program, "f", (0, 0), 3))
+    assert str(made.types["tree.b3"]) == "<f64[3], stack[tree.b3]>"

@@ -257,6 +257,7 @@ np.histogram2d(x, y, bins=2, weights=v[:3])[0]; np.histogram2d(x, y, bins=[2, 3]
 np.histogram2d(x, y, 2, density=True)[0]; np.histogramdd(A, bins=2, weights=x)[0]
 np.histogramdd([x, y], bins=[2, [-1.0, 0.0, 1.0]], weights=v[1:])[0]
 # larger and smaller
+np.pad(x, 2, mode="linear_ramp"); np.pad(A, 1, "linear_ramp")
 np.pad(x, 2); np.pad(A, ((1, 2), (0, 1))); np.pad(A, 1, constant_values=s)
 np.pad(A, 1, constant_values=((1.0, s), (2.0, 3.0))); np.pad(x, (1, 2), "edge")
 np.pad(A, ((2, 1), (1, 3)), mode="reflect"); np.pad(A, 2, "symmetric"); np.pad(x, 4, "wrap")

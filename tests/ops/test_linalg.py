@@ -479,3 +479,48 @@ def test_a_transform_counts_five_n_log_n_a_line(shape, axes, work):
     program = check(parse(f"def f(; ~x: c128[{shape}]) -> (; c128[{shape}]) = {call}"))
     x = np.ones([int(n) for n in shape.split(",")], complex)
     assert run(program, "f", x).work == work
+
+
+STACKS = {
+    "solve": lambda a: np.linalg.solve(a, a[..., :2] ** 2),
+    "inv": np.linalg.inv,
+    "pinv": lambda a: np.linalg.pinv(a[..., :2]),
+    "det": np.linalg.det,
+    "det of two": lambda a: np.linalg.det(a[..., :2, :2]),
+    "slogdet": lambda a: np.linalg.slogdet(a)[1],
+    "cholesky": lambda a: np.linalg.cholesky(gram(a)),
+    "qr": lambda a: np.linalg.qr(a)[0],
+    "R": lambda a: np.linalg.qr(a[..., :2], "complete")[1],
+    "wide R": lambda a: np.linalg.qr(a[..., :2, :])[1],
+    "eigh": lambda a: np.abs(np.linalg.eigh(gram(a))[1]),
+    "eigvalsh": lambda a: np.linalg.eigvalsh(gram(a)),
+    "eig": lambda a: np.abs(np.linalg.eig(gram(a))[1]),
+    "eigvals": lambda a: np.linalg.eigvals(gram(a)).real,
+    "svd": lambda a: np.abs(np.linalg.svd(a)[0]),
+    "full svd": lambda a: np.abs(np.linalg.svd(a[..., :2])[0][..., :2]),
+    "svdvals": lambda a: np.linalg.svdvals(a[..., :2]),
+    "norm": lambda a: np.linalg.norm(a, 2, axis=(-2, -1)),
+    "matrix_power": lambda a: np.linalg.matrix_power(a, 3),
+}
+
+
+@pytest.mark.parametrize("complex", [False, True])
+@pytest.mark.parametrize("name", STACKS)
+def test_a_stack_in_two_axes_is_many_matrices(name, complex):
+    f = STACKS[name]
+    a, step = (square(3, 2, 1, complex=complex) + 2 * np.eye(3) for _ in range(2))
+    y, dy = jvp(f, (a,), (step,))
+    for i in range(2):
+        one, d_one = jvp(f, (a[i, 0],), (step[i, 0],))
+        np.testing.assert_allclose(y[i, 0], one, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(dy[i, 0], d_one, rtol=1e-8, atol=1e-10)
+    agrees(f, a, within=1e-5)
+
+
+def test_eigenvalues_of_scipy_are_complex_also_where_they_are_real():
+    import scipy.linalg
+
+    for f in (scipy.linalg.eigvals, lambda a: scipy.linalg.eig(a)[0]):
+        y, _ = linearize(f, np.diag([1.0, 2.0, 4.0]))
+        assert y.dtype == complex
+        np.testing.assert_allclose(y, [1.0, 2.0, 4.0])

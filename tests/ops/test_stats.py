@@ -209,3 +209,12 @@ def test_shapes_that_are_none_give_nan(name, shapes):
     assert np.isnan(dist.logpmf(2, *shapes))
     y, _ = lineara.linearize(lambda p: dist.logpmf(2, *shapes[:-1], p), shapes[-1])
     assert np.isnan(y)
+
+
+@pytest.mark.parametrize(("name", "c"), [("genextreme", 0.3), ("genpareto", -0.3)])
+def test_a_bounded_law_ends_where_scipys_does(name, c):
+    dist, end = getattr(stats, name), 1 / abs(c)
+    for at in (end - 1e-3, end + 1e-3, 1.5 * end):
+        y, L = lineara.linearize(lambda v, at=at: dist.pdf(at, v), c)
+        np.testing.assert_allclose(y, dist.pdf(at, c), rtol=1e-12)
+        assert (L @ 1.0 == 0) == (at > end)
