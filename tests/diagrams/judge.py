@@ -1,16 +1,18 @@
 """What is asked of a random higher-order program as a diagram, and the oracles."""
 
 import random
+import warnings
 from typing import Any
 
 import numpy as np
 from calculus.random_terms import Random, meaning
 
+import lineara
 from lineara.bridges.terms import diagram_of
 from lineara.calculus.types import power
 from lineara.diagrams import Net, check, copied, isomorphic, show
 from lineara.diagrams.adjoint import adjoint
-from lineara.diagrams.evaluate import Evaluator, evaluate
+from lineara.diagrams.evaluate import Evaluator, evaluate, gradient
 from lineara.diagrams.net import nodes_in
 from lineara.diagrams.simplify import simplify
 from lineara.diagrams.snapshot import snapshot
@@ -30,10 +32,10 @@ def expected_steps(net: Net) -> int:
     return 2 * len(nodes) + 3 * (1 + sum(n.kind == "box" for n in nodes))
 
 
-def complex_step(f: Any) -> list[float]:
+def complex_step(f: Any, at: tuple[float, float] = AT) -> list[float]:
     """The gradient by a step of 1e-30 i, by an evaluator that knows nothing of diagrams."""
     value = meaning(f, {})
-    x, y = AT
+    x, y = at
     with np.errstate(all="ignore"):
         return [np.imag(value(p)) / H for p in ((x + 1j * H, y + 0j), (x + 0j, y + 1j * H))]
 
@@ -53,6 +55,18 @@ def gradient_diagram(net: Net, value: float = 1.0) -> Net:
 
 def close(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
     return bool(np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True))
+
+
+def singular(f: Any, result: Net, found: Any) -> bool:
+    """Whether AT has no derivative, as hypot has none at (0, 0): there the declared choice counts.
+
+    Then the eager engine makes the same choice, and beside the point the complex step agrees.
+    """
+    value, beside = meaning(f, {}), (AT[0] + 1e-3, AT[1] - 2e-3)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a program may be constant, which eager warns of
+        eager = lineara.grad(lambda p: value(p) + 0.0 * p[0])(AT)
+    return close(found, eager) and close(gradient(result, *beside), complex_step(f, beside))
 
 
 def agree(seed: int, depth: int = 4, every_step: bool = False, simplified: bool = False) -> bool:
@@ -75,7 +89,9 @@ def agree(seed: int, depth: int = 4, every_step: bool = False, simplified: bool 
         value, back = machine.run(result, AT)
         found = machine.apply(back, 1.0)
     wanted = complex_step(f)
-    assert close(found, wanted), text
+    if not close(found, wanted):
+        assert singular(f, result, found), text
+        wanted = found
     assert close(value, meaning(f, {})(AT)), text
     if simplified:
         whole = gradient_diagram(net)

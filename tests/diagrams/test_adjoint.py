@@ -6,17 +6,18 @@ import random
 import mpmath
 import numpy as np
 import pytest
-from diagrams.judge import agree, close, expected_steps, gradient_diagram
+from diagrams.judge import agree, close, expected_steps, gradient_diagram, primal
 from diagrams.test_hypernets import WORKED, chain
 
 from lineara.diagrams import check, isomorphic, parse, show
 from lineara.diagrams.adjoint import adjoint
+from lineara.diagrams.cartesian import cartesian, monogamous
 from lineara.diagrams.evaluate import Bundle, Evaluator, evaluate, gradient
 from lineara.diagrams.net import Net, nodes_in
 from lineara.diagrams.simplify import Simplifier, simplify
 from lineara.diagrams.snapshot import history
 from lineara.diagrams.stepper import Derivation
-from lineara.diagrams.types import R
+from lineara.diagrams.types import R, Stack
 from lineara.errors import DiagramError
 from lineara.linear_a.collector import uncollected
 
@@ -31,7 +32,7 @@ def test_gradients_of_random_higher_order_programs_are_right_in_every_order(shar
 
 
 def test_every_step_leaves_a_well_formed_diagram():
-    for seed in range(50):
+    for seed in range(30):
         agree(seed, depth=3, every_step=True)
 
 
@@ -175,6 +176,26 @@ def test_the_worked_example_diagram_by_diagram():
     assert (value, Evaluator().apply(back, 1.0)) == (12.0, (7.0,))
 
 
+def test_what_a_step_does_not_touch_keeps_its_id():
+    for seed in range(3):
+        for step, before, after in history(primal(seed, 3), random.Random(seed)):
+            old = {n.id for n in nodes_in(before) if not inside_a_frame(n)}
+            new = {n.id for n in nodes_in(after) if not inside_a_frame(n)}
+            assert set(step.made) <= new
+            assert old - new <= {step.node}
+            frames = {n.id for n in nodes_in(after) if n.kind in ("BLUE", "ORANGE", "GREEN")}
+            assert new - old <= {*step.made, *frames}
+
+
+def inside_a_frame(node) -> bool:
+    net = node.net
+    while net.owner is not None:
+        if net.owner.kind in ("BLUE", "ORANGE", "GREEN"):
+            return True
+        net = net.owner.net
+    return False
+
+
 def test_the_gradient_of_the_worked_example_is_x_plus_x_plus_one():
     s = Simplifier(gradient_diagram(parse(WORKED)))
     rules = [step.rule for step in s.steps()]
@@ -290,9 +311,10 @@ def test_order_four_of_sin_of_x_cubed_stays_small():
     assert sizes == [17, 39, 87, 189]
 
 
-def test_order_two_of_random_programs_without_simplification():
+@pytest.mark.parametrize("first_simplified", [False, True])
+def test_order_two_of_random_programs(first_simplified: bool):
     from calculus.random_terms import meaning
-    from diagrams.judge import AT, primal, program
+    from diagrams.judge import AT, program
 
     moving = 0
     for seed in range(60):
@@ -302,9 +324,8 @@ def test_order_two_of_random_programs_without_simplification():
         part.target = None
         first.add("drop", (part,))
         machine = Evaluator()
-        with np.errstate(all="ignore"):
-            _, back = machine.run(adjoint(first), AT)
-            found = machine.apply(back, 1.0)
+        _, back = machine.run(adjoint(simplify(first) if first_simplified else first), AT)
+        found = machine.apply(back, 1.0)
         value, h = meaning(f, {}), 1e-30
 
         def slope(x: float, y: complex, value=value, h=h) -> complex:
@@ -385,6 +406,53 @@ def test_a_scan_goes_back_over_the_back_propagators_that_it_stacked(reverse: boo
     assert close([bars[0], bars[1], *bars[2]], wanted)
 
 
+def test_scans_over_random_bodies_that_capture():
+    from calculus.random_terms import Random, meaning
+    from diagrams.judge import AT
+
+    from lineara.bridges.terms import diagram_of
+    from lineara.calculus.terms import Pair, lam
+    from lineara.calculus.types import R as Real
+    from lineara.calculus.types import power
+
+    p, c, y = ("p", power(2)), ("c", Real), ("y", Real)
+    rows, moving, h = [0.4, -0.9, 1.2], 0, 1e-30
+    for seed in range(100):
+        made = Random(seed)
+        term = Pair((made.term(Real, [p, c, y], 3), made.term(Real, [p, c, y], 3)))
+        f = lam(p, lam(c, lam(y, term)))
+        net = Net()
+        captured = [net.input(R) for _ in range(2)]
+        start, xs = net.input(R), net.input(Stack(3, R))
+        (box,) = net.add("box", captured, bodies=[diagram_of(f)])
+        net.output(*net.add("scan", (box, start, xs), data=(3, 1, bool(seed % 2))))
+        check(net)
+        found = adjoint(net)
+        check(found)
+        assert isomorphic(found, Derivation(net).result(random.Random(seed)))
+        machine = Evaluator()
+        *_, back = machine.run(found, (*AT, 0.3, rows))
+        bars = machine.apply(back, 1.5, [0.5, -1.0, 2.0])
+
+        def value(args, f=f, reverse=bool(seed % 2)):
+            body = meaning(f, {})((args[0], args[1]))
+            carry, total = args[2], 0.0
+            for i in reversed(range(3)) if reverse else range(3):
+                carry, row = body(carry)(args[3 + i])
+                total = total + (0.5, -1.0, 2.0)[i] * row
+            return total + 1.5 * carry
+
+        args = [*AT, 0.3, *rows]
+        with np.errstate(all="ignore"):
+            wanted = [
+                np.imag(value([a + 1j * h * (i == j) for j, a in enumerate(args)])) / h
+                for i in range(6)
+            ]
+        assert close([*bars[:3], *bars[3]], wanted), seed
+        moving += any(wanted)
+    assert moving > 60
+
+
 def test_a_scan_is_differentiated_twice():
     net = parse(
         "(a: R, c: R) => f = box(a) { (a: R, c: R) => a1, a2 = copy(a) s = sin(a1) "
@@ -401,6 +469,25 @@ def test_a_scan_is_differentiated_twice():
             wanted = mpmath.diff(lambda a: (a * mpmath.sin(a)) ** 3 * mpmath.mpf("0.5"), 0.7, 2)
             mixed = mpmath.diff(lambda a: (a * mpmath.sin(a)) ** 3, 0.7)
         assert close(evaluate(second, 0.7, 0.5), (float(wanted), float(mixed)))
+
+
+SHARED = """(x: R) =>
+  x1, x2 = copy(x)  x3, x4 = copy(x1)  x5, x6 = copy(x2)
+  f = box(x3) { (a: R, z: R) => p = multiply(a, z)  q = sin(p) -> q }
+  g = box() { (z: R) => p = cos(z) -> p }
+  f1, f2 = copy(f)  g1, g2 = copy(g)
+  k1 = const[0.0]()  k2 = const[5.0]()  x7, x8 = copy(x4)
+  c1 = greater(x7, k1)  c2 = less(x8, k2)
+  h1 = sel(c1, f1, g1)  h2 = sel(c2, f2, g2)
+  u = eval(h1, x5)  v = eval(h2, x6)  w = multiply(u, v)
+  -> w"""
+
+
+def test_a_function_that_is_there_twice_still_opens_its_bundles():
+    whole = gradient_diagram(parse(SHARED))
+    wanted = 4 * 0.7 * math.sin(0.49) * math.cos(0.49)
+    for net in (whole, simplify(whole), monogamous(cartesian(simplify(whole)))):
+        assert close(evaluate(net, 0.7), wanted)
 
 
 def test_bundles_of_different_functions_do_not_add():

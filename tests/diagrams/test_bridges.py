@@ -268,13 +268,23 @@ def test_a_primitive_whose_fact_is_a_jvp_is_refused():
     [
         (
             r"\x. (rec f x. if x < 1 then x else f (x * 0.5)) x".replace("x < 1", "less(x, 1)"),
-            "Fix has no node; a diagram is made of functions, numbers and pairs, and recursion is "
-            "unfolded before",
+            "Fix has no node, for a diagram has functions, numbers, pairs and choices; write a "
+            "recursion, or a list, out as far as it goes",
         ),
         (
             r"\x. head [x, 2]",
-            "Head has no node; a diagram is made of functions, numbers and pairs, and recursion is "
-            "unfolded before",
+            "Head has no node, for a diagram has functions, numbers, pairs and choices; write a "
+            "recursion, or a list, out as far as it goes",
+        ),
+        (
+            r"\x. pull(\y. y * y; \_. covec(1)) x @ 2",
+            "At has no node, for a diagram has functions, numbers, pairs and choices; take the "
+            "derivative of the diagram, by diagrams.adjoint",
+        ),
+        (
+            "let f = " + "".join([rf"\x{i}. " for i in range(300)]) + "1 in \\y. f y",
+            "a function type here nests too deep; give the function a tuple of its arguments, and "
+            "not one after the other",
         ),
         (
             r"\k:R^. k @ 2",

@@ -36,6 +36,15 @@ def test_a_match_that_is_not_convex_is_none_and_forcing_it_makes_a_cycle():
         "(x: R, y: R) => a = sin(x) b = cos(y) -> b, a",
     )
     assert list(matches(swap.left, host)) == []
+    r = Rewriter(host, [swap])
+    (forced,) = matches(swap.left, r.net, convex=False)
+    with pytest.raises(DiagramError) as caught:
+        r.fire(swap, forced)
+    a, _, c = r.net.nodes.values()
+    assert str(caught.value) == (
+        f"r: a path leaves the match {a!r}, {c!r} and comes back, so putting the right side in "
+        "would close a cycle; match what lies between as well"
+    )
     (forced,) = matches(swap.left, host, convex=False)
     rewrite(swap, forced)
     with pytest.raises(DiagramError, match=r"^the diagram has a cycle through "):

@@ -345,10 +345,10 @@ class _Writing:
             yield from self.node(node, env, bind, bindings)
         outs = [env[w] for w in net.outputs]
         xs, lxs = ([v for v in outs if v.linear is k] for k in (False, True))
-        types = [tuple([v.type for v in zone]) for zone in (xs, lxs)]
+        ts, us = tuple([v.type for v in xs]), tuple([v.type for v in lxs])
         ordered = [v for k in (False, True) for v in params if v.linear is k]
         body = Block(tuple(bindings), Ret((*xs, *lxs)))
-        self.defs[name] = Def(name, tuple(ordered), *types, body)
+        self.defs[name] = Def(name, tuple(ordered), ts, us, body)
 
     def node(self, node: Node, env: dict[Wire, Var], bind: Any, bindings: list[Any]) -> Any:
         """The bindings of a node."""

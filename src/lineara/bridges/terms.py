@@ -26,13 +26,22 @@ from lineara.calculus.deep import Deep, run
 from lineara.calculus.symbols import Symbol, declared, standard
 from lineara.calculus.terms import (
     App,
+    At,
+    Copair,
+    Covec,
+    DualMap,
+    Ev,
     Fst,
     Fun,
     If,
+    J,
+    JFun,
     Lam,
     Let,
     Literal,
     Pair,
+    Probe,
+    Pull,
     Snd,
     Sum,
     Term,
@@ -78,7 +87,13 @@ def diagram_of(term: Term) -> Net:
 
     Raises a DiagramError for recursion, lists and derivatives, which have no node.
     """
-    return run(_whole(term))
+    try:
+        return run(_whole(term))
+    except RecursionError:  # terms are walked without Python's stack, types are not
+        raise DiagramError(
+            "a function type here nests too deep; give the function a tuple of its arguments, and "
+            "not one after the other"
+        ) from None
 
 
 def _whole(term: Term) -> Deep:
@@ -120,9 +135,14 @@ def _compiled(t: Term, scope: Scope, d: Draft) -> Deep:
                 sides.append((yield _box(s, [], scope, d)))
             return list(d.add("eval", d.add("sel", (*asked, *sides))))
     if not isinstance(t, App | Pair | Fst | Snd | Fun | Sum):
+        mend = (
+            "take the derivative of the diagram, by diagrams.adjoint"
+            if isinstance(t, J | Pull | JFun | DualMap | At | Covec | Copair | Probe | Ev)
+            else "write a recursion, or a list, out as far as it goes"
+        )
         raise DiagramError(
-            f"{type(t).__name__} has no node; a diagram is made of functions, numbers and pairs, "
-            "and recursion is unfolded before"
+            f"{type(t).__name__} has no node, for a diagram has functions, numbers, pairs and "
+            f"choices; {mend}"
         )
     parts = []
     for p in t.parts:

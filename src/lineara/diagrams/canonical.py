@@ -134,7 +134,8 @@ class _Walk:
             yield self._wires("out", net.outputs)
         for node in self.number:
             within = [self.inner[id(b)].digest.hex() for b in node.bodies]
-            yield f"{node.kind}|{node.name}|{held(node.data)}|{','.join(within)}"
+            data = "" if node.kind == "pack" else held(node.data)  # its tag is no part of it
+            yield f"{node.kind}|{node.name}|{data}|{','.join(within)}"
             yield self._wires("", node.ins)
             yield self._wires(">", node.outs)
 

@@ -37,6 +37,11 @@ class Entry(NamedTuple):
     port: int = 0
 
 
+def shown(kind: str, data: Any) -> str:
+    """What a value holds, as a text; the tag of a pack is no part of it."""
+    return "" if kind == "pack" else held(data)
+
+
 class Cartesian:
     """Values by number, each made once; the outputs."""
 
@@ -53,7 +58,7 @@ class Cartesian:
         found: list[bytes] = []
         for e in self.entries:
             h = blake2b(digest_size=20)
-            h.update(repr((e.kind, e.name, held(e.data), show(e.type), e.port)).encode())
+            h.update(repr((e.kind, e.name, shown(e.kind, e.data), show(e.type), e.port)).encode())
             h.update(repr([show(t) for t in e.binds]).encode())
             for a in e.args:
                 h.update(found[a])
@@ -94,7 +99,7 @@ class Cartesian:
         height: int | None = None,
     ) -> int:
         """The number of a value; one that is there already is not made again."""
-        key = (kind, name, held(data), tuple(args), type, binds, port)
+        key = (kind, name, shown(kind, data), tuple(args), type, binds, port)
         found = self.known.get(key)
         if found is None:
             parts = [self.entries[a] for a in args]
@@ -206,7 +211,7 @@ def _consed(c: Cartesian, net: Net, inputs: Sequence[int]) -> Generator[Any, Any
             outs = c.outputs_of(node.kind, ins, given, node.name, (held(node.data), *inner))
         else:
             given = tuple([w.type for w in node.outs])
-            outs = c.outputs_of(node.kind, ins, given, node.name, node.data)
+            outs = c.outputs_of(node.kind, ins, given, node.name, node.held)
         at.update(zip(node.outs, outs, strict=True))
     return [at[w] for w in net.outputs]
 
@@ -275,7 +280,7 @@ def _emitted(c: Cartesian, scope: _Scope, wanted: Sequence[int]) -> Generator[An
         ins = [w for a in e.args if (w := scope.wire(a))]
         outs = scope.draft.add(e.kind, ins, name=e.name, data=e.data, gives=e.given)
         for port, (w, t) in enumerate(zip(outs, e.given, strict=True)):
-            key = (e.kind, e.name, held(e.data), e.args, t, e.binds, port)
+            key = (e.kind, e.name, shown(e.kind, e.data), e.args, t, e.binds, port)
             if key in c.known:
                 scope.at[c.known[key]] = w
     return [w for i in wanted if (w := scope.wire(i))]

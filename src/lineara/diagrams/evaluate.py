@@ -205,7 +205,7 @@ class Evaluator:
             case "zero":
                 return (zero(node.data),)
             case "pack":
-                return (Bundle(tuple(ins), node.id),)
+                return (Bundle(tuple(ins), node.held),)
             case "unpack":
                 return self._opened(node, ins[0])
             case "sel":

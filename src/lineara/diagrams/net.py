@@ -83,6 +83,11 @@ class Node:
         return self.name or self.kind
 
     @property
+    def held(self) -> Any:
+        """What it holds; a pack holds the id of the first that it is a copy of, as a tag."""
+        return self.id if self.kind == "pack" and self.data is None else self.data
+
+    @property
     def body(self) -> "Net":
         """The one diagram within."""
         (found,) = self.bodies
@@ -330,7 +335,7 @@ def copied(net: Net, meter: Meter | None = None) -> Net:
             for w in node.outs:
                 wires[w] = Wire(w.type, linear=w.linear)
         for node in n.nodes.values():
-            other = Node(new, node.kind, node.name, node.data, [made[id(b)] for b in node.bodies])
+            other = Node(new, node.kind, node.name, node.held, [made[id(b)] for b in node.bodies])
             new.place(other, [wires[w] for w in node.ins], [wires[w] for w in node.outs])
         new.output(*[wires[w] for w in n.outputs])
     return made[id(net)]

@@ -107,7 +107,9 @@ def _extended(node: Node, real: Node, found: Match) -> Match | None:
     """The match with one node more, or None."""
     if real in found.nodes.values() or (node.kind, node.name) != (real.kind, real.name):
         return None
-    if held(node.data) != held(real.data) or len(node.bodies) != len(real.bodies):
+    if (node.kind != "pack" and held(node.data) != held(real.data)) or len(node.bodies) != len(
+        real.bodies
+    ):
         return None
     if len(node.ins) != len(real.ins) or len(node.outs) != len(real.outs):
         return None
@@ -197,7 +199,13 @@ class Rewriter:
                     yield rule, match
 
     def fire(self, rule: Rule, match: Match) -> Step:
-        """Apply a rule at a match."""
+        """Apply a rule at a match, which must be convex."""
+        if not is_convex(match):
+            shown = ", ".join([repr(n) for n in match.nodes.values()])
+            raise DiagramError(
+                f"{rule.name}: a path leaves the match {shown} and comes back, so putting the "
+                "right side in would close a cycle; match what lies between as well"
+            )
         before = fresh_id()
         path, first = match.net.path, min([n.id for n in match.nodes.values()])
         rewrite(rule, match)

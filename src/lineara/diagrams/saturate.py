@@ -9,8 +9,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from lineara.diagrams.canonical import held
-from lineara.diagrams.cartesian import Cartesian, cartesian, joint
+from lineara.diagrams.cartesian import Cartesian, cartesian, joint, shown
 from lineara.diagrams.net import Net
 from lineara.diagrams.rewrite import Rule
 from lineara.diagrams.types import show
@@ -74,7 +73,7 @@ def _terms(language: Any, c: Cartesian, known: dict[int, Any]) -> Any:
         for j in c.needed((i,)):
             if j not in known:
                 e = c.entries[j]
-                key = repr((e.kind, e.name, held(e.data), show(e.type), e.port))
+                key = repr((e.kind, e.name, shown(e.kind, e.data), show(e.type), e.port))
                 made = language(key)
                 for a in e.args:
                     made = made.on(known[a])

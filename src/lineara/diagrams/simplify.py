@@ -81,9 +81,8 @@ class Simplifier:
 
     def tried(self, node: Node) -> Step | None:
         """The first rule that applies at a node, applied."""
-        path, net, before = None, node.net, fresh_id()
+        net, before = node.net, fresh_id()
         for name in self.at.get(node.kind, ()):
-            path = node.path
             found = SCHEMAS[name][1](self, node)
             if found is None:
                 continue
@@ -97,7 +96,7 @@ class Simplifier:
                 made.append(i)
                 for w in (*net.nodes[i].ins, *net.nodes[i].outs):
                     self.look(w)
-            step = Step(len(self.log) + 1, name, path, node.id, tuple(made))
+            step = Step(len(self.log) + 1, name, net.path, node.id, tuple(made))
             self.log.append(step)
             return step
         return None
