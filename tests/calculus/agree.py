@@ -1,9 +1,13 @@
 """What is asked of a random program: all find the same gradient, and every step is typed."""
 
+import functools
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from random_terms import Random, meaning
+from shrink import smallest
 
 import lineara
 from lineara import calculus
@@ -18,6 +22,7 @@ from lineara.calculus.reduce import Reducer
 from lineara.calculus.show import show
 from lineara.calculus.terms import At, Covec, J, Pair, Pull, Term, app, constant_form, lam, num, var
 from lineara.calculus.types import Arrow, R, power
+from lineara.errors import LinearaError
 from lineara.linear_a.check import check as well_typed
 from lineara.linear_a.evaluate import run as evaluate
 from lineara.passes import compose
@@ -49,9 +54,38 @@ def reduced(t: Term, typed: bool) -> list[float]:
     return numbers_of(value)
 
 
-def agree(seed: int, nested: bool, depth: int = 5, typed: bool = False) -> bool:
+worst = 0.0  # the largest disagreement that was seen, relative to the number
+comparisons = 0
+
+
+def shrunk(check: Callable[..., bool]) -> Callable[..., bool]:
+    """A check of the program of a seed; where it fails the error shows a smallest such program."""
+
+    @functools.wraps(check)
+    def checked(seed: int, nested: bool, depth: int = 5, **options: Any) -> bool:
+        f = Random(seed, nested, **options.pop("made", {})).function(power(2), depth)
+        try:
+            return check(f, nested, **options)
+        except (AssertionError, LinearaError) as error:
+
+            def fails(g: Term) -> bool:
+                try:
+                    check(g, nested, **options)
+                except (AssertionError, LinearaError):
+                    return True
+                except Exception:  # another failure, which a smaller program may well have
+                    return False
+                return False
+
+            said = show(smallest(f, fails))
+            raise AssertionError(f"{check.__name__}, seed {seed}: {said}") from error
+
+    return checked
+
+
+@shrunk
+def agree(f: Term, nested: bool, typed: bool = False) -> bool:
     """All agree on the program of the seed; whether its gradient is not zero."""
-    f = Random(seed, nested).function(power(2), depth)
     t = gradient_of(f)
     by_rules = reduced(t, typed)
     by_machine = numbers_of(read_back(Machine().value(t), t.type))
@@ -70,7 +104,12 @@ def agree(seed: int, nested: bool, depth: int = 5, typed: bool = False) -> bool:
 
 def agree_staged(seed: int, nested: bool, depth: int = 5) -> bool:
     """The machine's gradient is Linear A's, by its passes and by running pull on variables."""
-    f = Random(seed, nested, branches=False).function(power(2), depth)
+    return staged(seed, nested, depth, made={"branches": False})
+
+
+@shrunk
+def staged(f: Term, nested: bool) -> bool:
+    """The same of a program."""
     by_machine = numbers_of(calculus.run(gradient_of(f)))
     staged = calculus.linear_a(f)
     derived = compose.grad(staged.program, staged.name)
@@ -82,12 +121,12 @@ def agree_staged(seed: int, nested: bool, depth: int = 5) -> bool:
     return any(by_machine)
 
 
-def agree_converted(seed: int, nested: bool, depth: int = 5) -> bool:
+@shrunk
+def agree_converted(f: Term, nested: bool) -> bool:
     """Converted to closures in Linear A, a program with branches keeps its value and gradient.
 
     The gradient is taken of the program by the passes, and by the program that `pull` becomes.
     """
-    f = Random(seed, nested).function(power(2), depth)
     by_machine = numbers_of(calculus.run(gradient_of(f)))
     x = ("x", power(2))
     pulled = lam(x, app(calculus.gradient(f), var(x)))
@@ -138,4 +177,10 @@ def complex_step(f: Term) -> list[float]:
 
 def close(a: list[float], b: list[float]) -> bool:
     """Within 1e-9."""
-    return bool(np.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True))
+    global worst, comparisons
+    comparisons += len(a)
+    gaps = [abs(x - y) / max(1.0, abs(x)) for x, y in zip(a, b, strict=True)]
+    good = bool(np.allclose(a, b, rtol=1e-9, atol=1e-9, equal_nan=True))
+    if good:
+        worst = max([worst, *[g for g in gaps if np.isfinite(g)]])
+    return good

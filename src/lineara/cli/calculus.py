@@ -45,15 +45,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reduce", action="store_true", help="run by the rules, not the machine")
     parser.add_argument("--html", action="store_true", help="trace: print a page")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--no-history", action="store_true", help="session: keep nothing of what is typed"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Print; 1 and a message on stderr if something is wrong with the file."""
     try:
         if options.action == "session":
-            from lineara.cli.session import session
+            from lineara.cli.session import history_file, session
 
-            return session(options.file, options.fuel)
+            history = None if options.no_history else history_file()
+            return session(options.file, options.fuel, history)
         if options.file is None:
             print(f"calculus {options.action}: the file is missing", file=sys.stderr)
             return 2

@@ -1,8 +1,10 @@
 """An interactive session of the calculus: definitions stay, terms are evaluated."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.parse import KEYWORDS
@@ -66,13 +68,53 @@ class Session:
             yield f"{show(value)} : {show_type(t.type)}"
 
 
-def session(file: str | None = None, fuel: int = FUEL) -> int:
-    """Read lines until there are no more, with history and completion where there is readline."""
+HISTORY = 1000  # lines that are kept
+
+
+def history_file() -> Path:
+    """Where lines are kept between sessions: in the user's directory for such things."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
+    return base / "lineara" / "calculus_history"
+
+
+def session(file: str | None = None, fuel: int = FUEL, history: Path | None = None) -> int:
+    """Read lines until there are no more.
+
+    On a terminal that has readline they are edited, TAB completes, and what was typed is kept in
+    the file `history`, if one is given, for the next session.
+    """
     held = Session(file, fuel)
     held.names()  # so that a file that is wrong says so at once
-    with contextlib.suppress(ImportError):
-        _complete(held)
-    print(":help says what there is")
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ImportError):
+            _complete(held)
+            if history is not None and sys.stdin.isatty():
+                stack.enter_context(_kept(history))
+        print(":help says what there is")
+        return _lines(held)
+
+
+@contextlib.contextmanager
+def _kept(history: Path) -> Iterator[None]:
+    """The lines of earlier sessions, and those of this one for later."""
+    import readline
+
+    readline.clear_history()
+    with contextlib.suppress(OSError):
+        readline.read_history_file(history)
+    yield
+    try:
+        history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        readline.set_history_length(HISTORY)
+        readline.write_history_file(history)
+    except OSError as error:
+        why = error.strerror or error
+        print(f"{history}: what was typed cannot be kept there: {why}", file=sys.stderr)
+
+
+def _lines(held: Session) -> int:
+    """Read, answer, and so on."""
     while True:
         try:
             line = input("pb> ")
