@@ -1,6 +1,7 @@
 """The command line, `python -m lineara`: one table of commands, each in a module of its own."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -49,7 +50,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = getattr(command, name) if name else command
     parser = argparse.ArgumentParser(prog=f"python -m lineara {asked.command}", description=does)
     command.add_arguments(parser)
-    return command.run(parser.parse_args(asked.arguments))
+    options = parser.parse_intermixed_args(asked.arguments)  # an option may stand before the file
+    try:
+        return command.run(options)
+    except BrokenPipeError:  # the reader, `head` for one, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 if __name__ == "__main__":

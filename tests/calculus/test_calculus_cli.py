@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +112,27 @@ def test_wrong_use_exits_with_2(capsys):
     assert caught.value.code == 2
     assert main(["calculus", "run"]) == 2
     assert capsys.readouterr().err.endswith("calculus run: the file is missing\n")
+
+
+@pytest.mark.parametrize("order", ["run {} --json", "run --json {}", "--json run {}"])
+def test_options_may_stand_anywhere(order, tmp_path, capsys):
+    file = tmp_path / "sum.pb"
+    file.write_text("1 + 2")
+    assert main(["calculus", *order.format(file).split()]) == 0
+    assert capsys.readouterr().out == '{"value": "3"}\n'
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    file = tmp_path / "long.pb"
+    file.write_text("fold (\\x. \\y. x + y) 0 (map (\\n. real(n)) (range 0i 40i))")
+    command = [sys.executable, "-m", "lineara", "calculus", "trace", str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        assert run.stdout.readline().startswith(b"  1  1     let")
+        run.stdout.close()
+        assert run.stderr.read() == b""
+        assert run.wait() == 1
 
 
 def test_a_session_keeps_definitions():
