@@ -15,10 +15,11 @@ test: .venv/with-test  # the tests and the doctests
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto tests/peers
 
-fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, of the calculus and the diagrams on 20,000
+fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, of the calculus and the diagrams on 20,000; the four engines on 100,000
 	$(PY) tests/linear_a/fuzz.py
 	$(PY) tests/calculus/fuzz_calculus.py
 	$(PY) tests/diagrams/fuzz_diagrams.py
+	$(PY) tests/engines/fuzz_crosscheck.py
 	$(PY) tests/linear_a/million.py
 
 mutate: .venv/with-test  # faults put into the passes, and how many the tests catch

@@ -13,7 +13,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 LAYERS = """
-    __main__  cli  demo | explorer | distributed
+    __main__  cli  demo | explorer | distributed | crosscheck
     lineara
     bridges
     numpy | scipy | random | testing | calculus | diagrams

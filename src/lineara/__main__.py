@@ -23,6 +23,7 @@ COMMANDS = {
     "run": (f"{TEXT}:run", "run a definition on arguments, and count the work"),
     "grad": (f"{TEXT}:grad", "value and gradient of a definition, and the work of both"),
     "cost": (f"{TEXT}:cost", "work and size of definitions"),
+    "crosscheck": ("lineara.crosscheck.command", "run random programs through all four engines"),
     "calculus": ("lineara.cli.calculus", "run, trace and differentiate terms of the calculus"),
     "diagram": ("lineara.cli.diagram", "draw a program, and its differentiation step by step"),
 }
@@ -34,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m lineara",
         description="Lineara differentiates ordinary Python numeric code.",
         epilog="commands:\n"
-        + "".join(f"  {name:<10} {does}\n" for name, (_, does) in COMMANDS.items()),
+        + "".join(f"  {name:<11} {does}\n" for name, (_, does) in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"lineara {lineara.__version__}")

@@ -1,0 +1,346 @@
+"""The four engines agree on random programs; what does not is found, made small and told."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import mpmath
+import pytest
+
+from lineara.__main__ import main
+from lineara.crosscheck import crosscheck
+from lineara.crosscheck.engines import ENGINES, notations
+from lineara.crosscheck.generate import OPERATIONS, Random
+from lineara.crosscheck.judge import judge
+from lineara.crosscheck.meaning import COMPLEX, EdgeError, complex_step, fifty_digits
+from lineara.crosscheck.meaning import mpmath as many_digits
+from lineara.crosscheck.report import SIZE
+from lineara.crosscheck.syntax import (
+    Array,
+    Arrow,
+    Program,
+    R,
+    Two,
+    app,
+    choice,
+    lam,
+    let,
+    loop,
+    num,
+    op,
+    pair,
+    part,
+    stack,
+    subterms,
+    total,
+    var,
+)
+from lineara.errors import LinearaError
+
+x, y, v = var("x", R), var("y", R), var("v", Array(3))
+SHARD = 200
+
+
+def of_x(body, at=0.7):
+    return Program((("x", R),), body, (at,))
+
+
+# --- on random programs ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shard", range(10))
+def test_the_four_engines_and_the_complex_step_agree_on_random_programs(shard: int):
+    report = crosscheck(SHARD, seed=10_000 + shard * SHARD)
+    assert not report.wrong, "\n".join(report.found)
+    assert report.programs == SHARD
+    assert report.moving > 0.6 * SHARD
+    assert report.higher_order > 0.4 * SHARD
+    assert report.with_arrays > 0.4 * SHARD
+    assert report.against == report.between // 4 * 5
+    assert report.edges + report.not_finite < 0.15 * SHARD
+
+
+def test_the_random_programs_have_everything():
+    heads, operations, types = set(), set(), set()
+    for seed in range(1_000):
+        for e in subterms(Random(seed, SIZE).program().body):
+            heads.add(e.head)
+            types.add(e.type)
+            if e.head == "op":
+                operations.add(e.held)
+    assert operations == set(OPERATIONS)
+    assert heads == {
+        "var", "num", "lam", "let", "if", "op", "app", "pair", "first", "second", "loop", "sum",
+        "index", "stack", "dot",
+    }  # fmt: skip
+    functions = Arrow(R, R)
+    assert {Arrow(functions, R), Arrow(R, functions), Two(functions, R)} <= types
+
+
+def test_a_program_is_the_same_in_every_run():
+    a, b = Random(5).program(), Random(5).program()
+    assert notations(a) == notations(b)
+    assert a.at == b.at
+
+
+# --- the oracle -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_the_oracle_knows_what_the_operations_are(name: str):
+    arity = 2 if name in ("add", "subtract", "multiply", "divide", "power", "hypot", "atan2",
+                          "maximum", "minimum", "logaddexp") else 1  # fmt: skip
+    known = {
+        "negative": lambda z: -z, "square": lambda z: z**2, "reciprocal": lambda z: 1 / z,
+        "deg2rad": mpmath.radians, "rad2deg": mpmath.degrees, "abs": abs,
+        "cbrt": lambda z: mpmath.sign(z) * mpmath.cbrt(abs(z)), "exp2": lambda z: 2**z,
+        "log2": lambda z: mpmath.log(z, 2), "add": lambda z, w: z + w,
+        "subtract": lambda z, w: z - w, "multiply": lambda z, w: z * w,
+        "divide": lambda z, w: z / w, "maximum": max, "minimum": min,
+        "logaddexp": lambda z, w: mpmath.log(mpmath.exp(z) + mpmath.exp(w)),
+    }  # fmt: skip
+    wanted = known.get(name) or getattr(mpmath, name)
+    points = [(0.3, 0.8), (0.9, 0.6)]
+    if name in ("atan2", "hypot", "add", "cbrt", "abs", "atan", "tan", "expm1"):
+        points += [(-0.3, 0.8), (-0.9, -0.6), (0.3, -0.8), (-0.3, -0.8), (0.9, -0.2)]
+    for point in points:
+        args = point[:arity]
+        names = ("x", "y")[:arity]
+        program = Program(tuple([(n, R) for n in names]),
+                          op(name, *[var(n, R) for n in names]), args)  # fmt: skip
+        with mpmath.workdps(30):
+            exact = [wanted(*map(mpmath.mpf, args))]
+            for i in range(arity):
+
+                def along(t, i=i, args=args):
+                    return wanted(*[t if j == i else mpmath.mpf(a) for j, a in enumerate(args)])
+
+                exact.append(mpmath.diff(along, args[i]))
+        for found in (complex_step(program), fifty_digits(program)[0]):
+            assert found == pytest.approx([float(e) for e in exact], rel=1e-14, abs=1e-15), point
+
+
+def test_the_oracle_shares_nothing_with_the_library():
+    source = Path(sys.modules["lineara.crosscheck.meaning"].__file__).read_text()
+    imported = [line for line in source.splitlines() if line.startswith(("from ", "import "))]
+    ours = [line for line in imported if "lineara" in line]
+    assert ours == [
+        "from lineara.crosscheck.syntax import Program, Term",
+        "from lineara.errors import LinearaError",
+    ]
+    assert COMPLEX["tanh"] is __import__("cmath").tanh
+
+
+def test_points_where_two_pieces_meet_are_left_out():
+    for body in (op("maximum", x, x), op("abs", num(0)), choice(x, x, x, num(1))):
+        assert judge(of_x(body)).outcome == "edge"
+        with pytest.raises(EdgeError):
+            complex_step(of_x(body))
+    assert judge(of_x(op("reciprocal", num(0)))).outcome == "not finite"
+    assert judge(of_x(op("exp", op("exp", num(9))))).outcome == "not finite"
+
+
+# --- each construct, by hand ----------------------------------------------------------------------
+
+F = Arrow(R, R)
+twice = lam("f", F, lam("a", R, app(var("f", F), app(var("f", F), var("a", R)))))
+scaled = lam("c", R, lam("b", R, op("multiply", var("c", R), op("sin", var("b", R)))))
+CASES = {
+    "a function of functions": app(app(twice, app(scaled, x)), num(2)),
+    "a choice of functions": app(
+        choice(x, num(1), app(scaled, x), lam("d", R, op("exp", var("d", R)))), x
+    ),
+    "a function from a pair": app(part("first", pair(app(scaled, x), x)), x),
+    "a loop over a pair": part(
+        "second",
+        loop(
+            3,
+            lam("p", Two(R, R), pair(op("cos", part("second", var("p", Two(R, R)))),
+                                     op("add", part("first", var("p", Two(R, R))), x))),
+            pair(x, num(0.5)),
+        ),
+    ),
+    "a loop in a chosen function": app(
+        choice(num(2), x, scaled, lam("e", R, scaled_e := lam("g", R, loop(
+            2, lam("h", R, op("tanh", op("multiply", var("h", R), var("e", R)))), var("g", R)
+        )))),
+        x,
+    ),
+    "an array": let("w", stack(x, op("sin", x), num(2)), op("multiply", x, total(
+        op("atan2", var("w", Array(3)), op("add", x, op("square", var("w", Array(3)))))
+    ))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if CASES[n].type == R])
+def test_a_construct_is_right_in_every_engine(name: str):
+    verdict = judge(of_x(CASES[name]))
+    assert verdict.outcome == "judged"
+    assert verdict.moves
+    assert not verdict.disagreement, verdict
+
+
+# --- what disagrees -------------------------------------------------------------------------------
+
+
+def lying(program: Program) -> list[float]:
+    """An engine that is wrong wherever there is a tanh."""
+    value, *slopes = ENGINES["diagrams"](program)
+    wrong = any(e.held == "tanh" for e in subterms(program.body))
+    return [value, *[-s if wrong else s for s in slopes]]
+
+
+TOLD = """
+seed 124: diagrams disagree; value and gradient at x1 = {at}
+  eager graph   [{value}, {slope}]
+  diagrams      [{value}, -{slope}]
+  complex step  [{value}, {slope}]
+--- Python
+import math
+import numpy as np
+
+
+def f(x1):
+    return math.tanh(x1)
+--- Linear A
+def f(x1: f64;) -> (f64;) =
+  let r1: f64 = tanh(x1) in
+  (r1;)
+--- calculus
+\\at:R. let x1 = at in tanh(x1)
+--- diagram
+(x1: R) =>
+  v1 = tanh(x1)
+  -> v1"""
+
+
+def test_a_disagreement_shrinks_to_a_minimal_program_in_four_notations():
+    engines = {"eager graph": ENGINES["eager graph"], "diagrams": lying}
+    seed = next(s for s in range(100, 200) if crosscheck(1, s, engines=engines).wrong)
+    report = crosscheck(1, seed, engines=engines)
+    (told,) = report.found
+    assert report.engines_disagree == 1
+    print(told)
+    at = float(told.splitlines()[1].rpartition(" = ")[2])
+    value, slope = math.tanh(at), 1 - math.tanh(at) ** 2
+    assert told.splitlines()[7:] == TOLD.format(at=at, value=value, slope=slope).splitlines()[7:]
+    assert seed
+
+
+def test_an_engine_that_raises_disagrees():
+    def broken(program: Program) -> list[float]:
+        raise NotImplementedError("no wires")
+
+    verdict = judge(of_x(op("sin", x)), {**ENGINES, "diagrams": broken})
+    assert verdict.engines_disagree == ["diagrams"]
+    assert verdict.numbers["diagrams"] == "NotImplementedError: no wires"
+    short = judge(of_x(op("sin", x)), {**ENGINES, "diagrams": lambda p: [0.0]})
+    assert short.numbers["diagrams"] == "1 numbers, not 2"
+
+
+def test_a_relative_error_of_1e8_is_found_and_rounding_is_not_an_error():
+    def off_by(relative: float):
+        return lambda p: [a * (1 + relative) for a in ENGINES["eager graph"](p)]
+
+    program = of_x(op("multiply", x, op("sin", x)))
+    assert judge(program, {**ENGINES, "off": off_by(1e-8)}).engines_disagree == ["off"]
+    assert not judge(program, {**ENGINES, "off": off_by(1e-11)}).disagreement
+    # the slope of atan2(x, 3 x) is 0, and what the engines find is rounding
+    cancels = of_x(op("atan2", x, op("add", x, op("add", x, x))), 0.75)
+    verdict = judge(cancels)
+    assert verdict.rejudged > 0
+    assert not verdict.disagreement
+    nearly = judge(cancels, {**ENGINES, "off": lambda p: [math.atan2(1, 3), 1e-12]})
+    assert nearly.engines_disagree == ["off"]
+
+
+def test_without_mpmath_a_disagreement_says_what_is_missing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "mpmath", None)
+    with pytest.raises(LinearaError) as caught:
+        many_digits()
+    assert caught.value.message == (
+        "a disagreement is judged in 50 digits by mpmath, which is not installed; "
+        "`pip install mpmath`, or `pip install lineara[test]`"
+    )
+
+
+# --- a wrong fact ---------------------------------------------------------------------------------
+
+WRONG = """
+import sys, json
+for folder in {folders}:
+    sys.path.insert(0, folder)
+from mutate import Fault
+text = open({file}).read()
+right, wrong = '"tanh", lambda y, x: 1 - y * y', '"tanh", lambda y, x: 1 - y'
+assert text.count(right) == 1
+if {fault}:
+    sys.meta_path.insert(0, Fault("lineara.ops.elementwise", text.replace(right, wrong)))
+from lineara.crosscheck.generate import Random
+from lineara.crosscheck.judge import judge
+from lineara.crosscheck.syntax import subterms
+between = against = there = 0
+for seed in range(120):
+    program = Random(seed).program()
+    verdict = judge(program)
+    there += any(e.held == "tanh" for e in subterms(program.body))
+    between += bool(verdict.engines_disagree)
+    against += bool(verdict.oracle_disagrees)
+import test_primitives as table
+laws = []
+for line in [line for line in table.SMOOTH if line.name == "tanh"]:
+    for law in (table.test_the_jvp_is_the_limit_of_differences,
+                table.test_partials_have_full_precision):
+        try:
+            law(line)
+        except AssertionError:
+            laws.append(law.__name__)
+print(json.dumps([there, between, against, sorted(set(laws))]))
+"""
+
+
+@pytest.mark.parametrize("fault", [False, True])
+def test_a_wrong_fact_is_shared_by_all_engines_and_found_by_the_tests_of_primitives(fault: bool):
+    tests = Path(__file__).parent.parent
+    folders = [str(tests / f) for f in ("", "linear_a", "ops")]
+    file = str(tests.parent / "src/lineara/ops/elementwise.py")
+    code = WRONG.format(folders=folders, file=repr(file), fault=fault)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    there, between, against, laws = json.loads(found.stdout)
+    assert there > 3
+    assert between == 0, "the engines agree, also on what is wrong"
+    assert bool(against) == fault, "the complex step does not read the fact"
+    assert bool(laws) == fault, "the tests of the primitive do not either"
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_counts(capsys: pytest.CaptureFixture[str]):
+    assert main(["crosscheck", "--programs", "3", "--seed", "4", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["programs"] == 3
+    assert report["found"] == []
+    assert main(["crosscheck", "--programs", "2", "--seed", "4"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["2", "programs"]
+    assert lines[-1].startswith("largest difference from the complex step ")
+
+
+def test_the_command_fails_where_engines_disagree(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setitem(ENGINES, "diagrams", lambda p: [0.0] * (1 + len(p.numbers)))
+    assert main(["crosscheck", "--programs", "1", "--seed", "2"]) == 1
+    assert "--- diagram" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "many"])
+def test_the_command_wants_a_number_of_programs(text: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        main(["crosscheck", "--programs", text])
+    assert caught.value.code == 2
+    assert "--programs" in capsys.readouterr().err
