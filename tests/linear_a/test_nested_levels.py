@@ -149,6 +149,70 @@ def test_lanes_in_a_differentiation_in_a_trace(f):
         close(lineara.trace(g, a)(a), g(a), 1e-9)
 
 
+def test_an_array_in_which_nothing_moved_yet_takes_values_of_two_levels():
+    """Its values were plain; what is written into it is of the outer differentiation too."""
+
+    def f(x, s):
+        y = np.copy(np.roll(x, 1) * 1.0)
+        y[0] = np.sin(s) * y[1]
+        y[1:] *= (x * s)[1:]
+        return np.sum(y)
+
+    x = np.array([0.5, 2.0, 3.0])
+
+    def exact(s):  # d/ds of sin(s) x[0] + x[0] x[1] s + x[1] x[2] s
+        return np.cos(s) * x[0] + x[0] * x[1] + x[1] * x[2]
+
+    def slope(s):
+        return lineara.jvp(f, (x, s), (np.zeros(3), 1.0))[1]
+
+    close(slope(0.7), exact(0.7))
+    close(lineara.grad(slope)(0.7), -np.sin(0.7) * x[0])
+    close(lineara.trace(slope, 0.1)(0.7), exact(0.7))
+
+
+def test_a_branch_writes_into_copies_of_what_is_around_it():
+    def f(x):
+        z = x * 2.0
+
+        def written():
+            y = np.copy(z)
+            y[0] = x[1]
+            np.add.at(y, [0, 0, 2], x)
+            return np.array(z)[0] * y
+
+        return np.sum(cond(x[0] > 0, written, lambda: z))
+
+    x = np.array([0.5, 2.0, 3.0])
+    for g in (f, lineara.grad(f)):
+        for v in (x, -x):
+            close(lineara.trace(g, x)(v), g(v))
+            close(vmap(g)(np.stack([v, x])), [g(v), g(x)])
+
+
+def test_whole_numbers_fill_and_find():
+    def f(x):
+        y = np.zeros(3)
+        y[:2] = x[:2] ** 2
+        i = np.argmax(x)
+        return y[i] * np.sum(np.full(2, i) * x[:2]) + y[np.array([i, 0])][0]
+
+    x = np.array([0.5, 2.0, 1.0])  # y[1] (x[0] + x[1]) + y[1]
+    for g in (lineara.grad(f), lineara.trace(lineara.grad(f), x[::-1].copy())):
+        close(g(x), [4.0, 2 * 2.0 * 3.5 + 4.0, 0.0])
+
+
+def test_a_batch_rule_that_needs_the_number_of_lanes_goes_from_lane_to_lane():
+    def f(x):
+        return np.sum(cond(x[0] > 0, lambda: np.convolve(x, x), lambda: np.zeros(5) * x[0]))
+
+    a = np.array([[1.0, 2.0, 3.0], [-1.0, 1.0, 1.0], [2.0, 0.5, 0.5]])
+    close(vmap(f)(a), [36.0, 0.0, 9.0])
+    close(
+        lineara.grad(lambda a: np.sum(vmap(f)(a)))(a), np.array([[12.0], [0.0], [6.0]]) * np.ones(3)
+    )
+
+
 def test_a_linear_function_has_no_loop_of_unknown_length():
     def f(n, x):
         def halved(v):

@@ -9,13 +9,21 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from lineara.capture.plain_code import overlay
+from lineara.capture.staging import needed
 from lineara.eager.node import Traced
 from lineara.eager.regions import as_box
 from lineara.eager.staged import StagedLevel
 from lineara.eager.trace import innermost_level, open_level, threads
+from lineara.linear_a.control import Call
 from lineara.linear_a.emit import closed
+from lineara.linear_a.evaluate import run
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Block, Def, Ret
+from lineara.linear_a.syntax import Block, Def, Let, Ret
+from lineara.passes.compose import vjp
+from lineara.passes.erase import erase
+from lineara.passes.jvp import jvp
+from lineara.passes.names import JVP, VJP, E
+from lineara.passes.rename import rename
 from lineara.trees import Structure, flatten, unflatten
 from lineara.types import ArrayType
 
@@ -26,6 +34,53 @@ class Text(NamedTuple):
     program: Program
     name: str
     rules: dict[str, Any]
+
+    @property
+    def definition(self) -> Def:
+        """The definition."""
+        return self.program.defs[self.name]
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """The results on plain values."""
+        return list(run(self.program, self.name, *values).results)
+
+    def call(self, level: StagedLevel, args: Sequence[Any]) -> list[Any]:
+        """A call in the definition that is being written."""
+        found = needed(self.program, self.name)
+        level.add(*found.defs.values())
+        level.shared.types |= found.types
+        level.shared.rules |= {k: r for k, r in self.rules.items() if k in found.defs}
+        made = [level.out.fresh("v", t) for t in self.definition.results]
+        leaf = Call(tuple([level.as_box(a).var for a in args]), (self.name,))
+        level.out.bindings.append(Let(tuple(made), leaf))
+        return [level.wrap(level.out.box(v)) for v in made]
+
+    def moving(self) -> tuple[list[int], list[int]]:
+        """The places of the formals and of the results that have tangents."""
+        d, inert = self.definition, self.program.is_inert
+        xs = [i for i, v in enumerate(d.params) if not inert(v.type)]
+        return xs, [i for i, t in enumerate(d.results) if not inert(t)]
+
+    def jvp(self) -> "Text":
+        """f.jvp, with all variables alike."""
+        return self.source(jvp(self.program, self.name), self.name + JVP)
+
+    def vjp(self) -> "Text":
+        """f.vjp, with all variables alike."""
+        return self.source(vjp(self.program, self.name), self.name + VJP)
+
+    def source(self, program: Program, name: str) -> "Text":
+        """A derived definition, erased, under names that no pass gives: f'jvp'e."""
+        before = {*self.program.defs, *self.program.types}
+
+        def named(f: str) -> str:
+            if f in before:
+                return f
+            base = max((g for g in before if f.startswith(f"{g}.")), key=len, default="")
+            return base + f[len(base) :].replace(".", "'")
+
+        found = needed(erase(program, name), name + E)
+        return self._replace(program=rename(found, named), name=named(name + E))
 
 
 class Apart(NamedTuple):
@@ -50,9 +105,9 @@ def staged_around() -> StagedLevel | None:
 
 
 def apart(
-    run: Callable[..., Any], values: Sequence[Any], types: Sequence[ArrayType | None], like: str
+    f: Callable[..., Any], values: Sequence[Any], types: Sequence[ArrayType | None], like: str
 ) -> Apart:
-    """`run(*values)` as a definition; values without a type are constants of it."""
+    """`f(*values)` as a definition; values without a type are constants of it."""
     around = staged_around()
     innermost = around is not None and around is innermost_level()
     with open_level(StagedLevel) as level:
@@ -63,7 +118,7 @@ def apart(
             pairs = list(zip(values, types, strict=True))
             nodes = [v if t is None else level.formal("x", t) for v, t in pairs]
             formals = [n.now().v.var for n, t in zip(nodes, types, strict=True) if t is not None]
-            leaves, form = flatten(overlay().restore(run(*nodes)))
+            leaves, form = flatten(overlay().restore(f(*nodes)))
             constants, results = [], []
             for leaf in leaves:
                 if isinstance(leaf, Traced):

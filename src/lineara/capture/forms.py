@@ -92,6 +92,7 @@ def fragment(
 ) -> Fragment:
     """What `call(f, staged formals)` writes; formals are (name, type)."""
     name = name or named(around, f, like)
+    f = adopted(around, f) if around.adopts else f
     with open_level(StagedLevel) as level, around.holding(level):
         nodes = [level.formal(n, t) for n, t in formals]
         found = [n.now().v for n in nodes]
@@ -209,8 +210,6 @@ def _branches(
                 "not differentiated in a traced function: differentiate the whole program, or "
                 "loop with lineara.fori_loop over as many rounds as it may take"
             ) from None
-    if level.adopts:
-        fs = [adopted(level, f) for f in fs]
     given = Operands(level, operands)
     formals = [(f"x{i}", t) for i, t in enumerate(given.types)]
     found: list[Fragment] = []

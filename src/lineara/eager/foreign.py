@@ -100,7 +100,7 @@ def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, A
     box = innermost(tuple([a for a in args if staged(a)]))
     assert isinstance(box, Traced)
     while box.known:
-        box = box.v
+        box = box.now().v
     return box.level.constant_call(ours, func, args, kwargs)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from lineara.eager.foreign import call_foreign
 from lineara.eager.level import Level
-from lineara.eager.node import Array, Scalar, Traced, layout, objects, plain
+from lineara.eager.node import Array, Scalar, Traced, layout, objects, plain, staged
 from lineara.eager.trace import threads, writable
 from lineara.ops.shape import as_array
-from lineara.primitive import implements
+from lineara.primitive import implements, op
 from lineara.types import type_of
 
 
@@ -70,6 +70,9 @@ def full(original: Callable[..., Any]) -> Callable[..., Any]:
         made = like(original)(shape, 0.0, *args, **kwargs)
         if made.dtype.kind == "O":
             made[...] = objects(fill_value)
+        elif staged(fill_value) and not isinstance(made, Traced):  # whole numbers are not written
+            same = op("astype")(fill_value, dtype=made.dtype)
+            return op("broadcast_to")(same, shape=made.shape)
         else:
             made[...] = fill_value
         return made

@@ -292,7 +292,7 @@ class Region:
         """np.add.at: every occurrence of a position adds."""
         self._refuse()
         cell, level = self.buffer, self.buffer.level
-        at = _tuple(normal(level.parameter(at)))
+        at = _tuple(normal(level.parameter(np.asarray(at) if isinstance(at, list) else at)))
         shape = np.empty(self.shape, bool)[sampled(tuple(map(_unboxed, at)))].shape
         y = self.fitted(level.entered(value), ArrayType(shape, cell.dtype), at)
         x = cell.boxed()

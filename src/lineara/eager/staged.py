@@ -267,7 +267,9 @@ class StagedLevel(Level):
         return x.assign_all(value)
 
     def copy(self, x: Array, order: str = "C") -> Any:
-        """An array of its own."""
+        """An array of its own, of the definition that is being written."""
+        if self.inner is not None:
+            return self.innermost().buffer(x)
         node = x.now()
         content = node.v if isinstance(node, Traced) else node.copy(order=order)
         return self.handle(Region.whole(Cell(self, content)))

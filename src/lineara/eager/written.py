@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.mixture import CONSTANT, assemble, mixed, region
-from lineara.eager.node import Array, Scalar, Traced, has_priority, layout, leaked
+from lineara.eager.node import Array, Scalar, Traced, has_priority, layout, leaked, staged
 from lineara.eager.points import operated
 from lineara.eager.reads import View, is_fixed, place, read_flat, view
 from lineara.eager.shown import asks_who_multiplies, in_object
@@ -82,8 +82,9 @@ class Buffer:
             self.val = (
                 v if self.val is not None and isinstance(v, Written) else v.level.buffer(v.now())
             )
-        elif self.val is None:
-            self.val = np.array(v, order="C")
+        elif self.val is None:  # what is written may be traced by outer levels
+            made, outer = np.array(v, order="C"), self.level.outer
+            self.val = made if outer is None else outer.own(made)
         return self.val
 
     def origins(self) -> tuple[np.ndarray, np.ndarray]:
@@ -240,6 +241,8 @@ class Part:
     def gather(self, at: Any) -> Any:
         """The elements at index arrays or a mask, as a node of their own."""
         self._refuse_stale()
+        if staged(at):
+            return op("index")(self.now(), at=at)
         val = read(self.values, at)
         b = self.buffer
         if b.src is None and not b.sources:

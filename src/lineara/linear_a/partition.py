@@ -344,7 +344,8 @@ def in_turn(b: Any, e: Any, args: Sequence[Var], scan: Any) -> list[Var]:
     w = Side(b, b.helper("lane"), [e.args[i] for i in (*ks, *rows)])
     mine = dict(zip((*ks, *rows), w.formals, strict=True))
     kinds = [("y", t, False) for t in ts] + [("y", t, True) for t in us]
-    b.define(w.done(*w.let(e.on(tuple([mine[i] for i in range(len(args))])), *kinds)))
+    left = iter([mine[i] for i in range(len(args))])
+    b.define(w.done(*w.let(e.renamed(lambda v: next(left, v)), *kinds)))
     loop = scan(tuple([args[i] for i in (*ks, *rows)]), (w.name,), b.lanes, "fwd", len(ks), 0, 0)
     return b.results(e, loop, (True,) * len(kinds))
 

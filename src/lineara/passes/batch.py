@@ -510,7 +510,7 @@ class _Lanes:
         types = (*[v.type for v in e.args], *ts, *us)
         return all([isinstance(self.unfold(t), ArrayType) for t in types])
 
-    def in_turn(self, e: Applied, args: Sequence[Var]) -> list[Var]:
+    def in_turn(self, e: Leaf, args: Sequence[Var]) -> list[Var]:
         """One lane after the other."""
         return in_turn(self, e, args, Scan)
 
@@ -557,7 +557,12 @@ class _Lanes:
             return self.of_products(e, args)
         flags = tuple([a in self.batched for a in args])
         (t,) = (*type_of_leaf(self.run.program, e)[1 if linear else 0],)
-        rule = self.rule(e, args, flags, self.type(t))
+        try:
+            rule = self.rule(e, args, flags, self.type(t))
+        except ProgramError:  # it needs the number of lanes
+            if self.size is not None or any(vars_in(e.params)) or not self.of_arrays(e):
+                raise
+            return self.in_turn(e, args)[0]
         plain = [self.at[v] for v in e.operands()[len(args) :]]
         (found,) = rule.copied((*args, *plain), self.out, {rule.results[0]: self.like(0)})
         if found.type != self.type(t):

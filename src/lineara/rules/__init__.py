@@ -12,6 +12,7 @@ vmap            a function over the lanes of arrays
 from lineara.rules.checkpointed import checkpoint
 from lineara.rules.chosen import chosen
 from lineara.rules.custom import custom_jvp, custom_linear, custom_vjp
+from lineara.rules.defined import defined
 from lineara.rules.laws import LinearReport, check_linear
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "custom_jvp",
     "custom_linear",
     "custom_vjp",
+    "defined",
 ]

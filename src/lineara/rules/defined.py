@@ -1,8 +1,8 @@
 """A definition of a program as one operation of whatever level is innermost.
 
-    value           the definition                      f
-    tangent         its jvp, with its linear variables as others                f.jvp.e
-    cotangent       its vjp, the same                                           f.vjp.e
+    value           the definition                                              f
+    tangent         its jvp, with its linear variables as others                f'jvp'e
+    cotangent       its vjp, the same                                           f'vjp'e
 
 Where a program is being written, that is a call of it.  A differentiation records it as one entry:
 what lies under it is applied by this operation again, so it nests, and every order is a pass.
@@ -13,20 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from lineara.capture.apart import Text
-from lineara.capture.forms import written
-from lineara.capture.staging import needed
 from lineara.eager.level import Level
 from lineara.errors import LinearityError
-from lineara.linear_a.control import Call
-from lineara.linear_a.evaluate import run
-from lineara.linear_a.program import Program
-from lineara.passes.compose import vjp
-from lineara.passes.erase import erase
-from lineara.passes.jvp import jvp
-from lineara.passes.names import JVP, VJP, E
-from lineara.passes.rename import rename
-from lineara.primitive import HigherOrder, Joint, op, primitive
+from lineara.primitive import HigherOrder, Joint, primitive
 from lineara.rules.whole import moves, record, settled, spread, value_below
 from lineara.types import type_of
 
@@ -35,20 +24,13 @@ from lineara.types import type_of
 class defined(HigherOrder):
     """f(xs;), where `text` says which definition f is, of which program; a list of results."""
 
-    def evaluate(self, xp: Any, /, *values: Any, text: Text, name: str) -> Any:
+    def evaluate(self, xp: Any, /, *values: Any, text: Any, name: str) -> Any:
         """The value, by the evaluator."""
-        return list(run(text.program, text.name, *values).results)
+        return text.run(values)
 
     def trace_staged(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
         """The call of the definition."""
-        text: Text = params["text"]
-        found = needed(text.program, text.name)
-        level.add(*found.defs.values())
-        level.shared.types |= found.types
-        level.shared.rules |= {k: r for k, r in text.rules.items() if k in found.defs}
-        boxes = [level.as_box(a) for a in args]
-        d = found.defs[text.name]
-        return written(level, Call(tuple([b.var for b in boxes]), (d.name,)), d.results)
+        return params["text"].call(level, args)
 
     def trace_linear(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
         """A linear function of what has no value."""
@@ -63,57 +45,25 @@ class defined(HigherOrder):
         active = [i for i, a in enumerate(args) if level.mine(a)]
         values = [value_below(level, a) for a in args]
         y = [settled(v) for v in self(*values, **params)]
-        d = text.program.defs[text.name]
-        xs = [i for i, v in enumerate(d.params) if not text.program.is_inert(v.type)]
-        ys = [i for i, t in enumerate(d.results) if not text.program.is_inert(t)]
+        xs, ys = text.moving()
 
-        def mapped(derived: Text, vectors: Sequence[Any], places: Sequence[int], of: Any) -> Any:
-            given = [_zeros(t) if v is None else v for v, t in zip(vectors, of, strict=True)]
-            found = self(*values, *[given[i] for i in places], text=derived, name=name)
-            return found[len(y) :]
+        def mapped(derived: Any, vectors: Sequence[Any], places: Sequence[int], of: Any) -> Any:
+            given = [_zeros(of[i]) if vectors[i] is None else vectors[i] for i in places]
+            return self(*values, *given, text=derived, name=name)[len(y) :]
 
         def forward(tangents: Sequence[Any]) -> list[Any]:
             at = dict(zip(active, tangents, strict=True))
             dots = [at.get(i) for i in range(len(values))]
-            found = mapped(_jvp(text), dots, xs, [type_of(v) for v in values])
+            found = mapped(text.jvp(), dots, xs, [type_of(v) for v in values])
             return _placed(found, ys, len(y))
 
         def back(bars: Sequence[Any]) -> list[Any]:
-            found = mapped(_vjp(text), bars, ys, [type_of(v) if moves(v) else None for v in y])
-            every = _placed(found, xs, len(values))
+            kinds = [type_of(v) if moves(v) else None for v in y]
+            every = _placed(mapped(text.vjp(), bars, ys, kinds), xs, len(values))
             return [every[i] for i in active]
 
         joint = Joint(lambda ts: spread(forward, ts), lambda bars: spread(back, bars))
         return record(level, y, [args[i] for i in active], joint, name)
-
-
-def apply(text: Text, values: Sequence[Any], name: str) -> list[Any]:
-    """The results of a definition."""
-    return list(op("defined")(*values, text=text, name=name))
-
-
-def _jvp(text: Text) -> Text:
-    """f.jvp, with all variables alike."""
-    return _source(text, jvp(text.program, text.name), text.name + JVP)
-
-
-def _vjp(text: Text) -> Text:
-    """f.vjp, with all variables alike."""
-    return _source(text, vjp(text.program, text.name), text.name + VJP)
-
-
-def _source(text: Text, program: Program, name: str) -> Text:
-    """A derived definition, erased, under names that no pass gives: f'jvp'e."""
-    before = {*text.program.defs, *text.program.types}
-
-    def named(f: str) -> str:
-        if f in before:
-            return f
-        base = max((g for g in before if f.startswith(f"{g}.")), key=len, default="")
-        return base + f[len(base) :].replace(".", "'")
-
-    found = needed(erase(program, name), name + E)
-    return text._replace(program=rename(found, named), name=named(name + E))
 
 
 def _placed(found: Sequence[Any], places: Sequence[int], n: int) -> list[Any]:
@@ -122,7 +72,7 @@ def _placed(found: Sequence[Any], places: Sequence[int], n: int) -> list[Any]:
 
 
 def _zeros(t: Any) -> Any:
-    return None if t is None else np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0).item()
+    return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0).item()
 
 
-__all__ = ["apply", "defined"]
+__all__ = ["defined"]

@@ -22,7 +22,6 @@ from lineara.errors import ShapeError, StructureError
 from lineara.linear_a.program import Program
 from lineara.passes.batch import over_lanes
 from lineara.primitive import op
-from lineara.rules.defined import apply
 from lineara.rules.played import play
 from lineara.trees import flatten, unflatten
 from lineara.types import ArrayType, type_of
@@ -189,7 +188,7 @@ def _batched(one: _Same, axes: tuple[int | None, ...], size: int) -> Any:
 def _run(text: Text, values: Sequence[Any]) -> list[Any]:
     """The results: a call in a trace, else the operations themselves."""
     if staged_around() is not None and staged(list(values)):
-        return apply(text, values, "vmap")
+        return list(op("defined")(*values, text=text, name="vmap"))
     return play(text.program, text.rules, text.name, values)
 
 
