@@ -9,7 +9,7 @@ import numpy as np
 
 from lineara.box import Box
 from lineara.errors import LinearityError, ShapeError, StructureError, TypeMismatchError
-from lineara.primitive import conjugate
+from lineara.primitive import conjugate, op
 from lineara.trees import flatten, map_leaves, unflatten
 from lineara.types import ArrayType, is_complex, show_type, type_of
 
@@ -295,14 +295,17 @@ class LinearMap:
     def _on_block(self, block: range, unit: complex) -> list[Any]:
         seeds, start = [], 0
         for t in self.domain.types:
-            seed = np.zeros((len(block), t.size), np.result_type(t.dtype, np.float64))
+            dtype = t.dtype if t.dtype.kind in "fcO" else np.dtype(float)
+            seed = np.zeros((len(block), t.size), dtype)
             inside = np.arange(max(block.start, start), min(block.stop, start + t.size))
             seed[inside - block.start, inside - start] = unit if is_complex(t) else unit.real
             seeds.append(seed.reshape(len(block), *t.shape))
             start += t.size
         found = self._batch(self._forward, seeds)
         return [
-            np.zeros((len(block), *t.shape), t.dtype) if y is None else _repeat(y, len(block), t)
+            np.zeros((len(block), *t.shape), t.dtype)
+            if y is None
+            else _narrow(_repeat(y, len(block), t), t)
             for y, t in zip(found, self.codomain.types, strict=True)
         ]
 
@@ -378,6 +381,13 @@ def _plain(value: Any) -> Any:
     while isinstance(value, Box):
         value = value.v
     return value
+
+
+def _narrow(y: Any, t: ArrayType) -> Any:
+    """In the precision of the result: numbers in a batch are arrays, and widen what they meet."""
+    wide = type_of(y).dtype
+    fits = wide.kind == t.dtype.kind == "f" or wide.kind == t.dtype.kind == "c"
+    return op("astype")(y, dtype=t.dtype) if fits and wide.itemsize > t.dtype.itemsize else y
 
 
 def _repeat(y: Any, size: int, t: ArrayType) -> Any:

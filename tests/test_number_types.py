@@ -1,0 +1,83 @@
+"""Numbers beside float64: what keeps its precision, what is a constant, what is refused."""
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.errors import TypeMismatchError
+
+X = np.array([1.0, 2.0, 3.0], np.float32)
+FUNCTIONS = [
+    lambda x: np.sum(np.sin(x) ** 2),
+    lambda x: np.sum(x) ** 3,
+    lambda x: x @ np.eye(3, dtype=x.dtype) @ x,
+    np.linalg.norm,
+    lambda x: sum(v * v for v in x),
+    lambda x: np.log(np.sum(np.exp(x))),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
+@pytest.mark.parametrize("f", FUNCTIONS[:2])
+def test_gradients_have_the_dtype_of_their_argument(f, dtype):
+    x = X.astype(dtype)
+    assert lineara.grad(f)(x).dtype == dtype
+    rough = {np.float16: 2e-2, np.float32: 1e-5}.get(dtype, 1e-12)
+    wide = lineara.grad(f)(X.astype(float))
+    np.testing.assert_allclose(lineara.grad(f)(x).astype(float), wide, rtol=rough, atol=rough)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_matrices_of_second_derivatives_stay_single(f):
+    for of in (
+        lineara.hessian(f),
+        lineara.jacfwd(lineara.grad(f)),
+        lineara.jacrev(lineara.grad(f)),
+    ):
+        found = of(X)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, lineara.hessian(f)(X.astype(float)), rtol=1e-4, atol=1e-5)
+
+
+def test_a_matrix_of_single_complex_numbers_stays_single():
+    assert lineara.jacobian(lambda z: z * z)(X.astype(np.complex64)).dtype == np.complex64
+
+
+def test_integers_count_as_floating_and_do_not_overflow():
+    small = np.array([100, 100], np.int8)
+    assert list(lineara.grad(lambda v: np.sum(v * v))(small)) == [200.0, 200.0]
+    assert lineara.grad(lambda v: np.sum(v * v))(np.array([2**62, 1]))[0] == 2.0**63
+
+
+def test_what_overflows_outside_of_the_trace_is_numpys():
+    wrapped = np.array([100], np.int8) * np.int8(2)  # -56, also without us
+    assert list(lineara.grad(lambda x: np.sum(x * wrapped))(np.ones(2))) == [-56.0, -56.0]
+
+
+REFUSED = [
+    (np.ma.array([1.0, 2.0], mask=[0, 1]), "an argument holds a MaskedArray, whose own rules are "
+     "not followed; give a floating-point array, or keep it outside the differentiated arguments"),
+    (np.zeros(2, [("a", float)]), "an argument holds an array of [('a', '<f8')], which has no "
+     "derivative; give a floating-point array, or keep it outside the differentiated arguments"),
+    (np.array([1.0, 2.0], object), "an argument holds an object array, which has no derivative; "
+     "give a floating-point array, or keep it outside the differentiated arguments"),
+    (np.array([True, False]), "grad: there is no number in bool[2], so there is nothing to "
+     "differentiate; give floating-point numbers or arrays, or containers of them"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argument", "text"), REFUSED)
+def test_arrays_with_rules_of_their_own_are_refused(argument, text):
+    with pytest.raises(TypeMismatchError) as caught:
+        lineara.grad(lambda v: np.sum(v * v))(argument)
+    assert caught.value.message == text
+
+
+def test_a_masked_constant_is_refused():
+    masked = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+    with pytest.raises(TypeMismatchError) as caught:
+        lineara.grad(lambda x: np.sum(x * masked))(np.ones(3))
+    assert caught.value.message == (
+        "multiply: a MaskedArray has rules of its own, which are not followed here; give "
+        "numpy.asarray of it"
+    )
