@@ -519,6 +519,27 @@ def test_what_has_no_derivative_says_so():
         d.fire()
 
 
+def test_an_order_is_a_constant_or_an_error():
+    bessel = "n1, n2 = copy(n) f = box(n1) { (n: R, x: R) => y = jv(n, x) -> y } drop(n2)"
+    net = parse(f"(x: R) => n = const[2.0]() {bessel} y = eval(f, x) -> y")
+    (found,) = gradient(adjoint(net), 1.3)
+    assert close(found, float(mpmath.diff(lambda x: mpmath.besselj(2, x), 1.3)))
+    for first in (gradient_diagram(net), simplify(gradient_diagram(net))):
+        (found,) = gradient(adjoint(first), 1.3)
+        assert close(found, float(mpmath.diff(lambda x: mpmath.besselj(2, x), 1.3, 2)))
+    for text in (
+        f"(n: R, x: R) => {bessel} y = eval(f, x) -> y",
+        "(n: R, x: R) => y = jv(n, x) -> y",
+        "(x: R) => f = box() { (n: R) => k = const[1.0]() y = jv(n, k) -> y } y = eval(f, x) -> y",
+    ):
+        with pytest.raises(DiagramError) as caught:
+            adjoint(parse(text))
+        assert str(caught.value) == (
+            "jv has no derivative with respect to its argument 1, and what comes in there is "
+            "computed; make it a constant"
+        )
+
+
 def test_a_step_is_taken_once():
     d = Derivation(parse(WORKED))
     (blue,) = d.redexes

@@ -23,6 +23,7 @@ from lineara.errors import DiagramError
 from lineara.linear_a.check import check as check_program
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse as parse_program
+from lineara.passes import compose
 from lineara.types import type_of
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "linear_a"))
@@ -53,6 +54,44 @@ def test_programs_go_to_diagrams_and_back(case: Case):
     wanted, found = run(case.program, case.name, *args), run(back, case.name, *args)
     assert repr(found.results) == repr(wanted.results)
     assert repr(found.lresults) == repr(wanted.lresults)
+
+
+SCALAR = st.one_of(
+    cases("N", scalar=True),
+    cases("N", scalar=True, arrays=True),
+    cases("N", scalar=True, control=True),
+    cases("N", scalar=True, arrays=True, control=True),
+)
+
+
+def test_rewriting_agrees_with_linear_a_where_a_program_has_nodes_with_rules():
+    compared, moving = [], []
+
+    @hypothesis.seed(0)
+    @settings(
+        max_examples=120, database=None, deadline=None, suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+    )  # fmt: skip
+    @given(SCALAR)
+    def agree(case: Case) -> None:
+        try:
+            derived = adjoint(lowered(diagram_of(case.program, case.name).net))
+        except DiagramError:
+            return
+        check(derived)
+        args = arguments(case)
+        name = f"{case.name}.grad"
+        wanted = run(compose.grad(case.program, case.name), name, *args).results
+        found = gradient(derived, *args)
+        assert len(found) == len(wanted)
+        for a, b in zip(found, wanted, strict=True):
+            assert close(a, b), str(case.program)
+        compared.append(case)
+        moving.append(any(np.any(np.asarray(a) != 0) for a in found))
+
+    agree()
+    assert len(compared) > 40
+    assert sum(moving) > 8
 
 
 LOOP = """
@@ -95,8 +134,6 @@ def test_a_derived_program_goes_through_its_diagram():
         return lineara.fori_loop(0, 4, lambda i, c: np.sin(c) * x, x)
 
     staged = lineara.trace(f, 0.8)
-    from lineara.passes import compose
-
     derived = compose.grad(staged.program, staged.name)
     name = f"{staged.name}.grad"
     back = program_of(diagram_of(derived, name))
@@ -188,6 +225,15 @@ def fills(x):
     return lineara.fori_loop(0, 3, lambda i, c: c * x[0] + 1.0, y.sum())
 
 
+def rows(x):
+    def body(c, r):
+        c = c * np.sin(r[0]) + r[1]
+        return c, c * c
+
+    c, ys = lineara.scan(body, x[0, 0], x)
+    return c + (ys * ys).sum()
+
+
 def chooses(x):
     return lineara.cond(x > 0, lambda x: np.sin(x) * x, lambda x: x * x * x, x)
 
@@ -198,6 +244,9 @@ def test_a_traced_function_is_differentiated_by_rewriting():
     x = np.array([0.5, 1.5, -1.0])
     assert close(evaluate(net, x), fills(x))
     assert close(gradient(adjoint(net), x), lineara.grad(fills)(x))
+    net = lowered(lineara.diagram(rows, np.ones((3, 2))))
+    x = np.array([[0.3, 0.4], [0.5, -0.2], [1.1, 0.7]])
+    assert close(gradient(adjoint(net), x), lineara.grad(rows)(x))
     branch = lowered(lineara.diagram(chooses, 1.0, by="trace"))
     for x in (-2.0, 2.0):
         assert close(gradient(adjoint(branch), x), lineara.grad(chooses)(x))

@@ -28,6 +28,7 @@ from lineara.diagrams import operations
 from lineara.diagrams.draft import Draft
 from lineara.diagrams.evaluate import trampoline
 from lineara.diagrams.net import Net, Node, Wire, copied, every_net, topological
+from lineara.diagrams.simplify import simplify
 from lineara.diagrams.types import B, Base, Foreign, additive, array_of, of_array
 from lineara.diagrams.types import Type as WireType
 from lineara.errors import DiagramError
@@ -462,9 +463,9 @@ _FORMS: dict[str, Any] = {
 def lowered(net: Net) -> Net:
     """The diagram with its calls, branches and loops as nodes that have derivative rules.
 
-    A call is its body, a branch a choice of two boxes, a loop over carries a scan; a write into an
-    array is a choice between elements.  Raises a DiagramError for a frame that has no such nodes:
-    recursion, while loops, loops over arrays, positions that are computed.
+    A call is its body, a branch a choice of two boxes, a loop over carries a scan, a loop over
+    arrays is written out; a write into an array is a choice between elements.  Raises a
+    DiagramError for a frame that has no such nodes: recursion, while loops, computed positions.
 
     >>> from lineara.linear_a.parse import parse
     >>> program = parse("def g(x: f64;) -> (f64;) = sin(x)\\ndef f(x: f64;) -> (f64;) = g(x;)")
@@ -552,13 +553,43 @@ def _branched(net: Net, c: Wire, args: Sequence[Wire], bodies: Iterable[Net]) ->
     return net.add("eval", (*net.add("sel", (c, *boxes)), *args))
 
 
+LONGEST = 200  # rounds of a loop over arrays that are written out
+
+
 def _looped(net: Net, node: Node, ins: Sequence[Wire]) -> Sequence[Wire]:
     n, direction, nk, nc, nlc = node.data[2]
     (body,) = node.bodies
-    if not isinstance(n, int) or len(body.inputs) > nk + nc + nlc or len(node.outs) > nc + nlc:
+    if not isinstance(n, int):
         raise DiagramError(
-            f"{node.name} goes over arrays or an unknown number of rounds, and has no derivative "
-            "rule here; differentiate the program itself"
+            f"{node.name} takes a number of rounds that is known when it runs, and has no "
+            "derivative rule here; differentiate the program itself"
         )
-    (f,) = net.add("box", ins[:nk], bodies=[body])
-    return net.add("scan", (f, *ins[nk:]), data=(n, nc + nlc, direction == "rev"))
+    if len(body.inputs) == nk + nc + nlc and len(node.outs) == nc + nlc:
+        (f,) = net.add("box", ins[:nk], bodies=[body])
+        return net.add("scan", (f, *ins[nk:]), data=(n, nc + nlc, direction == "rev"))
+    if nlc or n > LONGEST or n == 0 or any([w.linear for w in body.inputs]):
+        raise DiagramError(
+            f"{node.name} goes over arrays, in more than {LONGEST} rounds or with linear ones, and "
+            "has no derivative rule here; differentiate the program itself"
+        )
+    return _unrolled(net, body, ins, (n, direction == "rev", nk, nc))
+
+
+def _unrolled(
+    net: Net, body: Net, ins: Sequence[Wire], how: tuple[int, bool, int, int]
+) -> list[Wire]:
+    """Round after round: rows are parts of arrays, and what rounds give is stacked."""
+    n, reverse, nk, nc = how
+    d = Draft()
+    given = [d.input(w.type) for w in ins]
+    ks, carries, xs = given[:nk], given[nk : nk + nc], given[nk + nc :]
+    rows: list[list[Wire]] = [[] for _ in body.outputs[nc:]]
+    for i in reversed(range(n)) if reverse else range(n):
+        parts = [d.add("op", (x,), name="index", data=(("at", (i,)),))[0] for x in xs]
+        (f,) = d.add("box", bodies=[copied(body)])
+        found = d.add("eval", (f, *ks, *carries, *parts))
+        carries = list(found[:nc])
+        for row, y in zip(rows, found[nc:], strict=True):
+            row.append(y)
+    stacks = [d.add("op", row[::-1] if reverse else row, name="stack")[0] for row in rows]
+    return list(net.splice(simplify(d.done(*carries, *stacks)), ins))

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from lineara.diagrams.kinds import back
 from lineara.diagrams.net import Meter, Net, Node, Wire, Wires, copied, topological
-from lineara.diagrams.pullbacks import pullback
+from lineara.diagrams.pullbacks import orders, pullback
 from lineara.diagrams.types import B, E, R, Stack, Type, Types, hat, hats, moves, tan, tans
 from lineara.errors import DiagramError
 from lineara.linear_a.collector import uncollected
@@ -80,6 +80,7 @@ def forward(net: Net, node: Node, ins: Sequence[Wire]) -> tuple[Wires, Wires, In
         case "const" | "zero" | "copy" | "drop" | "add" | "pack" | "unpack":
             return net.add("", ins, like=node), (), None
         case "op":
+            _fixed_orders(node)
             pairs = [net.add("copy", (x,)) for x in ins]
             values = net.add("op", [u for u, _ in pairs], like=node)
             return values, tuple([r for _, r in pairs]), None
@@ -97,6 +98,34 @@ def forward(net: Net, node: Node, ins: Sequence[Wire]) -> tuple[Wires, Wires, In
     raise DiagramError(
         f"{node.kind} {node.name!r} has no derivative rule; put what it stands for in its place"
     )
+
+
+def _fixed_orders(node: Node) -> None:
+    """An order must be a constant: nothing is known of the derivative with respect to it."""
+    for i in orders(node.name):
+        w = node.ins[i]
+        if moves(w.type) and not _is_constant(w):
+            raise DiagramError(
+                f"{node.name} has no derivative with respect to its argument {i + 1}, and what "
+                "comes in there is computed; make it a constant"
+            )
+
+
+def _is_constant(w: Wire) -> bool:
+    """Whether a wire comes from constants only, through copies, operations and captures."""
+    open_, seen = [w], set()
+    while open_:
+        w = open_.pop()
+        made, port = w.source or (None, 0)
+        if isinstance(made, Net) and made.owner is not None and port < len(made.owner.ins):
+            open_.append(made.owner.ins[port])
+        elif isinstance(made, Node) and made.kind in ("const", "zero", "copy", "op"):
+            if made not in seen:
+                seen.add(made)
+                open_ += made.ins
+        else:
+            return False
+    return True
 
 
 def _boxed(net: Net, node: Node, ins: Sequence[Wire]) -> tuple[Wires, Wires, Inner]:

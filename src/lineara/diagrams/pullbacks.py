@@ -38,6 +38,8 @@ def pullback(name: str, takes: Sequence[Type], params: Params = ()) -> Net:
 def _pullback(name: str, takes: Types, held: Held) -> Net:
     primitive = operations.primitive(name)
     gives = operations.gives(name, takes, held.params)
+    if len(gives) > 1 and not isinstance(primitive, Constant):
+        raise DiagramError(f"{name} gives {len(gives)} values, and has no pullback diagram")
     d = Draft()
     xs = [d.input(t) for t in takes]
     ss = [d.input(t) for t in tans(gives)]
@@ -53,6 +55,23 @@ def _pullback(name: str, takes: Types, held: Held) -> Net:
         outs.append(d.add("zero", data=takes[i])[0] if w is None else w)
     d.prune(*outs)
     return d.done(*outs)
+
+
+_FLAT = ("copysign", "nextafter")  # a partial that is declared 0 is so; elsewhere it is an order's
+
+
+@functools.cache
+def orders(name: str) -> tuple[int, ...]:
+    """The arguments of which an operation declares nothing: orders, branches, degrees.
+
+    >>> orders("jv"), orders("sin"), orders("copysign")
+    ((0,), (), ())
+    """
+    p = operations.primitive(name)
+    if not isinstance(p, Elementwise) or name in _FLAT:
+        return ()
+    partials = enumerate(p.expressions())
+    return tuple([i for i, e in partials if not isinstance(e, Sym) and e == 0])
 
 
 def _of_partials(d: Draft, p: Elementwise, xs: list[Wire], s: Wire) -> list[Wire | None]:
