@@ -4,6 +4,7 @@ Closed forms, and the complex step, which shares nothing with the engine.
 """
 
 import functools
+import random
 
 import numpy as np
 import pytest
@@ -238,6 +239,59 @@ def test_the_second_derivative_in_a_function():
     moved = hvp(functional, probed(cube), u)  # how points and cotangents move
     assert [p.at for p in moved] == [0.0, pytest.approx(u(2.0))]
     assert moved.probes[0].cotangent == pytest.approx(48 * u(2.0) + np.cos(8.0))
+
+
+def random_number(pick, f, x, depth):
+    """A number made of values and derivatives of f, of any mode in any other, at moving points."""
+    if depth == 0:
+        return pick.choice([x, 0.5 * x, pick.uniform(-1, 1)])
+
+    def again():
+        return random_number(pick, f, x, depth - 1)
+
+    def body(seed, y):
+        return random_number(random.Random(seed), f, y, depth - 1)
+
+    seed, way = pick.random(), pick.randrange(9)
+    if way == 0:
+        return again() * again()
+    if way == 1:
+        return again() + np.sin(again())
+    if way in (2, 3):
+        return f(again())
+    if way == 4:
+        return grad(f)(again())
+    if way == 5:
+        return grad(lambda y: body(seed, y))(again())
+    if way == 6:
+        return jvp(lambda y: body(seed, y), (again(),), (again(),))[1]
+    if way == 7:
+        y, pull = vjp(lambda y: f(y) * body(seed, y), again())
+        return y * pull(again())[0]
+    return hvp(f, again(), again())
+
+
+@pytest.mark.parametrize("shard", range(6))
+def test_any_nesting_of_modes_has_the_derivative_along_a_function(shard):
+    # the derivative in s of the functional at f + s u, where nothing is probed, is the oracle
+    def f(x):
+        return np.sin(x) * x
+
+    def u(x):
+        return np.exp(-x * x) + x
+
+    moving = 0
+    for seed in range(20 * shard, 20 * shard + 20):
+
+        def functional(g, seed=seed):
+            return random_number(random.Random(seed), g, 0.7, 4)
+
+        wanted = grad(lambda s: functional(lambda x: f(x) + s * u(x)) + 0.0 * s)(0.0)
+        g = grad(lambda g: functional(g) + 0.0 * g(0.0))(probed(f))
+        found = g @ u, jvp(lambda g: functional(g) + 0.0 * g(0.0), (probed(f),), (u,))[1]
+        assert found == pytest.approx((wanted, wanted), rel=1e-9, abs=1e-9), seed
+        moving += wanted != 0
+    assert moving > 8
 
 
 def test_levels_are_not_confused():

@@ -199,6 +199,17 @@ def test_the_head_of_an_empty_list_ends_the_program():
         made(2.0)
 
 
+def test_an_integer_division_by_zero_ends_the_program():
+    text = "\\x. real(idiv(7i, if less(x, 0) then 2i else 0i)) + real(imod(-7i, 2i))"
+    made = convert(text)
+    assert made(-1.0) == calculus.function(text)(-1.0) == 4.0
+    with pytest.raises(ProgramError, match="index 1 is out of range"):
+        made(1.0)
+    for evaluate in (calculus.run, calculus.reduce):
+        with pytest.raises(CalculusError, match=r"^idiv\(7, 0\): integers have no infinity$"):
+            evaluate(f"({text}) 1")
+
+
 @pytest.mark.parametrize("shard", range(6))
 @pytest.mark.parametrize("nested", [False, True])
 def test_random_programs_with_branches_agree(shard, nested):

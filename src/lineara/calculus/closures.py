@@ -247,6 +247,12 @@ class Conversion:
         args.append(a)
         if symbol.name == "real":
             return self.prim("astype", a, dtype=F64.dtype)
+        if symbol.name in ("idiv", "imod"):  # NumPy gives 0 where there is no quotient
+            name, types = EXACT[symbol.name], (I64, I64)
+            none = self.helper(f"{name}.none", types, lambda x, y: self.nothing(I64))
+            some = self.helper(f"{name}.some", types, lambda x, y: self.prim(name, x, y))
+            without = self.prim("equal", args[1], self.number(0))
+            return self.bind("k", I64, Cond((without, *args), (none, some)))
         return self.prim(EXACT.get(symbol.name) or symbol.primitive.name, *args)
 
     def _add(self, n: Node) -> Deep:

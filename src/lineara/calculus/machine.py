@@ -13,7 +13,7 @@ Bodies are divided into series once.  Nothing recurs on Python's stack.
 """
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import GeneratorType
 from typing import Any, NamedTuple
 
@@ -228,7 +228,10 @@ class Machine:
             args = a
         if any([isinstance(x, Reverse) for x in args]) and symbol.moves:
             self.vjps += 1
-        return scalars.apply(symbol, args)
+        try:
+            return scalars.apply(symbol, args)
+        except ZeroDivisionError:
+            raise no_infinity(symbol, args) from None
 
     def gradient(self, f: Any, a: Any, source: Type, form: Any, k: Any) -> Deep:
         """The gradient at a of x ↦ k @ (f x); with a form, k is the form at f a."""
@@ -442,6 +445,12 @@ _EVALUATED: dict[type, Callable[[Term], tuple[Term, ...]]] = {
     DualMap: lambda e: (e.parts[1],),
     If: lambda e: (e.parts[0],),
 }
+
+
+def no_infinity(symbol: Symbol, args: Sequence[Any]) -> CalculusError:
+    """The error of an integer division by zero."""
+    shown = ", ".join([str(a) for a in args])
+    return CalculusError(f"{symbol}({shown}): integers have no infinity")
 
 
 def exhausted(name: str, fuel: int) -> CalculusError:

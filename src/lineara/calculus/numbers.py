@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from lineara.calculus.machine import Machine
+from lineara.calculus.machine import Machine, no_infinity
 from lineara.calculus.symbols import Symbol
 from lineara.calculus.terms import Copair, Covec, Literal, Pair, Still, Term, Zero, num
 from lineara.calculus.types import Dual, Product, R, Type
 from lineara.calculus.values import Along, Both, Closure, Number, is_number
-from lineara.errors import CalculusError
 
 
 def numbers_of(v: Term) -> list:
@@ -63,8 +62,7 @@ def symbol_value(symbol: Symbol, args: list) -> list:
             numbers = args if symbol.exact is not None else [np.float64(a) for a in args]
             found = symbol.evaluate(numbers)
     except ZeroDivisionError:
-        shown = ", ".join([str(a) for a in args])
-        raise CalculusError(f"{symbol}({shown}): integers have no infinity") from None
+        raise no_infinity(symbol, args) from None
     return [found if isinstance(found, bool | int) else float(found)]
 
 
