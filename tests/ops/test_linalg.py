@@ -524,3 +524,13 @@ def test_eigenvalues_of_scipy_are_complex_also_where_they_are_real():
         y, _ = linearize(f, np.diag([1.0, 2.0, 4.0]))
         assert y.dtype == complex
         np.testing.assert_allclose(y, [1.0, 2.0, 4.0])
+
+
+def test_the_rank_of_a_basis_is_relative_to_the_largest_singular_value():
+    import scipy.linalg
+
+    for scale in (1e3, 1.0, 1e-3):
+        a = scale * np.diag([1.0, 0.1, 1e-3])
+        for f, n in ((scipy.linalg.orth, 2), (scipy.linalg.null_space, 1)):
+            y, _ = linearize(lambda a, f=f: np.abs(f(a, rcond=0.01)), a)
+            assert y.shape == (3, n)

@@ -28,7 +28,7 @@ mask = np.array([[True, False, True, True], [False, False, True, True], [True, T
 
 FORMS = """
 # sums of exponentials
-special.logsumexp(np.stack([x, x]))
+special.logsumexp(np.stack([x, x])); special.logsumexp(x + 1e3); special.logsumexp(x - 1e3)
 special.logsumexp(A); special.logsumexp(A, axis=1); special.logsumexp(A, 0, keepdims=True)
 special.logsumexp(A, b=P); special.logsumexp(A, axis=1, b=P); special.logsumexp(A, axis=(0, 1))
 special.logsumexp(A, b=mask, axis=1); special.logsumexp(A, b=-P, return_sign=True)[0]

@@ -218,3 +218,11 @@ def test_a_bounded_law_ends_where_scipys_does(name, c):
         y, L = lineara.linearize(lambda v, at=at: dist.pdf(at, v), c)
         np.testing.assert_allclose(y, dist.pdf(at, c), rtol=1e-12)
         assert (L @ 1.0 == 0) == (at > end)
+
+
+def test_what_is_no_whole_number_has_no_mass():
+    for f, want in ((stats.poisson.logpmf, -np.inf), (stats.poisson.pmf, 0.0)):
+        y, L = lineara.linearize(lambda m, f=f: f([2.5, 3.0], m), 2.3)
+        assert y[0] == want
+        np.testing.assert_allclose(y[1], f(3, 2.3), rtol=1e-14)
+        assert (L @ 1.0)[0] == 0
