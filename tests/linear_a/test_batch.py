@@ -166,6 +166,9 @@ REFUSED = [
      "batch: [<> | <>] has a tag, which may differ from lane to lane; batch what is around it"),
     ("def f(x: f64;) -> (f64;) = x", (0, 0),
      "batch: f has 1 formals, but 2 axes are given; give one or None for each"),
+    ("def f(x: f64;) -> ([f64 | <>];) = inj[0, [f64 | <>]](x)", (0,),
+     "batch: in f, inj depends on what differs from lane to lane; batch what is around it, or "
+     "run it lane by lane"),
     ("def f(x: f64;) -> (f64;) = x", (3,), "batch: f64 over lanes has no axis 3"),
 ]  # fmt: skip
 
@@ -294,3 +297,14 @@ def test_a_type_that_mentions_itself_has_lanes():
     """))  # fmt: skip
     made = check(batch(program, "f", (0, 0), 3))
     assert str(made.types["tree.b3"]) == "<f64[3], stack[tree.b3]>"
+
+
+def test_a_named_type_has_as_many_lanes_as_a_formal_says():
+    program = check(parse("""
+    type pair = <f64, f64[2]>
+    def f(p: pair;) -> (pair;) = let <x, y> = p in let z = x * y in let q: pair = <x, z> in (q;)
+    """))  # fmt: skip
+    made = check(batch(program, "f", (0,)))
+    x, y = np.arange(3.0), np.arange(6.0).reshape(3, 2)
+    (found,) = run(made, "f.b.0", 3, (x, y)).results
+    np.testing.assert_array_equal(found[1], x[:, None] * y)

@@ -78,3 +78,18 @@ def test_products_are_added_with_their_tangents():
     assert run(only, "f.vjp", (1.0,), (3.0,)).lresults == ((3.0,),)
     unit = check(vjp(check(parse("def f(p: <>, q: <>;) -> (<>;) = p + q")), "f"))
     assert unit.defs["f.jvp"].lresults == ()
+
+
+def test_types_that_only_the_body_of_a_loop_mentions_have_tangents():
+    program = check(parse("""
+    type pair = <f64, i64>
+    def body(k: f64, x: f64;) -> (f64;) =
+      let n = 3_i64 in
+      let p: pair = <x, n> in
+      let <y, m> = p in
+      let (;) = drop(m) in
+      k * y
+    def f(k: f64, x: f64;) -> (f64;) = scan[body, 3, fwd, 1, 1, 0](k, x;)
+    """))  # fmt: skip
+    found = run(check(vjp(program, "f")), "f.vjp", 2.0, 5.0, 1.0).lresults
+    assert found == (3 * 4.0 * 5.0, 8.0)

@@ -70,11 +70,7 @@ def inline(program: Program, name: str, chosen: Chosen = every) -> Program:
         if waits:
             open_ += waits[:1]
             continue
-        bodies = {
-            g: ready[g]
-            for g in callees
-            if g in ready and g not in open_ and chosen(program.defs[g])
-        }
+        bodies = {g: ready[g] for g in callees if g in ready and chosen(program.defs[g])}
         ready[f] = _Inline(program.defs[f], bodies).definition() if bodies else program.defs[f]
     return program.with_(ready[name])
 
