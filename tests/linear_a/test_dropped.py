@@ -78,3 +78,11 @@ def test_what_is_dropped_is_not_computed_backwards(body):
     assert " * " not in short
     assert "read" not in short
     assert " * " in exact
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_non_linear_drop_at_the_end_stays(exact):
+    program = check(parse("def f(x: f64; ~a: f64) -> (;) = let (;) = drop(~a) in drop(sin(x))"))
+    made = check(transpose(program, "f", exact))
+    assert "drop(sin(x))" in show_def(made.defs["f.t"])
+    assert run(made, "f.t", 0.5).lresults == (0.0,)

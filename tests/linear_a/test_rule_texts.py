@@ -5,6 +5,7 @@ import numpy as np
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
+from lineara.linear_a.show import show_def
 from lineara.linear_a.syntax import Prim, Var
 from lineara.passes.compose import vjp
 from lineara.passes.jvp import remembered
@@ -75,3 +76,10 @@ def test_a_rule_with_a_parameter_that_is_no_key_is_made_anew():
     rules: dict = {}
     assert remembered(rules, e, (), lambda: "made") == "made"
     assert rules == {}
+
+
+def test_only_a_complex_factor_is_conjugated():
+    for kind, times in (("f64", 0), ("c128", 1)):
+        text = f"def f(x: {kind}; ~a: {kind}) -> (; {kind}) = x * ~a"
+        made = check(transpose(check(parse(text)), "f"))
+        assert show_def(made.defs["f.t"]).count("conj") == times

@@ -11,7 +11,7 @@ from lineara.linear_a.show import show_def
 from lineara.passes.checkpoint import recompute_all
 from lineara.passes.compose import grad, vjp
 from lineara.passes.erase import erase
-from lineara.passes.unzip import is_nonlinear, unzip
+from lineara.passes.unzip import functions, is_nonlinear, unzip
 
 
 def test_a_policy_is_not_ignored_where_halves_exist():
@@ -135,3 +135,21 @@ def test_halves_of_what_the_body_of_a_loop_calls_are_taken_too():
     program = unzip(check(parse(LAYERS)), "h")
     made = check(unzip(program, "f", recompute_all))
     assert made.defs["h.nl"] is program.defs["h.nl"]
+
+
+def test_what_is_applied_in_a_drop_is_applied():
+    text = "let (;) = drop(h(x;)) in let (;) = drop({ let y = g(x;) in y * y }) in (x;)"
+    calls = "def h(x: f64;) -> (f64;) = sin(x) def g(x: f64;) -> (f64;) = cos(x)"
+    program = check(parse(f"{calls} def f(x: f64;) -> (f64;) = {text}"))
+    assert {*functions(program.defs["f"].body)} == {"g", "h"}
+
+
+def test_what_is_computed_again_drops_the_results_that_nobody_reads():
+    program = check(parse("""
+    def g(x: f64;) -> (f64, f64;) = let y = sin(x) in (x, y;)
+    def f(x: f64; ~a: f64) -> (; f64) = let (u, v;) = g(x;) in let (;) = drop(u) in v * ~a
+    """))  # fmt: skip
+    program = check(unzip(program, "f", lambda cut: {*cut.context}))
+    assert show_def(program.defs["f.lin"]).count("drop(") == 1
+    (t,) = run(program, "f.nl", 0.5).results
+    assert run(program, "f.lin", t, 2.0).lresults == (2 * np.sin(0.5),)
