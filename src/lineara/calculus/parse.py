@@ -41,6 +41,7 @@ binder: NAME [":" type] -> param
 ?app: atom | app atom -> app
 ?atom: NUMBER -> number | INT -> int | "true" -> true | "false" -> false
     | "0:" atype -> zero | NAME -> var
+    | atom _SUBST NAME "/" term "]" -> subst
     | FNAME "(" term ("," term)* ")" -> call
     | "fst" atom -> fst | "snd" atom -> snd
     | "head" atom -> head | "tail" atom -> tail | "isnil" atom -> isnil
@@ -74,6 +75,7 @@ REC: "rec"
 DEF: "def"
 BASE.3: /(R|Int|Bool)(?![\w'%])/
 NAME: /[A-Za-z_][\w'%]*/
+_SUBST.2: /(?<=[\w)\]>'%])\[(?=\s*[A-Za-z_][\w'%]*\s*\/)/
 FNAME.2: /(?!(?:KEYWORDS)\()[A-Za-z_][\w'%]*(?=\()/
 INT.2: /((?<![\w)\]>'%])-)?\d+i(?![\w'%])/
 NUMBER.1: /((?<![\w)\]>'%])-)?(\d+(\.\d+)?([eE][+-]?\d+)?|(inf|nan)(?![\w'%]))/
@@ -263,6 +265,10 @@ class _Reader:
         x, y, e, body = parts
         z = f"{x.name}{y.name}%0"
         return Syntax("let", (e, _taken_apart(x, y, z, body)), at, z)
+
+    def subst(self, at: Place, parts: Any) -> Any:
+        t, name, u = parts  # t[x/u], an explicit substitution: what is shared, as in a let
+        return Syntax("let", (u, t), _place(name), str(name))
 
     def rec(self, at: Place, parts: Any) -> Any:
         own, name, t, body = parts

@@ -142,14 +142,7 @@ class _Traced(Box):
     def _wire(self, a: Any) -> Wire:
         if isinstance(a, _Traced):
             return a.wire
-        if type(a) in (int, float) and self.dtype.kind in "fc":  # it takes the precision of others
-            a = self.dtype.type(a)
-        a = np.asarray(a)[()]
-        return self.draft.const(float(a) if type(a) is np.float64 else a)
-
-    def astype(self, dtype: Any) -> Any:
-        """The value in another precision."""
-        return self.interpret(operations.primitive("astype"), (self,), {"dtype": np.dtype(dtype)})
+        return self.draft.const(a if isinstance(a, float | np.ndarray) else np.asarray(a)[()])
 
     def __getitem__(self, at: Any) -> Any:
         return self.interpret(operations.primitive("index"), (self,), {"at": at})
