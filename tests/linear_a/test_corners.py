@@ -97,6 +97,13 @@ WHOLE = {
     "chosen": lambda b: np.where(b > 0, b, 1),
     "plus a number": lambda b: b + 1,
     "half": lambda b: b / 2,
+    "squared": lambda b: b**2,
+    "cubed": lambda b: b**3,
+    "shifted left": lambda b: b << 1,
+    "shifted right": lambda b: b >> 1,
+    "shifts": lambda b: 5 >> (b * 1),
+    "sum in int16": lambda b: np.sum(b, dtype=np.int16),
+    "product in uint8": lambda b: np.prod(b, dtype=np.uint8),
     "outer": lambda b: np.outer(b, b),
 }
 
@@ -238,3 +245,18 @@ def test_constants_meet_staged_values_in_a_differentiation(name):
     slope = lineara.grad(f, (0, 1))
     found = lineara.trace(slope, x, v)(x, v)
     np.testing.assert_allclose(np.hstack(found), np.hstack(slope(x, v)))
+
+
+def test_a_plain_array_is_read_at_a_staged_position_by_take():
+    a = np.array([2.0, 3.0, 5.0])
+
+    def f(at):
+        return lambda x: lineara.fori_loop(0, 3, lambda i, c: c * at(i) * x, 1.0)
+
+    assert lineara.trace(f(lambda i: np.take(a, i)), 1.0)(2.0) == 240.0
+    with pytest.raises(StagingError) as error:
+        lineara.trace(f(lambda i: a[i]), 1.0)
+    assert error.value.message == (
+        "a staged i64[] was about to become a plain array, which a program cannot hold; use NumPy "
+        "functions that have a rule, and np.take(a, i) for a[i] of a plain array a"
+    )

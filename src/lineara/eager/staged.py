@@ -60,6 +60,9 @@ class StagedLevel(Level):
         body |= {"below": _below, "__repr__": lambda n: f"staged({type_of(n)!r})"}
         body |= {f"__{name}__": _logical(name) for name in ("and", "or", "xor")}
         body |= {f"__r{name}__": _logical(name) for name in ("and", "or", "xor")}
+        for name, way in (("l", "left"), ("r", "right")):
+            body |= _shifts(f"{name}shift", op(f"{way}_shift"))
+        body |= {"__pow__": _power(body["__pow__"])}
         body |= {"__invert__": lambda n: op("logical_not" if _is_bool(n) else "invert")(n)}
         self.S = self.SG = type("StagedNumber", (Scalar,), body | {"__hash__": unhashable})
         fixed = {"k": STILL, "in_order": True}
@@ -317,7 +320,7 @@ _ASKS = {
     "the array that is written with np.zeros, np.array(a) or np.copy(a) in the traced function",
     "complex": "a staged {t} was about to become a plain number, which a program cannot hold",
     "array": "a staged {t} was about to become a plain array, which a program cannot hold; use "
-    "NumPy functions that have a rule",
+    "NumPy functions that have a rule, and np.take(a, i) for a[i] of a plain array a",
     "format": "a staged {t} was written as text, but its value is not known; print its type",
     "reduce": "a staged {t} cannot be pickled: it belongs to a trace that runs here",
 }
@@ -365,6 +368,20 @@ def _logical(name: str) -> Any:
     def method(n: Any, other: Any) -> Any:
         both = _is_bool(n) and _is_bool(other)
         return op(f"{'logical' if both else 'bitwise'}_{name}")(n, other)
+
+    return method
+
+
+def _shifts(name: str, shift: Any) -> dict[str, Any]:
+    """The operators of a shift, with the number on either side."""
+    return {f"__{name}__": lambda n, k: shift(n, k), f"__r{name}__": lambda n, k: shift(k, n)}
+
+
+def _power(power: Any) -> Any:
+    """The power; of booleans NumPy squares in another dtype than it raises in."""
+
+    def method(n: Any, k: Any) -> Any:
+        return op("square")(n) if type(k) is int and k == 2 and _is_bool(n) else power(n, k)
 
     return method
 

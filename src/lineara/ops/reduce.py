@@ -204,17 +204,22 @@ def _as(a: Any, dtype: Any) -> Any:
     return op("astype")(a, dtype=np.dtype(dtype)) if given(dtype) else a
 
 
+def _kept_as(y: Any, dtype: Any) -> Any:
+    """A sum or product of many small integers in the dtype that was asked for, as NumPy's is."""
+    return y if not given(dtype) or type_of(y).dtype == np.dtype(dtype) else _as(y, dtype)
+
+
 @implements(np.sum)
 def np_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Sum over axes."""
-    total = _reduce("sum", _as(a, dtype), axis, keepdims, where, 0)
+    total = _kept_as(_reduce("sum", _as(a, dtype), axis, keepdims, where, 0), dtype)
     return total + initial if given(initial) else total
 
 
 @implements(np.prod)
 def np_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Product over axes."""
-    product = _reduce("prod", _as(a, dtype), axis, keepdims, where, 1)
+    product = _kept_as(_reduce("prod", _as(a, dtype), axis, keepdims, where, 1), dtype)
     return product * initial if given(initial) else product
 
 
