@@ -125,7 +125,7 @@ def test_the_lanes_of_a_product_may_lie_in_any_axis():
                           "let <x, q> = p in let <a> = q in "
                           "broadcast_to[shape=(2, 4)](reshape[shape=(2, 1)](x)) * a"))  # fmt: skip
     rng = np.random.default_rng(0)
-    for axis in (0, 1, -1):
+    for axis in (0, 1, -1, -2):
         compare(program, "f", (axis,), rng)
 
 
@@ -308,3 +308,19 @@ def test_a_named_type_has_as_many_lanes_as_a_formal_says():
     x, y = np.arange(3.0), np.arange(6.0).reshape(3, 2)
     (found,) = run(made, "f.b.0", 3, (x, y)).results
     np.testing.assert_array_equal(found[1], x[:, None] * y)
+
+
+def test_a_linear_recursion_has_lanes():
+    program = check(parse("""
+    def more(d: i64, k: f64; ~a: f64) -> (; f64) =
+      let one = 1_i64 in let e = d - one in let ~b = k * ~a in f(e, k; ~b)
+    def last(d: i64, k: f64; ~a: f64) -> (; f64) = let (;) = drop(d) in k * ~a
+    def f(d: i64, k: f64; ~a: f64) -> (; f64) =
+      let none = 0_i64 in let c = less(none, d) in cond[more, last](c, d, k; ~a)
+    """))  # fmt: skip
+    for axes in ((None, None, 0), (None, 0, 0), (None, 0, None)):
+        made = check(batch(program, "f", axes, N))
+        k, a = np.array([2.0, 3.0, 5.0]), np.array([1.0, 7.0, 11.0])
+        k, a = (v if axis == 0 else v[0] for v, axis in zip((k, a), axes[1:], strict=True))
+        (found,) = run(made, batched_name("f", axes, N), 2, k, a).lresults
+        np.testing.assert_array_equal(found, k**3 * a)

@@ -83,3 +83,10 @@ def test_only_a_complex_factor_is_conjugated():
         text = f"def f(x: {kind}; ~a: {kind}) -> (; {kind}) = x * ~a"
         made = check(transpose(check(parse(text)), "f"))
         assert show_def(made.defs["f.t"]).count("conj") == times
+
+
+def test_parts_that_are_looked_up_are_read_of_one_tangent():
+    text = "let y = index[at=(0,)](x) in let z = index[at=(1,)](x) in y * z"
+    program = check(parse(f"def f(x: f64[3];) -> (f64;) = {text}"))
+    made = show_def(check(vjp(program, "f")).defs["f.jvp"])
+    assert (made.count("read["), made.count("dup")) == (2, 0)

@@ -133,6 +133,8 @@ RULES = [
     (X, "let (;) = drop({ let y = sin(x) in exp(y) }) in x", "x"),
     (LX, "let ~b = x * ~a in let (;) = drop(~b) in zero[f64]",
      "let (;) = drop(~a) in let (;) = drop(x) in zero[f64]"),
+    (LX, "let (;) = drop(drop(~a)) in let (;) = drop(x) in zero[f64]",
+     "let (;) = drop(~a) in let (;) = drop(x) in zero[f64]"),
     (LX, "let (;) = drop({ let ~b = x * ~a in drop(~b) }) in zero[f64]",
      "let (;) = drop(~a) in let (;) = drop(x) in zero[f64]"),
     ("(; ~a: f64) -> (; f64)", "let (; ~b, ~c) = dup(~a) in let (;) = drop(~b) in ~c", "~a"),

@@ -64,6 +64,7 @@ linalg.solve(gram(M), A, assume_a="pos"); linalg.solve(M, x, assume_a="diagonal"
 linalg.solve(M, x, assume_a="tridiagonal"); linalg.solve(M, x, assume_a="upper triangular")
 linalg.solve(M, x, assume_a="lower triangular", transposed=True); linalg.solve(C, x)
 np.imag(linalg.solve(gram(M + 1j * C), x, assume_a="her")); linalg.inv(M); linalg.det(M)
+np.imag(linalg.solve_triangular(M + 1j * C, x))
 linalg.solve_triangular(M, x); linalg.solve_triangular(M, A, lower=True, check_finite=False)
 linalg.solve_triangular(M, x, trans="T"); linalg.solve_triangular(M, x, 2, unit_diagonal=True)
 np.real(linalg.solve_triangular(M + 1j * C, x, trans=1)); linalg.norm(A); linalg.norm(x, 1)
