@@ -34,7 +34,7 @@ divide = elementwise("divide", lambda y, x, w: 1 / w, lambda y, x, w: -y / w, sc
 negative = elementwise("negative", lambda y, x: -1, scalar="-x")
 power = elementwise(
     "power",
-    lambda y, x, w: where(w == 0, 0, w * x ** (w - 1)),
+    lambda y, x, w: where((w == 0) * (x == 0), 0, w * x ** (w - 1)),
     lambda y, x, w: where(x == 0, y * 0, y * log(x)),
     scalar="x ** w",
 )
@@ -65,15 +65,23 @@ log = elementwise("log", lambda y, x: 1 / x)
 log2 = elementwise("log2", lambda y, x: 1 / (x * math.log(2)))
 log10 = elementwise("log10", lambda y, x: 1 / (x * math.log(10)))
 log1p = elementwise("log1p", lambda y, x: 1 / (1 + x))
-logaddexp = elementwise(  # equal ones share, also where they are infinite
+logaddexp = elementwise(  # equal infinities share
     "logaddexp",
-    lambda y, x, w: where(x == w, 0.5, 1 / (1 + exp(w - x))),
-    lambda y, x, w: where(x == w, 0.5, 1 / (1 + exp(x - w))),
+    lambda y, x, w: where(
+        x * 0 == 0, 1 / (1 + exp(w - x)), where(x == w, 0.5, 1 / (1 + exp(w - x)))
+    ),
+    lambda y, x, w: where(
+        x * 0 == 0, 1 / (1 + exp(x - w)), where(x == w, 0.5, 1 / (1 + exp(x - w)))
+    ),
 )
 logaddexp2 = elementwise(
     "logaddexp2",
-    lambda y, x, w: where(x == w, 0.5, 1 / (1 + exp2(w - x))),
-    lambda y, x, w: where(x == w, 0.5, 1 / (1 + exp2(x - w))),
+    lambda y, x, w: where(
+        x * 0 == 0, 1 / (1 + exp2(w - x)), where(x == w, 0.5, 1 / (1 + exp2(w - x)))
+    ),
+    lambda y, x, w: where(
+        x * 0 == 0, 1 / (1 + exp2(x - w)), where(x == w, 0.5, 1 / (1 + exp2(x - w)))
+    ),
 )
 
 # --- trigonometry -------------------------------------------------------------------------------

@@ -51,7 +51,9 @@ from lineara.ops.special import (
     poch,
 )
 from lineara.ops.special_forms import stdtr, stdtrit
-from lineara.ops.special_real import cosm1, expit, log_expit, logit, xlog1py, xlogy
+from lineara.ops.special_forms import times_log as xlogy
+from lineara.ops.special_forms import times_log1p as xlog1py
+from lineara.ops.special_real import cosm1, expit, log_expit, logit
 from lineara.primitive import op
 
 Rule = Callable[..., Any]

@@ -18,7 +18,7 @@ from lineara.ops.factor import triangular_solve
 from lineara.ops.laws import LOG_2_PI
 from lineara.ops.special import lgamma, ndtr
 from lineara.ops.special_forms import logsumexp, multigammaln
-from lineara.ops.special_real import xlogy
+from lineara.ops.special_forms import times_log as xlogy
 from lineara.ops.stats import any_traced, in_double, no_rule
 from lineara.primitive import Box, op, registry
 from lineara.types import type_of

@@ -15,8 +15,9 @@ from lineara.ops.index import take
 from lineara.ops.shape import as_array, normal_axis
 from lineara.ops.special import betaincc, gammaincc
 from lineara.ops.special_forms import stdtr
+from lineara.ops.special_forms import times_log as xlogy
 from lineara.ops.special_real import boxcox as power_law
-from lineara.ops.special_real import rel_entr, xlogy
+from lineara.ops.special_real import rel_entr
 from lineara.primitive import Box, implements, op, registry
 from lineara.types import type_of
 

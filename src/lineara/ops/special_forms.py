@@ -22,7 +22,7 @@ from lineara.ops.elementwise import (
     stop_gradient,
     where,
 )
-from lineara.ops.kernels import scipy_special
+from lineara.ops.kernels import part, scipy_special
 from lineara.ops.special import (
     ORDER,
     SHAPE,
@@ -46,12 +46,12 @@ from lineara.ops.special import zeta as hurwitz
 from lineara.ops.special_real import (
     cosine_integral,
     hyperbolic_cosine_integral,
-    hyperbolic_sine_integral,
     jacobi_am,
     jacobi_cn,
     jacobi_dn,
     jacobi_sn,
-    sine_integral,
+    xlog1py,
+    xlogy,
 )
 from lineara.ops.special_real import lambertw as lambert
 from lineara.primitive import Box, elementwise, implements, op, registry
@@ -143,6 +143,27 @@ def log_softmax(x, axis=None):
 def softplus(x, **options):
     """log(1 + exp(x))."""
     return logaddexp(0.0, x, **options)
+
+
+# --- products with logarithms --------------------------------------------------------------------
+
+
+def _times_log(name: str, primitive: Any, logarithm: Any, pole: float) -> Any:
+    """x log(w), where a traced x of zero moves as any other, and a plain one hides what w does."""
+
+    @implements(f"scipy.special.{name}")
+    def product(x, w):
+        if not isinstance(x, Box):
+            return primitive(x, w)
+        nothing = op("equal")(x, 0) * op("equal")(w, pole)
+        smooth = x * logarithm(where(nothing, pole + 1.0, w))
+        return where(nothing, primitive(x, w), smooth)
+
+    return product
+
+
+times_log = _times_log("xlogy", xlogy, log, 0.0)
+times_log1p = _times_log("xlog1py", xlog1py, log1p, -1.0)
 
 
 # --- one argument more, or fewer -----------------------------------------------------------------
@@ -245,8 +266,6 @@ def _several(name: str, *parts: Any) -> None:
 
 
 _several("fresnel", fresnel_s, fresnel_c)
-_several("sici", sine_integral, cosine_integral)
-_several("shichi", hyperbolic_sine_integral, hyperbolic_cosine_integral)
 _several("ellipj", jacobi_sn, jacobi_cn, jacobi_dn, jacobi_am)
 _several("airy", airy_ai, airy_aip, airy_bi, airy_bip)
 
@@ -311,3 +330,9 @@ sinc = elementwise(  # smooth at 0 to all orders, as no quotient is
     "sinc", lambda y, x: -math.pi * spherical_jn(1, math.pi * x)
 )
 registry.functions[np.sinc] = sinc
+sine_integral = kernel("sine_integral", lambda y, x: spherical_jn(0, x), array=part("sici", 0))
+hyperbolic_sine_integral = kernel(
+    "hyperbolic_sine_integral", lambda y, x: spherical_in(0, x), array=part("shichi", 0)
+)
+_several("sici", sine_integral, cosine_integral)
+_several("shichi", hyperbolic_sine_integral, hyperbolic_cosine_integral)

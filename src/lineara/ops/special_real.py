@@ -13,7 +13,6 @@ from lineara.ops.elementwise import (
     log1p,
     sign,
     sin,
-    sinh,
     sqrt,
     where,
 )
@@ -96,14 +95,13 @@ cotdg = special("cotdg", lambda y, x: -_DEGREE * (1 + y * y))
 expi = special("expi", lambda y, x: exp(x) / x)
 exp1 = special("exp1", lambda y, x: -exp(-x) / x)
 expn = special("expn", ORDER, lambda y, x, w: where(x == 0, -y * (1 + 1 / w), -expn(abs(x - 1), w)))
-spence = special("spence", lambda y, x: where(x == 1, -1, log(x) / (1 - x)))
-sine_integral = kernel(
-    "sine_integral", lambda y, x: where(x == 0, 1, sin(x) / x), array=part("sici", 0)
+spence = special(  # smooth at 1, as no quotient is
+    "spence",
+    lambda y, x: where(
+        (x > 0.9) * (x < 1.1), -hyp2f1(1, 1, 2, 1 - x), log(x) / where(x == 1, 1, 1 - x)
+    ),
 )
 cosine_integral = kernel("cosine_integral", lambda y, x: cos(x) / x, array=part("sici", 1))
-hyperbolic_sine_integral = kernel(
-    "hyperbolic_sine_integral", lambda y, x: where(x == 0, 1, sinh(x) / x), array=part("shichi", 0)
-)
 hyperbolic_cosine_integral = kernel(
     "hyperbolic_cosine_integral", lambda y, x: cosh(x) / x, array=part("shichi", 1)
 )

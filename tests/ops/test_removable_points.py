@@ -1,0 +1,52 @@
+"""Where a partial is written with a case, the next derivatives go on as those of the function."""
+
+import numpy as np
+import pytest
+import scipy.special as sp
+from scipy import stats
+
+import lineara
+from lineara import grad
+
+HESSIANS = {
+    "logaddexp of equal ones": (lambda v: np.logaddexp(v[0], v[1]), (0, 0), [[1, -1], [-1, 1]], 4),
+    "logaddexp2": (lambda v: np.logaddexp2(v[0], v[1]), (1, 1),
+                   np.log(2) * np.array([[1, -1], [-1, 1]]), 4),
+    "xlogy of 0": (lambda v: sp.xlogy(v[0], v[1]), (0, 2), [[0, 1], [1, 0]], 2),
+    "xlog1py of 0": (lambda v: sp.xlog1py(v[0], v[1]), (0, 1), [[0, 1], [1, 0]], 2),
+    "an exponent of 0": (lambda v: v[0] ** v[1], (2, 0), [[0, 1], [1, 2 * np.log(2) ** 2]], 2),
+    "a gamma density of shape 1": (lambda v: stats.gamma.logpdf(v[0], v[1]), (2, 1),
+                                   [[0, 1], [1, -np.pi**2 / 3]], 2),
+    "softplus at 0": (lambda v: sp.softplus(v[0] + v[1]), (1, -1), [[1, 1], [1, 1]], 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HESSIANS)
+def test_second_derivatives_at_points_with_a_case(name):
+    f, point, want, over = HESSIANS[name]
+    found = lineara.hessian(f)(np.array(point, float))
+    np.testing.assert_allclose(found, np.array(want) / over, atol=1e-14)
+    v = np.array([0.3, -1.1])
+    np.testing.assert_allclose(lineara.hvp(f, np.array(point, float), v), found @ v, atol=1e-14)
+
+
+@pytest.mark.parametrize(("f", "at", "order", "want"), [
+    (sp.spence, 1.0, 2, 1 / 2), (sp.spence, 1.0, 3, -2 / 3),
+    (lambda x: sp.sici(x)[0], 0.0, 3, -1 / 3), (lambda x: sp.shichi(x)[0], 0.0, 3, 1 / 3),
+    (lambda x: np.logaddexp(x, -x), 0.0, 4, -2.0),
+])  # fmt: skip
+def test_higher_derivatives_at_removable_points(f, at, order, want):
+    for _ in range(order):
+        f = grad(f)
+    assert f(at) == pytest.approx(want, abs=1e-13)
+
+
+def test_infinities_of_logaddexp_share():
+    f = grad(lambda v: np.logaddexp(v[0], v[1]))
+    for point, want in (((-np.inf, -np.inf), (0.5, 0.5)), ((np.inf, np.inf), (0.5, 0.5)),
+                        ((0.0, np.inf), (0, 1)), ((-np.inf, 3.0), (0, 1))):  # fmt: skip
+        assert tuple(f(np.array(point))) == want
+
+
+def test_a_plain_zero_hides_what_its_logarithm_does():
+    assert grad(lambda t: sp.xlogy(0.0, np.sqrt(t)))(0.0) == 0.0
