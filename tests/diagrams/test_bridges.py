@@ -275,6 +275,8 @@ CALLS = [
     ("sin", [0.3], {}),
     ("atan2", [0.3, -1.2], {}),
     ("maximum", [0.3, 0.3], {}),
+    ("maximum", [0.3, 0.7], {}),
+    ("minimum", [0.3, 0.7], {}),
     ("power", [1.3, 2.0], {}),
     ("multiply", [np.ones((2, 3)) * 1.5, np.arange(3.0)], {}),
     ("matmul", [np.arange(6.0).reshape(2, 3), np.arange(3.0) - 1], {}),

@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     data: Any
     args: tuple[int, ...]
     type: Type
-    free: frozenset[int]  # the binders whose variables it depends on
+    free: frozenset[int]  # the open binders whose variables it depends on
     height: int  # how deep boxes lie in boxes in it
     binds: Types = ()  # of a box
     given: Types = ()  # the types of all outputs of the node
@@ -133,27 +133,19 @@ class Cartesian:
         height = 1 + max([self.entries[r].height for r in results], default=0)
         binds = tuple([self.entries[v].type for v in variables])
         table = {
-            v: self.value(
-                "bound", (), self.entries[v].type, data=(height, i), free=frozenset((-height,)),
-                height=0,
-            )
-            for i, v in enumerate(variables)
-        }  # fmt: skip
+            v: self.value("bound", (), t, data=(height, i), height=0)
+            for i, (v, t) in enumerate(zip(variables, binds, strict=True))
+        }
         for i in self._dependent(binder, results):
             e = self.entries[i]
             if i not in table:
-                args = [table.get(a, a) for a in e.args]
-                free = frozenset().union(*[self.entries[a].free for a in args])
-                if e.kind == "box":
-                    free -= {-e.data}
                 table[i] = self.value(
-                    e.kind, args, e.type, name=e.name, data=e.data, binds=e.binds, given=e.given,
-                    port=e.port, free=free, height=e.height,
+                    e.kind, [table.get(a, a) for a in e.args], e.type, name=e.name, data=e.data,
+                    binds=e.binds, given=e.given, port=e.port, height=e.height,
                 )  # fmt: skip
         made = [table.get(r, r) for r in results]
-        free = frozenset().union(*[self.entries[r].free for r in made]) - {-height}
         t = Arrow(binds, tuple([self.entries[r].type for r in made]))
-        return self.value("box", made, t, data=height, binds=binds, free=free, height=height)
+        return self.value("box", made, t, data=height, binds=binds, height=height)
 
     def _dependent(self, binder: int, results: Sequence[int]) -> list[int]:
         """What the results need and depends on the binder, in order."""
