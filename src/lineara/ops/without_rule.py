@@ -78,11 +78,15 @@ TABLE = {
         "butter cheby1 cheby2 ellip bessel iirfilter iirdesign iirnotch iirpeak": (
             "design with plain numbers; lfilter and sosfilt have rules in their coefficients"
         ),
+        "savgol_filter": "numpy.convolve with scipy.signal.savgol_coeffs has a rule",
         "resample": "numpy.fft.irfft of numpy.fft.rfft(x) with n= has a rule",
         "lsim step impulse dlsim dstep dimpulse": "scipy.integrate.solve_ivp and loops have rules",
     },
     "scipy.ndimage": {
         "label find_objects watershed_ift": PICK,
+        "map_coordinates zoom shift rotate affine_transform geometric_transform": (
+            "scipy.interpolate.RegularGridInterpolator of the image has a rule"
+        ),
         "binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss "
         "binary_opening binary_propagation distance_transform_bf distance_transform_cdt "
         "distance_transform_edt": "its input is true or false: give it plain values",
@@ -94,7 +98,15 @@ TABLE = {
         "lobpcg svds": "of a small matrix numpy.linalg.eigh and svd have rules",
         "onenormest": "it estimates: give it plain values",
     },
+    "scipy.spatial.distance": {
+        "cdist pdist euclidean sqeuclidean cityblock chebyshev minkowski": (
+            "numpy.linalg.norm(x[:, None] - y, axis=-1) has a rule"
+        ),
+    },
     "scipy.special": {
+        "sph_harm_y sph_harm_y_all": (
+            "scipy.special.eval_legendre(n, cos(theta)) has one, for harmonics with m = 0"
+        ),
         "ellip_harm ellip_harm_2 ellip_normal": "scipy.integrate.solve_ivp has a rule",
     },
 }
