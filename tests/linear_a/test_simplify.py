@@ -117,6 +117,8 @@ RULES = [
     (X, "let k = 1.0 in k * (x / k) - 0.0 + (-0.0)", "x"),
     (X, "x + 0.0", "let v: f64 = 0.0 in x + v"),
     (X, "x - (-0.0)", "let v: f64 = -0.0 in x - v"),
+    (X, "let k = 0.0 in k - x", "let k: f64 = 0.0 in k - x"),
+    (X, "let k = 1.0 in k / x", "let k: f64 = 1.0 in k / x"),
     (X, "negative(negative(x))", "x"),
     ("(x: f32;) -> (f64;)", "x * 1.0", "let v: f64 = 1.0 in x * v"),
     ("(x: c128;) -> (c128;)", "x * 1.0", "let v: f64 = 1.0 in x * v"),

@@ -275,6 +275,7 @@ np.lib.stride_tricks.sliding_window_view(A, (2, 3)) * s
 np.lib.stride_tricks.sliding_window_view(A, 2, axis=1)
 # polynomials
 np.polyval(x, y); np.polyval(x, A); np.polyval([1.0, 2.0], s); np.polyval(x, 1j * y).imag
+np.polyadd(v, x)
 np.polyadd(x, v); np.polysub(x, v); np.polymul(x, v); np.polydiv(v, x)[0]; np.polydiv(v, y[:2])[1]
 np.polydiv(y[:2], v)[1]; np.polyder(v); np.polyder(v, 2); np.polyint(x); np.polyint(x, 2, [s, 1.0])
 np.polyint(x, 2, k=s); np.poly(x); np.poly(x + 1j * y).imag; np.roots(v).imag; np.roots(v).real
