@@ -26,7 +26,13 @@ TESTS = (
     "plan", "dims", "operators", "simplify", "batch", "inline", "vmap", "partition", "corners",
     "policies_at_random",
 )  # fmt: skip
-SLOW = ("random_programs", "every_order_hold", "no_limit", "linear_in_its_length", "third_order")
+SLOW = (
+    "holds_of_random_programs",
+    "every_order_hold",
+    "no_limit",
+    "linear_in_its_length",
+    "third_order",
+)
 CORPUS = 150  # programs
 
 COMPARE = {
