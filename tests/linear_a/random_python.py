@@ -22,7 +22,6 @@ UNARY = """
     {} ** 3
     0.5 * {}
     np.square({})
-    np.float32(0.5) * {}
 """.strip().split("\n")
 BINARY = """
     {} + {}
@@ -80,6 +79,7 @@ TO_VECTOR = """
     np.linalg.inv(np.outer({v}, {v}) + np.eye(3))[1]
     np.delete(np.append({v}, {s}), {j})
     np.convolve({v}, {w})[1:4]
+    np.float32(0.5) * {v}
 """.strip().split("\n")
 
 
