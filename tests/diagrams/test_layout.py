@@ -106,6 +106,15 @@ def test_children_lie_within_their_parents():
                 assert inside(region, around[region.net.owner.id])
 
 
+def test_borders_do_not_touch():
+    net = parse("() => f = box() { () => g = box() { () => -> } -> g } drop(f) ->")
+    outer, inner = sorted(
+        [p for p in layout(net).placed if p.node.kind == "box"], key=lambda p: p.x
+    )
+    assert inner.x > outer.x + 5
+    assert inner.x + inner.width < outer.x + outer.width - 5
+
+
 def test_wires_run_one_way_and_end_at_their_ports():
     for picture in PICTURES:
         ports = {}

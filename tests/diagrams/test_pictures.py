@@ -120,9 +120,19 @@ def test_a_function_is_drawn(capsys):
         (["a.diagram", "--step", "-1"], 2, "diagram: --step is a number from 0 on, not -1"),
         (["a.diagram", "--step", "99"], 1, "a.diagram: the differentiation ends after 7 steps; "
          "--step 99 is none of them"),
-        (["a.diagram", "-o", "a.gif"], 2, "diagram: -o a.gif: pictures end in .svg or .diagram"),
+        (["a.diagram", "-o", "a.gif"], 2, "diagram: -o a.gif: pictures end in .svg, .html, "
+         ".diagram"),
         (["a.diagram", "-o", "no/a.svg"], 1, "no/a.svg: cannot be written: No such file or "
          "directory"),
+        (["a.diagram", "-o", "a.html", "--step", "1"], 2, "diagram: a page plays all steps; -o "
+         "OUT.svg draws one of them"),
+        (["a.diagram", "-o", "b.diagram", "--all"], 2, "diagram: a text has one diagram; --step K "
+         "chooses it"),
+        (["a.diagram", "--gradient"], 2, "diagram: --gradient goes with --all, or -o OUT.html"),
+        (["a.diagram", "--all", "--fold", "1"], 2, "diagram: --fold goes with one picture; a page "
+         "folds by itself"),
+        (["c.diagram", "--all", "--gradient"], 1, "a gradient is of a diagram with one real "
+         "output"),
         (["b.diagram"], 1, "b.diagram:1:15: there is no operation sine; did you mean sin?\n"
          "  (x: R) => y = sine(x) -> y\n                ^"),
         (["c.pb"], 1, None),
@@ -132,6 +142,7 @@ def test_what_cannot_be_drawn(argv, status, message, tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     written(tmp_path, "a.diagram", EXAMPLE)
     written(tmp_path, "b.diagram", "(x: R) => y = sine(x) -> y")
+    written(tmp_path, "c.diagram", "(x: R) => a, b = copy(x) -> a, b")
     written(tmp_path, "c.pb", "\\x. x * ")
     kept = written(tmp_path, "kept.svg", "as it was")
     out = [] if "-o" in argv else ["-o", "kept.svg"]

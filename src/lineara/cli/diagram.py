@@ -16,6 +16,7 @@ from lineara.calculus.program import program
 from lineara.cli import commands
 from lineara.cli.values import read_arguments
 from lineara.diagrams import Derivation, Net, check, parse, show, snapshot
+from lineara.diagrams.player import page, sheet
 from lineara.diagrams.svg import svg
 from lineara.errors import DiagramError, LinearaError
 
@@ -34,10 +35,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="FILE|module:function", help=SOURCES)
     parser.add_argument("--def", dest="name", metavar="f", help="a definition, not the file's term")
     parser.add_argument("--args", metavar="LIST", help="a JSON list at which to trace a function")
-    parser.add_argument("--step", type=int, metavar="K", help="after K steps of differentiation")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--step", type=int, metavar="K", help="after K steps of differentiation")
+    which.add_argument("--all", action="store_true", help="every step of the differentiation")
+    parser.add_argument(
+        "--gradient", action="store_true", help="with --all: then apply it to 1, and simplify"
+    )
     parser.add_argument("--fold", type=int, metavar="N", help="shut the boxes within N others")
     parser.add_argument(
-        "-o", dest="out", metavar="OUT", help="OUT.svg, or OUT.diagram for the text; else stdout"
+        "-o",
+        dest="out",
+        metavar="OUT",
+        help="OUT.svg, OUT.html to play all steps, or OUT.diagram; else stdout",
     )
 
 
@@ -47,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     A file is written when its whole text is there, and not before.
     """
     try:
-        write = _format(options.out)
+        write = _format(options)
         text = write(_asked(_read(options), options), options)
         if options.out is None:
             print(text, end="")
@@ -150,20 +159,35 @@ Write = Callable[[Net, argparse.Namespace], str]
 
 
 def _svg(net: Net, options: argparse.Namespace) -> str:
+    if options.all:
+        return sheet(lowered(net), options.gradient)
     return svg(net, options.fold)
+
+
+def _html(net: Net, options: argparse.Namespace) -> str:
+    return page(lowered(net), f"{options.source}, step by step", options.gradient)
 
 
 def _notation(net: Net, options: argparse.Namespace) -> str:
     return f"{show(net)}\n"
 
 
-_FORMATS: dict[str, Write] = {".svg": _svg, ".diagram": _notation}
+_FORMATS: dict[str, Write] = {".svg": _svg, ".html": _html, ".diagram": _notation}
 
 
-def _format(out: str | None) -> Write:
-    suffix = ".svg" if out is None else Path(out).suffix
+def _format(options: argparse.Namespace) -> Write:
+    suffix = ".svg" if options.out is None else Path(options.out).suffix
     if suffix not in _FORMATS:
-        raise Usage(f"-o {out}: pictures end in {' or '.join(_FORMATS)}")
+        raise Usage(f"-o {options.out}: pictures end in {', '.join(_FORMATS)}")
+    if suffix == ".html" and options.step is not None:
+        raise Usage("a page plays all steps; -o OUT.svg draws one of them")
+    if suffix == ".diagram" and options.all:
+        raise Usage("a text has one diagram; --step K chooses it")
+    every = options.all or suffix == ".html"
+    if options.gradient and not every:
+        raise Usage("--gradient goes with --all, or -o OUT.html")
+    if options.fold is not None and every:
+        raise Usage("--fold goes with one picture; a page folds by itself")
     return _FORMATS[suffix]
 
 

@@ -14,6 +14,7 @@ from lineara.diagrams.equal import same
 from lineara.diagrams.evaluate import Probes, evaluate, gradient
 from lineara.diagrams.layout import layout
 from lineara.diagrams.net import Net, Node, Wire, compose, copied, identity, permutation, tensor
+from lineara.diagrams.player import page
 from lineara.diagrams.probes import cotangents
 from lineara.diagrams.rewrite import Rewriter, rewritten
 from lineara.diagrams.show import show
@@ -41,6 +42,7 @@ __all__ = [
     "identity",
     "isomorphic",
     "layout",
+    "page",
     "parse",
     "permutation",
     "rewritten",

@@ -38,6 +38,11 @@ class Item:
     left: list["Link"] = field(default_factory=list)
     right: list["Link"] = field(default_factory=list)
 
+    def shift(self, by: float) -> None:
+        """Move to the right, with its column."""
+        self.x += by
+        self.column = (self.column[0] + by, self.column[1] + by)
+
     @property
     def bend(self) -> bool:
         """Whether it is only a place where a wire passes."""

@@ -185,8 +185,7 @@ class _Level:
     def widen(self, width: float) -> None:
         """Make room between the last layer and the outputs."""
         for item in self.last:
-            item.x += width - self.width
-            item.column = (item.column[0] + width - self.width, item.column[1] + width - self.width)
+            item.shift(width - self.width)
         self.width = width
 
     def inputs(self) -> list[float]:
@@ -309,7 +308,15 @@ def _level(
         item.width = 0  # from the border on
     for item in last[:shared]:
         item.x, item.width = item.x + item.width, 0
-    level = _Level(net, drawing.width, drawing.height, first, last, nodes, edges, captured, shared)
+    width = drawing.width
+    if not first:
+        width += PAD
+        bends = [bend for _, e in edges for bend in e.bends]
+        for item in (*[item for _, item, _ in nodes], *last, *bends):
+            item.shift(PAD)
+    if not last:
+        width += PAD
+    level = _Level(net, width, drawing.height, first, last, nodes, edges, captured, shared)
     return level, drawing.crossings
 
 

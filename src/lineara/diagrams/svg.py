@@ -72,6 +72,8 @@ class Namer:
     def same(self, old: int, new: int) -> None:
         """What has the id `new` is drawn as what had the id `old`."""
         self.keys[new] = self.key(old)
+        if old in self.names:
+            self.names[new] = self.names[old]
 
 
 # --- shapes ---------------------------------------------------------------------------------------
@@ -83,15 +85,13 @@ def scene(
     picture: Picture,
     namer: Namer,
     names: Names,
-    marked: Mapping[int, str] | None = None,
 ) -> list[Shape]:
-    """The shapes of a picture, those behind first; `marked` nodes have one more style."""
-    marks = marked or {}
+    """The shapes of a picture, those behind first."""
     found: list[tuple[int, int, Shape]] = []
     for region in picture.regions:
         found += [(region.depth, 3, s) for s in _interface(region, namer, names)]
     for placed in picture.placed:
-        found += [(placed.depth, 2, s) for s in _node(placed, namer, marks.get(placed.node.id, ""))]
+        found += [(placed.depth, 2, s) for s in _node(placed, namer)]
     for routed in picture.wires:
         found.append((routed.depth, 1, _wire(routed, namer, names)))
     return [s for _, _, s in sorted(found, key=lambda item: item[:2])]
@@ -142,31 +142,30 @@ def _piece(x1: float, y1: float, x2: float, y2: float) -> list[float]:
     return [middle, y1, middle, y2, x2, y2]
 
 
-def _node(placed: Placed, namer: Namer, mark: str) -> list[Shape]:
+def _node(placed: Placed, namer: Namer) -> list[Shape]:
     """The outline of a node and its label."""
     node, key = placed.node, namer.key(placed.node.id)
     x, y, w, h = placed.x, placed.y, placed.width, placed.height
     title = show_kind(node)
-    extra = f" {mark}" if mark else ""
     middle = (x + w / 2, y + h / 2)
     if node.kind in DOTS:
         r = {"copy": 3.6, "drop": 4.0}.get(node.kind, w / 2)
-        shapes = [Shape(key, "circle", f"node {node.kind}{extra}", (*middle, r), "", title)]
+        shapes = [Shape(key, "circle", f"node {node.kind}", (*middle, r), "", title)]
         if placed.label:
             shapes.append(Shape(f"{key}l", "text", "label", middle, placed.label))
         return shapes
     if placed.node.bodies and not placed.folded:
         kind = FRAMES.get(node.kind, node.kind)
         back = " ◂" if node.kind == "GREEN" else ""
-        outline = Shape(key, "rect", f"node around {kind}{extra}", (x, y, w, h, 9), "", title)
+        outline = Shape(key, "rect", f"node around {kind}", (x, y, w, h, 9), "", title)
         at = (x + 9, y + HEAD / 2 + 3)
         return [outline, Shape(f"{key}l", "text", f"head {kind}", at, placed.label + back)]
     if node.kind in ("pack", "unpack", "sel", "route"):
-        outline = _trapezoid(placed, f"{key}", f"node {node.kind}{extra}", title)
+        outline = _trapezoid(placed, f"{key}", f"node {node.kind}", title)
     else:
         kind = FRAMES.get(node.kind, node.kind)
         radius = {"const": h / 2, "eval": 4, "op": 4}.get(node.kind, 9)
-        looks = f"node {kind}{' folded' if placed.folded else ''}{extra}"
+        looks = f"node {kind}{' folded' if placed.folded else ''}"
         outline = Shape(key, "rect", looks, (x, y, w, h, radius), "", title)
     return [outline, Shape(f"{key}l", "text", "label", middle, placed.label)]
 
@@ -246,6 +245,7 @@ font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,san
 .lineara text.head.frame{fill:var(--ink)}
 .lineara text.name{font-size:10.5px;font-style:italic;text-anchor:start;fill:var(--soft)}
 .lineara text.name.left{text-anchor:end}
+.lineara text.step{text-anchor:start;font-weight:600}
 """.strip()
 
 LEGEND = {
@@ -306,13 +306,12 @@ def drawn(
     net: Net,
     fold: int | Collection[int] | None = None,
     namer: Namer | None = None,
-    marked: Mapping[int, str] | None = None,
 ) -> tuple[Picture, list[Shape], dict[Wire, str]]:
     """The picture of a diagram, its shapes and the names of its wires."""
     namer = namer or Namer()
     names = namer.named(net)
     picture = layout(net, fold, names)
-    return picture, scene(picture, namer, names, marked), names
+    return picture, scene(picture, namer, names), names
 
 
 def svg(net: Net, fold: int | Collection[int] | None = None, legend: bool = True) -> str:
@@ -327,13 +326,12 @@ def svg(net: Net, fold: int | Collection[int] | None = None, legend: bool = True
         more, wide = _legend(picture, height + 18)
         shapes, width = [*shapes, *more], max(width, wide)
         height += 26 if more else 0
-    return written(shapes, width, height, show(net, names))
+    return written("\n".join(map(element, shapes)), width, height, show(net, names))
 
 
-def written(shapes: Sequence[Shape], width: float, height: float, described: str) -> str:
-    """Shapes as a text of SVG that stands by itself."""
+def written(body: str, width: float, height: float, described: str) -> str:
+    """Elements as a text of SVG that stands by itself."""
     w, h = width + 2 * MARGIN, height + 2 * MARGIN
-    body = "\n".join(map(element, shapes))
     size = f'width="{number(w)}" height="{number(h)}"'
     box = f'viewBox="{number(-MARGIN)} {number(-MARGIN)} {number(w)} {number(h)}"'
     paper = f'<rect class="paper" x="{number(-MARGIN)}" y="{number(-MARGIN)}" {size}/>'

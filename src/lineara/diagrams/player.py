@@ -1,0 +1,230 @@
+"""A rewriting as a page that plays it: one file, no network, keyboard and screen reader included.
+
+A shot is what there is after a step: the shapes, with what is new and what fires next marked, the
+text, and the rule.  Shapes keep their keys from shot to shot, so the page moves them.
+
+>>> from lineara.diagrams.text import parse
+>>> shots = differentiation(parse("(x: R) => y = sin(x) -> y"))
+>>> [shot.rule for shot in shots]
+['', 'blue', 'O-op', 'O-id', 'G-op', 'G-id']
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+
+from lineara.diagrams.adjoint import adjoint
+from lineara.diagrams.layout import text_width
+from lineara.diagrams.net import Net, copied, every_net, nodes_in
+from lineara.diagrams.pictured import RULES, Pictured, pictured
+from lineara.diagrams.show import show
+from lineara.diagrams.simplify import Simplifier
+from lineara.diagrams.snapshot import snapshot
+from lineara.diagrams.stepper import Derivation, Redex, Step
+from lineara.diagrams.svg import MARGIN, STYLE, Namer, Shape, drawn, element, number, written
+from lineara.diagrams.types import R
+from lineara.errors import DiagramError
+
+LONGEST = 300  # steps that a page plays
+FOLDS = {"all": None, "the outer ones": 1, "none": 0}  # which boxes are open
+
+
+@dataclass(slots=True)
+class Shot:
+    """What is shown after a step; `scenes` has the shapes and the size for each way to fold."""
+
+    rule: str
+    said: str
+    text: str
+    scenes: list[tuple[list[Shape], float, float]]
+    picture: Pictured | None = None
+    fires: str = ""  # the key of the node that the next step erases
+    made: list[str] = field(default_factory=list)  # the keys of what this step made
+
+
+def differentiation(net: Net, gradient: bool = False) -> list[Shot]:
+    """The shots of a differentiation; with `gradient` those of simplifying what it gives, too.
+
+    The gradient is that of a diagram with one real output.  Raises a DiagramError for a
+    differentiation that is longer than a page plays.
+    """
+    nodes = list(nodes_in(net))
+    _short_enough(2 * len(nodes) + 3 * (1 + sum([n.kind == "box" for n in nodes])))
+    namer = Namer()
+    d = Derivation(net)
+    shots = [_shot(snapshot(d), namer, "", "A diagram that is to be differentiated.")]
+    while not d.done:
+        redex = d.redexes[0]
+        shots[-1].fires = namer.key(_drawn_as(d, redex))
+        picture = pictured(redex.rule, redex.node)
+        step = d.fire(redex)
+        now = snapshot(d)
+        _taken_over(now, redex, step, namer)
+        shots.append(_shot(now, namer, step.rule, _said(step.rule, redex), picture, step))
+    return shots + list(_simplified(net, namer)) if gradient else shots
+
+
+def _short_enough(steps: int) -> None:
+    if steps > LONGEST:
+        raise DiagramError(
+            f"there are {steps} steps or more, and a page plays up to {LONGEST}; "
+            "draw single steps (--step K), or differentiate a part of the diagram"
+        )
+
+
+def _shot(
+    net: Net,
+    namer: Namer,
+    rule: str,
+    said: str,
+    picture: Pictured | None = None,
+    step: Step | None = None,
+) -> Shot:
+    scenes = []
+    names = {}
+    for fold in FOLDS.values():
+        found, shapes, names = drawn(net, fold, namer)
+        scenes.append((shapes, found.width, found.height))
+    made = [namer.key(i) for i in step.made] if step else []
+    return Shot(rule, said, show(net, names), scenes, picture, "", made)
+
+
+def _drawn_as(d: Derivation, redex: Redex) -> int:
+    """The id under which a picture shows what fires: GREEN's nodes are copies."""
+    if redex.node is None:
+        return redex.frame.id
+    return d.ghosts.get((redex.frame.id, redex.node.id), redex.node.id)
+
+
+def _taken_over(net: Net, redex: Redex, step: Step, namer: Namer) -> None:
+    """A node that leaves ORANGE is the one outside: it moves there."""
+    node = redex.node
+    if node is None or redex.frame.kind != "ORANGE":
+        return
+    for n in every_net(net):
+        for i in step.made:
+            other = n.nodes.get(i)
+            if other is not None and (other.kind, other.name) == (node.kind, node.name):
+                namer.same(node.id, i)
+                return
+
+
+def _said(rule: str, redex: Redex) -> str:
+    what = redex.node.label if redex.node is not None else redex.frame.kind
+    return RULES.get(rule, "").format(what=what)
+
+
+def _simplified(net: Net, namer: Namer) -> Iterator[Shot]:
+    """The function that goes back is applied to 1, and that is simplified."""
+    if net.gives != (R,):
+        raise DiagramError("a gradient is of a diagram with one real output")
+    found = adjoint(net)
+    value, back = found.outputs
+    found.outputs.clear()
+    value.target = back.target = None
+    found.add("drop", (value,))
+    found.output(*found.add("eval", (back, *found.add("const", data=1.0))))
+    namer = Namer()
+    s = Simplifier(found)
+    last = _shot(s.net, namer, "", "The adjoint, applied to 1: the gradient. Now it is simplified.")
+    for step in s.steps():
+        last.fires = namer.key(step.node)
+        yield last
+        _short_enough(step.number)
+        said = RULES.get(step.rule, "")
+        last = _shot(s.net, namer, step.rule, said, pictured(step.rule, None), step)
+    yield last
+
+
+def sheet(net: Net, gradient: bool = False) -> str:
+    """All steps, one below the other, as one SVG."""
+    parts, texts, y, wide = [], [], 0.0, 0.0
+    for n, shot in enumerate(differentiation(copied(net), gradient)):
+        shapes, width, height = shot.scenes[0]
+        said = f"{n}  {shot.rule}  {shot.said}" if shot.rule else f"{n}  {shot.said}"
+        parts.append(element(Shape("", "text", "step", (0, y + 8), said)))
+        body = "\n".join(map(element, _marked(shapes, shot)))
+        parts.append(f'<g transform="translate(0 {number(y + 26)})">\n{body}\n</g>')
+        texts.append(f"{said}\n{shot.text}")
+        y += height + 60
+        wide = max(wide, width, text_width(said))
+    return written("\n".join(parts), wide, y - 34, "\n\n".join(texts))
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def page(net: Net, title: str = "A differentiation, step by step", gradient: bool = False) -> str:
+    """The page, as one text of HTML."""
+    shots = differentiation(copied(net), gradient)
+    template = files("lineara.diagrams").joinpath("player.html").read_text(encoding="utf-8")
+    data = json.dumps(_data(shots), ensure_ascii=False, separators=(",", ":"))
+    parts = {
+        "@TITLE@": escape(title),
+        "@STYLE@": STYLE,
+        "@LAST@": str(len(shots) - 1),
+        "@DATA@": data.replace("<", "\\u003c"),
+    }
+    for mark, text in parts.items():
+        template = template.replace(mark, text)
+    return template
+
+
+def _data(shots: Sequence[Shot]) -> dict[str, object]:
+    """What the page reads: each shape, line and rule once, and shots that number them."""
+    shapes: dict[str, int] = {}
+    rules: dict[str, int] = {}
+    told = []
+    before: list[str] = []
+    for shot in shots:
+        scenes = []
+        for drawn_, width, height in shot.scenes:
+            numbers = []
+            for s in _marked(drawn_, shot):
+                text = json.dumps(
+                    [s.key, s.tag, s.looks, [_short(x) for x in s.numbers], s.text, s.title],
+                    ensure_ascii=False,
+                )
+                numbers.append(shapes.setdefault(text, len(shapes)))
+            box = [-MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN]
+            scenes.append([numbers, [_short(x) for x in box]])
+        lines = shot.text.split("\n")
+        old = {line.strip() for line in before}
+        told.append(
+            {
+                "rule": shot.rule,
+                "said": shot.said,
+                "scenes": scenes,
+                "lines": [[line, int(bool(before) and line.strip() not in old)] for line in lines],
+                "picture": -1 if shot.picture is None else _numbered(shot.picture, rules),
+            }
+        )
+        before = lines
+    return {
+        "shapes": [json.loads(t) for t in shapes],
+        "rules": [json.loads(t) for t in rules],
+        "shots": told,
+        "folds": list(FOLDS),
+    }
+
+
+def _marked(shapes: Sequence[Shape], shot: Shot) -> Iterator[Shape]:
+    for s in shapes:
+        mark = " fires" if s.key == shot.fires else " new" if s.key in shot.made else ""
+        yield s._replace(looks=s.looks + mark)
+
+
+def _short(x: float) -> float:
+    found = round(x, 1)
+    return int(found) if found == int(found) else found
+
+
+def _numbered(picture: Pictured, rules: dict[str, int]) -> int:
+    sides = []
+    for net in (picture.left, picture.right):
+        found, shapes, _ = drawn(net)
+        body = "".join(map(element, [s for s in shapes if not s.looks.startswith("name")]))
+        sides.append([body, _short(found.width), _short(found.height)])
+    return rules.setdefault(json.dumps(sides), len(rules))
