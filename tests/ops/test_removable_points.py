@@ -50,3 +50,11 @@ def test_infinities_of_logaddexp_share():
 
 def test_a_plain_zero_hides_what_its_logarithm_does():
     assert grad(lambda t: sp.xlogy(0.0, np.sqrt(t)))(0.0) == 0.0
+
+
+@pytest.mark.parametrize("f", [np.hypot, np.arctan2])
+def test_at_the_origin_both_engines_have_the_same_second_derivatives(f):
+    slope = lineara.grad(lambda t: f(t * 0.3, t * 0.5))
+    with np.errstate(all="raise"):  # nothing divides by zero on the way
+        assert lineara.grad(slope)(0.0) == 0
+        assert lineara.grad(slope, policy="store_all")(0.0) == 0

@@ -98,9 +98,15 @@ atan = elementwise("atan", lambda y, x: 1 / (1 + x * x), array=np.arctan)
 def _over_square(x: Any, w: Any) -> Any:
     """x / (x^2 + w^2), whose square may not be representable; 0 at 0."""
     size = maximum(abs(x), abs(w))
-    unit = where(size * 0 == 0, size, 1)  # 1 for infinity
+    nothing = size == 0
+    unit = where(nothing, 1, where(size * 0 == 0, size, 1))  # 1 also for infinity
     u, v = x / unit, w / unit
-    return where(size == 0, 0, u / (u * u + v * v) / unit)
+    return u / where(nothing, 1, u * u + v * v) / unit
+
+
+def _over(x: Any, y: Any) -> Any:
+    """x / y, 0 where y is; no order of it divides by zero."""
+    return where(y == 0, 0, x / where(y == 0, 1, y))
 
 
 atan2 = elementwise(
@@ -117,8 +123,8 @@ acosh = elementwise("acosh", lambda y, x: 1 / (sqrt(x - 1) * sqrt(x - -1)), arra
 atanh = elementwise("atanh", lambda y, x: 1 / ((1 - x) * (1 + x)), array=np.arctanh)
 hypot = elementwise(
     "hypot",
-    lambda y, x, w: where(y == 0, 0, x / y),
-    lambda y, x, w: where(y == 0, 0, w / y),
+    lambda y, x, w: _over(x, y),
+    lambda y, x, w: _over(w, y),
 )
 deg2rad = elementwise("deg2rad", lambda y, x: math.pi / 180, scalar="math.radians(x)")
 rad2deg = elementwise("rad2deg", lambda y, x: 180 / math.pi, scalar="math.degrees(x)")
