@@ -57,7 +57,7 @@ def chain(n: int) -> Net:
 
 
 def grid(n: int, wide: int, seed: int) -> Net:
-    """`n` binary operations on randomly chosen neighbours among `wide` wires."""
+    """`n` nodes, copies and products of neighbours among `wide` wires: it can be drawn plane."""
     rng, net = random.Random(seed), Net()
     wires = [net.input(R) for _ in range(wide)]
     for _ in range(n // 2):
@@ -203,7 +203,6 @@ def test_sweeps_take_crossings_away():
     net = grid(200, 12, 1)
     assert len(net.nodes) == 200
     rng = random.Random(0)
-    order = list(net.nodes.values())
     left = [Item(4, 4, (), (2.0,)) for _ in range(30)]
     right = [Item(4, 4, (2.0,), ()) for _ in range(30)]
     middle = [Item(4, 4, (2.0,), (2.0,)) for _ in range(30)]
@@ -212,7 +211,7 @@ def test_sweeps_take_crossings_away():
     edges += [Edge(a, 0, b, 0) for a, b in zip(middle, right, strict=True)]
     assert arrange(left, middle, right, edges).crossings == 0
     assert crossings([left, sorted(middle, key=lambda i: i.y), right]) == 0
-    assert layout(net).crossings <= len(order)
+    assert layout(net).crossings == 0
 
 
 def test_isomorphic_diagrams_have_one_drawing():

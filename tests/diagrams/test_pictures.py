@@ -98,6 +98,22 @@ def test_a_linear_a_program_is_drawn(tmp_path, capsys):
     assert capsys.readouterr().err == f"{file}: there is no definition h; there is f, g\n"
 
 
+def test_a_frame_is_drawn_around_all_its_bodies():
+    net = parse(
+        '(x: R) => y: R = frame["cond"](x) { (a: R) => b = sin(a) -> b } '
+        "{ (a: R) => b = cos(a) -> b } -> y"
+    )
+    found = classes(svg(net, legend=False))
+    assert found.count("node op") == 2
+    assert found.count("node around frame") == 1
+
+
+def test_an_ill_typed_program_is_not_drawn(tmp_path, capsys):
+    text = "def f(x: f64;) -> (f64;) =\n  sin(y)\n"
+    assert main(["diagram", written(tmp_path, "a.lina", text)]) == 1
+    assert "a.lina:2:" in capsys.readouterr().err
+
+
 def test_a_function_of_arrays_is_traced(capsys):
     assert main(["diagram", "diagrams.test_pictures:square", "--args", "[[1, 2]]"]) == 0
     assert "f64[2]" in capsys.readouterr().out
