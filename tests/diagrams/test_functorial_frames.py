@@ -30,6 +30,7 @@ from lineara.diagrams.functors import (
 from lineara.diagrams.net import Net, Node, every_net, nodes_in
 from lineara.diagrams.show import show
 from lineara.diagrams.simplify import source, target
+from lineara.diagrams.svg import svg
 from lineara.diagrams.types import Arrow, B, R
 from lineara.errors import DiagramError
 
@@ -246,6 +247,20 @@ def test_br_is_derived_from_naturality_of_eval_and_a_triangle():
             derived += 1
         assert shown == [step.rule for step in s.log]
     assert derived > 60
+
+
+def test_a_derivation_is_drawn_step_by_step():
+    net = parse("(c: R, u: R) => w = sin(c) f = box(w) { (c: R, x: R) => y = multiply(c, x) -> y }"
+                " z = eval(f, u) -> z")  # fmt: skip
+    drawn = []
+    s = Frames(net, lambda step, now: drawn.append(svg(now)))
+    s.lamb(only(s.net, "sin"), only(s.net, "box"))
+    s.br(only(s.net, "eval"))
+    labels = ["R ⊸ -", "- ⊗ R", "- ⊗ R", "R ⊸ -", "box", "R ⊸ -", "- ⊗ R", "- ⊗ R", "- ⊗ R", "sin"]
+    assert len(drawn) == len(s.log) == 10
+    for label, picture in zip(labels, drawn, strict=True):
+        assert label == "box" or f">{label}<" in picture
+        assert (">coeval<" in picture) == (label not in ("box", "sin"))
 
 
 def test_br_ends_in_what_beta_gives():

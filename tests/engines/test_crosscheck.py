@@ -193,23 +193,20 @@ def lying(program: Program) -> list[float]:
 
 
 TOLD = """
-seed 124: diagrams disagree; value and gradient at x1 = {at}
-  eager graph   [{value}, {slope}]
-  diagrams      [{value}, -{slope}]
-  complex step  [{value}, {slope}]
+seed {seed}: diagrams disagree; value and gradient at {x} = {at}
 --- Python
 import math
 import numpy as np
 
 
-def f(x1):
-    return math.tanh(x1)
+def f({x}):
+    return math.tanh({x})
 --- Linear A
-def f(x1: f64;) -> (f64;) =
-  let r1: f64 = tanh(x1) in
+def f({x}: f64;) -> (f64;) =
+  let r1: f64 = tanh({x}) in
   (r1;)
 --- calculus
-\\at:R. let x1 = at in tanh(x1)
+\\at:R. let {x} = at in tanh({x})
 --- diagram
 (x1: R) =>
   v1 = tanh(x1)
@@ -222,11 +219,16 @@ def test_a_disagreement_shrinks_to_a_minimal_program_in_four_notations():
     report = crosscheck(1, seed, engines=engines)
     (told,) = report.found
     assert report.engines_disagree == 1
-    print(told)
-    at = float(told.splitlines()[1].rpartition(" = ")[2])
-    value, slope = math.tanh(at), 1 - math.tanh(at) ** 2
-    assert told.splitlines()[7:] == TOLD.format(at=at, value=value, slope=slope).splitlines()[7:]
-    assert seed
+    lines = told.splitlines()
+    _, _, where = lines[1].rpartition(" at ")
+    name, _, at = where.partition(" = ")
+    numbers = lines[2:5]
+    assert [*lines[:2], *lines[5:]] == TOLD.format(seed=seed, x=name, at=at).splitlines()
+    value, slope = math.tanh(float(at)), 1 - math.tanh(float(at)) ** 2
+    known = {"complex step": slope, "eager graph": slope, "diagrams": -slope}
+    for line, (engine, expected) in zip(numbers, known.items(), strict=True):
+        assert line.startswith(f"  {engine:<12}  [")
+        assert json.loads(line[16:]) == pytest.approx([value, expected], rel=1e-12)
 
 
 def test_an_engine_that_raises_disagrees():
@@ -269,15 +271,23 @@ def test_without_mpmath_a_disagreement_says_what_is_missing(monkeypatch: pytest.
 # --- a wrong fact ---------------------------------------------------------------------------------
 
 WRONG = """
-import sys, json
+import importlib.abc, importlib.util, json, sys
 for folder in {folders}:
     sys.path.insert(0, folder)
-from mutate import Fault
 text = open({file}).read()
 right, wrong = '"tanh", lambda y, x: 1 - y * y', '"tanh", lambda y, x: 1 - y'
 assert text.count(right) == 1
+
+class Fault(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path, target=None):
+        if name == "lineara.ops.elementwise":
+            return importlib.util.spec_from_loader(name, self)
+
+    def exec_module(self, module):
+        exec(compile(text.replace(right, wrong), "a wrong fact", "exec"), vars(module))
+
 if {fault}:
-    sys.meta_path.insert(0, Fault("lineara.ops.elementwise", text.replace(right, wrong)))
+    sys.meta_path.insert(0, Fault())
 from lineara.crosscheck.generate import Random
 from lineara.crosscheck.judge import judge
 from lineara.crosscheck.syntax import subterms

@@ -10,7 +10,7 @@ from lineara.crosscheck.judge import ORACLE, Verdict, judge
 from lineara.crosscheck.shrink import shrink
 from lineara.crosscheck.syntax import Program, subterms
 
-SIZE = 16
+SIZE = 12
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
 
 def _weight(e: Term) -> tuple[int, int]:
     """What gets smaller: constructs, then rounds of loops, and operands that are not variables."""
-    rest = sum([s.held if s.head == "loop" else s.head != "var" for s in subterms(e)])
+    rest = sum([1 + s.held if s.head == "loop" else s.head != "var" for s in subterms(e)])
     return e.size, rest
 
 
