@@ -34,7 +34,9 @@ divide = elementwise("divide", lambda y, x, w: 1 / w, lambda y, x, w: -y / w, sc
 negative = elementwise("negative", lambda y, x: -1, scalar="-x")
 power = elementwise(
     "power",
-    lambda y, x, w: where((w == 0) * (x == 0), 0, w * x ** (w - 1)),
+    lambda y, x, w: where(  # a staged x is asked for only where that matters
+        w == 0, where(x == 0, 0, w * x ** (w - 1)), w * x ** (w - 1)
+    ),
     lambda y, x, w: where(x == 0, y * 0, y * log(x)),
     scalar="x ** w",
 )
