@@ -95,22 +95,6 @@ tan = elementwise("tan", lambda y, x: 1 + y * y)
 asin = elementwise("asin", lambda y, x: 1 / sqrt(-(x - 1) * (x - -1)), array=np.arcsin)
 acos = elementwise("acos", lambda y, x: -1 / sqrt(-(x - 1) * (x - -1)), array=np.arccos)
 atan = elementwise("atan", lambda y, x: 1 / (1 + x * x), array=np.arctan)
-
-
-def _over_square(x: Any, w: Any) -> Any:
-    """x / (x^2 + w^2), whose square may not be representable; 0 at 0."""
-    size = maximum(abs(x), abs(w))
-    nothing = size == 0
-    unit = where(nothing, 1, where(size * 0 == 0, size, 1))  # 1 also for infinity
-    u, v = x / unit, w / unit
-    return u / where(nothing, 1, u * u + v * v) / unit
-
-
-def _over(x: Any, y: Any) -> Any:
-    """x / y, 0 where y is; no order of it divides by zero."""
-    return where(y == 0, 0, x / where(y == 0, 1, y))
-
-
 atan2 = elementwise(
     "atan2",
     lambda y, x, w: _over_square(w, x),
@@ -154,6 +138,20 @@ clip_below = elementwise(
 clip_above = elementwise(
     "clip_above", *CHOSEN, scalar=SMALLER, array=lambda x, w: np.minimum(x, w), selects=True
 )
+
+
+def _over_square(x: Any, w: Any) -> Any:
+    """x / (x^2 + w^2), whose square may not be representable; 0 at 0."""
+    size = maximum(abs(x), abs(w))
+    nothing = size == 0
+    unit = where(nothing, 1, where(size * 0 == 0, size, 1))  # 1 also for infinity
+    u, v = x / unit, w / unit
+    return u / where(nothing, 1, u * u + v * v) / unit
+
+
+def _over(x: Any, y: Any) -> Any:
+    """x / y, 0 where y is; no order of it divides by zero."""
+    return where(y == 0, 0, x / where(y == 0, 1, y))
 
 
 @primitive
