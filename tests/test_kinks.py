@@ -7,6 +7,7 @@ import pytest
 
 import lineara
 from lineara import grad, hessian, jacfwd, kinks, value_and_grad
+from lineara.eager.trace import open_level
 from lineara.errors import StructureError, TypeMismatchError
 from lineara.ops.kinks import KINKS
 from lineara.primitive import registry
@@ -159,3 +160,32 @@ def test_a_choice_that_is_none(choice, mend):
 
 def test_it_shows_its_choices():
     assert repr(kinks(abs=1, ties="first")) == "lineara.kinks(abs=1, ties='first')"
+
+
+def test_a_policy_leaves_nothing_behind():
+    """Functions that come after it compare as before it, and are not counted."""
+
+    def f(x):
+        return np.sum(np.where(x == 1.0, x, x * x))
+
+    x = np.array([1.0, 2.0])
+    lineara.grad(f)(x)  # a level of this thread exists
+    with open_level() as level:
+        before = dict(vars(level.S)), dict(vars(level.X))
+    policy = lineara.kinks()
+    lineara.grad(policy(f))(x)
+    seen = policy.hits
+    assert seen
+    lineara.grad(f)(x)
+    assert policy.hits == seen
+    with open_level() as again:
+        assert again is level
+        assert vars(again.S).keys() == before[0].keys()
+        assert vars(again.X).keys() == before[1].keys()
+
+
+def test_comparisons_of_staged_values_are_not_asked_for():
+    f = lineara.kinks(abs=1.0)(lambda x: np.sum(np.where(x == 1.0, x, np.abs(x))))
+    x = np.array([1.0, 0.0])
+    slope = lineara.trace(lineara.grad(f), x)
+    np.testing.assert_allclose(slope(x), [1.0, 1.0])

@@ -180,6 +180,9 @@ def analytic(line):
         "pinv",
         "lstsq",
         "detphase",
+        "unitary_factor",
+        "care",
+        "dare",
     )
     # sin and tan of a matrix are made of exp(iA) and exp(-iA), whose tiny parts are lost
     complex_anyway = ("eigvals", "eig_vectors", "fft", "rfft", "irfft")

@@ -149,6 +149,9 @@ class Level:
         """
         if self.has_fast_path and (kinks is None) != (self.kinks is None):
             if kinks is None:
+                for cls in (self.S, self.X):
+                    for name in self.kinks.comparisons:
+                        delattr(cls, name)
                 self._bind_methods()
             else:
                 for cls, kind in ((self.S, "S"), (self.X, "X")):

@@ -133,7 +133,7 @@ class kinks:  # a decorator is named as a function is
         method = f"__{name}__"
 
         def compare(a: Any, b: Any) -> Any:
-            if not self._inside:
+            if not (self._inside or staged((a, b))):
                 with contextlib.suppress(TypeError, ValueError):
                     self._add("branch", int(np.sum(np.equal(plain(a), plain(b)))))
             return getattr(Box, method)(a, b)
