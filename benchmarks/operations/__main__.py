@@ -39,8 +39,8 @@ def main() -> None:
     options = parser.parse_args()
     console = Console()
     peers.prepare()
-    gc.freeze()  # what the imports made is not to be looked through at every collection
     bench, costs, started = Bench(), [], time.perf_counter()
+    gc.freeze()  # what the imports made is not to be looked through at every collection
     for family, lines in expressions().items():
         for text, torch_text in lines.items():
             if options.only in text:

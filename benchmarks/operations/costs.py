@@ -1,5 +1,6 @@
 """Value, forward and reverse of one expression, in Lineara, autograd and torch, interleaved."""
 
+import importlib
 import re
 import warnings
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from ..peers import installed
 from ..timing import Effort, Timing, measure, reason
 from .lines import constants, values
 
-EFFORT = Effort(rounds=3, seconds=0.06)
+EFFORT = Effort(rounds=2, seconds=0.04)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class Bench:
     """The values once, and every expression as a function of those that it names."""
 
     def __init__(self) -> None:
+        if installed("autograd"):
+            importlib.import_module("autograd.scipy.stats")
+            importlib.import_module("autograd.scipy.signal")
         import scipy
         import scipy.integrate
         import scipy.interpolate
