@@ -29,7 +29,7 @@ LAYERS = """
     box
     registry
     types | trees
-    errors
+    errors | deep
 """
 
 Edge = tuple[str, str]

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.deep import run
 from lineara.diagrams import operations
 from lineara.diagrams.draft import Draft
-from lineara.diagrams.evaluate import trampoline
 from lineara.diagrams.net import Net, Node, Wire, copied, every_net, topological
 from lineara.diagrams.simplify import simplify
 from lineara.diagrams.types import B, Base, Foreign, additive, array_of, of_array
@@ -92,7 +92,7 @@ def diagram_of(program: Program, name: str, unfold: bool = True) -> Drawn:
         hint = f"; did you mean {near}?" if near else ""
         raise DiagramError(f"there is no definition {name} in the program{hint}")
     drawing = _Drawing(program, unfold)
-    net = trampoline(drawing.definition(name, ()))
+    net = run(drawing.definition(name, ()))
     return Drawn(net, name, program.types, drawing.foreign)
 
 
@@ -301,7 +301,7 @@ def _unmarked(held: Any, wires: Sequence[Any]) -> Any:
 def program_of(drawn: Drawn) -> Program:
     """The program of a diagram: a definition for it and for each body of its frames."""
     writing = _Writing(drawn)
-    trampoline(writing.definition(drawn.name, drawn.net))
+    run(writing.definition(drawn.name, drawn.net))
     return Program(drawn.types, writing.defs)
 
 

@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from lineara.calculus import types as ty
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.symbols import Symbol, declared, standard
 from lineara.calculus.terms import (
     App,
@@ -51,6 +50,7 @@ from lineara.calculus.terms import (
     lam,
     let,
 )
+from lineara.deep import Deep, run
 from lineara.diagrams.draft import Draft
 from lineara.diagrams.net import Net, Node, Wire, topological
 from lineara.diagrams.types import Arrow as Function

@@ -7,7 +7,6 @@ In `dual(\x. S; K)` x must be in linear positions, and the error shows the one t
 
 from typing import Any
 
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.infer import PLAIN, Inference
 from lineara.calculus.linear import offender
 from lineara.calculus.show import show as show_term
@@ -32,6 +31,7 @@ from lineara.calculus.terms import (
     Zero,
 )
 from lineara.calculus.types import DISCRETE, INT, Arrow, Type, show
+from lineara.deep import Deep, run
 
 
 def build(found: Inference, s: Syntax, instance: Any) -> Term:

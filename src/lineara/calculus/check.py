@@ -5,11 +5,11 @@ position is linear: the body of `dual`, and what a `Back` sends back.  Every ste
 keeps the type of its term; tests run this after each.
 """
 
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.linear import offender
 from lineara.calculus.show import show as show_term
 from lineara.calculus.terms import Back, DualMap, JAt, PullAt, Term, Var
 from lineara.calculus.types import Arrow, Dual, Row, Type, show
+from lineara.deep import Deep, run
 from lineara.errors import CalculusError
 
 Scope = dict[str, Type]

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from lineara.calculus import types as ty
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.flow import Both, Flow, Functions, Items, Label, Node, flow, free
 from lineara.calculus.show import show
 from lineara.calculus.symbols import Symbol
@@ -26,6 +25,7 @@ from lineara.calculus.terms import Term, app
 from lineara.calculus.terms import Var as Variable
 from lineara.calculus.types import BOOL, INT, Arrow, Product, R, Type, is_ground
 from lineara.capture.staging import Results, Signature, Staged, named_types, needed
+from lineara.deep import Deep, run
 from lineara.errors import CalculusError
 from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.control import call

@@ -13,7 +13,6 @@ The derivative at an environment is no elementary term: it is written out here, 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.jacobian import Tangents, derivative
 from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.terms import (
@@ -30,6 +29,7 @@ from lineara.calculus.terms import (
     is_zero,
     let,
 )
+from lineara.deep import Deep, run
 
 
 class Series(NamedTuple):

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from lineara.calculus import types as ty
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.show import show
 from lineara.calculus.substitution import Fresh, subst, subterms
 from lineara.calculus.terms import (
@@ -52,6 +51,7 @@ from lineara.calculus.terms import (
     var,
 )
 from lineara.calculus.types import Arrow, Base, Dual, ListOf, Product, Type, is_ground
+from lineara.deep import Deep, run
 from lineara.errors import CalculusError
 
 GROWTH = 20_000  # subterms that copies of definitions may add

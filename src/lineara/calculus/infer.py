@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from lineara.calculus.deep import Deep
 from lineara.calculus.symbols import INTEGER, Symbol
 from lineara.calculus.syntax import Place, Syntax, Text, nearest
 from lineara.calculus.terms import (
@@ -48,6 +47,7 @@ from lineara.calculus.types import (
     parts,
     show,
 )
+from lineara.deep import Deep
 
 PLAIN: dict[str, Any] = {
     "app": App, "pair": Pair, "fst": Fst, "snd": Snd, "j": J, "pull": Pull, "copair": Copair,

@@ -6,7 +6,6 @@ Here for several names at once: linear in <x1, ..., xk> together.  A let hands l
 `let w = P in S` with P linear in the names, S may be linear in them and w.
 """
 
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.terms import (
     App,
     At,
@@ -29,6 +28,7 @@ from lineara.calculus.terms import (
     Zero,
     is_zero,
 )
+from lineara.deep import Deep, run
 
 Names = frozenset[str]
 

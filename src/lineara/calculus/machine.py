@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.calculus import scalars
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.divide import divide, is_atom
 from lineara.calculus.scalars import Forward, Reverse, Tape
 from lineara.calculus.substitution import Fresh
@@ -92,6 +91,7 @@ from lineara.calculus.values import (
     told_of,
     zero,
 )
+from lineara.deep import Deep, run
 from lineara.errors import CalculusError
 
 FUEL = 1_000_000

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lineara.calculus.build import build
-from lineara.calculus.deep import run
 from lineara.calculus.infer import Definition, Inference
 from lineara.calculus.parse import parse
 from lineara.calculus.symbols import Symbol, standard
@@ -17,6 +16,7 @@ from lineara.calculus.syntax import Declaration, File, Place, Syntax, Text, near
 from lineara.calculus.terms import Let, Term
 from lineara.calculus.types import Arrow, Type, holes, is_ground, show
 from lineara.calculus.vectors import vectors
+from lineara.deep import run
 from lineara.errors import CalculusError
 from lineara.linear_a.collector import uncollected
 

@@ -9,7 +9,6 @@
 
 from typing import Any
 
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.scalars import Forward
 from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.symbols import Symbol
@@ -57,6 +56,7 @@ from lineara.calculus.values import (
     primal,
     tangent,
 )
+from lineara.deep import Deep, run
 from lineara.errors import CalculusError
 
 

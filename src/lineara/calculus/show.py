@@ -8,7 +8,6 @@
 from collections.abc import Sequence
 
 from lineara.calculus import types as ty
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.terms import (
     App,
     At,
@@ -45,6 +44,7 @@ from lineara.calculus.terms import (
     Var,
     Zero,
 )
+from lineara.deep import Deep, run
 
 TERM, PROBE, SUM, PAIRING, APP, ATOM = range(6)  # how tight an operand has to bind
 OPEN, CLOSE = "\x01", "\x02"  # around the marked subterm; `show` replaces them

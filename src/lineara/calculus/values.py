@@ -7,10 +7,10 @@ A value may hold numbers at levels, in the environments of closures too.  `prima
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from lineara.calculus.deep import Deep, run
 from lineara.calculus.scalars import Forward, Tagged, Tape
 from lineara.calculus.symbols import Symbol
 from lineara.calculus.types import Dual, Product, R, Type
+from lineara.deep import Deep, run
 
 
 class Cell(NamedTuple):

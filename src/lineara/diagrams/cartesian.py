@@ -15,9 +15,9 @@ from collections.abc import Generator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from lineara.deep import run
 from lineara.diagrams.canonical import held
 from lineara.diagrams.draft import Draft
-from lineara.diagrams.evaluate import trampoline
 from lineara.diagrams.net import Net, Wire, topological
 from lineara.diagrams.types import Arrow, Type, Types, show
 
@@ -183,7 +183,7 @@ def joint(a: Net, b: Net) -> tuple[Cartesian, tuple[int, ...], tuple[int, ...]]:
 def _put(c: Cartesian, net: Net) -> tuple[int, ...]:
     c.takes = net.takes
     inputs = [c.value("input", (), t, data=i) for i, t in enumerate(net.takes)]
-    return tuple(trampoline(_consed(c, net, inputs)))
+    return tuple(run(_consed(c, net, inputs)))
 
 
 def _consed(c: Cartesian, net: Net, inputs: Sequence[int]) -> Generator[Any, Any, list[int]]:
@@ -223,7 +223,7 @@ def monogamous(c: Cartesian) -> Net:
     scope = _Scope(None, Draft())
     for i, t in enumerate(c.takes):
         scope.at[c.known[("input", "", held(i), (), t, (), 0)]] = scope.draft.input(t)
-    outs = trampoline(_emitted(c, scope, c.outputs))
+    outs = run(_emitted(c, scope, c.outputs))
     return scope.draft.done(*outs)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.deep import run
 from lineara.diagrams import operations
 from lineara.diagrams.net import Net, Node, Wire, topological
 from lineara.diagrams.types import Base, E, R, Stack, Type, array_of
@@ -119,19 +120,6 @@ def zero(t: Type) -> Any:
     return 0.0 if t == R else np.zeros(array_of(t).shape, array_of(t).dtype)
 
 
-def trampoline(call: Generator[Any, Any, Any]) -> Any:
-    """The result of a generator that yields the calls of others: recursion as deep as it likes."""
-    stack, value = [call], None
-    while stack:
-        try:
-            stack.append(stack[-1].send(value))
-            value = None
-        except StopIteration as done:
-            stack.pop()
-            value = done.value
-    return value
-
-
 class Evaluator:
     """Runs diagrams and counts the operations."""
 
@@ -144,12 +132,12 @@ class Evaluator:
         if len(args) != len(net.inputs):
             raise DiagramError(f"the diagram has {len(net.inputs)} inputs, not {len(args)}")
         with np.errstate(all="ignore"):  # a gradient computes more than its value needs
-            return trampoline(self._net(net, args))
+            return run(self._net(net, args))
 
     def apply(self, f: Any, *args: Any) -> tuple[Any, ...]:
         """A function value at arguments."""
         with np.errstate(all="ignore"):
-            return trampoline(self._applied(f, args))
+            return run(self._applied(f, args))
 
     def _order(self, net: Net) -> list[Node]:
         found = self._orders.get(id(net))
