@@ -478,5 +478,6 @@ def test_rows_that_are_read_many_times_add_up(shape, at, dtype):
     (found,) = pull((c, c))
     want = np.zeros(shape, dtype)
     np.add.at(want, at, 3 * c)
+    tolerance = 1e-3 if dtype == np.float32 else 1e-11  # sums of up to 200 terms
     assert found.dtype == dtype
-    np.testing.assert_allclose(found, want, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-5)
+    np.testing.assert_allclose(found, want, rtol=tolerance, atol=tolerance)
