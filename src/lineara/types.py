@@ -42,6 +42,7 @@ class ArrayType(NamedTuple):
 
 
 _FLOAT = ArrayType((), np.dtype(float))
+FLOATS = (float, np.float64, np.float32)  # the classes of nearly every real number: asked first
 
 
 def short_dtype(dtype: np.dtype) -> str:

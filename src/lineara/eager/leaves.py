@@ -24,14 +24,14 @@ from lineara.eager.zeros import Zeros, is_own
 from lineara.errors import TypeMismatchError
 from lineara.primitive import Box
 from lineara.trees import flatten
-from lineara.types import is_number
+from lineara.types import FLOATS, is_number
 
 EXACT = (Fraction, Decimal)  # numbers that floats do not mix with, or would spoil
 
 
 def one_like(value: Any) -> Any:
     """The unit cotangent of a result: the int 1 for exact numbers, which stay exact."""
-    return 1.0 if type(value) is float or not isinstance(layout(value), EXACT) else 1
+    return 1.0 if type(value) in FLOATS or not isinstance(layout(value), EXACT) else 1
 
 
 def kind_of_number(value: Any) -> str:
@@ -166,7 +166,7 @@ class Gradients:
 
     def dense(self, leaf: Any, node: Any) -> Any:
         """The gradient of one leaf as a number or an array; of a point as its cotangent."""
-        if type(leaf) is float and isinstance(node, Scalar) and type(node.g) is float:
+        if type(leaf) is float and issubclass(type(node), Scalar) and type(node.g) is float:
             return node.g
         if node is UNTOUCHED and type(leaf) is np.ndarray and leaf.dtype.kind in "fc":
             return self.zeros(leaf.shape, leaf.dtype)
@@ -175,7 +175,7 @@ class Gradients:
             return self._point(leaf, node, manifold, sparse=False)
         if node is UNTOUCHED or not (isinstance(node, Traced) and node.level is self.level):
             return zero_of(leaf)
-        g = node.g if isinstance(node, Scalar) else pull(node)
+        g = node.g if issubclass(type(node), Scalar) else pull(node)
         return self.fit(leaf, g)
 
     def _point(self, p: Any, node: Any, manifold: Any, sparse: bool) -> Any:

@@ -56,7 +56,7 @@ def any_nan(level: Level, nodes: Sequence[Any]) -> bool:
 
 def _is_nan(n: Any) -> bool:
     """Whether a NaN has arrived at a leaf."""
-    if isinstance(n, Scalar):
+    if issubclass(type(n), Scalar):
         g = layout(n.g) if isinstance(n.g, Traced) else n.g
         return has_nan(g)
     k = n.k

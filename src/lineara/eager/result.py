@@ -16,7 +16,7 @@ from lineara.eager.points import (
 from lineara.eager.written import Written
 from lineara.errors import NonScalarOutputError, TypeMismatchError
 from lineara.trees import flatten, map_leaves
-from lineara.types import show_type, type_of
+from lineara.types import FLOATS, show_type, type_of
 
 
 def released(value: Any, level: Level) -> Any:
@@ -69,6 +69,8 @@ def with_aux(out: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
 def scalar_output(out: Any, name: str) -> Any:
     """The one real number that a gradient is of, or an error that says what came instead."""
     y = out.now() if isinstance(out, Traced) else out
+    if issubclass(type(y), Scalar) and type(y.v) in FLOATS:
+        return y
     if isinstance(y, Traced) and y.shape and y.size == 1 and y.ndim == 0:
         y = y.item()
     if y is None:
@@ -83,7 +85,7 @@ def scalar_output(out: Any, name: str) -> Any:
             f"{name}: the function returned {show_type(y)}; it must return one real number "
             "(for several results, use jacobian or vjp; for more results, has_aux=True)"
         )
-    if type(y) is float or (isinstance(y, Scalar) and type(y.v) is float):
+    if type(y) is float:
         return y
     t = type_of(y)
     if t.dtype.kind not in "fciuO" or (isinstance(y, np.ndarray) and t.dtype.kind == "O"):
