@@ -477,6 +477,10 @@ def test_other_refusals():
         "probed(square) was called in a traced program, where it has no derivative; call it "
         "outside of trace, cond, scan and the like, or differentiate in what it captured"
     )
+    assert caught(StagingError, lambda: lineara.trace(lambda f: f(2.0), probed(square))) == (
+        "trace: probed(square) is a function, and the arguments of a program are numbers; trace a "
+        "function of the numbers that uses it, or take the derivative outside of trace"
+    )
     with pytest.raises(NonScalarOutputError):
         grad(line)(2.0)
 

@@ -1,4 +1,4 @@
-"""Random higher-order programs: rules = machine = eager engine = complex step, and types are kept.
+"""Random higher-order programs: rules = machine = eager engine = complex step; steps keep types.
 
 `make fuzz` runs 20,000.
 """
@@ -11,20 +11,14 @@ SHARDS = 10
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_evaluators_agree_on_programs_without_derivatives_inside(shard: int):
-    moving = [agree(seed, nested=False) for seed in range(shard * 60, shard * 60 + 60)]
+    moving = [agree(seed, nested=False, typed=True) for seed in range(shard * 60, shard * 60 + 60)]
     assert sum(moving) > 30
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_evaluators_agree_on_derivatives_inside_derivatives(shard: int):
-    moving = [agree(seed, nested=True) for seed in range(shard * 40, shard * 40 + 40)]
+    moving = [agree(seed, nested=True, typed=True) for seed in range(shard * 40, shard * 40 + 40)]
     assert sum(moving) > 12
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_every_step_keeps_the_type(nested: bool):
-    for seed in range(2000, 2060):
-        agree(seed, nested, depth=5 - nested, typed=True)
 
 
 @pytest.mark.parametrize("nested", [False, True])

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lineara.calculus import types as ty
-from lineara.calculus.symbols import Symbol, declared, standard
+from lineara.calculus.symbols import Foreign, Symbol, declared, standard
 from lineara.calculus.terms import (
     App,
     At,
@@ -167,6 +167,10 @@ def _called(symbol: Symbol, args: list[Wire], d: Draft) -> Deep:
         return list(d.add("eval", (*f, *args)))
     if symbol.name == "real":
         return list(d.add("op", args, name="astype", data=(("dtype", "float64"),)))
+    if isinstance(symbol, Foreign):
+        raise DiagramError(
+            f"{symbol} is a function of Python that is only called; calculus.of reads its text"
+        )
     name = _EXACT.get(symbol.name) or symbol.primitive.name
     return [d.op(name, *args)]
 

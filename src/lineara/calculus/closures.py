@@ -20,7 +20,7 @@ import numpy as np
 from lineara.calculus import types as ty
 from lineara.calculus.flow import Both, Flow, Functions, Items, Label, Node, flow, free
 from lineara.calculus.show import show
-from lineara.calculus.symbols import Symbol
+from lineara.calculus.symbols import Foreign, Symbol
 from lineara.calculus.terms import Term, app
 from lineara.calculus.terms import Var as Variable
 from lineara.calculus.types import BOOL, INT, Arrow, Product, R, Type, is_ground
@@ -249,10 +249,17 @@ class Conversion:
             return self.prim("astype", a, dtype=F64.dtype)
         if symbol.name in ("idiv", "imod"):  # NumPy gives 0 where there is no quotient
             name, types = EXACT[symbol.name], (I64, I64)
-            none = self.helper(f"{name}.none", types, lambda x, y: self.nothing(I64))
+            none = self.helper(
+                f"{name}.none", types, lambda x, y: self.nothing(I64, "quotient_by_0")
+            )
             some = self.helper(f"{name}.some", types, lambda x, y: self.prim(name, x, y))
             without = self.prim("equal", args[1], self.number(0))
             return self.bind("k", I64, Cond((without, *args), (none, some)))
+        if isinstance(symbol, Foreign):
+            raise CalculusError(
+                f"linear_a: {symbol} is a function of Python that is only called, and here numbers "
+                "decide a choice, so that the text of all functions is needed; calculus.of reads it"
+            )
         return self.prim(EXACT.get(symbol.name) or symbol.primitive.name, *args)
 
     def _add(self, n: Node) -> Deep:
@@ -310,16 +317,18 @@ class Conversion:
     def _head(self, n: Node) -> Deep:
         t = self.type(n.type)
         first = lambda p: self.unpack(p)[0]  # noqa: E731
-        return self._asked(n, "head", lambda u: self.nothing(t), first)
+        return self._asked(n, "head", lambda u: self.nothing(t, "head_of_an_empty_list"), first)
 
     def _tail(self, n: Node) -> Deep:
         t = self.type(n.type)
         rest = lambda p: self.unpack(p)[1]  # noqa: E731
-        return self._asked(n, "tail", lambda u: self.nothing(t), rest)
+        return self._asked(n, "tail", lambda u: self.nothing(t, "tail_of_an_empty_list"), rest)
 
-    def nothing(self, t: Any) -> Var:
-        """A result that is never reached: the program ends there with an error."""
-        name = self.helper(f"never{len(self.program.defs)}", (), lambda: self.some(t, ()))
+    def nothing(self, t: Any, why: str) -> Var:
+        """A result that there is not: the program ends with an error, in which `why` stands."""
+        while why in self.program.defs:
+            why += "'"
+        name = self.helper(why, (), lambda: self.some(t, ()))
         return self.bind("y", t, Switch((self.number(1),), (name,)))
 
     def some(self, t: Any, within: tuple[str, ...]) -> Var:
@@ -351,7 +360,7 @@ class Conversion:
         f, a = yield self._values(n)
         c = self.called(n.parts[0].type)
         if not c.labels:
-            return self.nothing(self.type(n.type))
+            return self.nothing(self.type(n.type), "no_function")
         return self.bind("y", self.type(n.type), Case((f, a), self.functions(c)))
 
     def called(self, functions: Functions) -> Functions:

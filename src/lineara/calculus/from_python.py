@@ -97,7 +97,7 @@ def _source(f: FunctionType) -> tuple[Text, Any]:
     found = [n for n in found if isinstance(n, ast.Lambda) == (code.co_name == "<lambda>")]
     if len(found) > 1:  # several lambdas in a line
         at = {p[:3:2] for p in code.co_positions() if p[2] is not None}
-        found.sort(key=lambda n: -len(at & _places(n.body)))
+        found.sort(key=lambda n: (-len(at & _places(n.body)), len(_places(n.body))))
     if not text or not found:
         raise CalculusError(
             f"{f.__name__}: its source is not there; define it in a file, or write the term itself"

@@ -1,6 +1,7 @@
 r"""Values of Python and of the calculus: numbers, tuples for products, lists, functions.
 
     R, Int, Bool    float, int, bool         R * R * R    (x, y, z)         List R    [x, ...]
+    R -> R -> R     f(x, y)                  R^           float             R * R -> R    f((x, y))
 
 A function of the calculus, called from Python, runs on the machine with whatever numbers it gets:
 those of the eager engine too, so `lineara.grad` goes through it.
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lineara.calculus.closures import converted, sample
+from lineara.calculus.foreign import foreign
 from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.program import term as term_of
 from lineara.calculus.readback import read_back
@@ -144,9 +146,11 @@ def to_machine(value: Any, t: Type) -> Any:
                         f"{show(t)} is asked for, and the term is {show(value.type)}"
                     )
                 return Machine().value(value)
+            if callable(value) and isinstance(t, Arrow):
+                return Machine().value(foreign(value, t))
             raise CalculusError(
-                f"{show(t)} is asked for: give a term of the calculus, such as "
-                r"calculus.term(r'\x. x * x'), or calculus.of(f) for a Python function"
+                f"{show(t)} is asked for, and {value!r} is given: give a function, or a term of "
+                r"the calculus, such as calculus.term(r'\x. x * x')"
             )
     if t in (INT, BOOL):
         return int(value) if t == INT else bool(value)

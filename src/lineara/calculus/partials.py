@@ -10,9 +10,9 @@ import functools
 from typing import Any
 
 from lineara.calculus.substitution import Fresh
-from lineara.calculus.symbols import Symbol, declared, standard
+from lineara.calculus.symbols import Foreign, Symbol, declared, standard
 from lineara.calculus.terms import Fst, Fun, If, Pair, Snd, Term, Var, is_zero, let, num, total
-from lineara.calculus.types import BOOL, R
+from lineara.calculus.types import BOOL, Product, R, Type
 from lineara.errors import CalculusError
 from lineara.symbol import Sym
 
@@ -25,6 +25,10 @@ def partials(symbol: Symbol, x: Term, v: Term, fresh: Fresh) -> Term:
     >>> show(partials(standard()["tanh"], x, v, Fresh()))
     'let y%1 = tanh(x) in multiply(subtract(1, multiply(y%1, y%1)), v)'
     """
+    if isinstance(symbol, Foreign):
+        tangents = enumerate(_components(v, _count(symbol.takes)))
+        slopes = [(Fun((x,), symbol.partial(i)), t) for i, t in tangents]
+        return total([Fun((Pair(pair),), _times()) for pair in slopes], R)
     primitive = symbol.primitive
     y = Var((), fresh("y"), R)
     args, tangents = _components(x, primitive.arity), _components(v, primitive.arity)
@@ -44,6 +48,10 @@ def _components(x: Term, n: int) -> list[Term]:
     if n == 1:
         return [x]
     return [Fst((x,)), *_components(Snd((x,)), n - 1)]
+
+
+def _count(t: Type) -> int:
+    return 1 + _count(t.right) if isinstance(t, Product) else 1
 
 
 def _times() -> Symbol:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lineara.box import Box
-from lineara.calculus.symbols import Symbol, declared, standard
+from lineara.calculus.symbols import Foreign, Symbol, declared, standard
 from lineara.primitive import registry
 from lineara.symbol import exact_source
 
@@ -144,7 +144,7 @@ def apply(symbol: Symbol, args: Sequence[Any]) -> Any:
     y = apply(symbol, lower)
     at = [(i, a) for i, a in enumerate(args) if isinstance(a, Tagged) and a.level == level]
     weights = [(a, weight(symbol, i, y, lower)) for i, a in at]
-    if symbol.primitive.selects:  # a lane that is not chosen is a structural zero
+    if symbol.selects:  # a lane that is not chosen is a structural zero
         weights = [(a, w) for a, w in weights if isinstance(w, Tagged) or w != 0]
     first = at[0][1]
     if isinstance(first, Reverse):
@@ -155,6 +155,8 @@ def apply(symbol: Symbol, args: Sequence[Any]) -> Any:
 
 
 def _plainly(symbol: Symbol, args: Sequence[Any]) -> Any:
+    if isinstance(symbol, Foreign):
+        return symbol.evaluate(args)
     fast = _FAST.get(symbol.name)
     if fast is not None and type(args[0]) is float and type(args[1]) is float:
         return fast(args[0], args[1])
@@ -166,6 +168,8 @@ def _plainly(symbol: Symbol, args: Sequence[Any]) -> Any:
 
 def weight(symbol: Symbol, i: int, y: Any, args: Sequence[Any]) -> Any:
     """The partial with respect to argument i, from its declaration."""
+    if isinstance(symbol, Foreign):
+        return apply(symbol.partial(i), args)
     found = _weights(symbol)[i](_typed(y), *[_typed(a) for a in args])
     return float(found) if isinstance(found, np.floating | int) else found
 

@@ -1,17 +1,20 @@
 """Function symbols: the elementwise operations of the library, from their own declarations.
 
 Nothing about a derivative stands here.  The numbers come from the declared fact, and the term of a
-derivative, for derivatives of derivatives, is its partials read as expressions (jacobian.py).
+derivative, for derivatives of derivatives, is its partials read as expressions (jacobian.py).  A
+function of Python that is given to one of the calculus is a symbol too; the eager engine has its
+partials, which are functions of Python again.
 """
 
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from lineara.api import jvp
 from lineara.calculus.types import BOOL, INT, Product, R, Type, power
 from lineara.primitive import Constant, Elementwise, registry
 from lineara.symbol import Sym
@@ -40,6 +43,11 @@ class Symbol:
     def moves(self) -> bool:
         """Whether it has a derivative that is not zero."""
         return self.body is not None or isinstance(self.primitive, Elementwise)
+
+    @property
+    def selects(self) -> bool:
+        """Whether a partial that is 0 means that the argument was not chosen."""
+        return self.primitive.selects
 
     def evaluate(self, args: Sequence[Any]) -> Any:
         """The value at numbers, or at whatever boxes the primitive knows."""
@@ -70,6 +78,50 @@ class Symbol:
         active = tuple([i for i in range(len(numbers)) if i not in orders])
         y = self.primitive(*numbers)
         return active, self.primitive.linearize(y, numbers, active, {}, None)
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Foreign(Symbol):
+    """A function of Python from numbers to a number."""
+
+    python: Any = None
+    known: dict[int, "Foreign"] = field(default_factory=dict)
+
+    @property
+    def moves(self) -> bool:
+        """It may."""
+        return True
+
+    @property
+    def selects(self) -> bool:
+        """Its partials do not say what they select."""
+        return False
+
+    def evaluate(self, args: Sequence[Any]) -> Any:
+        """What Python finds."""
+        return self.python(*args)
+
+    def partial(self, i: int) -> "Foreign":
+        """Its partial in argument i, by the eager engine."""
+        if i not in self.known:
+            slope = functools.partial(_slope, self.python, i)
+            name = f"{self.name}'" if self.takes == R else f"{self.name}'{i}"
+            self.known[i] = Foreign(name, self.takes, R, python=slope)
+        return self.known[i]
+
+    def jvp(self, args: Sequence[float], tangents: Sequence[float | None]) -> float:
+        """The derivative at `args` in the direction `tangents`; None is zero by structure."""
+        moving = [(i, t) for i, t in enumerate(tangents) if t is not None]
+        return sum([float(self.partial(i).evaluate(args)) * t for i, t in moving])
+
+    def vjp(self, args: Sequence[float], cotangent: float) -> list[float | None]:
+        """The derivative's transpose at `args`."""
+        return [float(self.partial(i).evaluate(args)) * cotangent for i in range(len(args))]
+
+
+def _slope(f: Callable[..., Any], i: int, *args: Any) -> Any:
+    """The derivative of a function in one of its arguments."""
+    return jvp(lambda x: f(*args[:i], x, *args[i + 1 :]), (args[i],), (1.0,))[1]
 
 
 def _plain(value: Any, gives: Type) -> Any:

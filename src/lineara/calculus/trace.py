@@ -89,11 +89,20 @@ def rich_text(step: Traced) -> Any:
 
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width"><style>
+:root {{ color-scheme: light dark }}
 body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem; color: #222; background: #fff }}
+h1 {{ overflow-wrap: anywhere }}
+table {{ border-collapse: collapse }}
+th {{ text-align: left; padding-right: 0.8rem }}
 td {{ vertical-align: top; padding: 0.2rem 0.8rem 0.2rem 0; border-top: 1px solid #ddd }}
+tr:target {{ outline: 2px solid #c80 }}
 code {{ font: 13px/1.6 ui-monospace, monospace; overflow-wrap: anywhere }}
-mark {{ background: #ffe08a; border-radius: 3px; padding: 1px 2px }}
+mark {{ background: #ffe08a; border-radius: 3px; padding: 1px 2px;
+ box-decoration-break: clone; -webkit-box-decoration-break: clone }}
+@media (max-width: 40rem) {{ body {{ margin: 1rem }} tr {{ display: block; padding: 0.4rem 0 }}
+ thead {{ display: none }} td {{ border: 0; display: inline }} td:last-child {{ display: block }} }}
 @media (prefers-color-scheme: dark) {{
 body {{ color: #ddd; background: #181818 }} td {{ border-color: #444 }}
 mark {{ background: #7a5b00; color: #fff }} }}
@@ -112,7 +121,7 @@ def page(steps: Iterable[Traced], value: Term, title: str = "A reduction") -> st
         text = html.escape(show(s.term, s.path, ("\x01", "\x02")))
         text = text.replace("\x01", "<mark>").replace("\x02", "</mark>")
         rows.append(
-            f"<tr><td>{s.number}</td><td>{html.escape(s.rule.number)}</td>"
+            f'<tr id="{s.number}"><td>{s.number}</td><td>{html.escape(s.rule.number)}</td>'
             f"<td>{html.escape(s.rule.name)}</td><td><code>{text}</code></td></tr>"
         )
     shown = html.escape(show(value))

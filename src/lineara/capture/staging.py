@@ -311,6 +311,11 @@ class Given:
 
 
 def _is_formal(v: Any) -> bool:
+    if manifold_of(v) is not None and callable(v):
+        raise StagingError(
+            f"trace: {v!r} is a function, and the arguments of a program are numbers; trace a "
+            "function of the numbers that uses it, or take the derivative outside of trace"
+        )
     if manifold_of(v) is not None:
         raise StagingError(f"trace: {show_type(v)} is a point of a manifold; pass its coordinates")
     if isinstance(v, np.ndarray | np.generic):

@@ -249,9 +249,9 @@ class Switch(Choice):
     def chosen(self, value: Any) -> tuple[int, list[Any]]:
         """The one at the index; there must be one."""
         if not 0 <= value < len(self.functions):
-            raise ProgramError(
-                f"switch: the index {value} is out of range for {len(self.functions)} branches"
-            )
+            n, names = len(self.functions), dict.fromkeys(self.functions)
+            shown = f": {', '.join(names)}" if len(names) == n else ""
+            raise ProgramError(f"switch: the index {value} is out of range for {n} branches{shown}")
         return int(value), []
 
 
