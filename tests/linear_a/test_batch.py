@@ -289,6 +289,24 @@ def test_the_number_of_lanes_is_dropped_only_where_nothing_mentions_it(axes):
     assert ("drop(lanes)" in show_def(made)) == (axes == (None, None))
 
 
+def test_a_case_that_all_lanes_share_takes_as_many_lanes_as_there_are():
+    program = check(parse("""
+    def circle(r: f64, k: f64;) -> (f64;) = let a = r * r in a * k
+    def line(p: <f64, f64>, k: f64;) -> (f64;) = let <a, b> = p in let c = a * b in c * k
+    def f(r: f64, k: f64;) -> (f64, f64;) =
+      let s = inj[0, [f64 | <f64, f64>]](r) in
+      let p = <r, r> in
+      let t = inj[1, [f64 | <f64, f64>]](p) in
+      let x = case s of circle | line with (k;) in
+      let y = case t of circle | line with (x;) in
+      (x, y;)
+    """))  # fmt: skip
+    made = check(batch(program, "f", (None, 0)))
+    k = np.array([2.0, 3.0])
+    found = run(made, "f.b.n0", 2, 7.0, k).results
+    np.testing.assert_array_equal(found, [49 * k, 49 * 49 * k])
+
+
 def test_a_type_that_mentions_itself_has_lanes():
     program = check(parse("""
     type tree = <f64, stack[tree]>

@@ -5,6 +5,7 @@ import programs
 import prove
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from programs import cases
 from random_texts import Text
 
@@ -50,8 +51,8 @@ def test_results_are_the_same_bit_by_bit_and_work_never_increases(seed):
     assert str(check(parse(str(made)))) == str(made)
 
 
-@given(cases("NML"))
-@settings(max_examples=150, deadline=None, database=None)
+@given(st.one_of(cases("NML"), cases("NML", arrays=True, dims=True)))
+@settings(max_examples=200, deadline=None, database=None)
 def test_a_random_program_and_all_its_definitions(case):
     made = check(simplify(case.program))
     compare(case.program, made, case.name, programs.arguments(case))
@@ -60,6 +61,42 @@ def test_a_random_program_and_all_its_definitions(case):
         run(again, case.name, *programs.arguments(case)).work
         <= run(made, case.name, *programs.arguments(case)).work
     )
+
+
+DIMENSIONS = {
+    "dead code": (
+        "(n: i64, k: f64; ~a: f64[n]) -> (;)", "let ~b = k * ~a in drop(~b)",
+        "let ~b: f64[n] = k * ~a in let (;) = drop(~b) in (;)",
+    ),
+    "a number made an array": (
+        "(n: i64; ~a: f64) -> (;)",
+        "let ~b = broadcast_to[shape=(n,)](~a) in drop(~b)",
+        "let ~b: f64[n] = broadcast_to[shape=(n,)](~a) in let (;) = drop(~b) in (;)",
+    ),
+    "values": (
+        "(n: i64, x: f64[n];) -> (f64[n];)", "let y = sin(x) in let (;) = drop(y) in x * x",
+        "x * x",
+    ),
+    "a zero": (
+        "(n: i64; ~a: f64[n]) -> (; f64[n])",
+        "let ~z = zero[f64[n]] in let (; ~y, ~w) = dup(~z) in let (;) = drop(~w) in ~a + ~y", "~a",
+    ),
+    "one of two": (
+        "(n: i64; ~a: f64[n]) -> (; f64[n])",
+        "let (; ~y, ~w) = dup(~a) in let (;) = drop(~w) in ~y", "~a",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIMENSIONS)
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_no_size_makes_it_more_work(name, n):
+    head, text, want = DIMENSIONS[name]
+    assert body(head, text) == want
+    program = check(parse(f"def f{head} = {text}"))
+    values = {"n": n, "k": 2.0, "x": np.ones(n), "a": np.ones(n) if "f64[n]" in head else 1.0}
+    args = [values[p.name] for p in program.defs["f"].params]
+    compare(program, simplify(program), "f", args)
 
 
 @given(cases("N", scalar=True))

@@ -287,9 +287,10 @@ class Case(Choice):
         first = b.program.defs[f].params[0]
         w = Side(b, b.helper("way"), (first, *b.ahead, *rest))
         payload, lanes, *given = w.formals
-        d = b.run.done[name]
-        kinds = [("y", t, False) for t in d.results] + [("y", t, True) for t in d.lresults]
-        b.define(w.done(*w.let(call(name, lanes, payload, *given), *kinds)))
+        made = call(name, lanes, payload, *given)
+        ts, us = made.stated(name, b.run.done[name], b.run.done)
+        kinds = [("y", t, False) for t in ts] + [("y", t, True) for t in us]
+        b.define(w.done(*w.let(made, *kinds)))
         return w.name
 
     def chosen(self, value: Any) -> tuple[int, list[Any]]:

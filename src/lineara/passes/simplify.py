@@ -16,6 +16,7 @@ branches and loops stay as they are, and definitions keep their types.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from lineara.errors import ProgramError
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.cost import cells, weight, work
+from lineara.linear_a.dims import dims_in, mentioned
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -182,7 +184,7 @@ class _Simplify:
                 self.saved += cells(self.program, v.type)
             elif v in self.zeros:
                 self.zeros.discard(v)
-                self.saved += weight(self.program, v)
+                self.saved += self.weight(v)
             else:
                 self.dropped[v] = None
 
@@ -332,12 +334,13 @@ class _Simplify:
                 continue
             if dead and isinstance(b, Let) and isinstance(b.rhs, Dup):
                 (other,) = [v for v in b.vars if v not in dropped]
-                self.saved += weight(self.program, other)
+                self.saved += self.weight(other)
                 self.at[other] = args[0]
                 continue
             self.forget(dead, kept)
             kept.append(b)
             needed.update(args)
+        needed.update(mentioned(replace(self.d, body=Block(tuple(kept), leaf))))
         self.forget(
             [p for p in self.d.params if (p in dropped if p.linear else p not in needed)], kept
         )
@@ -353,9 +356,11 @@ class _Simplify:
         """Whether a binding that nobody needs goes: linear operands are then dropped themselves."""
         saved = 0 if isinstance(b, Unpack) else self.work(b.rhs, b.vars)  # type: ignore[arg-type]
         linear = [a for a in args if a.linear]
+        if any(dims_in([a.type for a in linear])):  # which is more is known of copies only
+            return isinstance(b, Let) and isinstance(b.rhs, Dup)
         if linear:
-            saved += sum([weight(self.program, v) for v in b.vars if v.linear])
-            saved -= sum([weight(self.program, a) for a in linear])
+            saved += sum([self.weight(v) for v in b.vars if v.linear])
+            saved -= sum([self.weight(a) for a in linear])
             if saved < 0:
                 return False
         self.saved += saved
@@ -373,9 +378,13 @@ class _Simplify:
         made = self.renamed(e)
         return b if made is e else Let(b.vars, made)
 
+    def weight(self, v: Var) -> int:
+        """What a linear variable counts, or less: a dimension may be 0."""
+        return 0 if any(dims_in(v.type)) else weight(self.program, v)
+
     def work(self, e: Leaf, binders: Sequence[Var]) -> int:
-        """W of a leaf, or less: of what is applied it is not known."""
-        if not isinstance(e, Prim | Part):
+        """W of a leaf, or less: of what is applied, and of dimensions, it is not known."""
+        if not isinstance(e, Prim | Part) or any(dims_in([v.type for v in (*e.args, *binders)])):
             return 0
         return work(self.program, e, binders[0].type if binders else None)
 
