@@ -21,8 +21,8 @@ from faults import Edit, Run, Trial, silence, swap  # noqa: E402
 
 PASSES = ("jvp", "unzip", "transpose", "erase", "simplify", "batch", "inline")
 TESTS = (
-    "worked_examples", "control", "unzip", "arrays", "custom", "forms", "rule_texts", "treeverse",
-    "constants", "properties", "dropped", "inert", "erase", "fresh_names", "policies",
+    "golden", "worked_examples", "control", "unzip", "arrays", "custom", "forms", "rule_texts",
+    "treeverse", "constants", "properties", "dropped", "inert", "erase", "fresh_names", "policies",
     "plan", "dims", "operators", "simplify", "batch", "inline", "vmap", "partition", "corners",
     "policies_at_random",
 )  # fmt: skip
