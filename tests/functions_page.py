@@ -73,7 +73,7 @@ fisher_exact poisson_means_test binomtest
 SIGNAL = """
 get_window kaiser_atten kaiser_beta kaiserord max_len_seq unit_impulse correlation_lags
 choose_conv_method check_COLA check_NOLA closest_STFT_dual_window buttord cheb1ord cheb2ord ellipord
-besselap buttap cheb1ap cheb2ap ellipap firls firwin firwin2 firwin_2d remez gammatone iircomb
+besselap buttap ellipap firls firwin firwin2 firwin_2d remez gammatone iircomb
 findfreqs czt_points
 """
 SPARSE = """
@@ -138,7 +138,19 @@ listed as refused.
 PROGRAMS = "derivative, not in programs"
 ON_VALUES = ["eig", "eigvals", "orth", "null_space", "subspace_angles"]  # shapes ask for values
 ON_VALUES += ["cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr", "tfqmr"]
-ON_VALUES += ["gcrotmk"]
+ON_VALUES += [
+    "gcrotmk",
+    "butter",
+    "cheby1",
+    "cheby2",
+    "ellip",
+    "bessel",
+    "iirfilter",
+    "group_delay",
+]
+ON_VALUES += ["sawtooth", "gausspulse", "normalize", "ss2tf", "ss2zpk", "tf2ss", "tf2zpk", "tf2sos"]
+ON_VALUES += ["zpk2sos", "zpk2ss", "dlsim", "dstep", "dimpulse", "dfreqresp", "dbode", "sosfilt_zi"]
+ON_VALUES += ["bilinear_zpk", "lp2bp_zpk", "lp2bs_zpk", "lp2hp_zpk", "lp2lp_zpk", "cont2discrete"]
 OF_SHAPES = ("einsum_path",)  # what only the shapes decide
 METHODS = ["logpdf", "pdf", "logpmf", "pmf", "logcdf", "cdf", "logsf", "sf", "ppf", "isf", "mean"]
 METHODS += ["var", "std", "entropy"]
@@ -206,6 +218,8 @@ def status(listed: Listed, name: str, function: Any, stood: set[int]) -> str:
         solver = module.startswith("lineara.solvers") and not module.endswith("samples")
         beside = solver or name in ON_VALUES
         return PROGRAMS if beside and listed.name.startswith("scipy") else "derivative"
+    if function in registry.followed:
+        return PROGRAMS if name in ON_VALUES else "derivative"
     if function in registry.named:
         return _refused(registry.named[function])
     if _is_type(function):

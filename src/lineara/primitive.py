@@ -22,7 +22,7 @@ import numpy as np
 
 from lineara.box import Box, Joint, Outer, Piece, innermost
 from lineara.errors import NoRuleError, ShapeError
-from lineara.registry import implements, op, refuses, refuses_rest, registry, stands_for
+from lineara.registry import follows, implements, op, refuses, refuses_rest, registry, stands_for
 from lineara.symbol import Sym, exact_source, source
 from lineara.types import ArrayType, is_complex, type_of
 
@@ -32,6 +32,7 @@ __all__ = [
     "Outer",
     "Piece",
     "Sym",
+    "follows",
     "implements",
     "innermost",
     "op",

@@ -21,6 +21,8 @@ class Registry:
         self.readers: set[Any] = set()  # functions that make text or answers of plain values
         self.advice: dict[Any, str] = {}  # what works in place of a function without a rule
         self.named: dict[Any, str] = {}  # the same of functions that are tried before
+        self.followed: set[Any] = set()  # foreign functions whose source is read as the user's
+        self.sources: tuple[str, ...] = ()  # where that source lies
         self.awaited: dict[str, dict[str, Declare]] = {}  # by module: names in it, and what to do
 
     def await_(self, foreign: str, declare: Declare) -> None:
@@ -67,11 +69,12 @@ def implements(
 
     def register(function: Function) -> Function:
         def declare(found: Any) -> None:
-            registry.functions[found] = function
-            if always:
-                registry.always.add(found)
-            if sequence:
-                registry.sequences.add(found)
+            for f in {found, getattr(found, "__wrapped__", found)}:  # its library may call either
+                registry.functions[f] = function
+                if always:
+                    registry.always.add(f)
+                if sequence:
+                    registry.sequences.add(f)
 
         for f in foreign:
             registry.await_(f, declare) if isinstance(f, str) else declare(f)
@@ -91,6 +94,25 @@ def refuses(*foreign: Any, advice: str) -> None:
             registry.await_(f, lambda found: registry.named.update({found: advice}))
         else:
             registry.advice[f] = advice
+
+
+def follows(module: str, names: str, advice: str) -> None:
+    """Declare that functions of a module are differentiated as if the user had written them.
+
+    Their source, and what it calls in the same package, is read with our NumPy in place of NumPy.
+    Where it comes to compiled code all the same, the error names the function and gives `advice`.
+    """
+
+    def declare(found: Any) -> None:
+        registry.followed.add(found)
+        registry.named[found] = advice
+        source = sys.modules[module].__file__ or ""
+        source = source.removesuffix("__init__.py")
+        if source not in registry.sources:
+            registry.sources += (source,)
+
+    for name in names.split():
+        registry.await_(f"{module}.{name}", declare)
 
 
 def refuses_rest(*modules: str, advice: str) -> None:

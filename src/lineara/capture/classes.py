@@ -128,7 +128,8 @@ class Classes:
         known = meta in (type, ABCMeta) or meta.__module__ == "typing"
         if not known and not any(map(is_user_function, vars(meta).values())):
             return False  # the metaclass of a library: it may count on being run
-        roots = {base.__module__.partition(".")[0] for base in cls.__mro__}
+        others = [base for base in cls.__mro__ if not _is_from_user_module(base)]
+        roots = {base.__module__.partition(".")[0] for base in others}
         return roots.isdisjoint(self.packages) and any(map(has_user_code, cls.__mro__))
 
     def _new(self, cls: type) -> _Twin | None:

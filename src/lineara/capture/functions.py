@@ -17,14 +17,17 @@ from typing import Any
 
 from lineara.capture.namespaces import Namespace, Replacer, facts
 from lineara.errors import is_user_file
+from lineara.registry import registry
 
 _CALLED = (FunctionType, MethodType)
 
 
-@functools.cache
+_is_user_file = functools.cache(is_user_file)
+
+
 def is_user_code(filename: str) -> bool:
-    """`is_user_file`, remembered."""
-    return is_user_file(filename)
+    """Whether code in that file is read as the user's: a library's may be declared to be."""
+    return _is_user_file(filename) or filename.startswith(registry.sources)
 
 
 def is_user_function(value: Any) -> bool:

@@ -156,6 +156,10 @@ class Overlay:
                 return self._namedtuple(value)
             return self._classes.view(value, self._is_watched)
 
+    def followed(self, f: FunctionType) -> Any:
+        """The copy of a library's function, which `replace` gives something else for."""
+        return self._functions.get(f)
+
     def needs(self, value: Any, depth: int = 4) -> bool:
         """Whether copied code must see something else in place of `value`."""
         if self._tabled(value) is not value:

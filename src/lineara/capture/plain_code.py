@@ -15,17 +15,22 @@ from lineara.primitive import registry
 @cache
 def overlay() -> Overlay:
     """The one overlay of the process; it holds copies of functions and no state of a trace."""
-    table = replacements()
+
+    def copy(f: Callable[..., Any]) -> Callable[..., Any]:
+        return made.followed(f)
+
+    table = replacements(copy)
 
     def arrive() -> bool:
         """What has been imported since has its stand-ins."""
         news = registry.arrive()
         if news:
-            table.update(replacements(known=table))
+            table.update(replacements(copy, known=table))
         return news
 
     packages = ["numpy", "math", "scipy"]
-    return Overlay(table, packages, is_instance, class_of, registry.objects, arrive)
+    made = Overlay(table, packages, is_instance, class_of, registry.objects, arrive)
+    return made
 
 
 def _vectorized(v: np.vectorize) -> Any:

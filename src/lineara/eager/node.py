@@ -198,6 +198,9 @@ class Traced(Box):
 
     conj = conjugate
 
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 

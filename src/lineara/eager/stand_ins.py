@@ -5,7 +5,7 @@ Each stand-in looks at its arguments: with a traced one it is ours, without it i
 
 import functools
 import math
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from lineara.eager.ufuncs import apply_ufunc
 from lineara.errors import DetachError, NoRuleError
 from lineara.ops.fold import METHODS
 from lineara.primitive import Constant, Elementwise, registry
+
+Copy = Callable[[Any], Callable[..., Any]]
 
 
 def stand_in(original: Any) -> Any:
@@ -49,13 +51,17 @@ def asked(original: Any) -> Any:
     return call
 
 
-def named(original: Any) -> Any:
-    """A function without a rule, which may be Python that follows: where not, it is named."""
+def named(original: Any, copy: Copy | None = None) -> Any:
+    """A function without a rule, which may be Python that follows: where not, it is named.
+
+    With `copy` it is the copy that is called where a traced value is near.
+    """
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
+        followed = copy and _reached([*args, *kwargs.values()])
         try:
-            return original(*args, **kwargs)
+            return copy(original)(*args, **kwargs) if followed else original(*args, **kwargs)
         except DetachError as e:
             raise NoRuleError(
                 f"{foreign_name(original)} of a traced value has no derivative rule; "
@@ -63,6 +69,12 @@ def named(original: Any) -> Any:
             ) from e
 
     return call
+
+
+def _reached(values: list[Any]) -> bool:
+    """Whether a traced value is among these, or in an object among them."""
+    held = [vars(v).values() for v in values if hasattr(v, "__dict__")]
+    return any_traced(values) or any(map(any_traced, held))
 
 
 def _total(general: Any) -> Any:
@@ -181,12 +193,17 @@ def _plain_args(args: Any) -> Any:
     return [type(a)(_plain_args(a)) if isinstance(a, list | tuple) else plain(a) for a in args]
 
 
-def replacements(known: Container[int] = ()) -> dict[int, Any]:
-    """`id(foreign function)` -> what stands in for it in the user's code; not those `known`."""
+def replacements(copy: Copy | None = None, known: Container[int] = ()) -> dict[int, Any]:
+    """`id(foreign function)` -> what stands in for it in the user's code; not those `known`.
+
+    `copy` makes the copies of the functions whose source is followed.
+    """
     found = {id(f): stand_in(f) for f in registry.functions if id(f) not in known}
     rest = [f for f in registry.named if f not in registry.functions and id(f) not in known]
     tried = [f for f in rest if not isinstance(f, np.ufunc)]  # NumPy asks us of those
-    found |= {id(f): asked(f) if f in registry.readers else named(f) for f in tried}
+    for f in tried:
+        follow = copy if f in registry.followed else None
+        found[id(f)] = asked(f) if f in registry.readers else named(f, follow)
     refused = {f: maker(f) for f in registry.advice if f is not np.nditer}
     others = () if known else (refused | makers() | constructors() | bracketed()).items()
     return found | {id(f): ours for f, ours in others}

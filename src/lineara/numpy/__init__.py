@@ -22,6 +22,7 @@ import numpy as np
 
 from lineara.capture.plain_code import overlay
 from lineara.eager.node import Traced
+from lineara.primitive import implements
 
 
 def __getattr__(name: str) -> Any:
@@ -43,3 +44,9 @@ def _array_namespace(self: Traced, api_version: Any = None) -> ModuleType:
 
 
 Traced.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]  # the protocol
+
+
+@implements("scipy._lib._array_api.array_namespace", always=True)
+def array_namespace(*arrays: Any, **_: Any) -> ModuleType:
+    """What SciPy asks of its arguments, where its source is followed."""
+    return sys.modules[__name__]

@@ -11,6 +11,7 @@ import numpy as np
 
 from lineara.ops.selecting import select
 from lineara.primitive import (
+    Box,
     Constant,
     Linear,
     Primitive,
@@ -205,9 +206,9 @@ length = elementwise(
 )
 
 
-def root(x: Any, exponent: float = 0.5) -> Any:
+def root(x: Any, exponent: Any = 0.5) -> Any:
     """x ** exponent for x >= 0, with slope 0 at 0, by structure: the length of a zero vector."""
-    if exponent == 0.5:
+    if not isinstance(exponent, Box) and exponent == 0.5:
         return length(x)
     zero = equal(x, 0)
     return where(zero, 0.0, power(where(zero, 1.0, x), exponent))

@@ -26,7 +26,8 @@ def _convolved(x: Any, w: Any, mode: str) -> Any:
     return convolve(x.astype(dtype, copy=False), w.astype(dtype, copy=False), mode)
 
 
-def _flipped(w: Any) -> Any:
+def flipped(w: Any) -> Any:
+    """The array turned around along all axes."""
     return w[(slice(None, None, -1),) * type_of(w).ndim]
 
 
@@ -65,7 +66,7 @@ class correlate_inside(_OfWindow):
         return self._type(x, w, -1)
 
     def evaluate(self, xp, /, x, w):
-        return _convolved(x, _flipped(w), "valid")
+        return _convolved(x, flipped(w), "valid")
 
     def arithmetic(self, y, args, params):
         return (2 * args[1].size - 1) * reals(y)
@@ -109,12 +110,12 @@ class _Recursion(General):
     def jvp(self, y, primals, tangents, /, *, adjoint=False):
         (a, _), (a_dot, right) = primals, tangents
         if a_dot is not None:
-            moved = -_delayed(conjugate(a_dot), y, True) if adjoint else -_delayed(a_dot, y)
+            moved = -delayed(conjugate(a_dot), y, True) if adjoint else -delayed(a_dot, y)
             right = moved if right is None else right + moved
         return linear_recursion(a, right, adjoint=adjoint)
 
 
-def _delayed(b: Any, x: Any, ahead: bool = False) -> Any:
+def delayed(b: Any, x: Any, ahead: bool = False) -> Any:
     """sum_j b[j] x[k-j] along the last axis, as long as x is; or of x[k+j]."""
     n, ndim = type_of(x).shape[-1], type_of(x).ndim
     b = np.reshape(b, (*(1,) * (ndim - 1), type_of(b).shape[0]))
@@ -152,13 +153,14 @@ class linear_recursion(Linear):
 # --- what users write ---------------------------------------------------------------------------
 
 
-def _floats(a: Any) -> Any:
+def as_floats(a: Any) -> Any:
+    """The array, in floating point if it was not."""
     a = as_array(a)
     return a if type_of(a).dtype.kind in "fc" else op("astype")(a, dtype=np.dtype(float))
 
 
 def _convolve(name: str, x: Any, w: Any, mode: str) -> Any:
-    x, w = _floats(x), _floats(w)
+    x, w = as_floats(x), as_floats(w)
     n, m = type_of(x).shape, type_of(w).shape
     if len(n) != len(m):
         raise ValueError(f"{name}: in1 and in2 should have the same dimensionality")
@@ -166,9 +168,9 @@ def _convolve(name: str, x: Any, w: Any, mode: str) -> Any:
         return x * w
     if mode == "valid":
         if all(i >= j for i, j in zip(n, m, strict=True)):
-            return correlate_inside(x, _flipped(w))
+            return correlate_inside(x, flipped(w))
         if all(i <= j for i, j in zip(n, m, strict=True)):
-            return correlate_inside(w, _flipped(x))
+            return correlate_inside(w, flipped(x))
         raise ValueError(
             f"{name}: for mode='valid' one input must be at least as large in each axis"
         )
@@ -202,55 +204,41 @@ def fftconvolve(in1, in2, mode="full", axes=None):
 @implements("scipy.signal.correlate")
 def correlate(in1, in2, mode="full", method="auto"):
     """The sums of products of one array with the conjugate of the other."""
-    return _convolve("correlate", in1, conjugate(_flipped(as_array(in2))), mode)
-
-
-def _fill(name: str, boundary: str, value: Any) -> None:
-    if boundary != "fill" or np.any(value != 0):
-        raise NoRuleError(
-            f"{name}: boundary={boundary!r} with fillvalue={value!r} has no rule; zeros beyond the "
-            "boundary have one, and numpy.pad gives others"
-        )
-
-
-@implements("scipy.signal.convolve2d")
-def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
-    """`convolve` of matrices."""
-    _fill("convolve2d", boundary, fillvalue)
-    return _convolve("convolve2d", in1, in2, mode)
+    return _convolve("correlate", in1, conjugate(flipped(as_array(in2))), mode)
 
 
 @implements("scipy.signal.lfilter")
 def lfilter(b, a, x, axis=-1, zi=None):
     """A rational filter: a[0] y[k] + a[1] y[k-1] + ... = b[0] x[k] + b[1] x[k-1] + ..."""
-    b, a, x = _floats(b), _floats(a), _floats(x)
+    b, a, x = as_floats(b), as_floats(a), as_floats(x)
     x = np.moveaxis(x, axis, -1)
-    found = _delayed(b, x)
+    found = delayed(b, x)
     n, order = type_of(x).shape[-1], max(type_of(b).shape[0], type_of(a).shape[0]) - 1
     if zi is None:
         return np.moveaxis(recursion(a, found), -1, axis)
-    zi = np.moveaxis(_floats(zi), axis, -1)
+    zi = np.moveaxis(as_floats(zi), axis, -1)
     longer = [*[(0, 0)] * (type_of(x).ndim - 1), (0, order)]
     later = np.pad(x, longer)
     started = np.concatenate([zi * a[0], np.zeros((*type_of(zi).shape[:-1], n))], axis=-1)
-    driven = _delayed(b, later) + started
+    driven = delayed(b, later) + started
     y = recursion(a, driven[..., :n])
-    left = (driven - _delayed(a, np.pad(y, longer)))[..., n:] / a[0]
+    left = (driven - delayed(a, np.pad(y, longer)))[..., n:] / a[0]
     return np.moveaxis(y, -1, axis), np.moveaxis(left, -1, axis)
 
 
 @implements("scipy.signal.sosfilt")
 def sosfilt(sos, x, axis=-1, zi=None):
     """Filters of the second order, one after the other."""
-    if zi is not None:
-        raise NoRuleError("sosfilt: zi has no rule; scipy.signal.lfilter of each section has one")
-    sos, found = _floats(sos), x
+    sos, found, left = as_floats(sos), x, []
     for i in range(type_of(sos).shape[0]):
-        found = lfilter(sos[i, :3], sos[i, 3:], found, axis)
-    return found
+        found = lfilter(sos[i, :3], sos[i, 3:], found, axis, None if zi is None else zi[i])
+        if zi is not None:
+            found, state = found
+            left.append(state)
+    return found if zi is None else (found, np.stack(left))
 
 
-def _steady(b: Any, a: Any) -> Any:
+def steady(b: Any, a: Any) -> Any:
     """The state of the filter in which a constant signal stays as it is."""
     size = max(type_of(b).shape[0], type_of(a).shape[0])
     b, a = (np.pad(v / a[0], (0, size - type_of(v).shape[0])) for v in (b, a))
@@ -268,8 +256,8 @@ def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=N
     """The filter forward and then backward, which delays nothing."""
     if method != "pad" or padtype not in ("odd", "even", "constant", None):
         raise NoRuleError(f"filtfilt: method={method!r}, padtype={padtype!r} has no rule")
-    b, a = (np.reshape(_floats(v), (-1,)) for v in (b, a))
-    x = np.moveaxis(_floats(x), axis, -1)
+    b, a = (np.reshape(as_floats(v), (-1,)) for v in (b, a))
+    x = np.moveaxis(as_floats(x), axis, -1)
     size = max(type_of(b).shape[0], type_of(a).shape[0])
     n, k = type_of(x).shape[-1], 3 * size if padlen is None else padlen
     k = 0 if padtype is None else k
@@ -284,7 +272,7 @@ def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=N
         elif padtype == "constant":
             before, after = before * 0.0 + first, after * 0.0 + last
         long = np.concatenate([before, x, after], axis=-1)
-    zi = _steady(b, a)
+    zi = steady(b, a)
     for _ in range(2):  # the second time backward
         long = lfilter(b, a, long, -1, zi * long[..., :1])[0][..., ::-1]
     return np.moveaxis(long[..., k : k + n], -1, axis)
@@ -293,7 +281,7 @@ def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=N
 @implements("scipy.signal.detrend")
 def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):  # SciPy's name
     """The signal without its mean, or without its straight line."""
-    x = np.moveaxis(_floats(data), axis, -1)
+    x = np.moveaxis(as_floats(data), axis, -1)
     n = type_of(x).shape[-1]
     if type in ("constant", "c"):
         found = x - np.mean(x, axis=-1, keepdims=True)
@@ -308,7 +296,7 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):  # SciPy'
 @implements("scipy.signal.hilbert")
 def hilbert(x, N=None, axis=-1):  # SciPy's name
     """The analytic signal: no negative frequencies."""
-    x = np.moveaxis(_floats(x), axis, -1)
+    x = np.moveaxis(as_floats(x), axis, -1)
     n = type_of(x).shape[-1] if N is None else N
     weights = np.zeros(n)
     weights[: (n + 1) // 2] = 2.0

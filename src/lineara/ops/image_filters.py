@@ -11,7 +11,7 @@ from lineara.ops.shape import as_array, normal_axes, normal_axis
 from lineara.primitive import Box, implements, op
 from lineara.types import type_of
 
-_EDGES: dict[str, Any] = {  # NumPy's names of how an array goes on
+EDGES: dict[str, Any] = {  # NumPy's names of how an array goes on
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
     "mirror": "reflect",
@@ -27,8 +27,6 @@ def _window(
     name: str, x: Any, w: Any, mode: Any, cval: Any, origin: Sequence[int], output: Any
 ) -> Any:
     """The sums of products of a window around each element, of as many axes."""
-    if output is not None:
-        raise NoRuleError(f"{name}: output= has no rule; use the result")
     if not isinstance(mode, str):
         raise NoRuleError(f"{name}: mode={mode!r} has no rule; one mode for all axes has")
     x = as_array(x)
@@ -38,12 +36,27 @@ def _window(
     if any(min(pair) < 0 for pair in widths):
         raise ValueError("invalid origin")
     plain = "constant" not in mode or (not isinstance(cval, Box) and cval == 0)
-    if plain:
-        return correlate_inside(np.pad(x, widths, mode=_EDGES[mode]), w)
-    return correlate_inside(np.pad(x - cval, widths) + cval, w)
+    wide = np.pad(x, widths, mode=EDGES[mode]) if plain else np.pad(x - cval, widths) + cval
+    return written(output, correlate_inside(wide, w))
 
 
-def _origins(origin: Any, ndim: int) -> list[int]:
+def written(output: Any, y: Any) -> Any:
+    """The result as `output=` asks for it: None, a dtype, or the array that takes it."""
+    if output is None:
+        return y
+    if isinstance(output, Box | np.ndarray):
+        if not isinstance(output, Box):
+            raise NoRuleError(
+                "output= is a plain array, which cannot hold a derivative; make it in the "
+                "differentiated function, or use the result"
+            )
+        output[...] = y  # type: ignore[index]  # an array of the engine's
+        return output
+    return op("astype")(y, dtype=np.dtype(output))
+
+
+def origins(origin: Any, ndim: int) -> list[int]:
+    """How far the middle of a window is moved, along each axis."""
     return [int(o) for o in np.broadcast_to(origin, ndim)]
 
 
@@ -62,7 +75,7 @@ def convolve(
     """y[k] = sum_j weights[j] input[k - j + center]."""
     w = as_array(weights)
     turned = w[(slice(None, None, -1),) * type_of(w).ndim]
-    places = zip(_origins(origin, type_of(w).ndim), type_of(w).shape, strict=True)
+    places = zip(origins(origin, type_of(w).ndim), type_of(w).shape, strict=True)
     origin = [-o - (m % 2 == 0) for o, m in places]
     return _whole("convolve", input, turned, mode, cval, origin, output, axes)
 
@@ -75,7 +88,7 @@ def _whole(
         raise NoRuleError(f"{name}: axes={axes!r} has no rule; along all axes it has one")
     if type_of(w).ndim != ndim:
         raise RuntimeError("filter weights array has incorrect shape.")
-    return _window(name, x, w, mode, cval, _origins(origin, ndim), output)
+    return _window(name, x, w, mode, cval, origins(origin, ndim), output)
 
 
 @implements("scipy.ndimage.correlate1d")
@@ -141,8 +154,8 @@ def gaussian_filter1d(
     return correlate1d(input, _gaussian(sigma, order, r)[::-1], axis, output, mode, cval, 0)
 
 
-def _each(value: Any, axes: tuple[int, ...]) -> list[Any]:
-    """One value for each axis."""
+def each(value: Any, axes: tuple[int, ...]) -> list[Any]:
+    """One value for each axis, where one may stand for all."""
     alone = not isinstance(value, list | tuple) and not type_of(as_array(value)).ndim
     return [value] * len(axes) if alone or isinstance(value, str) else list(value)
 
@@ -165,16 +178,38 @@ def gaussian_filter(
     axes=None,
 ):  # SciPy's names
     """The same along each axis."""
-    if output is not None:
-        raise NoRuleError("gaussian_filter: output= has no rule; use the result")
     along, found = _axes(input, axes, "gaussian_filter"), input
     modes = [mode] * len(along) if isinstance(mode, str) else list(mode)
-    each = (_each(v, along) for v in (sigma, order, radius if radius is not None else -1))
-    for axis, s, k, r, m in zip(along, *each, modes, strict=True):
+    given = (each(v, along) for v in (sigma, order, radius if radius is not None else -1))
+    for axis, s, k, r, m in zip(along, *given, modes, strict=True):
         if s > 1e-15:
             r = None if r == -1 else r
             found = gaussian_filter1d(found, s, axis, k, None, m, cval, truncate, radius=r)
-    return found if found is not input else +as_array(input)
+    return written(output, found if found is not input else +as_array(input))
+
+
+@implements("scipy.ndimage.gaussian_laplace")
+def gaussian_laplace(
+    input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **options
+):  # SciPy's names
+    """The sum of second derivatives of the image under a bell."""
+    along, terms = _axes(input, axes, "gaussian_laplace"), []
+    for i in range(len(along)):
+        order = [2 if j == i else 0 for j in range(len(along))]
+        terms.append(gaussian_filter(input, sigma, order, None, mode, cval, axes=axes, **options))
+    return written(output, sum(terms[1:], terms[0]))
+
+
+@implements("scipy.ndimage.gaussian_gradient_magnitude")
+def gaussian_gradient_magnitude(
+    input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **options
+):  # SciPy's names
+    """The length of the gradient of the image under a bell; its slope where that is 0 is 0."""
+    along, terms = _axes(input, axes, "gaussian_gradient_magnitude"), []
+    for i in range(len(along)):
+        order = [1 if j == i else 0 for j in range(len(along))]
+        terms.append(gaussian_filter(input, sigma, order, None, mode, cval, axes=axes, **options))
+    return written(output, np.linalg.norm(np.stack(terms), axis=0))
 
 
 @implements("scipy.ndimage.uniform_filter")
@@ -184,19 +219,19 @@ def uniform_filter(
     """The mean of a box."""
     along, found = _axes(input, axes, "uniform_filter"), input
     modes = [mode] * len(along) if isinstance(mode, str) else list(mode)
-    for axis, n, o, m in zip(along, _each(size, along), _each(origin, along), modes, strict=True):
-        found = uniform_filter1d(found, n, axis, output, m, cval, o)
-    return found
+    for axis, n, o, m in zip(along, each(size, along), each(origin, along), modes, strict=True):
+        found = uniform_filter1d(found, n, axis, None, m, cval, o)
+    return written(output, found)
 
 
 def _slope(name: str, x: Any, axis: int, across: Any, output: Any, mode: str, cval: Any) -> Any:
     ndim = type_of(as_array(x)).ndim
     axis = normal_axis(axis, ndim, name)
-    found = correlate1d(x, np.array([-1.0, 0.0, 1.0]), axis, output, mode, cval)
+    found = correlate1d(x, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval)
     for i in range(ndim):
         if i != axis:
             found = correlate1d(found, np.array(across), i, None, mode, cval)
-    return found
+    return written(output, found)
 
 
 @implements("scipy.ndimage.sobel")
@@ -215,5 +250,5 @@ def prewitt(input, axis=-1, output=None, mode="reflect", cval=0.0):  # SciPy's n
 def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):  # SciPy's names
     """The sum of second differences."""
     window, along = np.array([1.0, -2.0, 1.0]), _axes(input, axes, "laplace")
-    terms = [correlate1d(input, window, i, output, mode, cval) for i in along]
-    return sum(terms[1:], terms[0])
+    terms = [correlate1d(input, window, i, None, mode, cval) for i in along]
+    return written(output, sum(terms[1:], terms[0]))

@@ -10,7 +10,7 @@ from lineara.ops.eigen import has_values
 from lineara.ops.index import index, take
 from lineara.ops.interpolate import Pieces, any_box, cubic_spline, linear, of_plain
 from lineara.ops.shape import as_array
-from lineara.primitive import registry
+from lineara.primitive import implements, registry
 from lineara.types import type_of
 
 _STEPS = ("nearest", "nearest-up", "previous", "next")
@@ -253,3 +253,12 @@ def _declare(name: str, methods: Any) -> None:
 
 _declare("interp1d", _methods_of_line)
 _declare("RegularGridInterpolator", _methods_of_grid)
+
+
+@implements("scipy.interpolate.interpn", always=True)
+def interpn(points, values, xi, method="linear", bounds_error=True, fill_value=np.nan):
+    """`RegularGridInterpolator` of the grid, called once."""
+    from scipy.interpolate import RegularGridInterpolator
+
+    ours: Any = registry.functions[RegularGridInterpolator]
+    return ours(points, values, method, bounds_error, fill_value)(xi)

@@ -10,7 +10,7 @@ from lineara.ops.linalg import np_inv, square
 from lineara.ops.reduce import modulus_squared
 from lineara.ops.shape import as_array, moveaxis, normal_axes
 from lineara.ops.singular import np_svdvals
-from lineara.primitive import Constant, implements, op, registry
+from lineara.primitive import Box, Constant, implements, op, registry
 from lineara.types import ArrayType, type_of
 
 
@@ -41,6 +41,8 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """The norm of a vector, of any order; at 0 the slope is 0 by structure."""
     x = _floating(x)
     along = {"axis": normal_axes(axis, len(type_of(x).shape), "norm"), "keepdims": keepdims}
+    if isinstance(ord, Box):  # an order that moves has no shortcuts
+        return root(op("sum")(root(op("abs")(x), ord), **along), 1 / ord)
     if ord == 2:
         return root(op("sum")(modulus_squared(x), **along))
     if ord == 0:

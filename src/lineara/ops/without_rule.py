@@ -32,7 +32,7 @@ TABLE = {
         "splev splint spalde splder splantider sproot": (
             "scipy.interpolate.BSpline(*tck) has a rule in its points"
         ),
-        "griddata interpn": "scipy.interpolate.RegularGridInterpolator has a rule",
+        "griddata": "scipy.interpolate.RegularGridInterpolator has a rule",
         "bisplrep bisplev": "scipy.interpolate.RegularGridInterpolator has a rule",
         "pchip_interpolate": "scipy.interpolate.PchipInterpolator has a rule",
         "barycentric_interpolate krogh_interpolate lagrange": (
@@ -72,21 +72,11 @@ TABLE = {
     "scipy.signal": {
         "find_peaks find_peaks_cwt peak_prominences peak_widths": PICK,
         "argrelmax argrelmin argrelextrema": PICK,
-        "welch periodogram csd coherence spectrogram stft istft": (
-            "numpy.fft.rfft of the windowed pieces has a rule"
-        ),
-        "butter cheby1 cheby2 ellip bessel iirfilter iirdesign iirnotch iirpeak": (
-            "design with plain numbers; lfilter and sosfilt have rules in their coefficients"
-        ),
-        "savgol_filter": "numpy.convolve with scipy.signal.savgol_coeffs has a rule",
-        "resample": "numpy.fft.irfft of numpy.fft.rfft(x) with n= has a rule",
-        "lsim step impulse dlsim dstep dimpulse": "scipy.integrate.solve_ivp and loops have rules",
+        "iirdesign": "scipy.signal.iirfilter of a given order has a rule",
+        "lsim step impulse": "scipy.signal.dlsim, scipy.integrate.solve_ivp and loops have rules",
     },
     "scipy.ndimage": {
         "label find_objects watershed_ift": PICK,
-        "map_coordinates zoom shift rotate affine_transform geometric_transform": (
-            "scipy.interpolate.RegularGridInterpolator of the image has a rule"
-        ),
         "binary_closing binary_dilation binary_erosion binary_fill_holes binary_hit_or_miss "
         "binary_opening binary_propagation distance_transform_bf distance_transform_cdt "
         "distance_transform_edt": "its input is true or false: give it plain values",
@@ -97,11 +87,6 @@ TABLE = {
     "scipy.sparse.linalg": {
         "lobpcg svds": "of a small matrix numpy.linalg.eigh and svd have rules",
         "onenormest": "it estimates: give it plain values",
-    },
-    "scipy.spatial.distance": {
-        "cdist pdist euclidean sqeuclidean cityblock chebyshev minkowski": (
-            "numpy.linalg.norm(x[:, None] - y, axis=-1) has a rule"
-        ),
     },
     "scipy.special": {
         "sph_harm_y sph_harm_y_all": (
