@@ -158,6 +158,7 @@ np.linalg.det(N); np.linalg.slogdet(N)[1]; np.linalg.slogdet(M).logabsdet
 np.linalg.det(M + 0j).real; np.linalg.norm(x); np.linalg.norm(A); np.linalg.norm(A, axis=0)
 np.linalg.norm(A, axis=1, keepdims=True); np.linalg.norm(T, axis=(0, 2)); np.linalg.norm(x, 1)
 np.linalg.norm(x, np.inf); np.linalg.norm(x, -np.inf); np.linalg.norm(x, 3); np.linalg.norm(x, 0.5)
+np.linalg.norm(x, s + 2); np.linalg.norm(A, s - s + 2.0, axis=0); divmod(5.3, s + 1)[1]
 np.linalg.norm(x, -1); np.linalg.norm(x, 2.5); np.linalg.norm(x, -2); np.linalg.norm(x, 0) + s
 np.linalg.norm(A, 3, axis=1); np.linalg.norm(A, "fro"); np.linalg.norm(A, 1); np.linalg.norm(A, -1)
 np.linalg.norm(A, np.inf); np.linalg.norm(A, -np.inf); np.linalg.norm([s, 1.0])

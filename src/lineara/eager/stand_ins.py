@@ -59,9 +59,9 @@ def named(original: Any, copy: Copy | None = None) -> Any:
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        followed = copy and _reached([*args, *kwargs.values()])
+        run = copy(original) if copy and _reached([*args, *kwargs.values()]) else original
         try:
-            return copy(original)(*args, **kwargs) if followed else original(*args, **kwargs)
+            return run(*args, **kwargs)
         except DetachError as e:
             raise NoRuleError(
                 f"{foreign_name(original)} of a traced value has no derivative rule; "
