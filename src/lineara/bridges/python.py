@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from lineara.bridges.programs import diagram_of as diagram_of_program
 from lineara.bridges.terms import diagram_of as diagram_of_term
 from lineara.calculus.from_python import of
 from lineara.capture.staging import trace
 from lineara.diagrams.net import Net
+from lineara.diagrams.programs import diagram_of as diagram_of_program
 from lineara.errors import CalculusError, DiagramError
 
 

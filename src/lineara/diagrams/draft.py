@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lineara.diagrams import kinds
-from lineara.diagrams.net import Net, Wire, Wires
+from lineara.diagrams.net import Net, Node, Wire, Wires, topological
 from lineara.diagrams.types import R, Type
 
 __all__ = ["Draft", "R"]
@@ -72,6 +72,25 @@ class Draft:
     def const(self, value: Any) -> Wire:
         """A constant."""
         return self.add("const", data=value)[0]
+
+    def inline(self, net: Net, ins: Sequence[Wire]) -> list[Wire]:
+        """The nodes of a diagram on wires that are there; what it gives."""
+        env = dict(zip(net.inputs, ins, strict=True))
+        for node in topological(net):
+            args = [env.pop(w) for w in node.ins]
+            if node.kind == "copy":
+                outs: Sequence[Wire] = args * 2
+            else:
+                drops = node.kind == "drop"
+                outs = () if drops else self._again(node, args)
+            env.update(zip(node.outs, outs, strict=True))
+        return [env[w] for w in net.outputs]
+
+    def _again(self, node: Node, ins: Sequence[Wire]) -> Wires:
+        return self.add(
+            node.kind, ins, name=node.name, data=node.data, bodies=node.bodies,
+            gives=[w.type for w in node.outs], linear=[w.linear for w in node.outs],
+        )  # fmt: skip
 
     def prune(self, *outputs: Wire) -> None:
         """Forget the nodes that those outputs do not need."""

@@ -1,7 +1,8 @@
 """What an op node computes: a primitive of the library, under its own name.
 
 Nothing about a derivative stands here or anywhere in the diagrams: `pullbacks.py` reads the
-declared facts.
+declared facts.  A parameter may be a wire, as the position of an index: it comes in after the
+arguments, and a mark stands in its place.
 """
 
 import difflib
@@ -20,6 +21,52 @@ from lineara.types import ArrayType
 del _ops
 
 Params = tuple[tuple[str, Any], ...]  # the parameters of an op, by name
+MARK = "$"  # stands for a wire among parameters: $0 is the first after the arguments
+
+
+def marked(held: Any, kind: type) -> tuple[Any, list[Any]]:
+    """Parameters with marks for what in them is of a kind, and that, in order.
+
+    >>> marked((("at", (2.0, slice(3.0, None))),), float)
+    ((('at', ('$0', slice('$1', None, None))),), [2.0, 3.0])
+    """
+    found: list[Any] = []
+
+    def mark(p: Any) -> Any:
+        if not isinstance(p, kind):
+            return p
+        found.append(p)
+        return f"{MARK}{len(found) - 1}"
+
+    return _mapped(held, mark), found
+
+
+def unmarked(held: Any, values: Sequence[Any]) -> Any:
+    """Parameters with values for their marks.
+
+    >>> unmarked((("at", ("$0", slice("$1", None))),), [2, 3])
+    (('at', (2, slice(3, None, None))),)
+    """
+    return _mapped(held, lambda p: values[int(p[1:])] if _is_mark(p) else p)
+
+
+def marks(held: Any) -> int:
+    """How many wires the marks among parameters stand for."""
+    found: list[Any] = []
+    _mapped(held, lambda p: found.append(p) if _is_mark(p) else p)
+    return len(found)
+
+
+def _is_mark(p: Any) -> bool:
+    return isinstance(p, str) and p.startswith(MARK)
+
+
+def _mapped(held: Any, change: Any) -> Any:
+    if isinstance(held, tuple):
+        return tuple([_mapped(q, change) for q in held])
+    if isinstance(held, slice):
+        return slice(*[_mapped(q, change) for q in (held.start, held.stop, held.step)])
+    return change(held)
 
 
 def primitive(name: str) -> Primitive:
@@ -72,8 +119,11 @@ def _given(p: Primitive, takes: Types, held: Held) -> Types:
     wrong = [t for t in takes if not isinstance(t, Base) or t.name == "E"]
     if wrong:
         raise DiagramError(f"{p.name} takes numbers and arrays, not {show_all(wrong)}")
+    types = [array_of(t) for t in takes if isinstance(t, Base)]
+    n = len(types) - marks(held.params)
+    places = [0 if t.shape == () else np.zeros(t.shape, t.dtype) for t in types[n:]]
     try:
-        found = p.result(*[array_of(t) for t in takes if isinstance(t, Base)], **dict(held.params))
+        found = p.result(*types[:n], **dict(unmarked(held.params, places)))
     except (LinearaError, TypeError, ValueError) as error:
         what = error.message if isinstance(error, LinearaError) else str(error)
         raise DiagramError(f"{p.name} does not take {show_all(takes)}: {what}") from None
@@ -91,7 +141,8 @@ def evaluate(name: str, args: Sequence[Any], params: Params = ()) -> tuple[Any, 
     if not params and isinstance(p, Elementwise):
         found = p.evaluate(np, *args)
     else:
-        found = p(*args, **dict(params))
+        n = len(args) - marks(params)
+        found = p(*args[:n], **dict(unmarked(params, args[n:])))
     if type(found) is np.float64:
         return (float(found),)
     return found if type(found) is tuple else (found,)

@@ -21,10 +21,19 @@ import numpy as np
 from lineara.box import Box, Outer
 from lineara.diagrams import operations
 from lineara.diagrams.draft import Draft
+from lineara.diagrams.lowering import lowered
 from lineara.diagrams.net import Net, Wire
 from lineara.diagrams.operations import Held, Params
+from lineara.diagrams.programs import diagram_of
 from lineara.diagrams.types import R, Type, Types, array_of, moves, tans
 from lineara.errors import DiagramError
+from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.control import Call
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import Block, Def, Let, Prim, Var, drop
+from lineara.passes.compose import reverse
+from lineara.passes.erase import erase
+from lineara.passes.names import JVP, LIN, NL, E, T
 from lineara.primitive import Constant, Elementwise, General, HigherOrder
 from lineara.symbol import Sym
 
@@ -38,8 +47,6 @@ def pullback(name: str, takes: Sequence[Type], params: Params = ()) -> Net:
 def _pullback(name: str, takes: Types, held: Held) -> Net:
     primitive = operations.primitive(name)
     gives = operations.gives(name, takes, held.params)
-    if len(gives) > 1 and not isinstance(primitive, Constant):
-        raise DiagramError(f"{name} gives {len(gives)} values, and has no pullback diagram")
     d = Draft()
     xs = [d.input(t) for t in takes]
     ss = [d.input(t) for t in tans(gives)]
@@ -48,8 +55,10 @@ def _pullback(name: str, takes: Types, held: Held) -> Net:
         found: list[Wire | None] = [None] * len(active)
     elif isinstance(primitive, Elementwise) and all([t == R for t in takes]):
         found = _of_partials(d, primitive, xs, ss[0])
+    elif isinstance(primitive, General):
+        found = _of_program(d, primitive, xs, ss, held.params)
     else:
-        found = _of_rule(d, primitive, xs, ss[0], active, held.params)
+        found = _of_rule(d, primitive, xs, ss, active, held.params)
     outs = []
     for i, w in zip(active, found, strict=True):
         outs.append(d.add("zero", data=takes[i])[0] if w is None else w)
@@ -135,8 +144,9 @@ class _Traced(Box):
 
     def interpret(self, primitive: Any, args: tuple, params: dict[str, Any]) -> Any:
         """One more node."""
-        wires = [self._wire(a) for a in args]
-        given = tuple(params.items()) or None
+        held, places = operations.marked(tuple(params.items()), _Traced)
+        wires = [self._wire(a) for a in (*args, *places)]
+        given = held or None
         return _Traced(self.draft, self.draft.add("op", wires, name=primitive.name, data=given)[0])
 
     def _wire(self, a: Any) -> Wire:
@@ -149,20 +159,42 @@ class _Traced(Box):
 
 
 def _of_rule(
-    d: Draft, primitive: Any, xs: list[Wire], s: Wire, active: list[int], params: Params
+    d: Draft, primitive: Any, xs: list[Wire], ss: list[Wire], active: list[int], params: Params
 ) -> list[Wire | None]:
-    if isinstance(primitive, General | HigherOrder):
+    if isinstance(primitive, HigherOrder) or len(ss) > 1:
         raise DiagramError(
-            f"{primitive.name} states its derivative as a jvp, which diagrams do not transpose; "
-            "take the gradient of the program that the diagram was made of"
+            f"{primitive.name} has no pullback diagram; take the gradient of the program that the "
+            "diagram was made of"
         )
     boxes = tuple([_Traced(d, x) for x in xs])
-    y = primitive(*boxes, **dict(params))
-    joint = primitive.linearize(y, boxes, tuple(active), dict(params), None)
-    found = [_product(b) for b in joint.back(_Traced(d, s))]
+    n = len(boxes) - operations.marks(params)
+    given = dict(operations.unmarked(params, boxes[n:]))
+    y = primitive(*boxes[:n], **given)
+    joint = primitive.linearize(y, boxes[:n], tuple(active), given, None)
+    found = [_product(b) for b in joint.back(_Traced(d, ss[0]))]
     if any([b is not None and not isinstance(b, _Traced) for b in found]):
         raise DiagramError(f"{primitive.name}: its cotangent is no array that a wire could carry")
     return [None if b is None else b.wire for b in found]
+
+
+def _of_program(
+    d: Draft, primitive: Any, xs: list[Wire], ss: list[Wire], params: Params
+) -> Sequence[Wire]:
+    """A fact that is a jvp, transposed as a program is: by the passes of Linear A."""
+    types = [array_of(w.type) for w in xs]  # type: ignore[arg-type]
+    formals = tuple([Var(f"x{i}", t) for i, t in enumerate(types)])
+    leaf = Prim(formals, primitive, dict(params))
+    found = type_of_leaf(Program({}, {}), leaf).xs
+    program = Program({}, {"f": Def("f", formals, found, (), Block((), leaf))})
+    program = erase(reverse(program, "f"), "f" + JVP + LIN + T)
+    nl, back = program.defs["f" + JVP + NL], program.defs["f" + JVP + LIN + T + E]
+    *ys, tape = [Var(f"y{i}", t) for i, t in enumerate(nl.results)]
+    bars = tuple([Var(f"s{i}", v.type) for i, v in enumerate(back.xs[1:])])
+    calls = (Let((*ys, tape), Call(formals, (nl.name,))), Let((), drop(*ys)))
+    body = Block(calls, Call((tape, *bars), (back.name,)))
+    whole = Def("pullback", (*formals, *bars), back.results, (), body)
+    net = lowered(diagram_of(program.with_(whole), "pullback").net)
+    return d.inline(net, [*xs, *ss])
 
 
 def _product(b: Any) -> Any:

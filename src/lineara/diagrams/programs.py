@@ -19,7 +19,7 @@ def f(x: f64; ~x2: f64) -> (; f64) =
 <BLANKLINE>
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +27,9 @@ import numpy as np
 from lineara.deep import run
 from lineara.diagrams import operations
 from lineara.diagrams.draft import Draft
-from lineara.diagrams.net import Net, Node, Wire, copied, every_net, topological
-from lineara.diagrams.simplify import simplify
-from lineara.diagrams.types import B, Base, Foreign, additive, array_of, of_array
+from lineara.diagrams.net import Net, Node, Wire, topological
+from lineara.diagrams.operations import marked, marks, unmarked
+from lineara.diagrams.types import Base, Foreign, additive, array_of, of_array
 from lineara.diagrams.types import Type as WireType
 from lineara.errors import DiagramError
 from lineara.linear_a.branches import Case, Cond, Switch
@@ -69,7 +69,6 @@ from lineara.primitive import registry
 from lineara.types import ArrayType, Family, Type, show
 
 LARGEST = 20_000  # nodes of a diagram in which every call is unfolded
-MARK = "$"  # stands for a variable among parameters: $0 is the first
 
 
 class Drawn(NamedTuple):
@@ -185,13 +184,13 @@ class _Drawing:
             bodies = []
             for f in e.functions:
                 bodies.append((yield self.definition(f, within)))
-            held = _marked(_extras(e), _places(e))
+            held, _ = marked(_extras(e), Var)
             return d.add(
                 "frame", ins, name=_head(e), data=(type(e).__name__, e.functions, held),
                 bodies=bodies, gives=gives, linear=linear,
             )  # fmt: skip
-        if isinstance(e, Prim) and len(ins) == len(e.args):
-            params = tuple(e.params.items())
+        if isinstance(e, Prim):
+            params, _ = marked(tuple(e.params.items()), Var)
             if self._is_op(e.name, ins, gives, params):
                 return d.add(
                     "op", ins, name=e.name, data=params or None, gives=gives, linear=linear
@@ -247,12 +246,11 @@ def _extras(e: Applied) -> Any:
 
 def _stated(e: Leaf) -> tuple[str, Any]:
     """The name of a leaf that is a frame, and what it holds."""
-    places = _places(e)
     match e:
         case Prim(primitive=p, params=params):
-            return p.name, ("prim", _marked(tuple(params.items()), places))
+            return p.name, ("prim", marked(tuple(params.items()), Var)[0])
         case Part(at=at):
-            return type(e).__name__.lower(), ("part", _marked(at, places))
+            return type(e).__name__.lower(), ("part", marked(at, Var)[0])
         case Tup(linear=linear, fields=fields):
             return "tuple", ("tuple", linear, fields)
         case Zero(linear=linear):
@@ -262,37 +260,6 @@ def _stated(e: Leaf) -> tuple[str, Any]:
         case Proj(tag=tag):
             return f"proj {tag}", ("proj", tag)
     raise AssertionError(f"no frame for {type(e).__name__}")
-
-
-def _places(e: Leaf) -> dict[int, Var]:
-    """The variables among the parameters, in the order of the operands."""
-    return dict(enumerate(e.operands()[len(e.args) :]))
-
-
-def _marked(held: Any, places: dict[int, Var]) -> Any:
-    """Parameters with marks for their variables, in order."""
-    left = iter(places)
-
-    def marked(p: Any) -> Any:
-        if isinstance(p, Var):
-            return f"{MARK}{next(left)}"
-        if isinstance(p, tuple):
-            return tuple([marked(q) for q in p])
-        if isinstance(p, slice):
-            return slice(*[marked(q) for q in (p.start, p.stop, p.step)])
-        return p
-
-    return marked(held)
-
-
-def _unmarked(held: Any, wires: Sequence[Any]) -> Any:
-    if isinstance(held, str) and held.startswith(MARK):
-        return wires[int(held[1:])]
-    if isinstance(held, tuple):
-        return tuple([_unmarked(q, wires) for q in held])
-    if isinstance(held, slice):
-        return slice(*[_unmarked(q, wires) for q in (held.start, held.stop, held.step)])
-    return held
 
 
 # --- back -----------------------------------------------------------------------------------------
@@ -380,8 +347,9 @@ class _Writing:
                 assert isinstance(t, ArrayType), "constants are numbers and arrays"
                 return lit(np.asarray(node.data, t.dtype)[()], t)
             case "op":
-                p = registry.primitives[node.name]
-                return Prim(args, p, dict(node.data or ()))
+                n = len(args) - marks(node.data or ())
+                params = unmarked(node.data or (), args[n:])
+                return Prim(args[:n], registry.primitives[node.name], dict(params))
             case "copy":
                 return Dup(args)
             case "add":
@@ -403,12 +371,12 @@ class _Writing:
             _, functions, extras = held
             for f, body in zip(functions, node.bodies, strict=True):
                 yield self.definition(f, body)
-            n = len(args) - _marks(extras)
-            extras = _unmarked(extras, args[n:])
+            n = len(args) - marks(extras)
+            extras = unmarked(extras, args[n:])
             return _FORMS[held[0]](args[:n], functions, extras)
         word, *rest = held
-        n = len(args) - _marks(tuple(rest))
-        rest = _unmarked(tuple(rest), args[n:])
+        n = len(args) - marks(tuple(rest))
+        rest = unmarked(tuple(rest), args[n:])
         out = node.outs[0] if node.outs else None
         return self.stated(word, node, args[:n], rest, out)
 
@@ -437,15 +405,6 @@ def _used_elsewhere(w: Wire) -> bool:
     return w.source is not None and isinstance(w.source[0], Node) and w.source[0].kind == "copy"
 
 
-def _marks(held: Any) -> int:
-    """How many variables the marks among parameters stand for."""
-    if isinstance(held, str):
-        return int(held.startswith(MARK))
-    if isinstance(held, tuple):
-        return sum(map(_marks, held))
-    return sum(map(_marks, (held.start, held.stop, held.step))) if isinstance(held, slice) else 0
-
-
 _FORMS: dict[str, Any] = {
     "Call": lambda args, fs, _: Call(args, fs),
     "Cond": lambda args, fs, _: Cond(args, fs),
@@ -455,141 +414,3 @@ _FORMS: dict[str, Any] = {
     "While": lambda args, fs, extras: While(args, fs, *extras),
     "Sized": lambda args, fs, sizes: Sized(args, fs, sizes),
 }
-
-
-# --- what frames stand for ------------------------------------------------------------------------
-
-
-def lowered(net: Net) -> Net:
-    """The diagram with its calls, branches and loops as nodes that have derivative rules.
-
-    A call is its body, a branch a choice of two boxes, a loop over carries a scan, a loop over
-    arrays is written out; a write into an array is a choice between elements.  Raises a
-    DiagramError for a frame that has no such nodes: recursion, while loops, computed positions.
-
-    >>> from lineara.linear_a.parse import parse
-    >>> program = parse("def g(x: f64;) -> (f64;) = sin(x)\\ndef f(x: f64;) -> (f64;) = g(x;)")
-    >>> from lineara import diagrams
-    >>> print(diagrams.show(lowered(diagram_of(program, "f").net)))
-    (x1: R) =>
-      v1 = sin(x1)
-      -> v1
-    """
-    found = copied(net)
-    for n in reversed(every_net(found)):
-        for node in list(n.nodes.values()):
-            if node.kind == "frame" and n.nodes.get(node.id) is node:
-                _lowered(n, node)
-    return found
-
-
-def _lowered(net: Net, node: Node) -> None:
-    form = node.data[0] if isinstance(node.data, tuple) and node.data else ""
-    if form == "part" and not _marks(node.data):
-        _parted(net, node)
-        return
-    if node.name == "untuple":
-        _untupled(net, node)
-        return
-    if form == "tuple":
-        return  # goes with what takes it apart
-    if form not in ("Call", "Cond", "Scan") or not node.bodies:
-        raise DiagramError(
-            f"{node.name} has no derivative rule here; differentiate the program itself, or write "
-            "it with calls, branches and loops over carries"
-        )
-    outs, ins = node.outs, node.ins
-    net.remove(node)
-    if form == "Call":
-        made = net.splice(node.bodies[0], ins)
-    elif form == "Cond":
-        c, *args = ins
-        made = _branched(net, c, args, node.bodies)
-    else:
-        made = _looped(net, node, ins)
-    for a, w in zip(made, outs, strict=True):
-        net.join(a, w)
-
-
-def _parted(net: Net, node: Node) -> None:
-    """A read, an accum or a put at a fixed position."""
-    outs, (x, *rest), at = node.outs, node.ins, node.data[1]
-    net.remove(node)
-    t = array_of(x.type)  # type: ignore[arg-type]
-    if node.name == "read":
-        a, b = net.add("copy", (x,))
-        made = [net.add("op", (a,), name="index", data=(("at", at),))[0], b]
-    else:
-        if rest:
-            given = (("at", at), ("shape", t.shape))
-            (y,) = net.add("op", rest, name="scatter", data=given)
-        else:
-            (y,) = net.add("zero", data=x.type)
-        if node.name == "accum":
-            made = [*net.add("op", (x, y), name="add")]
-        else:
-            mask = np.ones(t.shape, bool)
-            mask[at] = False
-            (c,) = net.add("const", data=mask)
-            made = [*net.add("op", (c, x, y), name="where")]
-    for a, w in zip(made, outs, strict=True):
-        net.join(a, w)
-
-
-def _untupled(net: Net, node: Node) -> None:
-    made = node.ins[0].source
-    if made is None or not isinstance(made[0], Node) or made[0].name != "tuple":
-        raise DiagramError("a tuple that comes from elsewhere has no wires here")
-    ins, outs = made[0].ins, node.outs
-    net.remove(node)
-    net.remove(made[0])
-    for a, w in zip(ins, outs, strict=True):
-        net.join(a, w)
-
-
-def _branched(net: Net, c: Wire, args: Sequence[Wire], bodies: Iterable[Net]) -> Sequence[Wire]:
-    assert c.type == B, "a condition is a truth value"
-    boxes = [net.add("box", bodies=[b])[0] for b in bodies]
-    return net.add("eval", (*net.add("sel", (c, *boxes)), *args))
-
-
-LONGEST = 200  # rounds of a loop over arrays that are written out
-
-
-def _looped(net: Net, node: Node, ins: Sequence[Wire]) -> Sequence[Wire]:
-    n, direction, nk, nc, nlc = node.data[2]
-    (body,) = node.bodies
-    if not isinstance(n, int):
-        raise DiagramError(
-            f"{node.name} takes a number of rounds that is known when it runs, and has no "
-            "derivative rule here; differentiate the program itself"
-        )
-    if len(body.inputs) == nk + nc + nlc and len(node.outs) == nc + nlc:
-        (f,) = net.add("box", ins[:nk], bodies=[body])
-        return net.add("scan", (f, *ins[nk:]), data=(n, nc + nlc, direction == "rev"))
-    if nlc or n > LONGEST or n == 0 or any([w.linear for w in body.inputs]):
-        raise DiagramError(
-            f"{node.name} goes over arrays, in more than {LONGEST} rounds or with linear ones, and "
-            "has no derivative rule here; differentiate the program itself"
-        )
-    return _unrolled(net, body, ins, (n, direction == "rev", nk, nc))
-
-
-def _unrolled(
-    net: Net, body: Net, ins: Sequence[Wire], how: tuple[int, bool, int, int]
-) -> list[Wire]:
-    """Round after round: rows are parts of arrays, and what rounds give is stacked."""
-    n, reverse, nk, nc = how
-    d = Draft()
-    given = [d.input(w.type) for w in ins]
-    ks, carries, xs = given[:nk], given[nk : nk + nc], given[nk + nc :]
-    rows: list[list[Wire]] = [[] for _ in body.outputs[nc:]]
-    for i in reversed(range(n)) if reverse else range(n):
-        parts = [d.add("op", (x,), name="index", data=(("at", (i,)),))[0] for x in xs]
-        (f,) = d.add("box", bodies=[copied(body)])
-        found = d.add("eval", (f, *ks, *carries, *parts))
-        carries = list(found[:nc])
-        for row, y in zip(rows, found[nc:], strict=True):
-            row.append(y)
-    stacks = [d.add("op", row[::-1] if reverse else row, name="stack")[0] for row in rows]
-    return list(net.splice(simplify(d.done(*carries, *stacks)), ins))
