@@ -88,7 +88,7 @@ def _components(left: list[Node], inner: dict[int, Canon]) -> list[tuple[str, li
 
 def held(data: Any) -> str:
     """What a node holds, as a text that tells values apart."""
-    if isinstance(data, np.float64 | np.int64 | np.bool_):
+    if isinstance(data, np.generic) and data.dtype.name in ("float64", "int64", "bool"):
         data = data.item()  # of one type with Python's
     if isinstance(data, np.ndarray | np.generic):
         return f"{data.dtype}{data.shape}{data.tobytes().hex()}"

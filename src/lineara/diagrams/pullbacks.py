@@ -179,7 +179,7 @@ def _of_rule(
 
 def _of_program(
     d: Draft, primitive: Any, xs: list[Wire], ss: list[Wire], params: Params
-) -> Sequence[Wire]:
+) -> list[Wire | None]:
     """A fact that is a jvp, transposed as a program is: by the passes of Linear A."""
     types = [array_of(w.type) for w in xs]  # type: ignore[arg-type]
     formals = tuple([Var(f"x{i}", t) for i, t in enumerate(types)])
@@ -194,7 +194,7 @@ def _of_program(
     body = Block(calls, Call((tape, *bars), (back.name,)))
     whole = Def("pullback", (*formals, *bars), back.results, (), body)
     net = lowered(diagram_of(program.with_(whole), "pullback").net)
-    return d.inline(net, [*xs, *ss])
+    return [*d.inline(net, [*xs, *ss])]
 
 
 def _product(b: Any) -> Any:
