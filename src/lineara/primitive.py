@@ -118,6 +118,11 @@ def lost(y: ArrayType, args: Sequence[ArrayType]) -> int:
     return max(0, sum(map(reals, args)) - reals(y))
 
 
+def _none(dtype: np.dtype) -> np.ndarray:
+    """No number of a dtype."""
+    return np.empty(0, dtype)
+
+
 def _sample(arg: Any) -> Any:
     """A value of the type: zeros without memory."""
     return (
@@ -258,9 +263,22 @@ class Elementwise(Primitive):
                 "trailing dimensions must be equal or 1"
             ) from None
         weak = [type(a) in (int, float, complex) and len(args) > 1 for a in args]
-        none = [a if w else np.empty(0, t.dtype) for a, w, t in zip(args, weak, types, strict=True)]
+        if any(weak):
+            stated = zip(args, weak, types, strict=True)
+            return ArrayType(shape, self._dtype([a if w else _none(t.dtype) for a, w, t in stated]))
+        dtypes = tuple([t.dtype for t in types])
+        if dtypes not in self._dtypes:
+            self._dtypes[dtypes] = self._dtype(list(map(_none, dtypes)))
+        return ArrayType(shape, self._dtypes[dtypes])
+
+    @cached_property
+    def _dtypes(self) -> dict[tuple[np.dtype, ...], np.dtype]:
+        """The dtypes of results, by those of the arguments, as far as they were asked for."""
+        return {}
+
+    def _dtype(self, none: Sequence[Any]) -> np.dtype:
         with np.errstate(all="ignore"):
-            return ArrayType(shape, np.asarray(self.array(*none)).dtype)
+            return np.asarray(self.array(*none)).dtype
 
     def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
         """NumPy for numbers and arrays, Python's own arithmetic for exact and foreign numbers."""

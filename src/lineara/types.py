@@ -6,6 +6,7 @@ A linear argument of a rule arrives as its type: there is no value to read.
 import enum
 import math
 import numbers
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ _FLOAT = ArrayType((), np.dtype(float))
 FLOATS = (float, np.float64, np.float32)  # the classes of nearly every real number: asked first
 
 
+@cache
 def short_dtype(dtype: np.dtype) -> str:
     """`f64`, `c128`, `i32`, `bool`; anything else under NumPy's own name."""
     word = dtype.name.rstrip("0123456789")

@@ -43,8 +43,7 @@ class Signature(NamedTuple):
 
     def values(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[Any]:
         """The numbers of a call that fits, or an error that says what does not."""
-        pairs = self.check(args, kwargs, name)
-        return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in pairs]
+        return numbers(self.check(args, kwargs, name))
 
     def check(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[tuple[Any, ArrayType]]:
         """The numbers of a call that fits, with the types of the formals."""
@@ -57,23 +56,25 @@ class Signature(NamedTuple):
         return list(self._pairs(leaves, name))
 
     def _pairs(self, leaves: Sequence[Any], name: str) -> Any:
-        paths = leaf_paths(unflatten(self.structure, leaves), root="arguments")
-        found = zip(leaves, self.types, self.constants, paths, strict=True)
-        for v, t, c, path in found:
+        for i, (v, t, c) in enumerate(zip(leaves, self.types, self.constants, strict=True)):
             if t is None:
                 if v is not c and (type(v) is not type(c) or np.any(v != c)):
                     raise StagingError(
-                        f"{name} was traced with the constant {c!r} at {path}, but was given "
-                        f"{v!r}; trace it again for this one"
+                        f"{name} was traced with the constant {c!r} at {self._path(i, leaves)}, "
+                        f"but was given {v!r}; trace it again for this one"
                     )
                 continue
             got = type_of(v)
             if got.shape != t.shape or not np.can_cast(got.dtype, t.dtype):
                 raise StagingError(
-                    f"{name} was traced for {t} at {path}, but was given {show_type(v)}; "
-                    "trace it again for this type"
+                    f"{name} was traced for {t} at {self._path(i, leaves)}, but was given "
+                    f"{show_type(v)}; trace it again for this type"
                 )
             yield v, t
+
+    def _path(self, i: int, leaves: Sequence[Any]) -> str:
+        """Where a leaf stands among the arguments."""
+        return leaf_paths(unflatten(self.structure, leaves), root="arguments")[i]
 
     def call(self, parts: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
         """The arguments, by position and by name, with these in place of the numbers."""
@@ -85,6 +86,11 @@ class Signature(NamedTuple):
         """The arguments with these in place of the numbers: one, or a tuple."""
         args, kwargs = self.call(parts)
         return (args, kwargs) if kwargs else args[0] if len(args) == 1 else args
+
+
+def numbers(found: Sequence[tuple[Any, ArrayType]]) -> list[Any]:
+    """Numbers of a call as numbers of the types of the formals."""
+    return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in found]
 
 
 class Results(NamedTuple):
@@ -131,14 +137,17 @@ class Staged:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value, by the evaluator of the language; of traced values, that of the function."""
-        if any(isinstance(v, Traced) for v in flatten((args, kwargs))[0]):
-            self.signature.check(args, kwargs, self.name)
+        found = self.signature.check(args, kwargs, self.name)
+        if any([isinstance(v, Traced) for v, _ in found]):
             return seen(self.f)(*args, **kwargs)
-        return self.results.tree(self.run(*args, **kwargs).results)
+        return self.results.tree(self._run(found).results)
 
     def run(self, *args: Any, **kwargs: Any) -> Outcome:
         """The results as the program gives them, and the work that was done."""
-        operands = self.operands(args, kwargs)
+        return self._run(self.signature.check(args, kwargs, self.name))
+
+    def _run(self, found: Sequence[tuple[Any, ArrayType]]) -> Outcome:
+        operands = [*numbers(found), *self.beside]
         self.test(operands)
         return run(self.program, self.name, *operands)
 

@@ -128,7 +128,7 @@ class Emitter:
 
     def level(self, args: Sequence[Any]) -> Iterable[Any]:
         """Arrays of one shape: those of another are broadcast; numbers stay."""
-        shapes = [type_of(a).shape for a in args]
+        shapes = [a.shape if isinstance(a, Boxed) else type_of(a).shape for a in args]
         shape = np.broadcast_shapes(*shapes)
         for a, s in zip(args, shapes, strict=True):
             yield op("broadcast_to")(a, shape=shape) if s and s != shape else a

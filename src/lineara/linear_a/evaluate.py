@@ -142,13 +142,14 @@ class Machine:
         self.scalar = scalar
         self.judge = Judge(program, "")
         self.meter = meter
-        self.deaths: dict[str, Deaths] = {}  # of every definition that was entered
+        self.deaths: dict[str, Deaths] = program.noted["deaths"]  # of definitions entered so far
         self.owners = Owners()
         self.work = 0
         self.written = 0
         self.dims: dict[Var, int] = {}  # of the definition whose leaf is at hand
-        self.costs: dict[Any, int | None] = {}  # None: it depends on tags
-        self.stated: dict[Leaf, Any] = {}  # types of results that have dimensions, to be looked at
+        self.costs: dict[Any, int | None] = program.noted["costs"]  # None: it depends on tags
+        self.sized: dict[Any, int | None] = {}  # the same of leaves with dimensions
+        self.stated: dict[Leaf, Any] = program.noted["stated"]  # where results have dimensions
 
     def drive(self, steps: Steps) -> Any:
         """Run generators that yield generators, to the value of the first.
@@ -471,10 +472,10 @@ class Machine:
 
     def cost(self, e: Leaf, args: list[Any]) -> int:
         """W of the leaf; known from its types unless there are tags."""
-        key = (e, *self.dims.values()) if self.dims else e
-        found = self.costs.get(key, -1)
+        known, key = (self.sized, (e, *self.dims.values())) if self.dims else (self.costs, e)
+        found = known.get(key, -1)
         if found == -1:
-            found = self.costs[key] = self._static(e)
+            found = known[key] = self._static(e)
         if found is not None:
             return found
         return measure(self.program, with_dims(e.args[0].type, self.dims), args[-1])

@@ -1,6 +1,7 @@
 """A program: named types and definitions.  Two programs are equal if their canonical texts are."""
 
 import difflib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -33,7 +34,8 @@ class Program:
     """Named types and definitions; passes add to it and give a new one.
 
     `places` and `text` tell where what was parsed stands: of a leaf, a binding or a definition
-    first itself and then its variables in order.
+    first itself and then its variables in order.  `noted` is what evaluations have found out about
+    the text, for the next one.
     """
 
     types: Mapping[str, Type | Family]
@@ -42,6 +44,7 @@ class Program:
     text: str = ""
     file: str = ""
     _dims: dict[str, Vars] = field(default_factory=dict, init=False)
+    noted: dict[str, dict[Any, Any]] = field(default_factory=lambda: defaultdict(dict), init=False)
 
     def with_(self, *found: Def, types: Mapping[str, Type | Family] | None = None) -> "Program":
         """The program with more definitions and types; those of the same names are replaced."""
