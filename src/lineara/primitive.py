@@ -15,7 +15,7 @@ arguments to the tangent of the result, as a `Joint` (the map and its transpose)
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,22 +26,9 @@ from lineara.registry import follows, implements, op, refuses, refuses_rest, reg
 from lineara.symbol import Sym, exact_source, source
 from lineara.types import ArrayType, is_complex, type_of
 
-__all__ = [
-    "Box",
-    "Joint",
-    "Outer",
-    "Piece",
-    "Sym",
-    "follows",
-    "implements",
-    "innermost",
-    "op",
-    "refuses",
-    "refuses_rest",
-    "registry",
-    "source",
-    "stands_for",
-]  # what the families of primitives and the engines use beside the kinds
+# What the families of primitives and the engines use beside the kinds.
+__all__ = ["Box", "Joint", "Outer", "Piece", "Sym", "follows", "implements", "innermost", "op"]
+__all__ += ["refuses", "refuses_rest", "registry", "source", "stands_for"]
 
 Recur = Callable[..., "Joint"]
 
@@ -118,9 +105,12 @@ def lost(y: ArrayType, args: Sequence[ArrayType]) -> int:
     return max(0, sum(map(reals, args)) - reals(y))
 
 
-def _none(dtype: np.dtype) -> np.ndarray:
-    """No number of a dtype."""
-    return np.empty(0, dtype)
+@lru_cache(4096, typed=True)
+def _dtype(array: Callable[..., Any], *met: Any) -> np.dtype:
+    """The dtype of a result of none of each dtype, and of Python's numbers."""
+    none = [np.empty(0, m) if isinstance(m, np.dtype) else m for m in met]
+    with np.errstate(all="ignore"):
+        return np.asarray(array(*none)).dtype
 
 
 def _sample(arg: Any) -> Any:
@@ -262,23 +252,9 @@ class Elementwise(Primitive):
                 f"{self.name}: cannot broadcast {' with '.join(map(repr, types))}; "
                 "trailing dimensions must be equal or 1"
             ) from None
-        weak = [type(a) in (int, float, complex) and len(args) > 1 for a in args]
-        if any(weak):
-            stated = zip(args, weak, types, strict=True)
-            return ArrayType(shape, self._dtype([a if w else _none(t.dtype) for a, w, t in stated]))
-        dtypes = tuple([t.dtype for t in types])
-        if dtypes not in self._dtypes:
-            self._dtypes[dtypes] = self._dtype(list(map(_none, dtypes)))
-        return ArrayType(shape, self._dtypes[dtypes])
-
-    @cached_property
-    def _dtypes(self) -> dict[tuple[np.dtype, ...], np.dtype]:
-        """The dtypes of results, by those of the arguments, as far as they were asked for."""
-        return {}
-
-    def _dtype(self, none: Sequence[Any]) -> np.dtype:
-        with np.errstate(all="ignore"):
-            return np.asarray(self.array(*none)).dtype
+        weak = (int, float, complex) if len(args) > 1 else ()
+        met = [a if type(a) in weak else t.dtype for a, t in zip(args, types, strict=True)]
+        return ArrayType(shape, _dtype(self.array, *met))
 
     def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
         """NumPy for numbers and arrays, Python's own arithmetic for exact and foreign numbers."""
