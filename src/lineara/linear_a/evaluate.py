@@ -142,7 +142,7 @@ class Machine:
         self.scalar = scalar
         self.judge = Judge(program, "")
         self.meter = meter
-        self.deaths: dict[str, Deaths] = program.noted["deaths"]  # of definitions entered so far
+        self.deaths: dict[Block, Deaths] = program.noted["deaths"]  # of bodies entered so far
         self.owners = Owners()
         self.work = 0
         self.written = 0
@@ -171,10 +171,10 @@ class Machine:
     def enter(self, name: str, values: list[Any]) -> Steps:
         """A definition on values, which are its own from now on."""
         d = self.program.defs[name]
-        if name not in self.deaths:
-            self.deaths[name] = deaths(d)
+        if d.body not in self.deaths:
+            self.deaths[d.body] = deaths(d)
         env = Env(zip(d.params, values, strict=True))
-        env.deaths = self.deaths[name]
+        env.deaths = self.deaths[d.body]
         env.dims = {v: int(env[v]) for v in self.program.dims(name)}
         values.clear()
         return self.block(d.body, env)
