@@ -37,7 +37,7 @@ from lineara.passes.custom import custom_jvp, custom_linear, custom_vjp  # noqa:
 from lineara.passes.erase import erase  # noqa: E402
 from lineara.passes.inline import every, inline, named, smaller_than  # noqa: E402
 from lineara.passes.jvp import jvp  # noqa: E402
-from lineara.passes.min_cut import minimal_tape  # noqa: E402
+from lineara.passes.min_cut import budget, minimal_tape  # noqa: E402
 from lineara.passes.simplify import simplify  # noqa: E402
 from lineara.passes.transpose import transpose  # noqa: E402
 from lineara.passes.unzip import store_all, unzip  # noqa: E402
@@ -45,9 +45,10 @@ from lineara.types import show_definition  # noqa: E402
 
 
 def policy(word: str = "") -> Any:
-    """A policy by its name; `snapshots3` has three."""
-    if word.startswith("snapshots"):
-        return checkpoint.binomial(int(word.removeprefix("snapshots")))
+    """A policy by its name; `snapshots3` has three, `budget60` so many bytes."""
+    for name, made in (("snapshots", checkpoint.binomial), ("budget", budget)):
+        if word.startswith(name):
+            return made(int(word.removeprefix(name)))
     return {
         "": store_all, "recompute_all": checkpoint.recompute_all, "minimal_tape": minimal_tape,
         "recompute_calls": checkpoint.recompute_calls(),

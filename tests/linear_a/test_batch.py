@@ -10,7 +10,7 @@ from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_def
-from lineara.passes.batch import batch, batched_name
+from lineara.passes.batch import batch, batched_name, over_lanes
 from lineara.passes.compose import grad, vjp
 from lineara.passes.custom import custom_jvp, custom_linear
 from lineara.passes.simplify import simplify
@@ -342,3 +342,18 @@ def test_a_linear_recursion_has_lanes():
         k, a = (v if axis == 0 else v[0] for v, axis in zip((k, a), axes[1:], strict=True))
         (found,) = run(made, batched_name("f", axes, N), 2, k, a).lresults
         np.testing.assert_array_equal(found, k**3 * a)
+
+
+def test_what_is_batched_for_one_definition_alone_says_so_and_what_it_is_of():
+    program = check(parse("""
+    def g(k: f64, x: f64;) -> (f64, f64;) = let y = k * x in (k, y;)
+    def f(k: f64, x: f64;) -> (f64, f64;) = let (a, b;) = g(k, x;) in let c = a * b in (a, c;)
+    """))  # fmt: skip
+    made, name, origins = over_lanes(program, "f", (None, 0), N)
+    assert name == "f.b3.n0.11"
+    assert origins == {
+        "f.b3.n0": ("f", (None, 0)), "g.b3.n0.f": ("g", (None, 0)), "f.b3.n0.11": ("f", (None, 0)),
+    }  # fmt: skip
+    x = np.array([2.0, 3.0, 5.0])
+    found = run(check(made), name, 7.0, x).results
+    np.testing.assert_array_equal(found, [[7.0] * N, 49 * x])

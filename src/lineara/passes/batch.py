@@ -396,9 +396,6 @@ class _Lanes:
             return self.part(e, args)
         if isinstance(e, Prim) and e.name == "scatter" and any(vars_in(e.params["at"])):
             return self.scatter(e, args[0])
-        for v in e.operands()[len(e.args) :]:
-            if self.at[v] in self.batched:
-                self.refuse(e, f"reads {v!r}, which differs from lane to lane, as a size")
         match e:
             case Tup(linear=linear, fields=fields):
                 parts = [self.lift(a) for a in args]
@@ -419,7 +416,6 @@ class _Lanes:
     def refuse(self, e: Leaf, why: str) -> None:
         """What cannot be batched."""
         what = e.head() if isinstance(e, Applied) else type(e).__name__.lower()
-        what = e.name if isinstance(e, Prim) else what
         raise ProgramError(
             f"batch: in {self.d.name}, {what} {why}; batch what is around it, or run it lane by "
             "lane"
@@ -595,7 +591,6 @@ class _Lanes:
             return self.of_products(e, [x, q])
         rule = self.rule(Prim((x, q), e.primitive), [x, q], (True, True), q.type)
         (found,) = rule.copied((x, q), self.out, {})
-        self.batched.add(found)
         return found
 
     def rule(self, e: Prim, args: Sequence[Var], flags: tuple[bool, ...], y: Type) -> Text:

@@ -65,7 +65,7 @@ def inline(program: Program, name: str, chosen: Chosen = every) -> Program:
         if f in ready:
             open_.pop()
             continue
-        callees = [g for g in called(program.defs[f].body) if g in program.defs]
+        callees = called(program.defs[f].body)
         waits = [g for g in callees if g not in ready and g not in open_]
         if waits:
             open_ += waits[:1]

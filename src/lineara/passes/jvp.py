@@ -213,7 +213,7 @@ class _Jvp:
             if isinstance(b, Unpack):
                 self.unpack(b, phi, last, i)
                 continue
-            if isinstance(b.rhs, Prim) and b.rhs.name == "index" and b.rhs.args[0] in phi:
+            if isinstance(b.rhs, Prim) and b.rhs.name == "index":
                 self.index(b, b.rhs, phi, last, i)
                 continue
             local = self.split(phi, free(b.rhs), last, i)

@@ -86,7 +86,7 @@ class _Simplify:
         self.d = d
         self.names: Names | None = None
         self.at: dict[Var, Var] = {}  # what stands for a variable
-        self.zeros: set[Var] = set()  # linear variables that are zero, and not bound yet
+        self.zeros: set[Var] = set()  # linear variables that are zero, bound where they are read
         self.made: dict[Var, Leaf] = {}  # what non-linear variables, and linear products, are
         self.known: dict[Any, tuple[Var, ...]] = {}
         self.out: list[Binding] = []
@@ -183,7 +183,6 @@ class _Simplify:
             if not v.linear:
                 self.saved += cells(self.program, v.type)
             elif v in self.zeros:
-                self.zeros.discard(v)
                 self.saved += self.weight(v)
             else:
                 self.dropped[v] = None
@@ -198,7 +197,6 @@ class _Simplify:
             self.at.update(zip(b.vars, held.args, strict=True))
             return
         if arg in self.zeros:
-            self.zeros.discard(arg)
             self.zeros.update(b.vars)
             return
         key = (Unpack, arg)
@@ -307,7 +305,6 @@ class _Simplify:
             self.zeros.update(binders)
         else:
             return False
-        self.zeros.difference_update(zeros)
         self.saved += self.work(e, binders)
         return True
 
@@ -315,7 +312,6 @@ class _Simplify:
         """The leaf, with the zeros that it reads bound before it."""
         for v in e.args:
             if v in self.zeros:
-                self.zeros.discard(v)
                 self.out.append(Let((v,), zero(v.type)))
         return e
 
@@ -386,7 +382,7 @@ class _Simplify:
         """W of a leaf, or less: of what is applied, and of dimensions, it is not known."""
         if not isinstance(e, Prim | Part) or any(dims_in([v.type for v in (*e.args, *binders)])):
             return 0
-        return work(self.program, e, binders[0].type if binders else None)
+        return work(self.program, e, binders[0].type)
 
 
 def key_of(e: Leaf) -> Any:
