@@ -86,7 +86,7 @@ class _Simplify:
         self.d = d
         self.names: Names | None = None
         self.at: dict[Var, Var] = {}  # what stands for a variable
-        self.zeros: set[Var] = set()  # linear variables that are zero, bound where they are read
+        self.zeros: set[Var] = set()  # linear variables that are zero, and not bound yet
         self.made: dict[Var, Leaf] = {}  # what non-linear variables, and linear products, are
         self.known: dict[Any, tuple[Var, ...]] = {}
         self.out: list[Binding] = []
@@ -312,6 +312,7 @@ class _Simplify:
         """The leaf, with the zeros that it reads bound before it."""
         for v in e.args:
             if v in self.zeros:
+                self.zeros.discard(v)  # it is bound, and may come back from a product
                 self.out.append(Let((v,), zero(v.type)))
         return e
 
