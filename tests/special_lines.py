@@ -88,6 +88,22 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("zeta", 2.5, big, mpmath.zeta),
     ("gamma_density", big, w, gamma_density),
     ("beta_density", big, w, x, beta_density),
+    ("gamma_density_slope", 1, big, w, lambda n, a, x: mpmath.diff(
+        lambda a: gamma_density(a, x), a, n) if n > 0 else n + 1 and gamma_density(a, x)),
+    ("beta_density_slope", 1, 1, big, w, x, lambda i, j, a, b, x: min(i, j) >= 0 and mpmath.diff(
+        lambda a, b: beta_density(a, b, x), (a, b), (i, j))),
+    ("gammainc_slope", 1, col, big, lambda n, a, x: mpmath.diff(
+        lambda a: mpmath.gammainc(a, 0, x, regularized=True), a, n)),
+    ("betainc_slope", 0, 1, big, w, x, lambda i, j, a, b, x: mpmath.diff(
+        lambda a, b: mpmath.betainc(a, b, 0, x, regularized=True), (a, b), (i, j))),
+    ("gammainc", big, w, lambda a, x: mpmath.gammainc(a, 0, x, regularized=True)),
+    ("betainc", big, w, x, lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True)),
+    ("stdtr", big, z, lambda v, t: half(1) + t * t_density(v, 0) * mpmath.hyp2f1(
+        half(1), half(v + 1), half(3), -t * t / v)),
+    ("gammaincinv", big, x, lambda a, p: root(
+        lambda t: mpmath.gammainc(a, 0, t, regularized=True), p, a * p + p**4)),
+    ("betaincinv", 1.7, 2.5, x, lambda a, b, p: root(
+        lambda t: mpmath.betainc(a, b, 0, t, regularized=True), p, p)),
     ("gammainc", 1.7, big, lambda a, x: mpmath.gammainc(a, 0, x, regularized=True)),
     ("gammaincc", 1.7, big, lambda a, x: mpmath.gammainc(a, x, regularized=True)),
     ("gammaincinv", 1.7, x, lambda a, p: root(

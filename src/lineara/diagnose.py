@@ -292,7 +292,7 @@ class Birth:
     def __str__(self) -> str:
         place = f" at [{', '.join(map(str, self.at))}]" if self.at else ""
         line = f" at {self.line}" if self.line else ""
-        names = [f"{n} is {_number(v)}" for n, v in zip("xwuv", self.operands, strict=False)]
+        names = [f"{n} is {_number(v)}" for n, v in zip("xwuvz", self.operands, strict=False)]
         given = f", {' and '.join(names)}" if names else ""
         if self.kind == "value":
             return f"{self.operation}{line}\n    the value{place} is {_number(self.result)}{given}"

@@ -185,7 +185,7 @@ class Elementwise(Primitive):
     lanes that an argument does not reach: there the zero is structural.
     """
 
-    ARGS = ("x", "w", "u", "v")
+    ARGS = ("x", "w", "u", "v", "z")
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ def test_special_functions_are_symbols():
         assert slope == pytest.approx((differences[0] - differences[1]) / (2 * h), rel=1e-8)
         assert g in standard()
     with pytest.raises(CalculusError, match="there is no function betainc; did you mean"):
-        calculus.term("betainc(<1, 2, 0.5>)")  # nothing is said of its derivative in two arguments
+        calculus.term("betainc(<1, 2, 0.5>)")  # a symbol takes one number or a pair
 
 
 VECTORS = [  # a text in <x, y> and w, R^2 each, and the same with NumPy

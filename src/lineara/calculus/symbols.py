@@ -182,19 +182,20 @@ def standard() -> dict[str, Symbol]:
     """The function symbols that programs have: the elementwise operations, and those on integers.
 
     Special functions are among them.  An operation with an order, an argument in which nothing is
-    said of the derivative, is not, nor are Bessel functions whose names are those of variables.
+    said of the derivative, is not, nor is one of three numbers, nor are Bessel functions whose
+    names are those of variables.
 
     >>> standard()["atan2"].takes, standard()["pow2"]
     (Product(left=Base(name='R'), right=Base(name='R')), square)
     """
     left_out = _INNER | _NAMES
-    table = {n: s for n, s in declared().items() if n not in left_out and not _has_order(s)}
+    table = {n: s for n, s in declared().items() if n not in left_out and _is_said(s)}
     return table | _of_integers() | {short: table[long] for short, long in SHORT.items()}
 
 
-def _has_order(symbol: Symbol) -> bool:
-    """Whether the declaration says nothing of the derivative in some argument."""
-    return bool(_orders(symbol))
+def _is_said(symbol: Symbol) -> bool:
+    """Whether the declaration says all of the derivative, in one number or a pair."""
+    return not _orders(symbol) and getattr(symbol.primitive, "arity", 1) < 3
 
 
 def _orders(symbol: Symbol) -> tuple[int, ...]:

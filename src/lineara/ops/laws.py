@@ -225,6 +225,10 @@ def _student(z: Any, v: Any) -> Any:
     return where(normal, -(z * z) / 2 - LOG_2_PI / 2, found)
 
 
+def _odds(p: Any) -> Any:
+    return p / (1 - p)
+
+
 def _fisher(z: Any, m: Any, n: Any) -> Any:
     """The log density of F with m and n degrees of freedom."""
     found = m / 2 * log(m) + n / 2 * log(n) + xlogy(m / 2 - 1, z)
@@ -350,7 +354,15 @@ CONTINUOUS = {
         low=0.0,
         inside=1.0,
     ),
-    "f": Law(_fisher, low=0.0, inside=1.0),
+    "f": Law(
+        _fisher,
+        cdf=lambda z, m, n: betainc(m / 2, n / 2, m * z / (n + m * z)),
+        sf=lambda z, m, n: betainc(n / 2, m / 2, n / (n + m * z)),
+        ppf=lambda q, m, n: _odds(betaincinv(m / 2, n / 2, q)) * n / m,
+        isf=lambda q, m, n: n / m / _odds(betaincinv(n / 2, m / 2, q)),
+        low=0.0,
+        inside=1.0,
+    ),
     "weibull_min": Law(
         lambda z, c: log(c) + xlogy(c - 1, z) - z**c,
         **exponential(lambda z, c: z**c, lambda e, c: e ** (1 / c)),
@@ -552,6 +564,10 @@ CONTINUOUS = {
     ),
     "betaprime": Law(
         lambda z, a, b: xlogy(a - 1, z) - xlog1py(a + b, z) - betaln(a, b),
+        cdf=lambda z, a, b: betainc(a, b, z / (1 + z)),
+        sf=lambda z, a, b: betainc(b, a, 1 / (1 + z)),
+        ppf=lambda q, a, b: _odds(betaincinv(a, b, q)),
+        isf=lambda q, a, b: 1 / _odds(betaincinv(b, a, q)),
         low=0.0,
         inside=1.0,
     ),
@@ -571,6 +587,8 @@ CONTINUOUS = {
     ),
     "nakagami": Law(
         lambda z, v: math.log(2) + xlogy(v, v) - lgamma(v) + xlogy(2 * v - 1, z) - v * z * z,
+        cdf=lambda z, v: gammainc(v, v * z * z),
+        sf=lambda z, v: gammaincc(v, v * z * z),
         low=0.0,
         inside=1.0,
     ),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
-from lineara.ops import kernels
+from lineara.ops import kernels, shape_slopes
 from lineara.ops.elementwise import (
     cos,
     exp,
@@ -182,15 +182,92 @@ beta_density = kernel(  # x = a, w = b, u = x
     lambda y, x, w, u: where((u > 0) * (u < 1), y * ((x - 1) / u - (w - 1) / (1 - u)), 0),
     selects=True,
 )
-SHAPE = "its shape"
-gammainc = special("gammainc", SHAPE, lambda y, x, w: gamma_density(x, w))
-gammaincc = special("gammaincc", SHAPE, lambda y, x, w: -gamma_density(x, w))
-gammaincinv = special("gammaincinv", SHAPE, lambda y, x, w: 1 / gamma_density(x, y))
-gammainccinv = special("gammainccinv", SHAPE, lambda y, x, w: -1 / gamma_density(x, y))
-betainc = special("betainc", SHAPE, SHAPE, lambda y, x, w, u: beta_density(x, w, u))
-betaincc = special("betaincc", SHAPE, SHAPE, lambda y, x, w, u: -beta_density(x, w, u))
-betaincinv = special("betaincinv", SHAPE, SHAPE, lambda y, x, w, u: 1 / beta_density(x, w, y))
-betainccinv = special("betainccinv", SHAPE, SHAPE, lambda y, x, w, u: -1 / beta_density(x, w, y))
+gamma_density_slope = kernel(  # n derivatives in a
+    "gamma_density_slope",
+    ORDER,
+    lambda y, x, w, u: gamma_density_slope(x + 1, w, u),
+    lambda y, x, w, u: where(
+        u > 0, y * ((w - 1) / u - 1) + x / u * gamma_density_slope(x - 1, w, u), 0
+    ),
+    array=shape_slopes.gamma_density_slope,
+    selects=True,
+)
+gammainc_slope = kernel(
+    "gammainc_slope",
+    ORDER,
+    lambda y, x, w, u: gammainc_slope(x + 1, w, u),
+    lambda y, x, w, u: gamma_density_slope(x, w, u),
+    array=shape_slopes.gammainc_slope,
+)
+gammainc = special(
+    "gammainc", lambda y, x, w: gammainc_slope(1, x, w), lambda y, x, w: gamma_density(x, w)
+)
+gammaincc = special(
+    "gammaincc", lambda y, x, w: -gammainc_slope(1, x, w), lambda y, x, w: -gamma_density(x, w)
+)
+gammaincinv = special(
+    "gammaincinv",
+    lambda y, x, w: -gammainc_slope(1, x, y) / gamma_density(x, y),
+    lambda y, x, w: 1 / gamma_density(x, y),
+)
+gammainccinv = special(
+    "gammainccinv",
+    lambda y, x, w: -gammainc_slope(1, x, y) / gamma_density(x, y),
+    lambda y, x, w: -1 / gamma_density(x, y),
+)
+
+
+def _beta_density_slope(y, i, j, a, b, x):
+    """The derivative in x."""
+    here = y * ((a - 1) / x - (b - 1) / (1 - x))
+    in_a = i / x * beta_density_slope(i - 1, j, a, b, x)
+    in_b = j / (1 - x) * beta_density_slope(i, j - 1, a, b, x)
+    return where((x > 0) * (x < 1), here + in_a - in_b, 0)
+
+
+beta_density_slope = kernel(  # i derivatives in a, j in b
+    "beta_density_slope",
+    ORDER,
+    ORDER,
+    lambda y, i, j, a, b, x: beta_density_slope(i + 1, j, a, b, x),
+    lambda y, i, j, a, b, x: beta_density_slope(i, j + 1, a, b, x),
+    _beta_density_slope,
+    array=shape_slopes.beta_density_slope,
+    selects=True,
+)
+betainc_slope = kernel(
+    "betainc_slope",
+    ORDER,
+    ORDER,
+    lambda y, i, j, a, b, x: betainc_slope(i + 1, j, a, b, x),
+    lambda y, i, j, a, b, x: betainc_slope(i, j + 1, a, b, x),
+    lambda y, i, j, a, b, x: beta_density_slope(i, j, a, b, x),
+    array=shape_slopes.betainc_slope,
+)
+betainc = special(
+    "betainc",
+    lambda y, x, w, u: betainc_slope(1, 0, x, w, u),
+    lambda y, x, w, u: betainc_slope(0, 1, x, w, u),
+    lambda y, x, w, u: beta_density(x, w, u),
+)
+betaincc = special(
+    "betaincc",
+    lambda y, x, w, u: -betainc_slope(1, 0, x, w, u),
+    lambda y, x, w, u: -betainc_slope(0, 1, x, w, u),
+    lambda y, x, w, u: -beta_density(x, w, u),
+)
+betaincinv = special(
+    "betaincinv",
+    lambda y, x, w, u: -betainc_slope(1, 0, x, w, y) / beta_density(x, w, y),
+    lambda y, x, w, u: -betainc_slope(0, 1, x, w, y) / beta_density(x, w, y),
+    lambda y, x, w, u: 1 / beta_density(x, w, y),
+)
+betainccinv = special(
+    "betainccinv",
+    lambda y, x, w, u: -betainc_slope(1, 0, x, w, y) / beta_density(x, w, y),
+    lambda y, x, w, u: -betainc_slope(0, 1, x, w, y) / beta_density(x, w, y),
+    lambda y, x, w, u: -1 / beta_density(x, w, y),
+)
 
 # --- the error function and the normal distribution ---------------------------------------------
 

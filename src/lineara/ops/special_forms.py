@@ -25,8 +25,8 @@ from lineara.ops.elementwise import (
 from lineara.ops.kernels import part, scipy_special
 from lineara.ops.special import (
     ORDER,
-    SHAPE,
     betainc,
+    betainc_slope,
     betaincc,
     binom,
     digamma,
@@ -271,8 +271,23 @@ _several("airy", airy_ai, airy_aip, airy_bi, airy_bip)
 
 # --- distribution functions --------------------------------------------------------------------
 
-stdtr = special("stdtr", SHAPE, lambda y, x, w: _t_density(x, w))
-stdtrit = special("stdtrit", SHAPE, lambda y, x, w: 1 / _t_density(x, y))
+stdtr = special("stdtr", lambda y, x, w: _t_slope(x, w), lambda y, x, w: _t_density(x, w))
+stdtrit = special(
+    "stdtrit",
+    lambda y, x, w: -_t_slope(x, y) / _t_density(x, y),
+    lambda y, x, w: 1 / _t_density(x, y),
+)
+
+
+def _t_slope(v: Any, t: Any) -> Any:
+    """The derivative in the degrees of freedom, of half of an incomplete beta function.
+
+    It is that of v / (v + t^2) far out, and its complement near 0.
+    """
+    far = betainc_slope(1, 0, v / 2, 0.5, v / (v + t * t))
+    near = betainc_slope(0, 1, 0.5, v / 2, t * t / (v + t * t))
+    in_shape = op("sign")(t) / 4 * where(t * t > v, -far, near)
+    return in_shape - t / (2 * v) * _t_density(v, t)
 
 
 def _t_density(v: Any, t: Any) -> Any:
