@@ -17,7 +17,7 @@ from lineara.diagrams.canonical import isomorphic
 from lineara.diagrams.kinds import PLAIN
 from lineara.diagrams.net import Net, nodes_in
 from lineara.diagrams.pictured import RULES, SIMPLIFIED, pictured
-from lineara.diagrams.player import Shot, differentiation, page
+from lineara.diagrams.player import CLICKED, Shot, differentiation, page
 from lineara.diagrams.simplify import SCHEMAS
 from lineara.errors import DiagramError
 
@@ -142,6 +142,37 @@ def test_a_page_stands_by_itself(tmp_path):
     assert page(parse(WORKED)) == page(parse(WORKED))
 
 
+def test_every_box_that_is_shown_can_be_shut_alone_and_every_scene_is_named(worked):
+    for shot in worked:
+        assert set(shot.boxes) <= {name for name in shot.states if "," not in name}
+        for name, i in shot.states.items():
+            keys = {s.key for s in shot.scenes[i][0]}
+            shut = {*name.split(",")} - {""}
+            assert shut <= keys
+            inside = {key for key in shot.boxes if _around(key, shot.boxes) & shut}
+            assert set(shot.boxes) & keys == set(shot.boxes) - inside
+
+
+def _around(key: str, boxes: dict[str, str]) -> set[str]:
+    found = set()
+    while boxes[key]:
+        key = boxes[key]
+        found.add(key)
+    return found
+
+
+def test_a_long_page_has_fewer_scenes():
+    net = parse(EVERY_KIND)
+    shots = differentiation(net)
+    assert max([len(shot.scenes) for shot in shots]) <= 3 + CLICKED // (len(shots) - 1)
+    assert all([len(shot.scenes) >= 3 for shot in shots])
+
+
+def test_a_function_from_outside_is_said_instead_of_the_program():
+    (first, *_) = differentiation(parse("(f: (R -> R)) => c = const[1.0]() y = eval(f, c) -> y"))
+    assert first.program.startswith("# a function that comes from outside has no text in Linear A")
+
+
 def test_all_steps_on_a_sheet(tmp_path):
     (tmp_path / "a.diagram").write_text(WORKED)
     out = tmp_path / "a.svg"
@@ -192,6 +223,17 @@ addEventListener("load", async () => {
   press(" "); await wait(1200); press(" "); await wait(600); note();
   const fold = document.getElementById("fold");
   fold.value = "2"; fold.dispatchEvent(new Event("change")); await wait(700); note();
+  const first = Object.entries(film.shots[6].boxes).find(([, around]) => !around)[0];
+  const box = () => document.querySelector(`#stage [data-box="${first}"]`);
+  box().dispatchEvent(new MouseEvent("click", { bubbles: true })); await wait(700); note();
+  box().focus();
+  const enter = new KeyboardEvent("keydown", { key: "Enter", bubbles: true });
+  document.activeElement.dispatchEvent(enter); await wait(700); note();
+  said.push([first, document.activeElement.dataset.box, box().getAttribute("aria-expanded"),
+    document.getElementById("text").textContent.split(" ")[0]].join("|"));
+  const language = document.getElementById("language");
+  language.value = "1"; language.dispatchEvent(new Event("change"));
+  said.push(document.getElementById("text").textContent.split(" ").slice(0, 2).join("|"));
   document.title = "driven";
   const out = document.createElement("pre");
   out.id = "driven"; out.textContent = said.join("\\n");
@@ -229,7 +271,15 @@ def test_the_page_steps_plays_and_folds_in_a_browser(moving: bool, tmp_path: Pat
         sides = 0 if shot.picture is None else 2
         return [f"{n} of 34", shot.rule, shot.said, str(nodes), str(fires), str(sides)]
 
-    wanted = [*map(expected, (0, 1, 2, 1, 34, 0, 5, 6)), expected(6, fold=2)]
+    *lines, shut, text = lines
+    first = shut[0]
+    assert shut == [first, first, "false", "type"]
+    assert text == ["(x1:", "R)"]
+    outer = [key for key, box in worked[6].boxes.items() if not box]
+    assert first in outer
+    opened = worked[6].states[",".join(sorted({*outer} - {first}))]
+    wanted = [*map(expected, (0, 1, 2, 1, 34, 0, 5, 6))]
+    wanted += [expected(6, fold) for fold in (2, opened, 2)]
     if moving:  # what is on its way out may still be seen
         lines, wanted = ([line[:3] for line in found] for found in (lines, wanted))
     assert lines == wanted

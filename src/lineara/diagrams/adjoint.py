@@ -266,6 +266,37 @@ def _sweep(inner: Inner, packed: int | None) -> list[Inner]:
     return left
 
 
+def finished(frame: Node) -> Net:
+    """What a BLUE, ORANGE or GREEN frame comes to, with its inputs and outputs."""
+    f, net = frame.body, Net(Meter())
+    ins = [net.input(w.type) for w in frame.ins]
+    order, left = topological(f), []
+    if frame.kind == "BLUE":
+        left = _sweep(Inner(f, net, 0, tuple(ins)), frame.data)
+    elif frame.kind == "ORANGE":
+        values: dict[Wire, Wire] = dict(zip(f.inputs, ins, strict=True))
+        resid: dict[int, Wires] = {}
+        for node in order:
+            outs, resid[node.id], within = forward(net, node, [values.pop(w) for w in node.ins])
+            values.update(zip(node.outs, outs, strict=True))
+            left += [within] if within else []
+        net.output(*[values.pop(w) for w in f.outputs], *[w for i in f.nodes for w in resid[i]])
+    else:
+        given = iter(ins)
+        kept = {i: [next(given) for _ in residuals(n)] for i, n in f.nodes.items()}
+        bars: dict[Wire, Wire | None] = {
+            w: next(given) if moves(w.type) else None for w in f.outputs
+        }
+        for node in reversed(order):
+            sent = backward(net, node, kept[node.id], [bars.pop(w) for w in node.outs])
+            bars.update(zip(node.ins, sent, strict=True))
+        net.output(*[s for w in f.inputs if (s := bars.pop(w)) is not None])
+    while left:
+        inner = left.pop()
+        left += _sweep(inner, inner.packed)
+    return net
+
+
 def bundled(net: Net, bars: Sequence[Wire | None], packed: int | None) -> list[Wire]:
     """What moves; the first `packed` in a bundle."""
     if packed is None:

@@ -1,7 +1,8 @@
 """A rewriting as a page that plays it: one file, no network, keyboard and screen reader included.
 
 A shot is what there is after a step: the shapes, with what is new and what fires next marked, the
-text, and the rule.  Shapes keep their keys from shot to shot, so the page moves them.
+text, the program, and the rule.  Shapes keep their keys from shot to shot, so the page moves them.
+A scene is a shot with some of its boxes shut; the page has those that a reader may click for.
 
 >>> from lineara.diagrams.text import parse
 >>> shots = differentiation(parse("(x: R) => y = sin(x) -> y"))
@@ -9,15 +10,17 @@ text, and the rule.  Shapes keep their keys from shot to shot, so the page moves
 ['', 'blue', 'O-op', 'O-id', 'G-op', 'G-id']
 """
 
+import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 
 from lineara.diagrams.adjoint import adjoint
 from lineara.diagrams.layout import text_width
-from lineara.diagrams.net import Net, copied, every_net, nodes_in
+from lineara.diagrams.linear_a_text import text
+from lineara.diagrams.net import Net, Node, Wire, copied, every_net, nodes_in
 from lineara.diagrams.pictured import RULES, Pictured, pictured
 from lineara.diagrams.show import show
 from lineara.diagrams.simplify import Simplifier
@@ -28,17 +31,29 @@ from lineara.diagrams.types import R
 from lineara.errors import DiagramError
 
 LONGEST = 300  # steps that a page plays
-FOLDS = {"all": None, "the outer ones": 1, "none": 0}  # which boxes are open
+FOLDS = {
+    "all": None,
+    "the outer ones": 1,
+    "none": 0,
+}  # which boxes are open: those so deep are shut
+CLICKED = 800  # scenes of a page for boxes that are clicked
 
 
 @dataclass(slots=True)
 class Shot:
-    """What is shown after a step; `scenes` has the shapes and the size for each way to fold."""
+    """What is shown after a step; `scenes` has the shapes and the size for each way to fold.
+
+    First stand those of FOLDS; `states` has the scene for the keys of the boxes that are shut, and
+    `boxes` the key of the box around each.
+    """
 
     rule: str
     said: str
     text: str
+    program: str
     scenes: list[tuple[list[Shape], float, float]]
+    states: dict[str, int]
+    boxes: dict[str, str]
     picture: Pictured | None = None
     fires: str = ""  # the key of the node that the next step erases
     made: list[str] = field(default_factory=list)  # the keys of what this step made
@@ -51,10 +66,11 @@ def differentiation(net: Net, gradient: bool = False) -> list[Shot]:
     differentiation that is longer than a page plays.
     """
     nodes = list(nodes_in(net))
-    _short_enough(2 * len(nodes) + 3 * (1 + sum([n.kind == "box" for n in nodes])))
-    namer = Namer()
+    steps = 2 * len(nodes) + 3 * (1 + sum([n.kind == "box" for n in nodes]))
+    _short_enough(steps)
+    namer, more = Namer(), CLICKED // (steps * (1 + gradient))
     d = Derivation(net)
-    shots = [_shot(snapshot(d), namer, "", "A diagram that is to be differentiated.")]
+    shots = [_shot(snapshot(d), namer, "", "A diagram that is to be differentiated.", more=more)]
     while not d.done:
         redex = d.redexes[0]
         shots[-1].fires = namer.key(_drawn_as(d, redex))
@@ -62,8 +78,8 @@ def differentiation(net: Net, gradient: bool = False) -> list[Shot]:
         step = d.fire(redex)
         now = snapshot(d)
         _taken_over(now, redex, step, namer)
-        shots.append(_shot(now, namer, step.rule, _said(step.rule, redex), picture, step))
-    return shots + list(_simplified(net, namer)) if gradient else shots
+        shots.append(_shot(now, namer, step.rule, _said(step.rule, redex), picture, step, more))
+    return shots + list(_simplified(net, more)) if gradient else shots
 
 
 def _short_enough(steps: int) -> None:
@@ -81,14 +97,54 @@ def _shot(
     said: str,
     picture: Pictured | None = None,
     step: Step | None = None,
+    more: int = 0,
 ) -> Shot:
-    scenes = []
-    names = {}
-    for fold in FOLDS.values():
-        found, shapes, names = drawn(net, fold, namer)
+    scenes, states = [], {}
+    around = {
+        node: net_.owner for net_ in every_net(net) for node in net_.nodes.values() if node.bodies
+    }
+    names: dict[Wire, str] = {}
+    for shut in _shut(around, more):
+        found, shapes, names = drawn(net, [n.id for n in shut], namer)
+        states.setdefault(",".join(sorted([namer.key(n.id) for n in shut])), len(scenes))
         scenes.append((shapes, found.width, found.height))
     made = [namer.key(i) for i in step.made] if step else []
-    return Shot(rule, said, show(net, names), scenes, picture, "", made)
+    boxes = {namer.key(n.id): namer.key(b.id) if b else "" for n, b in around.items()}
+    return Shot(
+        rule, said, show(net, names), _program(net, names), scenes, states, boxes, picture, "", made
+    )
+
+
+def _shut(around: Mapping[Node, Node | None], more: int) -> list[tuple[Node, ...]]:
+    """The boxes that are shut in each scene: those of FOLDS, each alone, then several."""
+    depth: dict[Node | None, int] = {None: -1}
+    for node, box in around.items():  # the outer ones come first
+        depth[node] = depth[box] + 1
+    found = [tuple([n for n in around if depth[n] == fold]) for fold in FOLDS.values()]
+    several = [(node,) for node in around]
+    for some in several:
+        if len(several) > more:
+            break
+        _, *later = itertools.dropwhile(lambda n, last=some[-1]: n is not last, around)
+        several += [(*some, n) for n in later if not _within(n, some, around)]
+    known = set(map(frozenset, found))
+    return found + [some for some in several[:more] if frozenset(some) not in known]
+
+
+def _within(node: Node, some: Sequence[Node], around: Mapping[Node, Node | None]) -> bool:
+    """Whether a box lies in one of others."""
+    box = around[node]
+    while box is not None and box not in some:
+        box = around[box]
+    return box is not None
+
+
+def _program(net: Net, names: Mapping[Wire, str]) -> str:
+    """The same in Linear A, or why not."""
+    try:
+        return text(net, names)
+    except DiagramError as error:
+        return f"# {error.message}"
 
 
 def _drawn_as(d: Derivation, redex: Redex) -> int:
@@ -116,7 +172,7 @@ def _said(rule: str, redex: Redex) -> str:
     return RULES.get(rule, "").format(what=what)
 
 
-def _simplified(net: Net, namer: Namer) -> Iterator[Shot]:
+def _simplified(net: Net, more: int) -> Iterator[Shot]:
     """The function that goes back is applied to 1, and that is simplified."""
     if net.gives != (R,):
         raise DiagramError("a gradient is of a diagram with one real output")
@@ -128,13 +184,14 @@ def _simplified(net: Net, namer: Namer) -> Iterator[Shot]:
     found.output(*found.add("eval", (back, *found.add("const", data=1.0))))
     namer = Namer()
     s = Simplifier(found)
-    last = _shot(s.net, namer, "", "The adjoint, applied to 1: the gradient. Now it is simplified.")
+    said = "The adjoint, applied to 1: the gradient. Now it is simplified."
+    last = _shot(s.net, namer, "", said, more=more)
     for step in s.steps():
         last.fires = namer.key(step.node)
         yield last
         _short_enough(step.number)
         said = RULES.get(step.rule, "")
-        last = _shot(s.net, namer, step.rule, said, pictured(step.rule, None), step)
+        last = _shot(s.net, namer, step.rule, said, pictured(step.rule, None), step, more)
     yield last
 
 
@@ -167,8 +224,8 @@ def page(net: Net, title: str = "A differentiation, step by step", gradient: boo
         "@LAST@": str(len(shots) - 1),
         "@DATA@": data.replace("<", "\\u003c"),
     }
-    for mark, text in parts.items():
-        template = template.replace(mark, text)
+    for mark, part in parts.items():
+        template = template.replace(mark, part)
     return template
 
 
@@ -176,38 +233,50 @@ def _data(shots: Sequence[Shot]) -> dict[str, object]:
     """What the page reads: each shape, line and rule once, and shots that number them."""
     shapes: dict[str, int] = {}
     rules: dict[str, int] = {}
+    lines: dict[str, int] = {}
     told = []
-    before: list[str] = []
+    before: list[list[str]] = [[], []]
     for shot in shots:
         scenes = []
         for drawn_, width, height in shot.scenes:
             numbers = []
             for s in _marked(drawn_, shot):
-                text = json.dumps(
+                written = json.dumps(
                     [s.key, s.tag, s.looks, [_short(x) for x in s.numbers], s.text, s.title],
                     ensure_ascii=False,
                 )
-                numbers.append(shapes.setdefault(text, len(shapes)))
+                numbers.append(shapes.setdefault(written, len(shapes)))
             box = [-MARGIN, -MARGIN, width + 2 * MARGIN, height + 2 * MARGIN]
             scenes.append([numbers, [_short(x) for x in box]])
-        lines = shot.text.split("\n")
-        old = {line.strip() for line in before}
+        texts = [shot.program.rstrip().split("\n"), shot.text.split("\n")]
         told.append(
             {
                 "rule": shot.rule,
                 "said": shot.said,
                 "scenes": scenes,
-                "lines": [[line, int(bool(before) and line.strip() not in old)] for line in lines],
+                "states": shot.states,
+                "boxes": shot.boxes,
+                "texts": [_fresh(*t, lines) for t in zip(texts, before, strict=True)],
                 "picture": -1 if shot.picture is None else _numbered(shot.picture, rules),
             }
         )
-        before = lines
+        before = texts
     return {
         "shapes": [json.loads(t) for t in shapes],
         "rules": [json.loads(t) for t in rules],
+        "lines": list(lines),
         "shots": told,
         "folds": list(FOLDS),
     }
+
+
+def _fresh(text: list[str], before: list[str], lines: dict[str, int]) -> list[list[int]]:
+    """The lines of a text by their numbers, and whether each is new."""
+    old = {line.strip() for line in before}
+    new = [int(bool(before) and line.strip() not in old) for line in text]
+    return [
+        [lines.setdefault(line, len(lines)), mark] for line, mark in zip(text, new, strict=True)
+    ]
 
 
 def _marked(shapes: Sequence[Shape], shot: Shot) -> Iterator[Shape]:
