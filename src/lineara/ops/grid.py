@@ -93,6 +93,8 @@ def gradient(f, *varargs, axis=None, edge_order=1):
         )
     pairs = zip(axes, spacings, strict=True)
     found = [_slope(f, i, as_array(h) if np.ndim(h) else h, edge_order) for i, h in pairs]
+    dtype = t.dtype if t.dtype.kind in "fc" else np.dtype(float)  # whatever the spacings have
+    found = [y if type_of(y).dtype == dtype else op("astype")(y, dtype=dtype) for y in found]
     return found[0] if len(axes) == 1 else tuple(found)
 
 

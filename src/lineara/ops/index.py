@@ -337,7 +337,7 @@ def triu(m, k=0):
     return op("keep")(m, np.triu(np.ones(type_of(m).shape, bool), k))
 
 
-@implements(np.select)
+@implements(np.select, sequence=True)
 def select(condlist, choicelist, default=0):
     """The choice of the first condition that holds, in each element."""
     found = default

@@ -149,26 +149,29 @@ def insert(arr, obj, values, axis=None):
     values = as_array(values)
     order = np.insert(np.arange(n), obj, -1)  # where the new ones come to lie
     new = np.flatnonzero(order < 0)
-    if np.ndim(obj) == 0 and not isinstance(obj, slice):
-        count = 1 if not type_of(values).ndim else _count_of(values, axis, len(shape))
-        order = np.insert(np.arange(n), [int(obj)] * count, -1)
+    if new.size == 1 and type_of(values).ndim:  # one place for as many as there are
+        lead = (1,) * (len(shape) - type_of(values).ndim)
+        values = op("reshape")(values, shape=(*lead, *type_of(values).shape))
+        if not np.ndim(obj) and not isinstance(obj, slice):
+            values = registry.functions[np.moveaxis](values, 0, axis)
+        count = type_of(values).shape[axis]
+        order = np.insert(np.arange(n), np.repeat(_places(obj, n, 1), count), -1)
         new = np.flatnonzero(order < 0)
-        if type_of(values).ndim:
-            lead = (1,) * (len(shape) - type_of(values).ndim)
-            full = op("reshape")(values, shape=(*lead, *type_of(values).shape))
-            values = registry.functions[np.moveaxis](full, 0, axis)
     spread = list(shape)
     spread[axis] = new.size
     values = registry.functions[np.broadcast_to](values, tuple(spread))
     wide = concatenate([arr, op("astype")(values, dtype=type_of(arr).dtype)], axis)
-    order[new] = n + np.arange(new.size)
+    order[new] = n + np.argsort(_places(obj, n, new.size), kind="stable")
     return op("index")(wide, at=(*(slice(None),) * axis, order))
 
 
-def _count_of(values: Any, axis: int, ndim: int) -> int:
-    """How many slices one position gets: the first axis of the values, of full rank."""
-    shape = type_of(values).shape
-    return ((1,) * (ndim - len(shape)) + shape)[0]
+def _places(obj: Any, n: int, count: int) -> Any:
+    """Before which element each of the values comes."""
+    if isinstance(obj, slice):
+        return np.arange(n)[obj]
+    at = np.asarray(obj)
+    at = np.flatnonzero(at) if at.dtype == bool else np.where(at < 0, at + n, at)
+    return np.broadcast_to(at, count)
 
 
 @implements(np.resize)
