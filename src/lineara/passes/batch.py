@@ -348,8 +348,8 @@ class _Lanes:
         assert isinstance(t, ArrayType), show(t)
         axis %= len(t.shape) + 1
         order = (axis, *[i for i in range(len(t.shape) + 1) if i != axis])
-        return self.bind(v.name, whole, Prim((v,), op("permute_dims"), {"axes": order}),
-                         v.linear, True)  # fmt: skip
+        made = Prim((v,), op("permute_dims"), {"axes": order})
+        return self.out.bind(v.name, whole, made, v.linear)
 
     def type(self, t: Type, axis: int = 0) -> Type:
         """The type of a value for each lane."""

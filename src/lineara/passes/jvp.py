@@ -125,7 +125,6 @@ class _Jvp:
         tangents = tuple(phi.values())
         body = self.block(d.body, phi)
         results = tuple([self.tangent_type(t) for t in d.results if self.moves(t)])
-        body = Block((*self.out.bindings, *body.bindings), body.leaf)
         return Def(d.name + JVP, (*d.params, *tangents), d.results, results, body)
 
     def recur(self, name: str) -> str:
