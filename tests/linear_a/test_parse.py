@@ -1,18 +1,94 @@
 """Text and programs: the canonical text comes back, sugar is written out, errors show the place."""
 
+import functools
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lark import Lark, Tree
 
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
-from lineara.linear_a.parse import parse
+from lineara.linear_a.parse import GRAMMAR, _lark, parse
+from lineara.linear_a.plain import PLAIN, binding
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Prim, Ret, Var, lit
 from lineara.registry import registry
 from lineara.types import ArrayType, Named, Product, Stack, Sum, Type
+
+# --- a plain binding is one token -----------------------------------------------------------------
+
+NAMES = st.sampled_from(["x", "dx'", "f.jvp", "_a1", "letter", "f64x", "in.", "drops", "zero_"])
+VARS = st.tuples(st.sampled_from(["", "~"]), NAMES).map("".join)
+SPACE = st.sampled_from(["", " ", "  "])
+STATED = st.sampled_from(["", ": f64", ":bool[3]", " : c128[2, 10]"])
+BINDERS = st.tuples(VARS, STATED).map("".join)
+
+
+def listed(items) -> st.SearchStrategy[str]:
+    return st.lists(items, max_size=3).map(", ".join)
+
+
+TARGETS = BINDERS | st.tuples(listed(BINDERS), listed(BINDERS)).map(lambda p: f"({p[0]}; {p[1]})")
+NUMBERS = st.sampled_from(["2", "-7_i32", "1e-3", "-2.5_f32", "3.", "10_f64"])
+CALLS = st.tuples(NAMES, SPACE, listed(VARS), st.sampled_from(["", ";", "; ~q", ";~q, ~p"]))
+RIGHTS = (
+    VARS
+    | NUMBERS
+    | st.tuples(VARS, SPACE, st.sampled_from("+-*/"), SPACE, VARS).map("".join)
+    | CALLS.map(lambda c: f"{c[0]}{c[1]}({c[2]}{c[3]})")
+    | VARS.map("drop({})".format)
+)
+
+
+@functools.cache
+def general() -> Any:
+    """The grammar without the token."""
+    rules = GRAMMAR.replace("(binding | PLAIN)*", "binding*").replace("PLAIN.9: /@PLAIN@/", "")
+    return Lark(rules, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+
+
+def assert_same_tree(found, expected):
+    if not isinstance(expected, Tree):
+        assert found == expected
+        if hasattr(found, "line"):
+            assert (found.line, found.column) == (expected.line, expected.column)
+        return
+    assert found.data == expected.data
+    given = [c for c in expected.children if c is not None or expected.data != "binders"]
+    for a, b in zip(found.children, given, strict=True):
+        assert_same_tree(a, b)
+    if not expected.meta.empty:
+        assert (found.line, found.column) == (expected.meta.line, expected.meta.column)
+
+
+@given(TARGETS, RIGHTS, SPACE)
+@settings(max_examples=300, deadline=None)
+def test_a_plain_binding_has_the_tree_that_the_grammar_gives(target, right, space):
+    text = f"def f(;) -> (;) =\n {space}let {target}{space}={space}{right} in (;)"
+    (definition,) = general().parse(text).children
+    expected = definition.children[3].children[0]
+    (definition,) = _lark().parse(text).children
+    token = definition.children[3].children[0]
+    assert isinstance(token, str)
+    assert_same_tree(binding(token), expected)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "let x = true in", "let true = x in", "let drop = x in", "let x = inf in", "let x = 3in",
+        "let x = f(1.0) in", "let x = y * z * w in", "let x = f[at=(i,)] (y) in", "let x =\n y in",
+        "let <x> = y in", "let x = {y} in", "let x: t = y in", "let x: f64[n] = y in",
+    ],
+)  # fmt: skip
+def test_what_is_not_plain_is_left_to_the_grammar(line):
+    assert re.match(PLAIN, line) is None
+
 
 # --- parse(show(P)) == P --------------------------------------------------------------------------
 
@@ -229,7 +305,7 @@ ERRORS = {
     "def f(x: f64;) -> (;) = (;)": "7: x is never used; use it at least once, or drop(x)",
     "def f(x: f64; ~a: i64) -> (f64; i64) = (x; ~a)": "15: ~a is linear, but i64 is not a vector "
     "space; only floating and complex numbers and products of them are: make it non-linear",
-    "def f(x: f64;) -> (f64;) = sin(x, x)": "28: sin takes 1 arguments, not 2",
+    "def f(x: f64;) -> (f64;) = sin(x, x)": "28: sin takes 1 argument, not 2",
     "def f(x: f64;) -> (f64;) = sine(x)": "28: there is no primitive sine; did you mean sin?",
     "def f(x: f64;) -> (f64;) = f(x)": "28: there is no primitive f; a call has a semicolon",
     "def fun(x: f64;) -> (f64;) = fan(x;)": "30: there is no definition fan; did you mean fun?",
@@ -247,7 +323,7 @@ ERRORS = {
     "(f64;); let the two agree",
     "def g(x: f32;) -> (f32;) = x def f(x: f64;) -> (f32;) = g(x;)": "59: g takes f32 as x, but x "
     "is f64",
-    "def g(x: f32;) -> (f32;) = x def f(;) -> (f32;) = g(;)": "51: g takes 1 non-linear arguments "
+    "def g(x: f32;) -> (f32;) = x def f(;) -> (f32;) = g(;)": "51: g takes 1 non-linear argument "
     "(f32), not 0",
     "def f(x: tree;) -> (tree;) = x type tee = f64": "10: there is no type tree; did you mean tee?",
     "def f(x: u;) -> (u;) = x": "10: there is no type u; define it: type u = …",

@@ -17,11 +17,13 @@ import numpy as np
 
 from lineara.errors import ProgramError
 from lineara.linear_a.branches import Case, Cond, Switch
-from lineara.linear_a.check import DEPTH, ENDLESS, endless, located, type_of_leaf
+from lineara.linear_a.check import DEPTH, ENDLESS, Judge, endless, located
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.control import Call, Sized
 from lineara.linear_a.dims import I64, is_index
 from lineara.linear_a.loops import Scan, While
+from lineara.linear_a.plain import PLAIN, Node, Word
+from lineara.linear_a.plain import binding as plain_binding
 from lineara.linear_a.program import Place, Program
 from lineara.linear_a.sugar import explicit
 from lineara.linear_a.syntax import (
@@ -68,7 +70,7 @@ dims: "[" [dim ("," dim)*] "]"
 ?dim: INT | NAME
 field: NAME ":" type
 
-block: binding* leaf
+block: (binding | PLAIN)* leaf
 binding: "let" target "=" rhs "in"
 target: "(" binders ")" -> several | binder -> one
     | "<" [binder ("," binder)*] ">" -> parts | "~<" [binder ("," binder)*] ">" -> lparts
@@ -100,6 +102,7 @@ literal: number [SUFFIX] | "[" "]" SUFFIX dims -> empty
     | "complex" "(" part "," part ")" -> complex | "[" number ("," number)* "]" -> nested
 ?part: NUM | INT
 
+PLAIN.9: /@PLAIN@/
 INFIX: "+" | "-" | "*" | "/"
 SEMI: ";"
 DTYPE.3: /(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool)(?![A-Za-z0-9_.'])/
@@ -134,7 +137,8 @@ FORMS: dict[str, Any] = {
 def _lark() -> Any:
     from lark import Lark
 
-    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+    grammar = GRAMMAR.replace("@PLAIN@", PLAIN.replace("/", r"\/"))
+    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
 @uncollected
@@ -176,7 +180,8 @@ def _unexpected(error: Any, text: str, file: str) -> str:
             else f"the character {text[error.pos_in_stream]!r} has no meaning"
         )
     )
-    wanted = sorted(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
+    expected = getattr(error, "accepts", None) or getattr(error, "expected", None) or ()
+    wanted = sorted({*expected} - {"PLAIN"})
     if {"NAME", "LNAME", "INT"} <= set(wanted):  # whatever has a value
         wanted = ["value", *[w for w in wanted if w in ("RPAR", "SEMICOLON", "LET")]]
     shown = [_TOKENS.get(w, str(w).lower()) for w in wanted]
@@ -209,6 +214,7 @@ class _Reader:
         self.pending: list[Binding] = []  # those of the block so far
         self.hidden: list[tuple[str, Var | None]] = []  # what names meant outside of the block
         self.so_far = Program(self.types, self.defs, self.places, self.text, self.file)
+        self.judge = Judge(self.so_far, "")
 
     def wrong(self, message: str, at: Any) -> ProgramError:
         """The error at a token or a tree."""
@@ -374,7 +380,7 @@ class _Reader:
             hidden, self.hidden = self.hidden, []
             *bindings, leaf = t.children
             for b in bindings:
-                self.pending.append(self.binding(b))
+                self.pending.append(self.binding(plain_binding(b) if isinstance(b, str) else b))
             last = self.leaf(leaf)
             found = Block(tuple(self.pending), last)
             for name, v in reversed(self.hidden):
@@ -438,7 +444,7 @@ class _Reader:
         """The types of the values of a right-hand side."""
         while isinstance(e, Block):
             e = e.leaf
-        return ((), ()) if isinstance(e, Drop) else type_of_leaf(self.so_far, e)
+        return ((), ()) if isinstance(e, Drop) else self.judge.leaf(e)
 
     def var(self, t: Any) -> Var:
         """An occurrence of a variable."""
@@ -770,7 +776,10 @@ def wide(short: str) -> np.dtype:
 
 
 def _place(t: Any) -> Place:
-    if isinstance(t, Place):
+    kind = type(t)
+    if kind is Node or kind is Word:
+        return Place(t.line, t.column)
+    if kind is Place:
         return t
     meta = t.meta if hasattr(t, "meta") else t
     if getattr(meta, "empty", False):
