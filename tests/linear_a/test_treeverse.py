@@ -132,7 +132,7 @@ UNKNOWN = """
 def more(k: f64, i: i64, c: {t};) -> (bool;) =
   let (;) = drop((k, c;)) in let n = {n}_i64 in less(i, n)
 def body(k: f64, i: i64, c: {t};) -> (i64, {t};) =
-  let one = 1_i64 in let j = i + one in
+  let one = 1_i64 in let j = i + one in {beside}
   let b = sin(c) in let h = k * b in (j, h;)
 def f(k: f64, c: {t};) -> ({t};) =
   let i = 0_i64 in
@@ -140,48 +140,50 @@ def f(k: f64, c: {t};) -> ({t};) =
   let (;) = drop(j) in
   r
 """
+BESIDE = "let e = i + one in let (;) = drop(e) in"  # no derivative, so it counts the rounds
 
 
-def unknown(n, t="f64"):
-    return parse(UNKNOWN.format(n=n, t=t))
+def unknown(n, t="f64", beside=""):
+    return parse(UNKNOWN.format(n=n, t=t, beside=beside))
 
 
-def halved(n):
-    """The rounds forward that halving takes."""
-    return 0 if n < 2 else n // 2 + halved(n // 2) + halved(n - n // 2)
-
-
-def test_a_while_loop_is_reversed_by_halves():
-    def work(n):
-        p = reverse(unknown(n), "f", binomial(1))
+@pytest.mark.parametrize("s", [0, 1, 2, 5])
+def test_a_while_loop_takes_the_fewest_steps_too(s):
+    def work(n, beside):
+        p = reverse(unknown(n, beside=beside), "f", binomial(s))
         return run(p, "f.jvp.lin.t", run(p, "f.jvp.nl", 0.9, 0.3).results[-1], 1.0).work
 
-    one, two, three, four = map(work, range(1, 5))
-    forward = (four - three) - (three - two)  # halved(4) is two more than halved(3)
-    node = two - one - forward  # a leaf, and a division of the rounds
-    for n in (9, 64, 100):
-        assert work(n) == one + node * (n - 1) + forward * halved(n)
-        assert halved(n) <= n / 2 * np.ceil(np.log2(n))
+    for n in (0, 1, 2, 3, 10, 37, 64):
+        rounds, rest = divmod(work(n, BESIDE) - work(n, ""), 2)
+        assert rest == 0
+        assert rounds == advances(n, s) + n
 
 
+@pytest.mark.parametrize("s", [0, 1, 2, 5])
+def test_and_holds_the_start_the_snapshots_and_one_round(s):
+    def peak(n):
+        p, meter = reverse(unknown(n, "f64[1000]"), "f", binomial(s)), Meter()
+        tape = run(p, "f.jvp.nl", 0.9, np.linspace(0.1, 1, 1000)).results[-1]
+        run(p, "f.jvp.lin.t", tape, np.ones(1000), meter=meter)
+        return meter.peak / 8000
+
+    assert peak(40) == peak(300) == s + 7
+
+
+@pytest.mark.parametrize("s", [0, 1, 3])
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 40])
-def test_a_while_loop_by_halves_has_the_same_derivatives(n):
-    p = unknown(n, "f64[1000]")
-    args = (0.9, np.linspace(0.1, 1, 1000), np.ones(1000))
-    plain, meters = vjp(p, "f"), (Meter(), Meter())
-    q = check(vjp(p, "f", binomial(1)))
-    want = run(plain, "f.vjp", *args, meter=meters[0])
-    found = run(q, "f.vjp", *args, meter=meters[1])
+def test_a_while_loop_with_snapshots_has_the_same_derivatives(n, s):
+    p = unknown(n, "f64[3]")
+    args = (0.9, np.linspace(0.1, 1, 3), np.ones(3))
+    q = check(vjp(p, "f", binomial(s)))
+    want, found = run(vjp(p, "f"), "f.vjp", *args), run(q, "f.vjp", *args)
     np.testing.assert_array_equal(want.results[0], found.results[0])
     for a, b in zip(want.lresults, found.lresults, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
     assert str(parse(str(q))) == str(q)
-    assert meters[1].peak / 8000 <= 10 + np.log2(n + 1)
-    if n == 40:
-        assert meters[0].peak / 8000 >= 80
 
 
-def test_halves_are_differentiated_again():
+def test_snapshots_are_differentiated_again():
     h, p = 1e-30, vjp(unknown(5), "f", binomial(1))
     p = check(vjp(erase(p, "f.vjp"), "f.vjp.e", binomial(1)))
     shifted = run(p, "f.vjp.e", 0.9, 0.3 + 1j * h, 1.0, checked=False).results

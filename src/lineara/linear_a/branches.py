@@ -72,7 +72,9 @@ class Choice(Form):
     def run(self, machine: Any, values: list[Any]) -> Any:
         """The branch that is chosen, and no other."""
         i, lead = machine.chosen(self, values[0])
-        return machine.enter(self.functions[i], [*lead, *values[1:]])
+        given = [*lead, *values[1:]]
+        values.clear()  # what is entered may free them
+        return machine.enter(self.functions[i], given)
 
     def work(self, works: list[int | None]) -> int | None:
         """That of the branches, if all cost the same."""

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
-from lineara.linear_a.bisection import unzip_by_halves
 from lineara.linear_a.control import Call, Form, Writer
+from lineara.linear_a.counted import unzip_counted
 from lineara.linear_a.dims import is_index, matching, with_dims
 from lineara.linear_a.partition import rounds
 from lineara.linear_a.syntax import Block, Def, Dup, Leaf, Let, Rename, Ret, Var, Vars, vars_in
@@ -490,10 +490,10 @@ class While(Loop):
         return While(args, functions, self.nk + 1)
 
     def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
-        """With the tapes of all rounds, or by halves if the policy counts snapshots."""
+        """With the tapes of all rounds, or with as many snapshots as the policy allows."""
         plain = not u.program.dims(self.body)
         if u.snapshots is not None and plain and not u.is_nonlinear(self.body):
-            found = unzip_by_halves(u, self)
+            found = unzip_counted(u, self, u.snapshots)
             if found is not None:
                 return found
         return Loop.unzip(self, u)

@@ -103,11 +103,10 @@ def source(name: str) -> str:
 
 @dataclass(frozen=True)
 class binomial:
-    """Reverse loops of known length with so many snapshots, in as few steps as that takes.
+    """Reverse loops with so many snapshots, in as few steps as that takes.
 
     A loop keeps what it starts from; one whose stacks are no arrays is left to `rest`, like all
-    that is no loop.  A while loop is reversed by halves: its rounds are known once it has run, and
-    log2 of them are the snapshots  (bisection.py).
+    that is no loop.  So does a while loop, whose rounds are counted as it runs  (counted.py).
     """
 
     snapshots: int
