@@ -4,13 +4,27 @@ Each case is a function of x = (4, 0, -1) in which a lane that is not selected h
 undefined derivative; beside it stand the gradient and the diagonal of the Hessian, by hand.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from lineara import grad, hessian, hvp, jacobian, jvp, linearize, value_and_grad, vjp
+from lineara import (
+    checkpoint,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    linearize,
+    stages,
+    trace,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from lineara.cotangent import Rows
 
 X = np.array([4.0, 0.0, -1.0])
@@ -210,6 +224,38 @@ def test_nor_to_a_gradient_of_a_gradient(f, slope, bend):
     np.testing.assert_allclose(along, bend @ X, rtol=1e-13)
     along = grad(lambda s: jvp(f, (s * X,), (np.ones(3),))[1])(1.0)
     np.testing.assert_allclose(along, bend @ X, rtol=1e-13)
+
+
+# --- the same in programs ------------------------------------------------------------------------
+
+UNTRACED = {mask, written_elements, python_if_on_scalars}  # their shapes, their way, are values
+STAGED = [row for row in ROWS if row.values[0] not in UNTRACED]
+every_traced_case = pytest.mark.parametrize(("f", "slope", "bend"), STAGED)
+
+
+@every_traced_case
+def test_nor_to_the_gradient_of_a_program(f, slope, bend):
+    close = functools.partial(np.testing.assert_allclose, rtol=1e-13, atol=1e-15)
+    v = np.array([1.0, 2.0, 3.0])
+    kept = checkpoint(f, policy="store_all")
+    close(grad(f, policy="recompute_all")(X), slope)
+    close(vjp(f, X, policy="store_all")[1](1.0)[0], slope)
+    close(grad(kept)(X), slope)
+    close(jvp(kept, (X,), (v,))[1], slope @ v)
+    close(stages(f, X).value_and_grad(X)[1], slope)
+    close(trace(grad(f), X)(X), slope)
+    close(trace(lambda x: jvp(f, (x,), (v,))[1], X)(X), slope @ v)
+    close(vmap(grad(f))(np.stack([X, X]))[1], slope)
+
+
+@every_traced_case
+def test_nor_at_second_order_of_a_program(f, slope, bend):
+    close = functools.partial(np.testing.assert_allclose, rtol=1e-13, atol=1e-15)
+    v = np.array([1.0, 2.0, 3.0])
+    close(grad(lambda x: np.sum(grad(f)(x) * v), policy="store_all")(X), bend * v)
+    close(grad(lambda x: jvp(f, (x,), (v,))[1], policy="store_all")(X), bend * v)
+    close(trace(lambda x: hvp(f, x, v), X)(X), bend * v)
+    close(vmap(lambda x: hvp(f, x, v))(np.stack([X, X]))[0], bend * v)
 
 
 # --- what was never touched, or never asked ------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lineara.capture.dead_lanes import of_dead_lanes, run_linear, run_live
 from lineara.capture.staging import Results, Staged, trace
 from lineara.errors import NonScalarOutputError, StructureError
 from lineara.linear_a.evaluate import run
@@ -28,9 +29,9 @@ class Halves:
         name = staged.name
         self.lin = name + JVP + LIN
         self.program = program
-        operands = staged.operands(tuple(args), kwargs)
-        staged.test(operands)
-        *self.values, self.tape = run(self.program, name + JVP + NL, *operands).results
+        self.operands = staged.operands(tuple(args), kwargs)
+        staged.test(self.operands)
+        *self.values, self.tape = run(self.program, name + JVP + NL, *self.operands).results
         self.d = self.program.defs[name]
         kinds = self.staged.signature.types
         formals = iter(self.d.params)
@@ -62,9 +63,14 @@ class Halves:
         moving = [t for t in self.d.results if not self.program.is_inert(t)]
         cs = [_fit(c, t) for c, t in zip(bars, moving, strict=True)]
         erased = self.lin + T + E  # where it was made, it is what was simplified
-        back = erased if erased in self.program.defs else self.lin + T
-        outcome = run(self.program, back, self.tape, *cs)
-        found = (*outcome.results, *outcome.lresults)
+        if erased in self.program.defs:
+            found = list(run(self.program, erased, self.tape, *cs).results)
+            if of_dead_lanes(found, cs):
+                program = reverse(self.staged.program, self.staged.name)
+                *_, tape = run(program, self.staged.name + JVP + NL, *self.operands).results
+                found = run_live(program, self.lin + T, [tape], cs)
+        else:
+            found = run_linear(self.program, self.lin + T, [self.tape], cs)
         by_formal = dict(zip(self._moving(), found, strict=True))
         return [None if v is None else by_formal.get(v) for v in self.formals]
 
@@ -72,7 +78,7 @@ class Halves:
         """The tangents of the results from those of the leaves; None for zero."""
         given = {v: d for v, d in zip(self.formals, dots, strict=True) if v is not None}
         xs = [_fit(given.get(v), v.type) for v in self._moving()]
-        return list(run(self.program, self.lin, self.tape, *xs).lresults)
+        return run_linear(self.program, self.lin, [self.tape], xs)
 
     def gradient(self, bars: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
         """The cotangents as the arguments are: by position, and by name."""

@@ -14,7 +14,7 @@ from lineara.eager.leaves import Gradients, Leaves, one_like
 from lineara.eager.level import Level
 from lineara.eager.masked import Masked
 from lineara.eager.nans import any_nan, settle
-from lineara.eager.node import Traced, leaked, outlived
+from lineara.eager.node import Traced, leaked, outlived, staged
 from lineara.eager.points import (
     without_unit,
 )
@@ -93,11 +93,14 @@ def _backward(
 
 @np.errstate(all="ignore")
 def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -> None:
-    """The reverse sweep; a masked one follows where the plain one has produced a NaN."""
+    """The reverse sweep; a masked one follows where the plain one has produced a NaN.
+
+    In a trace nobody can know whether it will, so there the masked one is all that is written.
+    """
     if y.g is leaked:
         raise outlived()
     level.locks.check()
-    if not strong_zero:
+    if not strong_zero and not staged(y):
         y.g = one_like(y.v)
         parted = reverse(level.tape, level.S, last=True)
         level.swept = True

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lineara.cotangent.formal import Formal
 from lineara.eager.batched import Batched
 from lineara.eager.leaves import Gradients, Leaves
 from lineara.eager.level import Entry, Level
-from lineara.eager.masked import Masked, unmasked
+from lineara.eager.masked import seeded, unmasked
 from lineara.eager.nans import has_nan
-from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, zero
+from lineara.eager.node import Array, Scalar, Traced, leaked, outlived, staged, zero
 from lineara.eager.points import (
     Chart,
     is_point,
@@ -52,10 +51,12 @@ class Frozen:
     def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
         with self.lock, np.errstate(all="ignore"):
             try:
-                found = sweep(seeds)
-                if any(has_nan(g) for g in found) and not any(has_nan(s) for s in seeds):
+                unknown = any([staged(o) for o in self.outs])  # whether there will be a NaN
+                found = [] if unknown else sweep(seeds)
+                arose = any(map(has_nan, found)) and not any(map(has_nan, seeds))
+                if unknown or arose:
                     with deeper() as depth:
-                        found = sweep([None if s is None else _with_mask(s, depth) for s in seeds])
+                        found = sweep([None if s is None else seeded(s, depth) for s in seeds])
                     found = [unmasked(g) for g in found]
                 return found
             finally:
@@ -91,16 +92,6 @@ class Frozen:
                 value += size
                 ahead += size * (2 if n.b is None else 4)
         return Work(value, ahead, ahead)
-
-
-def _with_mask(seed: Any, depth: int) -> Any:
-    """A seed whose plain zeros are structural: nothing is moved there, or asked of it."""
-    if isinstance(seed, Batched):
-        return Batched(_with_mask(seed.v, seed.depth - 1), seed.depth)
-    if isinstance(seed, Formal):
-        return seed
-    live = None if isinstance(seed, Box) else np.asarray(seed) != 0
-    return Masked(seed, live, depth)
 
 
 def _as_scalar(t: Any) -> Any:

@@ -5,10 +5,12 @@ multiplied with.  Elementwise products touch only live lanes, a sum is dead wher
 are, a primitive that moves elements moves the mask, and any other reads dead lanes as 0.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
 
+from lineara.cotangent.formal import Formal
 from lineara.eager.batched import Batched
 from lineara.primitive import Box, Elementwise, Primitive, Structural, op
 from lineara.types import type_of
@@ -17,7 +19,7 @@ from lineara.types import type_of
 class Masked(Box):
     """`v` is zero where `live` is False; `live` None means that every lane is live."""
 
-    __slots__ = ("depth", "live", "strong", "v")
+    __slots__ = ("__weakref__", "depth", "live", "strong", "v")
 
     def __init__(self, v: Any, live: Any, depth: int, strong: bool = False) -> None:
         self.v = v
@@ -40,7 +42,7 @@ class Masked(Box):
             return self._made(
                 primitive(*values, **params), self._moved(primitive, masks, args, params)
             )
-        if isinstance(primitive, Structural):
+        if isinstance(primitive, Structural) or name == "where":
             return self._made(
                 primitive(*values, **params), self._moved(primitive, masks, args, params)
             )
@@ -50,8 +52,8 @@ class Masked(Box):
         return isinstance(a, Masked) and a.depth == self.depth
 
     def _made(self, v: Any, live: Any) -> "Masked":
-        if live is not None and np.shape(live) != type_of(v).shape:
-            live = np.broadcast_to(live, type_of(v).shape)
+        if live is not None and type_of(live).shape != type_of(v).shape:
+            live = op("broadcast_to")(live, shape=type_of(v).shape)
         return Masked(v, live, self.depth, self.strong)
 
     def _elementwise(self, primitive: Primitive, args: tuple, values: tuple, masks: list) -> Any:
@@ -59,8 +61,7 @@ class Masked(Box):
         if all(mine):  # a sum: dead where all terms are
             if any(m is None for m in masks):
                 return self._made(primitive(*values), None)
-            either = np.logical_or.reduce(np.broadcast_arrays(*masks))
-            return self._made(primitive(*values), either)
+            return self._made(primitive(*values), _whole(functools.reduce(op("logical_or"), masks)))
         if len(args) == 1:
             return self._made(primitive(*values), masks[0])
         at = mine.index(True)
@@ -75,8 +76,10 @@ class Masked(Box):
             live = self._not_zero(values if primitive.name == "multiply" else values[:1], live)
         if live is None:
             return self._made(primitive(*values), None)
-        harmless = 1.0 if primitive.name == "divide" else 0.0
-        other = op("where")(live, values[1 - at], harmless)  # no infinity in a dead lane
+        other = values[1 - at]
+        if primitive.name == "divide" or not _is_finite(other):
+            harmless = 1.0 if primitive.name == "divide" else 0.0
+            other = op("where")(live, other, harmless)  # no infinity in a dead lane
         pair = (values[at], other) if at == 0 else (other, values[at])
         product = primitive(*pair)
         return self._made(op("where")(live, product, 0.0) if self.strong else product, live)
@@ -85,21 +88,23 @@ class Masked(Box):
     def _not_zero(factors: tuple, live: Any) -> Any:
         """The live lanes in which no factor is zero."""
         for factor in factors:
-            here = np.asarray(op("not_equal")(factor, 0))
-            live = here if live is None else np.logical_and(live, here)
+            live = _both(live, op("not_equal")(factor, 0))
         return live
 
     def _moved(self, primitive: Primitive, masks: list, args: tuple, params: dict[str, Any]) -> Any:
         """The mask after elements moved or were added: a lane is live if any term is."""
         if all(m is None for m in masks) and primitive.name != "scatter":
             return None
-        filled = []
-        for m, a in zip(masks, args, strict=True):
-            if self._mine(a) or m is not None:
-                filled.append(np.ones(type_of(a).shape) if m is None else np.asarray(m, float))
-            else:
-                filled.append(np.ones(np.shape(a)) if primitive.linear is None else a)
-        return np.asarray(primitive(*filled, **params)) != 0
+        places = range(len(args)) if primitive.linear is None else primitive.linear
+        filled = list(args)
+        for i in places:
+            m, a = masks[i], args[i]
+            if m is not None:
+                filled[i] = op("astype")(m, dtype=np.dtype(float))
+            else:  # beside a vector, a constant is zero
+                dead = not self._mine(a) and not isinstance(a, Box) and not np.any(a)
+                filled[i] = np.full(type_of(a).shape, float(not dead))
+        return _whole(op("not_equal")(primitive(*filled, **params), 0))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -111,13 +116,27 @@ class Masked(Box):
         """The dtype of the values."""
         return type_of(self.v).dtype
 
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
     def __getitem__(self, at: Any) -> Any:
         return op("index")(self, at=at)
 
 
 def _both(live: Any, kept: Any) -> Any:
-    kept = np.asarray(kept, bool)
-    return kept if live is None else np.logical_and(live, kept)
+    return kept if live is None else op("logical_and")(live, kept)
+
+
+def _whole(live: Any) -> Any:
+    """The mask, None if it is known that every lane is live."""
+    return None if not isinstance(live, Box) and np.all(live) else live
+
+
+def _is_finite(factor: Any) -> bool:
+    """Whether a factor is known to have no infinity or NaN."""
+    return isinstance(factor, int | float | np.ndarray) and bool(np.all(np.isfinite(factor)))
 
 
 def unmasked(value: Any) -> Any:
@@ -125,3 +144,13 @@ def unmasked(value: Any) -> Any:
     if isinstance(value, Batched):
         return Batched(unmasked(value.v), value.depth)
     return value.v if isinstance(value, Masked) else value
+
+
+def seeded(seed: Any, depth: int) -> Any:
+    """A seed whose plain zeros are structural: nothing is moved there, or asked of it."""
+    if isinstance(seed, Batched):
+        return Batched(seeded(seed.v, seed.depth - 1), seed.depth)
+    if isinstance(seed, Formal):
+        return seed
+    live = None if isinstance(seed, Box) else np.asarray(seed) != 0
+    return Masked(seed, live, depth)

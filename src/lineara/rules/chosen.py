@@ -12,9 +12,10 @@ import numpy as np
 
 from lineara.eager.level import Level
 from lineara.eager.linear import owned, tape_map
-from lineara.eager.trace import open_level
+from lineara.eager.masked import Masked, unmasked
+from lineara.eager.trace import deeper, open_level
 from lineara.errors import LinearityError
-from lineara.primitive import HigherOrder, Joint, primitive
+from lineara.primitive import HigherOrder, Joint, innermost, op, primitive
 from lineara.rules.whole import moves, record, settled, spread, value_below
 from lineara.trees import flatten
 from lineara.types import type_of
@@ -49,43 +50,75 @@ class chosen(HigherOrder):
         kinds = [type_of(v) if moves(v) else None for v in results]
 
         def mapped(way: str, vectors: Sequence[Any], kinds: Sequence[Any]) -> list[Any]:
-            """The linear map of the branch that is taken, one way or the other."""
+            """The linear map of the branch that is taken, one way or the other.
+
+            Masks are operands beside the vectors, and results beside those.
+            """
+            box = innermost(tuple([v for v in vectors if isinstance(v, Masked)]))
+            lives = [getattr(v, "live", None) for v in vectors]
+            vectors = [unmasked(v) for v in vectors]
             given = [i for i, v in enumerate(vectors) if v is not None]
-            k = len(values)
+            told = [i for i, live in enumerate(lives) if live is not None]
+            k, m = len(values), len(values) + len(given)
 
             def of(run: Any, now: Sequence[Any]) -> list[Any]:
-                at = dict(zip(given, now[k:], strict=True))
-                moved = [at.get(i) for i in range(len(vectors))]
+                at = dict(zip(given, now[k:m], strict=True))
+                live_at = dict(zip(told, now[m:], strict=True))
+                moved = [(at.get(i), live_at.get(i)) for i in range(len(vectors))]
                 found = _swept(run, now[:k], active, way, moved)
-                return [
-                    _zeros(t) if v is None and t is not None else v
-                    for v, t in zip(found, kinds, strict=True)
-                ]
+                zeros = [_zeros(t) if t is not None else None for t in kinds]
+                made = [unmasked(z if v is None else v) for v, z in zip(found, zeros, strict=True)]
+                return made if box is None else [*made, *map(_alive, found, made)]
 
             def below(values: Any, taken: Any) -> Any:
                 """The same branch, where the function is that linear map."""
                 return choose(values, lambda run, now: taken(lambda *vs: of(run, vs), now))
 
-            return self(*values, *[vectors[i] for i in given], choose=below, name=name)
+            moving = [*[vectors[i] for i in given], *[lives[i] for i in told]]
+            found = self(*values, *moving, choose=below, name=name)
+            if box is None:
+                return found
+            pairs = zip(found[: len(kinds)], found[len(kinds) :], strict=True)
+            return [None if v is None else Masked(v, a, box.depth, box.strong) for v, a in pairs]
+
+        def swept(way: str, vectors: Sequence[Any], kinds: Sequence[Any]) -> list[Any]:
+            def go(now: Sequence[Any]) -> list[Any]:
+                return mapped(way, now, kinds)
+
+            return spread(go, vectors, masked=go)
 
         sources = [type_of(values[i]) for i in active]
         joint = Joint(
-            lambda ts: spread(lambda now: mapped("forward", now, kinds), ts),
-            lambda bars: spread(lambda now: mapped("back", now, sources), bars),
+            lambda ts: swept("forward", ts, kinds), lambda bars: swept("back", bars, sources)
         )
         return record(level, y, [args[i] for i in active], joint, name)
 
 
 def _swept(
-    run: Any, values: Sequence[Any], active: Sequence[int], way: str, vectors: Sequence[Any]
+    run: Any,
+    values: Sequence[Any],
+    active: Sequence[int],
+    way: str,
+    vectors: Sequence[tuple[Any, Any]],
 ) -> Sequence[Any]:
-    """The linear map of a function at values, with respect to some of them, of vectors."""
+    """The linear map of a function at values, with respect to some, of vectors with their masks."""
     with open_level() as level:
         nodes = [level.wrap(values[i]) for i in active]
         at = dict(zip(active, nodes, strict=True))
         found = flatten(run(*[at.get(i, v) for i, v in enumerate(values)]))[0]
         joint = tape_map(level, nodes, [owned(level, settled(v)) for v in found])
-        return getattr(joint, way)(vectors)
+        with deeper() as depth:
+            masked = [None if v is None else Masked(v, live, depth) for v, live in vectors]
+            return getattr(joint, way)(masked)
+
+
+def _alive(found: Any, made: Any) -> Any:
+    """The mask of a result, of its shape; none of a zero lives."""
+    shape = type_of(made).shape if made is not None else ()
+    live = getattr(found, "live", None)
+    if isinstance(found, Masked) and live is not None:
+        return op("broadcast_to")(live, shape=shape) if type_of(live).shape != shape else live
+    return np.full(shape, found is not None)
 
 
 def _zeros(t: Any) -> Any:

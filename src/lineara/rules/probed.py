@@ -28,6 +28,7 @@ from lineara.capture.plain_code import overlay, seen
 from lineara.capture.probes import ONE, Bag, Direction, Probe, Probes, paired, point
 from lineara.eager.batched import Batched
 from lineara.eager.linearize import linearize
+from lineara.eager.masked import unmasked
 from lineara.eager.node import Traced
 from lineara.eager.points import ATTRIBUTE, Chart, release_within
 from lineara.errors import LinearityError, StagingError, StructureError, TypeMismatchError
@@ -265,7 +266,8 @@ class Change:
             raise no_basis(self.call.name)
         call, (x, *rest) = self.call, parts
         (k, along) = (rest[-1], rest[:-1]) if self.pulled else (None, rest)
-        flat = [_own(v) for v in spread(lambda found: found, _filled(bars, self.zeros))]
+        found = spread(lambda found: found, _filled(bars, self.zeros))
+        flat = [_own(unmasked(v)) for v in found]
         if k is None:
             k = flat
         else:

@@ -280,11 +280,12 @@ def spread(
     f: Callable[[list[Any]], list[Any]],
     vectors: Sequence[Any],
     batch: Callable[[list[Any]], list[Any] | None] | None = None,
+    masked: Callable[[list[Any]], list[Any]] | None = None,
 ) -> list[Any]:
     """`f`, linear, of vectors that may have dead lanes or a batch axis.
 
-    That is `batch` of them, if it is not None; else dead lanes read as zero, and a batch goes one
-    by one.
+    That is `batch` of them, if it is not None; else a batch goes one by one.  Of vectors with dead
+    lanes it is `masked`, if there is one; else dead lanes read as zero.
     """
     boxes = [v for v in vectors if isinstance(v, Batched | Masked)]
     box = innermost(tuple(boxes))
@@ -295,10 +296,15 @@ def spread(
         return found
     mine = [type(v) is type(box) and v.depth == box.depth for v in vectors]
     if isinstance(box, Masked):
-        return spread(f, [v.v if m else v for v, m in zip(vectors, mine, strict=True)])
+        if masked is not None:
+            return masked(list(vectors))
+        found = spread(f, [v.v if m else v for v, m in zip(vectors, mine, strict=True)])
+        return [None if v is None else Masked(v, None, box.depth, box.strong) for v in found]
     assert isinstance(box, Batched), f"{box} is neither batched nor masked"
     rows = [
-        spread(f, [_row(v.v, i) if m else v for v, m in zip(vectors, mine, strict=True)])
+        spread(
+            f, [_row(v.v, i) if m else v for v, m in zip(vectors, mine, strict=True)], None, masked
+        )
         for i in range(box.v.shape[0])
     ]
     return [_stacked(column, box.depth) for column in zip(*rows, strict=True)]
