@@ -199,3 +199,25 @@ def test_a_branch_on_a_value_is_refused_with_the_line():
 
     with pytest.raises(StagingError, match="return x if x > 0 else -x"):
         lineara.grad(f, policy="store_all")(1.0)
+
+
+def test_within_another_differentiation_a_checkpoint_keeps_what_a_policy_would():
+    def f(x):
+        return np.sum(np.sin(x) * x**2)
+
+    v = np.arange(5.0)
+    message = (
+        "policy= takes plain values, but a differentiation or a trace around gave f64[5]; there, "
+    )
+    for inner, name in (
+        (lambda x: lineara.grad(f, policy="minimal_tape")(x), "grad"),
+        (lambda x: lineara.vjp(f, x, policy="minimal_tape")[1](1.0)[0], "vjp"),
+    ):
+        with pytest.raises(TypeMismatchError) as error:
+            lineara.grad(lambda x, inner=inner: np.sum(inner(x) * v))(X)
+        assert error.value.message == (
+            f"{name}: {message}{name} of lineara.checkpoint(f, policy=...) keeps the same"
+        )
+    kept = lineara.checkpoint(f, policy="minimal_tape")
+    found = lineara.grad(lambda x: np.sum(lineara.grad(kept)(x) * v))(X)
+    np.testing.assert_allclose(found, lineara.hvp(f, X, v))

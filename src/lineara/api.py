@@ -281,6 +281,7 @@ def _under_policy(
 
     @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
+        _refuse_inside(f, args, kwargs, name)
         places = _positions(argnums, len(args), name)
         halves = Halves.of(f, args, kwargs, kept)
         halves.real(name)
@@ -289,6 +290,16 @@ def _under_policy(
         return halves.value, g
 
     return both
+
+
+def _refuse_inside(f: Any, args: Any, kwargs: Any, name: str) -> None:
+    """A policy is for a differentiation that no other is around."""
+    for v in flatten((args, kwargs, captured(f)))[0]:
+        if isinstance(v, Traced):
+            raise TypeMismatchError(
+                f"{name}: policy= takes plain values, but a differentiation or a trace around gave "
+                f"{show_type(v)}; there, {name} of lineara.checkpoint(f, policy=...) keeps the same"
+            )
 
 
 def _certified(made: Any, f: Any, policy: "Policy | str | None", name: str) -> Any:
@@ -397,6 +408,7 @@ def _vjp_under_policy(f: Any, args: tuple, has_aux: bool, policy: "Policy | str"
     if has_aux:
         raise TypeMismatchError("vjp: policy= does not go with has_aux; return the value alone")
     kept = chosen(policy, "vjp")
+    _refuse_inside(f, args, {}, "vjp")
     halves = Halves.of(f, args, {}, kept)
 
     def pull(w: Any) -> tuple[Any, ...]:

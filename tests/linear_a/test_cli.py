@@ -283,6 +283,28 @@ def test_a_division_by_zero_is_shown_unless_infinities_are_asked_for(capsys, pro
     assert refused(capsys, "grad", *asked[1:]).startswith("p.lina:3:3: divide fails")
 
 
+ROOTS = """def f(x: f64[n], n: i64;) -> (f64;) =
+  let z = zeros[f64[n]] in
+  let c = greater(x, z) in
+  let s = sqrt(x) in
+  let w = where(c, s, z) in
+  sum[axis=(0,), keepdims=false] (w)"""
+
+
+def test_arguments_may_be_dimensions_and_lanes_that_where_left_out_stay_zero(capsys, program):
+    asked = ["grad", program(ROOTS), "--def", "f", "--ieee", "--json", "--args"]
+    found = json.loads(said(capsys, *asked, "[[4, 0, -1], 3]"))
+    assert (found["value"], found["gradient"]) == (2.0, [[0.25, 0.0, 0.0], None])
+    assert refused(capsys, *asked, "[[4, 0, -1], 2]") == (
+        "p.lina:1:7: x is a list of 2 numbers, for f64[2], but [4, 0, -1] is given\n"
+        "  def f(x: f64[n], n: i64;) -> (f64;) =\n        ^"
+    )
+    assert refused(capsys, *asked, "[[], -1]") == (
+        "p.lina:1:18: n is a dimension, so it is 0 or more, but -1 is given\n"
+        "  def f(x: f64[n], n: i64;) -> (f64;) =\n                   ^"
+    )
+
+
 def test_more_memory_than_there_is_has_no_traceback(capsys, program):
     file = program("def f(;) -> (f64[1000000000000000];) = zeros[f64[1000000000000000]]")
     assert refused(capsys, "run", file, "--def", "f").startswith("p.lina: the program needs more")

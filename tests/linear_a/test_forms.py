@@ -345,6 +345,21 @@ def test_what_a_form_cannot_do_is_an_error(f, kind, said):
         lineara.trace(f, X)
 
 
+def test_an_error_in_the_body_of_a_loop_says_which_loop_and_what_came():
+    with pytest.raises(ShapeError) as error:
+        lineara.trace(carries, X)
+    assert error.value.message == (
+        "fori_loop: carry 1 is f64[2], but the function hands f64[3] on; a carry keeps its type"
+    )
+    for wrong, given in ((lambda c, _: (c,), "1 values"), (lambda c, _: c, "f64[2]")):
+        with pytest.raises(StructureError) as error:
+            lineara.trace(lambda x, body=wrong: lineara.scan(body, x, None, 3), X)
+        assert error.value.message == (
+            f"scan: the function gives (carry, y), but this one gave {given}; return None as y if "
+            "nothing is to be stacked"
+        )
+
+
 def test_values_of_a_branch_do_not_leave_it():
     kept = []
 

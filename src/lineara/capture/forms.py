@@ -27,7 +27,7 @@ from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.syntax import Binding, Block, Def, Leaf, Let, Ret, Var, lit
 from lineara.primitive import op
 from lineara.trees import Structure, flatten, map_leaves, unflatten
-from lineara.types import ArrayType, is_number, stacked, type_of
+from lineara.types import ArrayType, is_number, show_type, stacked, type_of
 
 BOOL = ArrayType((), np.dtype(bool))
 INTEGER = ArrayType((), np.dtype(int))
@@ -353,7 +353,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         return (i + 1, body_fun(i, val)), None
 
     named = functools.wraps(body_fun, assigned=("__name__",), updated=())(step)
-    return _scan(level, named, (lower, init_val), None, max(0, upper - lower), False)[0][1]
+    n = max(0, upper - lower)
+    return _scan(level, named, (lower, init_val), None, n, False, "fori_loop")[0][1]
 
 
 def scan(
@@ -398,7 +399,13 @@ def _stacked(rows: Sequence[Any]) -> Any:
 
 
 def _scan(
-    level: StagedLevel, f: Callable[..., Any], init: Any, xs: Any, n: int, reverse: bool
+    level: StagedLevel,
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    n: int,
+    reverse: bool,
+    name: str = "scan",
 ) -> Any:
     rows = Operands(level, xs)
     slices = [ArrayType(t.shape[1:], t.dtype) for t in rows.types]
@@ -408,7 +415,11 @@ def _scan(
     def call(g: Any, nodes: Sequence[Any]) -> Any:
         found = g(carry.tree(nodes[:k]), rows.tree(nodes[k:]))
         if not isinstance(found, tuple) or len(found) != 2:
-            raise StructureError("scan: the function gives (carry, y)")
+            given = f"{len(found)} values" if isinstance(found, tuple) else show_type(found)
+            raise StructureError(
+                f"scan: the function gives (carry, y), but this one gave {given}; return None as "
+                "y if nothing is to be stacked"
+            )
         return found
 
     def trace(types: Sequence[ArrayType]) -> Fragment:
@@ -416,7 +427,7 @@ def _scan(
         formals += [(f"x{i}", t) for i, t in enumerate(slices)]
         return fragment(level, f, "body", formals, call)
 
-    body, types = _settled(level, trace, carry, "scan", lambda b: _halves(b)[0])
+    body, types = _settled(level, trace, carry, name, lambda b: _halves(b)[0])
     (_, ys), (cs, m) = _halves(body)[1], (carry, len(carry.constants))
     outs = [type_of(v) if _is_result(v) else None for v in body.leaves[m:]]
     kinds: list[Any] = [None] * m

@@ -9,22 +9,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lineara.capture.dead_lanes import of_dead_lanes, run_live
 from lineara.cli.values import plain, read_arguments, readable, value_of
 from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.check import check as well_typed
-from lineara.linear_a.check import located
+from lineara.linear_a.check import counted, located
 from lineara.linear_a.cost import size, static_works
+from lineara.linear_a.dims import with_dims
 from lineara.linear_a.evaluate import run as evaluate
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Place, Program
-from lineara.linear_a.syntax import Def, Let
+from lineara.linear_a.syntax import Def, Let, Var
 from lineara.passes import compose
 from lineara.passes import erase as erasing
 from lineara.passes import jvp as forward
 from lineara.passes import transpose as transposing
 from lineara.passes import unzip as unzipping
 from lineara.passes.jvp import nested
-from lineara.passes.names import GRAD
+from lineara.passes.names import GRAD, VJP
 from lineara.types import show
 
 Act = Callable[[Program, argparse.Namespace], str]
@@ -140,16 +142,28 @@ def arguments(program: Program, options: argparse.Namespace) -> list[Any]:
     places = program.places[d]
     if len(given) != len(d.params):
         formals = ", ".join(f"{p!r}: {show(p.type)}" for p in d.params) or "nothing"
-        message = f"{d.name} takes {_count(len(d.params), 'argument')} ({formals})"
+        message = f"{d.name} takes {counted(len(d.params), 'argument')} ({formals})"
         said = f"{message}, but --args has {len(given)}"
         raise ProgramError(located(program, places[0], said))
-    found = []
-    for p, value, place in zip(d.params, given, places[1:], strict=True):
+    sizes = program.dims(d.name)
+    dims: dict[Var, int] = {}
+    found: dict[Var, Any] = {}
+    rows = list(zip(d.params, given, places[1:], strict=True))
+    for p, value, place in sorted(rows, key=lambda row: row[0] not in sizes):  # dimensions first
         try:
-            found.append(value_of(program, p.type, value, f"{p!r}"))
+            found[p] = value_of(program, with_dims(p.type, dims), value, f"{p!r}")
+            if p in sizes:
+                dims[p] = length(found[p], f"{p!r}")
         except ProgramError as error:
             raise ProgramError(located(program, place, error.message)) from None
-    return found
+    return [found[p] for p in d.params]
+
+
+def length(value: Any, where: str) -> int:
+    """A dimension; no array has a negative one."""
+    if value < 0:
+        raise ProgramError(f"{where} is a dimension, so it is 0 or more, but {value} is given")
+    return int(value)
 
 
 # --- the commands ---------------------------------------------------------------------------------
@@ -157,7 +171,7 @@ def arguments(program: Program, options: argparse.Namespace) -> list[Any]:
 
 def _check(program: Program, options: argparse.Namespace) -> str:
     count = sum(map(bindings, program.defs.values()))
-    found = f"{_count(len(program.defs), 'definition')}, {_count(count, 'binding')}"
+    found = f"{counted(len(program.defs), 'definition')}, {counted(count, 'binding')}"
     return f"{program.file}: well typed: {found}"
 
 
@@ -194,8 +208,13 @@ def _grad(program: Program, options: argparse.Namespace) -> str:
         derived = compose.grad(program, d.name)
         value = evaluate(program, d.name, *values, ieee=options.ieee)
         found = evaluate(derived, d.name + GRAD, *values, ieee=options.ieee)
+        slopes = found.results
+        if of_dead_lanes(slopes, values):
+            one = value.results[0].dtype.type(1)
+            given = compose.vjp(program, d.name), d.name + VJP, values, [one]
+            slopes = run_live(*given)[len(d.results) :]
     made = derived.defs[d.name + GRAD]
-    parts = iter(zip(made.results, found.results, strict=True))
+    parts = iter(zip(made.results, slopes, strict=True))
     gradient = [None if program.is_inert(p.type) else next(parts) for p in d.params]
     if options.json:
         return json.dumps(
@@ -254,10 +273,6 @@ def bindings(d: Def) -> int:
                 open_ += nested(b.rhs)
         open_ += nested(block.leaf)
     return count
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n} {word}{'s' * (n != 1)}"
 
 
 check = Command(_check)

@@ -107,6 +107,15 @@ def type_of_leaf(program: Program, leaf: Leaf, where: str = "") -> Typing:
     return Judge(program, where).leaf(leaf)
 
 
+def counted(n: int, word: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "argument"), counted(0, "argument")
+    ('1 argument', '0 arguments')
+    """
+    return f"{n} {word}{'s' * (n != 1)}"
+
+
 def _zones(xs: Iterable[Type], lxs: Iterable[Type]) -> str:
     left, right = ", ".join(map(show, xs)), ", ".join(map(show, lxs))
     return f"({left};{' ' * bool(right)}{right})"
@@ -344,7 +353,7 @@ class Judge:
             got = [a for a in args if a.linear is linear]
             if len(want) != len(got):
                 self.wrong(
-                    f"{what} takes {len(want)} {zone} arguments "
+                    f"{what} takes {counted(len(want), f'{zone} argument')} "
                     f"({', '.join(show(p.type) for p in want)}), not {len(got)}",
                     at,
                 )
@@ -402,7 +411,9 @@ class Judge:
             key = None
         if isinstance(e.primitive, Elementwise):
             if len(types) != e.primitive.arity:
-                self.wrong(f"{e.name} takes {e.primitive.arity} arguments, not {len(types)}", e)
+                self.wrong(
+                    f"{e.name} takes {counted(e.primitive.arity, 'argument')}, not {len(types)}", e
+                )
             shapes = {t.shape for t in types if t.shape}
             if len(shapes) > 1:
                 self.wrong(

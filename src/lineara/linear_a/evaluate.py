@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearaError, ProgramError
-from lineara.linear_a.check import Judge
+from lineara.linear_a.check import Judge, counted
 from lineara.linear_a.cost import cells, varies, work
 from lineara.linear_a.dims import dims_in, is_index, is_open, with_dims
 from lineara.linear_a.memory import Deaths, Meter, Owners, deaths, owner
@@ -105,7 +105,7 @@ def run(
     d = program.defs[name]
     if len(args) != len(d.params):
         raise ProgramError(
-            f"{name} takes {len(d.params)} arguments "
+            f"{name} takes {counted(len(d.params), 'argument')} "
             f"({', '.join(f'{p!r}: {show(p.type)}' for p in d.params)}), not {len(args)}"
         )
     dims = dims_given(program, name, args)
