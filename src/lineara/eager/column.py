@@ -168,14 +168,20 @@ class TracedColumn(ExtensionArray):
         found = _reduced(name, values, **options)
         return TracedColumn(called(np.reshape, found, (1,))) if keepdims else found
 
+    def _quantile(self, qs: Any, interpolation: Any) -> Any:
+        values = self.values[~self.isna()] if self.isna().any() else self.values
+        if not len(values):
+            return TracedColumn(np.full(len(qs), np.nan))
+        return TracedColumn(called(np.quantile, values, np.asarray(qs), method=interpolation))
+
     def _accumulate(self, name: str, *, skipna: bool = True, **options: Any) -> Any:
         del options
         values, missing = self.values, self.isna()
         if not (skipna and missing.any()):
-            return TracedColumn(called(_running(name), values))
+            return TracedColumn(_running(name)(values))
         kept = np.flatnonzero(~missing)
         found = array(np.full(len(self), np.nan))
-        found[kept] = called(_running(name), values[kept])
+        found[kept] = _running(name)(values[kept])
         return TracedColumn(found)
 
     def _groupby_op(
@@ -191,7 +197,7 @@ class TracedColumn(ExtensionArray):
         del has_dropped_na
         skipna = options.pop("skipna", True)
         parts = [TracedColumn(self.values[np.flatnonzero(ids == g)]) for g in range(ngroups)]
-        if how in ("cumsum", "cumprod"):
+        if how in ("cumsum", "cumprod", "cummax", "cummin"):
             found, order = [p._accumulate(how, skipna=skipna).values for p in parts], _order(ids)
             return TracedColumn(called(np.concatenate, found)[np.argsort(order)])
         if min_count > 1:
@@ -214,7 +220,12 @@ def _no_rule(what: str) -> NoRuleError:
 
 
 def _running(name: str) -> Any:
-    found = {"cumsum": np.cumsum, "cumprod": np.cumprod}.get(name)
+    found = {
+        "cumsum": np.add.accumulate,
+        "cumprod": np.multiply.accumulate,
+        "cummax": np.maximum.accumulate,
+        "cummin": np.minimum.accumulate,
+    }.get(name)
     if found is None:
         raise _no_rule(name)
     return found
@@ -230,11 +241,25 @@ def _reduced(name: str, values: Any, ddof: int = 1, min_count: int = 0, **option
             return np.nan
         found = called(np.var if name == "var" else np.std, values, ddof=ddof)
         return found / len(values) ** 0.5 if name == "sem" else found
+    if name in ("skew", "kurt"):
+        return _shape_of(name, values)
     if name in ("first", "last"):
         return values[0 if name == "first" else -1]
     if name in ("sum", "mean", "prod", "min", "max", "median", "any", "all"):
         return called(getattr(np, name), values)
     raise _no_rule(name)
+
+
+def _shape_of(name: str, values: Any) -> Any:
+    """Skewness and excess kurtosis without bias, as pandas has them."""
+    n, apart = len(values), values - called(np.mean, values)
+    if n < (3 if name == "skew" else 4):
+        return np.nan
+    m2, m3, m4 = (called(np.sum, apart**k) for k in (2, 3, 4))
+    if name == "skew":
+        return n * (n - 1) ** 0.5 / (n - 2) * m3 / m2**1.5
+    above = n * (n + 1) * (n - 1) * m4 / ((n - 2) * (n - 3) * m2**2)
+    return above - 3 * (n - 1) ** 2 / ((n - 2) * (n - 3))
 
 
 # --- operators -----------------------------------------------------------------------------------

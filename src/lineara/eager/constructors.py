@@ -46,6 +46,21 @@ class _Constructor(type):
         return hash(cls.original)
 
 
+class _Maker(_Constructor):
+    """The metaclass of a foreign class that takes collections of traced values."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        if "original" not in vars(cls):
+            return super().__call__(*args, **options)
+        return cls.convert(*args, **options)
+
+
+def maker_class(original: Any, convert: Callable[..., Any]) -> type:
+    """The class that stands for a foreign class, whose objects `convert` makes."""
+    names = {"original": original, "convert": staticmethod(convert), "__doc__": original.__doc__}
+    return _Maker(original.__name__, (original,), names | {"__module__": original.__module__})
+
+
 def constructor(original: Any, convert: Callable[..., Any]) -> type:
     """The class that stands for a floating type."""
     names = {"dtype": np.dtype(original), "original": original, "convert": staticmethod(convert)}

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Traced
+from lineara.eager.constructors import maker_class
+from lineara.eager.node import Array, Traced, follows, plain
 from lineara.eager.points import MANIFOLDS
 from lineara.errors import GeometryError
+from lineara.ops.shape import as_array
 from lineara.primitive import registry
 from lineara.types import show_type
 
@@ -275,11 +277,74 @@ class Dataset(Labelled):
 Traced.__pandas_priority__ = 5000  # type: ignore[attr-defined]  # a DataFrame's is 4000
 
 
-def _await(name: str, manifold: type[Labelled]) -> None:
-    registry.await_(name, lambda cls: MANIFOLDS.update({cls: manifold}))
+def _kind_in_pandas(self: Array) -> str | None:
+    """What pandas asks of what becomes a column, `df["z"] = x`; a Series has `_values`."""
+    return "series" if self.ndim == 1 and follows(self) else None
 
 
-_await("pandas.Series", Series)
-_await("pandas.DataFrame", Frame)
+Array._typ = property(_kind_in_pandas)  # type: ignore[attr-defined]  # pandas' own protocol
+Array._values = property(_pandas_column)  # type: ignore[attr-defined]
+
+
+# --- labels around traced arrays ------------------------------------------------------------------
+
+
+def _held(values: Any) -> Any:
+    """A traced array as a column; an array of constants as a plain one."""
+    if isinstance(values, list | tuple) and follows(values):
+        values = as_array(values)
+    if not isinstance(values, Traced):
+        return values
+    return _pandas_column(values) if follows(values) else np.array(plain(values))
+
+
+def _series(cls: type) -> Callable[..., Any]:
+    """pandas.Series in the user's code: its data may be traced."""
+
+    def make(data: Any = None, *args: Any, **options: Any) -> Any:
+        return cls(_held(data), *args, **options)
+
+    return make
+
+
+def _frame(cls: type) -> Callable[..., Any]:
+    """pandas.DataFrame in the user's code: its columns may be traced."""
+
+    def make(data: Any = None, index: Any = None, columns: Any = None, **options: Any) -> Any:
+        if isinstance(data, dict):
+            held = {k: _held(v) for k, v in data.items()}
+            n = next(
+                (len(v) for v in held.values() if np.ndim(v)), 0 if index is None else len(index)
+            )
+            held = {k: _repeated(v, n) for k, v in held.items()}
+            return cls(held, index=index, columns=columns, **options)
+        if isinstance(data, Traced) and follows(data) and data.ndim == 2:
+            held = {i: _held(data[:, i]) for i in range(data.shape[1])}
+            found = cls(held, index=index, **options)
+            if columns is not None:
+                found.columns = columns
+            return found
+        return cls(_held(data), index=index, columns=columns, **options)
+
+    return make
+
+
+def _repeated(value: Any, n: int) -> Any:
+    """A traced number in each row."""
+    return _held(value * np.ones(n)) if isinstance(value, Traced) and not value.ndim else value
+
+
+def _await(name: str, manifold: type[Labelled], make: Any = None) -> None:
+    def declare(cls: type) -> None:
+        MANIFOLDS[cls] = manifold
+        if make is not None:
+            registry.functions[cls] = maker_class(cls, make(cls))
+            registry.always.add(cls)
+
+    registry.await_(name, declare)
+
+
+_await("pandas.Series", Series, _series)
+_await("pandas.DataFrame", Frame, _frame)
 _await("xarray.DataArray", DataArray)
 _await("xarray.Dataset", Dataset)
