@@ -6,7 +6,8 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
-from diagrams.judge import close
+from calculus.random_terms import Random
+from diagrams.judge import AT, close
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ import lineara
 from lineara import calculus
 from lineara.bridges.terms import diagram_of as diagram_of_term
 from lineara.bridges.terms import term_of
+from lineara.calculus.types import power
 from lineara.diagrams import Derivation, adjoint, check, evaluate, gradient, isomorphic, parse, show
 from lineara.diagrams.lowering import lowered
 from lineara.diagrams.net import nodes_in
@@ -440,19 +442,24 @@ def test_linear_algebra_is_differentiated_by_rewriting_to_the_second_order():
     ("text", "message"),
     [
         (
-            r"\x. (rec f x. if x < 1 then x else f (x * 0.5)) x".replace("x < 1", "less(x, 1)"),
-            "Fix has no node, for a diagram has functions, numbers, pairs and choices; write a "
-            "recursion, or a list, out as far as it goes",
+            r"\x. (rec f x. if less(x, 1) then x else f (x * 0.5)) x",
+            "Fix has no node, and cannot be evaluated beforehand: numbers decide how far it goes, "
+            "or which function it is; write a recursion, or a list, out as far as it goes",
         ),
         (
-            r"\x. head [x, 2]",
-            "Head has no node, for a diagram has functions, numbers, pairs and choices; write a "
-            "recursion, or a list, out as far as it goes",
+            r"\x. if less(x, 1) then J(sin; 1) x else x",
+            "J has no node, and cannot be evaluated beforehand: numbers decide how far it goes, or "
+            "which function it is; take the derivative of the diagram, by diagrams.adjoint",
         ),
         (
-            r"\x. pull(\y. y * y; \_. covec(1)) x @ 2",
-            "At has no node, for a diagram has functions, numbers, pairs and choices; take the "
-            "derivative of the diagram, by diagrams.adjoint",
+            r"\f:R -> R. pull(f; \_. covec(1)) 2 @ 1",
+            "At has no node, and cannot be evaluated beforehand: an argument of a program is made "
+            "of numbers, not R -> R; take the derivative of the diagram, by diagrams.adjoint",
+        ),
+        (
+            r"pull(\f:R -> R. f 1; \_. covec(1)) sin",
+            "Pull has no node, and cannot be evaluated beforehand: its value is no number; take "
+            "the derivative of the diagram, by diagrams.adjoint",
         ),
         (
             "let f = " + "".join([rf"\x{i}. " for i in range(300)]) + "1 in \\y. f y",
@@ -460,7 +467,7 @@ def test_linear_algebra_is_differentiated_by_rewriting_to_the_second_order():
             "not one after the other",
         ),
         (
-            r"\k:R^. k @ 2",
+            r"\k:R^. 2",
             "values of R^ have no wire; a diagram has numbers, truth values, pairs and functions",
         ),
     ],
@@ -469,6 +476,42 @@ def test_terms_without_a_diagram(text: str, message: str):
     with pytest.raises(DiagramError) as caught:
         diagram_of_term(calculus.term(text))
     assert str(caught.value) == message
+
+
+EVALUATED = [  # with their values and slopes at 1.5
+    (r"\x. pull(\y. y * y * y; \_. covec(1)) x @ 2", 6 * 1.5**2, 12 * 1.5),
+    (r"\x. J(\y. pull(\z. z * z * z; \_. covec(1)) y @ 1; 1) x", 6 * 1.5, 6.0),
+    (r"\x. fold (\a b. a * b) 1 [x, head [x], 3]", 3 * 1.5**2, 6 * 1.5),
+    (r"\x. iterate 3i (\y. y * x) x", 1.5**4, 4 * 1.5**3),
+    (r"\x. pull(\f:R -> R. f x * f 3; \_. covec(1)) (\y. y * y) @ (\y. y)",
+     1.5 * 9 + 1.5**2 * 3, 9 + 2 * 1.5 * 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value", "slope"), EVALUATED)
+def test_derivatives_lists_and_recursion_are_evaluated_beforehand(text, value, slope):
+    net = lineara.diagram(calculus.term(text))
+    check(net)
+    assert close(evaluate(net, 1.5)[0], value)
+    assert close(gradient(adjoint(net), 1.5)[0], slope)
+
+
+@pytest.mark.parametrize("shard", range(4))
+def test_random_terms_with_derivatives_within_have_diagrams(shard: int):
+    moving = 0
+    for seed in range(shard * 10, shard * 10 + 10):
+        f = Random(seed, nested=True, branches=False).function(power(2), 4)
+        net = diagram_of_term(f)
+        check(net)
+        wanted = calculus.function(calculus.gradient(f))(AT)
+        assert close(gradient(adjoint(net), *AT), wanted)
+        moving += any(wanted)
+    assert moving > 2
+
+
+def test_a_closed_term_is_its_numbers():
+    net = lineara.diagram(calculus.term(r"pull(\<x, y>. x * y; \_. covec(1)) <3, 4>"))
+    assert evaluate(net) == (4.0, 3.0)
 
 
 def test_integers_and_declared_symbols_have_nodes():

@@ -5,14 +5,15 @@ from typing import Any
 
 from lineara.bridges.terms import diagram_of as diagram_of_term
 from lineara.calculus.from_python import of
+from lineara.calculus.terms import Term
 from lineara.capture.staging import trace
 from lineara.diagrams.net import Net
 from lineara.diagrams.programs import diagram_of as diagram_of_program
 from lineara.errors import CalculusError, DiagramError
 
 
-def diagram(f: Callable[..., Any], *args: Any, by: str = "", unfold: bool = True) -> Net:
-    """The string diagram of a function.
+def diagram(f: Callable[..., Any] | Term, *args: Any, by: str = "", unfold: bool = True) -> Net:
+    """The string diagram of a function, or of a term of the calculus.
 
     A function of numbers and of functions is read from its source, so its closures are boxes and
     its branches choices; any other is traced at `args`, and its calls, branches and loops are
@@ -26,6 +27,8 @@ def diagram(f: Callable[..., Any], *args: Any, by: str = "", unfold: bool = True
       v3 = multiply(v1, v2)
       -> v3
     """
+    if isinstance(f, Term):
+        return diagram_of_term(f)
     if by not in ("", "source", "trace"):
         raise DiagramError(f"a diagram is made by source or by trace, not by {by!r}")
     plain = all([type(a) in (int, float) or callable(a) for a in args])

@@ -18,31 +18,40 @@ A pair is two wires and a function is one; what is used twice is copied, what is
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lineara.calculus import types as ty
+from lineara.calculus.interface import linear_a, to_python
+from lineara.calculus.machine import Machine
 from lineara.calculus.symbols import Foreign, Symbol, declared, standard
 from lineara.calculus.terms import (
     App,
     At,
+    Cons,
     Copair,
     Covec,
     DualMap,
     Ev,
+    Fix,
     Fst,
     Fun,
+    Head,
     If,
+    IsNil,
     J,
     JFun,
     Lam,
     Let,
+    List,
     Literal,
     Pair,
     Probe,
     Pull,
+    Scale,
     Snd,
     Sum,
+    Tail,
     Term,
     Var,
     Zero,
@@ -50,15 +59,20 @@ from lineara.calculus.terms import (
     lam,
     let,
 )
+from lineara.capture.staging import trace
 from lineara.deep import Deep, run
 from lineara.diagrams.draft import Draft
+from lineara.diagrams.lowering import lowered
 from lineara.diagrams.net import Net, Node, Wire, topological
+from lineara.diagrams.programs import diagram_of as diagram_of_program
 from lineara.diagrams.types import Arrow as Function
 from lineara.diagrams.types import B, R, Z, show
 from lineara.diagrams.types import Type as WireType
-from lineara.errors import DiagramError
+from lineara.errors import CalculusError, DiagramError
 
 Scope = dict[str, list[Wire]]
+_DERIVED = (J, Pull, JFun, DualMap, At, Covec, Copair, Probe, Ev, Scale)
+_LISTS = (Fix, List, Cons, Head, Tail, IsNil)
 _BASES = {ty.R: R, ty.BOOL: B, ty.INT: Z}
 _EXACT = {
     "iadd": "add", "isub": "subtract", "imul": "multiply", "idiv": "floor_divide",
@@ -85,8 +99,13 @@ def flat(t: ty.Type) -> list[WireType]:
 def diagram_of(term: Term) -> Net:
     """The diagram of a closed term; the arguments of a function are its inputs.
 
-    Raises a DiagramError for recursion, lists and derivatives, which have no node.
+    Recursion, lists and derivatives have no node.  A term that has them is evaluated as far as it
+    is known: its diagram is that of its program.  Raises a DiagramError where that has a recursion,
+    or a function whose text numbers decide, and for functions among the inputs.
     """
+    missing = next((s for s in _subterms(term) if isinstance(s, (*_DERIVED, *_LISTS))), None)
+    if missing is not None:
+        return _evaluated(term, missing)
     try:
         return run(_whole(term))
     except RecursionError:  # terms are walked without Python's stack, types are not
@@ -94,6 +113,41 @@ def diagram_of(term: Term) -> Net:
             "a function type here nests too deep; give the function a tuple of its arguments, and "
             "not one after the other"
         ) from None
+
+
+def _subterms(term: Term) -> Iterator[Term]:
+    open_, seen = [term], set()
+    while open_:
+        t = open_.pop()
+        if t not in seen:
+            seen.add(t)
+            yield t
+            open_ += t.parts
+            if isinstance(t, Fun) and t.symbol.body is not None:
+                open_.append(t.symbol.body)
+
+
+def _evaluated(term: Term, missing: Term) -> Net:
+    """The diagram of the program that a term comes to."""
+    try:
+        if isinstance(term.type, ty.Arrow):
+            staged = linear_a(term)
+        else:
+            found = to_python(Machine().value(term), term.type)
+            if isinstance(found, Term):
+                raise CalculusError("its value is no number")
+            staged = trace(lambda: found)
+        return lowered(diagram_of_program(staged.program, staged.name).net)
+    except CalculusError as error:
+        why = error.message.removeprefix("linear_a: ")
+    except DiagramError:
+        why = "numbers decide how far it goes, or which function it is"
+    other = "take the derivative of the diagram, by diagrams.adjoint"
+    if isinstance(missing, _LISTS):
+        other = "write a recursion, or a list, out as far as it goes"
+    raise DiagramError(
+        f"{type(missing).__name__} has no node, and cannot be evaluated beforehand: {why}; {other}"
+    )
 
 
 def _whole(term: Term) -> Deep:
@@ -134,16 +188,7 @@ def _compiled(t: Term, scope: Scope, d: Draft) -> Deep:
             for s in (yes, no):
                 sides.append((yield _box(s, [], scope, d)))
             return list(d.add("eval", d.add("sel", (*asked, *sides))))
-    if not isinstance(t, App | Pair | Fst | Snd | Fun | Sum):
-        mend = (
-            "take the derivative of the diagram, by diagrams.adjoint"
-            if isinstance(t, J | Pull | JFun | DualMap | At | Covec | Copair | Probe | Ev)
-            else "write a recursion, or a list, out as far as it goes"
-        )
-        raise DiagramError(
-            f"{type(t).__name__} has no node, for a diagram has functions, numbers, pairs and "
-            f"choices; {mend}"
-        )
+    assert isinstance(t, App | Pair | Fst | Snd | Fun | Sum), "others are evaluated before"
     parts = []
     for p in t.parts:
         parts.append((yield _compiled(p, scope, d)))
