@@ -7,6 +7,7 @@ import subprocess
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from diagrams.test_layout import WORKED
 
@@ -17,9 +18,11 @@ from lineara.diagrams.canonical import isomorphic
 from lineara.diagrams.kinds import PLAIN
 from lineara.diagrams.net import Net, nodes_in
 from lineara.diagrams.pictured import RULES, SIMPLIFIED, pictured
-from lineara.diagrams.player import CLICKED, Shot, differentiation, page
+from lineara.diagrams.player import CLICKED, Shot, derivation, differentiation, page
 from lineara.diagrams.simplify import SCHEMAS
 from lineara.errors import DiagramError
+from lineara.linear_a.evaluate import run as run_program
+from lineara.linear_a.parse import parse as read_program
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
@@ -191,6 +194,53 @@ def test_a_differentiation_that_is_too_long_to_play():
     assert str(caught.value) == (
         "there are 325 steps or more, and a page plays up to 300; draw single steps (--step K), or "
         "differentiate a part of the diagram"
+    )
+
+
+LAW = """(c: R, u: R) =>
+  d = sin(c)
+  f = box(d) { (c: R, x: R) => y = multiply(c, x) -> y }
+  z = eval(f, u)
+  -> z"""
+
+
+@pytest.mark.parametrize(
+    ("law", "rules", "becomes"),
+    [
+        ("br", ["unfold", "tensor", "composition", "naturality", "triangle"],
+         "(c: R, u: R) => d = sin(c) y = multiply(d, u) -> y"),
+        ("lamb", ["unfold", "naturality", "composition", "tensor", "fold"],
+         "(c: R, u: R) => f = box(c) { (c: R, x: R) => d = sin(c) y = multiply(d, x) -> y } "
+         "z = eval(f, u) -> z"),
+    ],
+)  # fmt: skip
+def test_the_laws_of_substitution_are_played_from_frames(law, rules, becomes, tmp_path):
+    shots = derivation(parse(LAW), law)
+    assert [shot.rule for shot in shots] == ["", *rules]
+    assert isomorphic(parse(shots[-1].text), parse(becomes))
+    assert all([shot.fires in {s.key for s in shot.scenes[0][0]} for shot in shots[:-1]])
+    for shot in shots:  # what frames stand for is a program, the same throughout
+        program = read_program(shot.program)
+        assert run_program(program, "program", 0.3, 2.0).results == (np.sin(0.3) * 2.0,)
+    (tmp_path / "a.diagram").write_text(LAW)
+    given = ["diagram", str(tmp_path / "a.diagram"), "--law", law, "-o"]
+    assert main([*given, str(tmp_path / "a.html")]) == 0
+    assert len(film((tmp_path / "a.html").read_text())["shots"]) == 6
+    assert main([*given, str(tmp_path / "a.svg"), "--all"]) == 0
+    assert (tmp_path / "a.svg").read_text().count('class="step"') == 6
+
+
+def test_a_law_without_a_place_and_in_a_wrong_place(tmp_path, capsys):
+    (tmp_path / "a.diagram").write_text("(x: R) => y = sin(x) -> y")
+    given = ["diagram", str(tmp_path / "a.diagram"), "--law", "br"]
+    assert main([*given, "--all"]) == 1
+    assert capsys.readouterr().err == (
+        "there is no place for the law here: (BR): a box that is evaluated where it is made is "
+        "its body.\n"
+    )
+    assert main(given) == 2
+    assert capsys.readouterr().err == (
+        "diagram: --law goes with --all, or -o OUT.html, and without --gradient\n"
     )
 
 

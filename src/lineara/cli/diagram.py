@@ -41,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gradient", action="store_true", help="with --all: then apply it to 1, and simplify"
     )
+    parser.add_argument(
+        "--law",
+        choices=("br", "lamb"),
+        default="",
+        help="with --all or a page: not the differentiation, but (BR) or (Lamb) from frames",
+    )
     parser.add_argument("--fold", type=int, metavar="N", help="shut the boxes within N others")
     parser.add_argument(
         "-o",
@@ -160,12 +166,12 @@ Write = Callable[[Net, argparse.Namespace], str]
 
 def _svg(net: Net, options: argparse.Namespace) -> str:
     if options.all:
-        return sheet(lowered(net), options.gradient)
+        return sheet(lowered(net), options.gradient, options.law)
     return svg(net, options.fold)
 
 
 def _html(net: Net, options: argparse.Namespace) -> str:
-    return page(lowered(net), f"{options.source}, step by step", options.gradient)
+    return page(lowered(net), f"{options.source}, step by step", options.gradient, options.law)
 
 
 def _notation(net: Net, options: argparse.Namespace) -> str:
@@ -186,6 +192,8 @@ def _format(options: argparse.Namespace) -> Write:
     every = options.all or suffix == ".html"
     if options.gradient and not every:
         raise Usage("--gradient goes with --all, or -o OUT.html")
+    if options.law and (options.gradient or not every):
+        raise Usage("--law goes with --all, or -o OUT.html, and without --gradient")
     if options.fold is not None and every:
         raise Usage("--fold goes with one picture; a page folds by itself")
     return _FORMATS[suffix]

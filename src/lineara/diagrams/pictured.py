@@ -60,6 +60,16 @@ RULES = {
     "mul-one": "Multiplication by 1 is a wire.",
     "mul-zero": "Multiplication by 0 is zero, where numbers are finite.",
 }
+LAWS = {  # of functorial frames
+    "unfold": "A box is coeval, then its body in a frame X ⊸ -.",
+    "fold": "coeval and a frame X ⊸ - are a box.",
+    "tensor": "Side by side is the frame - ⊗ X, on one side with bare wires.",
+    "composition": "F[f ; g] is F[f], then F[g].",
+    "identity": "F of bare wires is bare wires.",
+    "naturality": "What is done in a frame may be done before eval or coeval, or after.",
+    "triangle": "coeval in a frame, then eval, is nothing but wires.",
+    "strict": "group and ungroup cancel.",
+}
 for _kind in ("const", "zero", "copy", "drop", "add", "pack", "unpack"):
     RULES.setdefault(f"O-{_kind}", "{what} leaves ORANGE as it is.")
 

@@ -18,12 +18,13 @@ from html import escape
 from importlib.resources import files
 
 from lineara.diagrams.adjoint import adjoint
+from lineara.diagrams.closed import Frames, unfolded
 from lineara.diagrams.layout import text_width
 from lineara.diagrams.linear_a_text import text
 from lineara.diagrams.net import Net, Node, Wire, copied, every_net, nodes_in
-from lineara.diagrams.pictured import RULES, Pictured, pictured
+from lineara.diagrams.pictured import LAWS, RULES, Pictured, pictured
 from lineara.diagrams.show import show
-from lineara.diagrams.simplify import Simplifier
+from lineara.diagrams.simplify import Simplifier, source, target
 from lineara.diagrams.snapshot import snapshot
 from lineara.diagrams.stepper import Derivation, Redex, Step
 from lineara.diagrams.svg import MARGIN, STYLE, Namer, Shape, drawn, element, number, written
@@ -195,10 +196,57 @@ def _simplified(net: Net, more: int) -> Iterator[Shot]:
     yield last
 
 
-def sheet(net: Net, gradient: bool = False) -> str:
+def derivation(net: Net, law: str) -> list[Shot]:
+    """The shots of (BR) or (Lamb), derived from the laws of frames wherever it has a place.
+
+    Raises a DiagramError if it has none.
+    """
+    find, said = _LAWS[law]
+    namer = Namer()
+    shots: list[Shot] = []
+
+    def seen(step: Step, now: Net) -> None:
+        shots[-1].fires = namer.key(step.node)
+        _short_enough(step.number)
+        shots.append(_shot(now, namer, step.rule, LAWS[step.rule], step=step))
+        shots[-1].program = _program(unfolded(now), {})
+
+    frames = Frames(net, seen)
+    shots.append(_shot(frames.net, namer, "", said))
+    while found := find(frames.net):
+        getattr(frames, law)(*found)
+    if len(shots) == 1:
+        raise DiagramError(f"there is no place for the law here: {said}")
+    return shots
+
+
+def _evaluated(net: Net) -> tuple[Node, ...] | None:
+    """An eval that follows on a box."""
+    evals = [n for n in nodes_in(net) if n.kind == "eval"]
+    return next(((n,) for n in evals if (m := source(n.ins[0])) and m.kind == "box"), None)
+
+
+def _captured(net: Net) -> tuple[Node, ...] | None:
+    """A node that only a box needs, and that box."""
+    for box in nodes_in(net):
+        if box.kind == "box":
+            for w in box.ins:
+                made = source(w)
+                if made is not None and all([target(v) is box for v in made.outs]):
+                    return made, box
+    return None
+
+
+_LAWS = {
+    "br": (_evaluated, "(BR): a box that is evaluated where it is made is its body."),
+    "lamb": (_captured, "(Lamb): what only a box needs is computed within the box."),
+}
+
+
+def sheet(net: Net, gradient: bool = False, law: str = "") -> str:
     """All steps, one below the other, as one SVG."""
     parts, texts, y, wide = [], [], 0.0, 0.0
-    for n, shot in enumerate(differentiation(copied(net), gradient)):
+    for n, shot in enumerate(_shots(net, gradient, law)):
         shapes, width, height = shot.scenes[0]
         said = f"{n}  {shot.rule}  {shot.said}" if shot.rule else f"{n}  {shot.said}"
         parts.append(element(Shape("", "text", "step", (0, y + 8), said)))
@@ -210,12 +258,16 @@ def sheet(net: Net, gradient: bool = False) -> str:
     return written("\n".join(parts), wide, y - 34, "\n\n".join(texts))
 
 
+def _shots(net: Net, gradient: bool, law: str) -> list[Shot]:
+    return derivation(net, law) if law else differentiation(copied(net), gradient)
+
+
 # --- the page -------------------------------------------------------------------------------------
 
 
-def page(net: Net, title: str = "A differentiation, step by step", gradient: bool = False) -> str:
-    """The page, as one text of HTML."""
-    shots = differentiation(copied(net), gradient)
+def page(net: Net, title: str = "Step by step", gradient: bool = False, law: str = "") -> str:
+    """The page of a differentiation, or of the derivation of a law, as one text of HTML."""
+    shots = _shots(net, gradient, law)
     template = files("lineara.diagrams").joinpath("player.html").read_text(encoding="utf-8")
     data = json.dumps(_data(shots), ensure_ascii=False, separators=(",", ":"))
     parts = {
