@@ -122,3 +122,5 @@ _BINARY = ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv", "matmul")
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
 for _name in (*_BINARY, *(f"r{_n}" for _n in _BINARY), *_COMPARED, "neg", "pos", "abs"):
     setattr(Duck, f"__{_name}__", _operator(_name))
+for _name in ("shape", "dtype", "ndim", "size", "real", "imag", "T"):  # protocols ask the class
+    setattr(Duck, _name, property(lambda self, name=_name: closed(getattr(self.value, name))))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.refusals import about_to_become_plain
-from lineara.eager.shown import as_shown, asks_who_multiplies, in_object, withhold
+from lineara.eager.shown import as_shown, asks_who_multiplies, in_object, in_patterns, withhold
 from lineara.errors import DetachError, LeakedVariableError, NoRuleError
 from lineara.ops.index import check_index, is_basic, read
 from lineara.ops.sparse_matrix import is_sparse, sparse_matmul
@@ -282,6 +282,7 @@ class Scalar(Traced):
         return self if np.dtype(dtype).kind == "O" else as_type(self, np.dtype(dtype))
 
 
+@in_patterns
 class Array(Traced):
     """A traced array."""
 

@@ -7,6 +7,7 @@ no is slow therefore: where it often does, on hot paths, we ask `issubclass(type
 
 import dis
 import sys
+from abc import ABC
 from types import FrameType
 from typing import Any
 
@@ -22,6 +23,7 @@ _OWN_RULES |= {"scipy.sparse._sputils"}
 _OWN_RULES |= {"pandas.core.ops.array_ops", "xarray.core.variable", "xarray.namedarray.core"}
 _PRODUCTS = ("_matmul_dispatch", "_divide", "multiply", "_multiply_2d_with_broadcasting")
 _PATTERN = dis.opmap["MATCH_CLASS"]
+_SEQUENCE = 1 << 5  # CPython's flag of the classes that sequence patterns take apart
 _AS_PYTHONS: dict[Any, type] = {np.float64: float, np.complex128: complex}
 
 
@@ -47,6 +49,19 @@ def _reads_class(frame: FrameType) -> bool:
     """Whether a function names `__class__`; a pattern asks for it too, as isinstance does."""
     code = frame.f_code
     return "__class__" in code.co_names and code.co_code[frame.f_lasti] != _PATTERN
+
+
+class _Sequences(ABC):
+    """Whoever is registered here gets the flag, and is no `collections.abc.Sequence` by it."""
+
+    __abc_tpflags__ = _SEQUENCE
+
+
+def in_patterns(cls: type) -> type:
+    """The class of arrays, which `case [a, b]` takes apart if it does NumPy's: from 2.5 on."""
+    if np.ndarray.__flags__ & _SEQUENCE:
+        _Sequences.register(cls)
+    return cls
 
 
 def asks_who_multiplies(frame: FrameType) -> bool:
