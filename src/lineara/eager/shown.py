@@ -7,7 +7,7 @@ no is slow therefore: where it often does, on hot paths, we ask `issubclass(type
 
 import dis
 import sys
-from abc import ABC
+from abc import ABCMeta
 from types import FrameType
 from typing import Any
 
@@ -51,7 +51,7 @@ def _reads_class(frame: FrameType) -> bool:
     return "__class__" in code.co_names and code.co_code[frame.f_lasti] != _PATTERN
 
 
-class _Sequences(ABC):
+class _Sequences(metaclass=ABCMeta):
     """Whoever is registered here gets the flag, and is no `collections.abc.Sequence` by it."""
 
     __abc_tpflags__ = _SEQUENCE
