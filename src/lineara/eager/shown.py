@@ -51,10 +51,8 @@ def _reads_class(frame: FrameType) -> bool:
     return "__class__" in code.co_names and code.co_code[frame.f_lasti] != _PATTERN
 
 
-class _Sequences(metaclass=ABCMeta):
-    """Whoever is registered here gets the flag, and is no `collections.abc.Sequence` by it."""
-
-    __abc_tpflags__ = _SEQUENCE
+# Whoever is registered here gets the flag, and is no `collections.abc.Sequence` by it.
+_Sequences = ABCMeta("_Sequences", (), {"__abc_tpflags__": _SEQUENCE})
 
 
 def in_patterns(cls: type) -> type:
