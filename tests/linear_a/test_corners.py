@@ -206,8 +206,34 @@ def test_a_checkpoint_in_a_trace_and_a_trace_of_its_derivatives(name):
     )
 
 
-def test_a_recursion_under_a_differentiation_in_a_trace_is_refused():
-    @lineara.function
+def power(a, n):
+    """a ** (n + 1); the number of calls is known in the run only."""
+    return lineara.cond(n <= 0, lambda: a * 1.0, lambda: a * called_power(a, n - 1))
+
+
+called_power = lineara.function(power)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 9])
+def test_a_recursion_is_differentiated_in_a_trace_however_often_it_calls_itself(n):
+    def slope(x, n):
+        return lineara.grad(lambda x: called_power(x, n[0]))(x)
+
+    def bend(x, n):
+        return lineara.jvp(lambda x: slope(x, n), (x,), (1.0,))[1]
+
+    other, here = np.array([3]), np.array([n])
+    assert lineara.trace(slope, 2.0, other)(1.5, here) == pytest.approx((n + 1) * 1.5**n)
+    expected = (n + 1) * n * 1.5 ** (n - 1)
+    assert lineara.trace(bend, 2.0, other)(1.5, here) == pytest.approx(expected)
+    found = lineara.grad(slope, policy="store_all")(1.5, here)
+    assert found == pytest.approx(expected)
+    lanes = lineara.vmap(lambda x, n: lineara.grad(lambda x: called_power(x, n))(x))
+    found = lanes(np.array([1.5, 0.5]), np.array([n, 2]))
+    np.testing.assert_allclose(found, [(n + 1) * 1.5**n, 0.75])
+
+
+def test_a_recursion_that_is_no_definition_is_refused_with_the_mend():
     def power(a, n):
         return lineara.cond(n <= 0, lambda: a * 1.0, lambda: a * power(a, n - 1))
 
@@ -217,9 +243,8 @@ def test_a_recursion_under_a_differentiation_in_a_trace_is_refused():
     with pytest.raises(StagingError) as found:
         lineara.trace(slope, 2.0, np.array([3]))
     assert found.value.message == (
-        "cond: branches lie in each other without end; a function that calls itself is not "
-        "differentiated in a traced function: differentiate the whole program, or loop with "
-        "lineara.fori_loop over as many rounds as it may take"
+        "cond: branches lie in each other without end; decorate a function that calls itself with "
+        "lineara.function, and let a branch end without a call"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.capture.apart import apart
+from lineara.capture.apart import Apart, apart, staged_around
 from lineara.capture.captured import captured, with_captured
 from lineara.capture.plain_code import method, overlay
 from lineara.capture.staging import definition_name
@@ -206,9 +206,8 @@ def _branches(
             return _differentiated(form, chosen, fs, operands, name)
         except RecursionError:
             raise StagingError(
-                f"{name}: branches lie in each other without end; a function that calls itself is "
-                "not differentiated in a traced function: differentiate the whole program, or "
-                "loop with lineara.fori_loop over as many rounds as it may take"
+                f"{name}: branches lie in each other without end; decorate a function that calls "
+                "itself with lineara.function, and let a branch end without a call"
             ) from None
     given = Operands(level, operands)
     formals = [(f"x{i}", t) for i, t in enumerate(given.types)]
@@ -540,8 +539,13 @@ def _in_one(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], val:
         lambda *nodes: while_loop(cond_fun, body_fun, unflatten(structure, nodes)),
         leaves, types, named_like(body_fun, "loop"),
     )  # fmt: skip
+    return _one(one, leaves, "while_loop")
+
+
+def _one(one: Apart, leaves: Sequence[Any], name: str) -> Any:
+    """A definition that was traced apart, on values of a differentiation: one operation."""
     values = [*[leaves[i] for i in one.given], *one.mentions]
-    return one.tree(op("defined")(*values, text=one.text, name="while_loop"))
+    return one.tree(op("defined")(*values, text=one.text, name=name))
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -563,7 +567,7 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         level = tracing()
         if level is None:
-            return f(*args, **kwargs)
+            return _differentiated_call(f, called, args, kwargs)
         given = Operands(level, (args, kwargs))
         key = (f, tuple(given.types), given.structure, tuple(map(plain_key, given.constants)))
         known = level.called.get(key) or level.shared.open.get(key) or Known(level, f, given, key)
@@ -575,6 +579,38 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
         return unflatten(known.structure, [v if t is None else next(made) for v, t in pairs])
 
     return called
+
+
+DEEP = 3
+"""In so many branches within each other a function is differentiated as often as it is called."""
+
+
+def _differentiated_call(f: Any, called: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A call outside of a trace, or in a differentiation within one.
+
+    There a function that calls itself on a staged condition is differentiated in branches that lie
+    in each other without end.  From some depth on the call is one operation: of its definition.
+    """
+    level = staged_around()
+    if level is None:
+        return f(*args, **kwargs)
+    above: Any = level.outer
+    depth = 0
+    while above is not None:
+        depth += isinstance(above, StagedLevel) and f in above.differentiated
+        above = above.outer
+    if depth < DEEP:
+        level.differentiated.add(f)
+        return f(*args, **kwargs)
+    leaves, structure = flatten((args, kwargs))
+
+    def run(*nodes: Any) -> Any:
+        args, kwargs = unflatten(structure, nodes)
+        return called(*args, **kwargs)
+
+    typed = Traced | float | complex | np.ndarray
+    types = [type_of(v) if isinstance(v, typed) else None for v in leaves]
+    return _one(apart(run, leaves, types, named_like(f, "function")), leaves, "function")
 
 
 class Unknown(BaseException):

@@ -78,6 +78,9 @@ class StagedLevel(Level):
         self.beside: list[tuple[Var, np.ndarray]] = []  # large constants: formals with their values
         self.around: dict[Any, tuple[Var, Any]] = {}  # what of outer definitions is mentioned
         self.inner: StagedLevel | None = None  # the definition inside this one, being written
+        self.differentiated: set[Any] = (
+            set()
+        )  # functions that are called, in a differentiation here
         self.adopts = False  # whether values of differentiations around become formals
         self.literals = False  # large constants stand in the text too: there is nobody to give them
         self.shared = Shared()
