@@ -63,6 +63,15 @@ def test_a_random_program_and_all_its_definitions(case):
     )
 
 
+def test_what_is_linear_is_made_as_often_as_it_is_used():
+    text = """
+    def g(x: f64;) -> (; f64) = let (;) = drop(x) in zero[f64]
+    def f(x: f64;) -> (; f64) = let ~a = g(x;) in let ~b = g(x;) in ~a + ~b
+    """
+    program = check(parse(text))
+    assert show_def(check(simplify(program)).defs["f"]) == show_def(program.defs["f"])
+
+
 DIMENSIONS = {
     "dead code": (
         "(n: i64, k: f64; ~a: f64[n]) -> (;)", "let ~b = k * ~a in drop(~b)",

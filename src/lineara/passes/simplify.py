@@ -159,7 +159,7 @@ class _Simplify:
         e = self.renamed(e)
         if isinstance(e, Ret | Copy):
             self.at.update(zip(binders, e.args, strict=True))
-        elif any([a.linear for a in e.args]) or (isinstance(e, Zero | Tup) and e.linear):
+        elif any([v.linear for v in (*binders, *e.args)]):
             self.linear(tuple(binders), e)
         else:
             self.nonlinear(tuple(binders), e)
@@ -254,7 +254,7 @@ class _Simplify:
             return False
         wanted = KEEPS[name]
         if value.dtype.kind != "f":
-            return bool((value == int(wanted)).all()) and name != "divide"
+            return bool((value == int(wanted)).all())  # a quotient of integers has another type
         return bool((value == wanted).all() and (np.signbit(value) == np.signbit(wanted)).all())
 
     def is_unit(self, k: Var, y: Var) -> bool:

@@ -270,7 +270,7 @@ class _Unzip:
             flat([Unpack(tuple(stored), t2), *without_rest(again, wanted)], m),
         )  # fmt: skip
         made = [nl, lin]
-        if self.primal(d.name) == d.name + PRI and d.name + PRI not in self.run.defs:
+        if self.primal(d.name) == d.name + PRI:
             made.append(self.primal_form(results))
         return made
 
