@@ -29,7 +29,7 @@ LAYERS = """
     box
     registry
     types | trees
-    errors | deep
+    errors | deep | placed
 """
 
 Edge = tuple[str, str]

@@ -21,9 +21,10 @@ from typing import Any, NoReturn
 from lineara.calculus.parse import KEYWORDS
 from lineara.calculus.program import Program, program_of
 from lineara.calculus.symbols import Symbol, standard
-from lineara.calculus.syntax import Declaration, File, Param, Place, Syntax, Text
+from lineara.calculus.syntax import Declaration, File, Param, Syntax, Text
 from lineara.calculus.terms import Term
 from lineara.errors import CalculusError
+from lineara.placed import Place
 from lineara.primitive import registry
 
 LONGEST = 1000  # rounds of a loop that are written out

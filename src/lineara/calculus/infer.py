@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from lineara.calculus.symbols import INTEGER, Symbol
-from lineara.calculus.syntax import Place, Syntax, Text, nearest
+from lineara.calculus.syntax import Syntax, Text, nearest
 from lineara.calculus.terms import (
     App,
     At,
@@ -48,6 +48,7 @@ from lineara.calculus.types import (
     show,
 )
 from lineara.deep import Deep
+from lineara.placed import Place
 
 PLAIN: dict[str, Any] = {
     "app": App, "pair": Pair, "fst": Fst, "snd": Snd, "j": J, "pull": Pull, "copair": Copair,

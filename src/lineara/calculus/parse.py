@@ -10,9 +10,10 @@ space, `f x`.  Sugar ends here: `let f x y = t in u`, `\x y. t`, `\<x, y>. t`, `
 import functools
 from typing import Any
 
-from lineara.calculus.syntax import Declaration, File, Param, Place, Syntax, Text
+from lineara.calculus.syntax import Declaration, File, Param, Syntax, Text
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R
 from lineara.linear_a.collector import uncollected
+from lineara.placed import Place, place_of, unexpected
 
 KEYWORDS = (
     "let", "rec", "in", "if", "then", "else", "fst", "snd", "head", "tail", "isnil", "def",
@@ -127,33 +128,20 @@ def _read(tree: Any) -> Any:
     for t in tree.iter_subtrees():
         parts = [made.get(id(c), c) for c in t.children]
         action = getattr(reader, t.data, None)
-        at = _place(t.meta)
+        at = place_of(t.meta)
         kind = str(t.data).rstrip("_")
         made[id(t)] = Syntax(kind, tuple(parts), at) if action is None else action(at, parts)
     return made[id(tree)]
 
 
 def _unexpected(error: Any, held: Text) -> Exception:
-    token = getattr(error, "token", None)
-    lines = held.text.split("\n")
-    place = Place(error.line, error.column)
-    if token is None:
-        what = f"the character {held.text[error.pos_in_stream]!r} has no meaning"
-    elif token.type == "$END":
-        place, what = Place(len(lines), len(lines[-1]) + 1), "the text ends here"
-    else:
-        what = f"{str(token)!r} is not expected here"
-    wanted = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
+    place, what, wanted = unexpected(error, held.text)
     if {"NUMBER", "NAME", "TRUE"} <= wanted:  # whatever begins a term
         closing = {"RPAR", "IN", "MORETHAN", "RSQB", "SEMICOLON", "THEN", "ELSE", "$END", "DEF"}
         wanted = {"value", *(wanted & closing)}
     shown = sorted({_TOKENS.get(w, str(w).lower()) for w in wanted})
     hint = f"; expected {' or '.join(shown)}" if 0 < len(shown) <= 6 else ""
     return held.wrong(place, what + hint)
-
-
-def _place(meta: Any) -> Place:
-    return Place(getattr(meta, "line", 1), getattr(meta, "column", 1))
 
 
 def _curried(params: Any, body: Syntax) -> Syntax:
@@ -219,15 +207,15 @@ class _Reader:
         return (), parts[0]
 
     def import_(self, at: Place, parts: Any) -> Any:
-        return Declaration("import", str(parts[0])[1:-1], None, _place(parts[0]))
+        return Declaration("import", str(parts[0])[1:-1], None, place_of(parts[0]))
 
     def def_(self, at: Place, parts: Any) -> Any:
         _, rec, name, *params, t, body = parts
         if rec is not None and not params:
-            params = [Param("_", None, _place(name))]
-            body = Syntax("norec", (), _place(name), str(name))
+            params = [Param("_", None, place_of(name))]
+            body = Syntax("norec", (), place_of(name), str(name))
         made = _bound(rec, name, params, t, body)
-        return Declaration("def", str(name), made, _place(name))
+        return Declaration("def", str(name), made, place_of(name))
 
     def symbol(self, at: Place, parts: Any) -> Any:
         name, *params, body = parts
@@ -235,11 +223,11 @@ class _Reader:
         if len(params) > 1:  # one argument: a tuple, nested to the right
             body, found = _tupled(params, body)
         made = Syntax("lam", (body,), found.place, found)
-        return Declaration("symbol", str(name), made, _place(name))
+        return Declaration("symbol", str(name), made, place_of(name))
 
     def param(self, at: Place, parts: Any) -> Any:
         t = parts[1] if len(parts) > 1 else None
-        return Param(str(parts[0]), t, _place(parts[0]))
+        return Param(str(parts[0]), t, place_of(parts[0]))
 
     def lam(self, at: Place, parts: Any) -> Any:
         return _curried(parts[:-1], parts[-1])
@@ -255,8 +243,8 @@ class _Reader:
         rec, name, *params, t, e, body = parts
         if rec is not None and not params:
             e, params = (
-                Syntax("norec", (), _place(name), str(name)),
-                [Param("_", None, _place(name))],
+                Syntax("norec", (), place_of(name), str(name)),
+                [Param("_", None, place_of(name))],
             )
         e = _bound(rec, name, params, t, e)
         return Syntax("let", (e, body), at, str(name))
@@ -268,11 +256,11 @@ class _Reader:
 
     def subst(self, at: Place, parts: Any) -> Any:
         t, name, u = parts  # t[x/u], an explicit substitution: what is shared, as in a let
-        return Syntax("let", (u, t), _place(name), str(name))
+        return Syntax("let", (u, t), place_of(name), str(name))
 
     def rec(self, at: Place, parts: Any) -> Any:
         own, name, t, body = parts
-        return Syntax("rec", (body,), _place(own), (str(own), str(name), None, t))
+        return Syntax("rec", (body,), place_of(own), (str(own), str(name), None, t))
 
     def infix(self, at: Place, parts: Any) -> Any:
         left, sign, right = parts
@@ -280,23 +268,23 @@ class _Reader:
             return Syntax("sum", (*left.parts, right), left.place)
         if str(sign) == "+":
             return Syntax("sum", (left, right), left.place)
-        return Syntax("infix", (left, right), _place(sign), str(sign))
+        return Syntax("infix", (left, right), place_of(sign), str(sign))
 
     def minus(self, at: Place, parts: Any) -> Any:
-        return Syntax("call", (parts[1],), _place(parts[0]), "negative")
+        return Syntax("call", (parts[1],), place_of(parts[0]), "negative")
 
     def call(self, at: Place, parts: Any) -> Any:
         name, *args = parts
-        return Syntax("call", (_paired(args),), _place(name), str(name))
+        return Syntax("call", (_paired(args),), place_of(name), str(name))
 
     def jfun(self, at: Place, parts: Any) -> Any:
-        return Syntax("jfun", (parts[1],), _place(parts[0]), str(parts[0]))
+        return Syntax("jfun", (parts[1],), place_of(parts[0]), str(parts[0]))
 
     def number(self, at: Place, parts: Any) -> Any:
-        return Syntax("literal", (), _place(parts[0]), float(parts[0]))
+        return Syntax("literal", (), place_of(parts[0]), float(parts[0]))
 
     def int(self, at: Place, parts: Any) -> Any:
-        return Syntax("literal", (), _place(parts[0]), int(str(parts[0])[:-1]))
+        return Syntax("literal", (), place_of(parts[0]), int(str(parts[0])[:-1]))
 
     def true(self, at: Place, parts: Any) -> Any:
         return Syntax("literal", (), at, True)
@@ -308,7 +296,7 @@ class _Reader:
         return Syntax("zero", (), at, parts[0])
 
     def var(self, at: Place, parts: Any) -> Any:
-        return Syntax("var", (), _place(parts[0]), str(parts[0]))
+        return Syntax("var", (), place_of(parts[0]), str(parts[0]))
 
     def pair(self, at: Place, parts: Any) -> Any:
         found = _paired(parts)

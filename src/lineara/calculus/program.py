@@ -12,13 +12,14 @@ from lineara.calculus.build import build
 from lineara.calculus.infer import Definition, Inference
 from lineara.calculus.parse import parse
 from lineara.calculus.symbols import Symbol, standard
-from lineara.calculus.syntax import Declaration, File, Place, Syntax, Text, nearest
+from lineara.calculus.syntax import Declaration, File, Syntax, Text, nearest
 from lineara.calculus.terms import Let, Term
 from lineara.calculus.types import Arrow, Type, holes, is_ground, show
 from lineara.calculus.vectors import vectors
 from lineara.deep import run
 from lineara.errors import CalculusError
 from lineara.linear_a.collector import uncollected
+from lineara.placed import Place
 
 PRELUDE = r"""
 def rec fold f z l = if isnil l then z else f (head l) (fold f z (tail l))

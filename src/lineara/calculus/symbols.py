@@ -16,8 +16,8 @@ import numpy as np
 
 from lineara.api import jvp
 from lineara.calculus.types import BOOL, INT, Product, R, Type, power
+from lineara.ops.special import Special
 from lineara.primitive import Constant, Elementwise, registry
-from lineara.symbol import Sym
 
 JOINT = {"add", "subtract", "negative", "deg2rad", "rad2deg"}  # linear in all arguments at once
 EACH = {"multiply": (0, 1), "divide": (0,)}  # linear in one when the other is fixed
@@ -154,10 +154,9 @@ _STILL = ("sign", "floor", "ceil", "trunc", "rint")
 _ASK = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 
 
-_ZERO = ("copysign", "nextafter")  # a partial that is declared 0 is so; elsewhere it is an order's
-_INNER = {  # written by rules; or complex, or with partials that are
+_INNER = {  # written by rules; or complex, or with partials that are; or of an integer
     "length", "polygamma_difference", "gamma_density", "beta_density", "wofz", "log1p_deficit",
-    "ellipkm1_slope", "erfcx", "dawsn", "log_ndtr", "ndtri_exp",
+    "ellipkm1_slope", "erfcx", "dawsn", "log_ndtr", "ndtri_exp", "ldexp",
 }  # fmt: skip
 _NAMES = {"i0", "i1", "j0", "j1", "k0", "k1", "y0", "y1"}  # which programs have for variables
 
@@ -200,7 +199,4 @@ def _is_said(symbol: Symbol) -> bool:
 
 def _orders(symbol: Symbol) -> tuple[int, ...]:
     """The arguments in which the declaration says nothing of the derivative."""
-    if not symbol.moves or symbol.body is not None or symbol.name in _ZERO:
-        return ()
-    partials = symbol.primitive.expressions()
-    return tuple([i for i, p in enumerate(partials) if not isinstance(p, Sym) and p == 0])
+    return tuple(symbol.primitive.without) if isinstance(symbol.primitive, Special) else ()

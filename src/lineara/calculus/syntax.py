@@ -7,13 +7,7 @@ from typing import Any, NamedTuple
 
 from lineara.calculus.types import Type
 from lineara.errors import CalculusError
-
-
-class Place(NamedTuple):
-    """Line and column, from 1."""
-
-    line: int
-    column: int
+from lineara.placed import Place, located
 
 
 class Text(NamedTuple):
@@ -23,17 +17,8 @@ class Text(NamedTuple):
     file: str = ""
 
     def wrong(self, place: Place, message: str) -> CalculusError:
-        """`file:line:column: message`, the line and a caret; of a long line, a piece."""
-        name = f"{self.file}:" if self.file else ""
-        lines = self.text.split("\n")
-        line = lines[place.line - 1].rstrip("\r") if 0 < place.line <= len(lines) else ""
-        start = max(0, place.column - 61) if len(line) > 120 else 0
-        piece = line[start : start + 120]
-        shown = "".join([c if c.isprintable() or c == "\t" else "?" for c in piece])
-        before = shown[: place.column - 1 - start]
-        pad = "".join(["\t" if c == "\t" else " " for c in before])
-        at = f"{name}{place.line}:{place.column}"
-        return CalculusError(f"{at}: {message}\n  {shown}\n  {pad}^")
+        """The error with `file:line:column`, the line and a caret."""
+        return CalculusError(located(self.text, self.file, place, message))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

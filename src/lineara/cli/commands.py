@@ -18,7 +18,7 @@ from lineara.linear_a.cost import size, static_works
 from lineara.linear_a.dims import with_dims
 from lineara.linear_a.evaluate import run as evaluate
 from lineara.linear_a.parse import parse
-from lineara.linear_a.program import Place, Program
+from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Def, Let, Var
 from lineara.passes import compose
 from lineara.passes import erase as erasing
@@ -27,6 +27,7 @@ from lineara.passes import transpose as transposing
 from lineara.passes import unzip as unzipping
 from lineara.passes.jvp import nested
 from lineara.passes.names import GRAD, VJP
+from lineara.placed import Place
 from lineara.types import show
 
 Act = Callable[[Program, argparse.Namespace], str]

@@ -20,7 +20,8 @@ import numpy as np
 from lineara.errors import ProgramError
 from lineara.linear_a.check import located
 from lineara.linear_a.evaluate import ZERO, Tagged
-from lineara.linear_a.program import Place, Program
+from lineara.linear_a.program import Program
+from lineara.placed import Place
 from lineara.types import ArrayType, Product, Stack, Sum, Type, show, type_of
 
 _WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

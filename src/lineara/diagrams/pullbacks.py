@@ -31,6 +31,7 @@ from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.control import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Prim, Var, drop
+from lineara.ops.special import Special
 from lineara.passes.compose import reverse
 from lineara.passes.erase import erase
 from lineara.passes.names import JVP, LIN, NL, E, T
@@ -66,9 +67,6 @@ def _pullback(name: str, takes: Types, held: Held) -> Net:
     return d.done(*outs)
 
 
-_FLAT = ("copysign", "nextafter")  # a partial that is declared 0 is so; elsewhere it is an order's
-
-
 @functools.cache
 def orders(name: str) -> tuple[int, ...]:
     """The arguments of which an operation declares nothing: orders, branches, degrees.
@@ -77,10 +75,7 @@ def orders(name: str) -> tuple[int, ...]:
     ((0,), (), ())
     """
     p = operations.primitive(name)
-    if not isinstance(p, Elementwise) or name in _FLAT:
-        return ()
-    partials = enumerate(p.expressions())
-    return tuple([i for i, e in partials if not isinstance(e, Sym) and e == 0])
+    return tuple(p.without) if isinstance(p, Special) else ()
 
 
 def _of_partials(d: Draft, p: Elementwise, xs: list[Wire], s: Wire) -> list[Wire | None]:

@@ -24,6 +24,7 @@ from lineara.diagrams.net import Meter, Net, Node, Wire
 from lineara.diagrams.types import Arrow, Base, Foreign, Stack, Type, array_of, show
 from lineara.errors import DiagramError
 from lineara.linear_a.collector import uncollected
+from lineara.placed import Place, located, place_of, unexpected
 
 GRAMMAR = r"""
 start: diagram
@@ -76,13 +77,6 @@ _TOKENS = {
 _WORDS = {"none": None, "true": True, "false": False}
 
 
-class Place(NamedTuple):
-    """Line and column, from 1."""
-
-    line: int
-    column: int
-
-
 class Text(NamedTuple):
     """A text, and the file that it stands in."""
 
@@ -90,15 +84,8 @@ class Text(NamedTuple):
     file: str = ""
 
     def wrong(self, place: Place, message: str) -> DiagramError:
-        """`file:line:column: message`, the line and a caret."""
-        name = f"{self.file}:" if self.file else ""
-        line = [*self.text.split("\n"), ""][place.line - 1].rstrip("\r")
-        start = max(0, place.column - 61) if len(line) > 120 else 0
-        shown = "".join([c if c.isprintable() or c == "\t" else "?" for c in line])
-        before = shown[start : place.column - 1]
-        pad = "".join(["\t" if c == "\t" else " " for c in before])
-        at = f"{name}{place.line}:{place.column}"
-        return DiagramError(f"{at}: {message}\n  {shown[start : start + 120]}\n  {pad}^")
+        """The error with `file:line:column`, the line and a caret."""
+        return DiagramError(located(self.text, self.file, place, message))
 
 
 class _Named(NamedTuple):
@@ -136,25 +123,12 @@ def parse(text: str, file: str = "") -> Net:
     reader, made = _Reader(held), {}
     for t in tree.iter_subtrees():
         parts = [made.get(id(c), c) for c in t.children]
-        made[id(t)] = getattr(reader, str(t.data))(parts, _place(t.meta))
+        made[id(t)] = getattr(reader, str(t.data))(parts, place_of(t.meta))
     return made[id(tree)]
 
 
-def _place(meta: Any) -> Place:
-    return Place(getattr(meta, "line", 1) or 1, getattr(meta, "column", 1) or 1)
-
-
 def _unexpected(error: Any, held: Text) -> DiagramError:
-    token = getattr(error, "token", None)
-    lines = held.text.split("\n")
-    place = Place(error.line, error.column)
-    if token is None:
-        what = f"the character {held.text[error.pos_in_stream]!r} has no meaning"
-    elif token.type == "$END":
-        place, what = Place(len(lines), len(lines[-1]) + 1), "the text ends here"
-    else:
-        what = f"{str(token)!r} is not expected here"
-    wanted = set(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
+    place, what, wanted = unexpected(error, held.text)
     shown = sorted({_TOKENS.get(w, f"'{_literal(w)}'") for w in wanted})
     hint = f"; expected {' or '.join(shown)}" if 0 < len(shown) <= 5 else ""
     return held.wrong(place, what + hint)

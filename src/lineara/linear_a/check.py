@@ -15,7 +15,7 @@ import numpy as np
 from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.dims import dims_in, is_index, matching, mentioned_by, result_type, with_dims
-from lineara.linear_a.program import Place, Program
+from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_binding, show_leaf
 from lineara.linear_a.syntax import (
     PLACE,
@@ -41,6 +41,8 @@ from lineara.linear_a.syntax import (
     Var,
     Zero,
 )
+from lineara.placed import Place
+from lineara.placed import located as shown_at
 from lineara.primitive import Elementwise, Linear, Multilinear
 from lineara.registry import op
 from lineara.types import ArrayType, Family, Named, Product, Sum, Type, show
@@ -591,15 +593,8 @@ def endless(program: Program, name: str) -> bool:
 
 
 def located(program: Program, place: Place, message: str) -> str:
-    """`file:line:column: message`, the line of the text and a caret; of a long line, a piece."""
-    name = f"{program.file}:" if program.file else ""
-    lines = program.text.split("\n")
-    line = lines[place.line - 1].rstrip("\r") if 0 < place.line <= len(lines) else ""
-    start = max(0, place.column - 81) if len(line) > 160 else 0
-    shown = "".join([c if c.isprintable() or c == "\t" else "?" for c in line[start : start + 160]])
-    before = shown[: place.column - 1 - start]
-    pad = "".join(["\t" if c == "\t" else " " for c in before])
-    return f"{name}{place.line}:{place.column}: {message}\n  {shown}\n  {pad}^"
+    """The message with `file:line:column`, the line of the text and a caret."""
+    return shown_at(program.text, program.file, place, message)
 
 
 def hashable(params: Any) -> Any:

@@ -24,7 +24,7 @@ from lineara.linear_a.dims import I64, is_index
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.plain import PLAIN, Node, Word
 from lineara.linear_a.plain import binding as plain_binding
-from lineara.linear_a.program import Place, Program
+from lineara.linear_a.program import Program
 from lineara.linear_a.sugar import explicit
 from lineara.linear_a.syntax import (
     DTYPES,
@@ -51,6 +51,8 @@ from lineara.linear_a.syntax import (
     lit,
     zero,
 )
+from lineara.placed import Place, unexpected
+from lineara.placed import located as shown_at
 from lineara.registry import registry
 from lineara.types import ArrayType, Family, Named, Product, Stack, Sum, Type, short_dtype, show
 
@@ -165,28 +167,13 @@ def parse(text: str, file: str = "", sugar: bool = False) -> Program:
 
 
 def _unexpected(error: Any, text: str, file: str) -> str:
-    found = getattr(error, "token", None)
-    ended = found is None or found.type == "$END"
-    lines = text.split("\n")
-    line, column = error.line, error.column
-    if ended and found is not None:
-        line, column = len(lines), len(lines[-1]) + 1
-    what = (
-        "the text ends here"
-        if ended and found is not None
-        else (
-            f"{str(found)!r} is not expected here"
-            if found is not None
-            else f"the character {text[error.pos_in_stream]!r} has no meaning"
-        )
-    )
-    expected = getattr(error, "accepts", None) or getattr(error, "expected", None) or ()
-    wanted = sorted({*expected} - {"PLAIN"})
+    place, what, expected = unexpected(error, text)
+    wanted = sorted(expected - {"PLAIN"})
     if {"NAME", "LNAME", "INT"} <= set(wanted):  # whatever has a value
         wanted = ["value", *[w for w in wanted if w in ("RPAR", "SEMICOLON", "LET")]]
     shown = [_TOKENS.get(w, str(w).lower()) for w in wanted]
     hint = f"; expected {' or '.join(shown[:6])}" if 0 < len(shown) <= 6 else ""
-    return located(Program({}, {}, {}, text, file), Place(line, column), what + hint)
+    return shown_at(text, file, place, what + hint)
 
 
 _TOKENS = {

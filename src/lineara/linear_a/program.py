@@ -4,11 +4,12 @@ import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from lineara.linear_a.dims import dims_of, is_open, with_dims
 from lineara.linear_a.show import show_program
 from lineara.linear_a.syntax import Def, Vars
+from lineara.placed import Place
 from lineara.types import (
     UNIT,
     ArrayType,
@@ -20,13 +21,6 @@ from lineara.types import (
     Type,
     carries_tangents,
 )
-
-
-class Place(NamedTuple):
-    """Where something stands in the text of a user: line and column, counted from 1."""
-
-    line: int
-    column: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
