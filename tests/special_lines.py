@@ -119,6 +119,15 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("stdtr", 1.7, z, lambda v, t: half(1) + t * t_density(v, 0) * mpmath.hyp2f1(
         half(1), half(v + 1), half(3), -t * t / v)),
     ("stdtrit", 2, x, lambda v, p: (2 * p - 1) * mpmath.sqrt(2 / (4 * p * (1 - p)))),
+    ("betaincc", 1.7, 2.3, x, lambda a, b, x: mpmath.betainc(a, b, x, 1, regularized=True)),
+    ("betaincc", w, big, x, lambda a, b, x: mpmath.betainc(a, b, x, 1, regularized=True)),
+    ("betainccinv", 1.7, 2.3, x, lambda a, b, p: root(
+        lambda t: mpmath.betainc(a, b, t, 1, regularized=True), p, 1 - p)),
+    ("gammaincc", big, w, lambda a, x: mpmath.gammainc(a, x, regularized=True)),
+    ("gammainccinv", big, x, lambda a, p: root(
+        lambda t: mpmath.gammainc(a, t, regularized=True), p, a * (1 - p) + (1 - p) ** 4)),
+    ("stdtrit", 2.4, x, lambda v, p: root(lambda t: half(1) + t * t_density(v, 0) * mpmath.hyp2f1(
+        half(1), half(v + 1), half(3), -t * t / v), p, 3 * (p - half(1)))),
     # the error function and the normal distribution
     ("erf", z, mpmath.erf),
     ("erfc", z, mpmath.erfc),

@@ -104,6 +104,17 @@ def test_math_still_raises():
         grad(kinks(sqrt=0.0)(math.sqrt))(-1.0)
 
 
+@pytest.mark.parametrize(
+    ("point", "exponent", "hits"),
+    [(0.0, 0.5, 1), (0.0, 1.0, 0), (0.0, 0.0, 0), (0.0, 2.5, 0), (0.0, -0.5, 0), (0.3, 0.5, 0)],
+)
+def test_a_power_breaks_at_zero_with_an_exponent_between_zero_and_one(point, exponent, hits):
+    policy = kinks(power=3.0)
+    with np.errstate(all="ignore"):
+        grad(policy(lambda x: np.sum(x**exponent)))(np.array([point, 0.7]))
+    assert [count for _, _, count in policy.hits] == [1] * hits
+
+
 def test_hits_say_how_often_and_where():
     def f(x):
         low = np.abs(x)

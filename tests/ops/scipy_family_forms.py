@@ -353,6 +353,10 @@ distance.cosine(x, y, v[:3]); distance.chebyshev(x, y); distance.canberra(x, y)
 distance.braycurtis(x, y); distance.cityblock(x, y, v[:3]); distance.sqeuclidean(x, y)
 distance.minkowski(x, y, 3, v[:3]); distance.seuclidean(x, y, v[:3]); distance.euclidean(x, y)
 sparse.linalg.spsolve(SYSTEM, A[:, :2] * s); SPARSE.T @ M; M @ SPARSE; SPARSE @ (B * s)
+ndimage.white_tophat(A, footprint=CROSS); ndimage.black_tophat(A, (2, 3), origin=(0, 1))
+ndimage.morphological_laplace(A, 3, mode="nearest"); ndimage.grey_opening(A, (1, 3), axes=(0, 1))
+ndimage.morphological_gradient(A, footprint=CROSS, mode="constant", cval=s)
+ndimage.grey_closing(A, footprint=CROSS, mode="wrap"); ndimage.grey_erosion(A, footprint=CROSS)
 """
 LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]
 LINES = [line for line in LINES if line]

@@ -6,6 +6,8 @@ layouts, and what is refused.
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.sparse.linalg
 from test_numpy_forms import difference, random_like
 
 import lineara
@@ -271,6 +273,34 @@ def test_what_depends_on_the_completing_basis_is_refused():
     ):
         with pytest.raises(NoRuleError, match="depends on the basis of the vectors beyond"):
             grad(f)(a)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_what_is_rounding_depends_on_how_large_the_cotangent_is(scale):
+    draw = np.random.default_rng(0)
+    a, w = draw.normal(size=(3, 3)) + 1j * draw.normal(size=(3, 3)), draw.normal(size=(3, 3))
+    vectors = lambda a: np.linalg.eigh(a @ np.conj(a).T)[1]  # noqa: E731
+    slope = lineara.grad(lambda a: np.sum(w * np.abs(vectors(a)) ** 2))(a)
+    found = lineara.grad(lambda a: scale * np.sum(w * np.abs(vectors(a)) ** 2))(a)
+    np.testing.assert_allclose(found / scale, slope, rtol=1e-12)
+    with pytest.raises(NoRuleError, match="depends on the phases of the vectors"):
+        lineara.grad(lambda a: scale * np.sum(w * np.real(vectors(a))))(a)
+
+
+def test_a_matrix_is_singular_beside_its_largest_singular_value():
+    f = lineara.grad(lambda a: np.sum(scipy.linalg.polar(a)[0]))
+    assert np.all(np.isfinite(f(np.diag([1.0, 1e-10, 1e-13]))))
+    with pytest.raises(NoRuleError, match="polar: of a singular matrix"):
+        f(np.diag([1.0, 1e-10, 1e-17]))
+
+
+def test_an_iteration_that_ends_early_has_its_own_value_and_the_derivative_of_the_solution():
+    a = scipy.sparse.csr_array(np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 5.0]]))
+    b = np.array([1.0, 2.0, 3.0])
+    y, L = lineara.linearize(lambda b: scipy.sparse.linalg.cg(a, b, maxiter=1)[0], b)
+    np.testing.assert_allclose(y, scipy.sparse.linalg.cg(a, b, maxiter=1)[0], rtol=1e-14)
+    np.testing.assert_allclose(L @ b, np.linalg.solve(a.toarray(), b), rtol=1e-12)
+    assert np.max(np.abs(y - L @ b)) > 0.01
 
 
 def test_the_message_about_a_gauge():

@@ -9,12 +9,14 @@ import lineara
 from lineara import grad
 
 HESSIANS = {
-    "logaddexp of equal ones": (lambda v: np.logaddexp(v[0], v[1]), (0, 0), [[1, -1], [-1, 1]], 4),
+    "logaddexp of zeros": (lambda v: np.logaddexp(v[0], v[1]), (0, 0), [[1, -1], [-1, 1]], 4),
+    "logaddexp of equal ones": (lambda v: np.logaddexp(v[0], v[1]), (2, 2), [[1, -1], [-1, 1]], 4),
     "logaddexp2": (lambda v: np.logaddexp2(v[0], v[1]), (1, 1),
                    np.log(2) * np.array([[1, -1], [-1, 1]]), 4),
     "xlogy of 0": (lambda v: sp.xlogy(v[0], v[1]), (0, 2), [[0, 1], [1, 0]], 2),
     "xlog1py of 0": (lambda v: sp.xlog1py(v[0], v[1]), (0, 1), [[0, 1], [1, 0]], 2),
-    "an exponent of 0": (lambda v: v[0] ** v[1], (2, 0), [[0, 1], [1, 2 * np.log(2) ** 2]], 2),
+    "power with an exponent of 0": (lambda v: v[0] ** v[1], (2, 0),
+                                    [[0, 1], [1, 2 * np.log(2) ** 2]], 2),
     "a gamma density of shape 1": (lambda v: stats.gamma.logpdf(v[0], v[1]), (2, 1),
                                    [[0, 1], [1, -np.pi**2 / 3]], 2),
     "softplus at 0": (lambda v: sp.softplus(v[0] + v[1]), (1, -1), [[1, 1], [1, 1]], 4),
@@ -41,10 +43,13 @@ def test_higher_derivatives_at_removable_points(f, at, order, want):
     assert f(at) == pytest.approx(want, abs=1e-13)
 
 
-def test_infinities_of_logaddexp_share():
-    f = grad(lambda v: np.logaddexp(v[0], v[1]))
-    for point, want in (((-np.inf, -np.inf), (0.5, 0.5)), ((np.inf, np.inf), (0.5, 0.5)),
-                        ((0.0, np.inf), (0, 1)), ((-np.inf, 3.0), (0, 1))):  # fmt: skip
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_infinities_share(name):
+    f = grad(lambda v: getattr(np, name)(v[0], v[1]))
+    low, high = -np.inf, np.inf
+    for point, want in (((low, low), (0.5, 0.5)), ((high, high), (0.5, 0.5)), ((0.0, high), (0, 1)),
+                        ((high, 0.0), (1, 0)), ((low, 3.0), (0, 1)), ((3.0, low), (1, 0)),
+                        ((low, high), (0, 1)), ((high, low), (1, 0))):  # fmt: skip
         assert tuple(f(np.array(point))) == want
 
 

@@ -141,3 +141,14 @@ def test_what_an_interpolator_cannot_do_is_refused():
         "interp1d: kind='quadratic' has no rule where the values are traced; 'linear', 'cubic', "
         "'nearest', 'previous' and 'next' have one"
     )
+
+
+def test_a_structure_that_is_not_flat_is_refused():
+    image = np.ones((3, 4))
+    for name, first in (("grey_opening", "erosion"), ("grey_closing", "dilation")):
+        of = getattr(ndimage, name)
+        with pytest.raises(NoRuleError) as caught:
+            lineara.grad(lambda a, of=of: np.sum(of(a, structure=np.eye(2))))(image)
+        assert caught.value.message == (
+            f"grey_{first}: structure= has no rule; a footprint, which is flat, has one"
+        )

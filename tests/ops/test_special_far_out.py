@@ -66,6 +66,9 @@ FAR = [  # function, point, place, derivative
     ("j1", (0.0,), 0, lambda x: mpf(1) / 2),
     ("i1", (0.0,), 0, lambda x: mpf(1) / 2),
     ("polygamma_difference", (0, 1e12, 1e-3), 1, None),
+    ("stdtr", (1.7, 1e4), 0, None),
+    ("stdtr", (3.5, -60.0), 0, None),
+    ("stdtr", (1.7, 1e-6), 0, None),
 ]  # fmt: skip
 
 
