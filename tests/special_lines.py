@@ -87,6 +87,13 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("binom", big, -z, mpmath.binomial),
     ("zeta", 2.5, big, mpmath.zeta),
     ("gamma_density", big, w, gamma_density),
+    ("over_square", z, w, lambda x, w: x / (x * x + w * w)),
+    ("over_square", row, col, lambda x, w: x / (x * x + w * w)),
+    ("jv", 2, z, mpmath.besselj), ("jv", 1, big, mpmath.besselj), ("iv", 2, z, mpmath.besseli),
+    ("spherical_jn", 1, big, lambda n, x: mpmath.sqrt(half(pi) / x)
+        * mpmath.besselj(n + half(1), x)),
+    ("ellipk_slope", x, lambda m: (mpmath.ellipe(m) / (1 - m) - mpmath.ellipk(m)) / (2 * m)),
+    ("ellipk_slope", -big, lambda m: (mpmath.ellipe(m) / (1 - m) - mpmath.ellipk(m)) / (2 * m)),
     ("beta_density", big, w, x, beta_density),
     ("gamma_density_slope", 1, big, w, lambda n, a, x: mpmath.diff(
         lambda a: gamma_density(a, x), a, n) if n > 0 else n + 1 and gamma_density(a, x)),

@@ -4,6 +4,7 @@ import re
 
 REASONS = {
     r"sort|unique|partition": "NumPy sorts numbers with vector instructions, their positions not",
+    r"sinc": "the derivative is a spherical Bessel function, exact at 0: a sine and a cosine",
     r"digamma|ellip|airy|kv|iv|beta|hyp1f1|j0|j1|jn|i0|i1|gammainc": (
         "SciPy's function in the derivative takes several times as long as the one in the value"
     ),
@@ -24,7 +25,7 @@ REASONS = {
     r"convolve|lfilter|gaussian|einsum|@|dot|outer|kron|cross|cov|corrcoef|fft": (
         "a product with respect to each factor, of which the value has one"
     ),
-    r"arctan2|hypot|angle": "scaled, so that no square overflows: ten passes over memory",
+    r"arctan2|hypot|angle": "a look for squares that overflow, and a product for each argument",
 }
 MEMORY = (
     "the value is one or two passes over memory; the gradient is a pass for each use of each "

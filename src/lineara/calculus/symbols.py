@@ -156,7 +156,8 @@ _ASK = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 
 _INNER = {  # written by rules; or complex, or with partials that are; or of an integer
     "length", "polygamma_difference", "gamma_density", "beta_density", "wofz", "log1p_deficit",
-    "ellipkm1_slope", "erfcx", "dawsn", "log_ndtr", "ndtri_exp", "ldexp",
+    "over_square", "ellipk_slope", "ellipkm1_slope", "erfcx", "dawsn", "log_ndtr", "ndtri_exp",
+    "ldexp",
 }  # fmt: skip
 _NAMES = {"i0", "i1", "j0", "j1", "k0", "k1", "y0", "y1"}  # which programs have for variables
 

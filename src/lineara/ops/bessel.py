@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from lineara.ops import kernels
 from lineara.ops.elementwise import imag, real, sign, where
 from lineara.ops.kernels import part, whole
 from lineara.ops.special import ORDER, kernel, rgamma, special
@@ -14,9 +15,9 @@ from lineara.primitive import registry
 
 DEGREE = "its degree"
 
-jv = special("jv", ORDER, lambda y, x, w: (jv(x - 1, w) - jv(x + 1, w)) / 2)
+jv = special("jv", ORDER, lambda y, x, w: (jv(x - 1, w) - jv(x + 1, w)) / 2, array=kernels.jv)
 yv = special("yv", ORDER, lambda y, x, w: (yv(x - 1, w) - yv(x + 1, w)) / 2)
-iv = special("iv", ORDER, lambda y, x, w: (iv(x - 1, w) + iv(x + 1, w)) / 2)
+iv = special("iv", ORDER, lambda y, x, w: (iv(x - 1, w) + iv(x + 1, w)) / 2, array=kernels.iv)
 kv = special("kv", ORDER, lambda y, x, w: -(kv(x - 1, w) + kv(x + 1, w)) / 2)
 yn = special("yn", ORDER, lambda y, x, w: (yv(x - 1, w) - yv(x + 1, w)) / 2)
 kn = special("kn", ORDER, lambda y, x, w: -(kv(x - 1, w) + kv(x + 1, w)) / 2)

@@ -99,7 +99,7 @@ atan = elementwise("atan", lambda y, x: 1 / (1 + x * x), array=np.arctan)
 atan2 = elementwise(
     "atan2",
     lambda y, x, w: _over_square(w, x),
-    lambda y, x, w: _over_square(-x, w),
+    lambda y, x, w: -_over_square(x, w),
     array=np.arctan2,
 )
 sinh = elementwise("sinh", lambda y, x: cosh(x))
@@ -141,13 +141,27 @@ clip_above = elementwise(
 )
 
 
-def _over_square(x: Any, w: Any) -> Any:
+def _over_square_of(x: Any, w: Any) -> Any:
     """x / (x^2 + w^2), whose square may not be representable; 0 at 0."""
-    size = maximum(abs(x), abs(w))
-    nothing = size == 0
-    unit = where(nothing, 1, where(size * 0 == 0, size, 1))  # 1 also for infinity
-    u, v = x / unit, w / unit
-    return u / where(nothing, 1, u * u + v * v) / unit
+    with np.errstate(all="ignore"):
+        square = x * x + w * w
+        low = 1e-30 if np.asarray(square).itemsize < 8 else 1e-200
+        if np.min(square, initial=1.0) > low and np.max(square, initial=1.0) < 1 / low:
+            return x / square
+        size = np.maximum(abs(x), abs(w))
+        nothing = size == 0
+        unit = np.where(nothing, 1, np.where(size * 0 == 0, size, 1))  # 1 also for infinity
+        u, v = x / unit, w / unit
+        found = u / np.where(nothing, 1, u * u + v * v) / unit
+        return np.asarray(found).astype(np.asarray(square).dtype)[()]
+
+
+_over_square = elementwise(
+    "over_square",
+    lambda y, x, w: _over_square(w, x) ** 2 - y * y,
+    lambda y, x, w: -2 * y * _over_square(w, x),
+    array=_over_square_of,
+)
 
 
 def _over(x: Any, y: Any) -> Any:

@@ -65,13 +65,37 @@ _SHIFT = 12  # from here on eight terms of Stirling's series are exact in double
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
-def _stirling(n: int, first: Any, power: Callable[[int], Any]) -> Any:
-    """Stirling's series of psi_n, of its first term and the powers x^-m."""
-    terms = first + math.factorial(n) / 2 * power(n + 1)
+def _stirling(n: int, first: Any, odd: Any, even: Any, two: Callable[[Any, Any], Any]) -> Any:
+    """Stirling's series of psi_n, of its first term and the powers x^-(n+1) and x^-(n+2).
+
+    `two` makes of a power, or what stands for it, and how often it was called, the one above.
+    """
+    terms, power = first + math.factorial(n) / 2 * odd, even
     for k, b in enumerate(BERNOULLI, 1):
         factor = b * math.factorial(2 * k + n - 1) / math.factorial(2 * k)
-        terms = terms + factor * power(2 * k + n)
+        terms = terms + factor * power
+        power = two(power, k)
     return (-1) ** (n + 1) * terms
+
+
+def _powers(x: Any, m: int) -> Any:
+    """x^m by products, m >= 1."""
+    return functools.reduce(lambda y, _: y * x, range(m - 1), x)
+
+
+class _Apart:
+    """x^-m - y^-m for y = x + d, by sums of terms of one sign."""
+
+    def __init__(self, x: Any, d: Any) -> None:
+        self.in_x, self.in_y = 1 / x, 1 / (x + d)
+        self.one = d * self.in_x * self.in_y
+
+    def power(self, m: int) -> Any:
+        """The difference of the m-th powers."""
+        found, in_y = self.one, self.in_y
+        for _ in range(m - 1):  # x^-m-1 - y^-m-1 = (x^-m - y^-m) / x + y^-m (1/x - 1/y)
+            found, in_y = found * self.in_x + in_y * self.one, in_y * self.in_y
+        return found
 
 
 @in_double
@@ -81,15 +105,19 @@ def polygamma_difference(n: int, a: Any, b: Any) -> Any:
     _only_real("polygamma_difference", a, b)
     positive = (a > 0) & (a + b > 0)
     x, d = np.where(positive, a, 1.0), np.where(positive, b, 0.0)
+    high = _Apart(x + _SHIFT, d)
+    first = math.factorial(n - 1) * high.power(n) if n else np.log1p(d / (x + _SHIFT))
+    square, in_y = high.power(2), _powers(high.in_y, n + 2)
+    x2, y2 = high.in_x * high.in_x, high.in_y * high.in_y
 
-    def power(m: int, x: Any) -> Any:  # x^-m - (x + d)^-m
-        return -(x ** float(-m)) * np.expm1(-m * np.log1p(d / x))
+    def two(found: Any, k: int) -> Any:
+        nonlocal in_y
+        found, in_y = found * x2 + in_y * square, in_y * y2
+        return found
 
-    high = x + _SHIFT
-    first = math.factorial(n - 1) * power(n, high) if n else np.log1p(d / high)
-    found = _stirling(n, first, lambda m: power(m, high))
+    found = _stirling(n, first, high.power(n + 1), high.power(n + 2), two)
     for k in range(_SHIFT):
-        found = found - (-1) ** n * math.factorial(n) * power(n + 1, x + k)
+        found = found - (-1) ** n * math.factorial(n) * _Apart(x + k, d).power(n + 1)
     if np.all(positive):
         return found
     return np.where(positive, found, polygamma(n, a) - polygamma(n, a + b))
@@ -98,21 +126,33 @@ def polygamma_difference(n: int, a: Any, b: Any) -> Any:
 @in_double
 @by_order
 def polygamma(n: int, x: Any) -> Any:
-    """SciPy's for real numbers, but for the order 0; for complex ones by recurrence upwards."""
+    """Stirling's series far out, and by recurrence from there; by reflection for complex numbers.
+
+    SciPy's has the negative real numbers, and the higher orders, where products are no faster.
+    """
     if n == 0:
         return scipy_special("digamma")(x)
     if not np.iscomplexobj(x):
-        return scipy_special("polygamma")(n, x)
+        if n > 3 or not np.all((x > 0) & (x < 1e30)):
+            return scipy_special("polygamma")(n, x)
+        return _upwards(n, x)
     low = x.real < 0.5
     c = 1 / np.tan(np.pi * x)
     turned = np.pi ** (n + 1) * np.polyval(_cotangent(n), c)  # of pi cot(pi x), its derivative
-    x = np.where(low, 1 - x, x)
-    found = _stirling(
-        n, math.factorial(n - 1) * (x + _SHIFT) ** -n, lambda m: (x + _SHIFT) ** float(-m)
-    )
-    for k in range(_SHIFT):
-        found = found - (-1) ** n * math.factorial(n) * (x + k) ** float(-n - 1)
+    found = _upwards(n, np.where(low, 1 - x, x))
     return np.where(low, (-1) ** n * found - turned, found)
+
+
+def _upwards(n: int, x: Any) -> Any:
+    """psi_n where the real part is positive."""
+    inverse = 1 / (x + _SHIFT)
+    power, square = _powers(inverse, n), inverse * inverse
+    first, odd, even = math.factorial(n - 1) * power, power * inverse, power * square
+    found = _stirling(n, first, odd, even, lambda p, _: p * square)
+    rest: Any = 0.0
+    for k in range(_SHIFT):
+        rest = rest + _powers(1 / (x + k), n + 1)
+    return found - (-1) ** n * math.factorial(n) * rest
 
 
 def _cotangent(n: int) -> np.ndarray:
@@ -193,10 +233,75 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
 
 
 @in_double
+def ellipk_slope(m: Any) -> Any:
+    """The derivative of ellipk: from ellipe, which agrees with it too much where m is small."""
+    _only_real("ellipk_slope", m)
+    small = np.abs(m) < 0.2
+    away = np.where(small, 0.5, m)
+    left = (1 - away) * scipy_special("ellipk")(away)
+    found = np.asarray((scipy_special("ellipe")(away) - left) / (2 * away * (1 - away)))
+    found[small] = math.pi / 8 * scipy_special("hyp2f1")(1.5, 1.5, 2.0, m[small])
+    return found
+
+
+@in_double
+@by_order
+def spherical_jn(n: int, z: Any) -> Any:
+    """SciPy's, but for the order 1 of real numbers: near 0 by its series."""
+    if n != 1 or np.iscomplexobj(z):
+        return scipy_special("spherical_jn")(n, z)
+    near = np.abs(z) < 1
+    close, far = np.where(near, z, 0.0), np.where(near | np.isinf(z), 1.0, z)
+    q, series = close * close / 2, 0.0
+    for k in range(9, -1, -1):  # 1 / (k! (2k + 3)!!)
+        odd = math.prod(range(3, 2 * k + 4, 2))
+        series = 1 / (math.factorial(k) * odd) - q * series
+    direct = (np.sin(far) / far - np.cos(far)) / far
+    return np.where(near, series * close, np.where(np.isinf(z), 0.0, direct))
+
+
+@in_double
 def ellipkm1_slope(p: Any) -> Any:
     """The derivative of ellipkm1, by Carlson's integral."""
     _only_real("ellipkm1_slope", p)
     return -scipy_special("elliprd")(0.0, 1.0, p) / 6
+
+
+# --- Bessel functions of the first orders ---------------------------------------------------------
+
+
+def _third(zeroth: Any, first: Any, x: Any, sign: int, scaled: bool) -> Any:
+    """The function of the order 2 from those of the orders 0 and 1, near 0 by its series."""
+    near = np.abs(x) < 2
+    close = np.where(near, x, 0.0)
+    q, series = close * close / 4, 0.0
+    for k in range(12, -1, -1):
+        series = series * sign * q + 1 / (math.factorial(k) * math.factorial(k + 2))
+    series = series * q * np.exp(-np.abs(close)) if scaled else series * q
+    direct = sign * (zeroth - 2 * first / np.where(near, 1.0, x))
+    return np.where(near, series, direct)[()]
+
+
+def _of_first_orders(name: str, zeroth: str, first: str, sign: int) -> Values:
+    """SciPy's function, whose orders -1 to 2 of real numbers are made of its quicker ones."""
+
+    def call(v: Any, x: Any) -> Any:
+        other = np.ndim(v) or np.iscomplexobj(x) or float(v) not in (-1.0, 0.0, 1.0, 2.0)
+        if other or not np.all(np.abs(x) < 700):  # where those of 0 and 1 overflow, or are lost
+            return scipy_special(name)(v, x)
+        one = scipy_special(first)(x)
+        if abs(v) == 1:
+            return one if v == 1 else sign * one
+        zero = scipy_special(zeroth)(x)
+        return zero if v == 0 else _third(zero, one, x, sign, name == "ive")
+
+    call.__name__ = name
+    return call
+
+
+jv = _of_first_orders("jv", "j0", "j1", -1)
+iv = _of_first_orders("iv", "i0", "i1", 1)
+ive = _of_first_orders("ive", "i0e", "i1e", 1)
 
 
 # --- scaled Bessel functions and the Faddeeva function far out ----------------------------------
@@ -223,7 +328,6 @@ def _slope(v: Any, x: Any, near: Any, far: Any) -> Any:
 def ive_slope(v: Any, x: Any) -> Any:
     """The derivative of ive(v, x) in a real x."""
     _only_real("ive_slope", v, x)
-    ive = scipy_special("ive")
     near = (ive(v - 1, x) + ive(v + 1, x)) / 2 - np.sign(x) * ive(v, x)
     turn = np.where(x < 0, -((-1.0) ** np.rint(v)), 1.0)  # ive(v, -x) is +-ive(v, x)
     return _slope(v, x, near, lambda r: turn * _hankel(v, r, -1) / math.sqrt(2 * math.pi))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.ops import kernels
 from lineara.ops.bessel import airy_ai, airy_aip, airy_bi, airy_bip
 from lineara.ops.elementwise import (
     cbrt,
@@ -327,7 +328,9 @@ def _spherical(name: str, before: float, after: float) -> Any:
         f"spherical_{name}",
         ORDER,
         lambda y, x, w: slope(x, w),
-        array=lambda n, z: scipy_special(f"spherical_{name}")(n, z),
+        array=kernels.spherical_jn
+        if name == "jn"
+        else lambda n, z: scipy_special(f"spherical_{name}")(n, z),
     )
 
     @implements(f"scipy.special.spherical_{name}")

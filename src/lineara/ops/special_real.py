@@ -150,7 +150,8 @@ hyp2f1 = special(
     lambda y, x, w, u, v: x * w / u * hyp2f1(x + 1, w + 1, u + 1, v),
 )
 hyperu = special("hyperu", *["its parameters"] * 2, lambda y, x, w, u: -x * hyperu(x + 1, w + 1, u))
-ellipk = special("ellipk", lambda y, x: math.pi / 8 * hyp2f1(1.5, 1.5, 2, x))
+ellipk = special("ellipk", lambda y, x: ellipk_slope(x))
+ellipk_slope = kernel("ellipk_slope", lambda y, x: 9 * math.pi / 64 * hyp2f1(2.5, 2.5, 3, x))
 ellipe = special("ellipe", lambda y, x: -math.pi / 8 * hyp2f1(0.5, 1.5, 2, x))
 ellipkm1 = special("ellipkm1", lambda y, x: ellipkm1_slope(x))
 ellipkm1_slope = kernel(  # Legendre's equation gives the second derivative
