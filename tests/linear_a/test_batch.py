@@ -357,3 +357,13 @@ def test_what_is_batched_for_one_definition_alone_says_so_and_what_it_is_of():
     x = np.array([2.0, 3.0, 5.0])
     found = run(check(made), name, 7.0, x).results
     np.testing.assert_array_equal(found, [[7.0] * N, 49 * x])
+
+
+def test_what_is_called_twice_is_batched_once():
+    lines = ["def f0(x: f64;) -> (f64;) = sin(x)"]
+    lines += [
+        f"def f{i}(x: f64;) -> (f64;) = let a = f{i - 1}(x;) in let b = f{i - 1}(a;) in a * b"
+        for i in range(1, 40)
+    ]  # fmt: skip
+    made = batch(parse("\n".join(lines)), "f39", (0,), 3)
+    assert len(made.defs) == 80

@@ -303,6 +303,31 @@ def test_an_iteration_that_ends_early_has_its_own_value_and_the_derivative_of_th
     assert np.max(np.abs(y - L @ b)) > 0.01
 
 
+def test_what_counts_as_rounding_grows_with_the_matrix():
+    a = np.zeros((4, 2))
+    a[0, 0], a[1, 1] = 1.0, 5e-16
+    for f in (scipy.linalg.orth, lambda a: scipy.linalg.null_space(a.T)):
+        y, _ = lineara.linearize(f, a)
+        assert y.shape == f(a).shape
+
+
+PRODUCTS = {
+    "row times matrix": (lambda v, a: v @ a, (3,), (3, 4), 1),
+    "matrix times column": (lambda a, v: a @ v, (3, 4), (4,), 0),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_the_gradient_in_a_matrix_has_the_rank_of_what_it_meets(name):
+    f, *shapes, place = PRODUCTS[name]
+    a, b = (rng.normal(size=shape) for shape in shapes)
+    weights = rng.normal(size=np.shape(f(a, b)))
+    found = grad(lambda *v: np.sum(weights * f(*v)), place, sparse=True)(a, b)
+    assert type(found).__name__ == "LowRank"
+    plain = grad(lambda *v: np.sum(weights * f(*v)), place)(a, b)
+    np.testing.assert_allclose(found.U @ found.V.T, plain)
+
+
 def test_the_message_about_a_gauge():
     with pytest.raises(NoRuleError) as caught:
         gauge(np.array([[1j]]), shape=(1, 1), unitary=False, check=True)

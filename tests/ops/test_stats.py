@@ -217,3 +217,15 @@ def test_what_is_no_whole_number_has_no_mass():
         assert y[0] == want
         np.testing.assert_allclose(y[1], f(3, 2.3), rtol=1e-14)
         assert (L @ 1.0)[0] == 0
+
+
+def test_an_interval_leaves_as_much_on_either_side():
+    agrees(lambda m, d: np.stack(stats.norm(m, d).interval(0.8)), 0.3, 2.0)
+    agrees(lambda a: np.stack(stats.gamma.interval(0.7, a, loc=0.1)), 2.3)
+
+
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
+def test_discrete_distributions_between_whole_numbers_and_at_another_place(method):
+    at = np.array([1.5, 3.2, 4.0])
+    agrees(lambda m: getattr(stats.poisson, method)(at, m, loc=1), 2.3)
+    agrees(lambda p: getattr(stats.geom, method)(at + 1, p, loc=1), 0.3)
