@@ -246,6 +246,16 @@ def test_nor_to_the_gradient_of_a_program(f, slope, bend):
     close(trace(grad(f), X)(X), slope)
     close(trace(lambda x: jvp(f, (x,), (v,))[1], X)(X), slope @ v)
     close(vmap(grad(f))(np.stack([X, X]))[1], slope)
+    close(trace(jacobian(f, mode="forward"), X)(X), slope)
+
+
+@every_traced_case
+def test_and_in_single_precision_it_stays_there(f, slope, bend):
+    x = X.astype(np.float32)
+    for g in (grad(f), trace(grad(f), x), grad(f, policy="store_all")):
+        found = g(x)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, slope, rtol=1e-5)
 
 
 @every_traced_case
@@ -256,6 +266,7 @@ def test_nor_at_second_order_of_a_program(f, slope, bend):
     close(grad(lambda x: jvp(f, (x,), (v,))[1], policy="store_all")(X), bend * v)
     close(trace(lambda x: hvp(f, x, v), X)(X), bend * v)
     close(vmap(lambda x: hvp(f, x, v))(np.stack([X, X]))[0], bend * v)
+    close(trace(hessian(f), X)(X), np.diag(bend))
 
 
 # --- what was never touched, or never asked ------------------------------------------------------

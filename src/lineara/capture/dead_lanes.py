@@ -13,7 +13,7 @@ from lineara.eager.masked import Masked, seeded, unmasked
 from lineara.eager.nans import has_nan
 from lineara.eager.trace import deeper
 from lineara.linear_a.dims import with_dims
-from lineara.linear_a.evaluate import ZERO, Machine, Outcome, Tagged, dense, dims_given, run
+from lineara.linear_a.evaluate import ZERO, Machine, Tagged, dense, dims_given, run
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Accum, Part, Prim, Read, Var, Vars, renamed_params
 from lineara.types import ArrayType
@@ -56,8 +56,8 @@ def _each(value: Any, f: Any) -> Any:
 
 
 def _has_nan(value: Any) -> bool:
-    if isinstance(value, Outcome | Tagged):
-        return _has_nan(value[-1])
+    if isinstance(value, Tagged):
+        return _has_nan(value.payload)
     if isinstance(value, tuple | list):
         return any(map(_has_nan, value))
     return value is not ZERO and has_nan(np.asarray(value))

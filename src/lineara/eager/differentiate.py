@@ -24,6 +24,7 @@ from lineara.eager.sweep import reverse, tidy
 from lineara.eager.trace import deeper, open_level
 from lineara.errors import StructureError
 from lineara.trees import leaf_paths
+from lineara.types import type_of
 
 
 @dataclass
@@ -100,7 +101,8 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
     if y.g is leaked:
         raise outlived()
     level.locks.check()
-    if not strong_zero and not staged(y):
+    unknown = staged(y)
+    if not strong_zero and not unknown:
         y.g = one_like(y.v)
         parted = reverse(level.tape, level.S, last=True)
         level.swept = True
@@ -111,7 +113,8 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
         level.swept = False
         tidy(level.tape, nodes, last=False)
     with deeper() as depth:
-        y.g = Masked(1.0, None, depth, strong_zero)
+        one = type_of(y.v).dtype.type(1) if unknown else one_like(y.v)
+        y.g = Masked(one, None, depth, strong_zero)
         reverse(level.tape, level.S, last=False)
         for n in nodes:
             settle(n)

@@ -22,9 +22,9 @@ from lineara.eager.sparse import builder
 from lineara.eager.written import Written, written_in_one_place
 from lineara.eager.zeros import Zeros, is_own
 from lineara.errors import TypeMismatchError
-from lineara.primitive import Box
+from lineara.primitive import Box, op
 from lineara.trees import flatten
-from lineara.types import FLOATS, is_number
+from lineara.types import FLOATS, is_number, type_of
 
 EXACT = (Fraction, Decimal)  # numbers that floats do not mix with, or would spoil
 
@@ -189,7 +189,7 @@ class Gradients:
         if g is None or (type(g) is int and g == 0):
             return zero_of(leaf)
         if isinstance(g, Box):
-            return self._distinct(g)
+            return self._distinct(_narrowed(leaf, g))
         if type(g) is Absent:
             raise g.error
         if isinstance(leaf, np.ndarray):
@@ -232,6 +232,13 @@ class Gradients:
             return Zero(leaf.shape, leaf.dtype if leaf.dtype.kind in "fc" else np.dtype(float))
         found = builder(node, leaf)
         return self.dense(leaf, node) if found is None else found
+
+
+def _narrowed(leaf: Any, g: Any) -> Any:
+    """An outer level's value in the precision of the leaf."""
+    want, found = type_of(leaf).dtype, type_of(g).dtype
+    wider = found.kind == want.kind and found.kind in "fc" and found.itemsize > want.itemsize
+    return op("astype")(g, dtype=want) if wider else g
 
 
 def zero_of(leaf: Any) -> Any:

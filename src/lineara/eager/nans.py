@@ -93,8 +93,8 @@ def has_nan(g: Any) -> bool:
     if isinstance(g, Box):
         g = layout(g) if isinstance(g, Traced) else g.v if isinstance(g, Batched) else g
         g = layout(g)
-    if isinstance(g, float):
-        return g != g
+    if isinstance(g, float | complex | np.inexact):
+        return bool(g != g)
     if isinstance(g, np.ndarray) and g.dtype.kind in "fc":
         total = np.vdot(g, g) if g.size <= SHORT else g.sum()  # a NaN if there is one
         return bool(total != total)

@@ -188,9 +188,9 @@ def flat_positions(at: Any, shape: tuple[int, ...]) -> np.ndarray:
     return positions(shape, at)
 
 
-def positions(shape: tuple[int, ...], at: Any) -> np.ndarray:
-    """The flat positions that an index reads of an array of that shape."""
-    return np.arange(math.prod(shape)).reshape(shape)[at]
+def positions(shape: tuple[int, ...], at: Any) -> Any:
+    """The flat positions that an index, which may be staged, reads of an array of that shape."""
+    return index(np.arange(math.prod(shape)).reshape(shape), at=at)
 
 
 # --- NumPy's functions --------------------------------------------------------------------------
