@@ -385,7 +385,7 @@ ASKS = {  # what a form cannot do while a program is written, where values are n
     r"np\.arange\(s": "not known while a program is written",
     r"np\.poly\(M": DEPENDS,
     r"^(max|min|sorted)\(|real_if_close\(x \+|roots|emath|if a < 0": UNKNOWN,
-    r"np\.poly(div\([vy][^,]*, [xv]|\(x \+)": UNKNOWN,
+    r"np\.poly(div\([vy][^,]*, [xv]\)|\(x \+)": UNKNOWN,
 }
 
 

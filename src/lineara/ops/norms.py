@@ -27,13 +27,14 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if axis is None and ord is not None and t.ndim > 2:
         raise ShapeError(f"norm: of order {ord!r} for {t}; say along which axis or two axes")
     along = normal_axes(axis, t.ndim, "norm")
-    if len(along) == 2 and ord not in (None, "fro"):
+    euclidean = ord is None or (isinstance(ord, str) and ord == "fro")  # a staged order is neither
+    if len(along) == 2 and not euclidean:
         return _matrix_norm(x, ord, along, keepdims)
     if len(along) > 2 and axis is not None:
         raise ShapeError(f"norm: along {len(along)} axes; a norm is of a vector or a matrix")
     if isinstance(ord, str) and (len(along) != 2 or ord != "fro"):
         raise ShapeError(f"norm: the order {ord!r} is one of matrices; give two axes")
-    return vector_norm(x, axis=along, keepdims=keepdims, ord=2 if ord in (None, "fro") else ord)
+    return vector_norm(x, axis=along, keepdims=keepdims, ord=2 if euclidean else ord)
 
 
 @implements(np.linalg.vector_norm)
