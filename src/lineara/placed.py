@@ -13,7 +13,7 @@ class Place(NamedTuple):
 
 
 def located(text: str, file: str, place: Place, message: str) -> str:
-    r"""`file:line:column: message`, the line and a caret; of a long line, a piece.
+    r"""`file:line:column: message`, the line and a caret; of a long one, a piece.
 
     >>> print(located("let x = 1\nin y", "a.pb", Place(2, 4), "y is not known here"))
     a.pb:2:4: y is not known here
@@ -21,6 +21,8 @@ def located(text: str, file: str, place: Place, message: str) -> str:
          ^
     """
     name = f"{file}:" if file else ""
+    if not text:
+        return f"{name} {message}" if name else message
     lines = text.split("\n")
     line = lines[place.line - 1].rstrip("\r") if 0 < place.line <= len(lines) else ""
     start = max(0, place.column - 1 - WIDE // 2) if len(line) > WIDE else 0

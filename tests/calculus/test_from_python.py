@@ -68,6 +68,21 @@ def test_a_python_function_is_shown_as_a_term():
     assert calculus.function(calculus.of(factorial))(5.0) == 120.0
 
 
+@pytest.mark.parametrize(
+    ("f", "text"),
+    [
+        (math.sin, r"\x%1:R. sin(x%1)"),
+        (np.multiply, r"\x%1:R * R. multiply(x%1)"),
+        (abs, r"\x%1:R. abs(x%1)"),
+    ],
+)
+def test_an_operation_is_its_symbol_and_a_term_prints_as_its_text(f, text):
+    found = calculus.of(f)
+    assert repr(found) == f"{found}" == calculus.show(found)
+    assert calculus.show(calculus.term(repr(found))) == repr(found)
+    assert repr(found) == text
+
+
 def test_a_name_that_the_calculus_reserves_gets_a_prime():
     def f(fst, sin):
         let = fst * sin
@@ -131,8 +146,9 @@ def test_what_has_no_source_is_refused():
     made = eval("lambda x: x")
     with pytest.raises(CalculusError, match="its source is not there; define it in a file"):
         calculus.of(made)
-    with pytest.raises(CalculusError, match="is no function whose source can be read"):
+    with pytest.raises(CalculusError) as caught:
         calculus.of(len)
+    assert str(caught.value) == "builtins.len is no function whose source can be read"
 
 
 # --- Linear A, and the two cotangents of a closure ------------------------------------------------

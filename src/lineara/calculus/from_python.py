@@ -43,8 +43,8 @@ def of(f: Callable[..., Any]) -> Term:
 
     Raises CalculusError at the first line that has no counterpart.
     """
-    reader = _Reader()
-    name = reader.function(f, Place(1, 1), Text(""))
+    reader, symbol = _Reader(), _symbol(f)
+    name = symbol.name if symbol is not None else reader.function(f, Place(1, 1), Text(""))
     main = Syntax("var", (), Place(1, 1), name)
     files = [*reader.files, File(Text(""), (), main)]
     found: Program = program_of(files)
@@ -62,7 +62,7 @@ class _Reader:
     def function(self, f: Any, at: Place, asked: Text) -> str:
         """The name of the definition that a Python function becomes."""
         if not isinstance(f, FunctionType):
-            raise asked.wrong(at, f"{f!r} is no function whose source can be read")
+            raise asked.wrong(at, f"{_called(f)} is no function whose source can be read")
         if f in self.names:
             return self.names[f]
         if f in self.open:
@@ -367,7 +367,7 @@ class _Function:
             return Syntax("var", (), at, symbol.name)
         if isinstance(value, FunctionType):
             return Syntax("var", (), at, self.reader.function(value, at, self.text))
-        self.refuse(node, f"{value!r} is no number and no function that can be read")
+        self.refuse(node, f"{_called(value)} is no number and no function that can be read")
 
 
 def _symbol(f: Any) -> Symbol | None:
@@ -378,6 +378,12 @@ def _symbol(f: Any) -> Symbol | None:
     except TypeError:  # it has no hash
         return None
     return standard().get(name) if isinstance(name, str) else None
+
+
+def _called(value: Any) -> str:
+    """How a message names what was found: a function by its module and name."""
+    found = getattr(value, "__qualname__", None)
+    return f"{value.__module__}.{found}" if callable(value) and found else repr(value)
 
 
 def _root(node: Any) -> str | None:

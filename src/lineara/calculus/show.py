@@ -171,3 +171,6 @@ def _environment(t: Term, part, several) -> Deep:
         return f"J(\\<{xs}>. {body}; <{along}>)<{at}>"
     w, at = (yield part(1)), (yield several(range(2, n + 2)))
     return f"pull(\\<{xs}>. {body}; {w})<{at}>"
+
+
+Term.__repr__ = lambda self: show(self)  # `terms` knows nothing of texts

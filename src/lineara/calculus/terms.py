@@ -103,7 +103,7 @@ def _all_values(parts: Sequence[Term]) -> bool:
 # --- names, numbers, functions --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Var(Term):
     """A variable; it carries its type."""
 
@@ -121,7 +121,7 @@ class Var(Term):
         return self
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Literal(Term):
     """A number, an integer or a truth value."""
 
@@ -139,7 +139,7 @@ class Literal(Term):
         return self
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Zero(Term):
     """0:s, a value where there is no numeral for it."""
 
@@ -156,7 +156,7 @@ class Zero(Term):
         return self
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Lam(Term):
     r"""\x:s. P."""
 
@@ -182,7 +182,7 @@ class Lam(Term):
         return Lam(parts, self.name, self.source)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Fix(Term):
     """Rec f x:s. P : s -> t, where P may call f; unfolding costs fuel."""
 
@@ -213,7 +213,7 @@ class Fix(Term):
         return Fix(parts, self.own, self.name, self.stated)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Let(Term):
     """Let x = E in P."""
 
@@ -237,7 +237,7 @@ class Let(Term):
         return Let(parts, self.name)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class DualMap(Term):
     r"""dual(\x:s. S; K): the functional K after the linear map S."""
 
@@ -265,7 +265,7 @@ class DualMap(Term):
 # --- plain constructs -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Plain(Term):
     """A construct that binds nothing: its typing rule is `takes => gives`."""
 
@@ -318,7 +318,7 @@ Tail = _plain("Tail", (ListOf(A),), ListOf(A), "tail S.")
 IsNil = _plain("IsNil", (ListOf(A),), BOOL, "isnil S.")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Covec(Term):
     """covec(S): the functional <s, -> on R, or on a product of R."""
 
@@ -329,7 +329,7 @@ class Covec(Term):
         return isinstance(self.parts[0], Literal)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Probe(Term):
     """(V; D1, ..., Dn |> K), on functions: u ↦ K(derivative of order n of u at V along the D).
 
@@ -346,7 +346,7 @@ class Probe(Term):
         return _all_values(self.parts)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Fun(Term):
     """f(P), for a function symbol."""
 
@@ -362,7 +362,7 @@ class Fun(Term):
         return Fun(parts, self.symbol)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class JFun(Term):
     """J{f}(S): a ↦ Jf(a) s."""
 
@@ -379,7 +379,7 @@ class JFun(Term):
         return JFun(parts, self.symbol)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Sum(Term):
     """P + ... + P, two or more of one type; of functions, and of probes, it is a value."""
 
@@ -394,7 +394,7 @@ class Sum(Term):
         return formal and all([p.value and not isinstance(p, Sum | Zero) for p in self.parts])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class List(Term):
     """[P, ..., P]; with `dual` it is covs[K, ..., K], the functional on lists item by item."""
 
@@ -415,7 +415,7 @@ class List(Term):
 # --- what is there only while a term is reduced ---------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class JAt(Term):
     r"""J(\<X>.P; <D>)<V>: the derivative of P at the environment X = V along D; parts P, Ds, Vs."""
 
@@ -437,7 +437,7 @@ class JAt(Term):
         return JAt(parts, self.names)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class PullAt(Term):
     r"""pull(\<X>.L; w)<V>: the cotangents of an environment; parts L, w, Vs."""
 
@@ -459,7 +459,7 @@ class PullAt(Term):
         return PullAt(parts, self.names)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Back(Term):
     r"""dual(\<v>.<v,S>; N): what waits for the cotangents N to add those that S sends back."""
 
@@ -483,7 +483,7 @@ class Back(Term):
         return Back(parts, self.names)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Cotangents(Term):
     """{K1, ..., Kk}."""
 
@@ -494,7 +494,7 @@ class Cotangents(Term):
         return _all_values(self.parts)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Pick(Term):
     """The only cotangent of an environment of one."""
 
