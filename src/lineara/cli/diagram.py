@@ -18,7 +18,7 @@ from lineara.diagrams.lowering import lowered
 from lineara.diagrams.player import page, sheet
 from lineara.diagrams.programs import diagram_of as diagram_of_program
 from lineara.diagrams.svg import svg
-from lineara.errors import DiagramError, LinearaError
+from lineara.errors import CalculusError, DiagramError, LinearaError
 
 SOURCES = (
     "FILE.pb (calculus), FILE.lina (Linear A), FILE.diagram (the notation of diagrams) or "
@@ -138,7 +138,11 @@ def _function(module: str, name: str, options: argparse.Namespace) -> Net:
     if not callable(f):
         raise DiagramError(f"{module} has no function {name}")
     args = [] if options.args is None else read_arguments(options.args)
-    return diagram(f, *[np.array(a, float) if isinstance(a, list) else a for a in args])
+    try:
+        return diagram(f, *[np.array(a, float) if isinstance(a, list) else a for a in args])
+    except CalculusError as error:
+        hint = f"{error.message}\nwith --args, a JSON list of arguments, {name} is traced instead"
+        raise DiagramError(error.message if args else hint) from None
 
 
 def _asked(net: Net, options: argparse.Namespace) -> Net:

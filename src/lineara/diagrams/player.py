@@ -37,7 +37,7 @@ FOLDS = {
     "the outer ones": 1,
     "none": 0,
 }  # which boxes are open: those so deep are shut
-CLICKED = 800  # scenes of a page for boxes that are clicked
+CLICKED = 8_000  # nodes in all scenes of a page for boxes that are clicked
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ def differentiation(net: Net, gradient: bool = False) -> list[Shot]:
     nodes = list(nodes_in(net))
     steps = 2 * len(nodes) + 3 * (1 + sum([n.kind == "box" for n in nodes]))
     _short_enough(steps)
-    namer, more = Namer(), CLICKED // (steps * (1 + gradient))
+    namer, more = Namer(), CLICKED // (steps * len(nodes) * (1 + gradient))
     d = Derivation(net)
     shots = [_shot(snapshot(d), namer, "", "A diagram that is to be differentiated.", more=more)]
     while not d.done:
