@@ -3,6 +3,7 @@
 A module is a row of MODULES.  Where it is complete, a function without a status fails the test.
 """
 
+import statistics
 import sys
 import types
 from pathlib import Path
@@ -100,6 +101,7 @@ MODULES = [
     Listed("numpy.polynomial.hermite", np.polynomial.hermite, complete=False),
     Listed("numpy.polynomial.hermite_e", np.polynomial.hermite_e, complete=False),
     Listed("numpy.polynomial.laguerre", np.polynomial.laguerre, complete=False),
+    Listed("statistics", statistics, complete=False),
     Listed("scipy.special", scipy.special, tuple(SPECIAL.split())),
     Listed("scipy.linalg", scipy.linalg, tuple(LINALG.split())),
     Listed("scipy.stats", scipy.stats, tuple(STATS.split())),

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import ndimage, signal
+from scipy import interpolate, ndimage, signal
 from scipy.spatial import distance
 
 from lineara import grad
 
-IMAGE = np.arange(12.0).reshape(3, 4)
+IMAGE, KNOTS = np.arange(12.0).reshape(3, 4), np.arange(5.0)
 CASES = {
     lambda x: np.sum(ndimage.shift(IMAGE.astype(int), x)): (
         "shift: the image has int64, and so has the result, which does not move; give "
@@ -44,6 +44,16 @@ CASES = {
     lambda x: np.sum(signal.step(([1.0], [1.0, x]))[1]): (
         "scipy.signal.step of a traced value has no derivative rule; scipy.signal.dlsim, "
         "scipy.integrate.solve_ivp and loops have rules"
+    ),
+    lambda x: interpolate.splrep(KNOTS, x * KNOTS, s=0.1)[1][0]: (
+        "splrep: has a rule in y, for a spline through all points: x, y, k, and s=0; CubicSpline "
+        "has one in x too"
+    ),
+    lambda x: interpolate.splev(0.5, (x * KNOTS, KNOTS, 1)): (
+        "splev: has a rule in c, with one axis, and in the points, not in t"
+    ),
+    lambda x: interpolate.splint(0.5, x, (KNOTS, KNOTS, 1), full_output=1)[0]: (
+        "splint: full_output= has no rule; without it there is one"
     ),
     lambda x: np.sum(distance.cdist(IMAGE * x, IMAGE, "dice")): (
         "cdist: metric='dice' has no rule; minkowski, euclidean, sqeuclidean, cityblock, "

@@ -159,6 +159,13 @@ TABLE(np.stack([0.5 * x, 0.3 * x + 0.1 * s], axis=1)); TABLE(0.5 * x[:2])
 RegularGridInterpolator((GRID,), v, bounds_error=False, fill_value=None)(y)
 RegularGridInterpolator((GRID,), Q, method="nearest")(x)
 RegularGridInterpolator((GRID,), v, bounds_error=False, fill_value=0.0)(2 * y)
+scipy.interpolate.splev(x, scipy.interpolate.splrep(GRID, v))
+scipy.interpolate.splev(3 * x, scipy.interpolate.splrep(GRID, v, k=2), der=1, ext=1)
+scipy.interpolate.splev(3 * x, scipy.interpolate.splrep(GRID, v, k=1), ext=3)
+scipy.interpolate.splint(s - 1, 1.3, scipy.interpolate.splrep(GRID, v))
+# Python's statistics
+statistics.mean(v); statistics.fmean(list(v), v); statistics.median(x); statistics.stdev(list(v))
+statistics.variance(v, s); statistics.pstdev(v); statistics.pvariance(x)
 # signals and images
 signal.convolve(x, v); signal.convolve(x, v, mode="same"); signal.convolve(v, y, mode="valid")
 signal.convolve(A, B, mode="same"); signal.fftconvolve(A, M); signal.oaconvolve(v, x)

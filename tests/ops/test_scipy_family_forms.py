@@ -1,6 +1,7 @@
 """SciPy's families as users call them: each line is an expression, and the laws hold for it."""
 
 import re
+import statistics
 import warnings
 
 import numpy as np
@@ -26,6 +27,7 @@ SPACE = {
     "sparse": sparse,
     "ndimage": ndimage,
     "distance": distance,
+    "statistics": statistics,
     "signal": signal,
     "stats": stats,
     "np": np,

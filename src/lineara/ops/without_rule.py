@@ -26,12 +26,10 @@ TABLE = {
         "clarkson_woodruff_transform": "multiply by a random matrix that was drawn before",
     },
     "scipy.interpolate": {
-        "splrep splprep make_lsq_spline make_smoothing_spline make_splrep make_splprep": (
+        "splprep make_lsq_spline make_smoothing_spline make_splrep make_splprep": (
             "scipy.interpolate.make_interp_spline and CubicSpline have rules"
         ),
-        "splev splint spalde splder splantider sproot": (
-            "scipy.interpolate.BSpline(*tck) has a rule in its points"
-        ),
+        "spalde splder splantider sproot": "scipy.interpolate.splev with der= has a rule",
         "griddata": "scipy.interpolate.RegularGridInterpolator has a rule",
         "bisplrep bisplev": "scipy.interpolate.RegularGridInterpolator has a rule",
         "pchip_interpolate": "scipy.interpolate.PchipInterpolator has a rule",
