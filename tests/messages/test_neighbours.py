@@ -35,6 +35,34 @@ def test_an_estimator_of_scikit_learn(said):
     assert np.allclose(grad(lambda X: np.sum(predict(X)))(np.ones((1, 2))), [[1.0, 2.0]])
 
 
+def test_a_masked_array_of_traced_values(said):
+    def f(x):
+        return np.ma.masked_less(x, 0.5).sum()
+
+    assert said(lambda: grad(f)(np.ones(3))) == (
+        "DetachError: a traced f64[3] was about to become a plain array, which would lose its "
+        "derivative; a masked array holds no derivatives: np.where(mask, 0.0, x) has a rule, and "
+        "so have np.mean and its kin with where=~mask, or lineara.stop_gradient to mean it"
+        "\n  at f: return np.ma.masked_less(x, 0.5).sum()"
+    )
+    kept = grad(lambda x: np.mean(x**2, where=x > 0.5))(np.array([1.0, 0.2, 3.0]))
+    assert np.allclose(kept, [1.0, 0.0, 3.0])
+
+
+def test_a_polynomial_as_an_object(said):
+    def f(c):
+        return np.polynomial.Polynomial(c)(2.0)
+
+    assert said(lambda: grad(f)(np.ones(3))) == (
+        "DetachError: a traced f64[3] was about to become a plain array, which would lose its "
+        "derivative; numpy.polynomial.polynomial.polyval(x, c) and its kin have rules, and "
+        "numpy.polyfit, or lineara.stop_gradient to mean it"
+        "\n  at f: return np.polynomial.Polynomial(c)(2.0)"
+    )
+    value = grad(lambda c: np.polynomial.polynomial.polyval(2.0, c))
+    assert np.allclose(value(np.ones(3)), [1.0, 2.0, 4.0])
+
+
 def test_a_tensor_of_torch(said, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
     Tensor = type("Tensor", (), {"__array_priority__": 1000})

@@ -15,6 +15,10 @@ from lineara.errors import (
 MENDS = {  # by the module that asks for a plain array
     "scipy.sparse": "of a sparse matrix A the products A @ x, x @ A, A.dot(x) and p * A have "
     "rules, and spsolve; the others have A.toarray()",
+    "numpy.ma": "a masked array holds no derivatives: np.where(mask, 0.0, x) has a rule, and so "
+    "have np.mean and its kin with where=~mask",
+    "numpy.polynomial": "numpy.polynomial.polynomial.polyval(x, c) and its kin have rules, and "
+    "numpy.polyfit",
     "pandas": "this function of pandas runs compiled code: go on in NumPy with .to_numpy()",
     "xarray": "this function of xarray needs NumPy's own arrays: go on in NumPy with .data",
     "sklearn": "an estimator of scikit-learn runs compiled code: compute from its fitted numbers "
