@@ -92,7 +92,7 @@ def swap_operands(node: Any) -> None:
 
 def near(made: Made, test: str) -> bool:
     """Whether a test names the primitive that is declared where the fault is, or one using it."""
-    names = {made.place.rstrip("_"), *users().get(made.place, ())}
+    names = {made.place.strip("_"), *users().get(made.place, ())}
     return any(re.search(rf"(?<!\w){name}(?!\w)", test) for name in names)
 
 

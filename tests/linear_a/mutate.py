@@ -50,9 +50,9 @@ def faults(tree: ast.Module) -> list[tuple[ast.AST, Edit]]:
             case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[found]):
                 unordered = [found]
             case ast.Assign(targets=[ast.Name(id="key" | "known")], value=found):
-                unordered = [found]
-            case ast.AnnAssign(target=ast.Name(id="key"), value=found):
-                unordered = [found]
+                unordered = ast.walk(found)
+            case ast.AnnAssign(target=ast.Name(id="key"), value=ast.expr() as found):
+                unordered = ast.walk(found)
             case ast.FunctionDef(name="key_of" | "_frozen"):
                 unordered = ast.walk(node)
             case _:

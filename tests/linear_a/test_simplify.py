@@ -90,6 +90,10 @@ DIMENSIONS = {
         "(n: i64; ~a: f64[n]) -> (; f64[n])",
         "let ~z = zero[f64[n]] in let (; ~y, ~w) = dup(~z) in let (;) = drop(~w) in ~a + ~y", "~a",
     ),
+    "a product": (
+        "(n: i64; ~p: <f64[n], f64[n]>) -> (;)", "let ~<~a, ~b> = ~p in drop((; ~a, ~b))",
+        "let ~<~a: f64[n], ~b: f64[n]> = ~p in let (;) = drop(~b) in let (;) = drop(~a) in (;)",
+    ),
     "one of two": (
         "(n: i64; ~a: f64[n]) -> (; f64[n])",
         "let (; ~y, ~w) = dup(~a) in let (;) = drop(~w) in ~y", "~a",
@@ -103,7 +107,13 @@ def test_no_size_makes_it_more_work(name, n):
     head, text, want = DIMENSIONS[name]
     assert body(head, text) == want
     program = check(parse(f"def f{head} = {text}"))
-    values = {"n": n, "k": 2.0, "x": np.ones(n), "a": np.ones(n) if "f64[n]" in head else 1.0}
+    values = {
+        "n": n,
+        "k": 2.0,
+        "x": np.ones(n),
+        "a": np.ones(n) if "f64[n]" in head else 1.0,
+        "p": (np.ones(n), np.ones(n)),
+    }
     args = [values[p.name] for p in program.defs["f"].params]
     compare(program, simplify(program), "f", args)
 

@@ -369,6 +369,7 @@ np.polynomial.hermite_e.hermeval(A, [1.0, 0.3]); np.gradient(A, [0.0, 0.3, 1.0],
 np.insert(A, [3, -2, 1], x, axis=1); np.insert(x, [1], y); np.insert(A, [2], M, axis=1)
 np.insert(v, mask[0], x); np.insert(A, slice(2, 0, -1), B.T, axis=0)
 np.insert(v, -2, s)
+np.histogram(np.full(3, s), 2)[1]; np.histogram(np.full(3, s) * 4, 3)[1]
 """
 
 FORMS += LINALG

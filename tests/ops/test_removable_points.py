@@ -23,9 +23,11 @@ HESSIANS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("name", HESSIANS)
-def test_second_derivatives_at_points_with_a_case(name):
-    f, point, want, over = HESSIANS[name]
+def test_second_derivatives_at_points_with_a_case(name, wide):
+    of_two, point, want, over = HESSIANS[name]
+    f = (lambda v: np.sum(of_two(np.reshape(v, (2, 1))))) if wide else of_two
     found = lineara.hessian(f)(np.array(point, float))
     np.testing.assert_allclose(found, np.array(want) / over, atol=1e-14)
     v = np.array([0.3, -1.1])
@@ -63,3 +65,11 @@ def test_at_the_origin_both_engines_have_the_same_second_derivatives(f):
     with np.errstate(all="raise"):  # nothing divides by zero on the way
         assert lineara.grad(slope)(0.0) == 0
         assert lineara.grad(slope, policy="store_all")(0.0) == 0
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**-300, 1.0, 2.0**300, 2.0**1000])
+@pytest.mark.parametrize("wide", [False, True])
+def test_arctan2_divides_by_no_square_that_is_too_large_or_too_small(scale, wide):
+    y, x = (np.array([v * scale]) if wide else v * scale for v in (3.0, 4.0))
+    found = lineara.grad(lambda y, x: np.sum(np.arctan2(y, x)), (0, 1))(y, x)
+    np.testing.assert_allclose(np.ravel(found) * scale, [4 / 25, -3 / 25], rtol=1e-15)

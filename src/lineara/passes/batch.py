@@ -597,8 +597,8 @@ class _Lanes:
         """The batch rule at these types, as text over formals of its own."""
         operands = [*args, *[self.at[v] for v in e.operands()[len(args) :]]]
         try:
-            types = tuple([(v.type, v.linear) for v in operands])
-            key: Any = (e.primitive, types, flags, hashable(e.params))
+            known = tuple([(v.type, v.linear) for v in operands])
+            key: Any = (e.primitive, known, flags, hashable(e.params))
             if key in self.run.rules:
                 return self.run.rules[key]
         except TypeError:

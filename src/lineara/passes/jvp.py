@@ -381,10 +381,8 @@ class _Jvp:
         y = self.out.bind("y", x.type, e)
         if not self.moves(x.type):
             return Ret((y,))
-        given = [
-            self.zero(a.type) if d is None else d for a, d in zip(e.args, tangents, strict=True)
-        ]
-        return Ret((y, self.out.bind("dy", y.type, type(e)(tuple(given), e.at), linear=True)))
+        made = type(e)(tuple(tangents), e.at)  # type: ignore[arg-type]  # one dtype: all move
+        return Ret((y, self.out.bind("dy", y.type, made, linear=True)))
 
     def rule(self, e: Prim, y: Var, active: tuple[int, ...]) -> Text:
         """The derivative fact of a primitive at these types, as text over formals of its own."""
