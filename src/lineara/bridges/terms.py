@@ -108,11 +108,8 @@ def diagram_of(term: Term) -> Net:
         return _evaluated(term, missing)
     try:
         return run(_whole(term))
-    except RecursionError:  # terms are walked without Python's stack, types are not
-        raise DiagramError(
-            "a function type here nests too deep; give the function a tuple of its arguments, and "
-            "not one after the other"
-        ) from None
+    except RecursionError:
+        raise DiagramError(ty.TOO_DEEP) from None
 
 
 def _subterms(term: Term) -> Iterator[Term]:

@@ -14,7 +14,7 @@ from lineara.calculus.parse import parse
 from lineara.calculus.symbols import Symbol, standard
 from lineara.calculus.syntax import Declaration, File, Syntax, Text, nearest
 from lineara.calculus.terms import Let, Term
-from lineara.calculus.types import Arrow, Type, holes, is_ground, show
+from lineara.calculus.types import TOO_DEEP, Arrow, Type, holes, is_ground, show
 from lineara.calculus.vectors import vectors
 from lineara.deep import run
 from lineara.errors import CalculusError
@@ -96,11 +96,14 @@ class Program:
 
     def _elaborated(self, s: Syntax, text: Text, defined, stated, instance) -> Term:
         found = Inference(text, self.symbols, defined)
-        t = run(found.infer(s))
-        if stated is not None:
-            found.expect(s, stated, t)
-        found.settle()
-        term = build(found, s, instance)
+        try:
+            t = run(found.infer(s))
+            if stated is not None:
+                found.expect(s, stated, t)
+            found.settle()
+            term = build(found, s, instance)
+        except RecursionError:
+            raise text.wrong(s.place, TOO_DEEP) from None
         self.places.update(found.places)
         return term
 

@@ -68,6 +68,11 @@ class Hole:
 Type = Base | Product | Arrow | Dual | ListOf | Row | Hole
 R, INT, BOOL = Base("R"), Base("Int"), Base("Bool")
 DISCRETE = (INT, BOOL)
+# Terms are walked without Python's stack, types are not.
+TOO_DEEP = (
+    "a function type here nests too deep; give the function a tuple of its arguments, and not one "
+    "after the other"
+)
 
 
 def power(n: int) -> Type:
