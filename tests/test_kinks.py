@@ -10,7 +10,7 @@ from lineara import grad, hessian, jacfwd, kinks, value_and_grad
 from lineara.eager.trace import open_level
 from lineara.errors import StructureError, TypeMismatchError
 from lineara.ops.kinks import KINKS
-from lineara.primitive import registry
+from lineara.primitive import op, registry
 
 x = np.array([0.0, -2.0, 0.0])
 pair = np.array([2.0, 2.0, 1.0])
@@ -102,6 +102,24 @@ def test_without_differentiation_it_is_the_function():
 def test_math_still_raises():
     with pytest.raises(ValueError, match="math domain error"):
         grad(kinks(sqrt=0.0)(math.sqrt))(-1.0)
+
+
+DEFAULTS = [
+    ("abs", (0.0,), (0.0,)), ("fabs", (0.0,), (0.0,)), ("sqrt", (0.0,), (math.inf,)),
+    ("cbrt", (0.0,), (math.inf,)), ("length", (0.0,), (0.0,)), ("hypot", (0.0, 0.0), (0.0, 0.0)),
+    ("maximum", (2.0, 2.0), (0.5, 0.5)), ("minimum", (2.0, 2.0), (0.5, 0.5)),
+    ("fmax", (2.0, 2.0), (0.5, 0.5)), ("fmin", (2.0, 2.0), (0.5, 0.5)),
+    ("clip_below", (2.0, 2.0), (0.5, 0.5)), ("clip_above", (2.0, 2.0), (0.5, 0.5)),
+    ("power", (0.0, 0.5), (math.inf, 0.0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "point", "slopes"), DEFAULTS, ids=[d[0] for d in DEFAULTS])
+def test_what_is_not_chosen_has_the_documented_slope(name, point, slopes):
+    f, rows = op(name), [np.array([v, v]) for v in point]
+    with np.errstate(all="ignore"):
+        found = grad(lambda *v: np.sum(f(*v)), tuple(range(len(point))))(*rows)
+    np.testing.assert_array_equal(found, [[v, v] for v in slopes])
 
 
 @pytest.mark.parametrize(

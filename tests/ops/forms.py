@@ -370,6 +370,8 @@ np.insert(A, [3, -2, 1], x, axis=1); np.insert(x, [1], y); np.insert(A, [2], M, 
 np.insert(v, mask[0], x); np.insert(A, slice(2, 0, -1), B.T, axis=0)
 np.insert(v, -2, s)
 np.histogram(np.full(3, s), 2)[1]; np.histogram(np.full(3, s) * 4, 3)[1]
+np.fft.fftn(A, s=(-1, 3), axes=(0, 1)).real; np.fft.irfftn(A, s=(2, -1), axes=(0, 1))
+np.fft.rfft2(A, s=(5, -1)).imag; np.fft.ifft2(A, s=(-1, 1), norm="forward").real
 """
 
 FORMS += LINALG

@@ -229,3 +229,10 @@ def test_discrete_distributions_between_whole_numbers_and_at_another_place(metho
     at = np.array([1.5, 3.2, 4.0])
     agrees(lambda m: getattr(stats.poisson, method)(at, m, loc=1), 2.3)
     agrees(lambda p: getattr(stats.geom, method)(at + 1, p, loc=1), 0.3)
+
+
+@pytest.mark.parametrize("ends", [(0.4, 2.1), (-2.1, -0.4), (3.0, 9.0), (-9.0, -3.0)])
+@pytest.mark.parametrize("method", ["ppf", "cdf", "logsf", "logpdf"])
+def test_a_normal_truncated_on_one_side_of_its_middle(method, ends):
+    at = q if method == "ppf" else np.mean(ends) + 0.2 * (q - 0.5)
+    agrees(lambda v, a, b: getattr(stats.truncnorm, method)(v, a, b), at, *map(np.float64, ends))
