@@ -179,11 +179,15 @@ _SERIES = list(enumerate(BERNOULLI[:7], 1))
 
 
 def _deviance(x: Any, mean: Any) -> Any:
-    """x log(x / mean) + mean - x."""
+    """x log(x / mean) + mean - x, near the mean by the series of atanh."""
     t = (mean - x) / x
     near = np.abs(t) < 0.5
     close = np.where(near, t, 0.0)
-    series = close * close / 2 * scipy_special("hyp2f1")(1.0, 2.0, 3.0, -close)
+    r = close / (2 + close)  # log1p(t) = 2 atanh(r), and t - 2 r = t r
+    square, tail = r * r, 0.0
+    for k in range(35, 1, -2):
+        tail = tail * square + 1 / k
+    series = r * (close - 2 * square * tail)
     return x * np.where(near, series, t - np.log(np.where(near, 1.0, mean / x)))
 
 
