@@ -285,6 +285,12 @@ addEventListener("load", async () => {
   const language = document.getElementById("language");
   language.value = "1"; language.dispatchEvent(new Event("change"));
   said.push(document.getElementById("text").textContent.split(" ").slice(0, 2).join("|"));
+  const size = document.getElementById("size");
+  const picture = document.getElementById("picture-of-step");
+  for (const value of ["full", "fit"]) {
+    size.value = value; size.dispatchEvent(new Event("change"));
+    said.push(`${picture.style.width}|${picture.getAttribute("viewBox").split(" ")[2]}px`);
+  }
   document.title = "driven";
   const out = document.createElement("pre");
   out.id = "driven"; out.textContent = said.join("\\n");
@@ -322,7 +328,9 @@ def test_the_page_steps_plays_and_folds_in_a_browser(moving: bool, tmp_path: Pat
         sides = 0 if shot.picture is None else 2
         return [f"{n} of 34", shot.rule, shot.said, str(nodes), str(fires), str(sides)]
 
-    *lines, shut, text = lines
+    *lines, shut, text, full, fit = lines
+    assert full[0] == full[1]
+    assert fit[0] == ""
     first = shut[0]
     assert shut == [first, first, "false", "type"]
     assert text == ["(x1:", "R)"]

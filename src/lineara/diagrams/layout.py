@@ -352,6 +352,7 @@ def _node(node: Node, made: Mapping[int, _Level], folds: Folds, depth: int) -> t
         count = sum([len(n.nodes) for b in node.bodies for n in every_net(b)])
         label = f"{label} ⋯ {count}"
         return _plain(node, label), _Inside(label, True, [])
+    label += " ◂" * (node.kind == "GREEN")  # it runs from right to left
     return _around(node, label, [made[id(b)] for b in node.bodies])
 
 

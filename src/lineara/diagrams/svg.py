@@ -156,10 +156,9 @@ def _node(placed: Placed, namer: Namer) -> list[Shape]:
         return shapes
     if placed.node.bodies and not placed.folded:
         kind = FRAMES.get(node.kind, node.kind)
-        back = " ◂" if node.kind == "GREEN" else ""
         outline = Shape(key, "rect", f"node around {kind}", (x, y, w, h, 9), "", title)
         at = (x + 9, y + HEAD / 2 + 3)
-        return [outline, Shape(f"{key}l", "text", f"head {kind}", at, placed.label + back)]
+        return [outline, Shape(f"{key}l", "text", f"head {kind}", at, placed.label)]
     if node.kind in ("pack", "unpack", "sel", "route"):
         outline = _trapezoid(placed, f"{key}", f"node {node.kind}", title)
     else:
