@@ -77,6 +77,8 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("digamma", z, mpmath.digamma),
     ("polygamma", 1, big, mpmath.polygamma),
     ("polygamma", 2, z, mpmath.polygamma),
+    ("polygamma", 2, big, mpmath.polygamma),
+    ("polygamma", 3, big, mpmath.polygamma),
     ("polygamma_difference", 0, big, x, lambda n, a, b: mpmath.psi(n, a) - mpmath.psi(n, a + b)),
     ("polygamma_difference", 2, big, -x, lambda n, a, b: mpmath.psi(n, a) - mpmath.psi(n, a + b)),
     ("beta", big, x, mpmath.beta),

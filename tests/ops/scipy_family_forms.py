@@ -365,6 +365,7 @@ ndimage.morphological_laplace(A, 3, mode="nearest"); ndimage.grey_opening(A, (1,
 ndimage.morphological_gradient(A, footprint=CROSS, mode="constant", cval=s)
 ndimage.grey_closing(A, footprint=CROSS, mode="wrap"); ndimage.grey_erosion(A, footprint=CROSS)
 signal.convolve(s, s * s); signal.correlate(x[0], s); signal.fftconvolve(x[:1], v)
+stats.yeojohnson(v, s); stats.yeojohnson(-v, s); stats.yeojohnson_llf(s, v); stats.boxcox(v, -s)
 """
 LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]
 LINES = [line for line in LINES if line]

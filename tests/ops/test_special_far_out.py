@@ -163,3 +163,11 @@ def test_digamma_of_complex_numbers_to_the_third_order():
         with mpmath.workdps(40):
             truth = [complex(mpmath.polygamma(order, mpmath.mpc(v))) for v in z]
         np.testing.assert_allclose(f(z), truth, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv", "jve", "yve", "ive", "kve"])
+@pytest.mark.parametrize("order", [-1, 0, 1, 2, 3])
+def test_bessel_functions_of_whole_orders_are_scipys(name, order):
+    x = np.array([1e-3, 0.4, 1.9, 2.1, 30.0])
+    y, _ = lineara.linearize(lambda x: getattr(special, name)(order, x), x)
+    np.testing.assert_allclose(y, getattr(special, name)(order, x), rtol=2e-13)
