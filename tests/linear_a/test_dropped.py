@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
+from lineara.linear_a.evaluate import Tagged, run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_def
 from lineara.passes.transpose import transpose
@@ -48,6 +48,19 @@ READS = {
     "in a drop": (
         "def f(m: bool[4]; ~a: f64[4]) -> (;) = drop({ let (;) = drop(keep(~a, m)) in (;) })",
         [A > 1], [A],
+    ),
+    "a tag": (
+        "def g(x: <>; ~a: f64) -> (;) = let (;) = drop(x) in drop(~a) "
+        "def h(x: f64; ~a: f64) -> (;) = let ~b = x * ~a in drop(~b) "
+        "def f(t: [<> | f64]; ~a: f64) -> (;) = drop(case t of g | h with (; ~a))",
+        [Tagged(0, ())], [1.0],
+    ),
+    "a tag in a call": (
+        "def g(x: <>; ~a: f64) -> (;) = let (;) = drop(x) in drop(~a) "
+        "def c(p: <[<> | <>]>; ~a: f64) -> (;) = "
+        "let <t> = p in case t of g | g with (; ~a) "
+        "def f(p: <[<> | <>]>; ~a: f64) -> (;) = drop(c(p; ~a))",
+        [(1,)], [1.0],
     ),
 }  # fmt: skip
 

@@ -49,7 +49,7 @@ from lineara.passes.names import T, cotangent
 from lineara.passes.unzip import flat
 from lineara.primitive import Multilinear, conjugate
 from lineara.registry import op
-from lineara.types import Type, is_complex
+from lineara.types import ArrayType, Type, is_complex
 
 Map = dict[Var, Var]
 
@@ -204,7 +204,7 @@ class _Transpose:
         if not linear and not self.has_linear_results(e):
             self.write([], Drop((), e))
             return {}
-        if self.exact or reads_for_nothing(e):
+        if self.exact or reads_for_nothing(e) or any(map(self.has_tags, free(e))):
             zeros = []
             for t in self.results(e):
                 z = self.out.fresh("z", t, True)
@@ -220,6 +220,12 @@ class _Transpose:
             m[a] = self.fresh(a)
             self.write([m[a]], zero(a.type))
         return m
+
+    def has_tags(self, v: Var) -> bool:
+        """Whether a value has parts that a branch or a loop reads for nothing: tags, a stack."""
+        return not v.linear and not all(
+            [isinstance(t, ArrayType) for t in self.program.leaves(v.type)]
+        )
 
     def results(self, e: Leaf | Block) -> Sequence[Type]:
         """The types of the linear results of an expression."""
