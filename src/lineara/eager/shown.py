@@ -52,7 +52,7 @@ def _reads_class(frame: FrameType) -> bool:
 
 
 # Whoever is registered here gets the flag, and is no `collections.abc.Sequence` by it.
-_Sequences = ABCMeta("_Sequences", (), {"__abc_tpflags__": _SEQUENCE})
+_Sequences: Any = ABCMeta("_Sequences", (), {"__abc_tpflags__": _SEQUENCE})
 
 
 def in_patterns(cls: type) -> type:
