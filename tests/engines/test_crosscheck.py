@@ -151,6 +151,11 @@ CASES = {
     "a choice of functions": app(
         choice(x, num(1), app(scaled, x), lam("d", R, op("exp", var("d", R)))), x
     ),
+    "a choice of functions, of which the other overflows": app(
+        choice(x, num(1), app(scaled, x), lam("o", R, op("exp", op("exp", op(
+            "multiply", num(20), var("o", R)
+        ))))), x
+    ),
     "a function from a pair": app(part("first", pair(app(scaled, x), x)), x),
     "a loop over a pair": part(
         "second",

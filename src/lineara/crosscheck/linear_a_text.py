@@ -178,6 +178,10 @@ class _Def:
 
     def applied(self, f: Value, a: Value) -> Value:
         if isinstance(f, Either):
+            if _ground(_target(f)):  # each within its branch: the other may overflow
+                given = leaves((f.yes, (f.no, a)))
+                side = lambda g: lambda d, to: d.applied(renamed(g, to), renamed(a, to))  # noqa: E731
+                return self.cond(f.asked, [*given], side(f.yes), side(f.no))
             yes, no = self.applied(f.yes, a), self.applied(f.no, a)
             return self.chosen(f.asked, yes, no)
         assert isinstance(f, Closure)
@@ -224,7 +228,7 @@ class _Def:
             names.append(d.name)
             found = found or fresh
         assert found is not None
-        args = ", ".join([x.text for x in dict.fromkeys([asked, *given])])
+        args = ", ".join([x.text for x in (asked, *dict.fromkeys(given))])
         return self.results(f"cond[{', '.join(names)}]({args};)", found)
 
     def loop(self, n: int, f: Value, start: Value) -> Value:
@@ -269,6 +273,14 @@ def _one_each(d: _Def, v: Value) -> Value:
         return _one_each(d, v[0]), _one_each(d, v[1])
     assert isinstance(v, Name)
     return d.bind(v.text, v.type)
+
+
+def _target(f: Value) -> Type:
+    """What a function gives."""
+    while isinstance(f, Either):
+        f = f.yes
+    assert isinstance(f, Closure)
+    return f.lam.parts[0].type
 
 
 def _ground(t: Type) -> bool:
