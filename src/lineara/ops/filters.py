@@ -5,14 +5,13 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, as_floats
 from lineara.primitive import (
     General,
     Linear,
     Multilinear,
     conjugate,
     implements,
-    op,
     primitive,
     reals,
 )
@@ -153,14 +152,11 @@ class linear_recursion(Linear):
 # --- what users write ---------------------------------------------------------------------------
 
 
-def as_floats(a: Any) -> Any:
-    """The array, in floating point if it was not."""
-    a = as_array(a)
-    return a if type_of(a).dtype.kind in "fc" else op("astype")(a, dtype=np.dtype(float))
-
-
 def _convolve(name: str, x: Any, w: Any, mode: str) -> Any:
-    x, w = as_floats(x), as_floats(w)
+    x, w = as_array(x), as_array(w)
+    whole = all([type_of(v).dtype.kind in "iu" for v in (x, w)])
+    if not whole or name == "fftconvolve":
+        x, w = as_floats(x), as_floats(w)
     n, m = type_of(x).shape, type_of(w).shape
     if len(n) != len(m):
         raise ValueError(f"{name}: in1 and in2 should have the same dimensionality")
@@ -176,10 +172,10 @@ def _convolve(name: str, x: Any, w: Any, mode: str) -> Any:
         )
     if mode not in ("full", "same"):
         raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
-    whole = convolve_all(x, w)
+    found = convolve_all(x, w)
     starts = [(j - 1) // 2 for j in m]
     inner = tuple(slice(s, s + i) for s, i in zip(starts, n, strict=True))
-    return whole if mode == "full" else whole[inner]
+    return found if mode == "full" else found[inner]
 
 
 @implements("scipy.signal.convolve")

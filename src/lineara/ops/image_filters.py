@@ -7,7 +7,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError
 from lineara.ops.filters import correlate_inside
-from lineara.ops.shape import as_array, normal_axes, normal_axis
+from lineara.ops.shape import as_array, as_floats, normal_axes, normal_axis
 from lineara.primitive import Box, implements, op
 from lineara.types import type_of
 
@@ -29,8 +29,7 @@ def _window(
     """The sums of products of a window around each element, of as many axes."""
     if not isinstance(mode, str):
         raise NoRuleError(f"{name}: mode={mode!r} has no rule; one mode for all axes has")
-    x = as_array(x)
-    x = x if type_of(x).dtype.kind in "fc" else op("astype")(x, dtype=np.dtype(float))
+    x = image(name, x, output)
     left = [m // 2 + o for m, o in zip(type_of(w).shape, origin, strict=True)]
     widths = [(a, m - 1 - a) for a, m in zip(left, type_of(w).shape, strict=True)]
     if any(min(pair) < 0 for pair in widths):
@@ -38,6 +37,17 @@ def _window(
     plain = "constant" not in mode or (not isinstance(cval, Box) and cval == 0)
     wide = np.pad(x, widths, mode=EDGES[mode]) if plain else np.pad(x - cval, widths) + cval
     return written(output, correlate_inside(wide, w))
+
+
+def image(name: str, x: Any, output: Any) -> Any:
+    """The image in floating point; one of integers has such a result, if no other is asked for."""
+    dtype = type_of(as_array(x)).dtype
+    if output is None and dtype.kind not in "fc":
+        raise NoRuleError(
+            f"{name}: the image has {dtype}, and so has the result, which does not move; give "
+            "image.astype(float), or output=float"
+        )
+    return as_floats(x)
 
 
 def written(output: Any, y: Any) -> Any:
@@ -178,7 +188,8 @@ def gaussian_filter(
     axes=None,
 ):  # SciPy's names
     """The same along each axis."""
-    along, found = _axes(input, axes, "gaussian_filter"), input
+    found = input = image("gaussian_filter", input, output)
+    along = _axes(input, axes, "gaussian_filter")
     modes = [mode] * len(along) if isinstance(mode, str) else list(mode)
     given = (each(v, along) for v in (sigma, order, radius if radius is not None else -1))
     for axis, s, k, r, m in zip(along, *given, modes, strict=True):
@@ -193,6 +204,7 @@ def gaussian_laplace(
     input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **options
 ):  # SciPy's names
     """The sum of second derivatives of the image under a bell."""
+    input = image("gaussian_laplace", input, output)
     along, terms = _axes(input, axes, "gaussian_laplace"), []
     for i in range(len(along)):
         order = [2 if j == i else 0 for j in range(len(along))]
@@ -205,6 +217,7 @@ def gaussian_gradient_magnitude(
     input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **options
 ):  # SciPy's names
     """The length of the gradient of the image under a bell; its slope where that is 0 is 0."""
+    input = image("gaussian_gradient_magnitude", input, output)
     along, terms = _axes(input, axes, "gaussian_gradient_magnitude"), []
     for i in range(len(along)):
         order = [1 if j == i else 0 for j in range(len(along))]
@@ -217,7 +230,8 @@ def uniform_filter(
     input, size=3, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
 ):  # SciPy's names
     """The mean of a box."""
-    along, found = _axes(input, axes, "uniform_filter"), input
+    found = image("uniform_filter", input, output)
+    along = _axes(input, axes, "uniform_filter")
     modes = [mode] * len(along) if isinstance(mode, str) else list(mode)
     for axis, n, o, m in zip(along, each(size, along), each(origin, along), modes, strict=True):
         found = uniform_filter1d(found, n, axis, None, m, cval, o)
@@ -225,7 +239,8 @@ def uniform_filter(
 
 
 def _slope(name: str, x: Any, axis: int, across: Any, output: Any, mode: str, cval: Any) -> Any:
-    ndim = type_of(as_array(x)).ndim
+    x = image(name, x, output)
+    ndim = type_of(x).ndim
     axis = normal_axis(axis, ndim, name)
     found = correlate1d(x, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval)
     for i in range(ndim):
@@ -249,6 +264,7 @@ def prewitt(input, axis=-1, output=None, mode="reflect", cval=0.0):  # SciPy's n
 @implements("scipy.ndimage.laplace")
 def laplace(input, output=None, mode="reflect", cval=0.0, *, axes=None):  # SciPy's names
     """The sum of second differences."""
+    input = image("laplace", input, output)
     window, along = np.array([1.0, -2.0, 1.0]), _axes(input, axes, "laplace")
     terms = [correlate1d(input, window, i, None, mode, cval) for i in along]
     return written(output, sum(terms[1:], terms[0]))

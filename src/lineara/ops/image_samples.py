@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import NoRuleError
-from lineara.ops.image_filters import each, written
+from lineara.ops.image_filters import each, image, written
 from lineara.ops.shape import as_array, normal_axis
 from lineara.primitive import implements, op
 from lineara.types import type_of
@@ -160,13 +159,8 @@ _MODES = (
 
 def _result(name: str, x: Any, output: Any, y: Any) -> Any:
     """The result in the type of the image, if no other is asked for."""
-    dtype = type_of(as_array(x)).dtype
-    if output is None and dtype.kind not in "fc":
-        raise NoRuleError(
-            f"{name}: the image has {dtype}, and so has the result, which does not move; give "
-            "image.astype(float), or output=float"
-        )
-    return written(dtype if output is None else output, y)
+    image(name, x, output)
+    return written(type_of(as_array(x)).dtype if output is None else output, y)
 
 
 @implements("scipy.ndimage.map_coordinates")

@@ -120,7 +120,8 @@ def triangular(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.n
         if not b.size:
             return b.copy()
         solve = routine("blas", "trsm", dtype.char)
-        return solve(1, a.T, b.T, side=1, lower=not lower, trans_a=2 * adjoint).T  # X^T A^T = B^T
+        turned = 2 * bool(adjoint)
+        return solve(1, a.T, b.T, side=1, lower=not lower, trans_a=turned).T  # X^T A^T = B^T
 
     return each(one, b.shape[-2:], dtype, a, b)
 
@@ -175,7 +176,7 @@ def _right(b: np.ndarray, low: np.ndarray, adjoint: bool) -> np.ndarray:
         return _h(triangular(low, _h(b), True, not adjoint))
     dtype = np.result_type(low.dtype, b.dtype)
     solve = routine("blas", "trsm", dtype.char)
-    return solve(1, low.T, b.T, side=0, lower=0, trans_a=2 * adjoint).T  # L^T X^T = B^T
+    return solve(1, low.T, b.T, side=0, lower=0, trans_a=2 * bool(adjoint)).T  # L^T X^T = B^T
 
 
 def _tangent_by_blocks(low: np.ndarray, s: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from lineara.errors import ShapeError
 from lineara.ops import lapack
 from lineara.ops.contract import LETTERS, einsum, matmul, swap
 from lineara.ops.elementwise import real_dtype
-from lineara.ops.shape import as_array, normal_axes, np_reshape, np_transpose
+from lineara.ops.shape import as_array, as_floats, normal_axes, np_reshape, np_transpose
 from lineara.primitive import (
     Constant,
     General,
@@ -277,8 +277,8 @@ class detphase(_OfDeterminant):
 
 
 def square(name: str, a: Any) -> Any:
-    """Square matrices as they are; anything else is refused."""
-    a = as_array(a)
+    """Square matrices of floating-point numbers; anything else is refused."""
+    a = as_floats(a)
     squares(name, a)
     return a
 

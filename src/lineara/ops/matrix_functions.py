@@ -17,7 +17,7 @@ from lineara.ops.contract import matmul
 from lineara.ops.lapack import each
 from lineara.ops.linalg import adjoint, factoring, square, squares
 from lineara.ops.scipy_linalg import in_columns
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, as_floats
 from lineara.primitive import (
     General,
     Linear,
@@ -368,7 +368,7 @@ class linear_banded(Linear):
 @implements("scipy.linalg.solve_banded")
 def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_finite=True):
     """The solution of A x = b from the diagonals of A."""
-    ab, (below, above) = as_array(ab), l_and_u
+    ab, (below, above) = as_floats(ab), l_and_u
     t = type_of(ab)
     if t.ndim != 2 or t.shape[0] != below + above + 1:
         raise ShapeError(f"solve_banded: {below + above + 1} diagonals are wanted, not {t}")
@@ -378,7 +378,7 @@ def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_fi
 @implements("scipy.linalg.solveh_banded")
 def solveh_banded(ab, b, overwrite_ab=False, overwrite_b=False, lower=False, check_finite=True):
     """The same of a Hermitian matrix, from the diagonals on one side."""
-    ab = as_array(ab)
+    ab = as_floats(ab)
     rows = type_of(ab).shape[0]
     order = range(1, rows) if lower else range(rows - 2, -1, -1)
     others = [_shifted(conjugate(ab[i]), i if lower else i + 1 - rows) for i in order]

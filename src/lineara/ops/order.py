@@ -10,7 +10,7 @@ import numpy as np
 
 from lineara.errors import ShapeError
 from lineara.ops.index import Found, line, take, take_along_axis
-from lineara.ops.shape import as_array, normal_axes
+from lineara.ops.shape import as_array, as_floats, normal_axes
 from lineara.primitive import Box, implements, op
 from lineara.types import is_complex, type_of
 
@@ -186,7 +186,7 @@ def _spoiled(found: Any, bad: Any) -> Any:
 def _quantile(
     a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any, nan: bool
 ) -> Any:
-    a = as_array(a)
+    a = as_array(a) if method in ELEMENTS else as_floats(a)
     weak = not isinstance(q, np.ndarray | np.generic | list | tuple) and not type_of(q).shape
     if is_complex(a):
         raise TypeError("a must be an array of real numbers")
@@ -231,7 +231,9 @@ def _quantile(
         found = found + (take_along_axis(rows, upper, 0) - found) * part
     if not weak and type_of(q).dtype.kind == "f" and method not in ELEMENTS:
         found = op("astype")(found, dtype=np.result_type(type_of(rows).dtype, type_of(q).dtype))
-    return op("reshape")(_spoiled(found, bad), shape=(*asked, *shape))
+    if type_of(found).dtype.kind in "fc":  # whole numbers hold no NaN
+        found = _spoiled(found, bad)
+    return op("reshape")(found, shape=(*asked, *shape))
 
 
 def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from lineara.errors import ShapeError
 from lineara.ops.contract import LETTERS, chain, einsum, matmul
 from lineara.ops.join import takes_arrays
-from lineara.ops.linalg import square
+from lineara.ops.linalg import square, squares
 from lineara.ops.shape import as_array, expand_dims, moveaxis, normal_axes, roll, sizes
 from lineara.primitive import conjugate, implements, op
 from lineara.types import type_of
@@ -158,7 +158,7 @@ def matrix_power(a, n):
     """A matrix times itself, n times; of the inverse for a negative n."""
     if n < 0:
         return matrix_power(op("inv")(square("matrix_power", a)), -n)
-    t = type_of(square("matrix_power", a))
+    t = squares("matrix_power", a)
     if n == 0:
         return np.broadcast_to(np.eye(t.shape[-1], dtype=t.dtype), t.shape)
     if n == 1:

@@ -12,7 +12,7 @@ import numpy as np
 from lineara.errors import NoRuleError
 from lineara.ops.elementwise import cos, exp, log, log1p, sin, sqrt, where
 from lineara.ops.index import take
-from lineara.ops.shape import as_array, normal_axis
+from lineara.ops.shape import as_floats, normal_axis
 from lineara.ops.special import betaincc, gammaincc
 from lineara.ops.special_forms import stdtr
 from lineara.ops.special_forms import times_log as xlogy
@@ -22,12 +22,6 @@ from lineara.primitive import Box, implements, op, registry
 from lineara.types import type_of
 
 SCALES = {"normal": 1.3489795003921634}
-
-
-def floats(x: Any) -> Any:
-    """An array of floating-point numbers."""
-    x = as_array(x)
-    return x if type_of(x).dtype.kind in "fc" else op("astype")(x, dtype=np.dtype(float))
 
 
 def count(x: Any, axis: Any) -> int:
@@ -65,7 +59,7 @@ def of_samples(name: str, axis: int | None = 0) -> Callable[[Method], Method]:
             before = BEFORE.get(name, 0)  # arguments that stand before the axis
             if len(args) > before:
                 args, axis = (*args[:before], *args[before + 1 :]), args[before]
-            return without_axis(function(floats(x), axis, *args, **options), axis, keepdims)
+            return without_axis(function(as_floats(x), axis, *args, **options), axis, keepdims)
 
         implements(f"scipy.stats.{name}")(call)
         return function
@@ -219,7 +213,7 @@ class Description(NamedTuple):
 def describe(a, axis=0, ddof=1, bias=True, nan_policy="propagate"):
     """The usual statistics at once."""
     no_policy("describe", nan_policy)
-    x = floats(a)
+    x = as_floats(a)
     both = [without_axis(f(x, axis, bias=bias), axis, False) for f in (skew, kurtosis)]
     ends = np.min(x, axis=axis), np.max(x, axis=axis)
     middle = np.mean(x, axis=axis), np.var(x, axis=axis, ddof=ddof)
@@ -234,7 +228,7 @@ def zmap(scores, compare, axis=0, ddof=0, nan_policy="propagate"):
     """Distances from the mean of others in units of their standard deviation."""
     no_policy("zmap", nan_policy)
     same = scores is compare
-    scores, compare = floats(scores), floats(compare)
+    scores, compare = as_floats(scores), as_floats(compare)
     mean, scale = np.mean(compare, axis=axis, keepdims=True), _std(compare, axis, ddof)
     found = (scores - mean) / scale
     flat = scale <= abs(np.finfo(type_of(compare).dtype).eps * mean)
@@ -250,7 +244,7 @@ def zscore(a, axis=0, ddof=0, nan_policy="propagate"):
 @implements("scipy.stats.gzscore")
 def gzscore(a, axis=0, ddof=0, nan_policy="propagate"):
     """The same of the logarithms."""
-    logs = log(floats(a))
+    logs = log(as_floats(a))
     return zmap(logs, logs, axis, ddof, nan_policy)
 
 
@@ -258,12 +252,12 @@ def gzscore(a, axis=0, ddof=0, nan_policy="propagate"):
 def entropy(pk, qk=None, base=None, axis=0, *, nan_policy="propagate", keepdims=False):
     """The entropy of shares, or their divergence from others."""
     no_policy("entropy", nan_policy)
-    p = floats(pk)
+    p = as_floats(pk)
     p = p / np.sum(p, axis=axis, keepdims=True)
     if qk is None:
         terms = -xlogy(p, p)
     else:
-        q = floats(qk)
+        q = as_floats(qk)
         terms = rel_entr(p, q / np.sum(q, axis=axis, keepdims=True))
     found = np.sum(terms, axis=axis, keepdims=keepdims)
     return found if base is None else found / np.log(base)
@@ -271,13 +265,13 @@ def entropy(pk, qk=None, base=None, axis=0, *, nan_policy="propagate", keepdims=
 
 def _weights(values: Any, weights: Any) -> Any:
     n = type_of(values).shape[0]
-    w = np.full(n, 1.0 / n) if weights is None else floats(weights)
+    w = np.full(n, 1.0 / n) if weights is None else as_floats(weights)
     return w if weights is None else w / np.sum(w)
 
 
 def _between(u: Any, v: Any, u_weights: Any, v_weights: Any, of: Method) -> Any:
     """The integral of a function of the distance of two distribution functions."""
-    u, v = floats(u), floats(v)
+    u, v = as_floats(u), as_floats(v)
     both = np.concatenate([u, v])
     jumps = np.concatenate([_weights(u, u_weights), -_weights(v, v_weights)])
     order = np.argsort(both, kind="stable")
@@ -342,7 +336,7 @@ def _of_student(t: Any, df: Any, alternative: str) -> Tested:
 def ttest_1samp(a, popmean, axis=0, nan_policy="propagate", alternative="two-sided"):
     """Whether a mean is another one."""
     no_policy("ttest_1samp", nan_policy)
-    x = floats(a)
+    x = as_floats(a)
     t = (np.mean(x, axis=axis) - popmean) / without_axis(sem(x, axis), axis, False)
     return _of_student(t, count(x, axis) - 1, alternative)
 
@@ -350,7 +344,7 @@ def ttest_1samp(a, popmean, axis=0, nan_policy="propagate", alternative="two-sid
 @implements("scipy.stats.ttest_rel")
 def ttest_rel(a, b, axis=0, nan_policy="propagate", alternative="two-sided"):
     """Whether the mean of differences is zero."""
-    return ttest_1samp(floats(a) - floats(b), 0.0, axis, nan_policy, alternative)
+    return ttest_1samp(as_floats(a) - as_floats(b), 0.0, axis, nan_policy, alternative)
 
 
 @implements("scipy.stats.ttest_ind")
@@ -362,7 +356,7 @@ def ttest_ind(
     no_policy("ttest_ind", nan_policy)
     if trim or method is not None:
         raise NoRuleError("scipy.stats.ttest_ind: trim= and method= of traced values have no rule")
-    x, y = floats(a), floats(b)
+    x, y = as_floats(a), as_floats(b)
     n, m = count(x, axis), count(y, axis)
     v, w = np.var(x, axis=axis, ddof=1), np.var(y, axis=axis, ddof=1)
     if equal_var:
@@ -383,7 +377,7 @@ def f_oneway(*samples, axis=0, equal_var=True, nan_policy="propagate", keepdims=
         raise NoRuleError(
             "scipy.stats.f_oneway: equal_var=False, keepdims= and axis=None have no rule"
         )
-    parts = [floats(s) for s in samples]
+    parts = [as_floats(s) for s in samples]
     axis = normal_axis(axis, type_of(parts[0]).ndim, "f_oneway")
     sizes = [count(s, axis) for s in parts]
     middle = np.mean(np.concatenate(parts, axis=axis), axis=axis)
@@ -398,8 +392,8 @@ def f_oneway(*samples, axis=0, equal_var=True, nan_policy="propagate", keepdims=
 @implements("scipy.stats.chisquare")
 def chisquare(f_obs, f_exp=None, ddof=0, axis=0, *, sum_check=True):
     """How far counts are from what is expected."""
-    x = floats(f_obs)
-    e = np.mean(x, axis=axis, keepdims=True) if f_exp is None else floats(f_exp)
+    x = as_floats(f_obs)
+    e = np.mean(x, axis=axis, keepdims=True) if f_exp is None else as_floats(f_exp)
     statistic = np.sum((x - e) ** 2 / e, axis=axis)
     half = (count(x, axis) - 1 - ddof) / 2
     return Tested(statistic, lambda: gammaincc(half, statistic / 2))
@@ -410,7 +404,7 @@ def pearsonr(x, y, *, alternative="two-sided", method=None, axis=0):
     """The correlation of two samples."""
     if method is not None:
         raise NoRuleError("scipy.stats.pearsonr: method= of traced values has no rule")
-    x, y = floats(x), floats(y)
+    x, y = as_floats(x), as_floats(y)
     a, b = (v - np.mean(v, axis=axis, keepdims=True) for v in (x, y))
     sides = sqrt(np.sum(a * a, axis=axis)), sqrt(np.sum(b * b, axis=axis))
     r = np.sum(a * b, axis=axis) / (sides[0] * sides[1])
@@ -439,7 +433,7 @@ class _LineWithError(Line):
 @implements("scipy.stats.linregress")
 def linregress(x, y, alternative="two-sided"):
     """The straight line with the least squares."""
-    x, y = floats(x), floats(y)
+    x, y = as_floats(x), as_floats(y)
     n = count(x, 0)
     middle = np.mean(x), np.mean(y)
     a, b = x - middle[0], y - middle[1]
@@ -462,7 +456,7 @@ def linregress(x, y, alternative="two-sided"):
 
 def _directions(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any]:
     period = high - low
-    angles = floats(samples) * (2 * math.pi / period)
+    angles = as_floats(samples) * (2 * math.pi / period)
     return *(np.mean(f(angles), axis=axis, keepdims=True) for f in (sin, cos)), period
 
 
@@ -508,7 +502,7 @@ def _given(lmbda: Any, name: str) -> Any:
 @implements("scipy.stats.boxcox")
 def boxcox(x, lmbda=None, alpha=None, optimizer=None):
     """(x**lmbda - 1) / lmbda."""
-    return power_law(floats(x), _given(lmbda, "boxcox"))
+    return power_law(as_floats(x), _given(lmbda, "boxcox"))
 
 
 def _likelihood(y: Any, slope: Any, axis: Any, keepdims: bool) -> Any:
@@ -521,7 +515,7 @@ def _likelihood(y: Any, slope: Any, axis: Any, keepdims: bool) -> Any:
 def boxcox_llf(lmb, data, *, axis=0, keepdims=False, nan_policy="propagate"):
     """The log-likelihood of a parameter of boxcox."""
     no_policy("boxcox_llf", nan_policy)
-    x = floats(data)
+    x = as_floats(data)
     slope = (lmb - 1) * np.sum(log(x), axis=axis, keepdims=True)
     return _likelihood(power_law(x, lmb), slope, axis, keepdims)
 
@@ -535,14 +529,14 @@ def _yeo_johnson(x: Any, lmbda: Any) -> Any:
 @implements("scipy.stats.yeojohnson")
 def yeojohnson(x, lmbda=None):
     """boxcox for numbers of both signs."""
-    return _yeo_johnson(floats(x), _given(lmbda, "yeojohnson"))
+    return _yeo_johnson(as_floats(x), _given(lmbda, "yeojohnson"))
 
 
 @implements("scipy.stats.yeojohnson_llf")
 def yeojohnson_llf(lmb, data, *, axis=0, nan_policy="propagate", keepdims=False):
     """The log-likelihood of a parameter of yeojohnson."""
     no_policy("yeojohnson_llf", nan_policy)
-    x = floats(data)
+    x = as_floats(data)
     slope = (lmb - 1) * np.sum(np.sign(x) * log1p(abs(x)), axis=axis, keepdims=True)
     return _likelihood(_yeo_johnson(x, lmb), slope, axis, keepdims)
 

@@ -16,7 +16,7 @@ from lineara.ops.factor import cholesky, hermitian, np_qr, triangle, triangular_
 from lineara.ops.join import block
 from lineara.ops.linalg import adjoint, np_det, np_inv, np_solve, square
 from lineara.ops.norms import norm
-from lineara.ops.shape import as_array, np_reshape
+from lineara.ops.shape import as_array, as_floats, np_reshape
 from lineara.ops.singular import np_lstsq, np_pinv, np_svd
 from lineara.primitive import conjugate, implements, op
 from lineara.types import is_complex, type_of
@@ -24,7 +24,7 @@ from lineara.types import is_complex, type_of
 
 def in_columns(name: str, act: Callable[[Any], Any], rows: int, b: Any) -> Any:
     """A function of right sides, applied to a vector or to columns with as many rows."""
-    b = as_array(b)
+    b = as_floats(b)
     t = type_of(b)
     if not t.ndim or t.shape[-2 if t.ndim > 1 else -1] != rows:
         raise ShapeError(f"{name}: a right side of {rows} rows is wanted, not {t}")

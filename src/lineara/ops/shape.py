@@ -265,6 +265,12 @@ def as_array(a: Any) -> Any:
     return a if hasattr(a, "shape") else np.asarray(a)
 
 
+def as_floats(a: Any) -> Any:
+    """The array, in floating point if it was not."""
+    a = as_array(a)
+    return a if type_of(a).dtype.kind in "fc" else op("astype")(a, dtype=np.dtype(float))
+
+
 def any_box(values: Any) -> bool:
     """Whether a traced value is among the values, also inside lists and tuples."""
     return any(isinstance(v, Box) or (isinstance(v, list | tuple) and any_box(v)) for v in values)

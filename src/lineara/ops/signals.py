@@ -7,10 +7,10 @@ import numpy as np
 
 from lineara.errors import NoRuleError
 from lineara.ops.eigen import has_values
-from lineara.ops.filters import as_floats, correlate_inside, delayed, flipped, steady
+from lineara.ops.filters import correlate_inside, delayed, flipped, steady
 from lineara.ops.image_order import ranked
 from lineara.ops.pad import pad
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, as_floats
 from lineara.primitive import conjugate, implements, op
 from lineara.types import type_of
 

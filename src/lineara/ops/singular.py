@@ -19,7 +19,7 @@ from lineara.ops.index import take_along_axis
 from lineara.ops.linalg import adjoint
 from lineara.ops.order import sort
 from lineara.ops.reduce import modulus_squared
-from lineara.ops.shape import as_array, flip
+from lineara.ops.shape import as_floats, flip
 from lineara.primitive import (
     Constant,
     General,
@@ -201,7 +201,7 @@ class pinv(General):
 @implements(np.linalg.pinv)
 def np_pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
     """The Moore-Penrose inverse."""
-    a = as_array(a)
+    a = as_floats(a)
     if rcond is None:
         rcond = 1e-15 if rtol is np._NoValue else rtol
     return pinv(hermitian_of(a) if hermitian else a, rcond=_cut("pinv", a, rcond))
@@ -263,7 +263,7 @@ def np_lstsq(a, b, rcond=None):
 
     The sums are empty where the rank is not full; a program, where it is not known, has them.
     """
-    a, b = as_array(a), as_array(b)
+    a, b = as_floats(a), as_floats(b)
     s, t = type_of(a), type_of(b)
     if s.ndim != 2 or t.ndim not in (1, 2) or s.shape[0] != t.shape[0]:
         raise ShapeError(
@@ -290,7 +290,7 @@ def np_lstsq(a, b, rcond=None):
 @implements(np.linalg.svd)
 def np_svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     """U, s and V^H, or s alone."""
-    a = as_array(a)
+    a = as_floats(a)
     if hermitian:
         return _of_hermitian(a, compute_uv)
     m, n = type_of(a).shape[-2:]

@@ -11,15 +11,9 @@ from lineara.ops.factor import hermitian
 from lineara.ops.linalg import adjoint, np_inv, np_solve, square
 from lineara.ops.matrix_functions import solve_continuous_lyapunov
 from lineara.ops.scipy_linalg import circulant, eigh, in_columns
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_floats
 from lineara.primitive import implements, op, registry
 from lineara.types import type_of
-
-
-def _floats(a: Any) -> Any:
-    a = as_array(a)
-    return a if type_of(a).dtype.kind in "fc" else op("astype")(a, dtype=np.dtype(float))
-
 
 # --- what is written down ------------------------------------------------------------------------
 
@@ -27,21 +21,21 @@ def _floats(a: Any) -> Any:
 @implements("scipy.linalg.leslie")
 def leslie(f, s):
     """Births in the first row, survivals below the diagonal."""
-    f, s = _floats(f), _floats(s)
+    f, s = as_floats(f), as_floats(s)
     return np.concatenate([f[None], np.diag(s, -1)[1:]])
 
 
 @implements("scipy.linalg.fiedler")
 def fiedler(a):
     """The distances of numbers."""
-    a = _floats(a)
+    a = as_floats(a)
     return abs(a[:, None] - a)
 
 
 @implements("scipy.linalg.convolution_matrix")
 def convolution_matrix(a, n, mode="full"):
     """The matrix that convolves with a."""
-    a = _floats(a)
+    a = as_floats(a)
     of: dict[str, Any] = {"mode": mode}
     return np.stack([np.convolve(a, row, **of) for row in np.eye(n)], axis=1)
 
@@ -54,14 +48,14 @@ def solve_circulant(c, b, singular="raise", tol=None, caxis=-1, baxis=0, outaxis
     """The solution of a system whose columns are rolled."""
     if singular != "raise" or (caxis, baxis, outaxis) != (-1, 0, 0):
         raise NoRuleError("scipy.linalg.solve_circulant: only c and b have a rule")
-    return np_solve(circulant(_floats(c)), b)
+    return np_solve(circulant(as_floats(c)), b)
 
 
 @implements("scipy.linalg.cho_solve_banded", sequence=True)
 def cho_solve_banded(cb_and_lower, b, overwrite_b=False, check_finite=True):
     """The solution by Cholesky's factor, of which the band is given."""
     band, lower = cb_and_lower
-    low = _of_band(_floats(band), lower, whole=False)
+    low = _of_band(as_floats(band), lower, whole=False)
     low = low if lower else adjoint(low)
     solved = lambda v: np_solve(adjoint(low), np_solve(low, v))  # noqa: E731
     return in_columns("cho_solve_banded", solved, type_of(low).shape[-1], b)
@@ -70,7 +64,7 @@ def cho_solve_banded(cb_and_lower, b, overwrite_b=False, check_finite=True):
 @implements("scipy.linalg.solve_discrete_lyapunov")
 def solve_discrete_lyapunov(a, q, method=None):
     """X with A X A^H - X + Q = 0: by products, or turned into the other equation, as in SciPy."""
-    a, q = _floats(a), _floats(q)
+    a, q = as_floats(a), as_floats(q)
     n = type_of(square("solve_discrete_lyapunov", a)).shape[0]
     method = method or ("bilinear" if n >= 10 else "direct")
     if method == "direct":
@@ -108,7 +102,7 @@ def _select(name: str, w: Any, select: Any, select_range: Any) -> slice:
 def eig_banded(a_band, lower=False, eigvals_only=False, overwrite_a_band=False, select="a",
                select_range=None, max_ev=0, check_finite=True):  # fmt: skip
     """Eigenvalues and eigenvectors of a band."""
-    a = _of_band(_floats(a_band), lower)
+    a = _of_band(as_floats(a_band), lower)
     at = _select("eig_banded", a, select, select_range)
     if eigvals_only:
         return np_eigvalsh(a)[at]
@@ -124,7 +118,7 @@ def eigvals_banded(a_band, lower=False, overwrite_a_band=False, select="a", sele
 
 
 def _tridiagonal(d: Any, e: Any) -> Any:
-    return np.diag(_floats(d)) + np.diag(_floats(e), -1)
+    return np.diag(as_floats(d)) + np.diag(as_floats(e), -1)
 
 
 @implements("scipy.linalg.eigh_tridiagonal")
@@ -152,7 +146,7 @@ def eigvalsh_tridiagonal(d, e, select="a", select_range=None, check_finite=True,
 @implements("scipy.linalg.expm_frechet")
 def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True):  # SciPy's names
     """The exponential and its derivative along E: a corner of that of a block matrix."""
-    a, e = _floats(A), _floats(E)
+    a, e = as_floats(A), as_floats(E)
     n = type_of(square("expm_frechet", a)).shape[0]
     below = np.concatenate([np.zeros((n, n)), a], axis=1)
     found = op("expm")(np.concatenate([np.concatenate([a, e], axis=1), below]))
@@ -162,7 +156,7 @@ def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True):  # Sc
 @implements("scipy.linalg.fractional_matrix_power")
 def fractional_matrix_power(A, t):  # SciPy's name
     """A to a power, by its logarithm."""
-    a = _floats(A)
+    a = as_floats(A)
     whole = isinstance(t, int) or (isinstance(t, float) and t.is_integer())
     if whole:
         return registry.functions[np.linalg.matrix_power](a, int(t))
@@ -172,5 +166,5 @@ def fractional_matrix_power(A, t):  # SciPy's name
 @implements("scipy.linalg.signm")
 def signm(A, disp=True):  # SciPy's name
     """The matrix with the eigenvectors of A and the signs of its eigenvalues."""
-    a = square("signm", _floats(A))
+    a = square("signm", as_floats(A))
     return matmul(a, np_inv(op("sqrtm")(matmul(a, a))))
