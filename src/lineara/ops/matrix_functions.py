@@ -308,14 +308,16 @@ class _Banded(General):
             raise ShapeError(
                 f"{self.name}: {s} is no band, {below} diagonals of it below, of a system with {t}"
             )
+        if s.dtype.kind not in "fc" or t.dtype.kind not in "fc":
+            raise ShapeError(f"{self.name}: takes floating-point numbers, not {s} and {t}")
         return ArrayType(t.shape, np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, ab, b, *, below, adjoint=False):
         above = ab.shape[0] - 1 - below
         if adjoint:
             ab, below, above = _adjoint_band(ab, below), above, below
-        dtype = np.result_type(ab.dtype, b.dtype)
-        return _late("solve_banded")((below, above), ab, b, check_finite=False).astype(dtype)
+        dtype, sides = np.result_type(ab.dtype, b.dtype), (int(below), int(above))
+        return _late("solve_banded")(sides, ab, b, check_finite=False).astype(dtype)
 
     def arithmetic(self, y, args, params):
         return 2 * args[0].shape[0] * reals(y)
