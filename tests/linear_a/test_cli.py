@@ -277,7 +277,8 @@ def test_a_division_by_zero_is_shown_unless_infinities_are_asked_for(capsys, pro
     asked = ["run", file, "--def", "f", "--args", "[0]"]
     assert refused(capsys, *asked) == (
         "p.lina:3:3: divide fails as the program runs: divide by zero encountered in divide; "
-        "keep it away from there, or ask for infinities and NaN\n    a / x\n    ^"
+        "keep it away from there, or ask for infinities and NaN: ieee=True, --ieee\n"
+        "    a / x\n    ^"
     )
     assert said(capsys, *asked, "--ieee", "--json") == '{"results": ["inf"], "work": 1}\n'
     assert refused(capsys, "grad", *asked[1:]).startswith("p.lina:3:3: divide fails")

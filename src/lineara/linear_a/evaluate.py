@@ -358,7 +358,7 @@ class Machine:
             text = error.message if isinstance(error, LinearaError) else str(error)
             mend = ""
             if isinstance(error, ZeroDivisionError | FloatingPointError):
-                mend = "; keep it away from there, or ask for infinities and NaN"
+                mend = "; keep it away from there, or ask for infinities and NaN: ieee=True, --ieee"
             Judge(self.program, "").wrong(f"{e.name} fails as the program runs: {text}{mend}", e)
 
     def prim_of_zeros(self, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
