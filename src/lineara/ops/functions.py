@@ -27,7 +27,7 @@ from lineara.ops.elementwise import (
     trunc,
     where,
 )
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, as_floats
 from lineara.primitive import Constant, Elementwise, implements, op, refuses, registry
 from lineara.types import is_complex, type_of
 
@@ -66,6 +66,7 @@ def positive(x):
 @implements(np.heaviside)
 def heaviside(x1, x2):
     """0 below zero, 1 above, x2 at zero."""
+    x1 = as_floats(x1)
     step = op("astype")(greater(x1, 0), dtype=type_of(x1).dtype)
     return where(equal(x1, 0), x2, where(op("isnan")(x1), x1, step))
 
@@ -139,7 +140,9 @@ refuses(np.frompyfunc, advice="np.vectorize calls the same function, and is foll
 @implements(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """Finite numbers in place of what is not: constants there."""
-    if is_complex(x):
+    if type_of(x).dtype.kind not in "fc":
+        found = positive(x)
+    elif is_complex(x):
         parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
         found = parts[0] + 1j * parts[1]
     else:

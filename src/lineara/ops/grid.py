@@ -9,7 +9,7 @@ from lineara.errors import ShapeError
 from lineara.ops.contract import contraction
 from lineara.ops.index import diagonal, diff, line
 from lineara.ops.join import concatenate
-from lineara.ops.shape import as_array, normal_axes, normal_axis
+from lineara.ops.shape import as_array, as_floats, normal_axes, normal_axis
 from lineara.primitive import Multilinear, conjugate, implements, op, primitive, real_part
 from lineara.types import ArrayType, type_of
 
@@ -82,7 +82,7 @@ def _along(axis: int, ndim: int, n: int) -> tuple[int, ...]:
 @implements(np.gradient)
 def gradient(f, *varargs, axis=None, edge_order=1):
     """Slopes of f along the axes: central inside, one-sided at the ends  [Fornberg 1988]."""
-    f = as_array(f)
+    f = as_floats(f)
     t = type_of(f)
     axes = normal_axes(axis, t.ndim, "gradient")
     spacings = [1.0] * len(axes) if not varargs else list(varargs)
@@ -93,8 +93,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
         )
     pairs = zip(axes, spacings, strict=True)
     found = [_slope(f, i, as_array(h) if np.ndim(h) else h, edge_order) for i, h in pairs]
-    dtype = t.dtype if t.dtype.kind in "fc" else np.dtype(float)  # whatever the spacings have
-    found = [y if type_of(y).dtype == dtype else op("astype")(y, dtype=dtype) for y in found]
+    found = [y if type_of(y).dtype == t.dtype else op("astype")(y, dtype=t.dtype) for y in found]
     return found[0] if len(axes) == 1 else tuple(found)
 
 

@@ -8,6 +8,7 @@ from lineara.ops.elementwise import root
 from lineara.ops.reduce import given, modulus_squared, per
 from lineara.ops.shape import as_array
 from lineara.primitive import Box, Constant, implements, op, registry
+from lineara.types import type_of
 
 for _name in ("nanargmax", "nanargmin"):
     registry.functions[getattr(np, _name)] = Constant(_name)
@@ -20,6 +21,8 @@ def _missing(a: Any) -> Any:
 
 def _without(a: Any, fill: float) -> Any:
     a = as_array(a)
+    if type_of(a).dtype.kind not in "fcO":
+        return a
     missing = _missing(a)
     if not isinstance(missing, Box) and not np.any(missing):
         return a

@@ -139,7 +139,7 @@ def _hundredth(q: Any) -> Any:
 @implements(np.median)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The middle value, or the mean of the two."""
-    rows, shape = _in_front(as_array(a), axis, keepdims, "median")
+    rows, shape = _in_front(as_floats(a), axis, keepdims, "median")
     n = type_of(rows).shape[0]
     order, bad = _ranks(rows, np.unique([(n - 1) // 2, n // 2]))
     middle = [take_along_axis(rows, order[i : i + 1], 0) for i in range(type_of(order).shape[0])]

@@ -25,7 +25,7 @@ def _row(p: Any) -> Any:
 def polyval(p, x):
     """The polynomial at x, by Horner's rule."""
     p, x = _row(p), as_array(x)
-    y = op("broadcast_to")(p[0] * 0.0, shape=type_of(x).shape) if type_of(p).size else x * 0.0
+    y = op("broadcast_to")(p[0] * 0, shape=type_of(x).shape) if type_of(p).size else x * 0
     for i in range(type_of(p).size):
         y = y * x + p[i]
     return y

@@ -19,6 +19,8 @@ def _last(y: Any, axis: int) -> Any:
 def _steps(name: str, y: Any, x: Any, dx: Any, axis: int) -> Any:
     """The distances between samples: as many along the last axis, or one number for all."""
     if x is None:
+        if type(dx) is float or type(dx) is int:  # it takes the dtype of what it meets
+            return dx
         dx = as_array(dx)
         return _last(dx, axis) if type_of(dx).ndim > 1 else dx
     x = as_array(x)
@@ -61,7 +63,7 @@ def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
 
 def _begun(found: Any, initial: Any) -> Any:
     """A first value before the others."""
-    first = np.zeros((*found.shape[:-1], 1)) + initial
+    first = np.zeros((*found.shape[:-1], 1), type_of(found).dtype) + initial
     return np.concatenate([first, found], axis=-1)
 
 
@@ -71,7 +73,8 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
     y = _last(y, axis)
     n = y.shape[-1]
     h = _steps("simpson", y, x, dx, axis)
-    h = h if type_of(h).shape and type_of(h).shape[-1] == n - 1 else h * np.ones(n - 1)
+    dtype = type_of(y).dtype if n % 2 and type_of(y).dtype.kind in "fc" else np.dtype(float)
+    h = h if type_of(h).shape and type_of(h).shape[-1] == n - 1 else h * np.ones(n - 1, dtype)
     if n == 2:
         return np.sum(h * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
     even = n % 2 == 0
