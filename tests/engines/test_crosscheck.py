@@ -262,6 +262,14 @@ def test_a_relative_error_of_1e8_is_found_and_rounding_is_not_an_error():
     assert nearly.engines_disagree == ["off"]
 
 
+def test_a_slope_that_no_step_of_50_digits_is_small_for_is_judged_in_more():
+    steep = Random(20358291, 16).program()  # a sine of 1e60 degrees
+    assert abs(complex_step(steep)[1]) > 1e50
+    verdict = judge(steep)
+    assert verdict.rejudged
+    assert not verdict.disagreement
+
+
 def test_without_mpmath_a_disagreement_says_what_is_missing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "mpmath", None)
     with pytest.raises(LinearaError) as caught:

@@ -10,15 +10,16 @@
 >>> print(text(parse("(x: R) => f = box() { (y: R) => z = sin(y) -> z } z = eval(f, x) -> z")))
 type fn1 = [<>]
 <BLANKLINE>
-def f1(env: <>, x2: f64;) -> (f64;) =
-  let v2: f64 = sin(x2) in
-  (v2;)
+def program(x: f64;) -> (f64;) =
+  let v: <> = <> in
+  let x2: fn1 = inj[0, fn1](v) in
+  let x3: f64 = case x2 of f with (x;) in
+  (x3;)
 <BLANKLINE>
-def program(x1: f64;) -> (f64;) =
-  let env: <> = <> in
-  let f1: fn1 = inj[0, fn1](env) in
-  let v1: f64 = case f1 of f1 with (x1;) in
-  (v1;)
+def f(env: <>, x: f64;) -> (f64;) =
+  let x2: f64 = sin(x) in
+  let (;) = drop(env) in
+  (x2;)
 <BLANKLINE>
 """
 
