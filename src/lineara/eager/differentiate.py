@@ -15,9 +15,7 @@ from lineara.eager.level import Level
 from lineara.eager.masked import Masked
 from lineara.eager.nans import any_nan, settle
 from lineara.eager.node import Traced, leaked, outlived, staged
-from lineara.eager.points import (
-    without_unit,
-)
+from lineara.eager.points import without_unit
 from lineara.eager.reads import forget
 from lineara.eager.result import check_numbers, release_tree, scalar_output, with_aux
 from lineara.eager.sweep import reverse, tidy

@@ -39,14 +39,19 @@ def _window(
     return written(output, correlate_inside(wide, w))
 
 
-def image(name: str, x: Any, output: Any) -> Any:
-    """The image in floating point; one of integers has such a result, if no other is asked for."""
+def refuse_integers(name: str, x: Any, output: Any) -> None:
+    """An image of integers has such a result, if no other is asked for."""
     dtype = type_of(as_array(x)).dtype
     if output is None and dtype.kind not in "fc":
         raise NoRuleError(
             f"{name}: the image has {dtype}, and so has the result, which does not move; give "
             "image.astype(float), or output=float"
         )
+
+
+def image(name: str, x: Any, output: Any) -> Any:
+    """The image in floating point, where that is what the result has."""
+    refuse_integers(name, x, output)
     return as_floats(x)
 
 
@@ -199,16 +204,21 @@ def gaussian_filter(
     return written(output, found if found is not input else +as_array(input))
 
 
+def _derivatives(name: str, k: int, x: Any, sigma: Any, output: Any, *rest: Any, axes: Any, **more):
+    """The k-th derivative of the image under a bell along each axis."""
+    x = image(name, x, output)
+    n = len(_axes(x, axes, name))
+    orders = [[k if j == i else 0 for j in range(n)] for i in range(n)]
+    return [gaussian_filter(x, sigma, order, None, *rest, axes=axes, **more) for order in orders]
+
+
 @implements("scipy.ndimage.gaussian_laplace")
 def gaussian_laplace(
     input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **options
 ):  # SciPy's names
     """The sum of second derivatives of the image under a bell."""
-    input = image("gaussian_laplace", input, output)
-    along, terms = _axes(input, axes, "gaussian_laplace"), []
-    for i in range(len(along)):
-        order = [2 if j == i else 0 for j in range(len(along))]
-        terms.append(gaussian_filter(input, sigma, order, None, mode, cval, axes=axes, **options))
+    name = "gaussian_laplace"
+    terms = _derivatives(name, 2, input, sigma, output, mode, cval, axes=axes, **options)
     return written(output, sum(terms[1:], terms[0]))
 
 
@@ -217,11 +227,8 @@ def gaussian_gradient_magnitude(
     input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **options
 ):  # SciPy's names
     """The length of the gradient of the image under a bell; its slope where that is 0 is 0."""
-    input = image("gaussian_gradient_magnitude", input, output)
-    along, terms = _axes(input, axes, "gaussian_gradient_magnitude"), []
-    for i in range(len(along)):
-        order = [1 if j == i else 0 for j in range(len(along))]
-        terms.append(gaussian_filter(input, sigma, order, None, mode, cval, axes=axes, **options))
+    name = "gaussian_gradient_magnitude"
+    terms = _derivatives(name, 1, input, sigma, output, mode, cval, axes=axes, **options)
     return written(output, np.linalg.norm(np.stack(terms), axis=0))
 
 

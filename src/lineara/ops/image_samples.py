@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.ops.image_filters import each, image, written
+from lineara.ops.image_filters import each, refuse_integers, written
 from lineara.ops.shape import as_array, normal_axis
 from lineara.primitive import implements, op
 from lineara.types import type_of
@@ -159,7 +159,7 @@ _MODES = (
 
 def _result(name: str, x: Any, output: Any, y: Any) -> Any:
     """The result in the type of the image, if no other is asked for."""
-    image(name, x, output)
+    refuse_integers(name, x, output)
     return written(type_of(as_array(x)).dtype if output is None else output, y)
 
 
