@@ -172,6 +172,10 @@ FORMS += """
 # ufuncs with options, and their methods
 np.add(x, y, where=[True, False, True], out=x * x); np.exp(x, where=x > 0, out=np.ones(3))
 np.multiply(A, A, where=mask, out=np.zeros((3, 4))); np.add(x, 1, dtype=np.float64)
+np.hypot(s, 2.0, out=np.ones(3), where=[True, False, True]); np.ravel(s, "F"); np.transpose(s, ())
+np.hypot(s, 2.0, out=np.full((), 3.0), where=np.array(True)); np.diff(A, 0, prepend=s, append=2.0)
+np.hypot(s, 2.0, out=np.full((), 3.0), where=np.array(False)); np.nanprod(s) * s
+np.subtract.reduce(A, axis=1, initial=s, where=mask); np.divide.reduce(P, initial=s, where=mask)
 np.multiply(x, y, casting="safe"); np.sqrt(P, order="C"); np.modf(x, np.zeros(3), np.zeros(3))[0]
 np.add.reduce([x, y]); np.add.reduce(A, axis=(0, 1))
 np.add.reduce(A, axis=1, keepdims=True, initial=s); np.add.reduce(A, where=mask)

@@ -196,3 +196,13 @@ def test_a_dtype_says_how_exactly_to_calculate():
     assert single[0] == np.sum(np.multiply(x, x, dtype=np.float32))
     close(single[1], 2 * x.astype(np.float32), 1e-7)
     assert single[1].dtype == np.float64
+
+
+def test_several_axes_at_once_are_refused_where_their_order_matters():
+    with pytest.raises(ValueError, match="which of the axes \\(0, 1\\) comes first matters"):
+        lineara.grad(lambda x: np.subtract.reduce(x, axis=None))(np.ones((2, 3)))
+
+
+def test_differences_are_not_taken_less_than_never():
+    with pytest.raises(ValueError, match="n is -1; how often differences are taken is 0"):
+        lineara.grad(lambda x: np.sum(np.diff(x, -1)))(np.ones(3))

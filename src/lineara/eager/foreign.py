@@ -97,7 +97,8 @@ def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, A
     """The plain result; of values that have types only, one more operation on them."""
     if not staged((*args, *kwargs.values())):
         return constant_call(func, args, kwargs)
-    box = innermost(tuple([a for a in args if staged(a)]))
+    args = tuple([as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in args])
+    box = innermost(tuple([a for a in (*args, *kwargs.values()) if staged(a)]))
     assert isinstance(box, Traced)
     while box.known:
         box = box.now().v

@@ -291,7 +291,7 @@ class Level:
         if primitive.name == "reshape":
             return reshape_view(self, args[0], params["shape"]) if args[0].shape else None
         if primitive.name == "permute_dims":
-            return permuted_view(self, args[0], params["axes"])
+            return permuted_view(self, args[0], params["axes"]) if args[0].shape else None
         if primitive.name == "sum" and not params["keepdims"]:
             whole = len(params["axis"]) == args[0].ndim and bool(args[0].ndim)
             return whole_sum(self, args[0]) if whole else None

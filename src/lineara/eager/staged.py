@@ -7,6 +7,7 @@ Arrays are written by `put`.  A view is a way through the array that it shows: w
 part out, writes it, and puts it back.  An array that only constants were written to is still one.
 """
 
+import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -245,10 +246,8 @@ class StagedLevel(Level):
             return self.innermost().constant_call(primitive, func, args, kwargs)
         if isinstance(primitive, OfType):
             return func(*map(layout, args), **kwargs)
-        names = _ARGUMENTS.get(primitive.name, ())
-        params = dict(zip(names, args[1:], strict=False)) | kwargs if names else kwargs
-        params = {k: v for k, v in params.items() if v is not None and v is not np._NoValue}
-        return primitive(*(args[:1] if names else args), **params)
+        operands, params = _operands(func, args, kwargs)
+        return primitive(*operands, **params)
 
     # --- reading and writing arrays --------------------------------------------------------------
 
@@ -393,8 +392,18 @@ def _is_bool(a: Any) -> bool:
     return type_of(a).dtype.kind == "b"
 
 
-_ARGUMENTS = {
-    "argmax": ("axis", "out"), "argmin": ("axis", "out"), "argsort": ("axis", "kind"),
-    "any": ("axis", "out"), "all": ("axis", "out"), "count_nonzero": ("axis",),
-    "argpartition": ("kth", "axis"), "round": ("decimals", "out"),
-}  # fmt: skip
+def _operands(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[list, dict[str, Any]]:
+    """What a function works on, and what else it is told, where that is not its default."""
+    if isinstance(func, np.ufunc):
+        return list(args), kwargs
+    signature = inspect.signature(func)
+    operands, params = [], {}
+    for name, value in signature.bind(*args, **kwargs).arguments.items():
+        formal = signature.parameters[name]
+        if formal.kind is formal.VAR_POSITIONAL:
+            operands.extend(value)
+        elif formal.default is formal.empty and name != "kth":
+            operands.append(value)
+        elif value is not formal.default:
+            params[name] = value
+    return operands, params

@@ -103,10 +103,13 @@ def _called_where(ufunc: Any, ours: Any, inputs: tuple, out: Any, where: Any) ->
     if staged((where, *inputs)):
         found = ours(*inputs)
     else:
-        at = np.nonzero(np.broadcast_to(plain(where), whole))
-        part = [op("index")(spread(a, whole), at=at) if type_of(a).shape else a for a in inputs]
+        lanes = whole or (1,)
+        at = np.nonzero(np.broadcast_to(plain(where), lanes))
+        part = [op("index")(spread(a, lanes), at=at) if type_of(a).shape else a for a in inputs]
         found = _called(ufunc, ours, tuple(part), None)
-        back = [op("scatter")(v, at=at, shape=whole) for v in several(found)]
+        back = [spread(v, at[0].shape) for v in several(found)]  # also where all are numbers
+        back = [op("scatter")(v, at=at, shape=lanes) for v in back]
+        back = back if whole else [op("reshape")(v, shape=()) for v in back]
         found = tuple(back) if isinstance(found, tuple) else back[0]
     if out is None and not staged((where, *inputs)):
         return found

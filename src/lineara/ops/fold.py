@@ -33,6 +33,7 @@ NOTHING = {  # associative ones, and what changes no other value
     np.logaddexp2: -np.inf,
     np.hypot: 0.0,
 }
+ON_THE_RIGHT = {np.subtract: 0.0, np.divide: 1.0, np.power: 1.0, np.float_power: 1.0}
 
 RECORDS = {np.maximum: np.greater, np.minimum: np.less, np.fmax: np.greater, np.fmin: np.less}
 
@@ -46,14 +47,20 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
         options |= {} if dtype is None else {"dtype": dtype}
         return registry.functions[whole](a, axis=axis, keepdims=keepdims, **options)
     a = _as(a, dtype)
+    nothing = NOTHING | (ON_THE_RIGHT if options else {})
     if where is not True:
-        if ufunc not in NOTHING:
+        if ufunc not in nothing:
             raise NoRuleError(
                 f"np.{ufunc.__name__}.reduce of a traced value takes no where=; reduce the "
                 "elements that the mask selects, x[mask]"
             )
-        a = op("where")(where, a, NOTHING[ufunc])
+        a = op("where")(where, a, nothing[ufunc])
     axes = reduced_axes(axis, type_of(a).ndim, f"{ufunc.__name__}.reduce")
+    if len(axes) > 1 and ufunc not in NOTHING:
+        raise ShapeError(
+            f"np.{ufunc.__name__}.reduce: which of the axes {axes} comes first matters; "
+            "reduce one axis after the other"
+        )
     for i in axes:
         a = _along(ufunc, a, i, **options)
         options = {}

@@ -213,13 +213,23 @@ class Along(Constant):
         super().__init__(name)
         self.axis = axis
 
+    def __call__(self, x, /, *rest, where: Any = True, **params):
+        if where is not True:  # of any and all: what is left out changes nothing
+            left_out = op("logical_not")(where)
+            x = op("logical_and")(x, where) if self.name == "any" else op("logical_or")(x, left_out)
+        return super().__call__(x, *rest, **params)
+
     def batch(self, args, batched, params):
         x, *rest = args
         axis = params.get("axis", self.axis)
         if rest or isinstance(axis, tuple):
             return super().batch(args, batched, params)
         if axis is None:
-            x, axis = op("reshape")(x, shape=(x.shape[0], math.prod(x.shape[1:]))), 0
+            rows = op("reshape")(x, shape=(x.shape[0], math.prod(x.shape[1:])))
+            params = params | {"axis": 1}
+            kept = (1,) * (x.ndim - 1) if params.pop("keepdims", False) is True else ()
+            found = self(rows, **params)
+            return op("reshape")(found, shape=(*x.shape[:1], *kept)) if kept else found
         return self(x, **params | {"axis": axis + (axis >= 0)})
 
 
@@ -349,6 +359,10 @@ def select(condlist, choicelist, default=0):
 @implements(np.diff)
 def diff(a, n=1, axis=-1, prepend=None, append=None):
     """Differences of neighbours along an axis."""
+    if n < 0:
+        raise ShapeError(f"diff: n is {n}; how often differences are taken is 0 or more")
+    if n == 0:
+        return a
     a, axis = line(a, axis, "diff")
     ends = [_end(v, a, axis) for v in (prepend, append)]
     if ends[0] is not None or ends[1] is not None:
