@@ -13,6 +13,8 @@ import numpy as np
 from programs import Case, drawn, value
 
 import lineara
+from lineara.capture.dead_lanes import each
+from lineara.capture.masks import masks, pairs_of
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check, check_def, type_of_leaf
 from lineara.linear_a.cost import cells, size
@@ -389,6 +391,7 @@ def of_mixed(program: Program, name: str, rng: random.Random) -> None:
     linearity(program, name, args, ran, rng)
     balance(program, d, args, ran)
     erasure(program, name, args, ran, rng)
+    masking(program, name, args, rng)
     unzipping(program, name, args, ran, rng)
     if linear_b(program, name):
         transposition(program, name, rng)
@@ -440,6 +443,32 @@ def erasure(program: Program, name: str, args: Any, ran: Run, rng: random.Random
         assert found.work == ran.work, f"P3: W(E) = {found.work}, W = {ran.work}"
     grown("E", mixed(program, name), added(program, erased), has_arrays(program, name))
     proved["P3"] += 1
+
+
+def masking(program: Program, name: str, args: Any, rng: random.Random) -> None:
+    """f.m is f on vectors whose dead lanes are zero, and a lane that it calls dead is zero."""
+    d = program.defs[name]
+    xs, us = split(d, args)
+    bits = np.random.default_rng(rng.randrange(2**32))
+    alive = [each(u, lambda a: bits.random(np.shape(a))[()] < 0.7) for u in us]
+    us = mapped(lambda a, live: np.where(live, a, a.dtype.type(0))[()], us, alive)
+    ran = Run(program, name, [*xs, *us])
+    masked = fine(masks(program, name), program)
+    if not rng.randrange(TEXTS):
+        same_text(masked)
+    assert is_nonlinear(masked, f"{name}.m"), "M leaves something linear"
+    found = Run(masked, f"{name}.m", [*xs, *pairs_of(us, alive)])
+    k = len(d.results)
+    assert identical(found.xs[:k], ran.xs), "M changes values"
+    values, lanes = found.xs[k::2], found.xs[k + 1 :: 2]
+    if tame(ran.us):
+        assert identical(values, ran.us), "M changes vectors"
+        proved["M"] += 1
+    for v, live in zip(leaves(values), leaves(lanes), strict=True):
+        assert live.dtype == bool, "M gives masks"
+        assert np.shape(live) == np.shape(v), "M gives a mask for each lane"
+        assert np.all(np.where(live, 0, v) == 0), "M: a dead lane is zero"
+        proved["M dead lanes"] += not np.all(live)
 
 
 def unzipping(program: Program, name: str, args: Any, ran: Run, rng: random.Random) -> None:

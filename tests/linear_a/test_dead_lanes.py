@@ -17,6 +17,7 @@ from lineara import (
     fori_loop,
     function,
     grad,
+    hessian,
     hvp,
     jvp,
     scan,
@@ -199,6 +200,108 @@ def test_what_a_while_loop_gives_counts_beside_vectors_with_masks():
     same(grad(functools.partial(along, f), policy="store_all")(X), hvp(f, X, V))
     same(trace(functools.partial(along, f), X)(X), expected @ V)
     same(trace(grad(f), X)(X), expected)
+
+
+# --- loops and recursions that end on a staged condition ------------------------------------------
+
+
+def positive(x):
+    return np.sum(np.where(x > 0, x, 0.0))
+
+
+def until_small(f, x):
+    """`f` again and again, while the sum of what is positive is large."""
+    return while_loop(lambda y: positive(y) > 1.5, f, x)
+
+
+@function
+def rooted(x):
+    return cond(positive(x) > 1.5, lambda: rooted(np.sqrt(x)), lambda: x)
+
+
+@function
+def guarded_again(x):
+    return cond(positive(x) > 1.5, lambda: guarded_again(root(x) * 0.7), lambda: x * x)
+
+
+def around_a_loop_that_ends_on_it(x):
+    return np.sum(np.where(x > 0, until_small(np.sqrt, x), 0.0))
+
+
+def in_a_loop_that_ends_on_it(x):
+    return np.sum(until_small(lambda y: 0.7 * root(y) + 0.1 * root(x), x))
+
+
+def before_a_loop_that_ends_on_it(x):
+    return positive(until_small(lambda y: 0.1 * y * y, np.sqrt(x)))
+
+
+def of_rows_that_the_loop_writes(x):
+    def body(s):
+        i, table = s
+        table = np.copy(table)
+        table[i] = 0.5 * np.take(root(x), i) + np.take(table, i - 1)
+        return i + 1, table
+
+    found = while_loop(lambda s: s[0] < np.sum(x > -2.0), body, (0, np.sqrt(x)))
+    return positive(found[1])
+
+
+def of_a_loop_in_a_branch(x):
+    return cond(x[0] > 1, in_a_loop_that_ends_on_it, positive, x)
+
+
+def around_a_recursion(x):
+    return np.sum(np.where(x > 0, rooted(x), 0.0))
+
+
+def in_a_recursion(x):
+    return np.sum(guarded_again(x))
+
+
+ENDING = [
+    around_a_loop_that_ends_on_it, in_a_loop_that_ends_on_it, before_a_loop_that_ends_on_it,
+    of_rows_that_the_loop_writes, of_a_loop_in_a_branch, around_a_recursion, in_a_recursion,
+]  # fmt: skip
+ending = pytest.mark.parametrize("f", ENDING, ids=lambda f: f.__name__)
+
+
+def bent(f):
+    """A function whose gradient is the Hessian of f times V."""
+    return lambda x: np.sum(grad(f)(x) * V)
+
+
+@ending
+def test_what_ends_on_a_staged_condition_keeps_dead_lanes_at_three_orders(f):
+    once = bent(f)
+    twice = bent(once)
+    for g in (f, once, twice):
+        expected = grad(g)(X)
+        assert np.all(np.isfinite(expected))
+        same(trace(grad(g), X)(X), expected)
+        same(trace(functools.partial(along, g), X)(X), expected @ V)
+    same(trace(lambda x: along(grad(f), x), X)(X), grad(once)(X))
+    same(trace(hessian(f), X)(X), hessian(f)(X))
+
+
+@ending
+def test_what_ends_on_a_staged_condition_keeps_dead_lanes_in_lanes(f):
+    rows = np.stack([X, 2 * X, X[::-1]])
+    for g in (f, bent(f)):
+        expected = [grad(g)(row) for row in rows]
+        same(vmap(grad(g))(rows), expected)
+        same(trace(vmap(grad(g)), rows)(rows), expected)
+        same(trace(grad(lambda rows, g=g: np.sum(vmap(g)(rows))), rows)(rows), expected)
+
+
+def test_a_computed_zero_in_such_a_loop_is_a_number_unless_it_is_strong():
+    def f(x):
+        return np.sum(until_small(lambda y: 0.5 * np.sqrt(y) ** 2, np.where(x >= 0, x, 0.0)))
+
+    assert np.isnan(trace(grad(f), X)(X)).tolist() == [False, True, False]
+    strong = functools.partial(grad, strong_zero=True)
+    same(strong(f)(X), [0.25, 0, 0])
+    same(trace(strong(f), X)(X), strong(f)(X))
 
 
 # --- random expressions ---------------------------------------------------------------------------

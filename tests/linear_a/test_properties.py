@@ -34,8 +34,8 @@ KINDS = st.one_of(
 )
 # Each of these was compared at least so often, in a shard of a hundred programs.
 OFTEN = {
-    "programs": 100, "P1": 80, "P2": 100, "P3": 100, "P4 complex step": 40, "P4 eager": 30,
-    "P5": 100, "P6": 100, "P7": 250, "P8": 250, "texts": 120,
+    "programs": 100, "P1": 80, "P2": 100, "P3": 100, "M": 60, "M dead lanes": 20,
+    "P4 complex step": 40, "P4 eager": 30, "P5": 100, "P6": 100, "P7": 250, "P8": 250, "texts": 120,
     "P9": 80, "P11 policies": 80, "P11 Hessian": 1, "P11 third order": 1, "P13": 100,
 }  # fmt: skip
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from lineara.capture.masks import masks
 from lineara.capture.plain_code import overlay
 from lineara.capture.staging import needed
 from lineara.eager.node import Traced
@@ -22,7 +23,7 @@ from lineara.linear_a.syntax import Block, Def, Let, Ret
 from lineara.passes.compose import vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
-from lineara.passes.names import JVP, VJP, E
+from lineara.passes.names import JVP, VJP, E, M
 from lineara.passes.rename import rename
 from lineara.trees import Structure, flatten, unflatten
 from lineara.types import ArrayType
@@ -61,16 +62,16 @@ class Text(NamedTuple):
         xs = [i for i, v in enumerate(d.params) if not inert(v.type)]
         return xs, [i for i, t in enumerate(d.results) if not inert(t)]
 
-    def jvp(self) -> "Text":
-        """f.jvp, with all variables alike."""
-        return self.source(jvp(self.program, self.name), self.name + JVP)
+    def jvp(self, masked: bool = False, strong: bool = False) -> "Text":
+        """f.jvp with all variables alike; if asked for, each tangent beside its mask."""
+        return self.source(jvp(self.program, self.name), self.name + JVP, masked, strong)
 
-    def vjp(self) -> "Text":
-        """f.vjp, with all variables alike."""
-        return self.source(vjp(self.program, self.name), self.name + VJP)
+    def vjp(self, masked: bool = False, strong: bool = False) -> "Text":
+        """f.vjp with all variables alike; if asked for, each cotangent beside its mask."""
+        return self.source(vjp(self.program, self.name), self.name + VJP, masked, strong)
 
-    def source(self, program: Program, name: str) -> "Text":
-        """A derived definition, erased, under names that no pass gives: f'jvp'e."""
+    def source(self, program: Program, name: str, masked: bool, strong: bool) -> "Text":
+        """A derived definition, none of it linear, under names that no pass gives: f'jvp'e."""
         before = {*self.program.defs, *self.program.types}
 
         def named(f: str) -> str:
@@ -79,8 +80,10 @@ class Text(NamedTuple):
             base = max((g for g in before if f.startswith(f"{g}.")), key=len, default="")
             return base + f[len(base) :].replace(".", "'")
 
-        found = needed(erase(program, name), name + E)
-        return self._replace(program=rename(found, named), name=named(name + E))
+        suffix = M + "s" * strong if masked else E
+        program = masks(program, name, strong) if masked else erase(program, name)
+        found = needed(program, name + suffix)
+        return self._replace(program=rename(found, named), name=named(name + suffix))
 
 
 class Apart(NamedTuple):

@@ -552,7 +552,7 @@ class Judge:
     def zero(self, e: Zero) -> Typing:
         """TypeLinZero."""
         self.well_formed(e.type)
-        if not self.program.is_linear(e.type):
+        if e.linear and not self.program.is_linear(e.type):
             self.wrong(f"{show(e.type)} has no zero; only vector spaces have", e)
         return Typing((), (e.type,)) if e.linear else Typing((e.type,), ())
 

@@ -38,7 +38,7 @@ class Form(Applied):
 
     def erase(self, e: Any) -> Leaf:
         """The erased definitions, on all the arguments."""
-        return self.on(tuple(map(e.at, self.args)), tuple(map(e.recur, self.functions)))
+        return self.on(e.each(self.args), tuple(map(e.recur, self.functions)))
 
 
 class Call(Form):

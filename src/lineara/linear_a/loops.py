@@ -193,18 +193,14 @@ class Loop(Form):
         body = e.recur(d.name)
         if (n == k + nc and len(d.results) == nc) or (not d.lxs and not d.lresults):
             return body
-        w = Writer(f"{body}.{name}", [Var(v.name, v.type) if v.linear else v for v in d.params])
-        kinds = [("r", t, False) for t in (*d.results, *d.lresults)]
+        linear = [Var(v.name, t) for v in d.lxs for t in e.types([v.type])]
+        w = Writer(f"{body}.{name}", (*d.xs, *linear))
+        kinds = [("r", t, False) for t in (*d.results, *e.types(d.lresults))]
         formals = w.formals
         made = w.let(Call(formals, (body,)), *kinds)
-        w.formals = (
-            *formals[: k + nc],
-            *formals[n : n + nlc],
-            *formals[k + nc : n],
-            *formals[n + nlc :],
-        )
-        m = len(d.results)
-        e.define(w.done(*made[:nc], *made[m : m + nlc], *made[nc:m], *made[m + nlc :]))
+        q, c, m = len(e.types([v.type for v in d.lxs[:nlc]])), k + nc, len(d.results)
+        w.formals = (*formals[:c], *formals[n : n + q], *formals[c:n], *formals[n + q :])
+        e.define(w.done(*made[:nc], *made[m : m + q], *made[nc:m], *made[m + q :]))
         return w.name
 
     def handed_on(self, d: Any, found: Any, rows: Any) -> tuple[list[Any], list[Any]]:
@@ -424,12 +420,10 @@ class Scan(Loop):
         """EScan: the linear carries join the carries."""
         d = e.program.defs[self.body]
         body = self.permuted(e, d, f"scan{self.nk}'{self.nc}'{self.nlc}")
-        k, m = self.nk + self.nc, len(self.xs)
-        args = tuple(map(e.at, (*self.xs, *self.lxs)))
-        lcs = args[m : m + self.nlc]
-        given = (*args[:k], *lcs, *args[k:m], *args[m + self.nlc :])
+        k, lcs = self.nk + self.nc, e.each(self.lxs[: self.nlc])
+        given = (*self.xs[:k], *lcs, *self.xs[k:], *e.each(self.lxs[self.nlc :]))
         return e.reordered(
-            Scan(given, (body,), self.n, self.direction, self.nk, self.nc + self.nlc, 0),
+            Scan(given, (body,), self.n, self.direction, self.nk, self.nc + len(lcs), 0),
             self.outcome(d), self.nc, self.nlc,
         )  # fmt: skip
 
@@ -549,5 +543,5 @@ class While(Loop):
         d = e.program.defs[self.body]
         nc, nlc = self.carried()
         body = self.permuted(e, d, f"while{self.nk}'{nc}")
-        loop = While(tuple(map(e.at, self.args)), (self.functions[0], body), self.nk)
+        loop = While(e.each(self.args), (self.functions[0], body), self.nk)
         return e.reordered(loop, self.outcome(d), nc, nlc)

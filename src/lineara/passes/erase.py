@@ -7,6 +7,7 @@ often.  Values are the same, and so is the work, but for arrays: forgetting a no
 1 and a linear one its length, and a read that hands no array on costs its length.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lineara.errors import ProgramError
@@ -33,6 +34,7 @@ from lineara.linear_a.syntax import (
     Tup,
     Unpack,
     Var,
+    Vars,
     Zero,
     lit,
     zero,
@@ -60,13 +62,13 @@ def erase(program: Program, name: str) -> Program:
         f = todo.pop()
         if f in done or f + E in program.defs:
             continue
-        one = _Erase(program, f, helpers)
+        one = Erase(program, f, helpers)
         done[f] = one.definition()
         todo += one.needed
     return program.with_(*helpers.values(), *[done[f] for f in reversed(done)])
 
 
-class _Erase:
+class Erase:
     """E of one definition."""
 
     def __init__(self, program: Program, name: str, helpers: dict[str, Def]) -> None:
@@ -98,15 +100,28 @@ class _Erase:
         """A definition that a form needs beside the erased ones."""
         self.helpers[d.name] = d
 
+    def each(self, vs: Iterable[Var]) -> Vars:
+        """What stands for variables."""
+        return tuple(map(self.at, vs))
+
+    def types(self, us: Iterable[Type]) -> tuple[Type, ...]:
+        """The types of what stands for linear variables."""
+        return tuple(us)
+
+    def bound(self, rs: Sequence[Var], leaf: Leaf) -> None:
+        """A binding before that of the leaf at hand."""
+        self.before.append(Let(tuple(rs), leaf))
+
     def reordered(self, loop: Leaf, outcome: Any, nc: int, nlc: int) -> Leaf:
         """A loop whose results (c', lc', y, ly) are bound and handed on as (c', y, lc', ly)."""
-        ts, us = outcome
-        if len(ts) == nc or not nlc:
+        ts, us = outcome[0], self.types(outcome[1])
+        k = len(self.types(outcome[1][:nlc]))
+        if len(ts) == nc or not k:
             return loop
-        rs = [Var(self.names("r"), t) for t in (*ts[:nc], *us[:nlc], *ts[nc:], *us[nlc:])]
-        self.before.append(Let(tuple(rs), loop))
+        rs = [Var(self.names("r"), t) for t in (*ts[:nc], *us[:k], *ts[nc:], *us[k:])]
+        self.bound(rs, loop)
         m = len(ts)
-        return Ret((*rs[:nc], *rs[nc + nlc : m + nlc], *rs[nc : nc + nlc], *rs[m + nlc :]))
+        return Ret((*rs[:nc], *rs[nc + k : m + k], *rs[nc : nc + k], *rs[m + k :]))
 
     def binder(self, v: Var) -> Var:
         """The non-linear variable for a binder."""

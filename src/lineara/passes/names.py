@@ -2,8 +2,8 @@
 
 from lineara.types import Type, show
 
-JVP, NL, LIN, PRI, TAPE, T, E, VJP, GRAD = (
-    ".jvp", ".nl", ".lin", ".pri", ".tape", ".t", ".e", ".vjp", ".grad",
+JVP, NL, LIN, PRI, TAPE, T, E, M, VJP, GRAD, LIVE = (
+    ".jvp", ".nl", ".lin", ".pri", ".tape", ".t", ".e", ".m", ".vjp", ".grad", ".live",
 )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ class chosen(HigherOrder):
                 at = dict(zip(given, now[k:m], strict=True))
                 live_at = dict(zip(told, now[m:], strict=True))
                 moved = [(at.get(i), live_at.get(i)) for i in range(len(vectors))]
-                found = _swept(run, now[:k], active, way, moved)
+                found = _swept(run, now[:k], active, way, moved, box is not None and box.strong)
                 zeros = [_zeros(t) if t is not None else None for t in kinds]
                 made = [unmasked(z if v is None else v) for v, z in zip(found, zeros, strict=True)]
                 return made if box is None else [*made, *map(_alive, found, made)]
@@ -100,6 +100,7 @@ def _swept(
     active: Sequence[int],
     way: str,
     vectors: Sequence[tuple[Any, Any]],
+    strong: bool,
 ) -> Sequence[Any]:
     """The linear map of a function at values, with respect to some, of vectors with their masks."""
     with open_level() as level:
@@ -108,7 +109,7 @@ def _swept(
         found = flatten(run(*[at.get(i, v) for i, v in enumerate(values)]))[0]
         joint = tape_map(level, nodes, [owned(level, settled(v)) for v in found])
         with deeper() as depth:
-            masked = [None if v is None else Masked(v, live, depth) for v, live in vectors]
+            masked = [None if v is None else Masked(v, a, depth, strong) for v, a in vectors]
             return getattr(joint, way)(masked)
 
 
