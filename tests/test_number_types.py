@@ -81,3 +81,11 @@ def test_a_masked_constant_is_refused():
         "multiply: a MaskedArray has rules of its own, which are not followed here; give "
         "numpy.asarray of it"
     )
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0])
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_an_array_over_the_number_zero_is_infinite_as_in_numpy(zero):
+    slope = np.divide(1.0, np.float64(zero))
+    gradient = lineara.grad(lambda x: np.sum(x / zero))(np.array([1.0, -2.0]))
+    np.testing.assert_array_equal(gradient, [slope, slope])

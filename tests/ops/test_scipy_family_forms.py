@@ -9,14 +9,21 @@ import pytest
 import scipy.sparse.linalg
 import scipy_family_forms
 from scipy import linalg, ndimage, signal, sparse, stats
-from scipy.interpolate import CubicHermiteSpline, CubicSpline, PPoly, interp1d
+from scipy.interpolate import (
+    CubicHermiteSpline,
+    CubicSpline,
+    PPoly,
+    RegularGridInterpolator,
+    interp1d,
+    make_interp_spline,
+)
 from scipy.spatial import distance
-from scipy_family_forms import LINES, POINT
+from scipy_family_forms import GRID, LINES, POINT
 from test_numpy_forms import close, difference, flat, random_like
 
 import lineara
 from lineara.capture.staging import trace
-from lineara.errors import LinearaError, NoRuleError
+from lineara.errors import LinearaError, NoRuleError, ShapeError
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.passes.compose import vjp
@@ -138,11 +145,34 @@ def test_what_an_interpolator_cannot_do_is_refused():
         "CubicSpline.roots: has no rule; calling it, derivative, antiderivative and integrate have"
     )
     with pytest.raises(NoRuleError) as caught:
-        lineara.grad(lambda x: interp1d([0.0, 1.0, 2.0], [x, 1.0, 2.0], "quadratic")(0.5))(0.3)
+        lineara.grad(lambda x: interp1d([0.0, 1.0, 2.0], [x, 1.0, 2.0], "smooth")(0.5))(0.3)
     assert caught.value.message == (
-        "interp1d: kind='quadratic' has no rule where the values are traced; 'linear', 'cubic', "
-        "'nearest', 'previous' and 'next' have one"
+        "interp1d: kind='smooth' has no rule; the degree of a spline, 'zero', 'slinear', 'linear', "
+        "'quadratic', 'cubic', 'nearest', 'nearest-up', 'previous' and 'next' have one"
     )
+    table = np.ones((4, 4))
+    with pytest.raises(NoRuleError) as caught:
+        lineara.grad(
+            lambda x: RegularGridInterpolator((GRID, GRID), x * table, "pchip")([0.1, 0.1])[0]
+        )(0.3)
+    assert caught.value.message == (
+        "RegularGridInterpolator: method='pchip' has no rule; 'linear', 'nearest', 'slinear', "
+        "'cubic' and 'quintic' have one, without nu"
+    )
+    with pytest.raises(NoRuleError) as caught:
+        lineara.grad(lambda x: make_interp_spline(GRID, x * GRID, 2, bc_type="natural")(0.1))(0.3)
+    assert caught.value.message == (
+        "make_interp_spline: of traced values bc_type='natural' has no rule for k=2; a name has "
+        "one for k=3 without t, and CubicSpline for derivatives at the ends"
+    )
+    for k, t in ((4, None), (3, [0.0] * 7)):
+        with pytest.raises(ShapeError) as caught:
+            lineara.grad(lambda x, k=k, t=t: make_interp_spline(GRID, x * GRID, k, t)(0.1))(0.3)
+        assert caught.value.message == (
+            "make_interp_spline: 4 values are too few for k=4; give 5"
+            if k == 4
+            else "make_interp_spline: f64[7] knots do not fit 4 values and k=3, which take 8"
+        )
 
 
 def test_a_structure_that_is_not_flat_is_refused():

@@ -162,7 +162,7 @@ def {name}(p, q):
         o.v = y = {value}
         {quiet}o.d = {left}; o.e = {right}
         o.b = q
-    elif t is float or t is int:
+    elif {number}:
         w = q
         o = X()
         o.v = y = {value}
@@ -287,6 +287,8 @@ def _binary(prim: Elementwise) -> dict[str, list[str]]:
     check = (
         complex_root if prim.name == "power" else ""
     )  # NumPy has a NaN where Python goes complex
+    # Python's own zero divides nothing: NumPy's is asked for the partial
+    number = "(t is float or t is int)" + " and q" * (prim.name == "divide")
     guard, guard_left = ("guard(q)" if kept else "q" for kept in (reads, back))
     return {
         "S": [
@@ -296,7 +298,7 @@ def _binary(prim: Elementwise) -> dict[str, list[str]]:
             ),
         ],
         "X": [
-            BINARY_ARRAY.format(name=f"__{stem}__", guard=guard, **array, **common),
+            BINARY_ARRAY.format(name=f"__{stem}__", guard=guard, number=number, **array, **common),
             REFLECTED_ARRAY.format(name=f"__r{stem}__", guard=guard_left, **array, **common),
         ],
     }

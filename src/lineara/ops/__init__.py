@@ -5,6 +5,7 @@ A family imports downwards only; importing this package declares all of them.
 
 from lineara.ops import (
     bessel,
+    bsplines,
     contract,
     cosine,
     counting,
@@ -59,6 +60,7 @@ from lineara.ops import (
 
 __all__ = [
     "bessel",
+    "bsplines",
     "contract",
     "cosine",
     "counting",

@@ -15,11 +15,11 @@ from lineara.ops.eigen import has_values
 from lineara.ops.index import take
 from lineara.ops.matrix_functions import banded
 from lineara.ops.shape import as_array
-from lineara.primitive import Box, implements, op, registry
+from lineara.primitive import Box, op, registry
 from lineara.types import type_of
 
 
-def _under(h: Any, like: Any) -> Any:
+def under(h: Any, like: Any) -> Any:
     """With unit axes behind, so that it multiplies values with more axes."""
     missing = type_of(like).ndim - type_of(h).ndim
     return h if missing <= 0 else np.reshape(h, (*type_of(h).shape, *(1,) * missing))
@@ -45,12 +45,12 @@ class Pieces(NamedTuple):
         h, found = t - take(as_array(self.x), i, 0), None
         for j in range(order + 1 - nu):
             c = take(as_array(self.c[j]), i, 0) * float(math.perm(order - j, nu))
-            found = c if found is None else found * _under(h, c) + c
+            found = c if found is None else found * under(h, c) + c
         if found is None:
             found = take(as_array(self.c[0]), i, 0) * 0.0
         if not extrapolate:
             inside = (t >= first) & (t <= last)
-            found = np.where(_under(inside, found), found, np.nan)
+            found = np.where(under(inside, found), found, np.nan)
         axes, rank = list(range(type_of(found).ndim)), type_of(t).ndim
         order_of_axes = (*axes[rank : rank + self.axis], *axes[:rank], *axes[rank + self.axis :])
         return found if not self.axis else np.transpose(found, order_of_axes)
@@ -62,17 +62,17 @@ class Pieces(NamedTuple):
         order = type_of(self.c).shape[0] - 1
         kept = range(max(order + 1 - nu, 1))
         factors = np.array([float(math.perm(order - j, nu)) for j in kept])
-        return self._replace(c=self.c[: len(kept)] * _under(factors, self.c))
+        return self._replace(c=self.c[: len(kept)] * under(factors, self.c))
 
     def antiderivative(self, nu: int = 1) -> "Pieces":
         """The pieces of the integral from the first break, nu times."""
         pieces = self
         for _ in range(nu):
             order = type_of(pieces.c).shape[0]
-            c = pieces.c / _under(np.arange(order, 0, -1.0), pieces.c)
+            c = pieces.c / under(np.arange(order, 0, -1.0), pieces.c)
             h, ends = np.diff(pieces.x), c[0] * 0.0
             for j in range(order):
-                ends = (ends + c[j]) * _under(h, c[j])
+                ends = (ends + c[j]) * under(h, c[j])
             start = np.concatenate([ends[:1] * 0.0, np.cumsum(ends, axis=0)[:-1]])
             periodic = pieces.extrapolate == "periodic"
             pieces = pieces._replace(
@@ -98,7 +98,7 @@ class Pieces(NamedTuple):
 
 def hermite(x: Any, y: Any, slopes: Any, extrapolate: Any, axis: int) -> Pieces:
     """The cubic pieces with these values and slopes at the breaks, along the first axis."""
-    h = _under(np.diff(x), y)
+    h = under(np.diff(x), y)
     rise = np.diff(y, axis=0) / h
     bend = (slopes[:-1] + slopes[1:] - 2.0 * rise) / h
     c = [bend / h, (rise - slopes[:-1]) / h - bend, slopes[:-1], y[:-1]]
@@ -113,7 +113,7 @@ def _cubic_slopes(x: Any, y: Any, bc: Any) -> Any:
     """The slopes with which a cubic spline is twice continuously differentiable."""
     h = np.diff(x)
     n = type_of(x).shape[0]
-    wide = _under(h, y)
+    wide = under(h, y)
     rise = np.diff(y, axis=0) / wide
     if n == 2:
         bc = [(1, rise[0]) if b in ("not-a-knot", "periodic") else b for b in bc]
@@ -161,7 +161,7 @@ def _periodic_slopes(h: Any, wide: Any, rise: Any) -> Any:
 _ENDS = {"clamped": (1, 0.0), "natural": (2, 0.0)}
 
 
-def _checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
+def checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
     """Breaks and values, these along the first axis."""
     x, y = as_array(x), as_array(y)
     axis = axis % max(1, type_of(y).ndim)
@@ -179,7 +179,7 @@ def _checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
 
 def cubic_spline(x, y, axis=0, bc_type="not-a-knot", extrapolate=None):
     """As scipy.interpolate.CubicSpline."""
-    x, y, axis = _checked("CubicSpline", x, y, axis)
+    x, y, axis = checked("CubicSpline", x, y, axis)
     both = (bc_type, bc_type) if isinstance(bc_type, str) else bc_type
     bc = [_ENDS.get(b, b) if isinstance(b, str) else b for b in both]
     if extrapolate is None:
@@ -189,22 +189,22 @@ def cubic_spline(x, y, axis=0, bc_type="not-a-knot", extrapolate=None):
 
 def cubic_hermite(x, y, dydx, axis=0, extrapolate=None):
     """As scipy.interpolate.CubicHermiteSpline."""
-    slopes = _checked("CubicHermiteSpline", x, dydx, axis)[1]
-    x, y, axis = _checked("CubicHermiteSpline", x, y, axis)
+    slopes = checked("CubicHermiteSpline", x, dydx, axis)[1]
+    x, y, axis = checked("CubicHermiteSpline", x, y, axis)
     return hermite(x, y, slopes, True if extrapolate is None else extrapolate, axis)
 
 
 def linear(x: Any, y: Any, extrapolate: Any, axis: int) -> Pieces:
     """Straight lines between the values."""
-    x, y, axis = _checked("interpolation", x, y, axis)
-    rise = np.diff(y, axis=0) / _under(np.diff(x), y)
+    x, y, axis = checked("interpolation", x, y, axis)
+    rise = np.diff(y, axis=0) / under(np.diff(x), y)
     return Pieces(np.stack([rise, y[:-1]]), x, extrapolate, axis)
 
 
 def pchip(x, y, axis=0, extrapolate=None):
     """As scipy.interpolate.PchipInterpolator: monotone where the values are."""
-    x, y, axis = _checked("PchipInterpolator", x, y, axis)
-    h = _under(np.diff(x), y)
+    x, y, axis = checked("PchipInterpolator", x, y, axis)
+    h = under(np.diff(x), y)
     rise = np.diff(y, axis=0) / h
     if type_of(x).shape[0] == 2:
         slopes = np.concatenate([rise, rise])
@@ -217,6 +217,32 @@ def pchip(x, y, axis=0, extrapolate=None):
         last = _pchip_end(h[-1], h[-2], rise[-1], rise[-2])
         slopes = np.concatenate([first[None], inner, last[None]])
     return hermite(x, y, slopes, True if extrapolate is None else extrapolate, axis)
+
+
+def akima(x, y, axis=0, *, method="akima", extrapolate=None):
+    """As scipy.interpolate.Akima1DInterpolator, of [Akima 1970]; weights as asked."""
+    if method not in ("akima", "makima"):
+        raise ShapeError(f"Akima1DInterpolator: method={method!r}; it is 'akima' or 'makima'")
+    x, y, axis = checked("Akima1DInterpolator", x, y, axis)
+    if type_of(y).dtype.kind == "c":
+        raise ShapeError(f"Akima1DInterpolator: takes real values, not {type_of(y)}")
+    rise = np.diff(y, axis=0) / under(np.diff(x), y)
+    if type_of(x).shape[0] == 2:
+        slopes = np.concatenate([rise, rise])
+    else:
+        before, after = 2.0 * rise[0] - rise[1], 2.0 * rise[-1] - rise[-2]
+        ends = (_rows(2.0 * before - rise[0], before), _rows(after, 2.0 * after - rise[-1]))
+        rise = np.concatenate([ends[0], rise, ends[1]])
+        turn = abs(np.diff(rise, axis=0))
+        if method == "makima":
+            turn = turn + abs(rise[1:] + rise[:-1]) / 2.0
+        left, right = turn[2:], turn[:-2]
+        both = left + right
+        defined = both > 1e-9 * np.max(both)  # elsewhere the two slopes beside count alike
+        share = np.where(defined, right, 0.5) / np.where(defined, both, 1.0)
+        even = 0.5 * (rise[3:] + rise[:-3])
+        slopes = np.where(defined, rise[1:-2] + share * (rise[2:-1] - rise[1:-2]), even)
+    return hermite(x, y, slopes, False if extrapolate is None else extrapolate, axis)
 
 
 def _pchip_end(h: Any, k: Any, rise: Any, after: Any) -> Any:
@@ -332,29 +358,9 @@ _BUILDERS: dict[str, Callable[..., Pieces] | None] = {
     "PPoly": lambda c, x, extrapolate=None, axis=0: Pieces(
         as_array(c), as_array(x), True if extrapolate is None else extrapolate, axis
     ),
-    "Akima1DInterpolator": None,
+    "Akima1DInterpolator": akima,
     "BSpline": None,
 }
-
-
-@implements("scipy.interpolate.make_interp_spline", always=True)
-def make_interp_spline(x, y, k=3, t=None, bc_type=None, axis=0, check_finite=True):
-    """The spline of order k through the values: of traced ones of order 1 or 3."""
-    from scipy import interpolate
-
-    made: Any = registry.functions[interpolate.BSpline]
-    if not any_box((x, y, t, bc_type)):
-        plain = interpolate.make_interp_spline(x, y, k, t, bc_type, axis, check_finite)
-        return made.of(of_plain(plain), plain)
-    named = bc_type is None or isinstance(bc_type, str)
-    if t is not None or k not in (1, 3) or not named:
-        raise NoRuleError(
-            "make_interp_spline: of traced values it has a rule for k=1 and k=3, without t, and "
-            "with a name as bc_type; CubicSpline has one for derivatives at the ends"
-        )
-    if k == 1:
-        return made.of(linear(x, y, True, axis))
-    return made.of(cubic_spline(x, y, axis, bc_type or "not-a-knot"))
 
 
 for _name, _build in _BUILDERS.items():

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.ops.bsplines import on_grid, tensor_splines, through
 from lineara.ops.eigen import has_values
 from lineara.ops.index import index, take
 from lineara.ops.interpolate import Pieces, any_box, cubic_spline, linear, of_plain
@@ -13,6 +14,8 @@ from lineara.ops.shape import as_array
 from lineara.primitive import implements, registry
 from lineara.types import type_of
 
+_DEGREE: dict[Any, int] = {"zero": 0, "quadratic": 2}
+_SPLINES = {"slinear": 1, "cubic": 3, "quintic": 5}
 _STEPS = ("nearest", "nearest-up", "previous", "next")
 
 
@@ -30,10 +33,13 @@ class _Line:
             self.pieces = linear(x, y, True, axis)
         elif kind in ("cubic", 3):
             self.pieces = cubic_spline(x, y, axis)
+        elif kind in ("zero", "quadratic") or type(kind) is int:
+            self.pieces = through(x, y, _DEGREE[kind] if kind in _DEGREE else kind, None, axis)
         elif kind not in _STEPS:
             raise NoRuleError(
-                f"interp1d: kind={kind!r} has no rule where the values are traced; 'linear', "
-                "'cubic', 'nearest', 'previous' and 'next' have one"
+                f"interp1d: kind={kind!r} has no rule; the degree of a spline, 'zero', 'slinear', "
+                "'linear', 'quadratic', 'cubic', 'nearest', 'nearest-up', 'previous' and 'next' "
+                "have one"
             )
 
     def inside(self, t: Any) -> Any:
@@ -189,6 +195,17 @@ def _on_grid(grid: Any, values: Any, t: Any, method: str) -> Any:
     return found
 
 
+def _splines_of(table: _Table, method: str) -> tuple[list[Any], Any]:
+    """The knots along each axis, and the coefficients.
+
+    SciPy solves for the coefficients to some six digits; where it has, these are taken.
+    """
+    found = getattr(table.plain, "_spline", None)
+    if found is not None and method == table.method:
+        return list(found.t), found.c
+    return tensor_splines(table.grid, as_array(table.values), _SPLINES[method])
+
+
 def _methods_of_grid(base: type) -> dict[str, Any]:
     def init(
         self: Any,
@@ -212,13 +229,16 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
         method = method or table.method
         if not any_box((xi,)) and table.plain is not None:
             return table.plain(xi, method, nu=nu)
-        if method not in ("linear", "nearest") or nu is not None:
+        if method not in ("linear", "nearest", *_SPLINES) or nu is not None:
             raise NoRuleError(
-                f"RegularGridInterpolator: method={method!r} has no rule; 'linear' and 'nearest' "
-                "have one, without nu"
+                f"RegularGridInterpolator: method={method!r}{', nu=' * (nu is not None)} has no "
+                "rule; 'linear', 'nearest', 'slinear', 'cubic' and 'quintic' have one, without nu"
             )
         t = _coordinates(xi, len(table.grid))
-        found = _on_grid(table.grid, table.values, t, method)
+        if method in _SPLINES:
+            found = on_grid(_splines_of(table, method), t, _SPLINES[method])
+        else:
+            found = _on_grid(table.grid, table.values, t, method)
         ends = [(g[0], g[-1]) for g in table.grid]
         low, high = (np.stack([as_array(e[k]) for e in ends]) for k in (0, 1))
         outside = np.any((t < low) | (t > high), axis=-1)
