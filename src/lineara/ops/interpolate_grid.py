@@ -34,7 +34,8 @@ class _Line:
         elif kind in ("cubic", 3):
             self.pieces = cubic_spline(x, y, axis)
         elif kind in ("zero", "quadratic") or type(kind) is int:
-            self.pieces = through(x, y, _DEGREE[kind] if kind in _DEGREE else kind, None, axis)
+            degree: Any = _DEGREE.get(kind, kind)
+            self.pieces = through(x, y, degree, None, axis)
         elif kind not in _STEPS:
             raise NoRuleError(
                 f"interp1d: kind={kind!r} has no rule; the degree of a spline, 'zero', 'slinear', "
