@@ -27,6 +27,7 @@ import tempfile
 import time
 import tomllib
 import types
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -191,7 +192,9 @@ def key_of(code: types.CodeType) -> Key:
 
 
 def compiled(file: str, tree: ast.Module) -> types.CodeType:
-    return compile(tree, str(SOURCE / file), "exec", dont_inherit=True)
+    with warnings.catch_warnings():  # a fault may look like a slip: 2.0[0]
+        warnings.simplefilter("ignore", SyntaxWarning)
+        return compile(tree, str(SOURCE / file), "exec", dont_inherit=True)
 
 
 def changed(file: str, tree: ast.Module) -> list[Pair]:

@@ -23,6 +23,8 @@ sys.path[:0] = [str(HERE), str(HERE / "ops")]
 from faults import SOURCE, Edit, Made, Run, silence, swap  # noqa: E402
 
 TESTS = ("test_primitives.py", "ops", "test_kinks.py", "test_plain_code.py", "test_rules.py")
+TESTS += ("test_complex.py", "linear_a/test_numpy_staged.py", "messages/test_families.py")
+TESTS += ("messages/test_shapes.py",)
 RULES = ("jvp", "transpose", "linearize", "builder")
 DECLARING = ("elementwise", "special", "Elementwise", "Special", "kernel")
 
@@ -118,12 +120,18 @@ def users() -> dict[str, set[str]]:
 
 
 def forget() -> None:
-    """What primitives have compiled; it is compiled again where it is needed."""
+    """Partials, methods of nodes and tables that were made of rules are made again on demand."""
+    from lineara.eager.trace import threads
     from lineara.primitive import registry
 
     for p in registry.primitives.values():
         for name in ("weights", "complex_weights", "_kept"):
             vars(p).pop(name, None)
+    for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "lineara"]:
+        for found in vars(module).values():
+            if isinstance(found, functools._lru_cache_wrapper):
+                found.cache_clear()
+    threads.waiting.clear()  # levels, whose nodes have the methods
 
 
 RUN = Run(

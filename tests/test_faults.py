@@ -2,11 +2,16 @@
 
 import ast
 import tomllib
+import warnings
 
+import mutate_rules
+import numpy as np
 import pytest
-from faults import LISTED, Site, changed, functions_of, key_of, make, text_of
+from faults import LISTED, Site, changed, compiled, functions_of, key_of, make, text_of
 
+import lineara
 from lineara.passes import names
+from lineara.primitive import registry
 
 EQUIVALENT = tomllib.loads(LISTED.read_text(encoding="utf-8"))["fault"]
 
@@ -36,3 +41,39 @@ def test_a_fault_tells_its_place_and_changes_one_function():
     assert functions_of(["passes/names.py"])[key_of(old)] == [names.tangent]
     again = type(names.tangent)(new, {})
     assert (names.tangent("x"), again("x")) == ("dx", "ex")
+
+
+def test_a_fault_that_python_warns_of_does_not_end_the_run():
+    tree = ast.parse("x = 2.0[0]")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compiled("passes/names.py", tree).co_names == ("x",)
+
+
+@pytest.mark.parametrize("name", ["sin", "sqrt", "multiply", "log1p"])
+@pytest.mark.parametrize("point", [0.3, np.array([0.3]), np.array([0.3 + 0.1j])], ids=repr)
+def test_a_fault_in_a_partial_reaches_numbers_arrays_programs_and_every_order(name, point):
+    """What was compiled of the right partial is not used any more."""
+    primitive = registry.primitives[name]
+    f = (lambda x: x * x) if name == "multiply" else getattr(np, name)
+
+    def twice(x):
+        return lineara.jvp(f, (x,), (x,))[1]
+
+    def seen():
+        one, two = lineara.jvp(f, (point,), (point,))[1], lineara.jvp(twice, (point,), (point,))[1]
+        back = lineara.grad(lambda x: np.sum(np.real(f(x))))(point)
+        staged = lineara.grad(lambda x: np.sum(np.real(f(x))), policy="store_all")(point)
+        return [np.ravel(v)[0] for v in (one, two, back, staged)]
+
+    right, partial = seen(), primitive._stated[0]
+    code = partial.__code__
+    try:
+        partial.__code__ = (lambda *_: 7.5).__code__
+        mutate_rules.forget()
+        wrong = seen()
+    finally:
+        partial.__code__ = code
+        mutate_rules.forget()
+    assert np.all(np.abs(np.subtract(wrong, right)) > 0.1)
+    assert seen() == right

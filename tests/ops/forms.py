@@ -150,7 +150,7 @@ np.einsum("i,i,i->", x, y, x); np.einsum("ij,ij,ij->i", A, A, P); np.einsum(A, [
 np.einsum(A, [0, 1], B, [1, 2], [2, 0]); np.einsum(M, [0, 0]); np.einsum(T, [..., 0], v, [0])
 np.einsum(T, [..., 0], v, [0], [...]); np.einsum(" ij , jk -> ik", A, B)
 np.einsum("ij,kj->ik", A[:, :1], P); np.einsum("Ab,bC->CA", A, B)
-np.einsum("i->", x, optimize=True)
+np.einsum("i->", x, optimize=True); np.einsum("...i,...", T[None], x)
 # linear algebra
 np.linalg.solve(M, x); np.linalg.solve(M, A); np.linalg.solve(N, A); np.linalg.solve(N, x)
 np.linalg.solve(M, T); np.linalg.solve(N, N); np.linalg.inv(M); np.linalg.inv(N); np.linalg.det(M)
@@ -374,6 +374,10 @@ np.insert(A, [3, -2, 1], x, axis=1); np.insert(x, [1], y); np.insert(A, [2], M, 
 np.insert(v, mask[0], x); np.insert(A, slice(2, 0, -1), B.T, axis=0)
 np.insert(v, -2, s)
 np.histogram(np.full(3, s), 2)[1]; np.histogram(np.full(3, s) * 4, 3)[1]
+np.histogram(x[:0], 3)[1] * s; np.nan_to_num(x + 1j * y).imag
+np.histogramdd(x, bins=2, weights=y)[0]; np.polyadd(x, y)
+np.piecewise(x, [x > 9, x <= 9], [np.exp, np.sin]); np.nansum(A > 0) * s
+np.quantile((3 * A).astype(int), 0.4, method="lower") * s; np.corrcoef(x)
 np.fft.fftn(A, s=(-1, 3), axes=(0, 1)).real; np.fft.irfftn(A, s=(2, -1), axes=(0, 1))
 np.fft.rfft2(A, s=(5, -1)).imag; np.fft.ifft2(A, s=(-1, 1), norm="forward").real
 """

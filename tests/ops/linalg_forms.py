@@ -66,6 +66,7 @@ np.real(np.fft.ifft(x)); np.imag(np.fft.fft(A, norm="ortho"))
 np.real(np.fft.ifft(A + 1j * P, 5, norm="forward")); np.imag(np.fft.fft(x + 1j * y))
 np.real(np.fft.fft2(T)); np.imag(np.fft.ifft2(A + 1j * P, (2, 5)))
 np.imag(np.fft.fftn(T, (3, 2), (0, 2))); np.real(np.fft.fftn(T))
+np.real(np.fft.fftn(A, axes=(1, 1, 0)));
 np.imag(np.fft.ifftn(T, axes=(1, 0))); np.imag(np.fft.rfft(A)); np.real(np.fft.rfft(x, 5))
 np.real(np.fft.rfft(A, axis=0, norm="ortho")); np.imag(np.fft.rfft2(T))
 np.real(np.fft.rfftn(T, (3, 3), (0, 2))); np.imag(np.fft.rfftn(T, axes=(2, 0)))

@@ -139,7 +139,9 @@ CubicSpline(GRID, v, bc_type=((1, s), (2, 0.3)))(x)
 CubicSpline(GRID, v, bc_type=((2, s), (1, 0.3)))(x)
 CubicSpline(GRID, v).integrate(-0.5, x[2])
 CubicSpline(GRID, np.append(v[:3], v[0]), bc_type="periodic")(3 * x); CubicSpline(GRID, B)(x)
-CubicSpline(GRID[:3], x)(y); CubicSpline(GRID[:2], x[:2])(y); SPLINE(x); SPLINE(x, 2); SPLINE(s)
+CubicSpline(GRID, np.concatenate([Q[:3], Q[:1]]), bc_type="periodic")(3 * x)
+CubicSpline(GRID[1:], x)(y); CubicSpline(GRID[:3], x)(y); CubicSpline(GRID[:2], x[:2])(y)
+SPLINE(x); SPLINE(x, 2); SPLINE(s)
 SPLINE.derivative(2)(x); SPLINE.antiderivative()(x); SPLINE.integrate(s, 1.3); PIECES(A)
 CubicSpline(GRID, v).antiderivative()(x); CubicSpline(GRID, v).antiderivative(2)(y)
 np.nan_to_num(CubicSpline(GRID, v, extrapolate=False)(y)); PchipInterpolator(GRID, v)(x)
@@ -230,6 +232,7 @@ ndimage.affine_transform(A, M[:2, :2] / 3, (s, 0.1), (2, 3))
 ndimage.affine_transform(A, [1.1, s], 0.2)
 ndimage.geometric_transform(A, lambda at: (at[0] * s, at[1] + 0.3 - s), mode="nearest")
 ndimage.sum_labels(A, REGIONS, [0, 1]); ndimage.mean(A, REGIONS); ndimage.variance(A, REGIONS, 2)
+ndimage.center_of_mass(A**2, REGIONS, [1])[0]; ndimage.mean(A > 0, REGIONS, [2]) * s
 ndimage.center_of_mass(A**2); np.array(ndimage.center_of_mass(A**2, REGIONS, [1, 2]))
 # distances
 distance.cdist(A, A[:2] * s); distance.cdist(A, A)
@@ -379,7 +382,23 @@ ndimage.morphological_laplace(A, 3, mode="nearest"); ndimage.grey_opening(A, (1,
 ndimage.morphological_gradient(A, footprint=CROSS, mode="constant", cval=s)
 ndimage.grey_closing(A, footprint=CROSS, mode="wrap"); ndimage.grey_erosion(A, footprint=CROSS)
 signal.convolve(s, s * s); signal.correlate(x[0], s); signal.fftconvolve(x[:1], v)
+ndimage.spline_filter1d(A, 1, axis=0); ndimage.map_coordinates(A[:1], PLACES, mode="mirror")
+ndimage.map_coordinates(A[:1, :1], PLACES, order=0, mode="mirror")
+ndimage.spline_filter1d(A, 2, mode="reflect"); signal.filtfilt(x, v, np.tile(v, 3), padlen=0)
+stats.gaussian_kde(v, lambda kde: kde.neff**-0.3)(x); stats.norm(0.2, 1.3).logpdf(x)
+stats.uniform.ppf([0.0, 0.3, 1.0], s, v[0]); stats.beta.isf([0.0, 0.3, 1.0], 1.5, v[0], scale=s)
+stats.norm.logpdf(x=x, loc=s); ndimage.correlate1d(A, x, mode="constant", cval=1.0)
+ndimage.rank_filter(A, 1, 3, mode="constant", cval=s, origin=(1, 0))
+ndimage.percentile_filter(A, 40, 3, None, None, "constant", s, 1)
 stats.yeojohnson(v, s); stats.yeojohnson(-v, s); stats.yeojohnson_llf(s, v); stats.boxcox(v, -s)
 """
+ENDS = ("reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "grid-wrap",
+        "wrap")  # fmt: skip
+FORMS += "\n".join(
+    f"{call}, order={order}, cval=s, mode={mode!r})"
+    for call in ("ndimage.map_coordinates(A, 2 * PLACES + s", "ndimage.shift(A, (-2 * s, 1.3)")
+    for mode in ENDS
+    for order in range(4)
+)
 LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]
 LINES = [line for line in LINES if line]

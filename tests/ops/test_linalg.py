@@ -4,6 +4,8 @@ Sizes that are factored once, equal eigenvalues, gauges, matrices that are singu
 layouts, and what is refused.
 """
 
+import contextlib
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -265,14 +267,21 @@ def test_a_matrix_in_single_precision_is_solved_in_that_of_the_right_side():
 
 
 def test_what_depends_on_the_completing_basis_is_refused():
-    a = square(4)[:, :2]
-    for f in (
-        lambda a: np.linalg.qr(a, "complete")[0][0, 3],
-        lambda a: np.linalg.svd(a)[0][0, 3],
-        lambda a: np.linalg.svd(a.T)[2][3, 0],
-    ):
-        with pytest.raises(NoRuleError, match="depends on the basis of the vectors beyond"):
-            grad(f)(a)
+    for a in (square(4)[:, :2], square(4, 2)[..., :2]):
+        for f in (
+            lambda a: np.sum(np.linalg.qr(a, "complete")[0][..., 0, 3]),
+            lambda a: np.sum(np.linalg.svd(a)[0][..., 0, 3]),
+            lambda a: np.sum(np.linalg.svd(a.mT)[2][..., 3, 0]),
+        ):
+            with pytest.raises(NoRuleError, match="depends on the basis of the vectors beyond"):
+                grad(f)(a)
+
+
+def test_rounding_is_what_is_left_of_half_the_digits():
+    for part, refused in ((1e-4, True), (1e-8, False)):
+        c = np.array([[part * 1j, 1.0], [1.0, 0.3]])
+        with pytest.raises(NoRuleError) if refused else contextlib.nullcontext():
+            gauge(c, shape=(2, 2), unitary=False, check=True)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
@@ -525,6 +534,7 @@ def test_what_is_refused_says_why(message):
 @pytest.mark.parametrize(("shape", "axes", "work"), [
     ("8", "(0,)", 5 * 8 * 3 + 4 * 8 - 16),
     ("5", "(0,)", 5 * 5 * 3 + 4 * 5 - 10),  # as many steps as for 8
+    ("2", "(0,)", 5 * 2 * 1 + 4 * 2 - 4),
     ("4,8", "(1,)", 4 * (5 * 8 * 3) + 4 * 32 - 64),
     ("4,8", "(0, 1)", 5 * 32 * 5 + 4 * 32 - 64),
 ])  # fmt: skip
@@ -571,6 +581,16 @@ def test_a_stack_in_two_axes_is_many_matrices(name, complex):
     agrees(f, a, within=1e-5)
 
 
+@pytest.mark.parametrize("name", STACKS)
+def test_second_derivatives_of_a_stack_in_two_axes_are_those_of_its_matrices(name):
+    def twice(a):
+        return jvp(lambda a: jvp(STACKS[name], (a,), (a @ a,))[1], (a,), (a,))[1]
+
+    a = square(3, 2, 1) + 2 * np.eye(3)
+    alone = [[twice(m[0])] for m in a]
+    np.testing.assert_allclose(twice(a), alone, rtol=1e-7, atol=1e-7)
+
+
 def test_eigenvalues_of_scipy_are_complex_also_where_they_are_real():
     import scipy.linalg
 
@@ -588,3 +608,13 @@ def test_the_rank_of_a_basis_is_relative_to_the_largest_singular_value():
         for f, n in ((scipy.linalg.orth, 2), (scipy.linalg.null_space, 1)):
             y, _ = linearize(lambda a, f=f: np.abs(f(a, rcond=0.01)), a)
             assert y.shape == (3, n)
+
+
+@pytest.mark.parametrize("place", [2, 3])
+def test_a_weight_of_riccatis_equation_is_symmetric_up_to_rounding(place):
+    for off, fine in ((1e-13, True), (1e-6, False)):
+        weights = [square(2), np.eye(2), 3 * np.eye(2), np.eye(2)]
+        weights[place][0, 1] = off
+        solve = lambda a, w=weights: scipy.linalg.solve_continuous_are(a, *w[1:])  # noqa: E731
+        with contextlib.nullcontext() if fine else pytest.raises(ValueError, match="symmetric"):
+            linearize(solve, weights[0])

@@ -175,6 +175,11 @@ def test_what_an_interpolator_cannot_do_is_refused():
         )
 
 
+def test_breaks_that_fall_are_refused():
+    with pytest.raises(ValueError, match="increasing"):
+        lineara.grad(lambda x: CubicSpline([0.0, 2.0, 1.0, 3.0], [x, 1.0, 2.0, 0.0])(0.5))(0.3)
+
+
 def test_a_structure_that_is_not_flat_is_refused():
     image = np.ones((3, 4))
     for name, first in (("grey_opening", "erosion"), ("grey_closing", "dilation")):

@@ -55,6 +55,8 @@ special.chdtrc(3.0, v); special.chdtri(3.0, p); special.gdtr(1.5, 2.0, v); speci
 special.pdtr(2, v); special.pdtrc(2, v); special.bdtr(2, 5, p); special.bdtrc(2, 5, p)
 special.nbdtr(2, 5, p); special.nbdtrc(2, 5, p); special.fdtr(3.0, 4.0, v)
 special.fdtrc(3.0, 4.0, v); special.stdtr(3, x); special.stdtrit(3, p)
+fft.fftn(np.stack([A, A * A]), (4, 3)).real; fft.hfftn(A, (3, 4), (0, 1), None, True)
+fft.ifftn(np.stack([A, P]), (2, 5)).imag
 # the others
 special.erf(x); special.erfcx(x, out=np.zeros_like(x)); special.erf(A, np.zeros_like(A))
 special.voigt_profile(x, s, 0.3); special.voigt_profile(x, 0.4, s); special.voigt_profile(x, 0.0, s)

@@ -146,6 +146,17 @@ def test_zero_times_the_logarithm_of_zero_has_no_nan():
     assert lineara.grad(lambda p: np.sum(special.xlogy(weights, p)))(p).tolist() == [0.0, 2.0]
 
 
+@pytest.mark.parametrize("degree", [0, 0.0])
+@pytest.mark.parametrize("line", special_lines.POLYNOMIALS, ids=lambda line: line[0])
+def test_a_polynomial_of_degree_0_is_constant_to_every_order_also_at_infinity(line, degree):
+    name, *parameters, _ = line
+    f = lambda x: getattr(special, f"eval_{name}")(degree, *parameters, x)  # noqa: E731
+    for _ in range(3):
+        f = lineara.grad(f)
+        with np.errstate(all="ignore"):
+            assert f(0.3) == f(-2.0) == f(np.inf) == 0
+
+
 @pytest.mark.parametrize("name", ["jve", "yve", "ive", "kve", "hankel1e", "hankel2e"])
 def test_scaled_functions_of_complex_numbers_are_not_taken_for_holomorphic(name):
     f, z = getattr(special, name), np.array([0.7 - 0.4j, -0.3 + 1.1j])

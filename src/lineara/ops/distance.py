@@ -10,8 +10,9 @@ import numpy as np
 
 from lineara.errors import NoRuleError
 from lineara.ops.eigen import has_values
+from lineara.ops.elementwise import root
 from lineara.ops.norms import vector_norm
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, as_floats
 from lineara.primitive import implements, op
 from lineara.types import type_of
 
@@ -37,20 +38,14 @@ def _metric(*others: str) -> Callable[[Metric], Metric]:
 
 
 def _vector(u: Any) -> Any:
-    u = as_array(u)
+    u = as_floats(u)
     if type_of(u).ndim != 1:
         raise ValueError("Input vector should be 1-D.")
-    return u * 1.0
+    return u
 
 
 def _sum(x: Any, w: Any = None) -> Any:
     return np.sum(x if w is None else x * w, axis=-1)
-
-
-def _root(square: Any) -> Any:
-    """The root, with the slope 0 at 0."""
-    zero = square == 0
-    return np.where(zero, 0.0, np.sqrt(np.where(zero, 1.0, square)))
 
 
 @_metric("mink", "mi", "m", "pnorm")
@@ -98,7 +93,7 @@ def seuclidean(u: Any, v: Any, V: Any) -> Any:  # SciPy's name
 def mahalanobis(u: Any, v: Any, VI: Any) -> Any:  # SciPy's name
     """The length of u - v where the components have a covariance, whose inverse is given."""
     apart = u - v
-    return _root(_sum((apart @ as_array(VI)) * apart))
+    return root(_sum((apart @ as_array(VI)) * apart))
 
 
 @_metric("cos")
@@ -140,7 +135,7 @@ def jensenshannon(p, q, base=None, *, axis=0, keepdims=False):
     m = (p + q) / 2.0
     parts = [op("rel_entr")(x, m) for x in (p, q)]
     total = sum(np.sum(x, axis=axis, keepdims=keepdims) for x in parts)
-    return _root((total if base is None else total / np.log(base)) / 2.0)
+    return root((total if base is None else total / np.log(base)) / 2.0)
 
 
 # --- all of them --------------------------------------------------------------------------------
@@ -164,10 +159,10 @@ NAMES = [m.__name__ for m in dict.fromkeys(METRICS.values())]
 
 
 def _matrix(x: Any, name: str) -> Any:
-    x = as_array(x)
+    x = as_floats(x)
     if type_of(x).ndim != 2:
         raise ValueError(f"{name} must be a 2-dimensional array.")
-    return x * 1.0
+    return x
 
 
 @implements("scipy.spatial.distance.cdist")

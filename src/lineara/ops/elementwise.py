@@ -142,18 +142,10 @@ clip_above = elementwise(
 
 
 def _over_square_of(x: Any, w: Any) -> Any:
-    """x / (x^2 + w^2), whose square may not be representable; 0 at 0."""
+    """x / (x^2 + w^2), whose squares may not be representable; 0 at 0."""
     with np.errstate(all="ignore"):
-        square = x * x + w * w
-        low = 1e-30 if np.asarray(square).itemsize < 8 else 1e-200
-        if np.min(square, initial=1.0) > low and np.max(square, initial=1.0) < 1 / low:
-            return x / square
-        size = np.maximum(abs(x), abs(w))
-        nothing = size == 0
-        unit = np.where(nothing, 1, np.where(size * 0 == 0, size, 1))  # 1 also for infinity
-        u, v = x / unit, w / unit
-        found = u / np.where(nothing, 1, u * u + v * v) / unit
-        return np.asarray(found).astype(np.asarray(square).dtype)[()]
+        found = 1 / (x + w * np.divide(w, x))
+        return np.where((x == 0) & (w == 0), x, found)[()]
 
 
 _over_square = elementwise(

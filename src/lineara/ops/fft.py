@@ -172,7 +172,7 @@ def _transform(a: Any, lengths: Any, axes: Any, inverse: bool, norm: Any) -> Any
     for n, i in zip(lengths, axes, strict=True):
         a = _fitted(a, n, i)
     once = len(set(axes)) == len(axes)  # an axis that is named twice is transformed twice
-    for group in [tuple(axes)] if once else [(i,) for i in axes[::-1]]:
+    for group in [tuple(axes)] if once else [(i,) for i in axes]:
         a = fft(a, axes=group, inverse=inverse, norm=_norm(norm)) if group else a
     return a
 

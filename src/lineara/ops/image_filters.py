@@ -146,7 +146,7 @@ def _gaussian(sigma: Any, order: int, radius: int) -> Any:
         for p, c in terms.items():
             if p:
                 found[p - 1] = found.get(p - 1, 0.0) + p * c
-            found[p + 1] = found.get(p + 1, 0.0) - c / sigma**2
+            found[p + 1] = -c / sigma**2  # the powers ascend
         terms = found
     return bell * sum(c * x**p for p, c in terms.items())
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_floats
 from lineara.primitive import implements
 from lineara.types import type_of
 
@@ -14,8 +14,8 @@ Measure = Callable[..., Any]
 
 def _measured(x: Any, labels: Any, index: Any, measure: Measure) -> Any:
     """The measure of each region: of its values, and of where they are in the flat image."""
-    x = as_array(x)
-    flat, shape = np.ravel(x * 1.0), type_of(x).shape
+    x = as_floats(x)
+    flat, shape = np.ravel(x), type_of(x).shape
     if labels is None:
         return measure(flat, np.arange(type_of(flat).shape[0]), shape)
     marks = np.ravel(np.broadcast_to(np.asarray(labels), shape))

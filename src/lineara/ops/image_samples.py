@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.ops.image_filters import each, refuse_integers, written
-from lineara.ops.shape import as_array, normal_axis
+from lineara.ops.shape import as_array, as_floats, normal_axis
 from lineara.primitive import implements, op
 from lineara.types import type_of
 
@@ -28,16 +28,11 @@ def _filter(n: int, order: int, mode: str) -> np.ndarray:
 
 
 def _filtered(x: Any, order: int, axis: int, mode: str) -> Any:
-    x = _floating(x)
+    x = as_floats(x)
     if order < 2 or type_of(x).shape[axis] == 1:
         return x
     matrix = _filter(type_of(x).shape[axis], order, mode)
     return np.moveaxis(np.tensordot(matrix, x, axes=(1, axis)), 0, axis)
-
-
-def _floating(x: Any) -> Any:
-    x = as_array(x)
-    return x if type_of(x).dtype.kind in "fc" else op("astype")(x, dtype=np.dtype(float))
 
 
 @implements("scipy.ndimage.spline_filter1d")
@@ -63,7 +58,7 @@ def _known(order: int) -> int:
 
 def _weights(v: Any, order: int) -> list[Any]:
     """The splines of that order at v, v+1, ..., v+order, by the recursion in the order."""
-    found: list[Any] = [1.0 + 0.0 * v]
+    found: list[Any] = [1.0]
     for d in range(1, order + 1):
         before = [0.0, *found, 0.0]
         found = [((v + j) * before[j + 1] + (d + 1 - j - v) * before[j]) / d for j in range(d + 1)]
@@ -93,7 +88,7 @@ class _Image:
     ) -> None:
         if mode not in _MODES:
             raise RuntimeError("boundary mode not supported")
-        x, self.pad = _floating(x), 0
+        x, self.pad = as_floats(x), 0
         ndim, filters = type_of(x).ndim, prefilter and order > 1
         self.order, self.mode, self.cval = _known(order), mode, cval
         if mode == "grid-constant":
@@ -226,9 +221,9 @@ def _on_grid(
     prefilter: bool,
 ) -> Any:
     if mode == "grid-constant":
-        found = _separate(_floating(x) - cval, places, order, mode, 0.0, prefilter) + cval
+        found = _separate(as_floats(x) - cval, places, order, mode, 0.0, prefilter) + cval
     else:
-        found = _separate(_floating(x), places, order, mode, cval, prefilter)
+        found = _separate(as_floats(x), places, order, mode, cval, prefilter)
     return _result(name, x, output, found)
 
 

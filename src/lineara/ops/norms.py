@@ -8,21 +8,16 @@ from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.elementwise import real_dtype, root
 from lineara.ops.linalg import np_inv, square
 from lineara.ops.reduce import modulus_squared
-from lineara.ops.shape import as_array, moveaxis, normal_axes
+from lineara.ops.shape import as_floats, moveaxis, normal_axes
 from lineara.ops.singular import np_svdvals
 from lineara.primitive import Box, Constant, implements, op, registry
 from lineara.types import ArrayType, type_of
 
 
-def _floating(x: Any) -> Any:
-    x = as_array(x)
-    return x if type_of(x).dtype.kind in "fc" else op("astype")(x, dtype=np.dtype(float))
-
-
 @implements(np.linalg.norm)
 def norm(x, ord=None, axis=None, keepdims=False):
     """Norms of every order: of vectors, of matrices by rows, columns and singular values."""
-    x = _floating(x)
+    x = as_floats(x)
     t = type_of(x)
     if axis is None and ord is not None and t.ndim > 2:
         raise ShapeError(f"norm: of order {ord!r} for {t}; say along which axis or two axes")
@@ -40,7 +35,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
 @implements(np.linalg.vector_norm)
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """The norm of a vector, of any order; at 0 the slope is 0 by structure."""
-    x = _floating(x)
+    x = as_floats(x)
     along = {"axis": normal_axes(axis, len(type_of(x).shape), "norm"), "keepdims": keepdims}
     if isinstance(ord, Box):  # an order that moves has no shortcuts
         return root(op("sum")(root(op("abs")(x), ord), **along), 1 / ord)
@@ -101,7 +96,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 @implements(np.linalg.cond)
 def cond(x, p=None):
     """The condition number: the norm of a matrix times that of its inverse."""
-    x = _floating(x)
+    x = as_floats(x)
     if p in (None, 2, -2):
         s = np_svdvals(x)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
