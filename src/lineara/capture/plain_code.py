@@ -28,7 +28,7 @@ def overlay() -> Overlay:
             table.update(replacements(copy, known=table))
         return news
 
-    packages = ["numpy", "math", "statistics", "scipy", "pandas"]
+    packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas"]
     made = Overlay(table, packages, is_instance, class_of, registry.objects, arrive)
     return made
 

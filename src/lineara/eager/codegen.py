@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import has_priority
+from lineara.eager.node import Traced, has_priority
 from lineara.eager.points import Span, answers_itself, operated
 from lineara.errors import ShapeError, TypeMismatchError
 from lineara.ops.shape import as_array
@@ -388,6 +388,8 @@ def general(p: Any, q: Any, name: str) -> Any:
         ours = isinstance(other, Box | np.ndarray | np.generic | Number)
         if not ours and (has_priority(other) or answers_itself(other)):
             return operated(op(name), p, q)
+        if not ours and callable(getattr(type(other), "__array_ufunc__", None)):
+            return getattr(np, name)(p, q)  # as NumPy's arrays do: its class answers
     try:
         return op(name)(p, q)
     except ValueError as e:
@@ -416,3 +418,15 @@ def op_call(name: str, p: Any, q: Any) -> Any:
     """The operator again, now that both sides are Python's."""
     p, q = (int(v) if isinstance(v, bool) else v for v in (p, q))
     return getattr(operator, OPERATORS[name])(p, q)
+
+
+def _operator(name: str, reflected: bool) -> Callable[..., Any]:
+    """An operator of traced values outside the fast path: the other side may answer it."""
+    if reflected:
+        return lambda p, q: general(q, p, name)
+    return lambda p, q: general(p, q, name)
+
+
+for _name, _stem in OPERATORS.items():
+    setattr(Traced, f"__{_stem}__", _operator(_name, reflected=False))
+    setattr(Traced, f"__r{_stem}__", _operator(_name, reflected=True))

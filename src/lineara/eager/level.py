@@ -480,7 +480,7 @@ def slow_methods() -> dict[str, Any]:
 def _slow(name: str) -> Any:
     """The method of a class outside the fast path: the primitive's own dispatch."""
     name = name.removeprefix("math_")
-    general_method = getattr(Box, name, None)
+    general_method = getattr(Traced, name, None)
     return general_method or (lambda p: op(name)(p))
 
 

@@ -494,7 +494,10 @@ class FlatElements:
         return self.base[self._at(at)]
 
     def __setitem__(self, at: Any, value: Any) -> None:
-        self.base[self._at(at)] = value
+        places = self._at(at)
+        if not isinstance(at, int | np.integer):  # the values in turn, as often as they fit
+            value = registry.functions[np.resize](value, places[0].shape)
+        self.base[places] = value
 
 
 def _in_place(stem: str) -> Any:

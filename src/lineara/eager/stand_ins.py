@@ -3,6 +3,7 @@
 Each stand-in looks at its arguments: with a traced one it is ours, without it is the original.
 """
 
+import cmath
 import functools
 import math
 from collections.abc import Callable, Container
@@ -34,7 +35,7 @@ def stand_in(original: Any) -> Any:
         return ours
     if isinstance(original, np.ufunc):
         return _ufunc_stand_in(original, ours)
-    if original.__module__ == "math":
+    if original.__module__ in ("math", "cmath"):
         return _math_stand_in(original, ours)
     return _total(asked(original)) if original is np.sum else asked(original)
 
@@ -130,7 +131,7 @@ def _method(ufunc: np.ufunc, name: str) -> Any:
 
 
 def _math_stand_in(original: Any, ours: Any) -> Any:
-    """math's functions raise where NumPy's have an infinity or a NaN: so do these."""
+    """math's and cmath's functions raise where NumPy's have an infinity or a NaN: so do these."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -143,7 +144,9 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
         with np.errstate(all="ignore"):  # math does not warn
             y = ours(*args, **kwargs)
         value = plain(y)
-        if not any_traced((y,)) or (type(value) is float and not math.isfinite(value)):
+        if not any_traced((y,)) or (
+            isinstance(value, complex | float) and not cmath.isfinite(value)
+        ):
             constant = original(*_plain_args(args), **kwargs)
             return y if isinstance(y, Traced) else constant
         return y

@@ -1,18 +1,19 @@
 """NumPy's ufuncs on traced values: calls with out=, where=, dtype=; reduce, outer, at, ..."""
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from lineara.eager.foreign import call_foreign, constant_call, rule_of, write_out
 from lineara.eager.node import Array, Traced, as_type, plain, staged
-from lineara.eager.points import is_labelled, operated
+from lineara.eager.points import is_labelled, is_quantity, operated
 from lineara.errors import DetachError, NoRuleError
 from lineara.ops.fold import METHODS
 from lineara.ops.index import flat_positions, is_basic
 from lineara.ops.products import along
 from lineara.ops.shape import as_array
-from lineara.primitive import Constant, op, registry
+from lineara.primitive import Box, Constant, op, registry
 from lineara.types import type_of
 
 REFLECTED = {
@@ -28,6 +29,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     if any([is_labelled(a) for a in inputs]):
         found = _of_labelled(ufunc, method, inputs, kwargs)
         return getattr(ufunc, method)(*inputs, **kwargs) if found is NotImplemented else found
+    if any([_answers_ufuncs(a) for a in inputs]):
+        return getattr(ufunc, method)(*inputs, **kwargs)  # NumPy asks all of them
     ours = rule_of(ufunc)
     if ours is None:
         return call_foreign(
@@ -167,9 +170,18 @@ def _of_labelled(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any])
     return operated(ufunc, *inputs) if simple else NotImplemented
 
 
+def _answers_ufuncs(x: Any) -> bool:
+    """Whether a value has a class of the user's that answers NumPy's ufuncs itself."""
+    if isinstance(x, Box | np.ndarray | np.generic | Number) or is_quantity(x):
+        return False
+    return callable(getattr(type(x), "__array_ufunc__", None))
+
+
 def _array_ufunc(self: Traced, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     if any([is_labelled(a) for a in inputs]):
         return _of_labelled(ufunc, method, inputs, kwargs)
+    if any([_answers_ufuncs(a) for a in inputs]):
+        return NotImplemented
     if method == "__call__" and not kwargs and len(inputs) == 2:
         reflected = REFLECTED.get(ufunc)
         if reflected is not None and inputs[1] is self:  # a plain number or array on the left

@@ -1,5 +1,6 @@
 """The methods of ufuncs: reduce, accumulate, reduceat and outer, written with their operation."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -55,18 +56,22 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
                 "elements that the mask selects, x[mask]"
             )
         a = op("where")(where, a, nothing[ufunc])
-    axes = reduced_axes(axis, type_of(a).ndim, f"{ufunc.__name__}.reduce")
+    shape = type_of(a).shape
+    axes = reduced_axes(axis, len(shape), f"{ufunc.__name__}.reduce")
     if len(axes) > 1 and ufunc not in NOTHING:
         raise ShapeError(
             f"np.{ufunc.__name__}.reduce: which of the axes {axes} comes first matters; "
             "reduce one axis after the other"
         )
-    for i in axes:
-        a = _along(ufunc, a, i, **options)
-        options = {}
-    shape = type_of(a).shape
+    along = axes[0] if len(axes) == 1 else len(shape) - len(axes)
+    if len(axes) != 1:  # one axis of all that is reduced, so that `initial` enters once
+        kept = tuple(i for i in range(len(shape)) if i not in axes)
+        lines = (*[shape[i] for i in kept], math.prod(shape[i] for i in axes))
+        a = op("reshape")(op("permute_dims")(a, axes=(*kept, *axes)), shape=lines)
+    a = _along(ufunc, a, along, **options)
     left = tuple(n for i, n in enumerate(shape) if i not in axes)
-    found = a if keepdims else op("reshape")(a, shape=left)
+    ones = tuple(1 if i in axes else n for i, n in enumerate(shape))
+    found = op("reshape")(a, shape=ones if keepdims else left)
     return +found if left else found  # no view of what was reduced
 
 

@@ -21,6 +21,7 @@ sosfiltfilt sosfreqz spectrogram ss2tf ss2zpk stft sweep_poly tf2sos tf2ss tf2zp
 zoom_fft zpk2sos zpk2ss zpk2tf
 """,
     "scipy.interpolate": "lagrange",
+    "scipy.stats": "cumfreq relfreq",
 }
 for _module, _names in NAMES.items():
     follows(_module, _names, WRITE)

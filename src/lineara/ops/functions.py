@@ -1,5 +1,6 @@
 """Functions of NumPy and of `math` written with the elementwise primitives."""
 
+import cmath
 import math
 from typing import Any
 
@@ -10,6 +11,7 @@ from lineara.ops.elementwise import (
     atan2,
     clip_above,
     clip_below,
+    cos,
     deg2rad,
     divide,
     equal,
@@ -24,6 +26,7 @@ from lineara.ops.elementwise import (
     real,
     remainder,
     rint,
+    sin,
     trunc,
     where,
 )
@@ -243,4 +246,47 @@ for _late in (sumprod, fma):  # of Python 3.12 and 3.13
     if hasattr(math, _late.__name__):
         registry.functions[getattr(math, _late.__name__)] = _late
 registry.functions |= {math.degrees: rad2deg, math.radians: deg2rad}
+
+
+# --- cmath: every argument is a complex number ---------------------------------------------------
+
+
+def _widened_to_complex(act: Any) -> Any:
+    """The function of a complex number, of a real one too."""
+    return lambda z: act(op("astype")(z, dtype=np.dtype(complex)))
+
+
+_HOLOMORPHIC = "exp log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
+for _name in _HOLOMORPHIC.split():
+    implements(getattr(cmath, _name))(_widened_to_complex(op(_name)))
+for _name in ("isfinite", "isinf", "isnan"):
+    registry.functions[getattr(cmath, _name)] = op(_name)
+registry.functions[cmath.isclose] = registry.functions[math.isclose]
+
+
+@implements(cmath.log)
+def complex_log(z, base=None):
+    """The principal logarithm, to any base."""
+    found = _widened_to_complex(log)(z)
+    return found if base is None else found / _widened_to_complex(log)(base)
+
+
+@implements(cmath.phase)
+def phase(z):
+    """The argument of a complex number."""
+    return atan2(imag(z), real(z))
+
+
+@implements(cmath.polar)
+def polar(z):
+    """The absolute value and the argument."""
+    return abs_(z), phase(z)
+
+
+@implements(cmath.rect)
+def rect(r, phi):
+    """The complex number of that absolute value and argument."""
+    return r * cos(phi) + 1j * (r * sin(phi))
+
+
 registry.functions |= {np.degrees: rad2deg, np.radians: deg2rad}

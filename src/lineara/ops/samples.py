@@ -541,7 +541,36 @@ def yeojohnson_llf(lmb, data, *, axis=0, nan_policy="propagate", keepdims=False)
     return _likelihood(_yeo_johnson(x, lmb), slope, axis, keepdims)
 
 
+class ModeResult(NamedTuple):
+    """What scipy.stats.mode finds; the counts do not move."""
+
+    mode: Any
+    count: Any
+
+
+@implements("scipy.stats.mode")
+def mode(a, axis=0, nan_policy="propagate", keepdims=False):
+    """The value that stands there most often, the smallest of those; the element that it is."""
+    no_policy("mode", nan_policy)
+    shape = type_of(a).shape
+    if axis is None:
+        found = mode(np.reshape(a, (-1,)))
+        ones = (1,) * len(shape)
+        return ModeResult(*(np.reshape(v, ones) for v in found)) if keepdims else found
+    axis = normal_axis(axis, len(shape), "scipy.stats.mode")
+    a = np.moveaxis(a, axis, -1)
+    a = np.take_along_axis(a, np.argsort(a, axis=-1, kind="stable"), axis=-1)
+    first = np.concatenate([np.full((*a.shape[:-1], 1), True), a[..., 1:] != a[..., :-1]], -1)
+    place = np.arange(a.shape[-1])
+    run = place - np.maximum.accumulate(np.where(first, place, 0), axis=-1)
+    at = np.argmax(run, axis=-1)[..., None]  # where the first of the longest runs ends
+    both = np.take_along_axis(a, at, axis=-1), 1 + np.take_along_axis(run, at, axis=-1)
+    if keepdims:
+        return ModeResult(*(np.moveaxis(v, -1, axis) for v in both))
+    return ModeResult(*(v[..., 0] for v in both))
+
+
 # --- ranks ---------------------------------------------------------------------------------------
 
-for _name in ("rankdata", "spearmanr", "kendalltau", "mode", "percentileofscore", "cumfreq"):
+for _name in ("rankdata", "spearmanr", "kendalltau", "percentileofscore"):
     registry.await_(f"scipy.stats.{_name}", registry.readers.add)
