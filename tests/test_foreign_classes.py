@@ -87,14 +87,15 @@ def test_an_operator_is_left_to_the_class(name, engine, dtype):
     np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-13)
 
 
-FORMS: dict[str, Any] = {
-    "operator": lambda x: (x * Ruler(x)).v,
-    "ufunc": lambda x: np.multiply(x, Ruler(x)).v,
-    "reflected": lambda x: np.multiply(Ruler(x), x).v,
-    "number": lambda x: (x[0] * Ruler(x[0])).v,
-    "plain": lambda x: (x * Ruler(np.array([1.7, 0.6]))).v * x / X,
-    "unary": lambda x: np.square(Ruler(x)).v,
-    "reduce": lambda x: np.multiply.outer(Ruler(x), x).v[[0, 1], [0, 1]],
+MAKE: Any = Ruler
+FORMS = {
+    "operator": lambda x: (x * MAKE(x)).v,
+    "ufunc": lambda x: np.multiply(x, MAKE(x)).v,
+    "reflected": lambda x: np.multiply(MAKE(x), x).v,
+    "number": lambda x: (x[0] * MAKE(x[0])).v,
+    "plain": lambda x: (x * MAKE(np.array([1.7, 0.6]))).v * x / X,
+    "unary": lambda x: np.square(MAKE(x)).v,
+    "reduce": lambda x: np.multiply.outer(MAKE(x), x).v[[0, 1], [0, 1]],
 }
 
 

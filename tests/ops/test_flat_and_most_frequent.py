@@ -1,5 +1,7 @@
 """`x.flat = values`, scipy.stats.mode and cumfreq, constants of sequences in programs."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,19 +13,19 @@ X = np.arange(1.0, 6.0)
 
 
 def whole(x):
-    a = np.zeros((2, 3))
+    a: Any = np.zeros((2, 3))
     a.flat = x  # in turn, as often as they fit
     return a
 
 
 def longer(x):
-    a = np.zeros((2, 2))
+    a: Any = np.zeros((2, 2))
     a.flat = x
     return a
 
 
 def of_another_shape(x):
-    a = np.zeros((2, 2, 1))
+    a: Any = np.zeros((2, 2, 1))
     a.flat = np.outer(x[:2], x[1:3])
     return a
 

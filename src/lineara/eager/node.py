@@ -82,8 +82,8 @@ class Traced(Box):
         if not self.level.open:
             raise outlived()
         raise DetachError(
-            f"complex() of a traced {type_of(self)} would lose its derivative; keep the value as "
-            "it is, or use lineara.stop_gradient to mean it"
+            f"complex() of a traced {type_of(self)} would lose its derivative; make the array that "
+            "is written in the differentiated function, or use lineara.stop_gradient to mean it"
         )
 
     def __bool__(self) -> bool:
