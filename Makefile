@@ -15,9 +15,10 @@ test: .venv/with-test  # the tests and the doctests
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto tests/peers
 
-fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, of the calculus and the diagrams on 20,000; the four engines on 100,000
+fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, 3,000 calls of NumPy's functions, of the calculus and the diagrams on 20,000; the four engines on 100,000
 	$(PY) tests/linear_a/fuzz.py
 	$(PY) tests/linear_a/fuzz_python.py
+	$(PY) tests/ops/fuzz_calls.py
 	$(PY) tests/calculus/fuzz_calculus.py
 	$(PY) tests/diagrams/fuzz_diagrams.py
 	$(PY) tests/engines/fuzz_crosscheck.py

@@ -12,7 +12,7 @@ from test_numpy_forms import close, difference
 import lineara
 from lineara.ops.laws import CONTINUOUS, DISCRETE
 
-x, q = np.array([0.3, 0.9, 1.7]), np.array([0.2, 0.5, 0.93])
+x, q = np.array([0.3, 0.9, 1.7]), np.array([0.2, 0.45, 0.93])
 PLACES = {"beta": q, "uniform": q, "powerlaw": q, "pareto": x + 1, "triang": q, "weibull_max": -x}
 WITH_WHOLE = {"binom": (5,), "betabinom": (5,)}
 SHAPES = {"poisson": (2.3,), "binom": (0.3,), "bernoulli": (0.3,), "geom": (0.3,)}

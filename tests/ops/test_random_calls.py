@@ -1,0 +1,37 @@
+"""Random calls of NumPy's and SciPy's functions obey the laws; `make fuzz` draws more of them."""
+
+import collections
+
+import pytest
+from judge_calls import Wrong, judge
+from random_calls import Drawn, lines
+
+import lineara
+
+
+@pytest.mark.parametrize("block", range(12))
+def test_random_calls_obey_the_laws(block):
+    found = collections.Counter(judge(seed) for seed in range(25 * block, 25 * block + 25))
+    assert found["holds"] >= 15, found  # most of what is drawn can be judged by every law
+
+
+def test_a_tangent_that_is_twice_as_long_is_found(monkeypatch):
+    right = lineara.jvp
+
+    def twice(*args):
+        y, moved = right(*args)
+        return y, [2 * d for d in moved]
+
+    monkeypatch.setattr(lineara, "jvp", twice)
+    with pytest.raises(Wrong, match="forward"):
+        collections.Counter(map(judge, range(5)))
+
+
+def test_every_line_is_drawn_and_is_a_call_of_numpy():
+    ran = set()
+    for seed in range(4000):
+        drawn = Drawn(seed)
+        ran.add(drawn.template)
+        if ran >= set(lines()):
+            return
+    raise AssertionError(f"never drawn: {sorted(set(lines()) - ran)}")
