@@ -317,8 +317,8 @@ REFUSED = [
     (lambda a: a.multiply(a), "a sparse matrix of traced values times the elements of another has "
      "no rule; A.multiply(B.toarray()) has one"),
     (lambda a: (a + a).power(2), "power: several entries make one element; use A.toarray() ** n"),
-    (lambda a: sparse.linalg.eigsh(a), "scipy.sparse.linalg.eigsh of traced values has no rule; of "
-     "A.toarray() numpy.linalg.eigh and eig have"),
+    (lambda a: sparse.linalg.lobpcg(a, a), "scipy.sparse.linalg.lobpcg of traced values has no "
+     "rule; eigsh has, and numpy.linalg.eigh of A.toarray()"),
 ]  # fmt: skip
 
 

@@ -230,8 +230,18 @@ def between(name: str, p: Any, q: Any) -> Any:
 
 
 def of(a: Any, base: type) -> SparseValues:
-    """A sparse matrix of SciPy's as one of these."""
-    return a if isinstance(a, SparseValues) else SparseValues(*entries(a), a.shape, base)
+    """A sparse matrix of SciPy's, or an array, as one of these."""
+    if isinstance(a, SparseValues):
+        return a
+    return SparseValues(*entries(a), a.shape, base) if is_sparse(a) else build(base, a)
+
+
+def class_of_sparse(parts: Any) -> type:
+    """The class that a matrix made of these has: that of a sparse one among them."""
+    for a in parts:
+        if isinstance(a, SparseValues) or is_sparse(a):
+            return a.base if isinstance(a, SparseValues) else type(a)
+    return sparse_class("coo_matrix")
 
 
 def _product(a: SparseValues, b: SparseValues) -> SparseValues:
@@ -327,7 +337,7 @@ for _name in ("coo", "csr", "csc", "dia", "bsr", "lil", "dok"):
         registry.await_(f"scipy.sparse.{_name}_{_kind}", _declare_class)
 
 
-def _instead(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def instead(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare what stands in for SciPy's function where something is traced."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -345,7 +355,8 @@ def _instead(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-def _base(name: str) -> type:
+def sparse_class(name: str) -> type:
+    """A class of scipy.sparse's, which is loaded where a sparse matrix is."""
     return getattr(sys.modules["scipy.sparse"], name)
 
 
@@ -372,27 +383,27 @@ def _diagonals(diagonals: Any, offsets: Any, shape: Any, base: type) -> SparseVa
     return SparseValues(joined, np.concatenate(rows), np.concatenate(cols), shape, base)
 
 
-@_instead("diags")
+@instead("diags")
 def diags(diagonals, offsets=0, shape=None, format=None, dtype=None):
     """A matrix of diagonals."""
-    return _diagonals(diagonals, offsets, shape, _base("dia_matrix"))
+    return _diagonals(diagonals, offsets, shape, sparse_class("dia_matrix"))
 
 
-@_instead("diags_array")
+@instead("diags_array")
 def diags_array(diagonals, /, *, offsets=0, shape=None, format=None, dtype=None):
     """A matrix of diagonals."""
-    return _diagonals(diagonals, offsets, shape, _base("dia_array"))
+    return _diagonals(diagonals, offsets, shape, sparse_class("dia_array"))
 
 
-@_instead("spdiags")
+@instead("spdiags")
 def spdiags(data, diags, m=None, n=None, format=None):
     """A matrix of diagonals, each as long as the matrix is wide."""
-    return build(_base("dia_matrix"), (data, diags), m if n is None else (m, n))
+    return build(sparse_class("dia_matrix"), (data, diags), m if n is None else (m, n))
 
 
 def _blocks(rows: Any) -> SparseValues:
     """Matrices in rows and columns; None stands for zeros."""
-    base = next(b.base for row in rows for b in row if isinstance(b, SparseValues))
+    base = class_of_sparse([b for row in rows for b in row])
     held = [[b if b is None else of(b, base) for b in row] for row in rows]
     heights = [next(b.shape[0] for b in row if b is not None) for row in held]
     columns = list(zip(*held, strict=True))
@@ -408,25 +419,25 @@ def _blocks(rows: Any) -> SparseValues:
     return _stacked(lines, 0)
 
 
-@_instead("bmat")
+@instead("bmat")
 def bmat(blocks, format=None, dtype=None):
     """A matrix of matrices."""
     return _blocks(blocks)
 
 
-@_instead("block_array")
+@instead("block_array")
 def block_array(blocks, *, format=None, dtype=None):
     """A matrix of matrices."""
     return _blocks(blocks)
 
 
-@_instead("block_diag")
+@instead("block_diag")
 def block_diag(mats, format=None, dtype=None):
     """Matrices along the diagonal."""
     return _blocks([[m if i == j else None for j in range(len(mats))] for i, m in enumerate(mats)])
 
 
-@_instead("issparse")
+@instead("issparse")
 def issparse(x):
     """Whether it is sparse."""
     return isinstance(x, SparseValues)
@@ -434,7 +445,7 @@ def issparse(x):
 
 def _stacked(blocks: Any, axis: int) -> SparseValues:
     found, start, other = [], 0, 0
-    base = next(b.base for b in blocks if isinstance(b, SparseValues))
+    base = class_of_sparse(blocks)
     for b in (of(b, base) for b in blocks):
         shift = (start, 0) if axis == 0 else (0, start)
         found.append((b.data, b.row + shift[0], b.col + shift[1]))
@@ -445,22 +456,22 @@ def _stacked(blocks: Any, axis: int) -> SparseValues:
     return SparseValues(data, rows, cols, (start, other) if axis == 0 else (other, start), base)
 
 
-@_instead("vstack")
+@instead("vstack")
 def vstack(blocks, format=None, dtype=None):
     """Matrices above each other."""
     return _stacked(blocks, 0)
 
 
-@_instead("hstack")
+@instead("hstack")
 def hstack(blocks, format=None, dtype=None):
     """Matrices beside each other."""
     return _stacked(blocks, 1)
 
 
-@_instead("kron")
+@instead("kron")
 def kron(A, B, format=None):  # SciPy's names
     """The Kronecker product."""
-    base = next(m.base for m in (A, B) if isinstance(m, SparseValues))
+    base = class_of_sparse((A, B))
     a, b = of(A, base), of(B, base)
     data = np.reshape(as_array(a.data)[:, None] * as_array(b.data), (-1,))
     rows, cols = (
@@ -471,9 +482,35 @@ def kron(A, B, format=None):  # SciPy's names
     return SparseValues(data, rows, cols, shape, base)
 
 
+def _triangle(name: str, inside: Callable[[Any], Any]) -> None:
+    @instead(name)
+    def triangle(A, k=0, format=None):  # SciPy's name
+        a = of(A, class_of_sparse((A,)))
+        at = np.flatnonzero(inside(a.col - a.row - k))
+        return SparseValues(take(as_array(a.data), at, 0), a.row[at], a.col[at], a.shape, a.base)
+
+
+_triangle("triu", lambda above: above >= 0)
+_triangle("tril", lambda above: above <= 0)
+
+
 # --- systems -------------------------------------------------------------------------------------
 
-_instead("linalg.spsolve")(spsolve)
+instead("linalg.spsolve")(spsolve)
+
+
+@instead("linalg.spsolve_triangular")
+def spsolve_triangular(A, b, lower=True, overwrite_A=False, overwrite_b=False, unit_diagonal=False):
+    """The solution of a triangular system; what stands beside the triangle is not read."""
+    a = of(A, class_of_sparse((A,)))
+    below = a.row - a.col if lower else a.col - a.row
+    at = np.flatnonzero(below > 0 if unit_diagonal else below >= 0)
+    data, row, col = take(as_array(a.data), at, 0), a.row[at], a.col[at]
+    if unit_diagonal:
+        ones = np.arange(a.shape[0])
+        data = np.concatenate([data, np.ones(len(ones))])
+        row, col = np.append(row, ones), np.append(col, ones)
+    return spsolve(SparseValues(data, row, col, a.shape, a.base), b)
 
 
 def _solved(A: Any, b: Any) -> Any:
@@ -490,7 +527,7 @@ def _solved(A: Any, b: Any) -> Any:
 def _iterative(name: str) -> None:
     """The result of an iteration, as a function of the system that it solves."""
 
-    @_instead(f"linalg.{name}")
+    @instead(f"linalg.{name}")
     def solve(A, b, x0=None, **options):  # SciPy's name
         from scipy.sparse import linalg
 
@@ -500,8 +537,8 @@ def _iterative(name: str) -> None:
             raise NoRuleError(
                 f"{name}: in a program spsolve has a rule; this one iterates on numbers"
             )
-        a_now, b_now = _plain(A), _plain(b)
-        start = None if x0 is None else _plain(x0)
+        a_now, b_now = plain_matrix(A), plain_matrix(b)
+        start = None if x0 is None else plain_matrix(x0)
         found, *rest = getattr(linalg, name)(a_now, b_now, start, **options)
         b = np.reshape(as_array(b), (-1,))
         exact = _solved(A, b - sparse_matmul(A, found) if is_sparse(A) else b - A @ found)
@@ -509,11 +546,15 @@ def _iterative(name: str) -> None:
         return found + (exact - stop_gradient(exact)), *rest
 
 
-def _plain(value: Any) -> Any:
+def plain_matrix(value: Any) -> Any:
     """The numbers below every trace."""
     if isinstance(value, SparseValues):
         base: Any = value.base
-        return base(_base("coo_array")((_plain(value.data), (value.row, value.col)), value.shape))
+        return base(
+            sparse_class("coo_array")(
+                (plain_matrix(value.data), (value.row, value.col)), value.shape
+            )
+        )
     while isinstance(value, Box):
         now: Any = value.now() if hasattr(value, "now") else value
         value = now.v if isinstance(now, Box) else now
@@ -525,7 +566,7 @@ for _name in ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "qmr
 _iterative("gcrotmk")
 
 
-@_instead("linalg.norm")
+@instead("linalg.norm")
 def norm(x, ord=None, axis=None):
     """Frobenius' norm."""
     if ord not in (None, "fro") or axis is not None or not isinstance(x, SparseValues):
@@ -537,17 +578,13 @@ def norm(x, ord=None, axis=None):
 
 
 def _refused(name: str, works: str) -> None:
-    @_instead(f"linalg.{name}")
+    @instead(f"linalg.{name}")
     def refuse(*_, **__):
         raise NoRuleError(f"scipy.sparse.linalg.{name} of traced values has no rule; {works}")
 
 
 for _names, _works in {
-    "eigsh eigs lobpcg": "of A.toarray() numpy.linalg.eigh and eig have",
-    "svds": "numpy.linalg.svd of A.toarray() has",
-    "lsqr lsmr": "numpy.linalg.lstsq of A.toarray() has",
-    "expm matrix_power": "scipy.linalg.expm and numpy.linalg.matrix_power of A.toarray() have",
-    "inv": "numpy.linalg.inv of A.toarray() has",
+    "lobpcg": "eigsh has, and numpy.linalg.eigh of A.toarray()",
     "spilu onenormest aslinearoperator": "give it plain values",
 }.items():
     for _name in _names.split():
@@ -600,7 +637,7 @@ class PlainFactors:
         if self._matrix is None:  # Pr A Pc = L U
             lu, n = self.lu, self.shape[0]
             made = (lu.L @ lu.U).tocoo()
-            coo: Any = _base("coo_matrix")
+            coo: Any = sparse_class("coo_matrix")
             back = np.argsort(lu.perm_r)[made.row], np.argsort(lu.perm_c)[made.col]
             self._matrix = coo((made.data, back), (n, n)).tocsc()
         return Factors(self._matrix).solve(rhs, trans)
