@@ -21,6 +21,7 @@ class Registry:
         self.readers: set[Any] = set()  # functions that make text or answers of plain values
         self.advice: dict[Any, str] = {}  # what works in place of a function without a rule
         self.named: dict[Any, str] = {}  # the same of functions that are tried before
+        self.around: dict[Any, Any] = {}  # of followed ones: what is called with the copy first
         self.followed: set[Any] = set()  # foreign functions whose source is read as the user's
         self.sources: tuple[str, ...] = ()  # where that source lies
         self.awaited: dict[str, dict[str, Declare]] = {}  # by module: names in it, and what to do
@@ -96,16 +97,19 @@ def refuses(*foreign: Any, advice: str) -> None:
             registry.advice[f] = advice
 
 
-def follows(module: str, names: str, advice: str) -> None:
+def follows(module: str, names: str, advice: str, around: Any = None) -> None:
     """Declare that functions of a module are differentiated as if the user had written them.
 
     Their source, and what it calls in the same package, is read with our NumPy in place of NumPy.
     Where it comes to compiled code all the same, the error names the function and gives `advice`.
+    `around(copy, *args)` is called in place of the copy, for what the source takes a shortcut for.
     """
 
     def declare(found: Any) -> None:
         registry.followed.add(found)
         registry.named[found] = advice
+        if around is not None:
+            registry.around[found] = around
         source = sys.modules[module].__file__ or ""
         source = source.removesuffix("__init__.py")
         if source not in registry.sources:

@@ -60,7 +60,11 @@ def named(original: Any, copy: Copy | None = None) -> Any:
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        run = copy(original) if copy and _reached([*args, *kwargs.values()]) else original
+        run = original
+        if copy and _reached([*args, *kwargs.values()]):
+            run = copy(original)
+            if original in registry.around:
+                run = functools.partial(registry.around[original], run)
         try:
             return run(*args, **kwargs)
         except DetachError as e:
