@@ -74,7 +74,7 @@ fisher_exact poisson_means_test binomtest
 SIGNAL = """
 get_window kaiser_atten kaiser_beta kaiserord max_len_seq unit_impulse correlation_lags
 choose_conv_method check_COLA check_NOLA closest_STFT_dual_window buttord cheb1ord cheb2ord ellipord
-besselap buttap ellipap firls firwin firwin2 firwin_2d remez gammatone iircomb
+besselap buttap ellipap firls firwin_2d remez gammatone iircomb
 findfreqs czt_points
 """
 SPARSE = """

@@ -42,8 +42,8 @@ CASES = {
         "that have one, or declare it with lineara.custom_jvp or lineara.custom_vjp"
     ),
     lambda x: np.sum(signal.step(([1.0], [1.0, x]))[1]): (
-        "scipy.signal.step of a traced value has no derivative rule; scipy.signal.dlsim, "
-        "scipy.integrate.solve_ivp and loops have rules"
+        "scipy.signal.lsim: of traced times it has no rule; give plain T=, and scale the system: "
+        "the matrices A and B times c run c times as fast"
     ),
     lambda x: interpolate.splrep(KNOTS, x * KNOTS, s=0.1)[1][0]: (
         "splrep: has a rule in y, for a spline through all points: x, y, k, and s=0; CubicSpline "

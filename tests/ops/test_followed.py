@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import optimize, signal
+from scipy.signal import windows
 
 import lineara
 
@@ -41,7 +42,7 @@ FORMS: dict[str, Any] = {
     "vectorstrength": (lambda x: signal.vectorstrength(x, x[1]), P),
     "gauss_spline": (lambda x: signal.gauss_spline(x, 3), X),
     "square": (lambda x: signal.square(5 * x) * x, X),
-    "exponential": (lambda s: signal.windows.exponential(5, None, s), S),
+    "exponential": (lambda s: windows.exponential(5, None, s), S),
     "rosen": (optimize.rosen, X),
     "rosen_der": (optimize.rosen_der, X),
     "rosen_hess": (optimize.rosen_hess, X),

@@ -45,7 +45,7 @@ def _is_traced(value: Any) -> bool:
 
 
 def _lsim(run: Callable[..., Any], system, U, T, X0=None, interp=True):  # SciPy's names
-    """scipy.signal.lsim, which skips the input where all of it is 0, and the time before the first."""
+    """scipy.signal.lsim, which skips an input that is 0 and the time before the first moment."""
     if _is_traced(T):
         raise NoRuleError(
             "scipy.signal.lsim: of traced times it has no rule; give plain T=, and scale the "
