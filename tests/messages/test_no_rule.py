@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.special
+from scipy import stats
 
 from lineara import grad
 
@@ -251,3 +252,13 @@ def test_plain_ones_are_pythons_own():
         return x * view[1] * sum(float(v) for v in np.nditer(ones))
 
     assert grad(f)(2.0) == 3.0
+
+
+def test_complex_numbers_where_only_the_real_part_would_be_looked_at(said):
+    def f(z):
+        return stats.norm.logpdf(z)
+
+    assert said(lambda: grad(f, convention="holomorphic")(0.3 + 0.2j)) == (
+        "NoRuleError: scipy.stats: takes real numbers, not c128[]; give it the real part, x.real, "
+        "or a real and an imaginary part as two arguments\n  at f: return stats.norm.logpdf(z)"
+    )

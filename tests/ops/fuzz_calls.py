@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from judge_calls import judge
+from judge_calls import judge, judge_precision
 
 
 def main(calls: int = 3000, first: int = 1000) -> int:
@@ -18,6 +18,7 @@ def main(calls: int = 3000, first: int = 1000) -> int:
     for seed in range(first, first + calls):
         try:
             found[judge(seed)] += 1
+            found[judge_precision(seed)] += 1
         except Exception as error:
             found["wrong"] += 1
             print(f"seed {seed}: {type(error).__name__}: {error}", flush=True)

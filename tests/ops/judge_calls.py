@@ -150,6 +150,67 @@ def _staged(
     return f"holds, but {' and '.join(refused)} refused" if refused else "holds"
 
 
+def judge_precision(seed: int) -> str:
+    """Hold one call to the laws in single precision and in complex numbers."""
+    drawn, rng = Drawn(seed), np.random.default_rng(seed)
+    call, args = drawn.function(), tuple(drawn.arrays.values())
+    complex_ones = tuple([a + 0.3j * rng.standard_normal(a.shape) for a in args])
+    outcomes = []
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for kind, given in (("single", tuple(map(_single, args))), ("complex", complex_ones)):
+            if all(np.ndim(a) for a in given):  # numbers take the precision of what they meet
+                outcomes.append(_judged_in(kind, lambda *a: parts(call(*a)), given, drawn.text))
+    return " ".join(outcomes) or "numbers"
+
+
+def _judged_in(kind: str, f: Callable, args: tuple, text: str) -> str:
+    try:
+        plain = f(*args)
+    except Exception:
+        return f"{kind}: raises"
+    if not floats(plain):
+        return f"{kind}: constant"
+    try:
+        found, _ = lineara.linearize(f, *args)
+    except NoRuleError:
+        return f"{kind}: refused"
+    for a, b in zip(found, plain, strict=True):
+        same = np.asarray(a).dtype == np.asarray(b).dtype or not np.ndim(b)
+        if not same or not near(a, b, 1e-5 if kind == "single" else 1e-12):
+            raise Wrong(f"the value in {kind} numbers: {text}\n    {a!r}\n    {b!r}")
+    rng = np.random.default_rng(1)
+    weights = [rng.standard_normal(np.shape(p)) for p in plain]
+
+    def loss(*a: Any) -> Any:
+        turned = [np.sum(np.real(p * np.exp(1j * w))) for p, w in zip(f(*a), weights, strict=True)]
+        return sum(turned, 0.0)
+
+    every = tuple(range(len(args)))
+    gradient = lineara.grad(loss, argnums=every)(*args)
+    along = tuple(_like(rng, a) for a in args)
+    moved = sum(np.sum(np.real(np.conj(g) * t)) for g, t in zip(gradient, along, strict=True))
+    if kind == "single":
+        wide = lineara.grad(loss, argnums=every)(*map(_double, args))
+        want = sum(np.sum(np.real(np.conj(g) * t)) for g, t in zip(wide, along, strict=True))
+        size = 1 + sum(np.sum(np.abs(g)) for g in wide)
+        right = not np.isfinite(want) or abs(moved - want) <= 1e-3 * size
+    else:
+        numeric = slopes(lambda *a: [loss(*a)], args, along)
+        right = numeric is None or near(moved, numeric[0], 10 * TIGHT)
+    if not right or any(g.dtype != a.dtype for g, a in zip(gradient, args, strict=True)):
+        raise Wrong(f"the gradient in {kind} numbers: {text}\n    {gradient}")
+    return f"{kind}: holds"
+
+
+def _single(a: Any) -> Any:
+    return np.asarray(a).astype(np.complex64 if np.iscomplexobj(a) else np.float32)
+
+
+def _double(a: Any) -> Any:
+    return a.astype(complex if np.iscomplexobj(a) else float)
+
+
 def _like(rng: np.random.Generator, a: Any) -> Any:
     """Random numbers of the shape of a value, complex if it is."""
     found = rng.standard_normal(np.shape(a))

@@ -3,7 +3,7 @@
 import collections
 
 import pytest
-from judge_calls import Wrong, judge
+from judge_calls import Wrong, judge, judge_precision
 from random_calls import Drawn, lines
 
 import lineara
@@ -13,6 +13,14 @@ import lineara
 def test_random_calls_obey_the_laws(block):
     found = collections.Counter(judge(seed) for seed in range(25 * block, 25 * block + 25))
     assert found["holds"] >= 15, found  # most of what is drawn can be judged by every law
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_random_calls_are_right_in_single_precision_and_in_complex_numbers(block):
+    found = collections.Counter(
+        judge_precision(seed) for seed in range(25 * block, 25 * block + 25)
+    )
+    assert sum(n for k, n in found.items() if "holds" in k) >= 12, found
 
 
 def test_a_tangent_that_is_twice_as_long_is_found(monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 from lineara.ops.index import diff, line
 from lineara.ops.join import concatenate, takes_arrays
 from lineara.ops.reduce import np_sum
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, as_doubles
 from lineara.primitive import Box, implements, op
 from lineara.types import type_of
 
@@ -30,12 +30,7 @@ def bincount(x, /, weights=None, minlength=0):
     weights = as_array(weights)
     if type_of(weights).shape != x.shape:
         raise ValueError("The weights and list don't have the same length.")
-    return op("scatter")(_double(weights), at=(x,), shape=plain.shape)
-
-
-def _double(a: Any) -> Any:
-    wide = np.result_type(type_of(a).dtype, float)
-    return a if type_of(a).dtype == wide else op("astype")(a, dtype=wide)
+    return op("scatter")(as_doubles(weights), at=(x,), shape=plain.shape)
 
 
 def _edges(a: Any, bins: Any, range: Any) -> Any:
@@ -105,7 +100,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
         places.append(np.clip(at, 0, last - 1))
     if weights is None:
         weights = np.ones(type_of(rows[0]).shape)
-    kept = op("keep")(_double(as_array(weights)), inside)
+    kept = op("keep")(as_doubles(as_array(weights)), inside)
     found = op("scatter")(kept, at=tuple(places), shape=shape)
     if density:
         found = found / np_sum(found * 1.0)

@@ -9,7 +9,7 @@ from lineara.errors import ShapeError
 from lineara.ops.contract import contraction
 from lineara.ops.index import diagonal, diff, line
 from lineara.ops.join import concatenate
-from lineara.ops.shape import as_array, as_floats, normal_axes, normal_axis
+from lineara.ops.shape import as_array, as_doubles, as_floats, normal_axes, normal_axis, real_only
 from lineara.primitive import Multilinear, conjugate, implements, op, primitive, real_part
 from lineara.types import ArrayType, type_of
 
@@ -18,7 +18,8 @@ from lineara.types import ArrayType, type_of
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Piecewise linear interpolation of fp at xp: it moves with x, xp and fp."""
     x, xp, fp = map(as_array, (x, xp, fp))
-    fp = _double(fp)
+    real_only("interp", x, xp)
+    x, fp = as_doubles(x), as_doubles(fp)
     if period is not None:
         period = abs(period)
         x, xp = x % period, xp % period
@@ -38,11 +39,6 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     below, above = x < xp[0], x > xp[-1]
     found = op("where")(below, fp[0] if left is None else left, found)
     return op("where")(above, fp[-1] if right is None else right, found)
-
-
-def _double(a: Any) -> Any:
-    wide = np.result_type(type_of(a).dtype, float)
-    return a if type_of(a).dtype == wide else op("astype")(a, dtype=wide)
 
 
 @implements(np.ediff1d)
@@ -240,7 +236,7 @@ def np_correlate(a, v, mode="valid"):
 @implements(np.cov)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     """The covariances of the variables, one in each row."""
-    rows = _double(_variables(m, rowvar, _ONE_ROW_IS_TURNED))
+    rows = as_doubles(_variables(m, rowvar, _ONE_ROW_IS_TURNED))
     if y is not None:
         rows = concatenate([rows, _variables(y, rowvar, False)], 0)
     if dtype is not None:

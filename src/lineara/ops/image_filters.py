@@ -8,7 +8,7 @@ import numpy as np
 from lineara.errors import NoRuleError
 from lineara.ops.filters import correlate_inside
 from lineara.ops.shape import as_array, as_floats, normal_axes, normal_axis
-from lineara.primitive import Box, implements, op
+from lineara.primitive import Box, conjugate, implements, op
 from lineara.types import type_of
 
 EDGES: dict[str, Any] = {  # NumPy's names of how an array goes on
@@ -36,7 +36,14 @@ def _window(
         raise ValueError("invalid origin")
     plain = "constant" not in mode or (not isinstance(cval, Box) and cval == 0)
     wide = np.pad(x, widths, mode=EDGES[mode]) if plain else np.pad(x - cval, widths) + cval
-    return written(output, correlate_inside(wide, w))
+    return written(output, _stored(correlate_inside(wide, w), x))
+
+
+def _stored(y: Any, x: Any) -> Any:
+    """A result in the precision of the image, whatever it was computed in."""
+    dtype = type_of(x).dtype
+    dtype = np.result_type(dtype, np.complex64) if type_of(y).dtype.kind == "c" else dtype
+    return y if type_of(y).dtype == dtype else op("astype")(y, dtype=dtype)
 
 
 def refuse_integers(name: str, x: Any, output: Any) -> None:
@@ -67,7 +74,9 @@ def written(output: Any, y: Any) -> Any:
             )
         output[...] = y  # type: ignore[index]  # an array of the engine's
         return output
-    return op("astype")(y, dtype=np.dtype(output))
+    dtype = np.dtype(output)  # a complex image has a complex result, whatever is asked for
+    dtype = np.result_type(dtype, np.complex64) if type_of(y).dtype.kind == "c" else dtype
+    return op("astype")(y, dtype=dtype)
 
 
 def origins(origin: Any, ndim: int) -> list[int]:
@@ -79,8 +88,9 @@ def origins(origin: Any, ndim: int) -> list[int]:
 def correlate(
     input, weights, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
 ):  # SciPy's names
-    """y[k] = sum_j weights[j] input[k + j - center]."""
-    return _whole("correlate", input, as_array(weights), mode, cval, origin, output, axes)
+    """y[k] = sum_j conj(weights[j]) input[k + j - center]."""
+    w = conjugate(as_array(weights))
+    return _whole("correlate", input, w, mode, cval, origin, output, axes)
 
 
 @implements("scipy.ndimage.convolve")
@@ -111,7 +121,12 @@ def correlate1d(
     input, weights, axis=-1, output=None, mode="reflect", cval=0.0, origin=0
 ):  # SciPy's names
     """The same along one axis."""
-    x, w = as_array(input), as_array(weights)
+    return _along(input, conjugate(as_array(weights)), axis, output, mode, cval, origin)
+
+
+def _along(input: Any, w: Any, axis: int, output: Any, mode: Any, cval: Any, origin: int) -> Any:
+    """The sums of products of a window along one axis."""
+    x = as_array(input)
     ndim = type_of(x).ndim
     axis = normal_axis(axis, ndim, "correlate1d")
     wide = np.reshape(w, [-1 if i == axis else 1 for i in range(ndim)])
@@ -126,7 +141,7 @@ def convolve1d(
     """The same with the window turned around."""
     w = as_array(weights)
     origin = -origin - (type_of(w).shape[0] % 2 == 0)
-    return correlate1d(input, w[::-1], axis, output, mode, cval, origin)
+    return _along(input, w[::-1], axis, output, mode, cval, origin)
 
 
 @implements("scipy.ndimage.uniform_filter1d")
@@ -229,7 +244,10 @@ def gaussian_gradient_magnitude(
     """The length of the gradient of the image under a bell; its slope where that is 0 is 0."""
     name = "gaussian_gradient_magnitude"
     terms = _derivatives(name, 1, input, sigma, output, mode, cval, axes=axes, **options)
-    return written(output, np.linalg.norm(np.stack(terms), axis=0))
+    stacked = np.stack(terms)
+    if type_of(stacked).dtype.kind == "c":  # as SciPy has it: the root of the sum of squares
+        return written(output, np.sqrt(np.sum(stacked * stacked, axis=0)))
+    return written(output, np.linalg.norm(stacked, axis=0))
 
 
 @implements("scipy.ndimage.uniform_filter")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.ops.shape import as_floats
+from lineara.ops.shape import as_doubles, as_floats
 from lineara.primitive import implements
 from lineara.types import type_of
 
@@ -44,9 +44,9 @@ def _of_values(*names: str) -> Callable[[Measure], Measure]:
 
 
 _of_values("sum_labels", "sum")(np.sum)
-_of_values("mean")(np.mean)
-_of_values("variance")(np.var)
-_of_values("standard_deviation")(np.std)
+_of_values("mean")(lambda v: np.mean(as_doubles(v)))
+_of_values("variance")(lambda v: np.var(as_doubles(v)))
+_of_values("standard_deviation")(lambda v: np.std(as_doubles(v)))
 _of_values("minimum")(np.min)
 _of_values("maximum")(np.max)
 _of_values("median")(np.median)
@@ -57,7 +57,7 @@ def center_of_mass(input, labels=None, index=None):  # SciPy's names
     """The mean place of a region, weighted by its values."""
 
     def center(v: Any, at: Any, shape: Any) -> Any:
-        places = np.unravel_index(at, shape)
+        places, v = np.unravel_index(at, shape), as_doubles(v)
         return tuple([np.sum(v * p) / np.sum(v) for p in places])
 
     return _measured(input, labels, index, center)

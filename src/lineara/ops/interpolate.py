@@ -14,7 +14,7 @@ from lineara.errors import NoRuleError, ShapeError
 from lineara.ops.eigen import has_values
 from lineara.ops.index import take
 from lineara.ops.matrix_functions import banded
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, real_only
 from lineara.primitive import Box, op, registry
 from lineara.types import type_of
 
@@ -36,6 +36,7 @@ class Pieces(NamedTuple):
     def __call__(self, t: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         """The values, or the derivatives of the order nu, at t."""
         t = as_array(t)
+        real_only("scipy.interpolate", t)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         first, last = self.x[0], self.x[-1]
         if extrapolate == "periodic":
@@ -170,6 +171,7 @@ def checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
             f"{name}: {type_of(x)} breaks and {type_of(y)} values do not fit; along axis {axis} "
             "there must be a value for each break"
         )
+    real_only(name, x)
     rising = np.all(x[1:] > x[:-1])
     if has_values(rising) and not rising:
         raise ValueError("`x` must be strictly increasing sequence.")

@@ -10,8 +10,8 @@ from lineara.ops.bsplines import on_grid, tensor_splines, through
 from lineara.ops.eigen import has_values
 from lineara.ops.index import index, take
 from lineara.ops.interpolate import Pieces, any_box, cubic_spline, linear, of_plain
-from lineara.ops.shape import as_array
-from lineara.primitive import implements, registry
+from lineara.ops.shape import as_array, real_only
+from lineara.primitive import implements, op, registry
 from lineara.types import type_of
 
 _DEGREE: dict[Any, int] = {"zero": 0, "quadratic": 2}
@@ -118,6 +118,7 @@ def _methods_of_line(base: type) -> dict[str, Any]:
 
     def call(self: Any, x: Any) -> Any:
         t, line = as_array(x), self.line
+        real_only("interp1d", t)
         found = line.inside(t)
         if self.outside is None:
             return found
@@ -130,8 +131,10 @@ def _methods_of_line(base: type) -> dict[str, Any]:
         shape = (*(1,) * line.axis, *type_of(t).shape)
         rest = type_of(found).ndim - len(shape)
         wide = lambda m: np.reshape(m, (*shape, *(1,) * rest))  # noqa: E731
+        dtype = type_of(found).dtype  # what is outside does not change it
         found = np.where(wide(below), _beside(low, line, t), found)
-        return np.where(wide(above), _beside(high, line, t), found)
+        found = np.where(wide(above), _beside(high, line, t), found)
+        return found if type_of(found).dtype == dtype else op("astype")(found, dtype=dtype)
 
     def of(plain: Any) -> Any:
         cls: Any = registry.functions[base]
@@ -236,6 +239,7 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
                 "rule; 'linear', 'nearest', 'slinear', 'cubic' and 'quintic' have one, without nu"
             )
         t = _coordinates(xi, len(table.grid))
+        real_only("RegularGridInterpolator", t)
         if method in _SPLINES:
             found = on_grid(_splines_of(table, method), t, _SPLINES[method])
         else:

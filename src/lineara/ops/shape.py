@@ -18,7 +18,7 @@ from lineara.primitive import (
     reals,
     unbroadcast,
 )
-from lineara.types import ArrayType, type_of
+from lineara.types import ArrayType, is_complex, type_of
 
 
 def _lengths(shape: Any) -> tuple[int, ...]:
@@ -269,6 +269,22 @@ def as_floats(a: Any) -> Any:
     """The array, in floating point if it was not."""
     a = as_array(a)
     return a if type_of(a).dtype.kind in "fc" else op("astype")(a, dtype=np.dtype(float))
+
+
+def as_doubles(a: Any) -> Any:
+    """The numbers in double precision, real or complex."""
+    wide = np.result_type(type_of(a).dtype, float)
+    return a if type_of(a).dtype == wide else op("astype")(a, dtype=wide)
+
+
+def real_only(function: str, *values: Any) -> None:
+    """An error for complex numbers, of which the real part alone would be looked at."""
+    for v in values:
+        if is_complex(as_array(v)):
+            raise NoRuleError(
+                f"{function}: takes real numbers, not {type_of(as_array(v))}; give it the real "
+                "part, x.real, or a real and an imaginary part as two arguments"
+            )
 
 
 def any_box(values: Any) -> bool:

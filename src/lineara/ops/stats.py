@@ -14,7 +14,7 @@ import numpy as np
 from lineara.errors import NoRuleError
 from lineara.ops.elementwise import exp, log, sqrt, where
 from lineara.ops.laws import CONTINUOUS, DISCRETE, Law
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, real_only
 from lineara.ops.special_forms import only_plain
 from lineara.primitive import Box, op, registry, stands_for
 from lineara.types import type_of
@@ -32,6 +32,7 @@ def any_traced(values: Any) -> bool:
 def in_double(v: Any) -> Any:
     """A value in double precision, as SciPy's distributions calculate."""
     v = as_array(v) if isinstance(v, list | tuple) and any_traced(v) else v
+    real_only("scipy.stats", v)
     if not isinstance(v, Box):
         return np.asarray(v, float)[()]
     return v if type_of(v).dtype == np.float64 else op("astype")(v, dtype=np.dtype(float))
