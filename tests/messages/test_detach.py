@@ -354,3 +354,41 @@ def test_a_unit_that_multiplies_a_traced_value():
     assert metres(2.0) == 4e6
     assert np.array_equal(metres(np.array([1.0, 2.0])), [2e6, 4e6])
     assert grad(lambda x: (units.km * x / units.hour).to("m/hour").magnitude)(2.0) == 1000.0
+
+
+SHIFTED = (
+    "a random generator takes plain parameters: shift and scale what it draws, "
+    "loc + scale * rng.normal(size=n), or draw with lineara.random"
+)
+CHOSEN = "a random generator takes plain arrays: draw positions, x[rng.permutation(len(x))]"
+GENERATOR = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("f", "type_", "works"),
+    [
+        (lambda x: GENERATOR.normal(x[0], 1.0), "f64[]", SHIFTED),
+        (lambda x: np.random.default_rng(0).uniform(high=x[1], size=3)[0], "f64[]", SHIFTED),
+        (lambda x: GENERATOR.multivariate_normal(
+            x, np.eye(2))[0], "f64[2]", SHIFTED),
+        (lambda x: np.random.RandomState(0).poisson(x), "f64[2]", SHIFTED),
+        (lambda x: GENERATOR.permutation(x)[0], "f64[2]", CHOSEN),
+        (lambda x: GENERATOR.choice(x, 2)[0], "f64[2]", CHOSEN),
+    ],
+)  # fmt: skip
+def test_a_random_generator_with_a_traced_parameter(said, f, type_, works):
+    assert said(lambda: grad(f)(np.ones(2))).split("\n")[0] == (
+        f"DetachError: a traced {type_} was about to become a plain array, which would lose its "
+        f"derivative; {works}, or lineara.stop_gradient to mean it"
+    )
+
+
+def test_what_is_advised_for_random_generators_works():
+    def f(x):
+        rng = np.random.default_rng(0)
+        return np.sum(x[0] + x[1] * rng.normal(size=3)) + x[rng.permutation(len(x))][0]
+
+    drawn = np.random.default_rng(0)
+    sum_ = np.sum(drawn.normal(size=3))
+    expected = np.array([3.0, sum_]) + (drawn.permutation(2)[0] == np.arange(2))
+    assert np.allclose(grad(f)(np.ones(2)), expected)

@@ -1,6 +1,10 @@
 """What NumPy refuses, said as ours: the operation, the types it was given, and NumPy's reason."""
 
+import ast
+import itertools
+import linecache
 import sys
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -45,11 +49,41 @@ def about_to_become_plain(value: Any) -> DetachError:
     asker = sys._getframe(1)
     while asker.f_back is not None and is_own_file(asker.f_code.co_filename):
         asker = asker.f_back
-    works = mend(str(asker.f_globals.get("__name__")))
+    works = DRAWS.get(_called_method(asker)) or mend(str(asker.f_globals.get("__name__")))
     return DetachError(
         f"a traced {type_of(value)} was about to become a plain array, which would lose its "
         f"derivative; {works}, or lineara.stop_gradient to mean it"
     )
+
+
+def _called_method(frame: FrameType) -> str:
+    """The name of the method that is being called there, as the source has it; "" for none."""
+    place = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+    first, last, start, end = place or (None,) * 4
+    if first is None or last is None or start is None or end is None:
+        return ""
+    lines = [linecache.getline(frame.f_code.co_filename, n) for n in range(first, last + 1)]
+    lines[-1] = lines[-1].encode()[:end].decode(errors="ignore")
+    lines[0] = lines[0].encode()[start:].decode(errors="ignore")
+    try:
+        asked = ast.parse("".join(lines).strip(), mode="eval").body
+    except SyntaxError:
+        return ""
+    called = asked.func if isinstance(asked, ast.Call) else None
+    return called.attr if isinstance(called, ast.Attribute) else ""
+
+
+_SHIFTED = (
+    "a random generator takes plain parameters: shift and scale what it draws, "
+    "loc + scale * rng.normal(size=n), or draw with lineara.random"
+)
+_CHOSEN = "a random generator takes plain arrays: draw positions, x[rng.permutation(len(x))]"
+_DRAWN = """
+binomial dirichlet exponential laplace lognormal multinomial multivariate_normal normal poisson
+rayleigh standard_gamma uniform
+"""
+DRAWS = dict.fromkeys(["choice", "permutation", "permuted", "shuffle"], _CHOSEN)
+DRAWS |= dict.fromkeys(_DRAWN.split(), _SHIFTED)
 
 
 def _has_type(value: Any) -> bool:
