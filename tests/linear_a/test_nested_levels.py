@@ -190,6 +190,118 @@ def test_a_branch_writes_into_copies_of_what_is_around_it():
             close(vmap(g)(np.stack([v, x])), [g(v), g(x)])
 
 
+def still(x):
+    """An array of what does not move, which a trace knows as a value of the program."""
+    y = np.zeros_like(x)
+    y[2] -= np.sum(np.argsort(x) * 0.3)
+    return y
+
+
+def by_number(x, s):
+    y = still(x) * 1.0
+    y[0] = np.tanh(s)
+    return np.sum(y * s)
+
+
+def by_part(x, s):
+    y = still(x) * 1.0
+    y[1:] += s * x[1:]
+    y[[0, 2]] *= s
+    return np.sum(y * s)
+
+
+def by_views(x, s):
+    y = np.copy(still(x) + 1)
+    turned, column = y[::-1], y.reshape(3, 1)
+    y[0] = s
+    turned[1] = x[0] * s
+    column[2, 0] *= s
+    return np.sum(y * s) + turned @ turned + np.sum(column**3)
+
+
+def by_functions(x, s):
+    y = np.exp(still(x))
+    np.add.at(y, [0, 0, 1], s)
+    np.multiply(y, s, out=y)
+    np.copyto(y[1:], x[1:])
+    y /= s
+    return np.sum(y * y)
+
+
+def by_rows(x, s):
+    y = np.exp(still(x))
+    z = np.outer(y, y)
+    z[1] = x
+    z.T[0] += s
+    z[0, 0] = y[1]
+    return np.sum(z * z * s)
+
+
+def in_branches_and_loops(x, s):
+    b = np.exp(still(x))
+
+    def g(u):
+        y = b * 1.0
+        y[0] = s * u
+        y[1:] *= u
+        return np.sum(y * u)
+
+    def step(c):
+        y = np.copy(b)
+        y[0] = c[1]
+        return c[0] + np.sum(y), c[1] * 0.9
+
+    once = cond(s > 0, g, lambda u: u, s) + switch(np.argmax(x), [g, g, np.sin], s)
+    again = lineara.fori_loop(0, 2, lambda i, c: cond(c > 0, g, g, c), s * 0.1)
+    return once + again + lineara.while_loop(lambda c: c[0] < 4.0, step, (s, s))[0]
+
+
+WRITING = [by_number, by_part, by_views, by_functions, by_rows, in_branches_and_loops]
+
+
+@pytest.mark.parametrize("f", WRITING, ids=lambda f: f.__name__)
+def test_what_does_not_move_takes_what_does_as_it_does_without_a_trace(f):
+    """An array that the differentiated function makes of values of the program is its own."""
+    x, s = np.array([1.0, 3.0, 2.0]), 0.5
+
+    def bent(x, s):
+        a, b = lineara.grad(f, argnums=(0, 1))(x, s)
+        return a @ x + b * b
+
+    for g in (f, bent):
+        slope = lineara.grad(g, argnums=(0, 1))
+        for found, expected in zip(lineara.trace(slope, x, s)(x, s), slope(x, s), strict=True):
+            close(found, expected)
+
+
+def test_what_was_made_outside_of_a_differentiation_in_a_trace_takes_nothing_of_it():
+    def f(x):
+        outside = x * 1.0
+        view = outside[1:]
+
+        def whole(s):
+            outside[0] = s
+            return s
+
+        def other(s):  # made in a differentiation that is over
+            kept[0][0] = s
+            return s
+
+        def keeps(s):
+            kept.append(np.copy(outside))
+            return s
+
+        kept = []
+        lineara.grad(keeps)(x[0])
+        for g in (whole, lambda s: np.add.at(view, [0], s), other):
+            with pytest.raises(LeakedVariableError, match="of an inner differentiation"):
+                lineara.grad(g)(x[1])
+        return np.sum(outside)
+
+    x = np.array([1.0, 3.0, 2.0])
+    close(lineara.trace(f, x)(x), 6.0)
+
+
 def test_whole_numbers_fill_and_find():
     def f(x):
         y = np.zeros(3)

@@ -12,7 +12,7 @@ import numpy as np
 
 from lineara.eager.node import Traced, outlived
 from lineara.eager.strides import c_strides, grid, locate, reshaped_strides
-from lineara.eager.written import Written, memory_axes
+from lineara.eager.written import Buffer, Part, Written, memory_axes
 from lineara.errors import MutationError, ShapeError, StagingError, TypeMismatchError
 from lineara.linear_a.emit import Boxed, Emitter
 from lineara.linear_a.syntax import Accum, Put, sampled, zero
@@ -26,7 +26,7 @@ from lineara.ops.index import (
     show_index,
 )
 from lineara.ops.shape import as_array
-from lineara.primitive import op
+from lineara.primitive import innermost, op
 from lineara.types import ArrayType, carries_tangents, type_of
 
 LITERAL = 64  # elements: a constant up to this size stands in the text, a larger one beside it
@@ -64,15 +64,25 @@ def put(out: Emitter, x: Boxed, at: Any, y: Boxed) -> Boxed:
 
 
 class Cell:
-    """The storage that an array and its views share: a constant until a staged value goes in."""
+    """The storage that an array and its views share: a constant until a staged value goes in.
 
-    __slots__ = ("content", "given", "level", "version")
+    `inside` has the roots of the differentiations in which it was made, which no two of them share.
+    If there are any, the arrays that show the storage are known: they may become arrays of those.
+    """
 
-    def __init__(self, level: Any, content: Any) -> None:
+    __slots__ = ("arrays", "content", "given", "inside", "level", "version")
+
+    def __init__(self, level: Any, content: Any, inside: Sequence[Any]) -> None:
         self.level = level
         self.content = content
+        self.inside = inside
         self.version = 0
         self.given: list[Any] = []  # plain arrays that NumPy's user takes for views
+        self.arrays: list[Any] = []
+
+    def was_made_in(self, level: Any) -> bool:
+        """Whether it was made while that differentiation went on, by what is differentiated."""
+        return any([roots is level.roots for roots in self.inside])
 
     @property
     def dtype(self) -> np.dtype:
@@ -144,6 +154,20 @@ class Region:
         return part
 
     # --- views ------------------------------------------------------------------------------------
+
+    def of(self, whole: Part) -> Part | None:
+        """The same region of an array of a differentiation, or None where there is none."""
+        found: Part | None = whole
+        if self.source is not None:
+            return None
+        for step in self.steps:
+            if found is None or any(boxes(step.param)) or not is_basic(step.param):
+                return None
+            ways = {"index": found.sub, "permute_dims": found.permuted, "reshape": found.reshaped}
+            found = ways[step.name](step.param)
+        if found is not None:
+            found.made = self.made
+        return found
 
     def sub(self, at: Any) -> "Region":
         """The region of an index of integers, some of them staged, and slices."""
@@ -395,9 +419,27 @@ class StagedArray(Written):
         found = level.buffer(self)[at]
         return level.derived(found, self) if isinstance(found, StagedArray) else found
 
-    def _refuse_inner(self, value: Any) -> None:
-        if not isinstance(value, Traced) or value.known:
-            super()._refuse_inner(value)
+    def entered(self, value: Any) -> bool:
+        """Whether this is an array of the differentiation that a value belongs to from now on.
+
+        The function that is differentiated has made it, of values that do not move, so nobody
+        outside has it.  It becomes what it would be had it been made with np.zeros, and so do all
+        that share its memory.  Of what was made outside it is refused.
+        """
+        box, cell = innermost((value,)), self.w.buffer
+        if not isinstance(box, Traced) or not box.known or box.depth <= self.depth:
+            return False
+        parts: list[Any] = [None]
+        if cell.was_made_in(box.level) and not cell.given:
+            content = Region.whole(Cell(cell.level, cell.content, cell.inside))
+            whole = Part.whole(Buffer(box.level, cell.level.handle(content)))
+            parts = [a.w.of(whole) for a in cell.arrays]
+        if any([p is None for p in parts]):
+            self._refuse_inner(value)
+        for a, part in zip(cell.arrays, parts, strict=True):
+            a.__class__ = box.level.XW
+            a.w = part
+        return True
 
     def __setitem__(self, at: Any, value: Any) -> None:
         if isinstance(value, StagedArray) and value.w.made is not None and value.w.made[0] is self:
@@ -406,7 +448,9 @@ class StagedArray(Written):
                 return  # x[at] += v has already written through the view
         if isinstance(value, list | tuple):
             value = as_array(value)
-        self._refuse_inner(value)
+        if self.entered(value):
+            self[at] = value
+            return
         if isinstance(at, list):
             at = normal_part(at)
         check_index(at, self)
@@ -414,7 +458,8 @@ class StagedArray(Written):
 
     def assign_all(self, value: Any) -> Any:
         """Every element gets a value: an in-place operation."""
-        self._refuse_inner(value)
+        if self.entered(value):
+            return self.assign_all(value)
         t = type_of(value)
         if t.shape != self.w.shape:
             raise ShapeError(

@@ -21,6 +21,7 @@ from lineara.eager.reads import View
 from lineara.eager.refusals import refused
 from lineara.eager.regions import LITERAL, Cell, Region, StagedArray, as_box, boxes
 from lineara.eager.shown import asks_who_multiplies, in_object
+from lineara.eager.trace import threads
 from lineara.eager.written import Written
 from lineara.errors import (
     LeakedVariableError,
@@ -136,7 +137,7 @@ class StagedLevel(Level):
         """A staged number, or an array that may be written."""
         if not isinstance(v, Boxed):
             return v
-        return self.handle(Region.whole(Cell(self, v))) if v.shape else self.scalar(v)
+        return self.buffer(v) if v.shape else self.scalar(v)
 
     def still(self, v: Boxed) -> Any:
         """An array that keeps its content."""
@@ -253,7 +254,7 @@ class StagedLevel(Level):
 
     def getitem(self, x: Array, at: Any) -> Any:
         """x[at] of an array that keeps its content."""
-        return self.handle(Region.whole(Cell(self, x.v)))[at]
+        return self.buffer(x.v)[at]
 
     def setitem(self, x: Array, at: Any, value: Any) -> None:
         """x[at] = value."""
@@ -264,7 +265,7 @@ class StagedLevel(Level):
         """Let x be written."""
         if not isinstance(x, Written):
             x.__class__ = self.XW
-            x.w = Region.whole(Cell(self, x.v))
+            x.w = self.whole(x.v)
 
     def assign_all(self, x: Array, value: Any) -> Any:
         """An in-place operation."""
@@ -277,13 +278,18 @@ class StagedLevel(Level):
             return self.innermost().buffer(x)
         node = x.now()
         content = node.v if isinstance(node, Traced) else node.copy(order=order)
-        return self.handle(Region.whole(Cell(self, content)))
+        return self.handle(self.whole(content))
 
     def buffer(self, content: Any) -> Any:
         """An array that holds `content`."""
         content = content.now() if isinstance(content, Traced) else content
         content = self.entered(content) if isinstance(content, Traced) else content
-        return self.handle(Region.whole(Cell(self, content)))
+        return self.handle(self.whole(content))
+
+    def whole(self, content: Any) -> Region:
+        """All of a new array."""
+        inside = [v.roots for v in threads.open if v.depth > self.depth]
+        return Region.whole(Cell(self, content, inside))
 
     def own(self, y: Any) -> Any:
         """A fresh array of constants, into which staged values may be written."""
@@ -294,6 +300,8 @@ class StagedLevel(Level):
         o = self.XW()
         o.v = o.a = o.b = o.g = None
         o.w = part
+        if part.buffer.inside:
+            part.buffer.arrays.append(o)
         return o
 
     def close(self) -> None:

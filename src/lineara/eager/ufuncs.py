@@ -133,7 +133,7 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
             f"np.{ufunc.__name__}.at writes traced values into a plain array, which cannot hold "
             "their derivative; make the array inside the differentiated function"
         )
-    if ufunc in (np.add, np.subtract) and not target.known:
+    if ufunc in (np.add, np.subtract) and not target.known and not target.entered(values[0]):
         target.w.add_at(at, values[0] if ufunc is np.add else -values[0])
         return
     if is_basic(at):
