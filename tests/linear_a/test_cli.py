@@ -321,3 +321,47 @@ def test_usage_errors_exit_with_2(argv, capsys):
         main(argv)
     assert caught.value.code == 2
     assert "usage: python -m lineara" in capsys.readouterr().err
+
+
+ENDLESS = """
+def f(x: f64;) -> (f64;) = f(x;)
+def both(p: bool, x: f64;) -> (f64;) = cond[f, other](p, x;)
+def other(x: f64;) -> (f64;) = let y = x * 2.0 in both(true, y;)
+def counts(n: i64, x: f64;) -> (f64;) =
+  let z = 0_i64 in let p = less(z, n) in cond[again, done](p, n, x;)
+def again(n: i64, x: f64;) -> (f64;) = let m = n - 1_i64 in let y = x * 2.0 in counts(m, y;)
+def done(n: i64, x: f64;) -> (f64;) = let (;) = drop(n) in x
+def small(x: f64;) -> (bool;) = less(x, 100.0)
+def same(x: f64;) -> (f64;) = x
+def loop(x: f64;) -> (f64;) = while[small, same, 0](x;)
+def never(x: f64;) -> (f64;) = while[small, f, 0](x;)
+"""
+
+
+@pytest.mark.parametrize("name", ["f", "both", "other"])
+def test_what_calls_itself_on_every_way_is_refused(program, capsys, name):
+    file = program(ENDLESS)
+    values = "[true, 1.0]" if name == "both" else "[1.0]"
+    for command in ("run", "grad"):
+        text = refused(capsys, command, file, "--def", name, "--args", values)
+        assert (
+            f"{name} calls itself whatever its arguments are, so it never ends; let a branch of a "
+            "cond, switch or case end without the call\n"
+        ) in text
+
+
+def test_a_run_stops_when_its_fuel_is_spent(program, capsys):
+    file = program(ENDLESS)
+    asked = ["run", file, "--def", "counts", "--args"]
+    assert said(capsys, *asked, "[5, 1.0]", "--fuel", "12", "--json").startswith(
+        '{"results": [32.0]'
+    )  # counts and again five times, counts and done once
+    text = refused(capsys, *asked, "[5, 1.0]", "--fuel", "11")
+    assert (
+        "the run is out of fuel as done is entered; a recursion or a loop through it may never "
+        "end: look at the condition that ends it, or give more, --fuel N\n"
+    ) in text
+    text = refused(capsys, "run", file, "--def", "loop", "--args", "[1.0]", "--fuel", "1000")
+    assert "out of fuel as same is entered" in text
+    found = said(capsys, "run", file, "--def", "never", "--args", "[200.0]")
+    assert found.startswith("f64  200.0")  # a loop may take no round

@@ -13,6 +13,7 @@ from lineara.linear_a.cost import static_works
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.rehearse import rehearse
+from lineara.passes.batch import over_lanes
 from lineara.passes.compose import grad, vjp
 from lineara.passes.custom import custom_jvp, custom_vjp
 from lineara.passes.erase import erase
@@ -391,13 +392,127 @@ OPEN = [
     ("def g(x: f64;) -> (f64;) = x\ndef f(x: f64;) -> (f64;) = sized[g, 0](x;)",
      "2:28: the form is sized[f, i, …](xs; ~as), where the arguments i of f are whole numbers"),
     ("def f(m: i64, n: i64, x: f64[n];) -> (f64[n];) = let (;) = drop(m) in index[at=(m:n,)](x)",
-     "1:71: index: the length of m:n has no name; write 0:m for an i64 formal m, or "
-     "positions"),
+     "1:71: index: how long the part m:n of f64[n] is has no name, and a dimension is a number or "
+     "an i64 formal; 0:m has the length m, and k elements from m on, for such a k, are those at "
+     "positions i: i64[k]: let o = broadcast_to[shape=(k,)](1_i64) in "
+     "let i = cumsum[axis=0](o) + m - 1_i64 in index[at=(i,)](x)"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "message"), OPEN, ids=["result", "form", "slice"])
 def test_what_a_size_may_not_be(text, message):
+    with pytest.raises(ProgramError) as caught:
+        check(parse(text))
+    assert str(caught.value).split("\n")[0] == message
+
+
+WINDOW = """
+def part(k: i64, m: i64, p: i64, x: f64[p];) -> (f64[k];) =
+  let o = broadcast_to[shape=(k,)](1_i64) in
+  let i = cumsum[axis=0](o) + m - 1_i64 in index[at=(i,)](x)
+def squares(k: i64, m: i64, p: i64, x: f64[p];) -> (f64;) =
+  let y = part(k, m, p, x;) in matmul(y, y)
+def f(m: i64, n: i64, p: i64, x: f64[p];) -> (f64;) =
+  let k = n - m in sized[squares, 0](k, m, p, x;)
+"""
+
+
+@pytest.mark.parametrize(("m", "n"), [(0, 6), (2, 5), (3, 3), (5, 6)])
+def test_a_part_whose_ends_are_sizes_is_written_as_the_message_says(m, n):
+    program = check(vjp(check(parse(WINDOW)), "f"))
+    x = np.arange(1.0, 7.0)
+    assert run(program, "part", n - m, m, 6, x).results[0].tolist() == x[m:n].tolist()
+    found = run(program, "f.vjp", m, n, 6, x, 1.0)
+    slope = np.zeros(6)
+    slope[m:n] = 2 * x[m:n]
+    assert found.results[0] == x[m:n] @ x[m:n]
+    assert found.lresults[0].tolist() == slope.tolist()
+
+
+LITERAL = """
+type pair[n] = <f64[n], f64>
+def scaled(n: i64, x: f64[n];) -> (f64[n];) =
+  let s = sum[axis=(0,), keepdims=false](x) in broadcast_to[shape=(n,)](s) * x
+def round(n: i64, c: f64[n];) -> (f64[n];) = sin(scaled(n, c;))
+def more(n: i64, x: f64[n];) -> (f64[n];) = let y = index[at=(0:n,)](x) in y * 2.0
+def less(n: i64, x: f64[n];) -> (f64[n];) = let (;) = drop(n) in cos(x)
+def again(n: i64, k: f64, x: f64[n];) -> (f64[n];) =
+  cond[ended, goes](less(k, 1.0), n, k, x;)
+def ended(n: i64, k: f64, x: f64[n];) -> (f64[n];) = let (;) = drop((n, k;)) in x
+def goes(n: i64, k: f64, x: f64[n];) -> (f64[n];) = again(n, k - 1.0, x * 0.5;)
+def g(n: i64, x: f64[n];) -> (pair[n], f64;) =
+  let y = scan[round, n, fwd, 1, 1, 0](n, x;) in
+  let z = cond[more, less](true, n, y;) in
+  let w = again(n, 2.0, z;) in
+  (<w, matmul(x, x)>, astype[dtype=f64](n);)
+def f(x: f64[3];) -> (f64;) =
+  let (p, k;) = g(3_i64, x;) in
+  let <w, s> = p in
+  let m = 2_i64 in
+  let (q, l;) = { g(m, index[at=(1:,)](x);) } in
+  let <v, t> = q in
+  let (;) = drop(t) in
+  k * sum[axis=(0,), keepdims=false](w + x) + l * s * matmul(v, v)
+"""
+
+
+def test_a_literal_size_makes_an_instance_of_what_it_is_given_to():
+    program = check(parse(LITERAL))
+    assert parse(str(program)) == program
+    assert {"g'3", "g'2", "round'3", "again'2", "ended'2", "less'3"} <= {*program.defs}
+    assert repr(program.defs["g'3"].results[0]) == "pair[3]"
+    x = np.array([0.1, 0.2, 0.3])
+
+    def oracle(x):
+        def g(x):
+            y = x
+            for _ in range(len(x)):
+                y = np.sin(np.sum(y) * y)
+            return y * 2.0 * 0.25, x @ x, float(len(x))
+
+        (w, s, k), (v, _, few) = g(x), g(x[1:])
+        return k * np.sum(w + x) + few * s * (v @ v)
+
+    assert run(program, "f", x).results[0] == pytest.approx(oracle(x), rel=1e-14)
+    steps = [oracle(x + 1j * STEP * v).imag / STEP for v in np.eye(3)]
+    derived = check(grad(program, "f"))
+    np.testing.assert_allclose(run(derived, "f.grad", x).results[0], steps, rtol=1e-13)
+    twice = check(vjp(derived, "f.grad"))
+    bent = [run(derived, "f.grad", x + 1e-6 * v).results[0] for v in np.eye(3)]
+    for v, column in zip(np.eye(3), bent, strict=True):
+        found = run(twice, "f.grad.vjp", x, v).lresults[0]
+        np.testing.assert_allclose(found, (column - np.array(steps)) / 1e-6, atol=2e-4)
+    lanes, name, _ = over_lanes(program, "f", (0,), 2)
+    rows = np.stack([x, x[::-1]])
+    found = run(check(vjp(check(lanes), name)), f"{name}.vjp", rows, np.ones(2))
+    np.testing.assert_allclose(found.results[0], [oracle(row) for row in rows], rtol=1e-13)
+    expected = [run(derived, "f.grad", row).results[0] for row in rows]
+    np.testing.assert_allclose(found.lresults[0], expected, rtol=1e-13)
+
+
+def test_an_instance_has_the_rules_that_are_stated_for_its_definition():
+    text = """
+def g(n: i64, x: f64[n];) -> (f64[n];) = let (;) = drop(n) in sin(x)
+def g.jvp(m: i64, x: f64[m]; ~d: f64[m]) -> (f64[m]; f64[m]) =
+  let (;) = drop(m) in let y = sin(x) in let ~e = 3.0 * ~d in (y; ~e)
+def f(x: f64[2];) -> (f64;) = let y = g(2_i64, x;) in sum[axis=(0,), keepdims=false](y)
+"""
+    program = check(grad(check(parse(text)), "f"))
+    assert run(program, "f.grad", np.ones(2)).results[0].tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def g(n: i64, x: f64[n];) -> (f64[n];) = sin(x)\n"
+         "def f(x: f64[4];) -> (f64[4];) = g(5_i64, x;)",
+         "2:43: g'5 takes f64[5] as x, but x is f64[4]"),
+        ("def f(x: f64;) -> (f64;) = let k = 5_i64 in x",
+         "1:32: k is never used; use it at least once, or drop(k)"),
+    ],
+    ids=["another", "unused"],
+)  # fmt: skip
+def test_a_literal_size_that_does_not_fit_is_said(text, message):
     with pytest.raises(ProgramError) as caught:
         check(parse(text))
     assert str(caught.value).split("\n")[0] == message

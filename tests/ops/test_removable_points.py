@@ -73,3 +73,26 @@ def test_arctan2_divides_by_no_square_that_is_too_large_or_too_small(scale, wide
     y, x = (np.array([v * scale]) if wide else v * scale for v in (3.0, 4.0))
     found = lineara.grad(lambda y, x: np.sum(np.arctan2(y, x)), (0, 1))(y, x)
     np.testing.assert_allclose(np.ravel(found) * scale, [4 / 25, -3 / 25], rtol=1e-15)
+
+
+FAR = [np.inf, -np.inf]
+
+
+@pytest.mark.parametrize(
+    ("y", "x"), [*[(a, b) for a in FAR for b in (1.0, 0.0, *FAR)], *[(1.0, b) for b in FAR]]
+)
+def test_arctan2_is_flat_at_infinity(y, x):
+    """The gradient has the length 1 / hypot(y, x), so its limit is 0 wherever one is infinite."""
+
+    def f(y, x):
+        return np.sum(np.arctan2(y, x))
+
+    wide = np.array([y, 1.0]), np.array([x, 1.0])
+    for policy in (None, "store_all"):
+        slope = lineara.grad(f, (0, 1), policy=policy) if policy else lineara.grad(f, (0, 1))
+        assert slope(y, x) == (0.0, 0.0)
+        np.testing.assert_array_equal(slope(*wide), [[0.0, 0.5], [0.0, -0.5]])
+        assert np.all(np.isnan(slope(np.nan, x)))
+    for i in (0, 1):
+        bent = lineara.grad(lambda y, x, i=i: lineara.grad(f, (0, 1))(y, x)[i], (0, 1))
+        assert bent(y, x) == (0.0, 0.0)

@@ -55,6 +55,9 @@ class Command:
                 "--args", metavar="LIST", help="a JSON list of arguments; @file.npy is an array"
             )
             parser.add_argument("--ieee", action="store_true", help="go on with infinities and NaN")
+            parser.add_argument(
+                "--fuel", type=int, metavar="N", help="stop after N calls and rounds of loops"
+            )
             parser.add_argument("--json", action="store_true", help="print JSON")
 
     def run(self, options: argparse.Namespace) -> int:
@@ -193,7 +196,7 @@ def _pass(transform: Callable[[Program, str], Program]) -> Act:
 def _run(program: Program, options: argparse.Namespace) -> str:
     d, values = definition(program, options.name), arguments(program, options)
     with blamed(program, d.name):
-        found = evaluate(program, d.name, *values, ieee=options.ieee)
+        found = evaluate(program, d.name, *values, ieee=options.ieee, fuel=options.fuel)
     results = list(zip((*d.results, *d.lresults), (*found.results, *found.lresults), strict=True))
     if options.json:
         held = [plain(program, t, v) for t, v in results]
@@ -207,8 +210,8 @@ def _grad(program: Program, options: argparse.Namespace) -> str:
     d, values = definition(program, options.name), arguments(program, options)
     with blamed(program, d.name):
         derived = compose.grad(program, d.name)
-        value = evaluate(program, d.name, *values, ieee=options.ieee)
-        found = evaluate(derived, d.name + GRAD, *values, ieee=options.ieee)
+        value = evaluate(program, d.name, *values, ieee=options.ieee, fuel=options.fuel)
+        found = evaluate(derived, d.name + GRAD, *values, ieee=options.ieee, fuel=options.fuel)
         slopes = found.results
         if of_dead_lanes(slopes, values):
             one = value.results[0].dtype.type(1)
@@ -250,7 +253,9 @@ def _cost(program: Program, options: argparse.Namespace) -> str:
         if options.args is not None:
             values = arguments(program, options)
             with blamed(program, d.name):
-                works[d.name] = evaluate(program, d.name, *values, ieee=options.ieee).work
+                works[d.name] = evaluate(
+                    program, d.name, *values, ieee=options.ieee, fuel=options.fuel
+                ).work
     costs = {f: {"work": w, "size": size(program.defs[f])} for f, w in works.items()}
     if options.json:
         return json.dumps(costs if options.name is None else costs[options.name])

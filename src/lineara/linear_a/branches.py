@@ -76,6 +76,10 @@ class Choice(Form):
         values.clear()  # what is entered may free them
         return machine.enter(self.functions[i], given)
 
+    def may_end(self, ends: list[bool]) -> bool:
+        """One of the branches is enough."""
+        return any(ends)
+
     def work(self, works: list[int | None]) -> int | None:
         """That of the branches, if all cost the same."""
         return works[0] if len(set(works)) == 1 else None

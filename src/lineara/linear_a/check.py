@@ -138,6 +138,7 @@ class Judge:
         self.depth = 0
         self.at: Any = None  # the binding or leaf that is being judged
         self.dims: set[Any] | None = None  # what dimensions may be, if that is judged
+        self.numbers: dict[Any, int] = {}  # what a text binds to numbers, before it has instances
 
     # --- errors ----------------------------------------------------------------------------
 
@@ -363,7 +364,7 @@ class Judge:
                 dims = matching(want, got)
                 dims |= {want[i]: None for i in getattr(at, "sizes", ())}
             for p, a in zip(want, got, strict=True):
-                t = with_dims(p.type, dims)
+                t = with_dims(with_dims(p.type, dims), self.numbers)
                 if not self.program.same(t, a.type):
                     self.wrong(
                         f"{what} takes {show(t)} as {p!r}, but {a!r} is {show(a.type)}",

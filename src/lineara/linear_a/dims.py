@@ -274,10 +274,12 @@ def _within(t: ArrayType, params: dict[str, Any]) -> tuple[Sequence[ArrayType], 
     for p, n in zip(at, taken, strict=True):
         if isinstance(p, slice) and any(vars_in(p)):
             if p.start not in (None, 0) or p.step not in (None, 1):
-                start = "" if p.start is None else p.start
                 raise ShapeError(
-                    f"index: the length of {start}:{p.stop!r} has no name; "
-                    "write 0:m for an i64 formal m, or positions"
+                    f"index: how long the part {_shown(p)} of {t} is has no name, and a dimension "
+                    "is a number or an i64 formal; 0:m has the length m, and k elements from m on, "
+                    "for such a k, are those at positions i: i64[k]: "
+                    "let o = broadcast_to[shape=(k,)](1_i64) in "
+                    "let i = cumsum[axis=0](o) + m - 1_i64 in index[at=(i,)](x)"
                 )
             if axis >= t.ndim:
                 raise ShapeError(f"index: {t} has no axis {axis}")
@@ -285,6 +287,12 @@ def _within(t: ArrayType, params: dict[str, Any]) -> tuple[Sequence[ArrayType], 
         found.append(p)
         axis += t.ndim - sum(taken) if p is ... else n
     return (ArrayType(tuple(shape), t.dtype),), {**params, PLACE: tuple(found)}
+
+
+def _shown(p: slice) -> str:
+    """A slice as it is written."""
+    ends = [p.start, p.stop, p.step][: 2 + (p.step is not None)]
+    return ":".join(["" if v is None else repr(v) for v in ends])
 
 
 def _dim(name: str, m: int, n: int, pair: tuple[Samples, Samples]) -> Any:

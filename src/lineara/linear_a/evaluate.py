@@ -14,7 +14,7 @@ import numpy as np
 from lineara.errors import LinearaError, ProgramError
 from lineara.linear_a.check import Judge, counted
 from lineara.linear_a.cost import cells, varies, work
-from lineara.linear_a.dims import dims_in, is_index, is_open, with_dims
+from lineara.linear_a.dims import applications, dims_in, is_index, is_open, with_dims
 from lineara.linear_a.memory import Deaths, Meter, Owners, deaths, owner
 from lineara.linear_a.program import Program, scalars_of
 from lineara.linear_a.syntax import (
@@ -85,6 +85,7 @@ def run(
     checked: bool = True,
     meter: Meter | None = None,
     ieee: bool = True,
+    fuel: int | None = None,
 ) -> Outcome:
     """Evaluate a definition on its non-linear and then its linear arguments.
 
@@ -92,6 +93,8 @@ def run(
     a ProgramError, unless `checked` is False, which lets complex numbers into a real program.
     A `meter` counts the bytes of the arrays that are alive.
     Where `ieee` is False a division by zero, and what else has no number, is a ProgramError.
+    So is a definition that calls itself whatever its arguments are, and more than `fuel` calls and
+    rounds of loops, if that is a number.
 
     >>> from lineara.linear_a.parse import parse
     >>> found = run(parse("def f(x: f64;) -> (f64;) = x * x"), "f", 3.0)
@@ -116,7 +119,13 @@ def run(
         args = tuple([exactly(a, scalar) for a in args])
     if meter is not None:
         meter.made(args)
+    if not may_end(program, name):
+        raise ProgramError(
+            f"{name} calls itself whatever its arguments are, so it never ends; let a branch of a "
+            "cond, switch or case end without the call"
+        )
     machine = Machine(program, scalar, meter)
+    machine.fuel = fuel
     no_number = "ignore" if ieee else "raise"
     with np.errstate(all="ignore", divide=no_number, invalid=no_number):
         found = machine.drive(machine.enter(name, list(args)))
@@ -124,6 +133,26 @@ def run(
     made = [dense(program, t, v) for t, v in zip(types, found, strict=True)]
     results, k = machine.given_away(tuple(made)), len(d.results)
     return Outcome(results[:k], results[k:], machine.work, machine.written)
+
+
+def may_end(program: Program, name: str) -> bool:
+    """Whether some way through a definition ends: one that calls itself on every way has no value.
+
+    A loop may take no round, and of a branch one alternative is enough.
+    """
+    known = program.noted["ends"]
+    if not known:
+        applied = {f: list(applications(d.body)) for f, d in program.defs.items()}
+        known.update(dict.fromkeys(applied, False))
+        found: list[str] | None = None
+        while found != []:
+            found = [
+                f for f, es in applied.items()
+                if not known[f]
+                and all([e.may_end([known.get(g, True) for g in e.functions]) for e in es])
+            ]  # fmt: skip
+            known.update(dict.fromkeys(found, True))
+    return known[name]
 
 
 class Env(dict[Var, Any]):
@@ -145,6 +174,7 @@ class Machine:
         self.deaths: dict[Block, Deaths] = program.noted["deaths"]  # of bodies entered so far
         self.owners = Owners()
         self.work = 0
+        self.fuel: int | None = None  # how many definitions may still be entered
         self.written = 0
         self.dims: dict[Var, int] = {}  # of the definition whose leaf is at hand
         self.costs: dict[Any, int | None] = program.noted["costs"]  # None: it depends on tags
@@ -170,6 +200,8 @@ class Machine:
 
     def enter(self, name: str, values: list[Any]) -> Steps:
         """A definition on values, which are its own from now on."""
+        if self.fuel is not None:
+            self.burn(name)
         d = self.program.defs[name]
         if d.body not in self.deaths:
             self.deaths[d.body] = deaths(d)
@@ -178,6 +210,16 @@ class Machine:
         env.dims = {v: int(env[v]) for v in self.program.dims(name)}
         values.clear()
         return self.block(d.body, env)
+
+    def burn(self, name: str) -> None:
+        """Count a call or a round of a loop."""
+        assert self.fuel is not None, "there is a limit"
+        if not self.fuel:
+            raise ProgramError(
+                f"the run is out of fuel as {name} is entered; a recursion or a loop through it "
+                "may never end: look at the condition that ends it, or give more, --fuel N"
+            )
+        self.fuel -= 1
 
     def block(self, block: Block, env: "Env") -> Steps:
         """The bindings in order, then the values of the leaf; variables die with their last use."""

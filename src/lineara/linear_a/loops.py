@@ -60,6 +60,10 @@ class Loop(Form):
             if f in defs:
                 yield f, defs[f].xs[: self.invariants], self.xs[: self.invariants]
 
+    def may_end(self, ends: list[bool]) -> bool:
+        """Without a round, only the condition must end."""
+        return all(ends[:-1])
+
     def outcome(self, d: Any) -> Zoned:
         """The results: carries as they are, the others stacked."""
         nc, nlc = self.carried()
@@ -322,8 +326,6 @@ class Scan(Loop):
 
     def batch(self, b: Any, args: list[Var]) -> list[Var]:
         """Every round over all lanes; a row of a stack is that of each lane."""
-        if self.n in b.at and b.at[self.n] in b.batched:
-            b.refuse(self, f"takes {self.n!r} rounds, which differs from lane to lane")
         flags, name, found = self.settled(b, args)
         m, k, c = len(self.xs), self.nk, self.nk + self.nc
         carried = (*range(k, c), *range(m, m + self.nlc))

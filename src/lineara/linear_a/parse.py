@@ -20,7 +20,8 @@ from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.check import DEPTH, ENDLESS, Judge, endless, located
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.control import Call, Sized
-from lineara.linear_a.dims import I64, is_index
+from lineara.linear_a.dims import I64, is_index, with_dims
+from lineara.linear_a.instances import with_instances
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.plain import PLAIN, Node, Word
 from lineara.linear_a.plain import binding as plain_binding
@@ -39,6 +40,7 @@ from lineara.linear_a.syntax import (
     Inj,
     Leaf,
     Let,
+    Lit,
     Names,
     Prim,
     Proj,
@@ -162,7 +164,8 @@ def parse(text: str, file: str = "", sugar: bool = False) -> Program:
         tree = _lark().parse(text)
     except UnexpectedInput as error:
         raise ProgramError(_unexpected(error, text, file)) from None
-    found = _Reader(text, file).program(tree)
+    reader = _Reader(text, file)
+    found = with_instances(reader.program(tree), reader.numbers)
     return explicit(found) if sugar else found
 
 
@@ -196,12 +199,14 @@ class _Reader:
         self.defs: dict[str, Def] = {}
         self.places: dict[Any, tuple[Place, ...]] = {}
         self.scope: dict[str, Var] = {}
+        self.numbers: dict[Var, int] = {}  # variables that may be dimensions, being numbers
         self.names = Names()
         self.depth = 0
         self.pending: list[Binding] = []  # those of the block so far
         self.hidden: list[tuple[str, Var | None]] = []  # what names meant outside of the block
         self.so_far = Program(self.types, self.defs, self.places, self.text, self.file)
         self.judge = Judge(self.so_far, "")
+        self.judge.numbers = self.numbers
 
     def wrong(self, message: str, at: Any) -> ProgramError:
         """The error at a token or a tree."""
@@ -395,6 +400,7 @@ class _Reader:
             else:
                 binders = self.zones(target.children[0])
             made = Let(self.bind(binders, (*ts, *us), target), value)
+            self.note(made)
         self.places[made] = (_place(target), *(_place(b.children[0]) for b in binders))
         return made
 
@@ -431,7 +437,15 @@ class _Reader:
         """The types of the values of a right-hand side."""
         while isinstance(e, Block):
             e = e.leaf
-        return ((), ()) if isinstance(e, Drop) else self.judge.leaf(e)
+        if isinstance(e, Drop):
+            return (), ()
+        ts, us = (tuple([with_dims(t, self.numbers) for t in zone]) for zone in self.judge.leaf(e))
+        return ts, us
+
+    def note(self, b: Let) -> None:
+        """A whole number by its own name may stand where a dimension does."""
+        if isinstance(b.rhs, Lit) and b.rhs.type == I64 and b.rhs.value >= 0:
+            self.numbers |= dict.fromkeys(b.vars, int(b.rhs.value))
 
     def var(self, t: Any) -> Var:
         """An occurrence of a variable."""
@@ -460,6 +474,7 @@ class _Reader:
             )
         v = Var(self.names("v"), *((ts[0], False) if ts else (us[0], True)))
         made = Let((v,), e)
+        self.note(made)
         self.places[made] = (_place(at), _place(at))
         self.pending.append(made)
         return v

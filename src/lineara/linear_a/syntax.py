@@ -328,6 +328,10 @@ class Applied(Leaf):
         """W, from those of the definitions; None where only a run can tell."""
         return None
 
+    def may_end(self, ends: list[bool]) -> bool:
+        """Whether there is a way through it, from whether there is one through the definitions."""
+        return all(ends)
+
     def jvp(self, j: Any, phi: Any) -> "Leaf":
         """J; `j.recur` names the jvp of a definition."""
         raise NotImplementedError

@@ -142,9 +142,9 @@ clip_above = elementwise(
 
 
 def _over_square_of(x: Any, w: Any) -> Any:
-    """x / (x^2 + w^2), whose squares may not be representable; 0 at 0."""
+    """x / (x^2 + w^2), whose squares may not be representable; 0 at 0 and at infinity."""
     with np.errstate(all="ignore"):
-        found = 1 / (x + w * np.divide(w, x))
+        found = np.where(np.isinf(x) & np.isinf(w), np.divide(1, x), 1 / (x + w * np.divide(w, x)))
         return np.where((x == 0) & (w == 0), x, found)[()]
 
 
