@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lineara.capture.masks import masks, pairs_of
+from lineara.capture.masks import masks
+from lineara.eager.masked import pairs_of
 from lineara.eager.nans import has_nan
 from lineara.linear_a.evaluate import ZERO, Tagged, run
 from lineara.linear_a.program import Program

@@ -7,7 +7,7 @@ Each vector stands beside its mask: a1, m1, a2, m2, ..  In us' numbers are boole
 becomes of masks is said in one place, `eager/masked.py`, which runs here on boxed variables.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -359,10 +359,4 @@ def live_types(program: Program, used: Iterable[Type]) -> dict[str, Type | Famil
     return found
 
 
-def pairs_of(values: Sequence[Any], masked: Sequence[Any]) -> Iterator[Any]:
-    """Vectors with their masks in the order in which f.m takes and gives them."""
-    for v, m in zip(values, masked, strict=True):
-        yield from (v, m)
-
-
-__all__ = ["live_type", "masks", "pairs_of"]
+__all__ = ["live_type", "masks"]

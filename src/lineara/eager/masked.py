@@ -6,6 +6,7 @@ are, a primitive that moves elements moves the mask, and any other reads dead la
 """
 
 import functools
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,12 @@ def unmasked(value: Any) -> Any:
     if isinstance(value, Batched):
         return Batched(unmasked(value.v), value.depth)
     return value.v if isinstance(value, Masked) else value
+
+
+def pairs_of(values: Sequence[Any], masked: Sequence[Any]) -> Iterator[Any]:
+    """Vectors with their masks, in the order in which the form with masks takes and gives them."""
+    for v, m in zip(values, masked, strict=True):
+        yield from (v, m)
 
 
 def seeded(seed: Any, depth: int) -> Any:

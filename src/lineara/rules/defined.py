@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lineara.capture.masks import pairs_of
 from lineara.eager.level import Level
-from lineara.eager.masked import Masked, unmasked
+from lineara.eager.masked import Masked, pairs_of, unmasked
 from lineara.errors import LinearityError
 from lineara.primitive import HigherOrder, Joint, innermost, op, primitive
 from lineara.rules.whole import moves, record, settled, spread, value_below
