@@ -284,11 +284,14 @@ def test_labels_that_do_not_match():
             jvp(lambda d: d.sum(), (DA,), (wrong,))
 
 
-@pytest.mark.parametrize("name", ["rolling", "ewm", "np.array", "np.where", "corr", "Float64"])
+@pytest.mark.parametrize(
+    "name", ["rolling", "ewm", "np.array", "np.where", "corr", "Float64", "interpolate"]
+)
 def test_compiled_code_of_pandas_is_refused(name):
     f = {
         "rolling": lambda s: s.rolling(2).mean().sum(),
         "ewm": lambda s: s.ewm(alpha=0.5).mean().sum(),
+        "interpolate": lambda s: s.interpolate().sum(),
         "np.array": lambda s: np.sum(np.array(s)),
         "np.where": lambda s: np.where(s > 2, s, 0.0).sum(),
         "Float64": lambda s: s.astype("Float64").sum(),

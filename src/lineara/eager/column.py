@@ -147,6 +147,10 @@ class TracedColumn(ExtensionArray):
             return objects(self.values)
         return self.values.__array__()
 
+    def interpolate(self, **_: Any) -> Any:
+        """What runs compiled code: refused, with what works."""
+        return self.values.__array__()
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(v, pd.Series | pd.Index | pd.DataFrame) for v in inputs):
             return NotImplemented
