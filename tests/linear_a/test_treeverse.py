@@ -7,14 +7,16 @@ import pytest
 
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import Costs
-from lineara.linear_a.evaluate import run
+from lineara.linear_a.evaluate import Tagged, run
 from lineara.linear_a.memory import Meter
 from lineara.linear_a.parse import parse
+from lineara.linear_a.rehearse import rehearse
 from lineara.linear_a.treeverse import advances, split
 from lineara.passes.checkpoint import binomial
 from lineara.passes.compose import reverse, vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
+from lineara.types import show
 
 PAIRS = [(n, s) for s in range(8) for n in range(2, 91)][:: 89 * 8 // 200][:200]
 
@@ -189,3 +191,35 @@ def test_snapshots_are_differentiated_again():
     shifted = run(p, "f.vjp.e", 0.9, 0.3 + 1j * h, 1.0, checked=False).results
     found = run(p, "f.vjp.e.vjp", 0.9, 0.3, 1.0, 0.0, 0.0, 1.0).lresults  # of the gradient in c
     np.testing.assert_allclose(found[1], np.imag(shifted[2]) / h, rtol=1e-12)
+
+
+STRUCTURES = """
+type state = {a: f64[50], b: <f64[50], [f64 | <>]>}
+def body(k: f64[50], c: state;) -> (state;) =
+  let <a, b> = c in
+  let <p, q> = b in
+  let s = sin(a * p) in
+  let u = s + k in
+  let d = <u, q> in
+  {a: s, b: d}
+def f(k: f64[50], c: state;) -> (state;) = scan[body, 64, fwd, 1, 1, 0](k, c;)
+"""
+
+
+def test_a_carry_of_any_type_has_snapshots():
+    """The tape is what the loop starts from, and the memory is that of s states, as foretold."""
+    program = check(parse(STRUCTURES))
+    x = np.linspace(0.1, 1.0, 50)
+    values = (x, (x, (2 * x, Tagged(0, 3.0))), (x, (x, Tagged(0, 1.0))))
+    stored = run(check(vjp(program, "f")), "f.vjp", *values)
+    peaks = {}
+    for s in (0, 2, 5):
+        derived = check(vjp(program, "f", binomial(s)))
+        assert show(derived.types["f.jvp.tape"]) == "<f64[50], state>"
+        meter = Meter()
+        found = run(derived, "f.vjp", *values, meter=meter)
+        assert str(found.lresults) == str(stored.lresults)
+        peaks[s] = meter.peak
+        foretold = rehearse(derived, "f.vjp").peak
+        assert 0.9 <= foretold / meter.peak <= 1.1
+    assert peaks[0] < peaks[2] < peaks[5] < peaks[0] + 6 * 2 * x.nbytes
