@@ -14,7 +14,8 @@ from programs import Case, drawn, value
 
 import lineara
 from lineara.capture.dead_lanes import each
-from lineara.capture.masks import masks, pairs_of
+from lineara.capture.masks import masks
+from lineara.eager.masked import pairs_of
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check, check_def, type_of_leaf
 from lineara.linear_a.cost import cells, size
