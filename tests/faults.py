@@ -92,6 +92,11 @@ def text_of(file: str) -> str:
     return (SOURCE / file).read_text(encoding="utf-8")
 
 
+def lines_of(file: str) -> set[str]:
+    """The lines of a source, as faults tell them."""
+    return set(map(str.strip, ast.unparse(ast.parse(text_of(file))).splitlines()))
+
+
 def count(file: str, find: Find) -> int:
     """How many faults a file can have."""
     return len(find(ast.parse(text_of(file))))
@@ -280,7 +285,9 @@ def child(job: Callable[[], None], log: Path) -> int:
         os._exit(UNSAID)  # unless the job ends the process
 
 
-def baseline(trials: Sequence[Trial], files: Sequence[str], out: Path) -> None:
+def baseline(
+    trials: Sequence[Trial], files: Sequence[str], before: Callable[[], object], out: Path
+) -> None:
     """Run tests without a fault, and write down what they are."""
     paths = {str(SOURCE / f) for f in files}
     calls: set[types.CodeType] = set()
@@ -291,6 +298,7 @@ def baseline(trials: Sequence[Trial], files: Sequence[str], out: Path) -> None:
 
     with out.open("a") as lines:
         for t in trials:
+            before()
             calls.clear()
             start = time.process_time()
             sys.settrace(trace)
@@ -361,11 +369,11 @@ class Run:
         self, title: str, files: Sequence[str], find: Find, tests: Sequence[str],
         more: Callable[[], list[Trial]] = list, skip: Callable[[str], bool] = lambda _: False,
         libraries: Sequence[str] = (), near: Callable[[Made, str], bool] = lambda *_: False,
-        forget: Callable[[], object] = bool,
+        forget: Callable[[], object] = bool, before: Callable[[], object] = bool,
     ) -> None:  # fmt: skip
         self.title, self.files, self.find, self.tests = title, files, find, tests
         self.more, self.skip, self.libraries = more, skip, libraries
-        self.near, self.forget = near, forget
+        self.near, self.forget, self.before = near, forget, before
         self.same = Equivalents()
         self.outcomes: list[dict[str, Any]] = []
         self.kills: collections.Counter[tuple[str, int]] = collections.Counter()
@@ -428,9 +436,9 @@ class Run:
     def found(self, outcome: dict[str, Any]) -> list[Site]:
         """Where a fault of a journal is now, if the source has changed since."""
         what = [outcome[k] for k in ("place", "before", "after")]
-        file = outcome["file"]
+        file, there = outcome["file"], outcome["before"] in lines_of(outcome["file"])
         near = sorted(range(count(file, self.find)), key=lambda i: abs(i - outcome["number"]))
-        for i in near[:200]:
+        for i in near[: 200 * there]:
             made = make(Site(file, i), self.find)
             if [made.place, made.before, made.after] == what:
                 return [Site(file, i)]
@@ -444,7 +452,7 @@ class Run:
         out = self.asked.baseline or self.folder / "baseline"
         known = read_baseline(out)
         new = [t for t in self.trials if t.name not in known]
-        started = child(lambda: baseline(new, self.files, out), self.folder / "log")
+        started = child(lambda: baseline(new, self.files, self.before, out), self.folder / "log")
         os.waitpid(started, 0)
         known = read_baseline(out)
         self.known = [known[t.name] for t in self.trials]

@@ -127,11 +127,16 @@ def forget() -> None:
     for p in registry.primitives.values():
         for name in ("weights", "complex_weights", "_kept"):
             vars(p).pop(name, None)
-    for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "lineara"]:
+    forget_tables("lineara")
+    threads.waiting.clear()  # levels, whose nodes have the methods
+
+
+def forget_tables(package: str = "lineara.ops") -> None:
+    """What functions remember: without it, each test calls them."""
+    for module in [m for name, m in sys.modules.items() if f"{name}.".startswith(f"{package}.")]:
         for found in vars(module).values():
             if isinstance(found, functools._lru_cache_wrapper):
                 found.cache_clear()
-    threads.waiting.clear()  # levels, whose nodes have the methods
 
 
 RUN = Run(
@@ -142,6 +147,7 @@ RUN = Run(
     libraries=("hypothesis", "numpy", "mpmath", "optree", "scipy.special", "scipy.linalg"),
     near=near,
     forget=forget,
+    before=forget_tables,
 )
 
 if __name__ == "__main__":

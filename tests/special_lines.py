@@ -220,6 +220,10 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("kve", 1.5, big, scaled(mpmath.besselk, mpmath.exp)),
     ("ive_slope", 12, 30 * big, lambda v, x: (
         mpmath.diff(lambda t: mpmath.besseli(v, t) * shrunk(t), x))),
+    ("ive_slope", 3, 60 * big, lambda v, x: (
+        mpmath.diff(lambda t: mpmath.besseli(v, t) * shrunk(t), x))),
+    ("kve_slope", 3, 60 * big, lambda v, x: mpmath.diff(
+        lambda t: mpmath.besselk(v, t) * mpmath.exp(t), x)),
     ("ive_slope", 1.5, big, lambda v, x: (
         mpmath.diff(lambda t: mpmath.besseli(v, t) * shrunk(t), x))),
     ("ive_slope", 2, z, lambda v, x: mpmath.diff(lambda t: mpmath.besseli(v, t) * shrunk(t), x)),

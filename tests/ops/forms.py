@@ -375,13 +375,24 @@ np.insert(v, mask[0], x); np.insert(A, slice(2, 0, -1), B.T, axis=0)
 np.insert(v, -2, s)
 np.histogram(np.full(3, s), 2)[1]; np.histogram(np.full(3, s) * 4, 3)[1]
 np.histogram(x[:0], 3)[1] * s; np.nan_to_num(x + 1j * y).imag
-np.histogramdd(x, bins=2, weights=y)[0]; np.polyadd(x, y)
+np.quantile(A, 0.4, axis=1, weights=P, method="inverted_cdf")
+np.quantile(v, [0.0, 0.5], method="inverted_cdf", weights=[1.0, 2.0, 0.0, 1.0])
+np.histogramdd(x, bins=2, weights=y)[0]; np.polyadd(x, y); np.block([[A], [P]]); np.block([[x]])
+np.vectorize(lambda a, b: a * b)(s, 2.0); np.vectorize(lambda a: a * a)(np.array(s))
+np.piecewise(s, [s > 0], [lambda t, a: t - a * a], 0.5)
+np.piecewise(x, [x > 0], [lambda t, a: t - a * a], 0.5)
 np.piecewise(x, [x > 9, x <= 9], [np.exp, np.sin]); np.nansum(A > 0) * s
 np.quantile((3 * A).astype(int), 0.4, method="lower") * s; np.corrcoef(x)
 np.fft.fftn(A, s=(-1, 3), axes=(0, 1)).real; np.fft.irfftn(A, s=(2, -1), axes=(0, 1))
 np.fft.rfft2(A, s=(5, -1)).imag; np.fft.ifft2(A, s=(-1, 1), norm="forward").real
 """
 
+METHODS = (
+    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf",
+    "hazen", "weibull", "median_unbiased", "normal_unbiased", "linear", "lower", "higher",
+    "midpoint", "nearest",
+)  # fmt: skip
+FORMS += "\n".join(f"np.quantile(v, [0.0, 0.3, 1.0], method={method!r})" for method in METHODS)
 FORMS += LINALG
 LINES = [f.strip() for text in FORMS.splitlines() if text[:1] != "#" for f in text.split(";")]
 LINES = [line for line in LINES if line]

@@ -113,6 +113,7 @@ linalg.cho_solve_banded((np.abs(A[:2]) + 1, True), B)
 np.imag(linalg.solve_sylvester(M + 1j * C, gram(M), A[:, :3]))
 linalg.solve_discrete_lyapunov(0.1 * M, C)
 linalg.solve_discrete_lyapunov(0.1 * M, C, "bilinear"); linalg.eig_banded(A, lower=True)[0]
+linalg.eigvals_banded(A[:2], select=2, select_range=(1, 2))
 linalg.eigvals_banded(A[:2], select="i", select_range=(1, 2)); linalg.eigh_tridiagonal(v, x)[0]
 abs(linalg.eigh_tridiagonal(v, x)[1]); linalg.eigvalsh_tridiagonal(v, x)
 linalg.solve_continuous_are(-M, A[:, :2], gram(C), np.eye(2)) @ x
@@ -141,7 +142,7 @@ CubicSpline(GRID, v).integrate(-0.5, x[2])
 CubicSpline(GRID, np.append(v[:3], v[0]), bc_type="periodic")(3 * x); CubicSpline(GRID, B)(x)
 CubicSpline(GRID, np.concatenate([Q[:3], Q[:1]]), bc_type="periodic")(3 * x)
 CubicSpline(GRID[1:], x)(y); CubicSpline(GRID[:3], x)(y); CubicSpline(GRID[:2], x[:2])(y)
-SPLINE(x); SPLINE(x, 2); SPLINE(s)
+scipy.interpolate.splev(x, BASIS); SPLINE(x); SPLINE(x, 2); SPLINE(s)
 SPLINE.derivative(2)(x); SPLINE.antiderivative()(x); SPLINE.integrate(s, 1.3); PIECES(A)
 CubicSpline(GRID, v).antiderivative()(x); CubicSpline(GRID, v).antiderivative(2)(y)
 np.nan_to_num(CubicSpline(GRID, v, extrapolate=False)(y)); PchipInterpolator(GRID, v)(x)

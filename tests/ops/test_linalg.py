@@ -296,11 +296,21 @@ def test_what_is_rounding_depends_on_how_large_the_cotangent_is(scale):
         lineara.grad(lambda a: scale * np.sum(w * np.real(vectors(a))))(a)
 
 
-def test_a_matrix_is_singular_beside_its_largest_singular_value():
+@pytest.mark.parametrize(("assumed", "half"), [("lower", np.tril), ("upper", np.triu)])
+def test_of_a_triangular_matrix_one_triangle_is_inverted(assumed, half):
+    f = lambda a: scipy.linalg.inv(a, assume_a=f"{assumed} triangular")  # noqa: E731
+    a = square(3)
+    y, L = linearize(f, a)
+    np.testing.assert_allclose(y, np.linalg.inv(half(a)))
+    np.testing.assert_allclose(L @ a, -y @ half(a) @ y, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_a_matrix_is_singular_beside_its_largest_singular_value(scale):
     f = lineara.grad(lambda a: np.sum(scipy.linalg.polar(a)[0]))
-    assert np.all(np.isfinite(f(np.diag([1.0, 1e-10, 1e-13]))))
+    assert np.all(np.isfinite(f(scale * np.diag([1.0, 1e-10, 1e-13]))))
     with pytest.raises(NoRuleError, match="polar: of a singular matrix"):
-        f(np.diag([1.0, 1e-10, 1e-17]))
+        f(scale * np.diag([1.0, 1e-10, 1e-17]))
 
 
 def test_an_iteration_that_ends_early_has_its_own_value_and_the_derivative_of_the_solution():

@@ -108,3 +108,21 @@ def test_single_precision_is_that_of_numpy(line):
     back = random_like(y, 3) @ L
     for g, p in zip(back if isinstance(back, tuple) else (back,), point, strict=True):
         assert np.shape(p) == () or g.dtype == np.float32
+
+
+@pytest.mark.parametrize("f", [np.var, np.std, np.cov])
+@pytest.mark.parametrize("ddof", [3, 4])
+def test_of_no_degrees_of_freedom_the_value_is_that_of_numpy(f, ddof):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        y, _ = lineara.linearize(lambda x: f(x, ddof=ddof), POINT["x"])
+        np.testing.assert_array_equal(y, f(POINT["x"], ddof=ddof))
+
+
+@pytest.mark.parametrize("at", [0, 1, 500, 998, 999])
+def test_a_quantile_of_many_values_is_none_if_one_is(at):
+    many = np.random.default_rng(at).normal(size=1000)
+    y, _ = lineara.linearize(lambda x: np.quantile(x, 0.1), many)
+    assert y == np.quantile(many, 0.1)
+    many[at] = np.nan
+    assert np.isnan(lineara.linearize(lambda x: np.quantile(x, 0.1), many)[0])

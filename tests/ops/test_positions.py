@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import lineara
+from lineara.errors import NoRuleError
 
 rng = np.random.default_rng(4)
 
@@ -26,6 +27,17 @@ def test_pad_over_several_reflections(n, mode):
         c = rng.normal(size=y.shape)
         read = lambda v, widths=widths: np.pad(v, widths, mode)  # noqa: E731
         np.testing.assert_allclose(c @ L, pulled(read, a, c), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("mode", "reach"), [("reflect", 2), ("symmetric", 3)])
+def test_odd_reflections_reach_once_over_the_array(mode, reach):
+    pad = lambda a, w: np.pad(a, w, mode, reflect_type="odd")  # noqa: E731
+    a = rng.normal(size=3)
+    y, L = lineara.linearize(lambda a: pad(a, reach), a)
+    np.testing.assert_allclose(y, pad(a, reach), rtol=1e-14)
+    np.testing.assert_allclose(L @ a, y, rtol=1e-14)
+    with pytest.raises(NoRuleError):
+        lineara.linearize(lambda a: pad(a, reach + 1), a)
 
 
 @pytest.mark.parametrize("ufunc", [np.maximum, np.minimum, np.fmax, np.fmin])

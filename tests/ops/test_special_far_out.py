@@ -35,6 +35,7 @@ FAR = [  # function, point, place, derivative
     ("logit", (1e-300,), 0, lambda p: 1 / p),
     ("kl_div", (1.0, 1 + 1e-9), 0, lambda x, w: mpmath.log(x / w)),
     ("kl_div", (1.0, 1 + 1e-9), 1, lambda x, w: 1 - x / w),
+    ("kl_div", (1e-9, 1.0), 0, lambda x, w: mpmath.log(x / w)),
     ("kl_div", (1e-200, 1e200), 0, lambda x, w: mpmath.log(x / w)),
     ("i0e", (300.0,), 0, None),
     ("i1e", (1e4,), 0, None),
@@ -45,8 +46,14 @@ FAR = [  # function, point, place, derivative
     ("beta", (50.0, 1e-6), 0, None),
     ("poch", (1e9, 0.5), 0, None),
     ("binom", (1e6, 3.0), 0, None),
+    ("binom", (700.0, 0.5), 0, None),
+    ("binom", (1.2 + 1e-9, 0.6), 1, None),
+    ("binom", (-1.5, -1e-9), 1, None),
+    ("ive_slope", (40, 72.0), 1, None),
     ("binom", (1.0, 2.0), 0, lambda n, k: mpf(1) / 2),
     ("rgamma", (-3.0,), 0, lambda x: -mpf(6)),
+    ("rgamma", (1 - 1e-9,), 0, None),
+    ("rgamma", (0.5 - 1e-9,), 0, None),
     ("rgamma", (0.0,), 0, lambda x: mpf(1)),
     ("boxcox", (3.0, 1e-12), 1, None),
     ("boxcox1p", (1e-9, 1e-12), 1, None),
@@ -57,6 +64,8 @@ FAR = [  # function, point, place, derivative
     ("ellipk", (1e-13,), 0, None),
     ("ellipe", (1e-13,), 0, None),
     ("ellipkm1", (1e-30,), 0, lambda p: -1 / (2 * p)),
+    *[("ellipkm1_slope", (p,), 0, lambda p: 9 * mpmath.pi / 64 * mpmath.hyp2f1(2.5, 2.5, 3, 1 - p))
+      for p in (1e-9, 1e-3, 0.499, 0.501, 1 - 1e-9)],
     ("pseudo_huber", (1e3, 1e-3), 0, None),
     ("pseudo_huber", (1e-100, 1e200), 1, lambda d, r: d),
     ("spence", (1.0,), 0, lambda x: -mpf(1)),
@@ -67,6 +76,7 @@ FAR = [  # function, point, place, derivative
     ("i1", (0.0,), 0, lambda x: mpf(1) / 2),
     ("polygamma_difference", (0, 1e12, 1e-3), 1, None),
     ("stdtr", (1.7, 1e4), 0, None),
+    ("stdtr", (1.7, -1e4), 0, None),
     ("stdtr", (3.5, -60.0), 0, None),
     ("stdtr", (1.7, 1e-6), 0, None),
 ]  # fmt: skip
@@ -128,6 +138,7 @@ ZEROS = [  # function, point, partials
     ("rel_entr", (0.0, 2.0), (-np.inf, 0.0)),
     ("kl_div", (0.0, 2.0), (-np.inf, 1.0)),
     ("huber", (1.0, 1.0), (0.0, 1.0)),
+    ("huber", (-1.0, 0.5), (0.0, 0.0)),
     ("huber", (1.0, -3.0), (2.0, -1.0)),
     ("pseudo_huber", (0.0, 1.0), (0.0, 0.0)),
 ]
@@ -141,13 +152,30 @@ def test_lanes_that_are_not_selected_are_structural_zeros(name, point, partials)
     np.testing.assert_allclose(found, partials, rtol=1e-14)
 
 
+@pytest.mark.parametrize("at", [-0.5, 1.5])
+def test_slopes_of_a_density_in_its_shapes_are_0_outside_of_its_support(at):
+    of_beta, of_gamma = (lineara.primitive.op(f"{n}_density_slope") for n in ("beta", "gamma"))
+    at_gamma = min(at, -at)
+    for f, point in ((lambda *v: of_beta(1, 0, *v), (2.0, 3.0, at)),
+                     (lambda *v: of_gamma(1, *v), (2.0, at_gamma))):  # fmt: skip
+        y, slopes = lineara.value_and_grad(f, tuple(range(len(point))))(*point)
+        assert {y, *slopes} == {0.0}
+
+
 def test_zero_times_the_logarithm_of_zero_has_no_nan():
     weights, p = np.array([0.0, 1.0]), np.array([0.0, 0.5])
     assert lineara.grad(lambda p: np.sum(special.xlogy(weights, p)))(p).tolist() == [0.0, 2.0]
 
 
+@pytest.mark.parametrize(("name", "pole"), [("xlogy", 0.0), ("xlog1py", -1.0)])
+def test_nothing_times_the_logarithm_of_nothing_is_not_calculated(name, pole):
+    with np.errstate(all="raise"):
+        y, _ = lineara.linearize(getattr(special, name), np.zeros(2), np.full(2, pole))
+    assert y.tolist() == [0.0, 0.0]
+
+
 @pytest.mark.parametrize("degree", [0, 0.0])
-@pytest.mark.parametrize("line", special_lines.POLYNOMIALS, ids=lambda line: line[0])
+@pytest.mark.parametrize("line", special_lines.POLYNOMIALS, ids=lambda p: f"eval_{p[0]}")
 def test_a_polynomial_of_degree_0_is_constant_to_every_order_also_at_infinity(line, degree):
     name, *parameters, _ = line
     f = lambda x: getattr(special, f"eval_{name}")(degree, *parameters, x)  # noqa: E731

@@ -93,6 +93,7 @@ def test_discrete_distributions(name, method):
     k = np.array([0, 1, 0]) if name == "bernoulli" else k
     whole = WITH_WHOLE.get(name, ())
     agrees(lambda *p: getattr(dist, method)(k, *whole, *p), *SHAPES[name])
+    agrees(lambda *p: getattr(dist, method)(k + 2, *whole, *p, loc=2), *SHAPES[name])
 
 
 @pytest.mark.parametrize(("name", "shapes"), [
@@ -197,9 +198,10 @@ def test_what_is_constant_but_for_rounding_has_no_skewness():
 ])  # fmt: skip
 def test_shapes_that_are_none_give_nan(name, shapes):
     dist = getattr(stats, name)
-    assert np.isnan(dist.logpmf(2, *shapes))
-    y, _ = lineara.linearize(lambda p: dist.logpmf(2, *shapes[:-1], p), shapes[-1])
-    assert np.isnan(y)
+    for k in (0, 1, 2):
+        assert np.isnan(dist.logpmf(k, *shapes))
+        y, _ = lineara.linearize(lambda p, k=k: dist.logpmf(k, *shapes[:-1], p), shapes[-1])
+        assert np.isnan(y)
 
 
 @pytest.mark.parametrize(("name", "c"), [("genextreme", 0.3), ("genpareto", -0.3)])
@@ -236,3 +238,8 @@ def test_discrete_distributions_between_whole_numbers_and_at_another_place(metho
 def test_a_normal_truncated_on_one_side_of_its_middle(method, ends):
     at = q if method == "ppf" else np.mean(ends) + 0.2 * (q - 0.5)
     agrees(lambda v, a, b: getattr(stats.truncnorm, method)(v, a, b), at, *map(np.float64, ends))
+
+
+def test_there_is_no_quantile_of_what_is_no_share():
+    y, _ = lineara.linearize(lambda m: stats.norm.ppf([-0.1, 0.5, 1.1], m), 0.3)
+    np.testing.assert_array_equal(y, [np.nan, 0.3, np.nan])

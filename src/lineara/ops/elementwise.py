@@ -158,7 +158,7 @@ _over_square = elementwise(
 
 def _over(x: Any, y: Any) -> Any:
     """x / y, 0 where y is; no order of it divides by zero."""
-    return where(y == 0, 0, x / where(y == 0, 1, y))
+    return where(y == 0, 0, x / y)
 
 
 @primitive

@@ -252,7 +252,7 @@ def _weighted_place(level: Any, order: Any, weights: Any, missing: Any, nan: boo
     # weights of nothing at the beginning hold no quantile, not even that of 0
     share = np.where(np.logical_and(share == 0, share[:1] == 0), -1.0, share)
     below = np.expand_dims(share, 0) < np.expand_dims(_still(level), 1)
-    return 1.0 * np.sum(below, axis=1)
+    return np.sum(below, axis=1)
 
 
 # --- distinct values ---------------------------------------------------------------------------

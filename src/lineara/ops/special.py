@@ -177,8 +177,10 @@ gamma_density = kernel(  # x = a, w = x
 )
 beta_density = kernel(  # x = a, w = b, u = x
     "beta_density",
-    lambda y, x, w, u: where((u > 0) * (u < 1), y * (log(u) - polygamma_difference(0, x, w)), 0),
-    lambda y, x, w, u: where((u > 0) * (u < 1), y * (log1p(-u) - polygamma_difference(0, w, x)), 0),
+    lambda y, x, w, u: where((u > 0) * (u <= 1), y * (log(u) - polygamma_difference(0, x, w)), 0),
+    lambda y, x, w, u: where(
+        (u >= 0) * (u < 1), y * (log1p(-u) - polygamma_difference(0, w, x)), 0
+    ),
     lambda y, x, w, u: where((u > 0) * (u < 1), y * ((x - 1) / u - (w - 1) / (1 - u)), 0),
     selects=True,
 )
