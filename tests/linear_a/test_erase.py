@@ -68,3 +68,10 @@ def test_the_results_of_a_loop_are_put_in_order_only_where_they_are_not(name, bi
     found = run(program, name, *args)
     assert str(run(program, f"{name}.e", *args).results) == str((*found.results, *found.lresults))
     assert show_def(program.defs[f"{name}.e"]).count("let ") == bindings
+
+
+def test_a_type_of_types_has_one_helper_each():
+    types = "".join([f"type t{i + 1} = <t{i}, t{i}>\n" for i in range(40)])
+    text = f"type t0 = <f64>\n{types}def f(k: f64; ~p: t40) -> (; t40) = k * ~p"
+    made = erase(parse(text), "f")
+    assert len(made.defs) == 1 + 41 + 1

@@ -1,14 +1,17 @@
 """Rule texts are copied for operands that were others when the text was made."""
 
 import numpy as np
+import pytest
 
+from lineara.linear_a import emit
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_def
 from lineara.linear_a.syntax import Prim, Var
+from lineara.passes.batch import batch
 from lineara.passes.compose import vjp
-from lineara.passes.jvp import remembered
+from lineara.passes.jvp import jvp, remembered
 from lineara.passes.transpose import transpose
 from lineara.registry import op
 from lineara.types import type_of
@@ -69,6 +72,38 @@ def f(A: f64[2,2], B: f64[2,2]; ~v: f64[2], ~w: f64[2]) -> (; f64[2], f64[2]) =
     c, d = np.array([1.0, 2.0]), np.array([3.0, 4.0])
     got = run(program, "f.t", A, B, c, d).lresults
     np.testing.assert_array_equal(got, [A.T @ c, B.T @ d])
+
+
+PASSES = {
+    "jvp": lambda program: jvp(program, "f"),
+    "transpose": lambda program: transpose(program, "g"),
+    "batch": lambda program: batch(program, "f", (None, 0), 3),
+}
+
+
+@pytest.mark.parametrize("one", PASSES)
+def test_a_rule_runs_once_for_a_signature(one, monkeypatch):
+    def links(n, sigil, like):
+        return "".join([f"let {sigil}{like}{i + 1} = matmul(m, {sigil}{like}{i}) in "
+                        for i in range(n)])  # fmt: skip
+
+    def runs(n):
+        """How often rules run for n products in each of two definitions."""
+        formals, a, b = "m: f64[2,2]", links(n, "", "x"), links(n, "~", "a")
+        program = check(parse(
+            f"def f1({formals}, x0: f64[2];) -> (f64[2];) = {a} x{n}\n"
+            f"def f({formals}, x: f64[2];) -> (f64[2];) = let x0 = f1(m, x;) in {a} x{n}\n"
+            f"def g1({formals}; ~a0: f64[2]) -> (; f64[2]) = {b} ~a{n}\n"
+            f"def g({formals}; ~a: f64[2]) -> (; f64[2]) = let ~a0 = g1(m; ~a) in {b} ~a{n}"
+        ))  # fmt: skip
+        found = []
+        with monkeypatch.context() as patch:
+            made = emit._text
+            patch.setattr(emit, "_text", lambda *args: found.append(args) or made(*args))
+            PASSES[one](program)
+        return len(found)
+
+    assert runs(1) == runs(4) == 1
 
 
 def test_a_rule_with_a_parameter_that_is_no_key_is_made_anew():

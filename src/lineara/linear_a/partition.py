@@ -307,9 +307,9 @@ def placed(b: Any, x: ArrayType, at: tuple[Any, ...], has: bool) -> tuple[Any, A
 
 
 def without_masks(at: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An index without masks: a mask of constants is the positions where it holds."""
+    """An index of arrays: a mask of constants is the positions where it holds, a list an array."""
     found: list[Any] = []
-    for p in at:
+    for p in [np.asarray(p) if isinstance(p, list) else p for p in at]:
         mask = isinstance(p, np.ndarray | np.bool_ | bool) and np.asarray(p).dtype.kind == "b"
         found += np.asarray(p).nonzero() if mask else [p]
     return tuple(found)

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
-from lineara.linear_a.check import hashable, type_of_leaf
+from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.collector import uncollected
 from lineara.linear_a.dims import I64, Samples, result_type
-from lineara.linear_a.emit import Boxed, Emitter, Text, text
+from lineara.linear_a.emit import Emitter, Text, text
 from lineara.linear_a.loops import Scan
 from lineara.linear_a.partition import applied, in_turn, placed
 from lineara.linear_a.program import Program
@@ -51,7 +51,7 @@ from lineara.linear_a.syntax import (
     parts_of,
     vars_in,
 )
-from lineara.passes.jvp import reboxed
+from lineara.passes.jvp import reboxed, remembered
 from lineara.passes.names import JVP, T
 from lineara.registry import op
 from lineara.types import ArrayType, Family, Named, Product, Stack, Type, show
@@ -156,7 +156,7 @@ class _Batch:
             self.done[new] = one.definition(new, one.flags)
             self.with_rules(one, new, one.flags)
         one = self.known[new]
-        flags = tuple([a or b for a, b in zip(one.flags, want or one.flags, strict=True)])
+        flags = want or one.flags
         if flags != one.flags:
             new = f"{new}.{''.join([str(int(b)) for b in flags])}"
             self.origins[new] = name, axes
@@ -218,9 +218,10 @@ class _Batch:
             if name not in self.every.types:
                 self.types[name] = Product()
                 stated = self.program.types[t.name]
-                n = Var("lanes", I64) if open_ else lanes
+                known = stated.dims if isinstance(stated, Family) else ()
+                n = Var(Names([v.name for v in known])("lanes"), I64) if open_ else lanes
                 made = self.type(self.program.stated(t.name), n, axis)
-                dims = (n,) * open_ + (stated.dims if isinstance(stated, Family) else ())
+                dims = (*[n] * open_, *known)
                 self.types[name] = Family(dims, made) if dims else made
             return Named(name, (lanes,) * open_ + t.dims)
         if isinstance(t, Product | Stack):
@@ -291,11 +292,10 @@ class _Lanes:
 
     # --- variables ---------------------------------------------------------------------------
 
-    def bind(self, like: str, t: Type, e: Leaf, linear: bool, batched: bool) -> Var:
-        """A new variable for a leaf with one result."""
+    def bind(self, like: str, t: Type, e: Leaf, linear: bool) -> Var:
+        """A new variable with lanes, for a leaf with one result."""
         v = self.out.bind(like, t, e, linear)
-        if batched:
-            self.batched.add(v)
+        self.batched.add(v)
         return v
 
     def parts(self, v: Var, t: Product, batched: bool) -> list[Var]:
@@ -309,7 +309,7 @@ class _Lanes:
 
     def product(self, v: Var, parts: Sequence[Var], t: Product, whole: Type) -> Var:
         """A batched product like v of batched parts."""
-        return self.bind(v.name, whole, Tup(tuple(parts), v.linear, t.fields), v.linear, True)
+        return self.bind(v.name, whole, Tup(tuple(parts), v.linear, t.fields), v.linear)
 
     def lift(self, v: Var) -> Var:
         """A variable with lanes; one without is the same in all of them."""
@@ -325,7 +325,7 @@ class _Lanes:
                 "the lane's own is needed; batch what is around it"
             )
         made = Prim((v,), op("broadcast_to"), {"shape": whole.shape})
-        return self.bind(v.name, whole, made, v.linear, True)
+        return self.bind(v.name, whole, made, v.linear)
 
     def shared(self, v: Var) -> Var:
         """A cotangent that all lanes share, which is the sum of those of the lanes."""
@@ -335,7 +335,7 @@ class _Lanes:
         assert v.linear, "only cotangents are wanted without lanes"
         assert isinstance(t, ArrayType), "a cotangent that lanes share is an array"
         made = Prim((v,), op("sum"), {"axis": (0,), "keepdims": False})
-        return self.bind(v.name, ArrayType(t.shape[1:], t.dtype), made, True, False)
+        return self.out.bind(v.name, ArrayType(t.shape[1:], t.dtype), made, True)
 
     def front(self, v: Var, t: Type, axis: int) -> Var:
         """The same with its lanes in front; t is the type of one lane."""
@@ -390,7 +390,7 @@ class _Lanes:
         args = [self.at[a] for a in e.args]
         if not any([self.at[v] in self.batched for v in e.operands()]):
             return self.plain(e)
-        if isinstance(e, Prim) and e.name == "index" and any(vars_in(e.params)):
+        if isinstance(e, Prim) and e.name == "index":
             return [self.read(e, args, e.params["at"])[0]]
         if isinstance(e, Part):
             return self.part(e, args)
@@ -400,7 +400,7 @@ class _Lanes:
             case Tup(linear=linear, fields=fields):
                 parts = [self.lift(a) for a in args]
                 t = Product(tuple([p.type for p in parts]), fields)
-                return [self.bind(self.like(0), t, Tup(tuple(parts), linear, fields), linear, True)]
+                return [self.bind(self.like(0), t, Tup(tuple(parts), linear, fields), linear)]
             case Dup():
                 made = [self.out.fresh(args[0].name, args[0].type, True) for _ in range(2)]
                 self.out.bindings.append(Let(tuple(made), Dup(tuple(args))))
@@ -425,8 +425,7 @@ class _Lanes:
         """What all lanes share stays as it is."""
         xs, us = type_of_leaf(self.run.program, e)
         made = [self.out.fresh(self.like(i), t, i >= len(xs)) for i, t in enumerate((*xs, *us))]
-        e = e if isinstance(e, Zero) else e.renamed(self.at.__getitem__)
-        self.out.bindings.append(Let(tuple(made), e))
+        self.out.bindings.append(Let(tuple(made), e.renamed(self.at.__getitem__)))
         return made
 
     def part(self, e: Part, args: list[Var]) -> list[Var]:
@@ -438,17 +437,17 @@ class _Lanes:
         at, order = placed(self, self.lane(e.args[0]), e.at, True)
         back = None if order is None else tuple(np.argsort(order).tolist())
         rest = [self.permuted(y, back) for y in rest]
-        return [self.bind(x.name, x.type, type(e)((x, *rest), at), x.linear, True)]
+        return [self.bind(x.name, x.type, type(e)((x, *rest), at), x.linear)]
 
     def scatter(self, e: Prim, y: Var) -> list[Var]:
         """Zeros, to which each lane adds at positions of its own."""
-        xs, us = self.outcome(e)
-        whole = self.type((*xs, *us)[0])
-        x = self.bind("x", whole, Zero((), whole, y.linear), y.linear, True)
-        at, order = placed(self, (*xs, *us)[0], parts_of(e.params["at"]), True)
+        (t,) = self.outcome(e)[y.linear]
+        whole = self.type(t)
+        x = self.bind("x", whole, Zero((), whole, y.linear), y.linear)
+        at, order = placed(self, t, parts_of(e.params["at"]), True)
         back = None if order is None else tuple(np.argsort(order).tolist())
         made = Accum((x, self.permuted(self.lift(y), back)), at)
-        return [self.bind(self.like(0), whole, made, y.linear, True)]
+        return [self.bind(self.like(0), whole, made, y.linear)]
 
     def read(self, e: Leaf, args: list[Var], at: Any) -> tuple[Var, ...]:
         """The part of each lane, and of a linear array the rest."""
@@ -462,7 +461,7 @@ class _Lanes:
             self.out.bindings.append(Let((part, rest), Read((x,), at)))
             self.batched.update([part, *[rest] * has])
             return self.permuted(part, order), rest
-        y = self.bind(self.like(0), t, Prim((x,), op("index"), {"at": at}), x.linear, True)
+        y = self.bind(self.like(0), t, Prim((x,), op("index"), {"at": at}), x.linear)
         return (self.permuted(y, order),)
 
     def lane(self, v: Var) -> ArrayType:
@@ -479,7 +478,7 @@ class _Lanes:
         t = self.unfold(v.type)
         assert isinstance(t, ArrayType)
         t = ArrayType(tuple([t.shape[i] for i in axes]), t.dtype)
-        return self.bind(v.name, t, made, v.linear, v in self.batched)
+        return self.bind(v.name, t, made, v.linear)
 
     # --- what forms ask for --------------------------------------------------------------------
 
@@ -489,7 +488,7 @@ class _Lanes:
 
     def recur(self, name: str, flags: Flags, want: Flags | None = None) -> tuple[str, Flags]:
         """A definition over the same lanes, and which of its results have them."""
-        if want is None and not any(flags) and self.size is not None:
+        if not any(flags) and self.size is not None:
             d = self.program.defs[name]
             return name, (False,) * (len(d.results) + len(d.lresults))
         return self.over(name, flags, self.size, want)
@@ -549,10 +548,10 @@ class _Lanes:
     def prim(self, e: Prim, args: list[Var]) -> Var:
         """The batch rule of a primitive; sums and multiples of products, part by part."""
         linear = any([a.linear for a in args])
-        if e.name in ("add", "multiply") and isinstance(self.unfold(args[-1].type), Product):
+        if isinstance(self.unfold(args[-1].type), Product):
             return self.of_products(e, args)
         flags = tuple([a in self.batched for a in args])
-        (t,) = (*type_of_leaf(self.run.program, e)[1 if linear else 0],)
+        (t,) = self.outcome(e)[linear]
         try:
             rule = self.rule(e, args, flags, self.type(t))
         except ProgramError:  # it needs the number of lanes
@@ -573,8 +572,8 @@ class _Lanes:
         """~p + ~q, x * ~p."""
         x, p = args
         if e.name == "add" or x not in self.batched:
-            lifted = tuple([self.lift(a) if a.linear or e.name == "add" else a for a in args])
-            return self.bind("s", lifted[-1].type, Prim(lifted, e.primitive), p.linear, True)
+            lifted = tuple([self.lift(a) if e.name == "add" else a for a in args])
+            return self.bind("s", lifted[-1].type, Prim(lifted, e.primitive), p.linear)
         p = self.lift(p)
         t = self.unfold(p.type)
         assert isinstance(t, Product)
@@ -589,29 +588,19 @@ class _Lanes:
         t = self.unfold(q.type)
         if isinstance(t, Product):
             return self.of_products(e, [x, q])
-        rule = self.rule(Prim((x, q), e.primitive), [x, q], (True, True), q.type)
+        rule = self.rule(e, [x, q], (True, True), q.type)
         (found,) = rule.copied((x, q), self.out, {})
         return found
 
     def rule(self, e: Prim, args: Sequence[Var], flags: tuple[bool, ...], y: Type) -> Text:
         """The batch rule at these types, as text over formals of its own."""
         operands = [*args, *[self.at[v] for v in e.operands()[len(args) :]]]
-        try:
-            known = tuple([(v.type, v.linear) for v in operands])
-            key: Any = (e.primitive, known, flags, hashable(e.params))
-            if key in self.run.rules:
-                return self.run.rules[key]
-        except TypeError:
-            key = None
         formals = [Var(f"x{i}", v.type, v.linear) for i, v in enumerate(operands)]
         k = len(args)
 
         def written(samples: Samples, *boxed: Any) -> Sequence[Any]:
             params = reboxed(e.params, iter(boxed[k:]), samples.at)
-            found = e.primitive.batch(boxed[:k], flags, params)
-            return [found if isinstance(found, Boxed) else None]
+            return [e.primitive.batch(boxed[:k], flags, params)]
 
-        made = text(e, written, formals, [y])
-        if key is not None:
-            self.run.rules[key] = made
-        return made
+        known = tuple([(v.type, v.linear) for v in operands]), flags
+        return remembered(self.run.rules, e, known, lambda: text(e, written, formals, [y]))

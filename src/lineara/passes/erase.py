@@ -190,7 +190,7 @@ class Erase:
                 return self.zero(t)
             case Tup(args=args, fields=fields):
                 return Tup(tuple(map(self.at, args)), False, fields)
-            case Prim() if e.name == "multiply" and any(a.linear for a in e.args):
+            case Prim() if e.name == "multiply":
                 return self.scale(e)
             case Applied():
                 return e.erase(self)

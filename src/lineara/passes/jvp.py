@@ -445,8 +445,6 @@ def reboxed(params: Any, boxes: Iterator[Any], dims: Any) -> Any:
     if isinstance(params, dict):
         none: dict[Var, int] = {}
         return {k: reboxed(v, boxes, none if k == PLACE else dims) for k, v in params.items()}
-    if isinstance(params, slice):
-        return slice(*[reboxed(v, boxes, dims) for v in (params.start, params.stop, params.step)])
     return tuple([reboxed(v, boxes, dims) for v in params]) if type(params) is tuple else params
 
 

@@ -84,7 +84,7 @@ class _Simplify:
     def __init__(self, program: Program, d: Def) -> None:
         self.program = program
         self.d = d
-        self.names: Names | None = None
+        self.names = Names([v.name for v in all_vars(d)])
         self.at: dict[Var, Var] = {}  # what stands for a variable
         self.zeros: set[Var] = set()  # linear variables that are zero, and not bound yet
         self.made: dict[Var, Leaf] = {}  # what non-linear variables, and linear products, are
@@ -99,13 +99,10 @@ class _Simplify:
         """The simplified definition; the old one where drops would cost more than they save."""
         d = self.d
         self.block(d.body)
-        leaf = self.last
-        if not isinstance(leaf, Ret | Copy):  # named, so that the rules apply to it too
-            found = [self.fresh("r", t, False) for t in d.results]
-            found += [self.fresh("r", t, True) for t in d.lresults]
-            self.let(found, leaf)
-            leaf = Ret(tuple(found))
-        leaf = self.operands(self.renamed(leaf))
+        found = [self.fresh("r", t, False) for t in d.results]
+        found += [self.fresh("r", t, True) for t in d.lresults]
+        self.let(found, self.last)  # named, so that the rules apply to the leaf too
+        leaf = self.operands(self.renamed(Ret(tuple(found))))
         bindings = self.live(self.out, leaf)
         if self.saved < 0:
             return d
@@ -116,8 +113,6 @@ class _Simplify:
 
     def fresh(self, like: str, v: Any, linear: bool) -> Var:
         """A variable with a name that is free."""
-        if self.names is None:
-            self.names = Names([w.name for w in all_vars(self.d)])
         return Var(self.names(like), v, linear)
 
     def find(self, v: Var) -> Var:
@@ -142,11 +137,7 @@ class _Simplify:
                 self.unpack(b)
             else:
                 self.let(b.vars, b.rhs)
-        if isinstance(block.leaf, Drop):
-            self.let((), block.leaf)
-            self.last: Leaf = Ret(())
-        else:
-            self.last = block.leaf
+        self.last: Leaf = block.leaf
 
     def let(self, binders: Sequence[Var], e: Leaf | Block) -> None:
         """One binding, whatever its right-hand side."""
@@ -355,25 +346,20 @@ class _Simplify:
         linear = [a for a in args if a.linear]
         if any(dims_in([a.type for a in linear])):  # which is more is known of copies only
             return isinstance(b, Let) and isinstance(b.rhs, Dup)
-        if linear:
-            saved += sum([self.weight(v) for v in b.vars if v.linear])
-            saved -= sum([self.weight(a) for a in linear])
-            if saved < 0:
-                return False
+        saved += sum([self.weight(v) for v in b.vars if v.linear])
+        saved -= sum([self.weight(a) for a in linear])
+        if saved < 0:
+            return False
         self.saved += saved
         return True
 
     def final(self, b: Binding) -> Binding:
         """The binding about what stands for its variables now."""
         if isinstance(b, Unpack):
-            return Unpack(b.vars, self.find(b.arg)) if b.arg in self.at else b
-        e = b.rhs
-        if isinstance(e, Drop):
-            (v,) = e.operands()
-            return Let((), drop(self.find(v)))
-        assert isinstance(e, Leaf)
-        made = self.renamed(e)
-        return b if made is e else Let(b.vars, made)
+            return Unpack(b.vars, self.find(b.arg))
+        assert isinstance(b.rhs, Leaf)
+        made = self.renamed(b.rhs)
+        return b if made is b.rhs else Let(b.vars, made)
 
     def weight(self, v: Var) -> int:
         """What a linear variable counts, or less: a dimension may be 0."""
