@@ -54,7 +54,7 @@ from lineara.linear_a.syntax import (
 )
 from lineara.passes.jvp import all_vars
 from lineara.passes.unzip import flat
-from lineara.types import ArrayType, is_complex
+from lineara.types import ArrayType, Type, is_complex
 
 UNCHANGING = ("reshape", "broadcast_to", "astype")  # where type and dtype stay as they are
 KEEPS = {"multiply": 1.0, "divide": 1.0, "subtract": 0.0, "add": -0.0}  # with this on the right
@@ -191,7 +191,7 @@ class _Simplify:
             self.zeros.update(b.vars)
             return
         key = (Unpack, arg)
-        if not arg.linear and key in self.known:
+        if key in self.known:
             self.at.update(zip(b.vars, self.known[key], strict=True))
             return
         self.known[key] = b.vars
@@ -218,12 +218,12 @@ class _Simplify:
 
     def same(self, binders: tuple[Var, ...], e: Leaf) -> Var | None:
         """The operand that the leaf is equal to, bit by bit."""
-        if not isinstance(e, Prim) or len(binders) != 1 or not e.args:
+        if not isinstance(e, Prim):
             return None
         (y,), x = binders, e.args[0]
         if e.name in KEEPS and not is_complex(y.type):
             for x, k in (e.args, e.args[::-1]):
-                if y.type == x.type and self.is_neutral(e.name, k):
+                if y.type == x.type and self.is_neutral(e.name, k, y.type):
                     return x
                 if e.name in ("divide", "subtract"):
                     break
@@ -235,13 +235,14 @@ class _Simplify:
                 return inner.args[0]
         return None
 
-    def is_neutral(self, name: str, k: Var) -> bool:
-        """Whether an operand is the number that changes nothing on the right of an operation."""
+    def is_neutral(self, name: str, k: Var, t: Type) -> bool:
+        """Whether a number on the right of an operation changes nothing; t is the result's type."""
         held = self.made.get(k)
         if not isinstance(held, Lit):
             return False
-        value = np.asarray(held.value)
-        if value.dtype.kind not in "fiu" or value.size == 0:
+        assert isinstance(t, ArrayType)
+        value = np.asarray(held.value, t.dtype)  # an integer 0 is a float's 0.0, and not its -0.0
+        if value.size == 0:
             return False
         wanted = KEEPS[name]
         if value.dtype.kind != "f":
@@ -250,7 +251,7 @@ class _Simplify:
 
     def is_unit(self, k: Var, y: Var) -> bool:
         """Whether a factor is 1, of a value that holds real numbers only."""
-        if not self.is_neutral("multiply", k):
+        if not self.is_neutral("multiply", k, k.type):
             return False
         leaves = self.program.leaves(y.type)
         return all([isinstance(t, ArrayType) and t.dtype.kind == "f" for t in leaves])
@@ -280,18 +281,10 @@ class _Simplify:
     def of_zeros(self, binders: tuple[Var, ...], e: Leaf, zeros: Sequence[Var]) -> bool:
         """Whether a leaf on zeros is zero, or one of its operands; if so that is noted."""
         linear = [a for a in e.args if a.linear]
-        if isinstance(e, Prim) and e.name == "add" and len(linear) == 2:
-            rest = [a for a in linear if a not in zeros]
-            if rest:
-                self.at[binders[0]] = rest[0]
-            else:
-                self.zeros.add(binders[0])
+        if isinstance(e, Prim) and e.name == "add":
+            self.at[binders[0]] = next((a for a in linear if a not in zeros), linear[0])
         elif isinstance(e, Accum) and e.args[1] in zeros:
-            x = e.args[0]
-            if x in zeros:
-                self.zeros.add(binders[0])
-            else:
-                self.at[binders[0]] = x
+            self.at[binders[0]] = e.args[0]
         elif isinstance(e, Prim | Dup | Read | Proj | Tup) and len(zeros) == len(linear):
             self.zeros.update(binders)
         else:
@@ -358,8 +351,7 @@ class _Simplify:
         if isinstance(b, Unpack):
             return Unpack(b.vars, self.find(b.arg))
         assert isinstance(b.rhs, Leaf)
-        made = self.renamed(b.rhs)
-        return b if made is b.rhs else Let(b.vars, made)
+        return Let(b.vars, self.renamed(b.rhs))
 
     def weight(self, v: Var) -> int:
         """What a linear variable counts, or less: a dimension may be 0."""
