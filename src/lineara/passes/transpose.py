@@ -201,7 +201,7 @@ class _Transpose:
     def dropped(self, e: Leaf | Block) -> Map:
         """TDrop, TDrop' and TNon."""
         linear = [v for v in free(e) if v.linear]
-        if not linear and not self.has_linear_results(e):
+        if not linear:
             self.write([], Drop((), e))
             return {}
         if self.exact or reads_for_nothing(e) or any(map(self.has_tags, free(e))):
@@ -232,10 +232,6 @@ class _Transpose:
         while isinstance(e, Block):
             e = e.leaf
         return () if isinstance(e, Drop) else type_of_leaf(self.program, e).lxs
-
-    def has_linear_results(self, e: Leaf | Block) -> bool:
-        """Whether an expression without free linear variables makes linear values."""
-        return bool(self.results(e))
 
     def put(self, x: Var, ys: Sequence[Var], at: Any, c: Var) -> Map:
         """put overwrites: the part of the cotangent is read, and zero stays behind."""
