@@ -1,12 +1,17 @@
 """Rule texts are copied for operands that were others when the text was made."""
 
+from collections.abc import Callable
+from types import ModuleType
+
 import numpy as np
 import pytest
 
+from lineara.linear_a import check as judging
 from lineara.linear_a import emit
 from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
+from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_def
 from lineara.linear_a.syntax import Prim, Var
 from lineara.passes.batch import batch
@@ -74,6 +79,24 @@ def f(A: f64[2,2], B: f64[2,2]; ~v: f64[2], ~w: f64[2]) -> (; f64[2], f64[2]) =
     np.testing.assert_array_equal(got, [A.T @ c, B.T @ d])
 
 
+def chains(n: int) -> Program:
+    """Each of the definitions has n products of one signature, one more is in a loop."""
+
+    def links(sigil: str, like: str) -> str:
+        return "".join(
+            [f"let {sigil}{like}{i + 1} = matmul(m, {sigil}{like}{i}) in " for i in range(n)]
+        )
+
+    m, a, b = "m: f64[2,2]", links("", "x"), links("~", "a")
+    return check(parse(
+        f"def s({m}, x: f64[2];) -> (f64[2];) = matmul(m, x)\n"
+        f"def f1({m}, x0: f64[2];) -> (f64[2];) = {a} scan[s, 2, fwd, 1, 1, 0](m, x{n};)\n"
+        f"def f({m}, x: f64[2];) -> (f64[2];) = let x0 = f1(m, x;) in {a} x{n}\n"
+        f"def g1({m}; ~a0: f64[2]) -> (; f64[2]) = {b} ~a{n}\n"
+        f"def g({m}; ~a: f64[2]) -> (; f64[2]) = let ~a0 = g1(m; ~a) in {b} ~a{n}"
+    ))  # fmt: skip
+
+
 PASSES = {
     "jvp": lambda program: jvp(program, "f"),
     "transpose": lambda program: transpose(program, "g"),
@@ -81,29 +104,30 @@ PASSES = {
 }
 
 
+def times(
+    module: ModuleType, name: str, run: Callable[[], object], patch: pytest.MonkeyPatch
+) -> int:
+    """How often a function of a module is called."""
+    found, made = [], getattr(module, name)
+    with patch.context() as here:
+        here.setattr(module, name, lambda *args: found.append(args) or made(*args))
+        run()
+    return len(found)
+
+
 @pytest.mark.parametrize("one", PASSES)
 def test_a_rule_runs_once_for_a_signature(one, monkeypatch):
-    def links(n, sigil, like):
-        return "".join([f"let {sigil}{like}{i + 1} = matmul(m, {sigil}{like}{i}) in "
-                        for i in range(n)])  # fmt: skip
+    for n in (1, 4):
+        program = chains(n)
+        assert times(emit, "_text", lambda p=program: PASSES[one](p), monkeypatch) == 1
 
-    def runs(n):
-        """How often rules run for n products in each of two definitions."""
-        formals, a, b = "m: f64[2,2]", links(n, "", "x"), links(n, "~", "a")
-        program = check(parse(
-            f"def f1({formals}, x0: f64[2];) -> (f64[2];) = {a} x{n}\n"
-            f"def f({formals}, x: f64[2];) -> (f64[2];) = let x0 = f1(m, x;) in {a} x{n}\n"
-            f"def g1({formals}; ~a0: f64[2]) -> (; f64[2]) = {b} ~a{n}\n"
-            f"def g({formals}; ~a: f64[2]) -> (; f64[2]) = let ~a0 = g1(m; ~a) in {b} ~a{n}"
-        ))  # fmt: skip
-        found = []
-        with monkeypatch.context() as patch:
-            made = emit._text
-            patch.setattr(emit, "_text", lambda *args: found.append(args) or made(*args))
-            PASSES[one](program)
-        return len(found)
 
-    assert runs(1) == runs(4) == 1
+def test_a_result_is_typed_once_for_a_signature(monkeypatch):
+    few, many = [
+        times(judging, "result_type", lambda p=p: jvp(p, "f"), monkeypatch)
+        for p in (chains(1), chains(4))
+    ]
+    assert few == many
 
 
 def test_a_rule_with_a_parameter_that_is_no_key_is_made_anew():

@@ -179,7 +179,7 @@ def is_nonlinear(program: Program, name: str) -> bool:
         if f not in program.defs:
             raise ProgramError(f"unzip: there is no definition {f}")
         d = program.defs[f]
-        if d.lresults or any(v.linear for v in all_vars(d)) or has_zero(d.body):
+        if any(v.linear for v in all_vars(d)) or has_zero(d.body):
             return False
         todo += functions(d.body)
     return True
@@ -300,9 +300,9 @@ class _Unzip:
 
     def of_half(self, name: str) -> str | None:
         """The definition that a non-linear half is of, or None."""
-        base, found, rest = name.rpartition(NL)
+        base, _, rest = name.rpartition(NL)
         plain = not rest or rest.startswith(("'", "."))
-        return base if found and plain and base in self.program.defs else None
+        return base if plain and base in self.program.defs else None
 
     def define(self, d: Def) -> None:
         """A definition that a form needs beside the halves."""
@@ -368,7 +368,7 @@ class _Unzip:
             if not is_empty(m):
                 linear.append(Let(lxs, short(m)))
         n, m = self.expression(block.leaf)
-        return n, short(flat(linear, m)) if linear else m
+        return n, short(flat(linear, m))
 
     # --- the non-linear side --------------------------------------------------------------------
 
