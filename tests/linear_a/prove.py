@@ -696,7 +696,7 @@ def higher_order(
     types = [p.type for p in params if not program.is_inert(p.type)]
     limit = bound + 1 - scalars(program, types, at) + 1
     assert g.work <= limit or untold(first, f"{name}.jvp"), f"P9: W(grad) = {g.work}"
-    if size(program.defs[name]) > SMALL or rng.randrange(2):
+    if size(program.defs[name]) > SMALL:
         return
     if not steppable(program, name):
         return
