@@ -153,6 +153,14 @@ def test_hits_say_how_often_and_where():
         assert all("test_kinks.py:" in hit.line for hit in policy.hits)
 
 
+@pytest.mark.parametrize(("axis", "times"), [(None, 2), (0, 1), (1, 1)])
+def test_hits_of_sorting_count_neighbours_that_are_equal(axis, times):
+    policy = kinks()
+    a = np.array([[1.0, 2.0], [1.0, 3.0], [4.0, 4.0]])
+    grad(policy(lambda a: np.sum(np.sort(a, axis=axis))))(a)
+    assert [(hit.kink, hit.times) for hit in policy.hits] == [("sort", times)]
+
+
 def test_a_norm_is_no_branch_of_the_users():
     policy = kinks()
     grad(policy(np.linalg.norm))(np.zeros(3))

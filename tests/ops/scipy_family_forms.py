@@ -119,6 +119,7 @@ abs(linalg.eigh_tridiagonal(v, x)[1]); linalg.eigvalsh_tridiagonal(v, x)
 linalg.solve_continuous_are(-M, A[:, :2], gram(C), np.eye(2)) @ x
 linalg.solve_continuous_are(-C, A[:, :1], gram(M), [[s]])
 linalg.solve_discrete_are(0.3 * M, A[:, :2], gram(C), gram(M)[:2, :2])
+linalg.solve_discrete_are(0.3 * M, A[:, :1], gram(C), s); linalg.solve_continuous_are(s, s, 1.0, s)
 # functions of matrices
 linalg.expm_frechet(M, C); linalg.expm_frechet(0.3 * C, M, compute_expm=False)
 linalg.fractional_matrix_power(gram(M), 0.5); linalg.fractional_matrix_power(gram(C), s)
@@ -338,6 +339,8 @@ stats.multinomial(3, v[:3] / np.sum(v[:3])).pmf([[1, 0, 2], [1, 1, 0]])
 stats.wishart.logpdf(gram(M), 5, gram(C)); stats.wishart(v[0] + 3, gram(M)).pdf(gram(C))
 stats.invwishart.logpdf(gram(M), 5, gram(C)); stats.invwishart(v[0] + 3, gram(M)).logpdf(gram(C))
 stats.matrix_normal.logpdf(A, np.ones((3, 4)), gram(M), 2 * np.eye(4))
+s * stats.dirichlet.logpdf([0.2, 0.3, 0.5], [1.5, 2.0, 0.7]); s * FROZEN.logpdf([0.1, 0.3])
+s * NORMAL([0.1, 0.2], [[1.0, 0.3], [0.3, 2.0]]).pdf([0.1, 0.3]); stats.uniform.logpdf(v, -3, 7)
 stats.gaussian_kde(v)(x); stats.gaussian_kde(A[:2], "silverman").logpdf(B[:2])
 stats.gaussian_kde(v, s, weights=v).pdf(x); KDE(x); KDE.logpdf(x); KDE.pdf(s)
 # other orders, axes, origins and ends

@@ -5,6 +5,7 @@ layouts, and what is refused.
 """
 
 import contextlib
+import itertools
 
 import numpy as np
 import pytest
@@ -219,6 +220,24 @@ def test_a_policy_says_that_the_vectors_of_equal_values_are_not_used():
     np.testing.assert_allclose(found, u * (np.outer(c, [1, 0, 0]) + np.outer([2, 0, 0], c)) / -3)
     found = grad(policy(lambda a: (c @ np.linalg.eig(a)[1])[0].real))(a)
     np.testing.assert_allclose(found, np.outer(-c, [1, 0, 0]), atol=1e-15)
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(1, 2), 0, 1])
+def test_hits_count_the_matrices_that_have_equal_values(rows):
+    values = np.array([[1.0, 2.0, 2.0], [1.0, 2.0, 3.0], [5.0, 5.0, 5.0], [0.5, 1.0, 4.0]])[rows]
+    count = np.sum(np.any(np.diff(values) == 0, axis=-1))
+    expected = [("spectrum", count)] if count else []
+    for f in (lambda a: np.linalg.eigh(a)[1], lambda a: np.linalg.svd(a)[0] ** 2):
+        policy = lineara.kinks(spectrum="zero")
+        grad(policy(lambda a, f=f: np.sum(f(a))))(values[..., None] * np.eye(3))
+        assert [(hit.kink, hit.times) for hit in policy.hits] == expected
+
+
+def test_how_many_matrices_there_are_does_not_make_their_values_equal():
+    policy = lineara.kinks(spectrum="zero")
+    values = np.tile([1.0, 2.0, 2.0 + 1e-13], (2000, 1))
+    grad(policy(lambda a: np.sum(np.linalg.eigh(a)[1])))(values[..., None] * np.eye(3))
+    assert policy.hits == []
 
 
 def test_small_singular_values_that_differ_are_not_taken_for_equal():
@@ -622,9 +641,10 @@ def test_the_rank_of_a_basis_is_relative_to_the_largest_singular_value():
 
 @pytest.mark.parametrize("place", [2, 3])
 def test_a_weight_of_riccatis_equation_is_symmetric_up_to_rounding(place):
-    for off, fine in ((1e-13, True), (1e-6, False)):
+    for (off, fine), scale in itertools.product(((1e-13, True), (1e-6, False)), (1e-6, 1.0, 1e6)):
         weights = [square(2), np.eye(2), 3 * np.eye(2), np.eye(2)]
-        weights[place][0, 1] = off
+        weights[place] *= scale
+        weights[place][0, 1] = off * scale
         solve = lambda a, w=weights: scipy.linalg.solve_continuous_are(a, *w[1:])  # noqa: E731
         with contextlib.nullcontext() if fine else pytest.raises(ValueError, match="symmetric"):
             linearize(solve, weights[0])

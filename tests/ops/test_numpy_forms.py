@@ -119,6 +119,15 @@ def test_of_no_degrees_of_freedom_the_value_is_that_of_numpy(f, ddof):
         np.testing.assert_array_equal(y, f(POINT["x"], ddof=ddof))
 
 
+@pytest.mark.parametrize("f", [np.var, np.std])
+def test_of_no_degrees_of_freedom_in_a_row_the_value_is_that_of_numpy(f):
+    where = np.array([[True, True, True, True], [True, False, True, False], [True] + 3 * [False]])
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        g = lambda a: f(a, axis=1, where=where, ddof=2)  # noqa: E731
+        np.testing.assert_array_equal(lineara.linearize(g, POINT["A"])[0], g(POINT["A"]))
+
+
 @pytest.mark.parametrize("at", [0, 1, 500, 998, 999])
 def test_a_quantile_of_many_values_is_none_if_one_is(at):
     many = np.random.default_rng(at).normal(size=1000)

@@ -49,7 +49,7 @@ FAR = [  # function, point, place, derivative
     ("binom", (700.0, 0.5), 0, None),
     ("binom", (1.2 + 1e-9, 0.6), 1, None),
     ("binom", (-1.5, -1e-9), 1, None),
-    ("ive_slope", (40, 72.0), 1, None),
+    ("ive_slope", (40, 90.0), 1, None),
     ("binom", (1.0, 2.0), 0, lambda n, k: mpf(1) / 2),
     ("rgamma", (-3.0,), 0, lambda x: -mpf(6)),
     ("rgamma", (1 - 1e-9,), 0, None),
@@ -107,7 +107,9 @@ DENSITIES = [
     ("gammainc", (1e6, 1.001e6)),
     ("gammainc", (1e10, 1e10 + 2e5)),
     ("gammainc", (0.01, 1e-300)),
+    ("gammainc", (16.0, 17.0)),
     ("betainc", (1e6, 1e6, 0.5001)),
+    ("betainc", (17.0, 40.0, 0.3)),
     ("betainc", (1e8, 3.0, 1 - 3e-8)),
     ("betainc", (2.0, 3.0, 1e-9)),
 ]
@@ -126,6 +128,18 @@ def test_densities_do_not_subtract_large_logarithms(name, point):
             truth = mpmath.exp(truth)
     found = derivative(name, point, len(point) - 1)
     np.testing.assert_allclose(found, float(truth), rtol=3e-14)
+
+
+@pytest.mark.parametrize("point", [(3, 75.0), (1, 99.0), (20, 1100.0), (40, 4000.0)], ids=str)
+def test_slopes_of_scaled_bessel_functions_are_exact_where_the_direct_formula_cancels(point):
+    with mpmath.workdps(40):
+        v, x = map(mpf, point)
+        of_i = mpmath.besseli(v + 1, x) + v / x * mpmath.besseli(v, x)
+        of_k = -mpmath.besselk(v - 1, x) - v / x * mpmath.besselk(v, x)
+        truth = {"ive": (of_i - mpmath.besseli(v, x)) * mpmath.exp(-x)}
+        truth["kve"] = (of_k + mpmath.besselk(v, x)) * mpmath.exp(x)
+    for name, expected in truth.items():
+        np.testing.assert_allclose(derivative(name, point, 1), float(expected), rtol=3e-15)
 
 
 ZEROS = [  # function, point, partials

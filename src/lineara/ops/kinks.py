@@ -72,10 +72,9 @@ def _several(y: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     return np.sum(x == full, axis=axis) > 1
 
 
-def _repeats(y: Any, x: Any, *, axis: int | None = -1, **_: Any) -> Any:
+def _repeats(y: Any, x: Any, *, axis: int = -1, **_: Any) -> Any:
     """Neighbours in the order that are equal."""
-    ordered = np.sort(x, axis=axis)
-    return np.diff(ordered, axis=-1 if axis is None else axis) == 0
+    return np.diff(np.sort(x, axis=axis), axis=axis) == 0
 
 
 def _broken(x: Any, w: Any) -> Any:

@@ -225,7 +225,7 @@ def _quantile(
         ]
         lower, upper = (take_along_axis(order, p, 0) for p in at)
     found = take_along_axis(rows, lower, 0)
-    part = np.clip(place - places, 0.0, 1.0)
+    part = np.clip(place - places, 0.0, None)
     if isinstance(part, Box) or np.any(part):
         part = op("astype")(part, dtype=type_of(rows).dtype) if weak else part
         found = found + (take_along_axis(rows, upper, 0) - found) * part

@@ -82,10 +82,8 @@ dare = _Riccati("dare", True)
 def _solve(name: str, primitive: _Riccati, a: Any, b: Any, q: Any, r: Any, others: Any) -> Any:
     if any([v is not None for v in others]):
         raise NoRuleError(f"scipy.linalg.{name}: e= and s= of traced values have no rule")
-    a, b, q, r = (as_array(m) for m in (a, b, q, r))
+    a, b, q, r = (np.atleast_2d(as_array(m)) for m in (a, b, q, r))
     a = square(name, a)
-    b = b if type_of(b).ndim == 2 else np.reshape(b, (-1, 1))
-    r = r if type_of(r).ndim == 2 else np.reshape(r, (1, 1))
     for m, letter in ((q, "q"), (r, "r")):
         even = np.all(abs(m - adjoint(m)) <= 1e-10 * np.max(abs(m)))
         if has_values(even) and not even:
