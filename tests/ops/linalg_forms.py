@@ -57,7 +57,8 @@ np.linalg.qr(np.stack([Q, 2 * Q]), "complete")[1]
 np.linalg.svd(np.stack([Q, 2 * Q]), full_matrices=True)[0][..., :3] ** 2
 np.matmul(*np.linalg.svd(M + M.T - 3 * np.eye(3), hermitian=True)[::2])
 np.linalg.svd(M, hermitian=True, compute_uv=False)
-np.linalg.svd(M, hermitian=True)[0]; np.linalg.svd(N, hermitian=True, compute_uv=False)
+np.linalg.svd(M, hermitian=True)[0]; np.linalg.svd(N, hermitian=True)[0]
+np.linalg.svd(N, hermitian=True, compute_uv=False)
 np.linalg.pinv(A); np.linalg.pinv(Q); np.imag(np.linalg.pinv(T + 1j * A)); np.linalg.pinv(A, 1e-12)
 np.linalg.pinv(M, hermitian=True); np.linalg.pinv(A, rtol=None); np.linalg.lstsq(Q, v)[0]
 np.linalg.lstsq(A, x)[0]; np.linalg.lstsq(Q, B)[1]; np.linalg.lstsq(Q, v, rcond=-1)[3]

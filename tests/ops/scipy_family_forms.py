@@ -68,7 +68,10 @@ FORMS = """
 linalg.solve(M, x); linalg.solve(M, A); linalg.solve(M, x, transposed=True); linalg.solve(N, x)
 linalg.solve(M, x, assume_a="sym", lower=True)
 linalg.solve(M, x, assume_a="sym"); linalg.solve(gram(M), x, assume_a="pos", lower=True)
-linalg.solve(gram(M), A, assume_a="pos"); linalg.solve(M, x, assume_a="diagonal")
+linalg.solve(gram(M), A, assume_a="pos")
+linalg.solve(N[None], B[:3] * np.ones((1, 2, 1, 1)), assume_a="sym")
+linalg.solve(N[None], B[:3] * np.ones((1, 2, 1, 1)), assume_a="tridiagonal")
+linalg.solve(M, x, assume_a="diagonal")
 linalg.solve(M, x, assume_a="tridiagonal"); linalg.solve(M, x, assume_a="upper triangular")
 linalg.solve(M, x, assume_a="lower triangular", transposed=True); linalg.solve(C, x)
 np.imag(linalg.solve(gram(M + 1j * C), x, assume_a="her")); linalg.inv(M); linalg.det(M)
@@ -114,6 +117,7 @@ np.imag(linalg.solve_sylvester(M + 1j * C, gram(M), A[:, :3]))
 linalg.solve_discrete_lyapunov(0.1 * M, C)
 linalg.solve_discrete_lyapunov(0.1 * M, C, "bilinear"); linalg.eig_banded(A, lower=True)[0]
 linalg.eigvals_banded(A[:2], select=2, select_range=(1, 2))
+linalg.eigvals_banded(A[:2], select=0)
 linalg.eigvals_banded(A[:2], select="i", select_range=(1, 2)); linalg.eigh_tridiagonal(v, x)[0]
 abs(linalg.eigh_tridiagonal(v, x)[1]); linalg.eigvalsh_tridiagonal(v, x)
 linalg.solve_continuous_are(-M, A[:, :2], gram(C), np.eye(2)) @ x
@@ -284,13 +288,16 @@ sparse.csr_matrix((v, (AT, [2, 1, 0, 0])), shape=(3, 3)) @ x; sparse.coo_array((
 sparse.csr_array((v, [0, 2, 1, 0], [0, 1, 2, 4])).toarray(); sparse.csr_matrix(M) * x
 sparse.csc_matrix((v, [0, 2, 1, 0], [0, 1, 2, 4])).T @ x
 (sparse.csr_array(M) @ sparse.csc_array(M)).toarray()
+(sparse.csr_array(A) @ sparse.csr_array(B)).toarray()
 (SPARSE @ sparse.csr_array(Q) @ sparse.csr_array(M)).toarray()
 (SYSTEM + sparse.csr_array(M)).toarray()
 (SYSTEM - 2 * sparse.csr_array(M)).sum(axis=0); (sparse.csr_array(M) @ SYSTEM).sum(axis=1)
 sparse.csr_array(M).mean(axis=0); sparse.csr_array(M).diagonal(1); sparse.csr_matrix(M).trace()
 (s * SYSTEM) @ x; (s * SYSTEM + SYSTEM.T) @ x; -sparse.csr_array(M) / s @ x; x @ sparse.csr_array(A)
 sparse.diags([v, x], [0, -1]) @ v; sparse.diags([-1.0, s, 2.0], [-1, 0, 1], shape=(4, 4)) @ v
-sparse.diags(v).toarray(); sparse.diags_array([v, x], offsets=[0, 1]) @ v
+sparse.diags(v).toarray(); sparse.diags(v, 1).toarray(); sparse.diags([v], [-2]).toarray()
+sparse.diags([x], [1]) @ v; sparse.diags([x], [-1], shape=(4, 3)) @ y; sparse.diags([x], [1], shape=(3, 5)).toarray()
+sparse.diags_array([v, x], offsets=[0, 1]) @ v
 sparse.spdiags(A, [-1, 0, 1], 4, 4) @ v; sparse.dia_array((A, [0, 1, 2]), shape=(3, 4)) @ v
 sparse.linalg.spsolve(sparse.csc_matrix(M), x); sparse.linalg.spsolve(s * SYSTEM, A)
 sparse.linalg.cg(sparse.csr_array(gram(M)), x)[0]; sparse.linalg.gmres(sparse.csr_array(M), y)[0]
@@ -300,6 +307,7 @@ sparse.linalg.splu(sparse.csc_matrix(M)).solve(A, "T"); sparse.linalg.factorized
 sparse.kron(SYSTEM, sparse.csr_array(M)).toarray(); sparse.vstack([sparse.csr_array(M), SYSTEM]) @ x
 sparse.hstack([SYSTEM, sparse.csr_array(A)]).toarray(); sparse.csr_array(M).multiply(C).sum()
 sparse.bmat([[sparse.csr_matrix(M), None], [None, SYSTEM]]).toarray()
+sparse.bmat([[sparse.csr_matrix(M), None], [None, SYSTEM]]) @ np.append(x, y)
 sparse.csr_array(M).power(2).toarray()
 sparse.block_diag([sparse.csr_array(A), SYSTEM]).toarray(); sparse.linalg.norm(sparse.csr_array(M))
 # statistics of samples
@@ -323,7 +331,9 @@ stats.chisquare(v, np.sum(v) / 4 * np.ones(4)).pvalue; stats.pearsonr(v, v[::-1]
 list(stats.linregress(v, v**2 + A[0])); stats.linregress(np.arange(3.0), x).intercept_stderr
 stats.circmean(x); stats.circmean(A, 3, -3, axis=1); stats.circvar(x); stats.circstd(x)
 stats.circstd(A, axis=0, normalize=True); stats.boxcox(v, s); stats.boxcox(v, 0)
-stats.boxcox_llf(s, v); stats.yeojohnson(x, s); stats.yeojohnson_llf(s, x); stats.rankdata(x) * x
+stats.boxcox_llf(s, v); stats.boxcox_llf(s, A**2, axis=1)
+stats.yeojohnson_llf(s, A, axis=1, keepdims=True)
+stats.yeojohnson(x, s); stats.yeojohnson_llf(s, x); stats.rankdata(x) * x
 stats.spearmanr(x, y)[0] * s
 # distributions of vectors
 NORMAL.logpdf(x, y, gram(M)); NORMAL.pdf(np.ones(3), x, v[:3]); NORMAL.logpdf(A, cov=s * np.eye(4))

@@ -296,6 +296,16 @@ def test_what_depends_on_the_completing_basis_is_refused():
                 grad(f)(a)
 
 
+@pytest.mark.parametrize("basis", ["orth", "null_space"])
+def test_what_depends_on_which_basis_of_a_space_is_taken_is_refused(basis):
+    f = getattr(scipy.linalg, basis)
+    a = square(4)[:, :2] if basis == "orth" else square(4)[:2]
+    with pytest.raises(NoRuleError, match="depends on the basis of the vectors beyond"):
+        grad(lambda a: f(a)[0, 1])(a)
+    projection = lambda a: (lambda q: q @ q.T)(f(a))  # noqa: E731
+    assert np.all(np.isfinite(grad(lambda a: np.sum(projection(a)[0] ** 3))(a)))
+
+
 def test_rounding_is_what_is_left_of_half_the_digits():
     for part, refused in ((1e-4, True), (1e-8, False)):
         c = np.array([[part * 1j, 1.0], [1.0, 0.3]])
@@ -324,12 +334,13 @@ def test_of_a_triangular_matrix_one_triangle_is_inverted(assumed, half):
     np.testing.assert_allclose(L @ a, -y @ half(a) @ y, atol=1e-12)
 
 
+@pytest.mark.parametrize("least", [1e-17, 4e-16])
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
-def test_a_matrix_is_singular_beside_its_largest_singular_value(scale):
+def test_a_matrix_is_singular_beside_its_largest_singular_value(scale, least):
     f = lineara.grad(lambda a: np.sum(scipy.linalg.polar(a)[0]))
     assert np.all(np.isfinite(f(scale * np.diag([1.0, 1e-10, 1e-13]))))
     with pytest.raises(NoRuleError, match="polar: of a singular matrix"):
-        f(scale * np.diag([1.0, 1e-10, 1e-17]))
+        f(scale * np.diag([1.0, 1e-10, least]))
 
 
 def test_an_iteration_that_ends_early_has_its_own_value_and_the_derivative_of_the_solution():
@@ -347,6 +358,18 @@ def test_what_counts_as_rounding_grows_with_the_matrix():
     for f in (scipy.linalg.orth, lambda a: scipy.linalg.null_space(a.T)):
         y, _ = lineara.linearize(f, a)
         assert y.shape == f(a).shape
+    for f in (lambda a: np.linalg.lstsq(a, np.ones(4), rcond=None)[0],
+              lambda a: scipy.linalg.pinv(a) @ np.ones(4)):  # fmt: skip
+        y, _ = lineara.linearize(f, a)
+        assert y.tolist() == [1.0, 0.0]
+
+
+def test_singular_vectors_of_a_singular_hermitian_matrix_are_orthonormal():
+    a = np.stack([np.diag([0.3, -0.7, 0.0]), np.diag([0.0, 0.4, -0.1])])
+    f = lambda a: np.linalg.svd(a, hermitian=True)  # noqa: E731
+    (u, s, vh), _ = lineara.linearize(lambda a: tuple(f(a)), a)
+    np.testing.assert_allclose(u * s[..., None, :] @ vh, a, atol=1e-15)
+    np.testing.assert_allclose(vh @ vh.mT, np.broadcast_to(np.eye(3), a.shape), atol=1e-15)
 
 
 PRODUCTS = {

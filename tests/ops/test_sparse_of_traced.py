@@ -69,6 +69,7 @@ FORMS: dict[str, Any] = {
     "expm": (lambda c: linalg.expm(sparse.csc_array(c) * 0.3), C),
     "matrix_power": (lambda c: linalg.matrix_power(sparse.csc_array(c), 3), C),
     "lsqr": (lambda a: linalg.lsqr(sparse.csr_array(a), W[0, :4], atol=1e-14, btol=1e-14)[0], A),
+    "lsqr damped": (lambda a: linalg.lsqr(a, a[:, 0] ** 2, 0.3, 1e-14, 1e-14)[0], A),
     "lsmr damped": (lambda a: linalg.lsmr(a, a[:, 0] ** 2, 0.3, atol=1e-14, btol=1e-14)[0], A),
 }
 
@@ -111,3 +112,41 @@ def test_a_program_does_not_iterate():
         "svds: it iterates on numbers, which are not known while a program is written; "
         "numpy.linalg has rules for A.toarray()"
     )
+
+
+@pytest.mark.parametrize("name", ["lsqr", "lsmr", "cg"])
+def test_what_else_an_iteration_says_is_what_scipy_says(name):
+    solve, said = getattr(linalg, name), []
+    a, b = (S, W[0, :6]) if name == "cg" else (A, W[0, :4])
+
+    def f(b):
+        x, *rest = solve(a, b)
+        said.append(rest)
+        return x
+
+    lineara.linearize(f, b)
+    f(b)
+    traced, plain = said
+    assert len(traced) == len(plain)
+    for ours, theirs in zip(traced, plain, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["eigsh", "eigs", "svds"])
+def test_vectors_have_the_signs_and_phases_of_scipys(name):
+    z = S + 1j * np.roll(S, 1, axis=0)
+    z = z + z.conj().T if name == "eigsh" else z
+    start = W[0, :6] + 1j * W[1, :6]
+
+    def f(z):
+        found = getattr(linalg, name)(z, k=2, v0=start)
+        return found[::2] if name == "svds" else found[1:]
+
+    for ours, theirs in zip(lineara.linearize(f, z)[0], f(z), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+def test_vectors_of_an_eigenvalue_that_is_double_are_of_length_1():
+    a = np.diag([5.0, 1.0, 2.0, 5.0, 3.0, 4.0])
+    (_, v), _ = lineara.linearize(lambda a: linalg.eigsh(a, k=2, v0=W[0, :6]), a)
+    np.testing.assert_allclose(np.linalg.norm(v, axis=0), 1.0, rtol=1e-12)

@@ -8,6 +8,7 @@ from mpmath import mpf
 from scipy import special
 
 import lineara
+from lineara.ops import shape_slopes
 
 LINES = {name: reference for name, *_, reference in special_lines.SPECIAL}
 
@@ -35,6 +36,8 @@ FAR = [  # function, point, place, derivative
     ("logit", (1e-300,), 0, lambda p: 1 / p),
     ("kl_div", (1.0, 1 + 1e-9), 0, lambda x, w: mpmath.log(x / w)),
     ("kl_div", (1.0, 1 + 1e-9), 1, lambda x, w: 1 - x / w),
+    ("kl_div", (1e6 + 1, 1e6), 0, lambda x, w: mpmath.log(x / w)),
+    ("kl_div", (1e100, 1e-250), 0, lambda x, w: mpmath.log(x / w)),
     ("kl_div", (1e-9, 1.0), 0, lambda x, w: mpmath.log(x / w)),
     ("kl_div", (1e-200, 1e200), 0, lambda x, w: mpmath.log(x / w)),
     ("i0e", (300.0,), 0, None),
@@ -46,7 +49,7 @@ FAR = [  # function, point, place, derivative
     ("beta", (50.0, 1e-6), 0, None),
     ("poch", (1e9, 0.5), 0, None),
     ("binom", (1e6, 3.0), 0, None),
-    ("binom", (700.0, 0.5), 0, None),
+    *[("binom", (700.0, w), place, None) for w in (0.5, 699.5) for place in (0, 1)],
     ("binom", (1.2 + 1e-9, 0.6), 1, None),
     ("binom", (-1.5, -1e-9), 1, None),
     ("ive_slope", (40, 90.0), 1, None),
@@ -69,6 +72,7 @@ FAR = [  # function, point, place, derivative
     ("pseudo_huber", (1e3, 1e-3), 0, None),
     ("pseudo_huber", (1e-100, 1e200), 1, lambda d, r: d),
     ("spence", (1.0,), 0, lambda x: -mpf(1)),
+    ("spence", (2.0,), 0, lambda x: -mpmath.log(2)),
     ("spence", (1 + 1e-9,), 0, lambda x: -1 + (x - 1) / 2),
     ("sine_integral", (0.0,), 0, lambda x: mpf(1)),
     ("lambertw", (1e-20, 0), 0, lambda x, k: 1 - 2 * x),
@@ -151,6 +155,9 @@ ZEROS = [  # function, point, partials
     ("rel_entr", (-1.0, 2.0), (0.0, 0.0)),
     ("rel_entr", (0.0, 2.0), (-np.inf, 0.0)),
     ("kl_div", (0.0, 2.0), (-np.inf, 1.0)),
+    ("comb", (2.0, -1.0), (0.0, 0.0)),
+    ("comb", (2.0, 3.0), (0.0, 0.0)),
+    ("perm", (2.0, -1.0), (0.0, 0.0)),
     ("huber", (1.0, 1.0), (0.0, 1.0)),
     ("huber", (-1.0, 0.5), (0.0, 0.0)),
     ("huber", (1.0, -3.0), (2.0, -1.0)),
@@ -166,14 +173,27 @@ def test_lanes_that_are_not_selected_are_structural_zeros(name, point, partials)
     np.testing.assert_allclose(found, partials, rtol=1e-14)
 
 
-@pytest.mark.parametrize("at", [-0.5, 1.5])
-def test_slopes_of_a_density_in_its_shapes_are_0_outside_of_its_support(at):
-    of_beta, of_gamma = (lineara.primitive.op(f"{n}_density_slope") for n in ("beta", "gamma"))
-    at_gamma = min(at, -at)
-    for f, point in ((lambda *v: of_beta(1, 0, *v), (2.0, 3.0, at)),
-                     (lambda *v: of_gamma(1, *v), (2.0, at_gamma))):  # fmt: skip
+@pytest.mark.parametrize("name", ["beta_density_slope", "gamma_density_slope"])
+@pytest.mark.parametrize("at", [-0.5, 0.0, 1.0, 1.5])
+def test_slopes_of_a_density_in_its_shapes_are_0_where_its_support_ends(name, at):
+    of_beta = name == "beta_density_slope"
+    orders, point = ((1, 0), (3.0, 4.0, at)) if of_beta else ((1,), (3.0, min(at, -at)))
+    f = lambda *v: lineara.primitive.op(name)(*orders, *v)  # noqa: E731
+    with np.errstate(all="ignore"):
         y, slopes = lineara.value_and_grad(f, tuple(range(len(point))))(*point)
-        assert {y, *slopes} == {0.0}
+    assert {y, *slopes} == {0.0}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e9])
+def test_an_integral_is_taken_until_the_hill_has_fallen(scale):
+    fall, slope = lambda u: scale * (np.expm1(u) - u), lambda u: scale * np.expm1(u)
+    end = shape_slopes._until(fall, slope, np.full(2, 1 / scale))
+    np.testing.assert_allclose(fall(end), 45, rtol=1e-6)
+
+
+def test_what_is_far_less_than_the_largest_is_added_to_it():
+    y, _ = lineara.linearize(special.logsumexp, np.array([0.0, -40.0]))
+    assert y == pytest.approx(np.exp(-40), rel=1e-14)
 
 
 def test_zero_times_the_logarithm_of_zero_has_no_nan():

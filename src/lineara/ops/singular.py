@@ -313,7 +313,7 @@ def _of_hermitian(a: Any, compute_uv: bool) -> Any:
     order = op("argsort")(op("abs")(w), axis=-1)[..., ::-1]
     w = take_along_axis(w, order, -1)
     u = take_along_axis(v, order[..., None, :], -1)
-    return _SVD(u, op("abs")(w), adjoint(u * op("sign")(w)[..., None, :]))
+    return _SVD(u, op("abs")(w), adjoint(u * op("copysign")(1.0, w)[..., None, :]))
 
 
 _SVD: Any = type(np.linalg.svd(np.eye(1)))

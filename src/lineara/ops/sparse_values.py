@@ -364,8 +364,7 @@ def _diagonals(diagonals: Any, offsets: Any, shape: Any, base: type) -> SparseVa
     """Numbers along diagonals; one number is repeated."""
     given: Any = diagonals
     if np.ndim(offsets) == 0:
-        alone = isinstance(given, Box | np.ndarray) or _is_number(given[0])
-        given, offsets = [diagonals] if alone else diagonals, [offsets]
+        given, offsets = [diagonals], [offsets]
     parts = [np.reshape(as_array(d), (-1,)) for d in given]
     if shape is None:
         n = type_of(parts[0]).shape[0] + abs(offsets[0])
@@ -540,9 +539,7 @@ def _iterative(name: str) -> None:
         a_now, b_now = plain_matrix(A), plain_matrix(b)
         start = None if x0 is None else plain_matrix(x0)
         found, *rest = getattr(linalg, name)(a_now, b_now, start, **options)
-        b = np.reshape(as_array(b), (-1,))
-        exact = _solved(A, b - sparse_matmul(A, found) if is_sparse(A) else b - A @ found)
-        # found + A^-1 (b - A found) is the solution whatever was found: its derivative, our value
+        exact = _solved(A, np.reshape(as_array(b), (-1,)))
         return found + (exact - stop_gradient(exact)), *rest
 
 

@@ -124,7 +124,7 @@ def _log_of_rest(d: Any, axes: tuple[int, ...]) -> Any:
     rest = op("sum")(where(zero, expm1(d), exp(d)), axis=axes, keepdims=True)
     none = op("equal")(op("sum")(zero, axis=axes, keepdims=True), 0)
     alone = log(where(none, rest, 1.0))
-    return where(none, alone, log1p(where(none, 0.0, rest) / count) + log(count))
+    return where(none, alone, log1p(rest / count) + log(count))
 
 
 @implements("scipy.special.softmax")
@@ -156,7 +156,7 @@ def _times_log(name: str, primitive: Any, logarithm: Any, pole: float) -> Any:
     def product(x, w):
         if not isinstance(x, Box):
             return primitive(x, w)
-        nothing = op("equal")(x, 0) * op("equal")(w, pole)
+        nothing = op("equal")(w, pole)
         smooth = x * logarithm(where(nothing, pole + 1.0, w))
         return where(nothing, primitive(x, w), smooth)
 
