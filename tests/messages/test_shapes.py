@@ -176,6 +176,11 @@ def test_concatenate(said):
     )
 
 
+def test_concatenate_where_the_last_axes_differ(said):
+    found = said(lambda: lineara.primitive.op("concat")(A, np.ones((3, 2)), axis=0))
+    assert "ShapeError: concat: f64[3,4], f64[3,2] do not join along axis 0; their other" in found
+
+
 def test_concatenate_along_no_axis(said):
     def f(x):
         return np.sum(np.concatenate([x, x], axis=3))

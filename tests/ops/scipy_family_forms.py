@@ -42,6 +42,7 @@ ROWS = interp1d(GRID, rng.normal(size=(2, 4, 3)), kind="cubic", axis=1)
 EXACT = sparse.linalg.spsolve
 SURFACE = RegularGridInterpolator((GRID, GRID), rng.normal(size=(4, 4)), "cubic")
 KNOTS = np.array([-1.0, -1.0, -1.0, 0.3, 2.0, 2.0, 2.0])
+UNIFORM = np.arange(8.0)
 FIELD = RegularGridInterpolator((GRID[:3], GRID), rng.normal(size=(3, 4, 2, 3)))
 LU = splu(sparse.csc_matrix(rng.normal(size=(3, 3)) + 3 * np.eye(3)[::-1]))
 NORMAL = stats.multivariate_normal
@@ -119,7 +120,8 @@ linalg.solve_discrete_lyapunov(0.1 * M, C, "bilinear"); linalg.eig_banded(A, low
 linalg.eigvals_banded(A[:2], select=2, select_range=(1, 2))
 linalg.eigvals_banded(A[:2], select=0)
 linalg.eigvals_banded(A[:2], select="i", select_range=(1, 2)); linalg.eigh_tridiagonal(v, x)[0]
-abs(linalg.eigh_tridiagonal(v, x)[1]); linalg.eigvalsh_tridiagonal(v, x)
+abs(linalg.eigh_tridiagonal(v, x)[1]); projection(linalg.eigh_tridiagonal(v, x)[1][:, :2])
+linalg.eigvalsh_tridiagonal(v, x)
 linalg.solve_continuous_are(-M, A[:, :2], gram(C), np.eye(2)) @ x
 linalg.solve_continuous_are(-C, A[:, :1], gram(M), [[s]])
 linalg.solve_discrete_are(0.3 * M, A[:, :2], gram(C), gram(M)[:2, :2])
@@ -147,6 +149,7 @@ CubicSpline(GRID, v).integrate(-0.5, x[2])
 CubicSpline(GRID, np.append(v[:3], v[0]), bc_type="periodic")(3 * x); CubicSpline(GRID, B)(x)
 CubicSpline(GRID, np.concatenate([Q[:3], Q[:1]]), bc_type="periodic")(3 * x)
 CubicSpline(GRID[1:], x)(y); CubicSpline(GRID[:3], x)(y); CubicSpline(GRID[:2], x[:2])(y)
+scipy.interpolate.splev([3.2, 4.5], (UNIFORM, v, 3), ext=1)
 scipy.interpolate.splev(x, BASIS); SPLINE(x); SPLINE(x, 2); SPLINE(s)
 SPLINE.derivative(2)(x); SPLINE.antiderivative()(x); SPLINE.integrate(s, 1.3); PIECES(A)
 CubicSpline(GRID, v).antiderivative()(x); CubicSpline(GRID, v).antiderivative(2)(y)
@@ -296,7 +299,8 @@ sparse.csr_array(M).mean(axis=0); sparse.csr_array(M).diagonal(1); sparse.csr_ma
 (s * SYSTEM) @ x; (s * SYSTEM + SYSTEM.T) @ x; -sparse.csr_array(M) / s @ x; x @ sparse.csr_array(A)
 sparse.diags([v, x], [0, -1]) @ v; sparse.diags([-1.0, s, 2.0], [-1, 0, 1], shape=(4, 4)) @ v
 sparse.diags(v).toarray(); sparse.diags(v, 1).toarray(); sparse.diags([v], [-2]).toarray()
-sparse.diags([x], [1]) @ v; sparse.diags([x], [-1], shape=(4, 3)) @ y; sparse.diags([x], [1], shape=(3, 5)).toarray()
+sparse.diags([x], [1]) @ v; sparse.diags([x], [-1], shape=(4, 3)) @ y
+sparse.diags([x], [1], shape=(3, 5)).toarray()
 sparse.diags_array([v, x], offsets=[0, 1]) @ v
 sparse.spdiags(A, [-1, 0, 1], 4, 4) @ v; sparse.dia_array((A, [0, 1, 2]), shape=(3, 4)) @ v
 sparse.linalg.spsolve(sparse.csc_matrix(M), x); sparse.linalg.spsolve(s * SYSTEM, A)

@@ -72,7 +72,7 @@ FAR = [  # function, point, place, derivative
     ("pseudo_huber", (1e3, 1e-3), 0, None),
     ("pseudo_huber", (1e-100, 1e200), 1, lambda d, r: d),
     ("spence", (1.0,), 0, lambda x: -mpf(1)),
-    ("spence", (2.0,), 0, lambda x: -mpmath.log(2)),
+    *[("spence", (x,), 0, lambda x: mpmath.log(x) / (1 - x)) for x in (1e-300, 2.0, 1e10)],
     ("spence", (1 + 1e-9,), 0, lambda x: -1 + (x - 1) / 2),
     ("sine_integral", (0.0,), 0, lambda x: mpf(1)),
     ("lambertw", (1e-20, 0), 0, lambda x, k: 1 - 2 * x),

@@ -11,6 +11,7 @@ from test_numpy_forms import close, difference
 
 import lineara
 from lineara.ops.laws import CONTINUOUS, DISCRETE
+from lineara.ops.stats import _method
 
 x, q = np.array([0.3, 0.9, 1.7]), np.array([0.2, 0.45, 0.93])
 PLACES = {"beta": q, "uniform": q, "powerlaw": q, "pareto": x + 1, "triang": q, "weibull_max": -x}
@@ -243,3 +244,14 @@ def test_a_normal_truncated_on_one_side_of_its_middle(method, ends):
 def test_there_is_no_quantile_of_what_is_no_share():
     y, _ = lineara.linearize(lambda m: stats.norm.ppf([-0.1, 0.5, 1.1], m), 0.3)
     np.testing.assert_array_equal(y, [np.nan, 0.3, np.nan])
+
+
+def test_the_mean_of_equal_directions_is_no_longer_than_they_are():
+    angles = np.repeat(np.linspace(0.1, 6.0, 400)[:, None], 3, axis=1)
+    y, _ = lineara.linearize(lambda a: stats.circvar(a, axis=1), angles)
+    assert np.all(y >= 0)
+
+
+def test_a_method_of_plain_arguments_is_scipys():
+    call = _method("cdf", lambda self, *args, **kwds: (self, args, kwds))
+    assert call(stats.norm, 0.3, 1.0, scale=2.0) == (stats.norm, (0.3, 1.0), {"scale": 2.0})

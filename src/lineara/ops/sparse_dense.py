@@ -60,7 +60,8 @@ def _nearest(all_: Any, wanted: Any) -> np.ndarray:
 def _turn(ours: Any, theirs: Any) -> np.ndarray:
     """The sign or phase that each column of ours lacks to be theirs."""
     inner = np.sum(np.conj(plain_matrix(ours)) * theirs, axis=0)
-    return inner / np.where(inner == 0, 1, np.abs(inner))
+    inner = np.where(inner == 0, 1, inner)
+    return inner / np.abs(inner)
 
 
 def _no_other(name: str, **options: Any) -> None:
