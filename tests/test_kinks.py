@@ -9,7 +9,7 @@ import lineara
 from lineara import grad, hessian, jacfwd, kinks, value_and_grad
 from lineara.eager.trace import open_level
 from lineara.errors import StructureError, TypeMismatchError
-from lineara.ops.kinks import KINKS
+from lineara.ops.kinks import KINKS, _spectrum
 from lineara.primitive import op, registry
 
 x = np.array([0.0, -2.0, 0.0])
@@ -165,6 +165,15 @@ def test_a_norm_is_no_branch_of_the_users():
     policy = kinks()
     grad(policy(np.linalg.norm))(np.zeros(3))
     assert [(hit.kink, hit.times) for hit in policy.hits] == [("norm", 1)]
+
+
+def test_the_kink_of_a_spectrum_counts_matrices_and_has_a_text_for_every_word():
+    kink, a = _spectrum(op("eigvalsh"), "eigh_vectors"), np.diag([1.0, 2.0, 2.0])
+    assert kink.text is not None
+    assert (kink.name, kink.words, kink.default) == ("spectrum", ("nan", "zero"), "nan")
+    assert kink.at(None, np.array([a, a + np.diag([0, 0, 0.1])])).tolist() == [True, False]
+    for word in kink.words:
+        np.testing.assert_array_equal(kink.text(word, a), op("eigh_vectors")(a))
 
 
 def test_every_kink_is_of_a_primitive():

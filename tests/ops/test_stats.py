@@ -2,6 +2,7 @@
 
 import functools
 import warnings
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import stats
 from test_numpy_forms import close, difference
 
 import lineara
+from lineara.ops import multivariate
 from lineara.ops.laws import CONTINUOUS, DISCRETE
 from lineara.ops.stats import _method
 
@@ -255,3 +257,14 @@ def test_the_mean_of_equal_directions_is_no_longer_than_they_are():
 def test_a_method_of_plain_arguments_is_scipys():
     call = _method("cdf", lambda self, *args, **kwds: (self, args, kwds))
     assert call(stats.norm, 0.3, 1.0, scale=2.0) == (stats.norm, (0.3, 1.0), {"scale": 2.0})
+
+
+def test_classes_of_scipy_are_made_anew_with_what_they_do_with_plain_numbers(monkeypatch):
+    """At import this happened before any test."""
+    made = SimpleNamespace(functions={}, objects={}, always=set())
+    monkeypatch.setattr(multivariate, "registry", made)
+    multivariate._density(stats.gaussian_kde)
+    kde = made.functions[stats.gaussian_kde]([0.1, 0.7, 2.0])
+    assert kde(0.3) == stats.gaussian_kde([0.1, 0.7, 2.0])(0.3)
+    method = multivariate._method("wishart", "logpdf", type(stats.wishart).logpdf)
+    assert method(stats.wishart, 2.0, 3, 1.0) == stats.wishart.logpdf(2.0, 3, 1.0)

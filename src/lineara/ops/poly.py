@@ -232,7 +232,7 @@ def _columns(basis: str) -> Callable[..., Any]:
 
     def columns(x, deg):
         """The first polynomials at x, along a new last axis."""
-        x = as_array(x) + 0.0
+        x = as_array(x)
         if type_of(x).ndim == 0:
             x = op("reshape")(x, shape=(1,))
         found = [x * 0.0 + 1.0]
