@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import mpmath
@@ -13,7 +14,7 @@ from lineara.__main__ import main
 from lineara.crosscheck import crosscheck
 from lineara.crosscheck.engines import ENGINES, notations
 from lineara.crosscheck.generate import BINARY, DIVIDED, OPERATIONS, Random
-from lineara.crosscheck.judge import judge
+from lineara.crosscheck.judge import difference, judge
 from lineara.crosscheck.meaning import COMPLEX, EdgeError, complex_step, fifty_digits
 from lineara.crosscheck.meaning import mpmath as many_digits
 from lineara.crosscheck.report import SIZE
@@ -253,9 +254,9 @@ def test_a_relative_error_of_1e8_is_found_and_rounding_is_not_an_error():
     program = of_x(op("multiply", x, op("sin", x)))
     assert judge(program, {**ENGINES, "off": off_by(1e-8)}).engines_disagree == ["off"]
     assert not judge(program, {**ENGINES, "off": off_by(1e-11)}).disagreement
-    # the slope of atan2(x, 3 x) is 0, and what the engines find is rounding
+    # the slope of atan2(x, 3 x) is 0, and what an engine finds instead is rounding
     cancels = of_x(op("atan2", x, op("add", x, op("add", x, x))), 0.75)
-    verdict = judge(cancels)
+    verdict = judge(cancels, {**ENGINES, "rounds": lambda p: [math.atan2(1, 3), 2**-54]})
     assert verdict.rejudged > 0
     assert not verdict.disagreement
     nearly = judge(cancels, {**ENGINES, "off": lambda p: [math.atan2(1, 3), 1e-12]})
@@ -263,9 +264,13 @@ def test_a_relative_error_of_1e8_is_found_and_rounding_is_not_an_error():
 
 
 def test_a_slope_that_no_step_of_50_digits_is_small_for_is_judged_in_more():
+    def half_a_place_on(p: Program) -> list[float]:  # as an engine that rounds otherwise finds
+        return ENGINES["eager graph"](replace(p, at=(math.nextafter(p.at[0], 2),)))
+
     steep = Random(20358291, 16).program()  # a sine of 1e60 degrees
     assert abs(complex_step(steep)[1]) > 1e50
-    verdict = judge(steep)
+    verdict = judge(steep, {**ENGINES, "rounds": half_a_place_on})
+    assert difference(*[verdict.numbers[e][1] for e in ("eager graph", "rounds")]) > 1e-3
     assert verdict.rejudged
     assert not verdict.disagreement
 
