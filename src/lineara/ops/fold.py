@@ -34,6 +34,7 @@ NOTHING = {  # associative ones, and what changes no other value
     np.logaddexp2: -np.inf,
     np.hypot: 0.0,
 }
+# What changes nothing on the right of an operation, where `initial=` stands on its left.
 ON_THE_RIGHT = {np.subtract: 0.0, np.divide: 1.0, np.power: 1.0, np.float_power: 1.0}
 
 RECORDS = {np.maximum: np.greater, np.minimum: np.less, np.fmax: np.greater, np.fmin: np.less}

@@ -226,8 +226,7 @@ def akima(x, y, axis=0, *, method="akima", extrapolate=None):
     if method not in ("akima", "makima"):
         raise ShapeError(f"Akima1DInterpolator: method={method!r}; it is 'akima' or 'makima'")
     x, y, axis = checked("Akima1DInterpolator", x, y, axis)
-    if type_of(y).dtype.kind == "c":
-        raise ShapeError(f"Akima1DInterpolator: takes real values, not {type_of(y)}")
+    real_only("Akima1DInterpolator", y)
     rise = np.diff(y, axis=0) / under(np.diff(x), y)
     if type_of(x).shape[0] == 2:
         slopes = np.concatenate([rise, rise])

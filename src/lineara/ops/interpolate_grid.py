@@ -14,7 +14,7 @@ from lineara.ops.shape import as_array, real_only
 from lineara.primitive import implements, op, registry
 from lineara.types import type_of
 
-_DEGREE: dict[Any, int] = {"zero": 0, "quadratic": 2}
+_DEGREE: dict[Any, Any] = {"zero": 0, "quadratic": 2}
 _SPLINES = {"slinear": 1, "cubic": 3, "quintic": 5}
 _STEPS = ("nearest", "nearest-up", "previous", "next")
 
@@ -33,9 +33,8 @@ class _Line:
             self.pieces = linear(x, y, True, axis)
         elif kind in ("cubic", 3):
             self.pieces = cubic_spline(x, y, axis)
-        elif kind in ("zero", "quadratic") or type(kind) is int:
-            degree: Any = _DEGREE.get(kind, kind)
-            self.pieces = through(x, y, degree, None, axis)
+        elif kind in _DEGREE or type(kind) is int:
+            self.pieces = through(x, y, _DEGREE.get(kind, kind), None, axis)
         elif kind not in _STEPS:
             raise NoRuleError(
                 f"interp1d: kind={kind!r} has no rule; the degree of a spline, 'zero', 'slinear', "
@@ -131,10 +130,11 @@ def _methods_of_line(base: type) -> dict[str, Any]:
         shape = (*(1,) * line.axis, *type_of(t).shape)
         rest = type_of(found).ndim - len(shape)
         wide = lambda m: np.reshape(m, (*shape, *(1,) * rest))  # noqa: E731
-        dtype = type_of(found).dtype  # what is outside does not change it
+        inside = type_of(found).dtype
         found = np.where(wide(below), _beside(low, line, t), found)
         found = np.where(wide(above), _beside(high, line, t), found)
-        return found if type_of(found).dtype == dtype else op("astype")(found, dtype=dtype)
+        wider = type_of(found).dtype != inside and type_of(found).dtype.kind == inside.kind
+        return op("astype")(found, dtype=inside) if wider else found  # in the values' precision
 
     def of(plain: Any) -> Any:
         cls: Any = registry.functions[base]
