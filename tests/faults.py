@@ -402,6 +402,7 @@ class Run:
         for name in self.libraries:
             importlib.import_module(name)
         plain = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:terminal"]
+        plain += ["--all", "--seed=0"]
         late = ["-W", "ignore::pytest.PytestAssertRewriteWarning", f"--rootdir={ROOT}"]
         tests = [str(HERE / t) for t in self.tests]
         hooks = Hooks(self.loaded, self.skip)

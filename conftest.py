@@ -1,0 +1,57 @@
+"""How much of the tests runs, and in which order.
+
+Tests run in an order drawn by a seed, so that none can lean on one that came before: `--seed N`
+draws it again.  Without `--all`, those marked `slow` stay out, and of a function with many cases
+every eighth runs, drawn by the same seed.  What is named on the command line by `::` runs always.
+"""
+
+import hashlib
+import random
+from collections import Counter
+
+import pytest
+
+MANY = 40  # a function with more cases has a table
+SHARE = 8  # of a table, one case in so many runs without --all
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("lineara")
+    group.addoption("--all", action="store_true", help="slow tests and whole tables too")
+    group.addoption("--seed", type=int, help="draws the order, and which cases of a table run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow(reason): runs with --all, and says what takes long")
+    if config.option.seed is None:  # workers of xdist are given the options of their controller
+        config.option.seed = random.SystemRandom().randrange(1_000_000)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    option = terminalreporter.config.option
+    much = "" if option.all else ", without slow tests and with a share of large tables (--all)"
+    terminalreporter.write_line(f"the order is that of --seed {option.seed}{much}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    def drawn(text: str) -> int:
+        seeded = f"{config.option.seed} {text}".encode()
+        return int.from_bytes(hashlib.blake2b(seeded, digest_size=8).digest(), "big")
+
+    def function(item: pytest.Item) -> str:
+        return item.nodeid.partition("[")[0]
+
+    items.sort(key=lambda item: (drawn(str(item.path)), drawn(item.nodeid)))
+    if config.option.all or any("::" in str(given) for given in config.args):
+        return
+    cases = Counter(map(function, items))
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("slow")
+        or (cases[function(item)] > MANY and drawn(item.nodeid) % SHARE)
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    out = set(left_out)
+    items[:] = [item for item in items if item not in out]
