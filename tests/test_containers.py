@@ -889,6 +889,7 @@ def cons(depth: int, cell=lambda head, tail: (head, tail)) -> Any:
     ids=["tuple", "list", "dict", "named", "record", "slots", "namespace"],
 )
 @pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.slow("lists of depth 10,000")
 def test_cons_lists_of_depth_10000(cell, parts, sparse):
     source = cons(10_000, cell)
     root = p = lift(source, leaf := Counter())

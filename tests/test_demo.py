@@ -162,6 +162,7 @@ def test_demo_prints_the_parameters_and_saves_a_picture(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow("runs the whole demo again")
 def test_demo_without_matplotlib_says_how_to_install_it(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr(picture, "can_draw", lambda: False)
     assert main(["demo", "--out", str(tmp_path), "--starts", "1"]) == 1

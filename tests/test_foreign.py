@@ -23,6 +23,7 @@ from lineara.registry import Registry
         ("import scipy; grad(lambda x: scipy.special.erf(x))(0.0)", "return scipy.special.erf(x)"),
     ],
 )
+@pytest.mark.slow("starts a Python of its own for each case")
 def test_scipy_is_imported_by_the_user_whenever_he_likes(before, function):
     text = f"""
 import sys

@@ -273,6 +273,7 @@ def test_instance_attributes_of_a_dict_are_part_of_the_tree():
     assert (back, back.label) == ({"a": -1.0}, [-2.0])
 
 
+@pytest.mark.slow("trees of depth 10,000")
 def test_trees_of_depth_10000():
     tree: Any = 0.0
     for i in range(10_000):

@@ -146,6 +146,7 @@ def test_the_work_of_a_fold_grows_with_its_length_forward_and_back():
     assert gradients[2] - gradients[1] == 2 * (gradients[1] - gradients[0])
 
 
+@pytest.mark.slow("thousands of calls")
 def test_a_deep_recursion_and_a_long_chain_run_without_pythons_stack():
     made = convert("\\x. (rec go k. if less(k, 1) then 1 else go (k - 1) * x) 3000")
     derived = grad(made.program, made.name)

@@ -111,6 +111,7 @@ def test_a_chain_takes_the_same_for_each_line():
     assert [(c, v) for _, c, v in found] == [(10, 10), (20, 20), (40, 40)]  # sin and *
 
 
+@pytest.mark.slow("a chain of thousands of steps")
 def test_a_long_chain_runs_on_the_machine_without_recursion():
     names = [("x0", R)] + [(f"x{k}", R) for k in range(1, 10_001)]
     body: Term = var(names[-1])

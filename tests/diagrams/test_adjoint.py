@@ -232,6 +232,7 @@ def lines(n: int) -> Net:
     return net
 
 
+@pytest.mark.slow("steps along a chain of hundreds of boxes")
 def test_a_step_touches_as_much_on_a_long_chain_as_on_a_short_one():
     found = {n: touched(lines(n)) for n in (10, 1_000, 33_000)}
     assert len({most for most, _, _ in found.values()}) == 1
@@ -244,6 +245,7 @@ def test_a_step_touches_as_much_in_any_order():
     assert {touched(lines(n), random.Random(n))[0] for n in (30, 300)} == {touched(lines(10))[0]}
 
 
+@pytest.mark.slow("a chain of thousands of boxes")
 def test_the_adjoint_of_a_long_chain_needs_no_stack_and_is_right():
     net = chain(20_001)
     value = x = 0.3

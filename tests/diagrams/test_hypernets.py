@@ -131,6 +131,7 @@ def test_a_diagram_that_does_not_compose():
     )
 
 
+@pytest.mark.slow("diagrams of thousands of boxes")
 def test_long_and_deep_diagrams_need_no_stack():
     text = "-> x"
     for _ in range(400):

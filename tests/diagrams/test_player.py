@@ -164,6 +164,7 @@ def _around(key: str, boxes: dict[str, str]) -> set[str]:
     return found
 
 
+@pytest.mark.slow("draws hundreds of scenes")
 def test_a_long_page_has_fewer_scenes():
     net = parse(EVERY_KIND)
     shots = differentiation(net)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mpmath
 import pytest
+from shards import shards
 
 from lineara.__main__ import main
 from lineara.crosscheck import crosscheck
@@ -51,7 +52,7 @@ def of_x(body, at=0.7):
 # --- on random programs ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shard", range(10))
+@pytest.mark.parametrize("shard", shards(10))
 def test_the_four_engines_and_the_complex_step_agree_on_random_programs(shard: int):
     report = crosscheck(SHARD, seed=10_000 + shard * SHARD)
     assert not report.wrong, "\n".join(report.found)
@@ -329,6 +330,7 @@ print(json.dumps([there, between, against, sorted(set(laws))]))
 
 
 @pytest.mark.parametrize("fault", [False, True])
+@pytest.mark.slow("starts a Python of its own, and runs tests in it")
 def test_a_wrong_fact_is_shared_by_all_engines_and_found_by_the_tests_of_primitives(fault: bool):
     tests = Path(__file__).parent.parent
     folders = [str(tests / f) for f in ("", "linear_a", "ops")]

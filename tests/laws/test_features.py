@@ -408,6 +408,7 @@ class TestF13Traversables:
         assert grad(lambda d: max(d.values()))({"a": 1.0, "b": 5.0}) == {"a": 0.0, "b": 1.0}
         assert grad(lambda p: math.prod(x * x for x in p))([2.0, 3.0]) == [36.0, 24.0]
 
+    @pytest.mark.slow("a million elements")
     def test_a_fold_over_a_million_elements(self):
         n = 1_000_000
 

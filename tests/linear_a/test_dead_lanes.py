@@ -272,6 +272,7 @@ def bent(f):
 
 
 @ending
+@pytest.mark.slow("three orders of a loop or recursion")
 def test_what_ends_on_a_staged_condition_keeps_dead_lanes_at_three_orders(f):
     once = bent(f)
     twice = bent(once)

@@ -110,6 +110,7 @@ ORDERS = {"case": 2}  # the third of it takes seconds
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.slow("three orders at several sizes")
 def test_gradients_of_every_order_hold_at_every_size(name):
     program, f = check(parse(PROGRAMS[name])), "f"
     for order in range(1, ORDERS.get(name, 3) + 1):

@@ -39,6 +39,7 @@ def test_a_loop_costs_what_its_rounds_cost_in_every_direction(n):
 
 
 @pytest.mark.parametrize("n", [1, 10**3, 10**4])
+@pytest.mark.slow("counts every operation of ten thousand rounds")
 def test_a_run_counts_what_the_text_says(n):
     program = derived(CARRY, n)
     works = static_works(program)

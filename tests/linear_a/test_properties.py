@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from programs import Case, cases
 from prove import prove, proved, random_policy
+from shards import shards
 
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
@@ -57,7 +58,7 @@ def explore(seed: int, programs: int) -> collections.Counter[str]:
     return proved
 
 
-@pytest.mark.parametrize("seed", range(SHARDS))
+@pytest.mark.parametrize("seed", shards(SHARDS))
 def test_every_property_holds_of_random_programs(seed):
     found = explore(seed, PROGRAMS // SHARDS)
     assert {k: found[k] for k, n in OFTEN.items() if found[k] < n} == {}

@@ -162,6 +162,7 @@ def test_a_while_loop_takes_the_fewest_steps_too(s):
 
 
 @pytest.mark.parametrize("s", [0, 1, 2, 5])
+@pytest.mark.slow("measures memory of loops of thousands of rounds")
 def test_and_holds_the_start_the_snapshots_and_one_round(s):
     def peak(n):
         p, meter = reverse(unknown(n, "f64[1000]"), "f", binomial(s)), Meter()
