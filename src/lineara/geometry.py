@@ -125,7 +125,7 @@ def _pair(tangent: Any, cotangent: Any) -> None:
     for cls in {id(c): c for c in (tangent, cotangent)}.values():
         if _is_user_class(cls):
             for name, method in _VECTOR.items():
-                if getattr(cls, name, None) is None:
+                if _own(cls, name) is None:
                     setattr(cls, name, method)
     if _is_user_class(cotangent):
         held = vars(cotangent).get(DUAL, tangent)
@@ -145,6 +145,13 @@ def _is_user_class(cls: Any) -> bool:
 # --- operators for classes that have none -------------------------------------------------------
 
 
+def _own(cls: type, name: str) -> Any:
+    """What the user wrote; joining and repeating tuples is no sum and no product."""
+    found = getattr(cls, name, None)
+    return None if found is getattr(tuple, name, None) else found
+
+
+
 def _add_to_point(p: Any, v: Any) -> Any:
     if isinstance(v, manifold_of(p).point):
         name = manifold_of(p).point.__name__
@@ -152,12 +159,16 @@ def _add_to_point(p: Any, v: Any) -> Any:
             f"two points of {name} cannot be added; their difference is a tangent, "
             "and p + v is p moved along the tangent v"
         )
+    manifold_of(p).check(v, "tangent", f"{manifold_of(p).point.__name__} + v")
     return retract(p, v)
 
 
 def _subtract_from_point(p: Any, other: Any) -> Any:
-    same = isinstance(other, manifold_of(p).point)
-    return diff(p, other) if same else retract(p, scale(-1, other))
+    points = manifold_of(p)
+    if isinstance(other, points.point):
+        return diff(p, other)
+    points.check(other, "tangent", f"{points.point.__name__} - v")
+    return retract(p, scale(-1, other))
 
 
 def _refuse(p: Any, *_: Any) -> Any:
@@ -176,21 +187,28 @@ _POINT: dict[str, Callable[..., Any]] = {
 
 def _point_operators(cls: type) -> None:
     for name, method in _POINT.items():
-        own = getattr(cls, name, None)
+        own = _own(cls, name)
         if own is None:
             setattr(cls, name, method)
-        elif name == "__add__" and own is not _add_to_point:
-            setattr(cls, name, _guarded(own))
+        elif name in ("__add__", "__sub__") and own is not method:
+            setattr(cls, name, _guarded(own, name))
 
 
-def _guarded(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The user's `p + v`, which points are not given to."""
+def _guarded(own: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
+    """The user's `p + v` or `p - v`, which points to add and gradients are not given to."""
 
-    def add(p: Any, v: Any) -> Any:
-        is_point = isinstance(v, manifold_of(p).point)
-        return _add_to_point(p, v) if is_point else own(p, v)
+    def method(p: Any, v: Any) -> Any:
+        points = manifold_of(p)
+        if isinstance(v, points.point):
+            return own(p, v) if name == "__sub__" else _add_to_point(p, v)
+        if points.is_gradient(v):
+            points.check(v, "tangent", f"{points.point.__name__} {_SIGNS[name]} v")
+        return own(p, v)
 
-    return add
+    return method
+
+
+_SIGNS = {"__add__": "+", "__sub__": "-"}
 
 
 def _leafwise(act: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -309,6 +327,7 @@ def _along(p: Any, other: Any, word: str, each: Callable[[Any, Any], Any]) -> An
 def _declared(
     points: Manifold, p: Any, other: Any, word: str, each: Callable[[Any, Any], Any]
 ) -> Any:
+    points.check(other, "tangent" if word == "retract" else "point", word)
     own = getattr(points, word)
     if own is not None:
         return own(p, other) if word == "retract" else own(other, p)

@@ -705,6 +705,66 @@ NOON = datetime(2024, 2, 29, 12)
 HOUR = timedelta(hours=1)
 
 
+def plain_points():
+    return Point, Vector, Gradient
+
+
+def tuples():
+    point = namedtuple("Place", "x y")
+    vector, gradient = namedtuple("Step", "x y"), namedtuple("Slope", "x y")
+    return manifold(point, tangent=vector, cotangent=gradient), vector, gradient
+
+
+def _pairs():
+    @dataclass(frozen=True)
+    class Step:
+        x: float
+        y: float
+
+    @dataclass(frozen=True)
+    class Slope:
+        x: float
+        y: float
+
+    return Step, Slope
+
+
+def with_own_operators():
+    vector, gradient = _pairs()
+
+    @manifold(tangent=vector, cotangent=gradient)
+    @dataclass(frozen=True)
+    class Place:
+        x: float
+        y: float
+
+        def __add__(self, v):
+            return Place(self.x + v.x, self.y + v.y)
+
+        def __sub__(self, v):
+            make = vector if isinstance(v, Place) else Place
+            return make(self.x - v.x, self.y - v.y)
+
+    return Place, vector, gradient
+
+
+def with_own_retract():
+    vector, gradient = _pairs()
+
+    @manifold(
+        tangent=vector,
+        cotangent=gradient,
+        retract=lambda p, v: type(p)(p.x + v.x, p.y + v.y),
+        diff=lambda q, p: vector(q.x - p.x, q.y - p.y),
+    )
+    @dataclass(frozen=True)
+    class Place:
+        x: float
+        y: float
+
+    return Place, vector, gradient
+
+
 class TestF18Manifolds:
     def test_value_tangent_and_cotangent_have_three_types(self):
         f = lambda p: p.x**2 * p.y  # noqa: E731
@@ -736,11 +796,53 @@ class TestF18Manifolds:
         with pytest.raises(GeometryError):
             grad(lambda p: (2 * p).x)(Point(1.0, 2.0))
 
+    @pytest.mark.parametrize("made", [plain_points, tuples, with_own_operators, with_own_retract])
+    @pytest.mark.parametrize(
+        "inside", [lambda f, p: f(p), lambda f, p: grad(lambda p: f(p) and p.x)(p)]
+    )
+    def test_each_operation_takes_its_own_kind_alone(self, made, inside):
+        point, vector, gradient = made()
+        p, v, g = point(1.0, 2.0), vector(3.0, 4.0), gradient(3.0, 4.0)
+        kinds = {"point": p, "vector": v, "gradient": g}
+        operations = {
+            "retract": (lambda x: lambda p: retract(p, x), {"vector"}),
+            "retract in a dict": (lambda x: lambda p: retract({"a": p}, {"a": x}), {"vector"}),
+            "+": (lambda x: lambda p: p + x, {"vector"}),
+            "-": (lambda x: lambda p: p - x, {"vector", "point"}),
+            "scaled": (lambda x: lambda p: p - 0.5 * x, {"vector"}),
+            "diff": (lambda x: lambda p: diff(p, x), {"point"}),
+        }
+        for name, (operation, fitting) in operations.items():
+            for kind, x in kinds.items():
+                if kind in fitting:
+                    inside(operation(x), p)
+                else:
+                    with pytest.raises((GeometryError, StructureError, TypeError)):
+                        inside(operation(x), p)
+                        pytest.fail(f"{name} took a {kind}")
+
+    def test_the_error_says_what_makes_a_tangent_of_a_gradient(self):
+        p = Point(1.0, 2.0)
+        g = grad(lambda p: p.x * p.y)(p)
+        with pytest.raises(GeometryError) as caught:
+            p - 0.1 * g
+        assert caught.value.message == (
+            "Point - v: a tangent at a Point is a Vector, but was given Gradient; a metric turns a "
+            "gradient into a tangent: lineara.Metric.L2(gradient)"
+        )
+        assert p - 0.5 * Metric.L2(g) == Point(0.0, 1.5)
+
     def test_a_point_and_a_vector_can(self):
         p, q, v = Point(1.0, 2.0), Point(4.0, 6.0), Vector(3.0, 4.0)
         assert (p + v, q - v, q - p) == (q, p, v)
         assert grad(lambda p: (q - p).dx ** 2)(p) == Gradient(-6.0, 0.0)
         assert (diff(q, p), retract(p, v)) == (v, q)
+
+    def test_tuples_with_names_move_instead_of_joining(self):
+        point, vector, _ = tuples()
+        p, v = point(1.0, 2.0), vector(3.0, 4.0)
+        assert (p + v, p - v, 2 * v, v + v) == ((4.0, 6.0), (-2.0, -2.0), (6.0, 8.0), (6.0, 8.0))
+        assert type(p + v) is point
 
     def test_points_inside_containers(self):
         g = grad(lambda t: t["p"][1].x * t["w"])(

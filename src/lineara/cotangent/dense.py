@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lineara.cotangent.builder import Builder, How
+from lineara.cotangent.builder import Builder, How, total
 from lineara.cotangent.coo import Coo
 from lineara.cotangent.scatter import Array
 from lineara.cotangent.show import show_shape
@@ -38,6 +38,10 @@ class Dense(Builder):
     def args(self) -> tuple[Any, ...]:
         """The sum."""
         return (self.array,)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        held = self.addends()
+        return (total, (held,)) if len(held) > 1 else super().__reduce__()
 
     def map(self, f: Callable[[Array], Array]) -> Builder:
         """f of the sum."""

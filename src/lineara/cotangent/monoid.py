@@ -5,14 +5,12 @@
 So the gradient of a sum over data is the combination of the gradients of its chunks, wherever
 each was computed.  Besides builders there are: ndarrays, numbers (a running sum), containers (key
 by key, and a missing key is zero), and every class with `merge(terms)` and `finish(like)`, or just
-with `+`.
+with `+`.  Numbers add to their true sum rounded, which carries what the rounding left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from math import sqrt
 from numbers import Number
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ import numpy as np
 from lineara.cotangent.builder import Builder, How, Zero, total
 from lineara.cotangent.dense import Dense
 from lineara.cotangent.terms import Terms
+from lineara.cotangent.true_sum import parts_of, plain, summed
 from lineara.errors import StructureError
 from lineara.trees.fold import Node, fold
 from lineara.trees.kinds import Kind, RecordKind, is_record_class, kind_of
@@ -55,11 +54,11 @@ def _combine(terms: list[Any]) -> Any:
         return Record.merge([Record.of(term) for term in terms])
     if hasattr(type(first), "merge"):
         return type(first).merge(terms)
-    return first if is_label(first) else reduce(add, terms)  # what does not calculate stays
+    return first if is_label(first) else summed(terms)  # what does not calculate stays
 
 
 def _builder(x: Any) -> Builder:
-    return x if isinstance(x, Builder) else Dense(x)
+    return x if isinstance(x, Builder) else total([Dense(part) for part in parts_of(x)])
 
 
 def finish(builder: Any, like: Any = None, *, sum: How = "fast") -> Any:
@@ -67,7 +66,8 @@ def finish(builder: Any, like: Any = None, *, sum: How = "fast") -> Any:
 
     An array is fresh, writable and C-contiguous.  `like` gives the dtype, the types of containers,
     and zeros for what was never touched.  With `sum='exact'` each element of an array is the true
-    sum rounded once, so that it does not depend on how the terms were chunked and ordered.
+    sum rounded once, as a number always is: so that it does not depend on how the terms were
+    chunked and ordered.
     """
     return fold(
         _pair(builder, like, None),
@@ -206,7 +206,7 @@ def _finish_leaf(pair: tuple[Any, Any], how: How) -> Any:
     if isinstance(builder, Builder):
         dense = builder.finish(like, how)
         return dense.item() if isinstance(like, (int, float, complex)) else dense
-    return builder.finish(like) if hasattr(builder, "finish") else builder
+    return builder.finish(like) if hasattr(builder, "finish") else plain(builder)
 
 
 def _zero_value(like: Any) -> Any:

@@ -6,13 +6,14 @@ Each adds in order of position, so the result is a function of the order of cont
 """
 
 from collections.abc import Sequence
-from math import fsum, prod
+from math import prod
 from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from lineara.cotangent.true_sum import rounded
 from lineara.errors import ShapeError, TypeMismatchError
 
 Ints = NDArray[np.int64]
@@ -197,11 +198,6 @@ def _fsum(n: int, rows: Ints, column: Array) -> list[float]:
     terms: list[list[float]] = [[] for _ in range(n)]
     for row, x in zip(rows.tolist(), column.tolist(), strict=True):
         terms[row].append(x)
-    return [_true_sum(each) for each in terms]
-
-
-def _true_sum(terms: list[float]) -> float:
-    try:
-        return fsum(terms)
-    except (OverflowError, ValueError):  # infinities of both signs, or beyond the largest double
-        return sum(terms)
+    real = float if column.dtype == float else column.dtype.type
+    with np.errstate(over="ignore"):
+        return [rounded(each, real) for each in terms]

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from lineara.cotangent.builder import Builder, Sum, Zero
+from lineara.cotangent.builder import Builder, Sum, Zero, total
 from lineara.cotangent.coo import Coo
 from lineara.cotangent.dense import Dense
 from lineara.cotangent.lowrank import LowRank
 from lineara.cotangent.monoid import Record, fold_fields
 from lineara.cotangent.rows import Rows
+from lineara.cotangent.true_sum import Carried, parts_of, summed
 from lineara.errors import StructureError
 
 _KINDS: dict[str, Any] = {kind.tag: kind for kind in (Zero, Dense, Rows, Coo, LowRank)}
@@ -55,9 +56,11 @@ def _packed(x: Any) -> tuple[Any, ...]:
     if isinstance(x, np.ndarray):
         x = Dense(x)
     if not isinstance(x, Builder):
-        return "value", x
+        return ("carried", *parts_of(x)) if isinstance(x, Carried) else ("value", x)
     if isinstance(x, Sum):
         return (x.tag, *map(_packed, x.pieces))
+    if len(x.addends()) > 1 and isinstance(x, Dense):  # the only kind that cannot hold terms
+        return (Sum.tag, *map(_packed, x.addends()))
     return (x.tag, *map(_narrow, x.args()))
 
 
@@ -72,7 +75,9 @@ def _unpacked(tag: str, rest: list[Any], made: list[Any]) -> Any:
     if tag == "record":
         return Record({key: made[number] for key, number in rest[0]})
     if tag == Sum.tag:
-        return Sum(*(_unpacked(part[0], list(part[1:]), made) for part in rest))
+        return total([_unpacked(part[0], list(part[1:]), made) for part in rest])
+    if tag == "carried":
+        return summed(rest)
     if tag not in _KINDS:
         raise StructureError(f"from_wire: {tag!r} is no kind of cotangent; there are {[*_KINDS]}")
     return _KINDS[tag](*rest)

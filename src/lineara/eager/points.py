@@ -252,13 +252,33 @@ class Manifold:
         """The coordinates of a vector."""
         if self.tangent is None:
             return ()
-        want = self.cotangent if chart.dual else self.tangent
-        if isinstance(want, type) and own_kind(want) and not isinstance(vector, want):
-            raise GeometryError(
-                f"{asked}: a {chart.word} at a {self.point.__name__} is a {want.__name__}, but was "
-                f"given {show_type(vector)}"
-            )
+        self.check(vector, chart.word, asked)
         return recast_like(chart.space.structure.entries[-1], vector)
+
+    def check(self, x: Any, word: str, asked: str) -> None:
+        """Refuse a point, a tangent or a cotangent where another of the three is wanted."""
+        wanted = getattr(self, word)
+        if isinstance(wanted, type) and isinstance(x, wanted):
+            return
+        if any(_is_own(c) and (c is wanted or isinstance(x, c)) for c in self._classes):
+            whose = "a point" if word == "point" else f"a {word} at a {self.point.__name__}"
+            hint = "; a metric turns a gradient into a tangent: lineara.Metric.L2(gradient)"
+            raise GeometryError(
+                f"{asked}: {whose} is a {getattr(wanted, '__name__', wanted)}, but was given "
+                f"{show_type(x)}{hint if word == 'tangent' and self.is_gradient(x) else ''}"
+            )
+
+    def is_gradient(self, x: Any) -> bool:
+        """Whether x is of the class of cotangents, and that one is the user's."""
+        return _is_own(self.cotangent) and isinstance(x, self.cotangent)
+
+    @property
+    def _classes(self) -> tuple[Any, Any, Any]:
+        return self.point, self.tangent, self.cotangent
+
+
+def _is_own(cls: Any) -> bool:
+    return isinstance(cls, type) and own_kind(cls) is not None
 
 
 def declared(kind: Kind) -> Manifold | None:

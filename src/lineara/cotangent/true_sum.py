@@ -1,0 +1,126 @@
+"""True sums: what numbers add up to, rounded once, however they were grouped and ordered.
+
+A number that a sum was rounded to forgets what the rounding left out, and the next sum then depends
+on where this one stopped.  So a sum that is not exact is a `Carried` number: it calculates as the
+rounded one, and keeps beside it a few numbers whose true sum it is  [Shewchuk 1997].
+
+>>> partial = summed([1.0, 1e16])
+>>> partial == 1e16, summed([partial, -1e16])
+(True, 1.0)
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+from math import copysign, fsum, inf, isfinite, nextafter
+from operator import add
+from typing import Any
+
+import numpy as np
+
+_REAL: dict[type, Any] = {
+    float: float,
+    complex: float,
+    np.float16: np.float16,
+    np.float32: np.float32,
+    np.float64: float,
+    np.complex64: np.float32,
+    np.complex128: float,
+}
+
+
+class Carried:
+    """What the two classes of rounded sums have in common: `parts`, whose true sum they are."""
+
+    __slots__ = ()
+    parts: tuple[Any, ...]  # the first is a zero of the class that the sum has
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return summed, (self.parts,)
+
+
+class CarriedReal(Carried, float):
+    """A rounded sum of real numbers, Python's or NumPy's."""
+
+
+class CarriedComplex(Carried, complex):
+    """A rounded sum of complex numbers."""
+
+
+def parts_of(x: Any) -> tuple[Any, ...]:
+    """Numbers whose true sum x is."""
+    return x.parts if isinstance(x, Carried) else (x,)
+
+
+def plain(x: Any) -> Any:
+    """A number without what it carries; anything else as it is."""
+    return type(x.parts[0])(x) if isinstance(x, Carried) else x
+
+
+def summed(terms: Sequence[Any]) -> Any:
+    """The sum of numbers; of floating ones it is the true one rounded once, Carried if inexact."""
+    flat = [part for term in terms for part in parts_of(term)]
+    with np.errstate(all="ignore"):
+        running = reduce(add, flat)
+    cls: Any = type(running)
+    if cls not in _REAL or not all(type(x) in _REAL or _converts(x) for x in flat):
+        return running
+    value, parts = _parts([float(x.real) for x in flat], _REAL[cls])
+    carrying: Any = CarriedReal
+    if issubclass(cls, complex | np.complexfloating):
+        imag, more = _parts([float(x.imag) for x in flat], _REAL[cls])
+        if len(parts) == len(more) == 1:
+            return cls(complex(value, imag))
+        parts, carrying = [*parts, *[complex(0.0, x) for x in more]], CarriedComplex
+        value = complex(value, imag)
+    if len(parts) == 1:
+        return cls(value)
+    carried = carrying(value)
+    carried.parts = (cls(0), *parts)
+    return carried
+
+
+def _converts(x: Any) -> bool:
+    return type(x) is int and abs(x) <= 1 << 53
+
+
+def _parts(terms: list[float], real: Any) -> tuple[Any, list[Any]]:
+    """The true sum rounded to a real type, and the few numbers whose true sum is the same."""
+    value = rounded(terms, real)
+    if not isfinite(value):
+        return value, terms if all(map(isfinite, terms)) else [value]
+    parts = [float(value)]
+    while rest := rounded([*terms, *[-x for x in parts]]):
+        parts.append(rest)
+    return value, parts
+
+
+def rounded(terms: list[float], real: Any = float) -> Any:
+    """The true sum of numbers, rounded once; as `real`, which is float or a narrower type.
+
+    >>> rounded([1e308, 1e308, -1e308]), rounded([1.0, 2.0**-24, 2.0**-60], np.float32)
+    (1e+308, np.float32(1.0000001))
+    """
+    found = true_sum(terms)
+    if real is float or not isfinite(found):
+        return real(found)
+    rest = true_sum([*terms, -found])
+    if rest and not int(np.float64(found).view(np.int64)) & 1:  # to odd: rounded again it is right
+        found = nextafter(found, copysign(inf, rest))
+    return real(found)
+
+
+def true_sum(terms: list[float]) -> float:
+    """As `math.fsum`, also where that stops: beyond the largest double, and with infinities."""
+    try:
+        return fsum(terms)
+    except (OverflowError, ValueError):
+        pass
+    special = [x for x in terms if not isfinite(x)]
+    if special:
+        return sum(special)
+    exact = sum(map(Fraction, terms))
+    try:
+        return float(exact)
+    except OverflowError:
+        return inf if exact > 0 else -inf
