@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import permutations
-from math import fsum
 from multiprocessing import get_context
 from operator import add
 from types import SimpleNamespace
@@ -321,7 +320,7 @@ def test_the_exact_sum_is_the_true_one_however_the_terms_are_cut(kind, values, d
         wanted = math.inf if true > 0 else -math.inf
     elif narrow:  # the nearest of three neighbours, and of two as near the even one
         near = np.float32(float(true))
-        near = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32("inf"))]
+        near = [near, *[np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)]]
         even = sorted(map(float, near), key=lambda x: int(np.float32(x).view(np.int32)) & 1)
         wanted = min(even, key=lambda x: abs(Fraction(x) - true))
     else:

@@ -151,7 +151,6 @@ def _own(cls: type, name: str) -> Any:
     return None if found is getattr(tuple, name, None) else found
 
 
-
 def _add_to_point(p: Any, v: Any) -> Any:
     if isinstance(v, manifold_of(p).point):
         name = manifold_of(p).point.__name__

@@ -812,14 +812,13 @@ class TestF18Manifolds:
             "scaled": (lambda x: lambda p: p - 0.5 * x, {"vector"}),
             "diff": (lambda x: lambda p: diff(p, x), {"point"}),
         }
-        for name, (operation, fitting) in operations.items():
+        for operation, fitting in operations.values():
             for kind, x in kinds.items():
                 if kind in fitting:
                     inside(operation(x), p)
                 else:
                     with pytest.raises((GeometryError, StructureError, TypeError)):
                         inside(operation(x), p)
-                        pytest.fail(f"{name} took a {kind}")
 
     def test_the_error_says_what_makes_a_tangent_of_a_gradient(self):
         p = Point(1.0, 2.0)

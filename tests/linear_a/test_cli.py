@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from lineara.__main__ import main
+from lineara.errors import RuleError
 from lineara.linear_a.parse import parse
+from lineara.rules.beside import check_rules
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PRODUCT = str(EXAMPLES / "product.lina")
@@ -44,6 +46,81 @@ def refused(capsys, *argv: str) -> str:
     assert found.out == ""
     assert "Traceback" not in found.err
     return found.err.rstrip("\n")
+
+
+# --- rules that a file gives ----------------------------------------------------------------------
+
+RULED = """def g(x: f64, y: f64;) -> (f64;) = x * x + sin(y)
+def g.jvp(x: f64, y: f64; ~dx: f64, ~dy: f64) -> (f64; f64) =
+  let v = {value} in
+  let a = {slope} in
+  let c = cos(y) in
+  let ~p = a * ~dx in
+  let ~q = c * ~dy in
+  (v; ~p + ~q)
+def f(x: f64, y: f64;) -> (f64;) = exp(g(x, y;))
+def l(c: f64; ~x: f64) -> (; f64) = c * ~x
+def l.t(c: f64; ~z: f64) -> (; f64) = {back} * ~z
+def l.e(c: f64, x: f64;) -> (f64;) = {erased}
+"""
+RIGHT = {"value": "x * x + sin(y)", "slope": "x + x", "back": "c", "erased": "c * x"}
+USES = [
+    (["grad", "--def", "g", "--args", "[-3.0, 1.0]"], {"value", "slope"}),
+    (["grad", "--def", "f", "--args", "[-0.3, 1.0]"], {"value", "slope"}),
+    (["jvp", "--def", "g"], {"value", "slope"}),
+    (["jvp", "--def", "f"], {"value", "slope"}),
+    (["unzip", "--def", "g.jvp"], {"value", "slope"}),
+    (["transpose", "--def", "l"], {"back", "erased"}),
+    (["erase", "--def", "l"], {"back", "erased"}),
+]
+
+
+@pytest.mark.parametrize(("argv", "uses"), USES)
+def test_a_rule_beside_a_definition_is_tested_before_it_is_used(capsys, program, argv, uses):
+    faults = {"value": "x * x", "slope": "x", "back": "c * c", "erased": "c * c * x"}
+    command, *rest = argv
+    said(capsys, command, program(RULED.format(**RIGHT)), *rest)
+    for part in uses:
+        file = program(RULED.format(**RIGHT | {part: faults[part]}))
+        assert "--trust" in refused(capsys, command, file, *rest)
+        said(capsys, command, file, *rest, "--trust")
+
+
+def test_the_error_has_the_numbers_and_the_place_of_the_rule(capsys, program):
+    text = """def g(x: f64;) -> (f64;) = x * x
+def g.jvp(x: f64; ~d: f64) -> (f64; f64) = (x * x; x * ~d)
+"""
+    assert refused(capsys, "grad", program(text), "--def", "g", "--args", "[3.0]").startswith(
+        "p.lina:2:5: g.jvp gives the slope 3, where differences of g give 6, at 3; "
+        "mend the rule, or give --trust if this is meant\n"
+    )
+
+
+@pytest.mark.parametrize("at", ["-2.0", "0.0", "1e-9", "3.0", "1e9"])
+@pytest.mark.parametrize("k", [0.0, 0.5, 0.999, 1.0, 1.001, 2.0])
+def test_a_rule_is_judged_where_it_is_used(at, k):
+    """|x| with the rule k sign(x), and slope 0 at the kink, whatever k is."""
+    text = f"""def size(x: f64;) -> (f64;) = sqrt(x * x)
+def size.jvp(x: f64; ~d: f64) -> (f64; f64) =
+  let s = sign(x) in
+  let k = {k} * s in
+  (sqrt(x * x); k * ~d)
+"""
+    judged = parse(text)
+    if k == 1.0 or at == "0.0":
+        check_rules(judged, "size", [float(at)])
+    else:
+        with pytest.raises(RuleError, match=r"size\.jvp gives the slope"):
+            check_rules(judged, "size", [float(at)])
+
+
+@pytest.mark.parametrize("f", ["f", "g"])
+def test_what_a_pass_wrote_is_no_rule(capsys, program, f):
+    """Also where random arguments have no meaning: here they are sums."""
+    text = RULED.format(**RIGHT)
+    for command, name in (("jvp", f), ("unzip", f"{f}.jvp"), ("transpose", f"{f}.jvp.lin")):
+        text = said(capsys, command, program(text), "--def", name)
+    said(capsys, "erase", program(text), "--def", f"{f}.jvp.lin.t")
 
 
 # --- what the commands print ----------------------------------------------------------------------

@@ -28,6 +28,7 @@ from lineara.passes import unzip as unzipping
 from lineara.passes.jvp import nested
 from lineara.passes.names import GRAD, VJP
 from lineara.placed import Place
+from lineara.rules.beside import check_rules
 from lineara.types import show
 
 Act = Callable[[Program, argparse.Namespace], str]
@@ -36,10 +37,18 @@ Act = Callable[[Program, argparse.Namespace], str]
 class Command:
     """A command on one file: its options, and the text that it prints."""
 
-    def __init__(self, act: Act, *, definition: bool | None = None, values: bool = False) -> None:
+    def __init__(
+        self,
+        act: Act,
+        *,
+        definition: bool | None = None,
+        values: bool = False,
+        rules: bool = False,
+    ) -> None:
         self.act = act
         self.definition = definition  # whether --def must be given; None: there is no such option
         self.values = values
+        self.rules = rules  # whether it uses those that stand beside a definition
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """The file, and what the command takes beside it."""
@@ -59,6 +68,10 @@ class Command:
                 "--fuel", type=int, metavar="N", help="stop after N calls and rounds of loops"
             )
             parser.add_argument("--json", action="store_true", help="print JSON")
+        if self.rules:
+            parser.add_argument(
+                "--trust", action="store_true", help="do not test the rules that the file gives"
+            )
 
     def run(self, options: argparse.Namespace) -> int:
         """Print; 1 and a message on stderr if something is wrong with the file or the values."""
@@ -139,6 +152,13 @@ def blamed(program: Program, name: str) -> Iterator[None]:
         raise ProgramError(located(program, place, error.message)) from None
 
 
+def check_trust(program: Program, options: argparse.Namespace, values: list[Any] | None) -> None:
+    """Test the rules that the derivative of the definition uses, unless they are to be trusted."""
+    if not options.trust:
+        hint = "mend the rule, or give --trust if this is meant"
+        check_rules(program, options.name, values, hint)
+
+
 def arguments(program: Program, options: argparse.Namespace) -> list[Any]:
     """The values of --args, each of the type of its formal; errors show the formal."""
     d = definition(program, options.name)
@@ -188,6 +208,7 @@ def _pass(transform: Callable[[Program, str], Program]) -> Act:
 
     def act(program: Program, options: argparse.Namespace) -> str:
         with blamed(program, options.name):
+            check_trust(program, options, None)
             return str(well_typed(transform(program, options.name)))
 
     return act
@@ -210,6 +231,7 @@ def _grad(program: Program, options: argparse.Namespace) -> str:
     d, values = definition(program, options.name), arguments(program, options)
     with blamed(program, d.name):
         derived = compose.grad(program, d.name)
+        check_trust(program, options, values)
         value = evaluate(program, d.name, *values, ieee=options.ieee, fuel=options.fuel)
         found = evaluate(derived, d.name + GRAD, *values, ieee=options.ieee, fuel=options.fuel)
         slopes = found.results
@@ -283,10 +305,10 @@ def bindings(d: Def) -> int:
 
 check = Command(_check)
 print_ = Command(_print)
-jvp = Command(_pass(forward.jvp), definition=True)
-unzip = Command(_pass(unzipping.unzip), definition=True)
-transpose = Command(_pass(transposing.transpose), definition=True)
-erase = Command(_pass(erasing.erase), definition=True)
+jvp = Command(_pass(forward.jvp), definition=True, rules=True)
+unzip = Command(_pass(unzipping.unzip), definition=True, rules=True)
+transpose = Command(_pass(transposing.transpose), definition=True, rules=True)
+erase = Command(_pass(erasing.erase), definition=True, rules=True)
 run = Command(_run, definition=True, values=True)
-grad = Command(_grad, definition=True, values=True)
+grad = Command(_grad, definition=True, values=True, rules=True)
 cost = Command(_cost, definition=False, values=True)

@@ -10,6 +10,7 @@ it.  Types do not prove that a rule is right: each is tested on random arguments
 installed.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def custom_linear(program: Program, name: str, back: str, test: bool = True) -> 
         raise ProgramError(f"{name} has non-linear results; only linear ones have a transpose")
     program = program.with_(renamed(b, name + T), renamed(d, name + T + T))
     if test:
-        _test_dot(program, d, name + T, back)
+        check_transpose(program, d, name + T, back)
     return program
 
 
@@ -124,7 +125,7 @@ def _test_jvp(program: Program, d: Def, made: Def, rule: str) -> None:
     rng = np.random.default_rng(0)
     xs, dxs = arguments(program, made, rng)
     got, value = run(program, made.name, *xs, *dxs), run(program, d.name, *xs)
-    if not _close(got.results, value.results, 1e-9):
+    if not close(got.results, value.results, 1e-9):
         raise RuleError(
             f"the rule {rule} gives the value {_plain(got.results)} for {d.name}, which is "
             f"{_plain(value.results)} at {_plain(xs)}; a rule keeps the value"
@@ -137,30 +138,34 @@ def _test_jvp(program: Program, d: Def, made: Def, rule: str) -> None:
         ends.append(run(program, d.name, *moved))
     pairs = zip(d.results, ends[0].results, ends[1].results, strict=True)
     slopes = [_slope(a, b) for t, a, b in pairs if not program.is_inert(t)]
-    if not _close(got.lresults, slopes, CLOSE):
+    if not close(got.lresults, slopes, CLOSE):
         raise RuleError(
             f"the rule {rule} gives the tangent {_plain(got.lresults)} for {d.name}, where "
             f"differences give {_plain(slopes)}, at {_plain(xs)} along {_plain(dxs)}"
         )
 
 
-def _test_dot(program: Program, d: Def, name: str, back: str) -> None:
+def check_transpose(program: Program, d: Def, name: str, back: str) -> None:
     """<l(a), c> = <a, back(c)>."""
     rng = np.random.default_rng(0)
     xs, a = arguments(program, d, rng)
     _, c = arguments(program, program.defs[name], rng)
     left = _dot(run(program, d.name, *xs, *a).lresults, c)
     right = _dot(a, run(program, name, *xs, *c).lresults)
-    if not _close([left], [right], 1e-9):
+    if not close([left], [right], 1e-9):
         raise RuleError(
             f"{back} is not the transpose of {d.name}: <{d.name}(a), c> is {left:.9g} and "
             f"<a, {back}(c)> is {right:.9g}"
         )
 
 
-def arguments(program: Program, d: Def, rng: Any) -> tuple[list[Any], list[Any]]:
-    """Random non-linear and linear arguments, where dimensions are 3, 4, …"""
+def arguments(
+    program: Program, d: Def, rng: Any, xs: Sequence[Any] | None = None
+) -> tuple[list[Any], list[Any]]:
+    """Random non-linear and linear arguments, where dimensions are 3, 4, …; or as those in xs."""
     dims = {v: 3 + i for i, v in enumerate(program.dims(d.name))}
+    if xs is not None:
+        dims = {v: int(x) for v, x in zip(d.xs, xs, strict=True) if v in dims}
     zones = []
     for zone in (d.xs, d.lxs):
         types = [with_dims(v.type, dims) for v in zone]
@@ -196,21 +201,23 @@ def _slope(a: Any, b: Any) -> Any:
     return (a - b) / (2 * STEP) if np.asarray(a).dtype.kind in "fc" else ()
 
 
-def _flat(value: Any) -> np.ndarray:
+def flat(value: Any) -> np.ndarray:
+    """The numbers in values, one after another."""
     if isinstance(value, tuple | list):
-        parts = [_flat(v) for v in value]
+        parts = [flat(v) for v in value]
         return np.concatenate(parts) if parts else np.zeros(0)
     return np.asarray(value).ravel()
 
 
 def _dot(u: Any, v: Any) -> float:
-    return float(np.real(np.vdot(_flat(u), _flat(v))))
+    return float(np.real(np.vdot(flat(u), flat(v))))
 
 
-def _close(u: Any, v: Any, rtol: float) -> bool:
-    a, b = _flat(u), _flat(v)
+def close(u: Any, v: Any, rtol: float) -> bool:
+    """Whether all numbers agree, relatively or absolutely."""
+    a, b = flat(u), flat(v)
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=rtol, atol=rtol, equal_nan=True))
 
 
 def _plain(values: Any) -> str:
-    return ", ".join(f"{v:.6g}" for v in _flat(values))
+    return ", ".join(f"{v:.6g}" for v in flat(values))

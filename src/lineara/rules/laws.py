@@ -187,7 +187,7 @@ class Wrong(NamedTuple):
     v: list[Any]
 
 
-def _first_wrong(point: Point, claim: Claim, rng: np.random.Generator) -> Wrong | None:
+def first_wrong(point: Point, claim: Claim, rng: np.random.Generator) -> Wrong | None:
     """A claim that a finite difference denies, in two random directions; or None."""
     agreed = 0
     for _ in range(4):
@@ -329,7 +329,7 @@ def _compare(
     product: str,
 ) -> None:
     """The rule's derivative against finite differences of the function, or RuleError."""
-    wrong = _first_wrong(point, claim, rng)
+    wrong = first_wrong(point, claim, rng)
     if wrong is None:
         return
     moving = [d for d in (*wrong.v, *wrong.w) if d is not None]
