@@ -182,6 +182,45 @@ def test_an_argument_that_lanes_share_gets_the_sum():
             close(got, want)
 
 
+def a_new_rule(kind, wrong):
+    """a x, by a rule that nobody has tested yet."""
+    k = 2.0 if wrong else 1.0
+    f = lambda a, x: a * x  # noqa: E731
+    if kind == "jvp":
+        return lineara.custom_jvp(f, lambda p, t: (p[0] * p[1], t[0] * p[1] + k * p[0] * t[1]))
+    return lineara.custom_vjp(
+        f, lambda a, x: (a * x, (a, x)), lambda r, c: (c * r[1], k * c * r[0])
+    )
+
+
+@pytest.mark.parametrize("axes", [(None, 0), (0, None), (0, 0)])
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda f, *at: lineara.grad(f, (0, 1))(*at),
+        lambda f, *at: lineara.grad(f, (0, 1), policy="store_all")(*at),
+        lambda f, *at: lineara.jvp(f, at, tuple(np.ones_like(v) for v in at))[1],
+        lambda f, *at: lineara.grad(lambda a: np.sum(lineara.grad(f, 1)(a, at[1]) ** 2))(at[0]),
+        lambda f, *at: lineara.vmap(lineara.grad(f, (0, 1)))(*(np.stack([v, v]) for v in at)),
+        lambda f, *at: lineara.trace(f, *at)(*at),
+    ],
+)
+def test_the_first_call_of_a_rule_may_be_in_lanes(kind, axes, way):
+    at = [rng.uniform(0.5, 1.5, size=(4, 3) if axis == 0 else 3) for axis in axes]
+
+    def over(f):
+        return lambda a, x: np.sum(lineara.vmap(f, axes)(a, x) ** 2)
+
+    found = way(over(a_new_rule(kind, wrong=False)), *at)
+    wanted = way(over(lambda a, x: a * x), *at)
+    pairs = zip(found, wanted, strict=True) if isinstance(found, tuple) else [(found, wanted)]
+    for got, want in pairs:
+        close(got, want)
+    with pytest.raises(RuleError, match="mend the rule"):
+        way(over(a_new_rule(kind, wrong=True)), *at)
+
+
 def test_the_rule_is_used_and_not_the_text():
     still = lineara.custom_jvp(lambda x: x * x, lambda p, t: (p[0] * p[0], t[0] * 0), check=False)
     for f in (still, lambda x: lineara.vmap(still)(x.reshape(1))[0] if 0 else still(x)):

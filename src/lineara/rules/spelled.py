@@ -16,10 +16,10 @@ import numpy as np
 
 from lineara.capture.forms import Fragment, fragment, is_operand, plain_key, written
 from lineara.capture.halves import own
-from lineara.eager.node import Traced
+from lineara.eager.node import Traced, plain
 from lineara.eager.staged import StagedLevel
 from lineara.eager.trace import innermost_level
-from lineara.errors import LinearityError, RuleError
+from lineara.errors import LinearityError, RuleError, StagingError
 from lineara.linear_a.control import Call
 from lineara.linear_a.emit import Boxed
 from lineara.linear_a.program import Program
@@ -176,8 +176,13 @@ class Spelled:
 
     def test(self, values: Sequence[Any]) -> None:
         """Test the rule with the first values that reach it."""
-        if not self.is_tested:
-            self.rule.check_once(self.filled(list(map(own, values))), self.form, self.options)
+        if self.is_tested:
+            return
+        try:
+            leaves = self.filled([own(plain(v)) for v in values])
+        except (LinearityError, StagingError):  # a type without a value: wait for one
+            return
+        self.rule.check_once(leaves, self.form, self.options)
 
 
 def _zeros(t: ArrayType) -> Any:
