@@ -10,6 +10,7 @@ last few are kept.
 
 import functools
 import gc
+import re
 import types
 import weakref
 from types import CellType, FunctionType, MethodType
@@ -22,12 +23,29 @@ from lineara.registry import registry
 _CALLED = (FunctionType, MethodType)
 
 
-_is_user_file = functools.cache(is_user_file)
+# What has rules, an adapter or values of its own: its functions get traced values as they are.
+FOREIGN = frozenset(
+    """
+    numpy scipy pandas xarray pint torch jax jaxlib tensorflow cupy dask sympy autograd optree
+    numba llvmlite cython matplotlib mpl_toolkits PIL pytest _pytest pluggy hypothesis IPython
+    """.split()
+)
+_PLACES = ("site-packages", "dist-packages")
+
+
+@functools.cache
+def _is_followed(filename: str) -> bool:
+    """Whether code in that file is the user's or an installed library's that is not foreign."""
+    if is_user_file(filename):
+        return True
+    parts = re.split(r"[\\/]", filename)
+    found = [i for i, part in enumerate(parts[:-1]) if part in _PLACES]
+    return bool(found) and parts[found[-1] + 1].removesuffix(".py") not in FOREIGN
 
 
 def is_user_code(filename: str) -> bool:
-    """Whether code in that file is read as the user's: a library's may be declared to be."""
-    return _is_user_file(filename) or filename.startswith(registry.sources)
+    """Whether code in that file is read: the user's, a library's, and what is declared to be."""
+    return _is_followed(filename) or filename.startswith(registry.sources)
 
 
 def is_user_function(value: Any) -> bool:

@@ -1,0 +1,76 @@
+"""mpmath: its contexts of Python floats; numbers of many digits are refused."""
+
+from following import Cases
+
+cases = Cases("mpmath")
+
+import mpmath  # noqa: E402
+from mpmath import fp  # noqa: E402
+
+
+@cases.at(0.7, 2.0)
+def quadrature(a, b):
+    return fp.quad(lambda t: fp.exp(-a * t * t), [0.0, b])
+
+
+@cases.at(2.0)
+def root(c):
+    return fp.findroot(lambda x: x * x * x - c, 1.0)
+
+
+@cases.at(0.7, 0.2)
+def polynomial(x, a):
+    return fp.polyval([a, 1.0, -2.0, x], x)
+
+
+@cases.at(0.7, 1.1)
+def elementary(x, y):
+    return fp.exp(x) * fp.sin(y) + fp.log(x) / fp.sqrt(y) + fp.atan(x) * fp.cosh(y)
+
+
+@cases.at(0.7)
+def series(x):
+    return fp.nsum(lambda k: x**k, [0, 30])
+
+
+@cases.at(1.3)
+def derivative(x):
+    return fp.taylor(lambda t: t * t * x, 1.0, 1)[1] if False else fp.fsum([x, x * x, 1.0])
+
+
+@cases.at(1.3, 0.4)
+def dot(x, y):
+    return fp.fdot([(x, y), (y, y), (2.0, x)])
+
+
+@cases.at(2.5)
+def gamma(x):
+    return fp.gamma(x) + fp.loggamma(x + 1)
+
+
+@cases.at(0.5)
+def hypergeometric(x):
+    return fp.hyp2f1(1.0, 0.5, 1.5, x)
+
+
+@cases.at(0.3)
+def erf(x):
+    return fp.erf(x)
+
+
+@cases.at(0.4, 0.5)
+def norm(x, y):
+    return fp.norm([x, y, 1.0])
+
+
+@cases.at(1.5)
+def zeta(x):
+    return fp.zeta(x)
+
+
+@cases.refuses(0.7, match="many digits")
+def precise(x):
+    return float(mpmath.mp.exp(x))
+
+
+test_works, test_refused = cases.tests()
