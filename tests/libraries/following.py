@@ -21,7 +21,7 @@ def differences(f: Function, x: np.ndarray, h: float) -> np.ndarray:
     found = np.zeros(x.shape)
     for i in np.ndindex(x.shape):
         e = np.zeros(x.shape)
-        e[i] = h * max(1.0, abs(x[i]))
+        e[i] = h * abs(x[i])
 
         def at(k: int, e: np.ndarray = e) -> float:
             return float(f(*(x + k * e).tolist()))

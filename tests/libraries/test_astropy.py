@@ -68,7 +68,7 @@ def constant(x):
 
 @cases.at(0.5, 0.2)
 def power_law(x, a):
-    return models.PowerLaw1D.evaluate(x, 2.0, 1.0, a) + models.Voigt1D.evaluate(x, 0.1, 1.0, 0.5, 0.6)
+    return models.PowerLaw1D.evaluate(x, 2.0, 1.0, a) + models.Moffat1D.evaluate(x, 0.1, 1.0, 0.5, 0.6)
 
 
 test_works, test_refused = cases.tests()

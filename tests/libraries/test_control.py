@@ -70,7 +70,7 @@ def bode(k, zeta):
 @cases.at(2.0, 0.7)
 def placed(a, b):
     A, B = np.array([[0.0, 1.0], [a, b]]), np.array([[0.0], [1.0]])
-    return control.acker(A, B, [-1.0, -2.0])[0, 1]
+    return np.ravel(control.acker(A, B, [-1.0, -2.0]))[1]
 
 
 test_works, test_refused = cases.tests()

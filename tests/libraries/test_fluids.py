@@ -46,10 +46,10 @@ def elbow(D, bend):
     return fluids.fittings.bend_rounded(Di=D, angle=30, fd=0.01, bend_diameters=bend * 5)
 
 
-@cases.at(10.0, 9e5)
+@cases.at(10.0, 1e6)
 def isothermal(D1, P1):
     return fluids.isothermal_gas(
-        rho=11.3, fd=0.00185, P1=P1, P2=9e4, L=1000, D=D1 / 20
+        rho=11.3, fd=0.00185, P1=P1, P2=5e5, L=1000, D=D1 / 20
     )
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from lineara.capture.containers import LIMIT
 from lineara.capture.functions import Recent, is_user_code, is_user_function
-from lineara.capture.namespaces import Replacer
+from lineara.capture.namespaces import Cells, Replacer, same, unchanged
 from lineara.capture.twins import (
     link_of,
+    look_again,
     make_twin,
     make_view,
     make_view_class,
@@ -23,7 +24,6 @@ from lineara.capture.twins import (
 
 LRU = type(functools.lru_cache(lambda: None))
 _HEAP = 1 << 9  # the flag of a class that was written in Python
-_EMPTY = object()
 
 
 def parts_of(value: Any) -> tuple[Any, ...] | None:
@@ -45,12 +45,15 @@ def parts_of(value: Any) -> tuple[Any, ...] | None:
 class _Twin:
     """The twin of a class, and what it was made from."""
 
-    __slots__ = ("busy", "run", "seen", "source", "twin", "view")
+    __slots__ = ("busy", "cells", "run", "seen", "source", "twin", "values", "view", "volatile")
 
     def __init__(self, source: type, twin: type) -> None:
         self.source, self.twin = source, twin
         self.view: type | None = None
         self.seen: dict[str, Any] = {}
+        self.values: list[Any] = [self]  # those of `seen`, to be compared at once
+        self.volatile: list[str] = []  # names to be taken anew in each run
+        self.cells: Cells = []  # what the functions of the others captured
         self.run, self.busy = -1, False
 
 
@@ -68,13 +71,13 @@ class Classes:
         """Drop all twins and views."""
         self.twins.clear()
         self.plain.clear()
-        self.drop_views()
+        self.kept.clear()
+        self.views.clear()
 
     def drop_views(self) -> None:
-        """A run begins: attributes may hold other things now."""
+        """A run begins: a view that nobody holds is not needed any more."""
         if self.kept:
             self.kept.clear()
-            self.views.clear()
 
     def of(self, cls: type) -> _Twin | None:
         """The twin of `cls`, up to date in this run; None when the class is left alone."""
@@ -101,11 +104,12 @@ class Classes:
 
     def view(self, obj: Any, watch: Callable[[Any], bool]) -> Any:
         """The view of `obj` in this run; `obj` itself where its state cannot be shared."""
-        known = self.views.get(id(obj))
-        if known is not None and origin_of(known) is obj:
-            return known
         record = self.of(type(obj))
         assert record is not None, f"{type(obj)} has no twin"
+        known = self.views.get(id(obj))
+        if known is not None and origin_of(known) is obj:
+            look_again(known, watch, self.overlay)
+            return known
         try:
             if record.view is None:
                 record.view = make_view_class(type(obj), record.twin, self.overlay)
@@ -148,16 +152,22 @@ class Classes:
         try:
             for base in record.source.__bases__:
                 self.of(base)
-            new = dict(vars(record.source))
-            for name, value in new.items():
-                if record.seen.get(name, _EMPTY) is not value or not self.overlay.stable(value):
+            if same(record.values, vars(record.source).values()) and unchanged(record.cells):
+                for name in record.volatile:
                     take(record.twin, name)
-            for name in record.seen.keys() - new.keys():
-                take(record.twin, name)
-            record.seen = new
+            else:
+                self._take_all(record)
         finally:
             record.busy = False
         record.run = run
+
+    def _take_all(self, record: _Twin) -> None:
+        new, stable = dict(vars(record.source)), self.overlay.stable
+        for name in {**record.seen, **new}:
+            take(record.twin, name)
+        record.cells = []
+        record.volatile = [name for name, v in new.items() if not stable(v, record.cells)]
+        record.seen, record.values = new, [*new.values()]
 
 
 def _is_from_user_module(cls: type) -> bool:

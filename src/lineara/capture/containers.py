@@ -8,9 +8,35 @@ from collections.abc import Callable, Iterable
 from operator import is_
 from typing import Any
 
-from lineara.capture.namespaces import Replacer
+from lineara.capture.namespaces import Cells, Replacer, unchanged
 
 LIMIT = 1000  # entries; a container with more is taken to be data and is not looked through
+
+
+class Taken:
+    """The entries that a view took from its origin, and whether they are as they were."""
+
+    __slots__ = ("cells", "entries", "overlay", "run", "steady")
+
+    def __init__(self, overlay: Replacer) -> None:
+        self.overlay, self.run = overlay, -1
+        self.entries: list[Any] = [self]
+        self.steady = True  # they are replaced by the same in each run
+        self.cells: Cells = []  # as long as what their functions captured is the same
+
+    def holds(self, now: list[Any]) -> bool:
+        """Whether what was made of the entries is right for these, in this run."""
+        if len(now) != len(self.entries) or not all(map(is_, now, self.entries)):
+            return False
+        if self.run != self.overlay.run and not (self.steady and unchanged(self.cells)):
+            return False
+        self.run = self.overlay.run
+        return True
+
+    def take(self, now: list[Any]) -> None:
+        """These are the entries from now on."""
+        self.entries, self.cells, self.run = now, [], self.overlay.run
+        self.steady = all([self.overlay.stable(v, self.cells) for v in now])
 
 
 class DictView(dict[Any, Any]):
@@ -21,14 +47,15 @@ class DictView(dict[Any, Any]):
     def __init__(self, origin: dict[Any, Any], overlay: Replacer) -> None:
         super().__init__()
         self.origin, self.overlay = origin, overlay
-        self.taken: list[Any] = [self]  # the entries of the origin that were replaced
+        self.taken = Taken(overlay)
 
     def take(self) -> None:
         """Take the entries of the dict that this shows; a loop over an unchanged one goes on."""
         now = [*self.origin, *self.origin.values()]
-        if len(now) == len(self.taken) and all(map(is_, now, self.taken)):
+        if self.taken.holds(now):
             return
-        self.taken, replace = now, self.overlay.replace
+        self.taken.take(now)
+        replace = self.overlay.replace
         new = {replace(k): replace(v) for k, v in self.origin.items()}
         if list(new) != list(self):
             dict.clear(self)
@@ -46,13 +73,13 @@ class ListView(list[Any]):
     def __init__(self, origin: list[Any], overlay: Replacer) -> None:
         super().__init__()
         self.origin, self.overlay = origin, overlay
-        self.taken: list[Any] = [self]
+        self.taken = Taken(overlay)
 
     def take(self) -> None:
         """Take the entries of the list that this shows."""
         now = self.origin.copy()
-        if len(now) != len(self.taken) or not all(map(is_, now, self.taken)):
-            self.taken = now
+        if not self.taken.holds(now):
+            self.taken.take(now)
             list.__setitem__(self, slice(None), [self.overlay.replace(v) for v in now])
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -14,14 +14,17 @@ import dis
 import inspect
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import is_
-from types import CodeType, ModuleType
+from types import CellType, CodeType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
 _LYING = ("__name__", "__package__", "__spec__", "__loader__", "__file__", "__path__", "__doc__")
 _LARGE = 65536  # bytes; an array above this is read from the module each time, never kept alive
 _ABSENT = object()
+
+
+Cells = list[tuple[Any, Any]]  # cells of closures, small lists and dicts; and what they held
 
 
 class Replacer(Protocol):
@@ -42,9 +45,38 @@ class Replacer(Protocol):
         """What `value` stands for outside of copied code."""
         ...
 
-    def stable(self, value: Any) -> bool:
-        """Whether `replace(value)` stays right as long as `value` is the same object."""
+    def stable(self, value: Any, cells: Cells) -> bool:
+        """Whether `replace(value)` stays right as long as `value` is the same object.
+
+        What functions captured is added to `cells`, and what their defaults hold that may be
+        written: these must be the same objects, too.
+        """
         ...
+
+
+def held(holder: Any) -> Any:
+    """What a cell holds; the entries of a list or a dict."""
+    if type(holder) is CellType:
+        return holder.cell_contents
+    return [*holder, *holder.values()] if type(holder) is dict else holder.copy()
+
+
+def unchanged(cells: Cells) -> bool:
+    """Whether cells and containers hold what they held."""
+    try:
+        return all(
+            [h.cell_contents is v if type(h) is CellType else same(v, held(h)) for h, v in cells]
+        )
+    except ValueError:  # a cell is empty now
+        return False
+
+
+def same(seen: list[Any], now: Iterable[Any]) -> bool:
+    """Whether these are the same objects; a list compares by identity first, which is quick."""
+    try:
+        return seen == [*now]
+    except Exception:  # objects that differ and cannot be compared
+        return False
 
 
 class Facts(NamedTuple):
@@ -101,6 +133,8 @@ class Namespace(dict[str, Any]):
     __slots__ = (
         "__weakref__",
         "absent",
+        "cells",
+        "former",
         "held",
         "live",
         "open",
@@ -118,6 +152,8 @@ class Namespace(dict[str, Any]):
         self.seen: dict[str, Any] = {}  # name -> the real value that was replaced and kept
         self.absent: set[str] = set()  # names that came from the builtins
         self.volatile: list[str] = []  # names to be read anew in the next run
+        self.cells: Cells = []  # what functions captured that are not
+        self.former: dict[str, Any] = {}  # what these were: views live on from run to run
         self.stored: set[str] = set()  # names that copied code assigns: never kept
         self.open = False  # the user holds the real dict in hand: nothing is kept
         self.records: dict[int, Any] = {}  # copies of this module's functions
@@ -140,7 +176,7 @@ class Namespace(dict[str, Any]):
         new = self.overlay.replace(value)
         if name in self.stored or self.open or (new is value and _is_large(value)):
             return new
-        if not self.overlay.stable(value):
+        if not self.overlay.stable(value, self.cells):
             self.volatile.append(name)
         elif absent:
             self.absent.add(name)
@@ -194,12 +230,16 @@ class Namespace(dict[str, Any]):
     def refresh(self) -> None:
         """A run begins: forget what has changed in the real module."""
         names, self.volatile = self.volatile, []
-        for name in names:
-            self.pop(name, None)
+        self.former = {name: self.pop(name, None) for name in names}
         real, seen = self.real, self.seen
         try:
-            same = all(map(is_, map(real.get, seen), seen.values()))
-            if same and (not self.absent or self.absent.isdisjoint(real)):
+            if not unchanged(self.cells):
+                self.cells = []
+                self.drop(*list(seen))
+                return
+            if all(map(is_, map(real.get, seen), seen.values())) and (
+                not self.absent or self.absent.isdisjoint(real)
+            ):
                 return
             changed = [n for n, v in seen.items() if real.get(n, _ABSENT) is not v]
             self.drop(*changed, *self.absent.intersection(real))

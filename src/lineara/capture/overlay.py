@@ -25,12 +25,13 @@ from typing import Any
 from lineara.capture.builtin import replaced_builtins
 from lineara.capture.classes import LRU, Classes, parts_of
 from lineara.capture.containers import LIMIT, DictView, ListView
-from lineara.capture.functions import Functions, Recent, is_user_code
-from lineara.capture.namespaces import LiveModule, Namespace, stand_in
+from lineara.capture.functions import Functions, Recent, contents, is_user_code
+from lineara.capture.namespaces import Cells, LiveModule, Namespace, held, stand_in
 from lineara.capture.restore import Restoration
 from lineara.capture.twins import link_of, origin_of
 
 _ORIGINAL = "__lineara_original__"
+SMALL = 300  # entries; a container with fewer is known again if it holds what it held
 _DATA = frozenset({int, float, complex, bool, str, bytes, type(None)})  # never replaced
 _INERT = frozenset(
     {int, float, complex, bool, str, bytes, bytearray, type(None), type(...), range, slice}
@@ -184,17 +185,27 @@ class Overlay:
             return self._classes.of(kind) is not None or self._holds(value, depth)
         return self._classes.viewable(kind)
 
-    def stable(self, value: Any) -> bool:
-        """Whether `replace(value)` stays right while `value` is the same object."""
+    def stable(self, value: Any, cells: Cells, depth: int = 4) -> bool:
+        """Whether `replace(value)` stays right while `value` and those cells hold the same."""
         kind = type(value)
         if kind in _INERT or self._tabled(value) is not value:
             return True
+        if depth == 0:
+            return False
         if kind is FunctionType:
-            known = value.__code__.co_freevars in ((), ("__class__",))
-            return known and not value.__defaults__ and not value.__kwdefaults__
-        parts = None if kind is MethodType else parts_of(value)
+            names = value.__code__.co_freevars
+            own = zip(names, value.__closure__ or (), strict=True)
+            captured = [(c, contents(c)) for name, c in own if name != "__class__"]
+            cells += captured
+            parts = [v for _, v in captured]
+            parts += [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+            return len(cells) < LIMIT and all([self.stable(p, cells, depth - 1) for p in parts])
+        if kind in (list, dict) and len(value) < SMALL:
+            cells.append((value, held(value)))
+            return not self.needs(value)
+        parts = value if kind is tuple else None if kind is MethodType else parts_of(value)
         if parts is not None:
-            return all(map(self.stable, parts))
+            return all([self.stable(part, cells, depth - 1) for part in parts])
         return kind not in self._makers and (isinstance(value, ModuleType) or not self.needs(value))
 
     def original(self, value: Any) -> Any:

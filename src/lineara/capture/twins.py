@@ -22,10 +22,11 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from lineara.capture.namespaces import Replacer
+from lineara.capture.namespaces import Replacer, same
 
 _LINK = "__lineara_link__"
 _ORIGIN = "__lineara_origin__"
+_LOOKED = "__lineara_looked__"  # at which attributes, in which run
 _FRESH = "__lineara_fresh__"
 _OWN = ("__module__", "__qualname__", "__doc__", "__slots__", "__abstractmethods__", _LINK)
 
@@ -124,16 +125,36 @@ def take(twin: type, name: str) -> None:
     value = vars(link.real).get(name)
     new = link.overlay.replace(value)
     if new is not value:
-        type.__setattr__(twin, name, new)
+        _with_own(twin, name, lambda: type.__setattr__(twin, name, new))
     elif name in vars(twin) and name not in _OWN:
-        type.__delattr__(twin, name)
+        _with_own(twin, name, lambda: type.__delattr__(twin, name))
+
+
+def _with_own(twin: type, name: str, change: Callable[[], None]) -> None:
+    """Change an entry of a class also where its metaclass has a property of that name.
+
+    Python would give the entry to that property; a plain attribute hides it meanwhile.
+    """
+    meta = type(twin)
+    if not hasattr(meta, name) or name in vars(meta):
+        change()
+        return
+    type.__setattr__(meta, name, None)
+    try:
+        change()
+    finally:
+        type.__delattr__(meta, name)
 
 
 @functools.cache  # for the few metaclasses there are: type, ABCMeta, ...
 def _metaclass(meta: type) -> type:
+    """The class of twins of its classes, derived as it is: classes of two may be combined."""
     if issubclass(meta, TwinType):
         return meta
-    made = type.__new__(type, meta.__name__, (TwinType, meta), {})
+    if meta is type:
+        return TwinType
+    bases = [_metaclass(base) for base in meta.__bases__ if issubclass(base, type)]
+    made = type.__new__(type, meta.__name__, (*bases, meta), {})
     copyreg.pickle(made, _pickle_class)  # type: ignore[arg-type]  # a reducer of classes
     return made
 
@@ -141,6 +162,9 @@ def _metaclass(meta: type) -> type:
 def _pickle_class(cls: type) -> Any:
     link = link_of(cls)
     return (itemgetter(0), ((link.real,),)) if link else cls.__qualname__
+
+
+copyreg.pickle(TwinType, _pickle_class)  # type: ignore[arg-type]  # a reducer of classes
 
 
 def make_twin(cls: type, bases: Iterable[type], overlay: Replacer) -> type:
@@ -163,7 +187,7 @@ def _make(cls: type, bases: tuple[type, ...], link: Link, body: dict[str, Any]) 
 
 def make_view_class(cls: type, twin: type, overlay: Replacer) -> type:
     """The class of views of instances of `cls`."""
-    slots = [_ORIGIN] if cls.__weakrefoffset__ else [_ORIGIN, "__weakref__"]
+    slots = [_ORIGIN, _LOOKED] + ([] if cls.__weakrefoffset__ else ["__weakref__"])
     body: dict[str, Any] = {
         "__slots__": tuple(slots),
         "__class__": property(lambda self: twin),
@@ -247,10 +271,23 @@ def make_view(obj: Any, view: type, overlay: Replacer, watch: Callable[[Any], bo
     """A view of `obj`; the attributes whose values `watch` wants go through the overlay."""
     made = object.__new__(view)
     object.__setattr__(made, _ORIGIN, obj)
+    object.__setattr__(made, _LOOKED, (-1, [made]))
     if view.__dictoffset__:
-        state = object.__getattribute__(obj, "__dict__")
-        object.__setattr__(made, "__dict__", state)
-        for name, value in list(state.items()):
-            if watch(value) and not hasattr(getattr(type(made), name, None), "__set__"):
-                type.__setattr__(view, name, _Attribute(name, view, overlay))
+        object.__setattr__(made, "__dict__", object.__getattribute__(obj, "__dict__"))
+    look_again(made, watch, overlay)
     return made
+
+
+def look_again(made: Any, watch: Callable[[Any], bool], overlay: Replacer) -> None:
+    """In a new run, watch the attributes that hold something else now."""
+    view = type(made)
+    run, values = object.__getattribute__(made, _LOOKED)
+    if run == overlay.run or not view.__dictoffset__:
+        return
+    state = object.__getattribute__(made, "__dict__")
+    if not same(values, state.values()):
+        values = [*state.values()]
+        for name, value in list(state.items()):
+            if watch(value) and not hasattr(getattr(view, name, None), "__set__"):
+                type.__setattr__(view, name, _Attribute(name, view, overlay))
+    object.__setattr__(made, _LOOKED, (overlay.run, values))

@@ -3,6 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,10 @@ def scalars(obj: Any, level: Any) -> bool:
 def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
     """np.array of traced values: an array that keeps their derivatives and may be written."""
     if not any_traced((obj,)):
-        return _owned(np.array(obj, dtype, copy=copy, **options))
+        obj = _as_told(obj)
+        if not isinstance(obj, Traced):
+            return _owned(np.array(obj, dtype, copy=copy, **options))
+    copy = _COPIES.get(copy, copy)
     level = threads.open[-1] if threads.open else None
     if dtype is None and not options and type(level) is Level and scalars(obj, level):
         return level.join(obj)
@@ -107,6 +111,19 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
     for _ in range(options.get("ndmin", 0) - made.ndim):
         made = made[None]
     return made
+
+
+_COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: True}
+_PLAIN = (np.ndarray, list, tuple, float, int, complex, bool)
+
+
+def _as_told(obj: Any) -> Any:
+    """What an object of a class that is followed says it is, which may be traced."""
+    if type(obj) in _PLAIN:
+        return obj
+    told = getattr(type(obj), "__array__", None)
+    followed = type(told) is FunctionType and type(told.__globals__) is not dict  # it is a copy
+    return told(obj) if followed else obj
 
 
 def _ordered(a: Array, order: str | None = None, **_: Any) -> bool:
@@ -127,8 +144,10 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not any_traced((a,)):
-            found = original(a, dtype, *args, **kwargs)
-            return _owned(found) if isinstance(a, list | tuple) else found
+            a = _as_told(a)
+            if not isinstance(a, Traced):
+                found = original(a, dtype, *args, **kwargs)
+                return _owned(found) if isinstance(a, list | tuple) else found
         if kwargs.get("copy"):
             return array(a, dtype)
         if not isinstance(a, list | tuple):

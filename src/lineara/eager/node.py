@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.refusals import about_to_become_plain
+from lineara.eager.refusals import about_to_become_plain, asks_by_name
 from lineara.eager.shown import as_shown, asks_who_multiplies, in_object, in_patterns, withhold
 from lineara.errors import DetachError, LeakedVariableError, NoRuleError
 from lineara.ops.index import check_index, is_basic, read
@@ -66,6 +66,8 @@ class Traced(Box):
             raise outlived()
         if asks_who_multiplies(sys._getframe(1)):
             return in_object(self)
+        if asks_by_name(sys._getframe(1)):
+            return self
         raise about_to_become_plain(self)
 
     def __float__(self) -> float:

@@ -56,6 +56,12 @@ def about_to_become_plain(value: Any) -> DetachError:
     )
 
 
+def asks_by_name(frame: FrameType) -> bool:
+    """Whether a copied function calls `x.__array__()` itself: the array is the traced one."""
+    named = "__array__" in frame.f_code.co_names and type(frame.f_globals) is not dict
+    return named and _called_method(frame) == "__array__"
+
+
 def _called_method(frame: FrameType) -> str:
     """The name of the method that is being called there, as the source has it; "" for none."""
     place = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
