@@ -36,7 +36,7 @@ from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
 from lineara.diagnose import check_grads, explain_nan
 from lineara.geometry import Metric, manifold
 from lineara.linear_map import LinearMap
-from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp
+from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp, external
 from lineara.rules.probed import probed
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ __all__ = [
     "diagram",
     "diagrams",
     "explain_nan",
+    "external",
     "finish",
     "fori_loop",
     "function",

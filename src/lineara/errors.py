@@ -1,10 +1,12 @@
 """Every way to fail.  A message says what was asked, what was found, and what would work.
 
 Each class carries the user's line: the innermost frame on the stack that lies neither in
-Lineara nor in an installed library.  `docs/errors/` has a page for each class.
+Lineara nor in an installed library.  Where it lies in a library that is followed, the text names
+that line, too.  `docs/errors/` has a page for each class.
 """
 
 import linecache
+import re
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -32,6 +34,27 @@ def is_user_file(filename: str) -> bool:
     return not filename.startswith(_LIBRARY)
 
 
+# Installed packages, and parts of them, whose functions get traced values as they are: they have
+# rules or an adapter, values of their own that hold no derivatives, or nothing to differentiate.
+_FOREIGN = """
+IPython PIL _pytest astropy/units autograd cupy cython dask hypothesis jax jaxlib llvmlite
+matplotlib mpl_toolkits numba numpy optree pandas pint pluggy pytest scipy sympy tensorflow
+torch xarray
+"""
+FOREIGN = frozenset(_FOREIGN.split())
+_INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/](.*)", re.DOTALL)
+
+
+@cache
+def is_library_file(filename: str) -> bool:
+    """Whether code in `filename` is an installed library's that is followed as the user's is."""
+    found = _INSTALLED.fullmatch(filename)
+    if found is None or filename.startswith(_HERE):
+        return False
+    first, *rest = re.split(r"[\\/]", found[1].removesuffix(".py"))
+    return first.partition(".")[0] not in FOREIGN and "/".join([first, *rest[:1]]) not in FOREIGN
+
+
 @cache
 def is_own_file(filename: str) -> bool:
     """Whether code in `filename` is Lineara's own; the demo's model is not."""
@@ -39,12 +62,31 @@ def is_own_file(filename: str) -> bool:
     return own and not filename.startswith(_DEMO)
 
 
+def _file(frame: FrameType) -> str:
+    """The file of the code that runs; of code that a library made, the library's."""
+    filename = frame.f_code.co_filename
+    if not filename.startswith("<") or filename.startswith("<doctest"):
+        return filename
+    module = frame.f_globals.get("__file__")
+    return module if isinstance(module, str) and is_library_file(module) else filename
+
+
 def user_frame(frame: FrameType | None = None) -> FrameType | None:
     """The innermost frame that runs the user's code, or None."""
     frame = frame or sys._getframe(1)
-    while frame is not None and not is_user_file(frame.f_code.co_filename):
+    while frame is not None and not is_user_file(_file(frame)):
         frame = frame.f_back
     return frame
+
+
+def library_line(frame: FrameType | None) -> str:
+    """The innermost line of a followed library that the user's line has come to, or nothing."""
+    while frame is not None and not is_user_file(_file(frame)):
+        if is_library_file(_file(frame)):
+            code = frame.f_code
+            return describe_line(code.co_filename, frame.f_lineno, code.co_name)
+        frame = frame.f_back
+    return ""
 
 
 def user_line(frame: FrameType | None = None) -> str:
@@ -84,7 +126,9 @@ class LinearaError(Exception):
     def __init__(self, message: str, *, line: str | None = None) -> None:
         self.message = message
         self.line = user_line(sys._getframe(1)) if line is None else line
-        super().__init__(f"{message}\n  at {self.line}" if self.line else message)
+        inside = library_line(sys._getframe(1)) if line is None and self.line else ""
+        lines = [f"\n  in {inside}"] * bool(inside) + [f"\n  at {self.line}"] * bool(self.line)
+        super().__init__("".join([message, *lines]))
         if self.refuses:
             for watch in watchers:
                 watch(self)

@@ -5,11 +5,11 @@ from following import Cases
 
 cases = Cases("ase")
 
-import ase  # noqa: E402
-from ase import eos, geometry  # noqa: E402
-from ase.calculators.emt import EMT  # noqa: E402
-from ase.calculators.lj import LennardJones  # noqa: E402
-from ase.calculators.morse import MorsePotential  # noqa: E402
+import ase
+from ase import eos, geometry
+from ase.calculators.emt import EMT
+from ase.calculators.lj import LennardJones
+from ase.calculators.morse import MorsePotential
 
 PLACES = np.array([[0.0, 0.0, 0.0], [1.1, 0.0, 0.0], [0.3, 1.2, 0.1]])
 

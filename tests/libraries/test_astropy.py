@@ -5,8 +5,8 @@ from following import Cases
 
 cases = Cases("astropy")
 
-from astropy import constants, coordinates, cosmology, modeling, stats, timeseries, units  # noqa: E402
-from astropy.modeling import models  # noqa: E402
+from astropy import constants, coordinates, cosmology, stats, units
+from astropy.modeling import models
 
 X = np.linspace(-2.0, 3.0, 11)
 
@@ -68,7 +68,9 @@ def constant(x):
 
 @cases.at(0.5, 0.2)
 def power_law(x, a):
-    return models.PowerLaw1D.evaluate(x, 2.0, 1.0, a) + models.Moffat1D.evaluate(x, 0.1, 1.0, 0.5, 0.6)
+    return models.PowerLaw1D.evaluate(x, 2.0, 1.0, a) + models.Moffat1D.evaluate(
+        x, 0.1, 1.0, 0.5, 0.6
+    )
 
 
 test_works, test_refused = cases.tests()

@@ -4,9 +4,9 @@ from following import Cases
 
 cases = Cases("chemicals")
 
-import chemicals  # noqa: E402
-from chemicals import critical, dippr, iapws, rachford_rice, viscosity, volume  # noqa: E402
-from chemicals.vapor_pressure import (  # noqa: E402
+import chemicals
+from chemicals import critical, dippr, iapws, rachford_rice, viscosity, volume
+from chemicals.vapor_pressure import (
     Antoine,
     Lee_Kesler,
     Wagner,

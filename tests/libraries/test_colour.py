@@ -5,7 +5,7 @@ from following import Cases
 
 cases = Cases("colour")
 
-import colour  # noqa: E402
+import colour
 
 
 @cases.at(0.2, 0.12, 0.05)

@@ -5,7 +5,7 @@ from following import Cases
 
 cases = Cases("control")
 
-import control  # noqa: E402
+import control
 
 
 @cases.at(2.0, 0.7)

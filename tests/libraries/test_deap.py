@@ -7,7 +7,7 @@ from following import Cases
 
 cases = Cases("deap")
 
-from deap import base, benchmarks, creator, gp, tools  # noqa: E402
+from deap import base, benchmarks, creator, gp, tools
 
 for _name in ("sphere", "rosenbrock", "ackley", "griewank", "rastrigin", "schwefel", "bohachevsky"):
 

@@ -5,7 +5,7 @@ from following import Cases
 
 cases = Cases("filterpy")
 
-from filterpy import common, gh, kalman, leastsq, stats  # noqa: E402
+from filterpy import common, gh, kalman, leastsq, stats
 
 Z = [1.0, 2.1, 2.9, 4.2]
 
@@ -52,7 +52,11 @@ def smoother(q, r):
 def unscented(q, r):
     points = kalman.MerweScaledSigmaPoints(2, alpha=0.3, beta=2.0, kappa=0.1)
     f = kalman.UnscentedKalmanFilter(
-        2, 1, 1.0, hx=lambda x: x[:1] ** 2, fx=lambda x, dt: np.array([x[0] + dt * x[1], x[1]]),
+        2,
+        1,
+        1.0,
+        hx=lambda x: x[:1] ** 2,
+        fx=lambda x, dt: np.array([x[0] + dt * x[1], x[1]]),
         points=points,
     )
     f.x = np.array([1.0, 0.5])

@@ -4,8 +4,8 @@ from following import Cases
 
 cases = Cases("fluids")
 
-import fluids  # noqa: E402
-from fluids import numerics  # noqa: E402
+import fluids
+from fluids import numerics
 
 
 @cases.at(2.5, 0.25, 1.1613)
@@ -48,9 +48,7 @@ def elbow(D, bend):
 
 @cases.at(10.0, 1e6)
 def isothermal(D1, P1):
-    return fluids.isothermal_gas(
-        rho=11.3, fd=0.00185, P1=P1, P2=5e5, L=1000, D=D1 / 20
-    )
+    return fluids.isothermal_gas(rho=11.3, fd=0.00185, P1=P1, P2=5e5, L=1000, D=D1 / 20)
 
 
 @cases.at(2.0)

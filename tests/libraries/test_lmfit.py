@@ -5,8 +5,8 @@ from following import Cases
 
 cases = Cases("lmfit")
 
-import lmfit  # noqa: E402
-from lmfit import lineshapes, models  # noqa: E402
+import lmfit
+from lmfit import lineshapes, models
 
 X = np.linspace(-2.0, 3.0, 11)
 

@@ -4,8 +4,8 @@ from following import Cases
 
 cases = Cases("mpmath")
 
-import mpmath  # noqa: E402
-from mpmath import fp  # noqa: E402
+import mpmath
+from mpmath import fp
 
 
 @cases.at(0.7, 2.0)

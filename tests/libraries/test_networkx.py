@@ -4,7 +4,7 @@ from following import Cases
 
 cases = Cases("networkx")
 
-import networkx as nx  # noqa: E402
+import networkx as nx
 
 
 def triangle(a, b, c):

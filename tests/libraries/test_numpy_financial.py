@@ -5,7 +5,7 @@ from following import Cases
 
 cases = Cases("numpy_financial")
 
-import numpy_financial as npf  # noqa: E402
+import numpy_financial as npf
 
 
 @cases.at(0.05, 1000.0)

@@ -7,7 +7,7 @@ from following import Cases
 
 cases = Cases("pint")
 
-import pint  # noqa: E402
+import pint
 
 ureg = pint.UnitRegistry()
 

@@ -5,7 +5,7 @@ from following import Cases
 
 cases = Cases("skimage")
 
-from skimage import color, exposure, filters, measure, metrics, util  # noqa: E402
+from skimage import color, exposure, filters, measure, metrics, util
 
 IMAGE = np.random.default_rng(0).uniform(0.1, 0.9, (9, 9))
 

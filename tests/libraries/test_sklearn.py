@@ -5,9 +5,9 @@ from following import Cases
 
 cases = Cases("sklearn")
 
-from sklearn import linear_model, metrics, preprocessing  # noqa: E402
-from sklearn.gaussian_process import kernels  # noqa: E402
-from sklearn.metrics import pairwise  # noqa: E402
+from sklearn import linear_model, metrics, preprocessing
+from sklearn.gaussian_process import kernels
+from sklearn.metrics import pairwise
 
 Y = np.array([1.0, 2.0, 2.5])
 X = np.array([[0.1, 0.5], [0.9, 1.4], [2.2, 2.6], [0.3, 0.2]])
@@ -45,7 +45,9 @@ def cosine(a, b):
 
 @cases.at(1.1, 2.2)
 def scaled(a, b):
-    return np.sum(preprocessing.StandardScaler().fit_transform(np.array([[a, b], [0.5, a * b]])) ** 3)
+    return np.sum(
+        preprocessing.StandardScaler().fit_transform(np.array([[a, b], [0.5, a * b]])) ** 3
+    )
 
 
 @cases.at(1.1, 0.4)

@@ -5,10 +5,11 @@ from following import Cases
 
 cases = Cases("statsmodels")
 
-import statsmodels.api as sm  # noqa: E402
-from statsmodels.stats import stattools, weightstats  # noqa: E402
-from statsmodels.tools import eval_measures  # noqa: E402
-from statsmodels.tsa import arima_process, stattools as tsa  # noqa: E402
+import statsmodels.api as sm
+from statsmodels.stats import stattools, weightstats
+from statsmodels.tools import eval_measures
+from statsmodels.tsa import arima_process
+from statsmodels.tsa import stattools as tsa
 
 X = np.column_stack([np.ones(6), np.array([0.1, 0.5, 0.9, 1.4, 2.2, 2.6])])
 Y = np.array([1.0, 1.9, 2.7, 3.9, 5.6, 6.1])

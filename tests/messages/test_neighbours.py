@@ -27,8 +27,9 @@ def test_an_estimator_of_scikit_learn(said):
     assert said(lambda: grad(f)(np.ones((3, 2)))) == (
         "DetachError: a traced f64[3,2] was about to become a plain array, which would lose its "
         "derivative; an estimator of scikit-learn runs compiled code: compute from its fitted "
-        "numbers (coef_, intercept_, ...) with NumPy, or declare it with lineara.custom_jvp, or "
-        "lineara.stop_gradient to mean it\n  at f: return np.sum(model.predict(X))"
+        "numbers (coef_, intercept_, ...) with NumPy, or give the call a derivative with "
+        "lineara.external, or lineara.stop_gradient to mean it"
+        "\n  in sklearn.linear_model.py:2 in predict\n  at f: return np.sum(model.predict(X))"
     )
     predict = custom_jvp(lambda X: model.predict(X))
     predict.defjvp(lambda primals, tangents: (predict(*primals), tangents[0] @ [1.0, 2.0]))

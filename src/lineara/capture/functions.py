@@ -10,42 +10,25 @@ last few are kept.
 
 import functools
 import gc
-import re
 import types
 import weakref
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from lineara.capture.namespaces import Namespace, Replacer, facts
-from lineara.errors import is_user_file
+from lineara.errors import is_library_file, is_user_file
 from lineara.registry import registry
 
 _CALLED = (FunctionType, MethodType)
 
 
-# What has rules, an adapter or values of its own: its functions get traced values as they are.
-FOREIGN = frozenset(
-    """
-    numpy scipy pandas xarray pint torch jax jaxlib tensorflow cupy dask sympy autograd optree
-    numba llvmlite cython matplotlib mpl_toolkits PIL pytest _pytest pluggy hypothesis IPython
-    """.split()
-)
-_PLACES = ("site-packages", "dist-packages")
-
-
-@functools.cache
-def _is_followed(filename: str) -> bool:
-    """Whether code in that file is the user's or an installed library's that is not foreign."""
-    if is_user_file(filename):
-        return True
-    parts = re.split(r"[\\/]", filename)
-    found = [i for i, part in enumerate(parts[:-1]) if part in _PLACES]
-    return bool(found) and parts[found[-1] + 1].removesuffix(".py") not in FOREIGN
+_is_user_file = functools.cache(is_user_file)
 
 
 def is_user_code(filename: str) -> bool:
     """Whether code in that file is read: the user's, a library's, and what is declared to be."""
-    return _is_followed(filename) or filename.startswith(registry.sources)
+    known = _is_user_file(filename) or is_library_file(filename)
+    return known or filename.startswith(registry.sources)
 
 
 def is_user_function(value: Any) -> bool:

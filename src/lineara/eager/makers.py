@@ -3,7 +3,6 @@
 import functools
 import itertools
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from lineara.eager.foreign import call_foreign
 from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, layout, objects, plain, staged
 from lineara.eager.trace import threads, writable
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, told
 from lineara.primitive import implements, op
 from lineara.types import type_of
 
@@ -92,9 +91,10 @@ def scalars(obj: Any, level: Any) -> bool:
 def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
     """np.array of traced values: an array that keeps their derivatives and may be written."""
     if not any_traced((obj,)):
-        obj = _as_told(obj)
-        if not isinstance(obj, Traced):
-            return _owned(np.array(obj, dtype, copy=copy, **options))
+        found = told(obj)
+        if not isinstance(found, Traced):
+            return _owned(np.array(found, dtype, copy=copy, **options))
+        obj = found
     copy = _COPIES.get(copy, copy)
     level = threads.open[-1] if threads.open else None
     if dtype is None and not options and type(level) is Level and scalars(obj, level):
@@ -114,16 +114,6 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
 
 
 _COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: True}
-_PLAIN = (np.ndarray, list, tuple, float, int, complex, bool)
-
-
-def _as_told(obj: Any) -> Any:
-    """What an object of a class that is followed says it is, which may be traced."""
-    if type(obj) in _PLAIN:
-        return obj
-    told = getattr(type(obj), "__array__", None)
-    followed = type(told) is FunctionType and type(told.__globals__) is not dict  # it is a copy
-    return told(obj) if followed else obj
 
 
 def _ordered(a: Array, order: str | None = None, **_: Any) -> bool:
@@ -144,7 +134,7 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not any_traced((a,)):
-            a = _as_told(a)
+            a = told(a)
             if not isinstance(a, Traced):
                 found = original(a, dtype, *args, **kwargs)
                 return _owned(found) if isinstance(a, list | tuple) else found

@@ -22,7 +22,7 @@ MENDS = {  # by the module that asks for a plain array
     "pandas": "this function of pandas runs compiled code: go on in NumPy with .to_numpy()",
     "xarray": "this function of xarray needs NumPy's own arrays: go on in NumPy with .data",
     "sklearn": "an estimator of scikit-learn runs compiled code: compute from its fitted numbers "
-    "(coef_, intercept_, ...) with NumPy, or declare it with lineara.custom_jvp",
+    "(coef_, intercept_, ...) with NumPy, or give the call a derivative with lineara.external",
     "torch": "torch differentiates its own tensors only: compute with NumPy, or wrap the call with "
     "lineara.custom_vjp, whose rule may use torch.autograd.grad",
     "jax": "JAX differentiates its own arrays only: compute with NumPy, or wrap the call with "

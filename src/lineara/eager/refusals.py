@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.neighbours import mend
-from lineara.errors import BoundsError, DetachError, LinearaError, ShapeError, is_own_file
+from lineara.errors import (
+    BoundsError,
+    DetachError,
+    LinearaError,
+    ShapeError,
+    is_library_file,
+    is_own_file,
+)
 from lineara.primitive import Elementwise, registry
 from lineara.types import show_type, type_of
 
@@ -49,7 +56,10 @@ def about_to_become_plain(value: Any) -> DetachError:
     asker = sys._getframe(1)
     while asker.f_back is not None and is_own_file(asker.f_code.co_filename):
         asker = asker.f_back
-    works = DRAWS.get(_called_method(asker)) or mend(str(asker.f_globals.get("__name__")))
+    module, code = str(asker.f_globals.get("__name__")), asker.f_code
+    works = DRAWS.get(_called_method(asker)) or mend(module)
+    if works == mend("") and is_library_file(code.co_filename):
+        works = f"give the call of {module}.{code.co_qualname} a derivative with lineara.external"
     return DetachError(
         f"a traced {type_of(value)} was about to become a plain array, which would lose its "
         f"derivative; {works}, or lineara.stop_gradient to mean it"

@@ -23,6 +23,7 @@ from lineara.eager.refusals import foreign_name
 from lineara.eager.ufuncs import apply_ufunc
 from lineara.errors import DetachError, NoRuleError
 from lineara.ops.fold import METHODS
+from lineara.ops.shape import told
 from lineara.primitive import Constant, Elementwise, registry
 
 Copy = Callable[[Any], Callable[..., Any]]
@@ -47,7 +48,13 @@ def asked(original: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
             return call_foreign(original, args, kwargs)
-        return original(*args, **kwargs)
+        try:
+            return original(*args, **kwargs)
+        except ValueError as e:
+            given = tuple(map(told, args))
+            if "__array__" not in str(e) or not any_traced(given):
+                raise
+        return call_foreign(original, given, kwargs)
 
     return call
 

@@ -29,7 +29,7 @@ from lineara.errors import (
     TypeMismatchError,
 )
 from lineara.ops.index import check_index, is_basic, read, scalar_index, show_index
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, told
 from lineara.primitive import innermost, op
 from lineara.types import type_of
 
@@ -554,8 +554,7 @@ class Written(Array):
             same = made[1]
             if same is at or (is_basic(at) and is_basic(same) and same == at):
                 return  # x[at] += v has already written through the view
-        if issubclass(type(value), list | tuple):
-            value = as_array(value)
+        value = as_array(value) if issubclass(type(value), list | tuple) else told(value)
         if not is_basic(at):
             check_index(at, self)
         self._refuse_inner(value)

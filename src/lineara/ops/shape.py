@@ -2,6 +2,7 @@
 
 import math
 import operator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -262,7 +263,20 @@ def as_array(a: Any) -> Any:
         return a
     if isinstance(a, list | tuple):
         return stack(*map(as_array, a)) if any_box(a) else np.asarray(a)
+    a = told(a)
     return a if hasattr(a, "shape") else np.asarray(a)
+
+
+_PLAIN = (np.ndarray, np.float64, list, tuple, float, int, complex, bool)
+
+
+def told(obj: Any) -> Any:
+    """What an object of a class that is followed gives as its array, which may be traced."""
+    if type(obj) in _PLAIN:
+        return obj
+    told: Any = getattr(type(obj), "__array__", None)
+    followed = type(told) is FunctionType and type(told.__globals__) is not dict  # it is a copy
+    return told(obj) if followed else obj
 
 
 def as_floats(a: Any) -> Any:

@@ -3,6 +3,7 @@
 custom_jvp      the rule is a derivative in one direction
 custom_vjp      the rule is a pullback
 custom_linear   the function is linear, and its transpose is known
+external        the function is compiled or remote, its derivative stated or from differences
 checkpoint      the function is run again instead of being stored
 chosen          a branch within a differentiation within a trace
 defined         a definition of a program, such as a loop there
@@ -13,6 +14,7 @@ from lineara.rules.checkpointed import checkpoint
 from lineara.rules.chosen import chosen
 from lineara.rules.custom import custom_jvp, custom_linear, custom_vjp
 from lineara.rules.defined import defined
+from lineara.rules.external import external
 from lineara.rules.laws import LinearReport, check_linear
 
 __all__ = [
@@ -24,4 +26,5 @@ __all__ = [
     "custom_linear",
     "custom_vjp",
     "defined",
+    "external",
 ]

@@ -286,6 +286,40 @@ def check_vjp(rule: Any, args: tuple, options: dict[str, Any]) -> None:
     _compare(rule, point, claim, rng, "bwd", "<J^T w, v> is")
 
 
+def check_external(rule: Any, args: tuple, options: dict[str, Any]) -> None:
+    """Test an external at these arguments."""
+    rng = np.random.default_rng(0)
+    leaves, form = opened(args)
+    active = [i for i, x in enumerate(leaves) if moves(x)]
+    point = Point(rule.f, leaves, form, options)
+    y = point(leaves)
+    w = _moving([random_like(rng, v) for v in y], y)
+    v = [random_like(rng, x, scaled=True) for x in leaves]
+
+    def at(x: list[Any]) -> Any:
+        return rule.trace(None, x, active, form, options)[1]
+
+    if rule.jvp is not None and rule.vjp is not None:
+        dots = at(leaves).forward([v[i] for i in active])
+        ahead, behind = dot(w, dots), dot(at(leaves).back(w), [v[i] for i in active])
+        if not _close(ahead, behind, size(w, dots), max(1e-7, 100 * _precision([*leaves, *y]))):
+            raise RuleError(
+                f"{rule!r}: jvp= gives <w, J v> = {_show(ahead)}, but vjp= <J^T w, v> = "
+                f"{_show(behind)}; each must be the other's transpose: {MEANT}"
+            )
+
+    def claim(x: list[Any], w: Sequence[Any], v: Sequence[Any]) -> tuple[float, float]:
+        moving = [v[i] for i in active]
+        if rule.vjp is not None and rule.jvp is None:
+            w, moving = moving, at(x).back(w)  # <v, J^T w> is <w, J v>
+        else:
+            moving = at(x).forward(moving)
+        return dot(w, moving), size(w, moving)
+
+    who = "the difference" if rule.difference else "vjp=" if rule.jvp is None else "jvp="
+    _compare(rule, point, claim, rng, who, "<w, J v> is")
+
+
 def _moving(w: Sequence[Any], y: Sequence[Any]) -> list[Any]:
     return [d if moves(v) else None for d, v in zip(w, y, strict=True)]
 
@@ -462,4 +496,4 @@ def _relative(a: float, b: float, scale: float) -> float:
     return abs(a - b) / scale if scale else abs(a - b)
 
 
-__all__ = ["LinearReport", "check_jvp", "check_linear", "check_pair", "check_vjp"]
+__all__ = ["LinearReport", "check_external", "check_jvp", "check_linear", "check_pair", "check_vjp"]
