@@ -21,6 +21,7 @@ from lineara.capture.twins import (
     origin_of,
     take,
 )
+from lineara.errors import is_library_file
 
 LRU = type(functools.lru_cache(lambda: None))
 _HEAP = 1 << 9  # the flag of a class that was written in Python
@@ -163,6 +164,9 @@ class Classes:
 
     def _take_all(self, record: _Twin) -> None:
         new, stable = dict(vars(record.source)), self.overlay.stable
+        if is_from_library(record.source):
+            for value in new.values():
+                self.overlay.kept.note(value)
         for name in {**record.seen, **new}:
             take(record.twin, name)
         record.cells = []
@@ -175,6 +179,11 @@ def _is_from_user_module(cls: type) -> bool:
     module = sys.modules.get(cls.__module__)
     filename = getattr(module, "__file__", None)
     return not isinstance(filename, str) or is_user_code(filename)
+
+
+def is_from_library(cls: type) -> bool:
+    """Whether the class was made in a module of an installed library."""
+    return is_library_file(str(getattr(sys.modules.get(cls.__module__), "__file__", None)))
 
 
 def has_user_code(cls: type) -> bool:

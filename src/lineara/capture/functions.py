@@ -198,6 +198,9 @@ class Functions:
         record = self._remember(f, copy)
         triples = zip(free, cells, fresh, strict=True)
         record.cells = [(cell, new) for movable, cell, new in triples if new or (user and movable)]
+        if user and space.library:
+            for cell in cells:
+                self.overlay.kept.note(contents(cell))
         record.still = not (record.cells or f.__defaults__ or f.__kwdefaults__)
         self._fill(record, f)
         if user and not any(map(self._leads_back, cells, fresh)):

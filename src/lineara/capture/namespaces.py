@@ -19,6 +19,8 @@ from operator import is_
 from types import CellType, CodeType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
+from lineara.errors import is_library_file
+
 _LYING = ("__name__", "__package__", "__spec__", "__loader__", "__file__", "__path__", "__doc__")
 _LARGE = 65536  # bytes; an array above this is read from the module each time, never kept alive
 _ABSENT = object()
@@ -44,6 +46,8 @@ class Replacer(Protocol):
     def original(self, value: Any) -> Any:
         """What `value` stands for outside of copied code."""
         ...
+
+    kept: Any  # what libraries keep from call to call
 
     def stable(self, value: Any, cells: Cells) -> bool:
         """Whether `replace(value)` stays right as long as `value` is the same object.
@@ -136,6 +140,7 @@ class Namespace(dict[str, Any]):
         "cells",
         "former",
         "held",
+        "library",
         "live",
         "open",
         "overlay",
@@ -155,6 +160,7 @@ class Namespace(dict[str, Any]):
         self.cells: Cells = []  # what functions captured that are not
         self.former: dict[str, Any] = {}  # what these were: views live on from run to run
         self.stored: set[str] = set()  # names that copied code assigns: never kept
+        self.library = is_library_file(str(real.get("__file__")))
         self.open = False  # the user holds the real dict in hand: nothing is kept
         self.records: dict[int, Any] = {}  # copies of this module's functions
         self.live: LiveModule | None = None
@@ -173,6 +179,8 @@ class Namespace(dict[str, Any]):
             value, absent = self.real[name], False
         except KeyError:
             value, absent = builtins.__dict__[name], True
+        if self.library and not absent:
+            self.overlay.kept.note(value)
         new = self.overlay.replace(value)
         if name in self.stored or self.open or (new is value and _is_large(value)):
             return new
@@ -196,6 +204,8 @@ class Namespace(dict[str, Any]):
             self.held[id(frame), name] = value
             self.declare(frozenset([name]))
         elif name in self.stored:
+            if self.library:
+                self.overlay.kept.assign(self.real, name)
             self.real[name] = self.overlay.original(value)
 
     def __delitem__(self, name: str) -> None:

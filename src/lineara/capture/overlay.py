@@ -23,12 +23,14 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from lineara.capture.builtin import replaced_builtins
-from lineara.capture.classes import LRU, Classes, parts_of
+from lineara.capture.classes import LRU, Classes, is_from_library, parts_of
 from lineara.capture.containers import LIMIT, DictView, ListView
 from lineara.capture.functions import Functions, Recent, contents, is_user_code
+from lineara.capture.kept import Kept
 from lineara.capture.namespaces import Cells, LiveModule, Namespace, held, stand_in
 from lineara.capture.restore import Restoration
 from lineara.capture.twins import link_of, origin_of
+from lineara.errors import is_library_file
 
 _ORIGINAL = "__lineara_original__"
 SMALL = 300  # entries; a container with fewer is known again if it holds what it held
@@ -50,7 +52,8 @@ class Overlay:
     `type_of(obj)` may answer for `isinstance` and `type` in copied code; None means no opinion.
     `objects` maps foreign classes to what makes the replacement of one of their objects, which is
     of a subclass of theirs.  When modules have been imported `arrive()` may add to both tables,
-    and says whether it did.
+    and says whether it did.  Values that pass with the run, of which `is_passing(value)` says so,
+    are taken out of what libraries keep by `kept.tidy()`.
 
     >>> import math
     >>> def f(x):
@@ -68,6 +71,7 @@ class Overlay:
         type_of: Callable[[Any], type | None] | None = None,
         objects: Mapping[type, Callable[[Any], Any]] = types.MappingProxyType({}),
         arrive: Callable[[], bool] = lambda: False,
+        is_passing: Callable[[Any], bool] = lambda value: False,
     ) -> None:
         self._packages = frozenset(packages)
         known = replaced_builtins(self, is_instance, type_of)
@@ -76,9 +80,11 @@ class Overlay:
         self._modules = 0  # how many were imported when last looked
         self._stood = Recent(LIMIT)  # id(object) -> it and its replacement in this run
         self._origins: dict[int, tuple[Any, Any]] = {}  # id(replacement) -> both
+        self._caches: dict[int, tuple[Any, Any]] = Recent(LIMIT)
         self._stand_ins: dict[int, tuple[ModuleType, ModuleType]] = {}
         self._functions = Functions(self)
         self._classes = Classes(self, self._packages)
+        self.kept = Kept(is_passing, lambda cls: is_from_library(cls) and self._is_users_class(cls))
         self._runs = itertools.count(1)
         self.run = 0
         self.lock = threading.RLock()
@@ -95,7 +101,7 @@ class Overlay:
             functools.partialmethod: lambda p: functools.partialmethod(
                 new(p.func), *self._args(p), **self._options(p)
             ),
-            LRU: lambda value: new(value.__wrapped__),
+            LRU: self._cached,
             staticmethod: lambda value: staticmethod(new(value.__func__)),
             classmethod: lambda value: classmethod(new(value.__func__)),
             property: lambda p: property(new(p.fget), new(p.fset), new(p.fdel), p.__doc__),
@@ -282,6 +288,42 @@ class Overlay:
         made = functools.cached_property(self.replace(value.func))
         made.attrname = value.attrname
         return made
+
+    def _cached(self, cached: Any) -> Any:
+        """A function with a cache: another for each run, which knows arguments by identity.
+
+        Of plain numbers and texts alone a library's is asked itself.
+        """
+        known = self._caches.get(id(cached))
+        if known is None or known[0] is not cached:
+            known = self._caches[id(cached)] = cached, self._cache(cached)
+        return known[1]
+
+    def _cache(self, cached: Any) -> Any:
+        plain = is_library_file(str(getattr(cached.__wrapped__, "__globals__", {}).get("__file__")))
+        found, run, replace = Recent(LIMIT), -1, self.replace
+
+        @functools.wraps(cached)
+        def call(*args: Any, **options: Any) -> Any:
+            nonlocal run
+            given = (*args, *options.values())
+            data = all([type(v) in _DATA for v in given])
+            if plain and given and data:
+                return replace(cached(*args, **options))
+            for v in given:
+                if type(v).__hash__ is None:
+                    raise TypeError(f"unhashable type: '{type(v).__name__}'")
+            if run != self.run:
+                found.clear()
+                run = self.run
+            key: Any = (*[(type(v), v) if type(v) in _DATA else id(v) for v in given], *options)
+            if key not in found:
+                found[key] = given, replace(cached.__wrapped__)(*args, **options)
+            return found[key][1]
+
+        call.cache_info, call.cache_clear = cached.cache_info, cached.cache_clear  # type: ignore[attr-defined]
+        call.cache_parameters = cached.cache_parameters  # type: ignore[attr-defined]
+        return call
 
     def _is_seen_through(self, module: ModuleType) -> bool:
         if type(module) is LiveModule or id(module) in self._origins:

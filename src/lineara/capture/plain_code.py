@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from lineara.capture.overlay import Overlay
+from lineara.eager.node import Traced
 from lineara.eager.stand_ins import class_of, is_instance, replacements
+from lineara.eager.trace import collector
 from lineara.ops.mapping import Vectorized
 from lineara.primitive import registry
 
@@ -29,8 +31,13 @@ def overlay() -> Overlay:
         return news
 
     packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas"]
-    made = Overlay(table, packages, is_instance, class_of, registry.objects, arrive)
+    made = Overlay(table, packages, is_instance, class_of, registry.objects, arrive, _is_traced)
+    collector.ended.append(made.kept.tidy)
     return made
+
+
+def _is_traced(value: Any) -> bool:
+    return issubclass(type(value), Traced)
 
 
 def _vectorized(v: np.vectorize) -> Any:

@@ -6,7 +6,7 @@ Garbage collection rests while any trace is open, since a collection walks the w
 import gc
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -42,6 +42,7 @@ class _Collector:
         self.lock = threading.Lock()
         self.count = 0
         self.was_on = False
+        self.ended: list[Callable[[], None]] = []  # called when no trace is open any more
 
     def pause(self) -> None:
         with self.lock:
@@ -53,8 +54,11 @@ class _Collector:
     def resume(self) -> None:
         with self.lock:
             self.count -= 1
-            if not self.count and self.was_on:
-                gc.enable()
+            if not self.count:
+                for tidy in self.ended:
+                    tidy()
+                if self.was_on:
+                    gc.enable()
 
 
 threads = _Threads()

@@ -1,0 +1,119 @@
+"""What a library keeps from call to call: its caches and registries hold no traced values after.
+
+A library may store what it computed: in a dict of its module, in an attribute of an object that
+lives there, in a global.  When the last differentiation has ended such an entry is of no use, and a
+plain call that finds it would stop.  So entries that hold traced values are taken out again, and
+attributes and globals get the value back that they had.
+
+A large dict or list is looked through when its length has changed.
+"""
+
+from collections.abc import Callable
+from operator import is_
+from typing import Any
+
+_SMALL = 32  # entries; of a container with fewer they are compared, of a larger one counted
+_MANY = 5000  # of them; caches that are met later are left alone
+_DEPTH = 3  # containers and objects within each other
+_CONTAINERS = (dict, list, set)
+
+
+class Kept:
+    """The mutable things that copied code of libraries has met, in modules, classes and cells."""
+
+    def __init__(
+        self, is_traced: Callable[[Any], bool], is_followed: Callable[[type], bool]
+    ) -> None:
+        self.is_traced, self.is_followed = is_traced, is_followed
+        self.holders: dict[int, tuple[Any, Any]] = {}  # each, and what it was like
+        self.assigned: list[tuple[dict[str, Any], str, Any]] = []  # globals, and what they were
+
+    def note(self, value: Any, depth: int = _DEPTH) -> None:
+        """Look at this when differentiations have ended; and at what it holds."""
+        if depth == 0 or id(value) in self.holders or len(self.holders) > _MANY:
+            return
+        if isinstance(value, _CONTAINERS):
+            if len(value) < 1000:
+                self.holders[id(value)] = value, _extent(value)
+                for v in _entries(value):
+                    self.note(v, depth - 1)
+        elif self._is_object(value):
+            self.holders[id(value)] = value, dict(vars(value))
+            for v in list(vars(value).values()):
+                self.note(v, depth - 1)
+
+    def _is_object(self, value: Any) -> bool:
+        return self.is_followed(type(value)) and type(getattr(value, "__dict__", None)) is dict
+
+    def assign(self, space: dict[str, Any], name: str) -> None:
+        """A global is about to be assigned."""
+        self.assigned.append((space, name, space.get(name, self)))
+
+    def tidy(self) -> None:
+        """No differentiation is open: take out what was traced."""
+        for holder, was in list(self.holders.values()):
+            if type(was) is dict:
+                self._tidy_object(holder, was)
+            elif not _is_as(holder, was):
+                self._tidy_container(holder)
+                self.holders[id(holder)] = holder, _extent(holder)
+        assigned, self.assigned = self.assigned, []
+        for space, name, was in reversed(assigned):
+            if self._holds(space.get(name)):
+                space.pop(name) if was is self else space.update({name: was})
+
+    def _tidy_object(self, holder: Any, was: dict[str, Any]) -> None:
+        state = vars(holder)
+        if len(state) == len(was) and all(map(is_, was.values(), state.values())):
+            return
+        changed = [n for n, v in state.items() if was.get(n, self) is not v]
+        for name in changed:
+            if not self._holds(state[name]):
+                was[name] = state[name]
+                self.note(state[name])
+            elif name in was:
+                state[name] = was[name]
+            else:
+                del state[name]
+
+    def _tidy_container(self, holder: Any) -> None:
+        if not any(map(self._holds, [*holder, *_entries(holder)])):
+            for v in _entries(holder):
+                self.note(v, _DEPTH - 1)
+            return
+        if isinstance(holder, dict):
+            kept = [(k, v) for k, v in holder.items() if not (self._holds(k) or self._holds(v))]
+        else:
+            kept = [v for v in holder if not self._holds(v)]
+        holder.clear()
+        holder.extend(kept) if isinstance(holder, list) else holder.update(kept)
+
+    def _holds(self, value: Any, depth: int = _DEPTH) -> bool:
+        """Whether there is a traced value in this."""
+        if self.is_traced(value):
+            return True
+        if depth == 0:
+            return False
+        if isinstance(value, dict):
+            parts: Any = [*value, *value.values()]
+        elif isinstance(value, tuple | list | set):
+            parts = value
+        else:
+            parts = vars(value).values() if self._is_object(value) else ()
+        return any(self._holds(v, depth - 1) for v in list(parts))
+
+
+def _extent(container: Any) -> Any:
+    """What a container is known again by."""
+    return _entries(container) if len(container) < _SMALL else len(container)
+
+
+def _is_as(container: Any, was: Any) -> bool:
+    """Whether a container is as it was."""
+    if type(was) is int:
+        return len(container) == was
+    return len(container) == len(was) and all(map(is_, _entries(container), was))
+
+
+def _entries(container: Any) -> list[Any]:
+    return [*container.values()] if isinstance(container, dict) else [*container]
