@@ -26,8 +26,10 @@ from lineara.types import show_type, type_of
 Whole("external")
 
 _TINY = 1e-30  # the step of a complex step: nothing is subtracted, so it may be that small
-_PLACES = {"complex-step": ((1j * _TINY, -1j / _TINY),)}
-_PLACES["central"] = ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
+_PLACES: dict[str, tuple[tuple[complex, complex], ...]] = {  # steps and weights
+    "complex-step": ((1j * _TINY, -1j / _TINY),),
+    "central": ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12)),
+}
 _KINDS = " or ".join(f'"{name}"' for name in _PLACES)
 
 
