@@ -10,7 +10,7 @@ import numpy as np
 
 from lineara.capture.captured import captured, with_captured
 from lineara.capture.moving import FUNCTIONS
-from lineara.capture.plain_code import method, overlay, seen
+from lineara.capture.plain_code import lifted, method, overlay, seen
 from lineara.eager import differentiate
 from lineara.eager.differentiate import Asked
 from lineara.eager.linear import record_linear
@@ -440,7 +440,7 @@ def linear_transpose(f: Callable[..., Any], *types: Any) -> Callable[[Any], tupl
 
     def of_nodes(*nodes: Any) -> list[Any]:
         given = dict(zip(places, nodes, strict=True))
-        out = run(*unflatten(structure, [given.get(i, v) for i, v in enumerate(flat)]))
+        out = run(*lifted(unflatten(structure, [given.get(i, v) for i, v in enumerate(flat)])))
         results, found = flatten(out)
         out_structure.append(found)
         return results

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lineara.api import jvp, vjp
-from lineara.capture.plain_code import method, seen
+from lineara.capture.plain_code import lifted, method, seen
 from lineara.eager.codegen import OPERATORS
 from lineara.eager.differentiate import lift_args
 from lineara.eager.leaves import Leaves, kind_of_number
@@ -148,7 +148,7 @@ def _flat(f: Callable[..., Any], args: tuple) -> tuple[Flat, list[Any]]:
         filled = list(leaves)
         for i, x in zip(moving, xs, strict=True):
             filled[i] = x
-        found = flatten(seen(f)(*unflatten(structure, filled)))[0]
+        found = flatten(seen(f)(*lifted(unflatten(structure, filled))))[0]
         return tuple([y for y in found if kind_of_number(y) in tuple("fc")])
 
     return flat, point

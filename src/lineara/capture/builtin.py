@@ -5,8 +5,10 @@ import functools
 import sys
 import types
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, cast
 
+from lineara.capture.containers import SHOWN
 from lineara.capture.namespaces import Namespace, Replacer
 
 
@@ -20,9 +22,13 @@ def replaced_builtins(
     def real(cls: Any) -> Any:
         return tuple(map(real, cls)) if type(cls) is tuple else overlay.original(cls)
 
+    def itself(obj: Any) -> Any:
+        """A function or class of the user's or NumPy's, where a copy or stand-in came."""
+        return overlay.original(obj) if type(obj) is FunctionType or isinstance(obj, type) else obj
+
     @functools.wraps(isinstance)
     def isinstance_(obj: Any, cls: Any, /) -> bool:
-        cls = real(cls)
+        obj, cls = itself(obj), real(cls)
         if is_instance is None:
             return isinstance(obj, cls)
         for one in _alternatives(cls):
@@ -41,8 +47,10 @@ def replaced_builtins(
                 return super().__call__(*args, **options)
             if len(args) != 1 or options:
                 return type(*args, **options)
-            found = type_of(args[0]) if type_of else None
-            return overlay.replace(overlay.original(type(args[0]) if found is None else found))
+            obj = itself(args[0])
+            found = type_of(obj) if type_of else None
+            found = SHOWN.get(type(obj), type(obj)) if found is None else found
+            return overlay.replace(overlay.original(found))
 
     class type_(type, metaclass=_Meta):
         __class_getitem__ = classmethod(lambda cls, item: types.GenericAlias(type, item))

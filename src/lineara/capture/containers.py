@@ -4,6 +4,7 @@ A dispatch table read by copied code is a `DictView` of the user's dict.  Each m
 changes it changes the user's dict, then takes all entries from there again.
 """
 
+import copy
 from collections.abc import Callable, Iterable
 from operator import is_
 from typing import Any
@@ -61,6 +62,14 @@ class DictView(dict[Any, Any]):
             dict.clear(self)
         dict.update(self, new)
 
+    __class__ = property(lambda self: dict)  # type: ignore[assignment]  # as of the user's
+
+    def __copy__(self) -> dict[Any, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
+        return copy.deepcopy(dict(self), memo)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.origin.__reduce_ex__(protocol)
 
@@ -81,6 +90,14 @@ class ListView(list[Any]):
         if not self.taken.holds(now):
             self.taken.take(now)
             list.__setitem__(self, slice(None), [self.overlay.replace(v) for v in now])
+
+    __class__ = property(lambda self: list)  # type: ignore[assignment]  # as of the user's
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return copy.deepcopy(list(self), memo)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.origin.__reduce_ex__(protocol)
@@ -103,6 +120,8 @@ def _write_through(cls: type, names: Iterable[str]) -> None:
     for name in names:
         setattr(cls, name, _through(name))
 
+
+SHOWN: dict[type, type] = {DictView: dict, ListView: list}  # what type() says of a view
 
 _write_through(DictView, ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem"))
 _write_through(DictView, ("setdefault", "update"))

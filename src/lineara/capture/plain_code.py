@@ -1,12 +1,13 @@
 """The overlay of differentiation: NumPy, SciPy, math and some builtins, seen through ours."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from lineara.capture.overlay import Overlay
+from lineara.eager.containers import forget_classes, shown
 from lineara.eager.node import Traced
 from lineara.eager.stand_ins import class_of, is_instance, replacements
 from lineara.eager.trace import collector
@@ -28,6 +29,7 @@ def overlay() -> Overlay:
         news = registry.arrive()
         if news:
             table.update(replacements(copy, known=table))
+            forget_classes()
         return news
 
     packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas"]
@@ -55,5 +57,10 @@ def seen(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def method(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of a user's class whose instance is an argument, seeing our NumPy."""
+    """A class of the user's whose instance is an argument, or a method, seeing our NumPy."""
     return overlay().replace(f)
+
+
+def lifted(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments that we have put together; containers as proxies, whose methods see our NumPy."""
+    return tuple(shown(a, method) for a in args)

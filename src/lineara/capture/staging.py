@@ -296,6 +296,8 @@ class Given:
         var = Var("", t)
         node = self.level.wrap(self.level.out.box(var))
         self.nodes.append((node, var))
+        if t.shape:
+            self.level.overlaps.add(v, node)
         return node
 
     @property

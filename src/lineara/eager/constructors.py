@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.node import Array, Traced
+from lineara.eager.proxy import is_lazy
 from lineara.eager.shown import type_shown
 from lineara.primitive import op, registry
 
@@ -107,8 +108,10 @@ def constructors() -> dict[Any, type]:
 
 
 def class_of(value: Any) -> type | None:
-    """What type() says of a traced value."""
-    return type_shown(value) if isinstance(value, Traced) else None
+    """What type() says of a traced value, and of a proxy."""
+    if isinstance(value, Traced):
+        return type_shown(value)
+    return value._lineara_kind.cls if is_lazy(value) else None
 
 
 def is_instance(value: Any, cls: type) -> bool | None:

@@ -27,7 +27,7 @@ from lineara.errors import TypeMismatchError
 from lineara.trees.fold import Node, Path, contains_itself, fold
 from lineara.trees.kinds import Answering, Kind, kind_of, own_kind
 
-Method = Callable[[types.FunctionType], Callable[..., Any]]
+Method = Callable[[Any], Any]
 
 
 class Mark(enum.Enum):
@@ -52,16 +52,16 @@ _PAIRS: dict[
 _NOT_COPIED = ("__new__", "__init_subclass__", "__class_getitem__", "__getattr__", "__missing__")
 
 
-def same(func: types.FunctionType) -> Callable[..., Any]:
-    """The hook `method` that leaves the user's methods as they are."""
-    return func
+def same(found: Any) -> Any:
+    """The hook `method` that leaves the user's classes and methods as they are."""
+    return found
 
 
 def lift(source: Any, leaf: Leaf, *, method: Method = same) -> Any:
     """`leaf(source)` of a leaf; of a container a proxy that calls `leaf` when a leaf is first read.
 
-    `method` gives the function that stands for one of a user's class; proxy classes are kept for
-    the same `method`, so pass one that lives long.
+    `method` gives what stands for a user's class, and for its functions; proxy classes are kept
+    for the same `method`, so pass one that lives long.
     """
     classes = _classes(method)
     proxy_class = classes(type(source))
@@ -70,21 +70,44 @@ def lift(source: Any, leaf: Leaf, *, method: Method = same) -> Any:
     return proxy_class._lineara_open(State(source, proxy_class, leaf, classes))
 
 
+def shown(tree: Any, method: Method) -> Any:
+    """Containers of traced values, made by us, as those of an argument: the methods of the user's
+    classes see our NumPy.  What no proxy can stand for is given as it is.
+    """
+    classes = _classes(method, strict=False)
+    found = classes(type(tree))
+    return tree if found is None else found._lineara_open(State(tree, found, _itself, classes))
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
 # Two bounded caches: a proxy class is a pure function of the user's class and the hook.
 @functools.lru_cache(maxsize=16)
-def _classes(method: Method) -> Callable[[type], Any]:
+def _classes(method: Method, strict: bool = True) -> Callable[[type], Any]:
     @functools.lru_cache(maxsize=1024)
     def made(_: int, cls: type) -> Any:
-        return proxy_class(method, cls)
+        return proxy_class(method, cls, strict)
 
     return lambda cls: made(id(cls), cls)  # a class and its twin compare equal
 
 
-def proxy_class(method: Method, cls: type) -> type[Front] | None:
-    """The class of the proxies of instances of `cls`; None for leaves."""
+def forget_classes() -> None:
+    """Make the proxy classes again, since what `method` gives has changed."""
+    _classes.cache_clear()
+
+
+def proxy_class(method: Method, cls: type, strict: bool = True) -> type[Front] | None:
+    """The class of the proxies of instances of `cls`; None for leaves.
+
+    A container that no proxy can stand for is refused, or counts as a leaf where not `strict`.
+    """
     kind = own_kind(cls)
     cls = cls if kind is None else kind.cls
     if (kind is None and kind_of(cls) is None) or lifts_whole(cls):
+        return None
+    if not strict and (kind is None or kind.root not in _PAIRS):
         return None
     if kind is None or kind.root not in _PAIRS:
         raise TypeMismatchError(
@@ -96,10 +119,11 @@ def proxy_class(method: Method, cls: type) -> type[Front] | None:
 
 def _make_class(cls: type, kind: Kind, method: Method) -> Any:
     front, lazy = _PAIRS[kind.root]
+    as_seen = method(cls)
     names = {
         **_copied_methods(cls, kind.root, method),
         **front._lineara_names(kind),
-        "__class__": property(lambda self: cls),
+        "__class__": property(lambda self: as_seen),
         "__doc__": cls.__doc__,
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,

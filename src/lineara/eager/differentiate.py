@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.containers import lift, rebuild
-from lineara.eager.leaves import Gradients, Leaves, one_like
+from lineara.eager.leaves import Gradients, Leaves, beside, one_like
 from lineara.eager.level import Level
 from lineara.eager.masked import Masked
 from lineara.eager.nans import any_nan, settle
@@ -63,7 +63,7 @@ def _backward(
     the end: a chain of nodes is then freed one by one and not by recursion.
     """
     given = [args[i] for i in asked.argnums]
-    leaves = Leaves(level, given, method)
+    leaves = Leaves(level, given, method, beside(args, kwargs, asked.argnums))
     lifted = lift_args(args, asked.argnums, leaves)
     for i in asked.argnums:
         if lifted[i] is args[i]:  # a leaf that stays as it is

@@ -4,7 +4,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Any, NoReturn
 
-from lineara.eager.proxy import Back, Front, State, is_lazy, open_attributes, plain, through
+from lineara.eager.proxy import UNREAD, Back, Front, State, is_lazy, open_attributes, plain, through
 
 _NO_DEFAULT = object()
 
@@ -28,7 +28,7 @@ class DictFront(Front):
     """A dict whose storage is the memo: a hit is a plain `dict` read, a miss lifts.
 
     `_lineara.keys` has the keys in their order; of a dict it is the source itself, until a key
-    is added or deleted.
+    is added or deleted.  An entry `UNREAD` keeps C code from taking it for an empty dict.
     """
 
     __slots__ = ()
@@ -41,6 +41,8 @@ class DictFront(Front):
         state.keys = source if type(source) is dict else dict.fromkeys(_keys_of(source, state))
         if cls._lineara_kind.has_factory:
             self.default_factory = source.default_factory  # pyright: ignore  # a defaultdict
+        if state.keys:
+            dict.__setitem__(self, UNREAD, UNREAD)
         if state.kind.has_dict:
             open_attributes(self, state)
         return self

@@ -168,7 +168,7 @@ class TupleFront(Front):
         if not kind.fields:
             return {}
         names: dict[str, Any] = {field: _Item(i) for i, field in enumerate(kind.fields)}
-        names["_make"] = kind.cls._make
+        names["_make"] = property(lambda self: self.__class__._make)  # for _replace
         if kind.cls.__repr__.__module__ in ("collections", "typing"):  # not one that the user wrote
             names["__repr__"] = LazyTuple.__repr__
         return names

@@ -15,11 +15,11 @@ from lineara.cotangent import Zero
 from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, layout
+from lineara.eager.overlaps import shares
 from lineara.eager.points import manifold_of
 from lineara.eager.pull import pull
 from lineara.eager.reads import is_fixed, snapshot
 from lineara.eager.sparse import builder
-from lineara.eager.written import Written, written_in_one_place
 from lineara.eager.zeros import Zeros, is_own
 from lineara.errors import TypeMismatchError
 from lineara.primitive import Box, op
@@ -53,15 +53,25 @@ def may_move(leaf: Any) -> bool:
     return kind_of_number(leaf) != "-" or manifold_of(leaf) is not None
 
 
+def beside(args: Sequence[Any], kwargs: dict[str, Any], argnums: Sequence[int]) -> Sequence[Any]:
+    """The arguments of a call that are not differentiated."""
+    if len(args) == len(argnums) and not kwargs:
+        return ()
+    return [*[a for i, a in enumerate(args) if i not in argnums], *kwargs.values()]
+
+
 class Leaves:
     """The leaves of one call: lifted when they are first read."""
 
-    def __init__(self, level: Level, args: Sequence[Any], method: Any) -> None:
+    def __init__(
+        self, level: Level, args: Sequence[Any], method: Any, others: Sequence[Any] = ()
+    ) -> None:
         self.level = level
         self.scalar = level.scalar
         self.method = method  # how a user's class in an argument sees our NumPy
         self.args = args
-        self.arrays: dict[int, Any] = {}  # the first node of each array, by the array's id
+        self.others = others  # the arguments that are not differentiated
+        self._plain: list[np.ndarray] | None = None  # arrays among them, and inside them
         self.nodes: list[Any] = level.roots
         self.points: dict[int, tuple[Any, Any, Any]] = {}  # by id: point, coordinates, lifted ones
         self._promote: bool | None = None
@@ -73,7 +83,10 @@ class Leaves:
             self.nodes.append(node)
             return node
         if type(value) is np.ndarray and value.dtype.kind == "f":
-            return self._node(value)
+            node = self._node(value)
+            if value.ndim:
+                self._note(value, node)
+            return node
         manifold = manifold_of(value)
         if manifold is not None:
             return self._point(value, manifold)
@@ -86,7 +99,23 @@ class Leaves:
             )
         if kind == "-" or (kind == "i" and not self.promote()):
             return value
-        return self._node(self._floating(value) if kind == "i" else value)
+        node = self._node(self._floating(value) if kind == "i" else value)
+        if node.shape:
+            self._note(value, node)
+        return node
+
+    def _note(self, value: Any, node: Any) -> None:
+        """Remember an array: no other argument may have its memory if one of them is written."""
+        level = self.level
+        level.overlaps.add(value, node)
+        if not self.others:
+            return
+        if self._plain is None:
+            self._plain = [a for x in self.others for a in _arrays_of(x)]
+        for a in self._plain:
+            if shares(value, a):
+                level.overlaps.add(a, None)
+                level.locks.take(a, watch=True)
 
     def _point(self, p: Any, manifold: Any) -> Any:
         """A point that moves with its coordinates."""
@@ -118,12 +147,16 @@ class Leaves:
             held = held.astype(held.dtype.newbyteorder("="))
         node = level.wrap(level.guard(held, watch=False) if value.ndim else value)
         self.nodes.append(node)
-        first = self.arrays.setdefault(id(value), node)
-        if first is not node:
-            if isinstance(first, Written):
-                raise written_in_one_place(first)
-            level.twice += [first, node]
         return node
+
+
+def _arrays_of(x: Any) -> list[np.ndarray]:
+    """A plain array; those in a small list, tuple or dict."""
+    parts = x.values() if type(x) is dict else x if type(x) in (list, tuple) else (x,)
+    return [a for a in parts if isinstance(a, np.ndarray)] if len(parts) <= _FEW else []
+
+
+_FEW = 64  # arrays in a container that is not differentiated, that are looked at
 
 
 def _show_array(value: Any) -> str:

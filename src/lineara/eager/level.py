@@ -13,6 +13,7 @@ from lineara.eager.codegen import functions, general, method_codes
 from lineara.eager.heap import keep_memory
 from lineara.eager.locks import Locks
 from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
+from lineara.eager.overlaps import Overlaps
 from lineara.eager.reads import (
     Reads,
     first_read,
@@ -78,7 +79,7 @@ class Level:
         self.recur = recur  # transposes the text of a General primitive's jvp
         self.tape: list[Any] = []
         self.roots: list[Any] = []  # the nodes of the leaves
-        self.twice: list[Any] = []  # nodes of arrays that were given in several places
+        self.overlaps = Overlaps()
         self.locks = Locks()
         self.open = False
         self.outer: Level | None = None  # the level around this one, in the same thread
@@ -422,7 +423,7 @@ class Level:
             if not self.keep_copies and isinstance(n, Array) and n.k is not None:
                 forget(n)
         self.roots = []
-        self.twice.clear()
+        self.overlaps.clear()
         for scope in self.scopes.values():
             scope["push"] = _refuse
         self.tape.clear()

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.batched import Batched
-from lineara.eager.leaves import Gradients, Leaves
+from lineara.eager.containers import shown
+from lineara.eager.leaves import Gradients, Leaves, beside
 from lineara.eager.level import Entry, Level
 from lineara.eager.masked import seeded, unmasked
 from lineara.eager.nans import has_nan
@@ -116,11 +117,12 @@ def linearize(
     with open_level() as level:
         level.keep_copies = keep
         sources = [args[i] for i in argnums]
-        leaves = Leaves(level, sources, method)
+        leaves = Leaves(level, sources, method, beside(args, kwargs, argnums))
         check_numbers(sources, name)
         whole = sources[0] if len(sources) == 1 else tuple(sources)
         tree, flat, nodes, domain = _opened(whole, leaves)
-        given = dict(zip(argnums, [tree] if len(sources) == 1 else list(tree), strict=True))
+        trees = [shown(t, method) for t in ([tree] if len(sources) == 1 else tree)]
+        given = dict(zip(argnums, trees, strict=True))
         out = f(*(given.get(i, a) for i, a in enumerate(args)), **kwargs)
         out, aux = with_aux(out, has_aux, name)
         out = _settled(out)

@@ -2,8 +2,9 @@
 
 NumPy refuses a write to a locked array and to views made from it afterwards.  A view that the user
 made before can still write: an imprint of the array, taken when it is locked, is compared before
-the sweep.  Up to 1 MiB it depends on every element.  Of larger arrays it sees 256 elements, since a
-pass over all costs as much as a product with a vector: the change of a few may escape it.
+the sweep.  Up to 1 MiB it depends on every element and on its position.  Of larger arrays it sees
+256 cache lines, since a pass over all costs as much as a product with a vector: the change of a few
+elements may escape it.
 """
 
 from typing import Any
@@ -13,9 +14,12 @@ import numpy as np
 from lineara.errors import MutationError
 from lineara.types import type_of
 
-GLIMPSES = 256  # elements of a very large array that are compared
+GLIMPSES = 256  # cache lines of a very large array that are compared
+LINE = 64  # bytes
 WHOLE = 1 << 20  # bytes up to which all elements are
-LANES = 1021  # sums that an imprint has: a prime, which no length of a row divides
+# Word i adds to the sums i % 1021 and i % 1013, and two words of 1 MiB never to the same two sums,
+# since it has fewer words than the product of these primes: a word that moves is seen in one.
+LANES = (1021, 1013)
 
 
 class Locks:
@@ -63,7 +67,7 @@ class Locks:
             for a in owners_first:
                 a.flags.writeable = True
             self.arrays.clear()
-            self.seen.clear()
+        self.seen.clear()
 
 
 def _lends(owner: Any) -> bool:
@@ -80,14 +84,20 @@ def imprint(a: np.ndarray) -> bytes:
     >>> a = np.arange(9000.0)
     >>> b = a.copy()
     >>> b[3:5] = b[4:2:-1]
-    >>> len(imprint(a)) < 20000, imprint(a) == imprint(a.copy()), imprint(a) == imprint(b)
+    >>> len(imprint(a)) < 40000, imprint(a) == imprint(a.copy()), imprint(a) == imprint(b)
     (True, True, False)
     """
-    if a.nbytes > WHOLE or a.dtype.hasobject:
+    large = a.nbytes > WHOLE
+    if a.dtype.hasobject or (large and not (a.flags.c_contiguous or a.flags.f_contiguous)):
         return a.flat[:: max(1, a.size // GLIMPSES)].tobytes()
     content = a.ravel(order="K").view(np.uint8)
+    if large:
+        lines = content[: len(content) // LINE * LINE].reshape(-1, LINE)
+        return lines[:: max(1, len(lines) // GLIMPSES)].tobytes()
     words = content[: len(content) // 8 * 8].view(np.uint64)
-    rest = len(words) % LANES
-    sums = np.add.reduce(words[: len(words) - rest].reshape(-1, LANES), axis=0)
-    ends = words[len(words) - rest :], content[len(words) * 8 :]
-    return b"".join([part.tobytes() for part in (sums, *ends)])
+    parts = [content[len(words) * 8 :]]
+    for lanes in LANES:
+        rest = len(words) % lanes
+        whole = words[: len(words) - rest].reshape(-1, lanes)
+        parts += [np.add.reduce(whole, axis=0), words[len(words) - rest :]]
+    return b"".join([part.tobytes() for part in parts])

@@ -9,7 +9,8 @@ The class of a proxy of a C is made once, with the bases
 
 so `super().get(...)` in a method of C finds the lazy method, never the raw one.  The storage
 that C code may see holds lifted children and `UNREAD`, and so no raw leaf.  (C code that looks
-into a dict without asking it, as `dict.items(p)` does, finds only what has been read.)
+into a dict without asking it, as `dict.items(p)` does, finds only what has been read, and
+`UNREAD`.)
 """
 
 import copy
@@ -19,7 +20,7 @@ from typing import Any
 
 from lineara.errors import TypeMismatchError
 from lineara.trees.fold import Path, contains_itself
-from lineara.trees.kinds import Kind, Proxy
+from lineara.trees.kinds import Kind, Proxy, own_kind
 
 Leaf = Callable[[Any], Any]
 
@@ -188,7 +189,7 @@ def plain(proxy: Any) -> Any:
 
 
 def _remade(proxy: Any, f: Callable[[Any], Any]) -> Any:
-    kind = proxy._lineara.kind
+    kind: Any = own_kind(proxy.__class__)  # which the program takes it for
     keys = kind.keys(proxy)
     return kind.make(kind.aux(proxy), keys, [f(child) for child in kind.children(proxy, keys)])
 

@@ -366,6 +366,8 @@ class Region:
                 "this array is a view of another one that Lineara cannot write through (as .real, "
                 ".imag, broadcast_to, diagonal and einsum give); write to that one, or to a copy"
             )
+        if not cell.version:
+            cell.level.overlaps.write(cell)
         cell.given = [found for found in cell.given if found() is not None]
         if cell.given:
             raise MutationError(

@@ -418,14 +418,6 @@ def _store(val: Any, at: Any, value: Any, shape: tuple[int, ...]) -> None:
 # --- the class of written arrays -----------------------------------------------------------------
 
 
-def written_in_one_place(x: Any) -> MutationError:
-    """The error for a write to an argument that is one array in several places."""
-    return MutationError(
-        f"an argument ({type_of(x)}) that was given in several places was written in one of them, "
-        "which the others would not see; give copies, or write to a copy"
-    )
-
-
 def _shaped(node: Scalar, shape: tuple[int, ...]) -> Any:
     """A number where an array without axes has been given axes of length 1."""
     return op("reshape")(node, shape=shape) if shape else node
@@ -442,8 +434,7 @@ class Written(Array):
         if isinstance(x, Written):
             return
         root, offset, strides = place(x)
-        if any([root is n for n in level.twice]):
-            raise written_in_one_place(root)
+        level.overlaps.write(root)
         if is_fixed(x):
             x.w = Part.of(level, view(level, root, x.v, offset, strides, fixed=True))
             x.__class__ = level.XW

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.capture.plain_code import method
+from lineara.capture.plain_code import lifted, method
 from lineara.eager.linear import record_linear
 from lineara.eager.node import Traced, plain
 from lineara.eager.trace import open_level
@@ -35,7 +35,6 @@ from lineara.rules.whole import (
     as_written,
     encloses,
     is_zero,
-    lifted,
     moves,
     name_of,
     opened,

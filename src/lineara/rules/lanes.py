@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.capture.apart import Text, apart, staged_around
-from lineara.capture.plain_code import seen
+from lineara.capture.plain_code import lifted, seen
 from lineara.capture.staging import needed
 from lineara.eager.node import Traced, staged
 from lineara.errors import ShapeError, StructureError
@@ -44,7 +44,14 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         size = _size(leaves, axes)
         rows = [v if a is None else _front(v, a) for v, a in zip(leaves, axes, strict=True)]
         types = [_lane(v, a) for v, a in zip(rows, axes, strict=True)]
-        one = apart(lambda *ns: seen(f)(*unflatten(structure, ns)), rows, types, "lane")
+
+        def lane(*nodes: Any) -> Any:
+            for row, node in zip(rows, nodes, strict=True):
+                if isinstance(node, Traced) and node.shape:
+                    node.level.overlaps.add(row, node)
+            return seen(f)(*lifted(unflatten(structure, nodes)))
+
+        one = apart(lane, rows, types, "lane")
         places = [None if axes[i] is None else 0 for i in one.given]
         text = _over(one.text, (*places, *[None] * len(one.mentions)), size)
         found = _run(text, [*[rows[i] for i in one.given], *one.mentions])

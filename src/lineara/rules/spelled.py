@@ -16,6 +16,7 @@ import numpy as np
 
 from lineara.capture.forms import Fragment, fragment, is_operand, plain_key, written
 from lineara.capture.halves import own
+from lineara.capture.plain_code import lifted
 from lineara.eager.node import Traced, plain
 from lineara.eager.staged import StagedLevel
 from lineara.eager.trace import innermost_level
@@ -29,7 +30,7 @@ from lineara.passes.names import JVP, E, T
 from lineara.passes.regain import Flags, moving, regain
 from lineara.passes.signatures import jvp_signature
 from lineara.rules.pullback import Pullback
-from lineara.rules.whole import Form, encloses, lifted, still, wrote
+from lineara.rules.whole import Form, encloses, still, wrote
 from lineara.trees import flatten, unflatten
 from lineara.types import ArrayType, Product, type_of
 

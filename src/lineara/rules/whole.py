@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.capture.captured import captured
-from lineara.capture.plain_code import method, overlay
+from lineara.capture.plain_code import lifted, method, overlay
 from lineara.eager.batched import Batched
-from lineara.eager.containers import lift
 from lineara.eager.leaves import kind_of_number
 from lineara.eager.level import Entry, Level
 from lineara.eager.linear import owned
@@ -133,15 +132,6 @@ def copied(f: Callable[..., Any]) -> Callable[..., Any]:
         return g(*lifted(args), **options)
 
     return run
-
-
-def lifted(args: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments; containers as proxies, whose methods see our NumPy."""
-    return tuple(lift(a, _same, method=method) for a in args)
-
-
-def _same(v: Any) -> Any:
-    return v
 
 
 def name_of(f: Any) -> str:

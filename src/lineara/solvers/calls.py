@@ -13,8 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from lineara.capture.captured import captured, with_captured
-from lineara.capture.plain_code import method
-from lineara.eager.containers import lift
+from lineara.capture.plain_code import lifted, method
 from lineara.eager.node import Traced, plain, staged
 from lineara.eager.trace import outside
 from lineara.errors import (
@@ -30,7 +29,7 @@ from lineara.errors import (
 from lineara.primitive import implements
 from lineara.rules.probed import watched
 from lineara.rules.whole import Form, opened, settled
-from lineara.trees import flatten, is_container
+from lineara.trees import flatten
 
 
 def follows(tree: Any) -> bool:
@@ -51,16 +50,11 @@ def remade(f: Any, names: list[str], form: Form, leaves: list[Any]) -> Any:
 
 def seeing(f: Any, names: list[str], form: Form, leaves: list[Any]) -> Any:
     """The same around traced values, as a copy that sees our NumPy."""
-    return method(with_captured(f, dict(zip(names, form.arguments(leaves), strict=True)), _lifted))
+    return method(with_captured(f, dict(zip(names, form.arguments(leaves), strict=True)), _shown))
 
 
-def _lifted(value: Any) -> Any:
-    """A container as a proxy, whose methods see our NumPy."""
-    return lift(value, _same, method=method) if is_container(value) else value
-
-
-def _same(v: Any) -> Any:
-    return v
+def _shown(value: Any) -> Any:
+    return lifted((value,))[0]
 
 
 def _by_name(value: Any) -> Any:
