@@ -185,7 +185,7 @@ def test_a_value_that_is_infinite_comes_first():
         total = p["a"][0] * p["a"][1]
         return total / p["b"]
 
-    assert whole(explain_nan(loss, {"a": [1.0, 2.0], "b": 0.0})) == (
+    assert whole(explain_nan(loss, {"a": [1.0, 2.0], "b": np.float64(0.0)})) == (
         "a NaN or infinity in the value, born in\n"
         '  divide at here in loss: return total / p["b"]\n'
         "    the value is inf, x is 2.0 and w is 0.0\n"

@@ -55,6 +55,10 @@ class Box:
         """Apply `primitive` to arguments of which `self` is the innermost box."""
         raise NotImplementedError
 
+    def typed(self) -> Any:
+        """The value as NumPy's, whose arithmetic does not raise."""
+        return self
+
     def __neg__(self) -> Any:
         return op("negative")(self)
 

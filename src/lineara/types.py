@@ -64,6 +64,9 @@ def type_of(value: Any) -> ArrayType:
         return value
     if kind is float:
         return _FLOAT
+    known = getattr(kind, "of_type", None)  # traced numbers
+    if known is not None:
+        return known
     if kind is np.ndarray:
         dtype = value.dtype
         return ArrayType(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="))

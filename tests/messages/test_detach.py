@@ -339,7 +339,6 @@ def test_a_sparse_matrix_as_a_linear_function():
     [
         lambda x: json.loads(json.dumps(x)),
         lambda x: json.loads(json.dumps({"loss": [x]}, indent=1))["loss"][0],
-        lambda x: x.hex(),
     ],
 )
 def test_code_that_wants_the_digits(said, act):

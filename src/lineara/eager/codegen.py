@@ -2,8 +2,9 @@
 
 The text of a method is compiled once. A level binds it to its own classes and to the functions of
 its depth: `math` and NumPy at the outermost level, the dispatching primitives further in.  Scalars
-raise ArithmeticError or ValueError where floating point has an infinity or a NaN; the careful
-method then takes NumPy's word for it.
+that are Python's (S) do what Python's float does and raise what it raises; NumPy's numbers (N) are
+calculated with the same operations, and where they overflow or Python refuses, the careful method
+takes NumPy's word for it.
 """
 
 import math
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Traced, has_priority
+from lineara.eager.node import Scalar, Traced, has_priority, innermost, plain, staged
 from lineara.eager.points import Span, answers_itself, operated
 from lineara.errors import ShapeError, TypeMismatchError
 from lineara.ops.shape import as_array
@@ -61,12 +62,13 @@ UNARY_SCALAR = (
 def {name}(p):
     """As np.{name}, traced."""
     x = p.v
-    o = S()
+    y = {value}
+    o = {made}()
+    o.v = y
     try:
-        o.v = y = {value}
         o.d = {partial}
     except ARITHMETIC:
-        return careful(p, None, "{name}")
+        return careful(p, None, "{prim}", y, {made})
 '''
     + SCALAR_END
 )
@@ -76,13 +78,13 @@ MATH_SCALAR = (
 def math_{name}(p):
     """As math.{name}, traced: raises where it does."""
     x = p.v
-    y = {value}
+    y = math_{prim}(x)
     o = S()
     o.v = y
     try:
         o.d = {partial}
     except ARITHMETIC:
-        return careful(p, None, "{name}")
+        return careful(p, None, "{prim}", y, S)
 '''
     + SCALAR_END
 )
@@ -104,10 +106,44 @@ def {name}(p, q):
             o.v = y = {value}{check}
             o.d = {left}
             o.b = None
+        elif t is N or t is float64:
+            return strong{name}(p, q)
         else:
             return general(p, q, "{prim}")
     except ARITHMETIC:
-        return careful(p, q, "{prim}")
+        return careful(p, q, "{prim}", None, S)
+    o.a = p
+    o.g = zero
+    push(o)
+    return o
+"""
+
+BINARY_NUMPY = """
+def {name}(p, q):
+    t = type(q)
+    x = p.v
+    o = N()
+    try:
+        if t is N or t is S:
+            w = q.v
+            o.v = y = {value}{check}
+            o.d = {left}
+            o.b = q
+            o.e = {right}
+        elif t is float or t is int:
+            w = q
+            o.v = y = {value}{check}
+            o.d = {left}
+            o.b = None
+        elif t is float64:
+            w = {single}
+            o.v = y = {value}{check}
+            o.d = {left}
+            o.b = None
+        else:
+            return general(p, q, "{prim}")
+    except ARITHMETIC:
+        return careful(p, q, "{prim}", None, N)
     o.a = p
     o.g = zero
     push(o)
@@ -118,15 +154,19 @@ REFLECTED_SCALAR = """
 def {name}(p, q):
     t = type(q)
     if t is not float and t is not int:
-        return general(q, p, "{prim}")
+        if t is not float64:
+            return general(q, p, "{prim}")
+        if {made} is S:
+            return strong{name}(p, q)
+        q = {single}
     x = q
     w = p.v
-    o = S()
+    o = {made}()
     try:
         o.v = y = {value}{check}
         o.d = {right}
     except ARITHMETIC:
-        return careful(q, p, "{prim}")
+        return careful(q, p, "{prim}", None, {made})
     o.a = p
     o.b = None
     o.g = zero
@@ -213,7 +253,7 @@ def __getitem__(p, at):
         if k is None:
             k = first_read(p)
         if type(k) is Reads:
-            o = S()
+            o = N()
             try:
                 o.v = k.memory[at]
             except (TypeError, IndexError):
@@ -230,7 +270,23 @@ def __getitem__(p, at):
 
 COMPARE = """
 def {name}(p, q):
-    r = p.v {symbol} (q.v if type(q) is S else q)
+    t = type(q)
+    if t is S:
+        return p.v {symbol} q.v
+    if t is N:
+        return strong{name}(p, q)
+    return p.v {symbol} q
+"""
+
+COMPARE_NUMPY = """
+def {name}(p, q):
+    t = type(q)
+    if t is N or t is S:
+        r = p.v {symbol} q.v
+    elif t is float or t is int:
+        r = p.v {symbol} q
+    else:  # also complex numbers and sequences
+        return compared(p, q, "{name}")
     return r if r is not True and r is not False else true if r else false
 """
 
@@ -261,42 +317,54 @@ def _may_signal(expression: Any) -> bool:
     return bool(expression.args) and not (expression.head in SILENT and of_symbols)
 
 
-def _unary(prim: Elementwise, templates: dict[str, str]) -> dict[str, str]:
+def _unary(prim: Elementwise, deep: bool) -> dict[str, str]:
     (partial,) = prim.expressions()
-    name = "__neg__" if prim.name == "negative" else "__abs__" if prim.name == "abs" else prim.name
-    texts = {
-        "S": source(partial, TERNARY),
-        "X": _array_weight(partial),
-    }
-    return {
-        kind: templates[kind].format(
-            name=name, value=_value(prim), partial=texts[kind], quiet=_quiet(partial)
-        )
-        for kind in "SX"
-    }
+    operator = {"negative": "__neg__", "abs": "__abs__"}.get(prim.name)
+    common = {"name": operator or prim.name, "prim": prim.name, "quiet": _quiet(partial)}
+    array = common | {"value": _value(prim), "partial": _array_weight(partial)}
+    scalar = common | {"partial": source(partial, TERNARY)}
+    found = {"X": UNARY_ARRAY.format(**array)}
+    for kind in "SN":
+        own = "absolute(x)" if prim.name == "abs" else _value(prim)
+        made, value = (kind, own) if operator else ("N", _of_numpy(prim, deep))
+        found[kind] = UNARY_SCALAR.format(made=made, value=value, **scalar)
+        found[kind] += MATH_SCALAR.format(**scalar)
+    return found
 
 
-def _binary(prim: Elementwise) -> dict[str, list[str]]:
+def _of_numpy(prim: Elementwise, deep: bool) -> str:
+    """NumPy's function of a Python float, as one: Python's own where no bit of the two differs."""
+    if deep:
+        return f"{prim.name}(x)"
+    asked = f"float(numpy_{prim.name}(x))"
+    return f"sqrt(x) if x >= 0.0 else {asked}" if prim.name == "sqrt" else asked
+
+
+def _binary(prim: Elementwise, deep: bool) -> dict[str, list[str]]:
     left, right = prim.expressions()
     stem = OPERATORS[prim.name]
     scalar = {"left": source(left, TERNARY), "right": source(right, TERNARY)}
     array = {"left": _array_weight(left), "right": _array_weight(right)}
     reads, back = prim.keeps(1), prim.keeps(0)
     common = {"value": _value(prim), "prim": prim.name, "quiet": _quiet(left, right)}
-    complex_root = "\n            if type(y) is complex:\n                raise ArithmeticError"
-    check = (
-        complex_root if prim.name == "power" else ""
-    )  # NumPy has a NaN where Python goes complex
+    common["single"] = "q" if deep else "float(q)"  # further in, the value below is NumPy's too
+    checks = _checks(prim.name, deep)
     # Python's own zero divides nothing: NumPy's is asked for the partial
     number = "(t is float or t is int)" + " and q" * (prim.name == "divide")
     guard, guard_left = ("guard(q)" if kept else "q" for kept in (reads, back))
     return {
-        "S": [
-            BINARY_SCALAR.format(name=f"__{stem}__", check=check, **scalar, **common),
+        kind: [
+            template.format(name=f"__{stem}__", check=checks[kind], **scalar, **common),
             REFLECTED_SCALAR.format(
-                name=f"__r{stem}__", check=check.replace("\n    ", "\n"), **scalar, **common
+                name=f"__r{stem}__",
+                made=kind,
+                check=checks[kind].replace("\n    ", "\n").replace("(p, q", "(q, p"),
+                **scalar,
+                **common,
             ),
-        ],
+        ]
+        for kind, template in (("S", BINARY_SCALAR), ("N", BINARY_NUMPY))
+    } | {
         "X": [
             BINARY_ARRAY.format(name=f"__{stem}__", guard=guard, number=number, **array, **common),
             REFLECTED_ARRAY.format(name=f"__r{stem}__", guard=guard_left, **array, **common),
@@ -310,38 +378,67 @@ def _codes(text: str) -> dict[str, CodeType]:
     return {k: f.__code__ for k, f in scope.items() if isinstance(f, FunctionType)}
 
 
-def method_codes() -> dict[str, dict[str, CodeType]]:
-    """The code of every generated method, for scalars (S) and arrays (X)."""
-    found: dict[str, dict[str, CodeType]] = {"S": {}, "X": {}}
-    unary = {"S": UNARY_SCALAR + MATH_SCALAR, "X": UNARY_ARRAY}
+def _checks(name: str, deep: bool) -> dict[str, str]:
+    """What is asked of a value before it counts: Python's may be complex, NumPy's may warn."""
+    if name == "power":
+        test = "is_complex(y)" if deep else "type(y) is complex"
+        python = f'\n            if {test}:\n                return general(p, q, "power")'
+    else:
+        test, python = "", ""
+    if deep:
+        refused = f"\n            if {test}:\n                raise ArithmeticError" if test else ""
+        return {"S": python, "N": refused.replace("is_complex(y)", "type(y) is complex")}
+    test = f"{test} or y - y" if test else "y - y"  # which is no zero where y is not finite
+    return {"S": python, "N": f"\n            if {test}:\n                raise ArithmeticError"}
+
+
+def method_codes(deep: bool) -> dict[str, dict[str, CodeType]]:
+    """The code of every generated method, for Python's numbers, NumPy's and arrays (S, N, X)."""
+    found: dict[str, dict[str, CodeType]] = {"S": {}, "N": {}, "X": {}}
     for prim in registry.primitives.values():
         if not isinstance(prim, Elementwise) or not prim.inlined:
             continue
         if prim.arity == 1:
-            for kind, text in _unary(prim, unary).items():
+            for kind, text in _unary(prim, deep).items():
                 found[kind] |= _codes(text)
         elif prim.name in OPERATORS:
-            for kind, texts in _binary(prim).items():
+            for kind, texts in _binary(prim, deep).items():
                 for text in texts:
                     found[kind] |= _codes(text)
     found["X"] |= _codes(READ)
     for stem, symbol in COMPARISONS.items():
         found["S"] |= _codes(COMPARE.format(name=f"__{stem}__", symbol=symbol))
+        found["N"] |= _codes(COMPARE_NUMPY.format(name=f"__{stem}__", symbol=symbol))
     return found
 
 
 def functions(depth: int) -> dict[str, dict[str, Any]]:
     """What the names in the generated code mean at a depth, for scalars and for arrays."""
+    own = {n: p for n, p in registry.primitives.items() if isinstance(p, Elementwise)}
     if depth > 1:
         everywhere = dict(registry.primitives)
-        return {"S": dict(everywhere), "X": everywhere}
+        scalar = everywhere | {f"math_{n}": _in_math(n, p) for n, p in own.items()}
+        return {"S": scalar, "N": dict(scalar), "X": everywhere}
     scalar, array = {}, {}
     for name, prim in registry.primitives.items():
         array[name] = prim.array if isinstance(prim, Elementwise) else prim
         scalar[name] = scalar_function(prim) if isinstance(prim, Elementwise) else prim
+    scalar |= {f"math_{n}": scalar[n] for n in own} | {
+        f"numpy_{n}": p.array for n, p in own.items()
+    }
     scalar |= {"sign": _sign, "floor": math.floor, "trunc": math.trunc}
     array |= {"sign": np.sign, "floor": np.floor, "trunc": np.trunc, "where": np.where}
-    return {"S": scalar, "X": array}
+    return {"S": scalar, "N": dict(scalar), "X": array}
+
+
+def _in_math(name: str, prim: Elementwise) -> Callable[..., Any]:
+    """math's function of a number that an outer level may trace."""
+    number, method = scalar_function(prim), f"math_{name}"
+
+    def call(x: Any) -> Any:
+        return getattr(type(x), method)(x) if isinstance(x, Box) else number(x)
+
+    return call
 
 
 def scalar_function(prim: Elementwise) -> Callable[..., Any]:
@@ -368,6 +465,8 @@ def _sign(x: float) -> float:
 
 def general(p: Any, q: Any, name: str) -> Any:
     """A binary operation outside the fast path."""
+    if _is_number(p) and _is_number(q):
+        return _of_numbers(p, q, name)
     if _is_like_pythons(p, q):
         return op_call(name, p.item(), q)
     if _is_like_pythons(q, p):
@@ -375,7 +474,14 @@ def general(p: Any, q: Any, name: str) -> Any:
     if type(q) is timedelta or type(p) is timedelta:
         p, q = (Span(v.total_seconds()) if type(v) is timedelta else v for v in (p, q))
         return op_call(name, p, q)
-    p, q = (as_array(v) if isinstance(v, list | tuple) else v for v in (p, q))
+    for one, other in ((p, q), (q, p)):
+        number = issubclass(type(one), list | tuple) and issubclass(type(other), Scalar)
+        if number and (other.weak or name == "multiply"):  # NumPy's repeat sequences only so
+            sign, kind = SYMBOL[name], other.stands_for().__name__
+            raise TypeError(
+                f"unsupported operand types for {sign}: {kind} and {type(one).__name__}"
+            )
+    p, q = (as_array(v) if issubclass(type(v), list | tuple) else v for v in (p, q))
     for other in (p, q):
         if is_sparse(other):
             return between(name, p, q)
@@ -401,6 +507,39 @@ def general(p: Any, q: Any, name: str) -> Any:
         ) from None
 
 
+_CLASSES = (float, int, bool, complex)
+_WIDENED = "?bBhHiIlLqQ"  # the kinds of NumPy's whole numbers, which a float makes float64
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number with Python's or NumPy's arithmetic, traced or not."""
+    kind = type(value)
+    if issubclass(kind, Scalar):
+        return value.level.has_fast_path and value.dtype.kind in "fc"
+    return kind in _CLASSES or (issubclass(kind, np.generic) and value.dtype.kind in "fciub")
+
+
+def _of_numbers(p: Any, q: Any, name: str) -> Any:
+    """An operation of two numbers: the one operator of their kinds, on the values below."""
+    stem = OPERATORS[name]
+    if name != "power":  # which NumPy calculates in another way for whole numbers
+        if _is_whole(q) and type(p) in _fast(p):
+            return getattr(p.level.N, f"__{stem}__")(p, np.float64(q))
+        if _is_whole(p) and type(q) in _fast(q):
+            return getattr(q.level.N, f"__r{stem}__")(q, np.float64(p))
+    p, q = (int(v) if isinstance(v, bool) else v for v in (p, q))
+    level: Any = getattr(innermost((p, q)), "level", None)
+    return level.of_numbers(name, getattr(operator, stem), (p, q))
+
+
+def _is_whole(v: Any) -> bool:
+    return isinstance(v, np.generic) and v.dtype.char in _WIDENED
+
+
+def _fast(p: Any) -> tuple[type, ...]:
+    return p.level.S, p.level.N
+
+
 _LIKE_PYTHON = {
     np.dtype(t) for t in ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?"]
 }
@@ -418,6 +557,13 @@ def op_call(name: str, p: Any, q: Any) -> Any:
     """The operator again, now that both sides are Python's."""
     p, q = (int(v) if isinstance(v, bool) else v for v in (p, q))
     return getattr(operator, OPERATORS[name])(p, q)
+
+
+def compared(p: Any, q: Any, name: str) -> Any:
+    """A comparison outside the fast path: that of the plain values, of whatever kind they are."""
+    if staged((p, q)):
+        return getattr(Box, name)(p, q)
+    return getattr(operator, name)(plain(p), plain(q))
 
 
 def _operator(name: str, reflected: bool) -> Callable[..., Any]:

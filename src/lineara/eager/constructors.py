@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Array, Traced
+from lineara.eager.node import Array, Traced, plain, staged
 from lineara.eager.proxy import is_lazy
 from lineara.eager.shown import type_shown
+from lineara.errors import StagingError
 from lineara.primitive import op, registry
 
 
@@ -80,20 +81,34 @@ def to_float(value: Any) -> Any:
     value = _number(value)
     if value.dtype.kind == "c":
         raise TypeError("float() argument must be a real number, not a complex one")
-    return op("astype")(value, dtype=np.dtype(float)) if value.dtype == np.float32 else value
+    return value.item()
 
 
-def to_complex(real: Any = 0.0, imag: Any = 0.0) -> Any:
+def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
     """complex() of traced numbers."""
-    real, imag = _number(real), _number(imag)
-    found = real if type(imag) is float and imag == 0.0 else real + 1j * imag
-    return found.astype(complex) if isinstance(found, Traced) else found
+    real = _number(real)
+    found = real if imag is None else real + 1j * _number(imag)
+    found = found if found.dtype.kind == "c" else op("astype")(found, dtype=np.dtype(complex))
+    return found.item()
 
 
 def _typed(dtype: Any) -> Callable[..., Any]:
     def convert(value: Any) -> Any:
         value = value.now()
-        return value if value.dtype == dtype else value.astype(dtype)
+        found = value if value.dtype == dtype else value.astype(dtype)
+        return found.typed()
+
+    return convert
+
+
+def _whole(t: Any) -> Callable[..., Any]:
+    """A type of whole numbers, which are constants."""
+
+    def convert(value: Any) -> Any:
+        value = value.now()
+        if isinstance(value, Array) or staged(value):
+            return value.astype(np.dtype(t))
+        return t(plain(value))
 
     return convert
 
@@ -103,6 +118,8 @@ def constructors() -> dict[Any, type]:
     found = {float: constructor(float, to_float), complex: constructor(complex, to_complex)}
     for t in (np.float64, np.float32, np.complex128, np.complex64):
         found[t] = constructor(t, _typed(np.dtype(t)))
+    for t in {np.dtype(char).type for char in "bBhHiIlLqQ"}:
+        found[t] = constructor(t, _whole(t))
     registry.classes |= found
     return found
 
@@ -119,6 +136,12 @@ def is_instance(value: Any, cls: type) -> bool | None:
     if not isinstance(value, Traced):
         return None
     try:
-        return issubclass(value.stands_for(), cls) or None
+        shown = value.stands_for()
+        if shown is np.bool and issubclass(bool, cls) != issubclass(shown, cls):
+            raise StagingError(
+                f"isinstance of a staged bool[]: whether it is Python's truth value or NumPy's is "
+                f"not known while a program is written, and only one of them is {cls.__name__}"
+            )
+        return issubclass(shown, cls) or None
     except TypeError:  # a protocol with data, which looks at the value
         return None

@@ -102,7 +102,7 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
     unknown = staged(y)
     if not strong_zero and not unknown:
         y.g = one_like(y.v)
-        parted = reverse(level.tape, level.S, last=True)
+        parted = reverse(level.tape, (level.S, level.N), last=True)
         level.swept = True
         if not any_nan(level, nodes):
             for n in parted:
@@ -113,7 +113,7 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
     with deeper() as depth:
         one = type_of(y.v).dtype.type(1) if unknown else one_like(y.v)
         y.g = Masked(one, None, depth, strong_zero)
-        reverse(level.tape, level.S, last=False)
+        reverse(level.tape, (level.S, level.N), last=False)
         for n in nodes:
             settle(n)
 

@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Array, Scalar, Traced, derived, follows, plain, plain_deep, staged
+from lineara.eager.kinds import as_numpys, numpys, real_typed
+from lineara.eager.node import (
+    Array,
+    Scalar,
+    Traced,
+    derived,
+    follows,
+    plain,
+    plain_deep,
+    staged,
+)
 from lineara.eager.points import is_labelled, without_unit
 from lineara.eager.refusals import foreign_name, refused
 from lineara.errors import DetachError, NoRuleError
@@ -30,10 +40,15 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if isinstance(ours, Constant):
         result = locally_constant(ours, func, args, kwargs)
         return result if out is None else write_out(out, result)
+    if func in (np.real, np.imag) and issubclass(type(args[0]), Scalar):
+        return getattr(args[0], func.__name__)
+    args = as_numpys(args)
+    if func is np.clip and args:  # which makes an array of it first
+        args = (real_typed(args[0]), *args[1:])
     if func not in registry.sequences:
         args = tuple([as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in args])
     try:
-        result = ours(*args, **kwargs)
+        result = numpys(ours(*args, **kwargs))
     except (ValueError, IndexError) as e:
         raise refused(foreign_name(func), args, kwargs, e) from None
     if func in DERIVED and (func is not np.einsum or len(args) == 2):

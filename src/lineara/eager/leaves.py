@@ -222,7 +222,7 @@ class Gradients:
         if g is None or (type(g) is int and g == 0):
             return zero_of(leaf)
         if isinstance(g, Box):
-            return self._distinct(_narrowed(leaf, g))
+            return self._distinct(_of_kind(leaf, _narrowed(leaf, g)))
         if type(g) is Absent:
             raise g.error
         if isinstance(leaf, np.ndarray):
@@ -272,6 +272,14 @@ def _narrowed(leaf: Any, g: Any) -> Any:
     want, found = type_of(leaf).dtype, type_of(g).dtype
     wider = found.kind == want.kind and found.kind in "fc" and found.itemsize > want.itemsize
     return op("astype")(g, dtype=want) if wider else g
+
+
+def _of_kind(leaf: Any, g: Any) -> Any:
+    """An outer level's number as Python's or NumPy's, as the leaf is."""
+    if not isinstance(g, Scalar):
+        return g
+    weak = leaf.weak if isinstance(leaf, Scalar) else not isinstance(leaf, np.generic)
+    return g.level.alias(g, weak)
 
 
 def zero_of(leaf: Any) -> Any:

@@ -1,15 +1,16 @@
 """A level: one differentiation that is open in one thread, with its tape and its own classes."""
 
+import operator
 import threading
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partialmethod
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 import lineara.eager.ufuncs as _ufuncs  # declares NumPy's protocols on traced values
-from lineara.eager.codegen import functions, general, method_codes
+from lineara.eager import codegen, kinds
 from lineara.eager.heap import keep_memory
 from lineara.eager.locks import Locks
 from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
@@ -28,7 +29,8 @@ from lineara.eager.reads import (
 )
 from lineara.eager.refusals import refused
 from lineara.eager.written import Part, Written, settled, version_of
-from lineara.errors import LeakedVariableError, TypeMismatchError
+from lineara.errors import LeakedVariableError
+from lineara.ops.kinks import KINKS
 from lineara.primitive import (
     Box,
     Constant,
@@ -39,7 +41,7 @@ from lineara.primitive import (
     Recur,
     op,
 )
-from lineara.types import type_of
+from lineara.types import is_complex, type_of
 
 NAMES = (
     type,
@@ -89,22 +91,28 @@ class Level:
         self.kinks: Any = None  # what decides at kinks, in place of the defaults
         common = {"level": self, "depth": depth, "__slots__": ()}
         # The names are those that Python's own TypeErrors show.
-        self.S = type("TracedNumber", (Scalar,), common)
+        self.S = type("TracedNumber", (Scalar,), common | kinds.pythons())
+        self.N = type("TracedNumber", (Scalar,), common | kinds.NUMPYS)
         self.X = type("TracedArray", (Array,), common)
-        self.SG = type("TracedNumber", (self.S,), dict(common))  # scalars outside the fast path
+        self.SG = type(
+            "TracedNumber", (self.S,), common | kinds.SLOW
+        )  # scalars outside the fast path
         self.XG = type("TracedArray", (self.X,), dict(common))  # arrays outside the fast path
         self.XW = type("TracedArray", (Written, self.X), dict(common))  # arrays that were written
-        self.S.__hash__ = unhashable
-        self.scopes = functions(depth)
+        self.scopes = codegen.functions(depth)
         self._bind_methods()
 
     def _bind_methods(self) -> None:
         """Give the classes the generated methods, over what their names mean at this level."""
-        for kind, cls in (("S", self.S), ("X", self.X)):
+        codes = method_codes_once(self.depth > 1)
+        for kind, cls in (("N", self.N), ("S", self.S), ("X", self.X)):
             scope = self.scopes[kind]
             scope |= self._names()
-            for name, code in method_codes_once()[kind].items():
+            for name, code in codes[kind].items():
                 function = FunctionType(code, scope)
+                if kind == "N" and name.startswith("__"):
+                    for s in "SN":
+                        self.scopes[s][f"strong{name}"] = function
                 setattr(cls, name, function)
                 if not name.startswith(("__", "math_")):
                     setattr(cls, f"np_{name}", function)
@@ -112,7 +120,9 @@ class Level:
         for slow in (self.SG, self.XG, self.XW):
             for name, method in slow_methods().items():
                 setattr(slow, name, method)
-        for name in method_codes_once()["X"].keys() - {"__getitem__"}:
+        for name in codegen.COMPARISONS:
+            setattr(self.SG, f"__{name}__", partialmethod(codegen.compared, name=f"__{name}__"))
+        for name in codes["X"].keys() - {"__getitem__"}:
             for known in (name, f"np_{name}"):
                 if hasattr(self.X, known):
                     general = getattr(self.XW, known)
@@ -124,15 +134,20 @@ class Level:
             "__builtins__": {v.__name__: v for v in NAMES},
             "ARITHMETIC": ARITHMETIC,
             "ONE": ONE,
+            "absolute": abs,
             "Reads": Reads,
+            "N": self.N,
             "S": self.S,
             "X": self.X,
             "careful": self.careful,
+            "compared": codegen.compared,
             "errstate": np.errstate,
             "false": np.False_,
             "first_read": first_read,
-            "general": general,
+            "float64": np.float64,
+            "general": codegen.general,
             "guard": self.guard,
+            "is_complex": is_complex,
             "level": self,
             "ndarray": np.ndarray,
             "push": self.tape.append,
@@ -150,15 +165,15 @@ class Level:
         """
         if self.has_fast_path and (kinks is None) != (self.kinks is None):
             if kinks is None:
-                for cls in (self.S, self.X):
+                for cls in (self.S, self.N, self.X):
                     for name in self.kinks.comparisons:
                         delattr(cls, name)
                 self._bind_methods()
             else:
-                for cls, kind in ((self.S, "S"), (self.X, "X")):
+                for cls, kind in ((self.S, "S"), (self.N, "N"), (self.X, "X")):
                     for name, method in slow_methods().items():
                         setattr(cls, name, method)
-                    for name in method_codes_once()[kind]:
+                    for name in method_codes_once(self.depth > 1)[kind]:
                         if name.startswith("math_"):
                             delattr(cls, name)
                     for name, method in kinks.comparisons.items():
@@ -188,7 +203,7 @@ class Level:
         if type(v) is float:
             return self.scalar(v)
         if isinstance(v, np.float64):
-            return self.scalar(v.item())
+            return self.scalar(float(v), self.N)
         if isinstance(v, np.ndarray):
             if not v.ndim:
                 return self.wrap(v[()])
@@ -198,7 +213,9 @@ class Level:
             real = v.dtype.kind == "f"
             if v.shape:
                 return self.array(v, self.X if real else self.XG)
-            return self.scalar(v, self.S if real and v.dtype == np.float64 else self.SG)
+            if real and v.dtype == np.float64:
+                return self.scalar(v, self.S if v.weak else self.N)
+            return self.scalar(v, self.SG)
         return self.scalar(v, self.SG)
 
     def record(self, v: Any, parents: Sequence[Any], joint: Joint, name: str, work: int) -> Any:
@@ -229,7 +246,7 @@ class Level:
                 if self.mine(a):
                     active.append(i)
                     parents.append(a)
-                    a = a.v
+                    a = a.below()
                 else:
                     a = snapshot(a)
             elif type(a) is np.ndarray and primitive.keeps(i):
@@ -268,9 +285,9 @@ class Level:
 
     def join(self, items: Sequence[Any]) -> Any:
         """A vector of scalars, some of them traced at this level."""
-        S = self.S
-        places = [i for i, s in enumerate(items) if type(s) is S]
-        values = [s.v if type(s) is S else s for s in items]
+        kinds = self.S, self.N
+        places = [i for i, s in enumerate(items) if type(s) in kinds]
+        values = [s.v if type(s) in kinds else s for s in items]
         boxed = any([isinstance(v, Box) for v in values])
         v = op("stack")(*values) if boxed else np.array(values, float)
 
@@ -313,21 +330,66 @@ class Level:
             )
         return False
 
-    def careful(self, p: Any, q: Any, name: str) -> Any:
-        """An operation that Python refuses and floating point does not: 1/0, log(0), exp(1e3)."""
+    def of_numbers(self, name: str, act: Any, args: tuple) -> Any:
+        """An operator of numbers of any kinds: their own arithmetic, which may raise or warn."""
+        if not self.open:
+            raise outlived()
+        if not self.has_fast_path:
+            return op(name)(*args)
+        if self.kinks is not None and name in KINKS:
+            return kinds.decided(name, act, args)
+        active = tuple([i for i, a in enumerate(args) if self.mine(a)])
+        values = tuple([a.below() if i in active else a for i, a in enumerate(args)])
+        y, prim = act(*values), op(name)
+        joint = prim.linearize(y, values, active, {}, self.recur)
+        return self.record(y, [args[i] for i in active], joint, name, 1)
+
+    def alias(self, p: Any, weak: bool) -> Any:
+        """The number p as Python's (weak) or as NumPy's."""
+        if p.weak == weak or p.dtype.kind not in "fc":
+            return p
+        if weak and p.dtype.char not in "dD":
+            p = op("astype")(p, dtype=np.result_type(p.dtype, np.float64))
+        v = p.v
+        if isinstance(v, Traced):
+            v = v.level.alias(v, weak)
+        elif p.dtype.kind == "c":
+            v = complex(v) if weak else np.complex128(v)
+        return self.revalued(p, v, self.S if weak else self.N)
+
+    def revalued(self, p: Any, v: Any, kind: Any = None) -> Any:
+        """A number with the derivative of p and the value v, which is equal but for its kind."""
+        if type(p) is not self.S and type(p) is not self.N:
+            same = Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
+            return self.record(v, (p,), same, "astype", 1)
+        o = self.scalar(v, kind or type(p))
+        o.a, o.d = p, 1.0
+        self.tape.append(o)
+        return o
+
+    def careful(self, p: Any, q: Any, name: str, y: Any = None, kind: Any = None) -> Any:
+        """An operation that Python refuses and floating point does not: 1/0, log(0), exp(1e3).
+
+        Of Python's numbers the value is refused, of NumPy's none; the weights never are.
+        """
         if not self.open:
             raise outlived()
         args = (p,) if q is None else (p, q)
         values = [a.v if isinstance(a, Traced) and a.level is self else a for a in args]
         prim = op(name)
         assert isinstance(prim, Elementwise), f"careful: {name} is not elementwise"
-        values = [v if isinstance(v, Box) else np.float64(v) for v in values]
-        y = prim(*values)
+        if q is not None:
+            act = getattr(operator, codegen.OPERATORS[name])
+            try:
+                y = act(*(values if kind is self.S else map(kinds.typed, values)))
+            except ArithmeticError as e:
+                raise e from None
+        typed = [kinds.typed(v) for v in values]
         traced = [i for i, a in enumerate(args) if isinstance(a, Traced) and a.level is self]
         with np.errstate(all="ignore"):
-            weights = [prim.weights[i](y, *values) for i in traced]
+            weights = [prim.weights[i](kinds.typed(y), *typed) for i in traced]
         y, *weights = [v if isinstance(v, Box) else float(v) for v in (y, *weights)]
-        o = self.scalar(y)
+        o = self.scalar(y, kind)
         o.a, o.d = args[traced[0]], weights[0]
         if len(traced) > 1:
             o.b, o.e = args[traced[1]], weights[1]
@@ -414,9 +476,9 @@ class Level:
     def close(self) -> None:
         """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""
         nodes = [] if self.swept else [n.out if type(n) is Entry else n for n in self.tape]
-        S = self.S
+        S, N = self.S, self.N
         for n in (*nodes, *self.roots):
-            if type(n) is S:
+            if type(n) is S or type(n) is N:
                 n.g = leaked
                 continue
             clear(n, last=True)
@@ -453,36 +515,44 @@ def clear(n: Any, last: bool) -> None:
                 clear(o, last)
 
 
-def unhashable(self: Any) -> int:
-    """A traced number as a key: numbers of one value may differ in their derivatives."""
-    raise TypeMismatchError(
-        "a traced number cannot be a key of a dict or a member of a set, where all numbers of one "
-        "value are the same: their derivatives may differ; use lineara.stop_gradient(x) as the key"
-    )
-
-
 def _refuse(_: Any) -> None:
     raise outlived()
 
 
 @cache
-def method_codes_once() -> dict[str, dict[str, Any]]:
-    """The generated code, made at the first level."""
-    return method_codes()
+def method_codes_once(deep: bool) -> dict[str, dict[str, Any]]:
+    """The generated code, made at the first level and at the first one inside another."""
+    return codegen.method_codes(deep)
 
 
 def slow_methods() -> dict[str, Any]:
     """For every generated method, the one that dispatches."""
-    codes = method_codes_once()
+    codes = method_codes_once(False)
     names = (codes["S"] | codes["X"]).keys() - {"__getitem__"}
-    return {mark + name: _slow(name) for name in names for mark in ("", "np_")}
+    found = {name: _slow(name) for name in names}
+    return found | {f"np_{n}": method for n, method in found.items() if not n.startswith("math_")}
+
+
+class _Absent:
+    """No method at all: math's stand-in goes the general way."""
+
+    def __get__(self, value: Any, owner: Any) -> Any:
+        raise AttributeError("math's function of a number outside the fast path")
+
+
+_ABSENT = _Absent()
 
 
 def _slow(name: str) -> Any:
     """The method of a class outside the fast path: the primitive's own dispatch."""
-    name = name.removeprefix("math_")
+    if name.startswith("math_"):
+        return _ABSENT
     general_method = getattr(Traced, name, None)
-    return general_method or (lambda p: op(name)(p))
+    if name in ("__abs__", "__neg__"):
+        assert general_method is not None, "Box has both"
+        act, of = getattr(operator, name), {"__abs__": "abs", "__neg__": "negative"}[name]
+        return lambda p: general_method(p) if p.shape else p.level.of_numbers(of, act, (p,))
+    return general_method or (lambda p: op(name)(p if p.shape else p.typed()))
 
 
 del _ufuncs

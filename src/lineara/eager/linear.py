@@ -43,7 +43,9 @@ class LinearLevel(Level):
         body = slow_methods() | {"level": self, "depth": depth, "__slots__": ()}
         body |= {"__bool__": _read(bool), "__int__": _read(int), "__round__": _read(round)}
         body |= {"below": _no_value, "__repr__": lambda n: f"linear({type_of(n)!r})"}
-        self.S = self.SG = type("S", (Scalar,), body | {"__hash__": object.__hash__})
+        self.S = self.N = self.SG = type(
+            "S", (Scalar,), body | {"weak": False} | {"__hash__": object.__hash__}
+        )
         self.X = self.XG = type("X", (Array,), body)
         self.XW = type("XW", (Written, self.X), {"__slots__": (), "__setitem__": _noted_write})
         self.forbidden: Any = None  # a level that may not be mentioned here, if there is one
@@ -204,7 +206,7 @@ def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
 
     An out that is None is zero; so is a vector that is None.  The tape may be closed meanwhile.
     """
-    tape, scalar = list(level.tape), level.S
+    tape, scalar = list(level.tape), (level.S, level.N)
     level.keep_copies = True  # closing leaves to arrays what was read of them
 
     def ahead(tangents: Sequence[Any]) -> list[Any]:

@@ -34,7 +34,7 @@ class Frozen:
 
     def __init__(self, level: Level, nodes: list[Any], outs: list[Any]) -> None:
         self.tape = list(level.tape)
-        self.scalar = level.S
+        self.scalar = level.S, level.N
         self.level = level
         self.nodes = nodes
         self.outs = outs

@@ -83,7 +83,7 @@ def full(original: Callable[..., Any]) -> Callable[..., Any]:
 def scalars(obj: Any, level: Any) -> bool:
     """Whether a list holds nothing but numbers of the fast kind."""
     return isinstance(obj, list | tuple) and all(
-        [type(v) is level.S or type(v) is float for v in obj]
+        [type(v) is level.N or type(v) is level.S or type(v) is float for v in obj]
     )
 
 

@@ -44,13 +44,13 @@ def _bare(piece: Any) -> Any:
 def any_nan(level: Level, nodes: Sequence[Any]) -> bool:
     """Whether a NaN has arrived at one of the leaves."""
     if level.depth == 1:  # plain scalars: one sum tells of all
-        S = level.S
+        kinds = level.S, level.N
         try:
-            total = sum([n.g for n in nodes if type(n) is S])
+            total = sum([n.g for n in nodes if type(n) in kinds])
         except TypeError:  # formal vectors among them
             total = None
         if total == total and not isinstance(total, Formal | None):
-            nodes = [n for n in nodes if type(n) is not S]
+            nodes = [n for n in nodes if type(n) not in kinds]
     return any([_is_nan(n) for n in nodes])
 
 

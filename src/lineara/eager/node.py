@@ -95,13 +95,14 @@ class Traced(Box):
         return int(self.now().v)
 
     def __round__(self, digits: int | None = None) -> Any:
-        return round(self.now().v, digits)
+        return round(plain(self), digits)
 
     def __format__(self, spec: str) -> str:
-        return format(plain(self), spec) if spec else str(self)
+        return format(plain(self), spec)
 
     def __repr__(self) -> str:
-        return f"traced({plain(self)!r})"
+        v = plain(self)
+        return f"traced({float(v) if type(v) is np.float64 else v!r})"
 
     def __reduce__(self) -> Any:
         raise DetachError(
@@ -250,18 +251,26 @@ class Scalar(Traced):
     __slots__ = ("a", "b", "d", "e", "g", "v")
     __class__ = as_shown  # type: ignore[assignment]  # for isinstance
 
-    def stands_for(self) -> type:
-        """The class that NumPy's number has."""
-        kind = self.dtype.type
-        return type(self.below()) if kind is np.object_ else kind  # an exact number has its own
+    of_type: Any = None  # the type of all numbers of the class, where they have one
 
-    def is_integer(self) -> bool:
-        """Whether the number is whole: a constant."""
-        return plain(self).is_integer()
+    @property
+    def weak(self) -> bool:
+        """Whether it is a number of Python's, which takes the precision of an array it meets."""
+        v = self.v
+        return v.weak if isinstance(v, Scalar) else not isinstance(v, Box | np.generic)
+
+    def typed(self) -> Any:
+        """The number as NumPy's."""
+        return self.level.alias(self, weak=False)
+
+    def stands_for(self) -> type:
+        """The class that the plain number has."""
+        v = self.v
+        return v.stands_for() if isinstance(v, Scalar) else type(plain(self))
 
     def item(self, *_: Any) -> Any:
-        """The scalar itself: it keeps its derivative."""
-        return self
+        """The number as Python's: it keeps its derivative."""
+        return self.level.alias(self, weak=True)
 
     tolist = item
 
@@ -417,6 +426,26 @@ class Array(Traced):
         self[...] = registry.functions[np.sort](self, axis)
 
 
+def _whole_quotient(p: Any, q: Any) -> Any:
+    """p // q, a constant: of plain numbers their own, which may raise or warn."""
+    arrays = isinstance(p, Array) or isinstance(q, Array)
+    if arrays or staged((p, q)):
+        return op("floor_divide")(p, q)
+    return plain(p) // plain(q)
+
+
+def _of_plain(name: str) -> Any:
+    """A method that answers for the plain number: a constant."""
+    return lambda p, *args: getattr(plain(p), name)(*args)
+
+
+Scalar.__floordiv__ = _whole_quotient  # type: ignore[attr-defined]  # in place of Box's
+Scalar.__rfloordiv__ = lambda p, q: _whole_quotient(q, p)  # type: ignore[attr-defined]
+Traced.__str__ = _of_plain("__str__")
+for _name in ("__hash__", "as_integer_ratio", "hex", "is_integer"):
+    setattr(Scalar, _name, _of_plain(_name))
+
+
 def has_priority(other: Any) -> bool:
     """Whether NumPy's arrays let the other side answer: a unit, a sparse matrix, a linear map."""
     if isinstance(other, Box | np.ndarray | np.generic):
@@ -461,6 +490,8 @@ def _element(value: Any, at: tuple[int, ...]) -> Any:
         if not isinstance(value, list | tuple):
             return value[at[depth:]]
         value = value[i]
+    if isinstance(value, Scalar):
+        return value
     return value[()] if isinstance(value, np.ndarray) else value
 
 
@@ -518,7 +549,6 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv", "matmul"
 
 _MEMORY = ("__array_interface__", "__array_struct__", "data", "tobytes", "tofile", "dump", "dumps")
 withhold(Scalar, "__array__", *_MEMORY)
-withhold(Scalar, "__float__", "as_integer_ratio", "hex")
 withhold(Array, "__array__", *_MEMORY, "__dlpack__", "__dlpack_device__", "ctypes")
 withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap")
 

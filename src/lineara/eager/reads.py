@@ -113,7 +113,7 @@ def _read_ints(level: Any, x: Array, at: tuple) -> Any:
         if type(i) is not int or not -n <= i < n:
             return None
         offset += (i if i >= 0 else i + n) * s
-    o = level.scalar(v.item(at))
+    o = level.scalar(v.item(at), level.N)
     root.k.places.append(offset)
     root.k.nodes.append(o)
     return o
@@ -131,7 +131,7 @@ def read_int(level: Any, x: Array, at: int) -> Any:
             return read_array(level, x, at)
         if root is x:
             x.k.remember(v)
-        o = level.scalar(v.item(at))
+        o = level.scalar(v.item(at), level.N)
         root.k.places.append(offset)
         root.k.nodes.append(o)
         return o
@@ -179,7 +179,7 @@ def whole_sum(level: Any, x: Array) -> Any:
         total = 0.0
         for c in v.tolist():
             total += c
-        o = level.scalar(total)
+        o = level.scalar(total, level.N)
     else:
         o = level.wrap(np.add.reduce(v, axis=None))
     k.sums.append(o)

@@ -6,6 +6,7 @@ no is slow therefore: where it often does, on hot paths, we ask `issubclass(type
 """
 
 import dis
+import inspect
 import sys
 from abc import ABCMeta
 from types import FrameType
@@ -42,7 +43,8 @@ def class_shown(value: Any) -> type:
     if type(frame.f_globals) is not dict and _reads_class(frame):  # a copy of the user's function
         found = type_shown(value)
         return registry.classes.get(found, found)
-    return value.stands_for()
+    shown: type = value.stands_for()
+    return shown
 
 
 def _reads_class(frame: FrameType) -> bool:
@@ -82,15 +84,15 @@ def in_object(value: Any) -> np.ndarray:
     return found
 
 
-def type_shown(value: Any) -> type:
-    """What type() says of a traced value: a number is Python's."""
-    found: Any = value.stands_for()
-    shown: Any = _AS_PYTHONS.get(found, found)
-    return shown
-
-
 # The object's own `__class__` is set when an array turns into one that was written.
 as_shown = property(class_shown, vars(object)["__class__"].__set__)
+
+
+def type_shown(value: Any) -> type:
+    """What type() says of a traced value; where nobody knows it, a number counts as Python's."""
+    found: Any = value.stands_for()
+    shown: Any = found if value.known else _AS_PYTHONS.get(found, found)
+    return shown
 
 
 class Withheld:
@@ -109,6 +111,30 @@ class Withheld:
         if self.name.startswith("__array_") and asks_who_multiplies(sys._getframe(1)):
             raise AttributeError(self.name)
         return getattr(getattr(value, self.way)(), self.name)
+
+
+class Hidden:
+    """An attribute of NumPy's numbers that Python's have not: there for our own code only."""
+
+    def __init__(self, name: str, own: Any, shown: type) -> None:
+        self.name = name
+        self.own = own
+        self.shown = shown
+
+    def __get__(self, value: Any, owner: type) -> Any:
+        if value is None:
+            return self.own
+        if not value.weak or is_own_file(sys._getframe(1).f_code.co_filename):
+            get = getattr(type(self.own), "__get__", None)
+            return self.own if get is None else get(self.own, value, owner)
+        raise AttributeError(f"'{self.shown.__name__}' object has no attribute '{self.name}'")
+
+
+def hidden(cls: type, numpys: type, pythons: type) -> dict[str, Hidden]:
+    """Descriptors for what `cls` answers as a number of NumPy's and not as one of Python's."""
+    names = [n for n in dir(numpys) if not n.startswith("__") and not hasattr(pythons, n)]
+    own = {n: inspect.getattr_static(cls, n, None) for n in names}
+    return {n: Hidden(n, v, pythons) for n, v in own.items() if v is not None}
 
 
 def withhold(cls: type, way: str, *names: str) -> None:

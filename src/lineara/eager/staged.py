@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.level import Level, slow_methods, unhashable
+from lineara.eager.level import Level, slow_methods
 from lineara.eager.node import Array, Scalar, Traced, layout, outlived
 from lineara.eager.reads import View
 from lineara.eager.refusals import refused
@@ -66,7 +66,9 @@ class StagedLevel(Level):
             body |= _shifts(f"{name}shift", op(f"{way}_shift"))
         body |= {"__pow__": _power(body["__pow__"])}
         body |= {"__invert__": lambda n: op("logical_not" if _is_bool(n) else "invert")(n)}
-        self.S = self.SG = type("StagedNumber", (Scalar,), body | {"__hash__": unhashable})
+        number = body | {"stands_for": lambda n: n.dtype.type, "__hash__": _refusal("hash")}
+        number |= {f"__{name}__": _not_of_truths(name, body) for name in ("add", "radd", "invert")}
+        self.S = self.N = self.SG = type("StagedNumber", (Scalar,), number)
         fixed = {"k": STILL, "in_order": True}
         self.X = self.XG = type("StagedArray", (Array,), body | fixed)
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
@@ -332,6 +334,9 @@ _ASKS = {
     "array": "a staged {t} was about to become a plain array, which a program cannot hold; use "
     "NumPy functions that have a rule, and np.take(a, i) for a[i] of a plain array a",
     "format": "a staged {t} was written as text, but its value is not known; print its type",
+    "hash": "hash() of a staged {t}: a key of a dict and a member of a set are found by their "
+    "values, and this one is not known while a program is written",
+    "str": "a staged {t} was written as text, but its value is not known; print its type",
     "reduce": "a staged {t} cannot be pickled: it belongs to a trace that runs here",
 }
 
@@ -342,8 +347,6 @@ def _refusal(name: str) -> Any:
     def refuse(n: Any, *_: Any, **__: Any) -> Any:
         if not n.level.open:
             raise outlived()
-        if name == "format":
-            return repr(n)
         if name == "array" and asks_who_multiplies(sys._getframe(1)):
             return in_object(n)
         raise StagingError(text.format(t=type_of(n)))
@@ -392,6 +395,23 @@ def _power(power: Any) -> Any:
 
     def method(n: Any, k: Any) -> Any:
         return op("square")(n) if type(k) is int and k == 2 and _is_bool(n) else power(n, k)
+
+    return method
+
+
+def _not_of_truths(name: str, body: dict[str, Any]) -> Any:
+    """An operator that makes whole numbers of Python's truth values, and not of NumPy's."""
+    act, works = body[f"__{name}__"], "np.logical_or(a, b)"
+    works = "np.logical_not(a)" if name == "invert" else works
+
+    def method(n: Any, *other: Any) -> Any:
+        if _is_bool(n) and all([_is_bool(o) and not type_of(o).shape for o in other]):
+            raise StagingError(
+                f"{name.removeprefix('r')} of a staged bool[]: Python's truth values count as "
+                "numbers there and NumPy's do not, and which they are is not known while a program "
+                f"is written; use {works}, or a.astype(int)"
+            )
+        return act(n, *other)
 
     return method
 

@@ -3,7 +3,6 @@
 Each stand-in looks at its arguments: with a traced one it is ours, without it is the original.
 """
 
-import cmath
 import functools
 import math
 from collections.abc import Callable, Container
@@ -17,6 +16,7 @@ import lineara.eager.standard as _standard  # declares what the array API standa
 from lineara.eager.constructors import class_of, constructors, is_instance
 from lineara.eager.foreign import call_foreign
 from lineara.eager.joined import Grid, Joined
+from lineara.eager.kinds import valued
 from lineara.eager.makers import any_traced, maker, makers
 from lineara.eager.node import Scalar, Traced, plain, staged
 from lineara.eager.refusals import foreign_name
@@ -26,6 +26,7 @@ from lineara.ops.fold import METHODS
 from lineara.ops.shape import told
 from lineara.primitive import Constant, Elementwise, registry
 
+_PRODUCTS = (math.prod, getattr(math, "sumprod", None))  # of the numbers' own arithmetic
 Copy = Callable[[Any], Callable[..., Any]]
 
 
@@ -36,6 +37,8 @@ def stand_in(original: Any) -> Any:
         return ours
     if isinstance(original, np.ufunc):
         return _ufunc_stand_in(original, ours)
+    if original in _PRODUCTS:
+        return _when_traced(original, ours)
     if original.__module__ in ("math", "cmath"):
         return _math_stand_in(original, ours)
     return _total(asked(original)) if original is np.sum else asked(original)
@@ -55,6 +58,17 @@ def asked(original: Any) -> Any:
             if "__array__" not in str(e) or not any_traced(given):
                 raise
         return call_foreign(original, given, kwargs)
+
+    return call
+
+
+def _when_traced(original: Any, ours: Any) -> Any:
+    """A function that ours is with the numbers' own arithmetic."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        reached = any_traced(args) or any_traced(kwargs.values())
+        return (ours if reached else original)(*args, **kwargs)
 
     return call
 
@@ -149,18 +163,16 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
         if not any_traced(args):
             return original(*args, **kwargs)
         if staged(args):
-            return ours(*args, **kwargs)
+            found = ours(*args, **kwargs)
+            return (found[0], found[1].astype(np.int64)) if original is math.frexp else found
         if isinstance(ours, Constant):
             return original(*_plain_args(args), **kwargs)
+        value = original(*_plain_args(args), **{k: plain(v) for k, v in kwargs.items()})
+        if original.__module__ == "math":
+            args = _real_args(args)
         with np.errstate(all="ignore"):  # math does not warn
-            y = ours(*args, **kwargs)
-        value = plain(y)
-        if not any_traced((y,)) or (
-            isinstance(value, complex | float) and not cmath.isfinite(value)
-        ):
-            constant = original(*_plain_args(args), **kwargs)
-            return y if isinstance(y, Traced) else constant
-        return y
+            y = ours(*_typed_args(args), **{k: _typed_args(v) for k, v in kwargs.items()})
+        return valued(y, value)
 
     name = "log" if original is math.log else _fast(ours)
     return functools.wraps(original)(_unary_math(original, call, name)) if name else call
@@ -203,6 +215,19 @@ def _compiled(text: str, **scope: Any) -> Any:
     return scope["call"]
 
 
+def _typed_args(args: Any) -> Any:
+    if isinstance(args, list | tuple):
+        return type(args)(map(_typed_args, args))
+    return args.typed() if isinstance(args, Scalar) else args
+
+
+def _real_args(args: Any) -> Any:
+    """What math sees of NumPy's complex numbers."""
+    if isinstance(args, list | tuple):
+        return type(args)(map(_real_args, args))
+    return args.real if isinstance(args, Scalar | np.complexfloating) else args
+
+
 def _plain_args(args: Any) -> Any:
     return [type(a)(_plain_args(a)) if isinstance(a, list | tuple) else plain(a) for a in args]
 
@@ -219,8 +244,20 @@ def replacements(copy: Copy | None = None, known: Container[int] = ()) -> dict[i
         follow = copy if f in registry.followed else None
         found[id(f)] = asked(f) if f in registry.readers else named(f, follow)
     refused = {f: maker(f) for f in registry.advice if f is not np.nditer}
-    others = () if known else (refused | makers() | constructors() | bracketed()).items()
+    others = (
+        ()
+        if known
+        else (refused | makers() | constructors() | bracketed() | {hasattr: has_attribute}).items()
+    )
     return found | {id(f): ours for f, ours in others}
+
+
+@functools.wraps(hasattr)
+def has_attribute(obj: Any, name: str, /) -> bool:
+    """Whether the number or the array has the attribute that it stands for."""
+    if issubclass(type(obj), Scalar):
+        return hasattr(obj.stands_for(), name) and (hasattr(obj, name) or True)
+    return hasattr(obj, name)
 
 
 def bracketed() -> dict[Any, Any]:

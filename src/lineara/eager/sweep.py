@@ -42,7 +42,7 @@ def arrived(n: Any) -> Any:
     return pull(n)
 
 
-def reverse(tape: Sequence[Any], scalar: type, last: bool) -> list[Any]:
+def reverse(tape: Sequence[Any], scalar: tuple[type, type], last: bool) -> list[Any]:
     """The transposed map: every node hands its cotangent to its parents, latest first.
 
     After the last sweep, gives the arrays that were read in parts: once no masked sweep has to
@@ -51,8 +51,10 @@ def reverse(tape: Sequence[Any], scalar: type, last: bool) -> list[Any]:
     parted: list[Any] = []
     empty = leaked if last else zero
     none = leaked if last else None
+    python, numpy = scalar
     for n in reversed(tape):
-        if type(n) is scalar:
+        kind = type(n)
+        if kind is python or kind is numpy:
             g = n.g
             n.g = empty
             if g is zero:
@@ -61,7 +63,7 @@ def reverse(tape: Sequence[Any], scalar: type, last: bool) -> list[Any]:
             b = n.b
             if b is not None:
                 b.g += g * n.e
-        elif type(n) is Entry:
+        elif kind is Entry:
             o = n.out
             g = arrived(o)
             clear(o, last)
@@ -95,11 +97,12 @@ def reverse(tape: Sequence[Any], scalar: type, last: bool) -> list[Any]:
     return parted
 
 
-def forward(tape: Sequence[Any], scalar: type) -> None:
+def forward(tape: Sequence[Any], scalar: tuple[type, type]) -> None:
     """The map itself: every node gets its tangent from its parents, earliest first."""
+    python, numpy = scalar
     for n in tape:
         kind = type(n)
-        if kind is scalar:
+        if kind is python or kind is numpy:
             t = n.a.g
             if t is not zero:
                 t = t * n.d

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.foreign import call_foreign, constant_call, rule_of, write_out
+from lineara.eager.kinds import as_numpys, numpys
 from lineara.eager.node import Array, Traced, as_type, plain, staged
 from lineara.eager.points import is_labelled, is_quantity, operated
 from lineara.errors import DetachError, NoRuleError
@@ -21,6 +22,8 @@ REFLECTED = {
     np.subtract: "__rsub__",
     np.multiply: "__rmul__",
     np.divide: "__rtruediv__",
+    np.power: "__rpow__",
+    np.remainder: "__rmod__",
 }
 
 
@@ -76,7 +79,7 @@ def _called(
         return ufunc(*map(plain, inputs))
     if "axes" in options:
         return along(ours, ufunc.signature, inputs, options["axes"])
-    return ours(*inputs, **options)
+    return numpys(ours(*as_numpys(inputs), **options))
 
 
 def _in_dtype(ufunc: Any, inputs: tuple, out: Any, casting: str, dtype: Any) -> tuple:
@@ -187,7 +190,7 @@ def _array_ufunc(self: Traced, ufunc: Any, method: str, *inputs: Any, **kwargs: 
         if reflected is not None and inputs[1] is self:  # a plain number or array on the left
             left = inputs[0]
             number = type(left) is np.float64 or type(left) is np.int64
-            if number and self.dtype == np.float64:
+            if number and self.shape and self.dtype == np.float64:
                 left = left.item()
             return getattr(self, reflected)(left)
     return apply_ufunc(ufunc, method, inputs, kwargs)

@@ -522,7 +522,7 @@ class Written(Array):
         if type(value) is float:
             val[at] = value
             src[at] = CONSTANT
-        elif type(value) is self.level.S:
+        elif type(value) is self.level.N or type(value) is self.level.S:
             val[at] = value.v
             b.sources.append(value)
             src[at] = len(b.sources) - 1

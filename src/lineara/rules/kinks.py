@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.eager.codegen import compared
 from lineara.eager.node import plain, staged
 from lineara.eager.trace import deciding, innermost_level
 from lineara.errors import StructureError, TypeMismatchError, user_line
 from lineara.ops.kinks import KINKS
-from lineara.primitive import Box, Primitive
+from lineara.primitive import Primitive
 from lineara.rules.whole import copied
 
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -130,12 +131,10 @@ class kinks:  # a decorator is named as a function is
             self._count[name, user_line()] += count
 
     def _comparison(self, name: str) -> Any:
-        method = f"__{name}__"
-
         def compare(a: Any, b: Any) -> Any:
             if not (self._inside or staged((a, b))):
                 with contextlib.suppress(TypeError, ValueError):
                     self._add("branch", int(np.sum(np.equal(plain(a), plain(b)))))
-            return getattr(Box, method)(a, b)
+            return compared(a, b, f"__{name}__")
 
         return compare
