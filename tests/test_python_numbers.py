@@ -280,6 +280,33 @@ def test_the_power_of_two_of_a_number_is_an_int():
     assert grad(lambda x: float(math.frexp(x)[1] ** 40) * x)(3.7e9) == float(32**40)
 
 
+class Waves:
+    """A class whose attributes are builtin functions: they are no methods."""
+
+    sin, tanh = math.sin, np.tanh
+
+    def both(self, x):
+        return self.sin(x) + self.tanh(x)
+
+
+class Pair:
+    """An object that says what array it is."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1.0, 2.0])
+
+
+def test_builtin_functions_as_attributes_of_a_class():
+    found = grad(lambda x: Waves().both(x))(0.3)
+    assert found == pytest.approx(math.cos(0.3) + 1 - math.tanh(0.3) ** 2)
+    assert grad(Waves().both)(0.3) == found
+
+
+def test_objects_that_say_what_array_they_are():
+    assert grad(lambda x: np.sum(np.multiply(x, Pair())))(2.0) == 3.0
+    assert grad(lambda x: np.sum(np.multiply(x, Pair())))(np.ones(2)).tolist() == [1.0, 2.0]
+
+
 # --- programs: what is not known while they are written ------------------------------------------
 
 

@@ -125,6 +125,8 @@ def take(twin: type, name: str) -> None:
     value = vars(link.real).get(name)
     new = link.overlay.replace(value)
     if new is not value:
+        if hasattr(type(new), "__get__") and not hasattr(type(value), "__get__"):
+            new = staticmethod(new)  # in place of a builtin, which is no method of instances
         _with_own(twin, name, lambda: type.__setattr__(twin, name, new))
     elif name in vars(twin) and name not in _OWN:
         _with_own(twin, name, lambda: type.__delattr__(twin, name))

@@ -41,7 +41,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         )
     if method == "at":
         return _ufunc_at(ufunc, *inputs[:2], *map(as_array, inputs[2:]))
-    inputs = tuple([as_array(a) if type(a) is list or type(a) is tuple else a for a in inputs])
+    inputs = tuple([_entered(a) for a in inputs])
     out = kwargs.pop("out", None)
     if method == "__call__":
         result = _called(ufunc, ours, inputs, out, **kwargs)
@@ -50,6 +50,15 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     else:
         result = METHODS[method](ufunc, *inputs, **kwargs)
     return result if out is None else write_out(out, result)
+
+
+def _entered(a: Any) -> Any:
+    """An operand; sequences and what only says that it is an array become one."""
+    if type(a) is list or type(a) is tuple:
+        return as_array(a)
+    if hasattr(type(a), "__array__") and not isinstance(a, Box) and not hasattr(a, "shape"):
+        return a.__array__()  # in a differentiation, perhaps an array of ours
+    return a
 
 
 def _called(
