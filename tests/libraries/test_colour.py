@@ -38,7 +38,9 @@ def difference_1976(a, b, c):
     return colour.delta_E(np.array([a, b, c]), np.array([50.0, 30.0, 20.0]), method="CIE 1976")
 
 
-@cases.at(0.4, 0.3, 0.6)
+@cases.refuses(
+    0.4, 0.3, 0.6, match="scalar index", why="of one colour it writes into an array without axes"
+)
 def hsv(r, g, b):
     return np.sum(colour.RGB_to_HSV(np.array([r, g, b])) * [1.0, 2.0, 3.0])
 
@@ -64,7 +66,9 @@ def adaptation(x, y, z):
     return np.sum(colour.chromatic_adaptation(np.array([x, y, z]), white_a, white_b))
 
 
-@cases.at(19.0, 20.0, 21.8)
+@cases.refuses(
+    19.0, 20.0, 21.8, match="scalar index", why="of one colour it writes into an array without axes"
+)
 def appearance(x, y, z):
     found = colour.XYZ_to_CIECAM02(
         np.array([x, y, z]), np.array([95.05, 100.0, 108.88]), 318.31, 20.0

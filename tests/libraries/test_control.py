@@ -54,13 +54,23 @@ def lyapunov(k, a):
     return control.lyap(np.array([[-k, a], [0.0, -1.0]]), np.eye(2))[0, 1]
 
 
-@cases.at(2.0, 0.7)
+@cases.refuses(
+    2.0,
+    0.7,
+    match="plain array",
+    why="its result is an array of a class derived from NumPy's, which cannot hold derivatives",
+)
 def step(k, zeta):
     g = control.tf([k], [1.0, 2 * zeta, 1.0])
     return control.step_response(g, np.linspace(0, 3, 20)).outputs[-1]
 
 
-@cases.at(2.0, 0.7)
+@cases.refuses(
+    2.0,
+    0.7,
+    match="plain array",
+    why="its result is an array of a class derived from NumPy's, which cannot hold derivatives",
+)
 def bode(k, zeta):
     g = control.tf([k], [1.0, 2 * zeta, 1.0])
     r = control.frequency_response(g, np.array([0.3, 0.9]))

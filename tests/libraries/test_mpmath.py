@@ -8,7 +8,12 @@ import mpmath
 from mpmath import fp
 
 
-@cases.at(0.7, 2.0)
+@cases.refuses(
+    0.7,
+    2.0,
+    match="key of a dict",
+    why="it caches nodes by the limits, and a traced number is no key",
+)
 def quadrature(a, b):
     return fp.quad(lambda t: fp.exp(-a * t * t), [0.0, b])
 
@@ -34,8 +39,8 @@ def series(x):
 
 
 @cases.at(1.3)
-def derivative(x):
-    return fp.taylor(lambda t: t * t * x, 1.0, 1)[1] if False else fp.fsum([x, x * x, 1.0])
+def exact_sum(x):
+    return fp.fsum([x, x * x, 1.0])
 
 
 @cases.at(1.3, 0.4)
@@ -68,7 +73,7 @@ def zeta(x):
     return fp.zeta(x)
 
 
-@cases.refuses(0.7, match="many digits")
+@cases.refuses(0.7, match="derivative", why="numbers of many digits are integers inside")
 def precise(x):
     return float(mpmath.mp.exp(x))
 

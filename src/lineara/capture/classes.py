@@ -131,7 +131,7 @@ class Classes:
         if link_of(cls) or issubclass(cls, BaseException | type) or issubclass(meta, enum.EnumMeta):
             return False
         known = meta in (type, ABCMeta) or meta.__module__ == "typing"
-        if not known and not any(map(is_user_function, vars(meta).values())):
+        if not known and not has_user_code(meta):
             return False  # the metaclass of a library: it may count on being run
         others = [base for base in cls.__mro__ if not _is_from_user_module(base)]
         roots = {base.__module__.partition(".")[0] for base in others}

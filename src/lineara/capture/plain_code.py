@@ -1,21 +1,23 @@
 """The overlay of differentiation: NumPy, SciPy, math and some builtins, seen through ours."""
 
+import functools
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from lineara.capture.overlay import Overlay
 from lineara.eager.containers import forget_classes, shown
+from lineara.eager.makers import any_traced
 from lineara.eager.node import Traced
 from lineara.eager.stand_ins import class_of, is_instance, replacements
 from lineara.eager.trace import collector
 from lineara.ops.mapping import Vectorized
 from lineara.primitive import registry
+from lineara.registry import stands_for
 
 
-@cache
+@functools.cache
 def overlay() -> Overlay:
     """The one overlay of the process; it holds copies of functions and no state of a trace."""
 
@@ -49,6 +51,19 @@ def _vectorized(v: np.vectorize) -> Any:
 
 
 registry.objects[np.vectorize] = _vectorized
+
+
+@stands_for("numba.core.registry.CPUDispatcher")
+def _compiled_by_numba(dispatcher: Any) -> Any:
+    """What numba has compiled: of traced values the Python function that it was made from."""
+    f = overlay().replace(dispatcher.py_func)
+
+    @functools.wraps(dispatcher.py_func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        traced = any_traced(args) or any_traced(kwargs.values())
+        return (f if traced else dispatcher)(*args, **kwargs)
+
+    return call
 
 
 def seen(f: Callable[..., Any]) -> Callable[..., Any]:
