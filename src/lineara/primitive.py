@@ -314,8 +314,8 @@ class Elementwise(Primitive):
     ) -> list[tuple[Any, Any]]:
         """The values of the partials and, for complex numbers, of those in the conjugates."""
         if dtype.kind in "fc":  # typed numbers, since Python's own raise where NumPy's are infinite
-            y, *args = [a.typed() if isinstance(a, Box) else a for a in (y, *args)]
-            typed = enumerate(args)
+            y, *plain = [a.typed() if isinstance(a, Box) else a for a in (y, *args)]
+            typed = enumerate(plain)
             args = tuple(
                 [
                     self.literal(i, a, dtype).type(a) if type(a) in (int, float, bool) else a
