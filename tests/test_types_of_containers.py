@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.optimize import rosen, rosen_hess
 
 from lineara import (
     grad,
@@ -284,3 +285,30 @@ def test_constants_in_an_argument_can_be_written_as_json(entry):
 
 
 FAST = ("value_and_grad", "linearize", "jvp")
+
+
+@dataclass(frozen=True)
+class Counted:
+    w: float
+
+    def __post_init__(self) -> None:
+        super().__setattr__("twice", 2 * self.w)
+
+    def again(self) -> Any:
+        super().__setattr__("kept", 3 * self.w)
+        return self.kept
+
+
+@pytest.mark.parametrize("entry", sorted(ALL_ENTRIES.keys() - {"plain", "vmap"}))
+def test_a_frozen_record_may_set_its_own_attributes(entry):
+    def f(p: Any) -> Any:
+        return p.w * p.again() + Counted(p.w * p.w).twice
+
+    assert float(ALL_ENTRIES[entry](f, Counted(1.5))) == f(Counted(1.5)) == 11.25
+
+
+def test_a_function_of_a_library_is_differentiated_twice_by_its_own_name():
+    x = np.array([1.0, 2.0, -0.5])
+    np.testing.assert_allclose(hessian(rosen)(x), rosen_hess(x))
+    np.testing.assert_allclose(jacobian(grad(rosen))(x), rosen_hess(x))
+    np.testing.assert_allclose(jacobian(jacobian(grad(rosen)))(x)[0, 0, 0], 2400.0 * x[0])

@@ -391,3 +391,16 @@ def test_what_is_advised_for_random_generators_works():
     sum_ = np.sum(drawn.normal(size=3))
     expected = np.array([3.0, sum_]) + (drawn.permutation(2)[0] == np.arange(2))
     assert np.allclose(grad(f)(np.ones(2)), expected)
+
+
+def test_the_address_of_an_array_that_is_made_inside(said):
+    def f(x):
+        y = np.zeros(2)
+        y.ctypes.data_as(None)
+        return np.sum(x + y)
+
+    assert said(lambda: grad(f)(np.ones(2))) == (
+        "DetachError: ctypes: what is written at the address of an array that is made in a "
+        "differentiated function would be lost; take a plain copy, np.array(y.tolist()), and write "
+        "it back with y[...] = copy\n  at f: y.ctypes.data_as(None)"
+    )

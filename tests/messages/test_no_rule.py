@@ -211,18 +211,6 @@ def test_mask_of_a_reduction(said):
     )
 
 
-def test_a_new_shape_in_place(said):
-    def f(x):
-        y = x * x
-        y.shape = (3, 1)
-        return np.sum(y)
-
-    assert said(lambda: grad(f)(np.ones(3))) == (
-        "NoRuleError: shape: a traced f64[3] keeps its shape; write y = y.reshape((3, 1)) in place "
-        "of y.shape = ...\n  at f: y.shape = (3, 1)"
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "act"),
     [

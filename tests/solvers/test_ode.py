@@ -330,3 +330,13 @@ def test_the_continuous_adjoint_keeps_no_steps():
     found = [grad(lambda k, a=a: f(k, a))(0.5) for a in ("continuous", "discrete")]
     assert np.allclose(found, 0.5 * np.exp(-0.5), rtol=1e-2)
     assert lengths[0] < 20 < lengths[1]
+
+
+def test_the_arguments_may_be_a_list():
+    def last(a, kind=list):
+        def decay(t, y, a, b):
+            return -a * b * y
+
+        return solve_ivp(decay, (0, 1.0), [1.0], args=kind([a, 0.5]), rtol=1e-9).y[0, -1]
+
+    assert grad(last)(2.0) == grad(lambda a: last(a, tuple))(2.0)

@@ -131,7 +131,7 @@ class Functions:
             return False
         if is_user_function(f):
             return True
-        if not f.__closure__ or depth == 0:
+        if not f.__closure__ or depth == 0 or self.overlay.stands_in(f):
             return False
         parts = f.registry.values() if _is_dispatcher(f) else map(contents, f.__closure__)
         return any(self.overlay.needs(p, depth - 1) for p in parts if type(p) in _CALLED)

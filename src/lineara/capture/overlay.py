@@ -191,6 +191,11 @@ class Overlay:
             return self._classes.of(kind) is not None or self._holds(value, depth)
         return self._classes.viewable(kind)
 
+    def stands_in(self, value: Any) -> bool:
+        """Whether copied code sees this in place of something else."""
+        known = self._origins.get(id(value))
+        return known is not None and known[0] is value
+
     def stable(self, value: Any, cells: Cells, depth: int = 4) -> bool:
         """Whether `replace(value)` stays right while `value` and those cells hold the same."""
         kind = type(value)

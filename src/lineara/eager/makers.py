@@ -11,6 +11,7 @@ from lineara.eager.foreign import call_foreign
 from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, layout, objects, plain, staged
 from lineara.eager.trace import threads, writable
+from lineara.eager.written import Written
 from lineara.ops.shape import as_array, told
 from lineara.primitive import implements, op
 from lineara.types import type_of
@@ -268,6 +269,20 @@ def checked(a, dtype=None, *options, **more):
     return array(a, dtype) if isinstance(a, list | tuple) else _converted(a, dtype)
 
 
+@functools.wraps(memoryview)
+def memory(obj: Any) -> Any:
+    """memoryview: of an array that is made in a trace the content, which cannot be written."""
+    if isinstance(obj, Written) and obj.constant() is not None:
+        return memoryview(obj.__array__())
+    return call_foreign(memoryview, (obj,), {}) if isinstance(obj, Traced) else memoryview(obj)
+
+
+@functools.wraps(np.frombuffer)
+def frombuffer(buffer: Any, *args: Any, **options: Any) -> Any:
+    """np.frombuffer: the same."""
+    return np.frombuffer(memory(buffer) if isinstance(buffer, Traced) else buffer, *args, **options)
+
+
 def makers() -> dict[Any, Any]:
     """Every function that makes arrays, and what stands in for it."""
     fresh = [np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.linspace, np.arange]
@@ -280,11 +295,12 @@ def makers() -> dict[Any, Any]:
         np.random.normal,
     ]
     fresh += [np.random.standard_normal, np.hanning, np.hamming, np.blackman]
-    fresh += [np.nditer, memoryview]  # which have no rule
+    fresh += [np.nditer]  # which has no rule
     found: dict[Any, Any] = {f: maker(f) for f in fresh}
     found |= {f: like(f) for f in (np.zeros_like, np.ones_like, np.empty_like)}
     found |= {f: full(f) for f in (np.full, np.full_like)}
     found |= {f: as_array_function(f) for f in (np.asarray, np.asanyarray, np.ascontiguousarray)}
+    found |= {memoryview: memory, np.frombuffer: frombuffer}
     places = (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from)
     found |= {f: like(f) for f in places}
     return found | {

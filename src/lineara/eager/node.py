@@ -312,10 +312,8 @@ class Array(Traced):
 
     @shape.setter
     def shape(self, value: Any) -> None:
-        raise NoRuleError(
-            f"shape: a traced {type_of(self)} keeps its shape; write y = y.reshape({value}) "
-            "in place of y.shape = ..."
-        )
+        self.level.begin(self)
+        self.set_shape(value)
 
     def total(self) -> Any:
         """The sum of all elements."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import is_own_file
+from lineara.errors import DetachError, is_own_file
 from lineara.registry import registry
 
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
@@ -95,6 +95,9 @@ def type_shown(value: Any) -> type:
     return shown
 
 
+_ADDRESS = "__array_interface__"
+
+
 class Withheld:
     """An attribute of NumPy's value that gives its memory or its digits away.
 
@@ -108,9 +111,17 @@ class Withheld:
     def __get__(self, value: Any, owner: type) -> Any:
         if value is None:
             return self
-        if self.name.startswith("__array_") and asks_who_multiplies(sys._getframe(1)):
+        asker = sys._getframe(1)
+        if self.name.startswith("__array_") and asks_who_multiplies(asker):
             raise AttributeError(self.name)
-        return getattr(getattr(value, self.way)(), self.name)
+        found = getattr(getattr(value, self.way)(), self.name)
+        if self.name == "ctypes" or (self.name == _ADDRESS and _ADDRESS in asker.f_code.co_names):
+            raise DetachError(
+                f"{self.name}: what is written at the address of an array that is made in a "
+                "differentiated function would be lost; take a plain copy, np.array(y.tolist()), "
+                "and write it back with y[...] = copy"
+            )
+        return found
 
 
 class Hidden:

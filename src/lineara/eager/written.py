@@ -454,9 +454,24 @@ class Written(Array):
         return self.w.now()
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # it cannot be set
+    def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
         return self.w.shape
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        self.set_shape(value)
+
+    def set_shape(self, value: Any) -> None:
+        """The same memory under another shape, where NumPy needs no copy."""
+        shape = np.empty(self.shape, np.int8).reshape(value).shape  # as NumPy counts, and refuses
+        part = self.w.reshaped(shape)
+        if part is None:
+            raise AttributeError(
+                "Incompatible shape for in-place modification. Use `.reshape()` to make a copy "
+                "with the desired shape."
+            )
+        self.w = part
 
     @property
     def in_order(self) -> bool:

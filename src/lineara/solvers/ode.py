@@ -124,7 +124,7 @@ def solve_ivp(call: Call) -> Any:
 
     known = {m.__name__: m for m in (RK23, RK45, DOP853, Radau)}
     method, options = call["method"], call["options"]
-    args = () if call["args"] is None else tuple_of(call["args"])
+    args = () if call["args"] is None else (*call["args"],)
     f = functools.partial(rhs, call["fun"], args, bool(call["vectorized"]))
     y0, ends = _vector(call["y0"]), tuple(call["t_span"])
     adjoint = call.own.get("adjoint", "discrete")
