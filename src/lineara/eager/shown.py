@@ -95,7 +95,7 @@ def type_shown(value: Any) -> type:
     return shown
 
 
-_ADDRESS = "__array_interface__"
+_ADDRESSES = ("ctypes", "__array_interface__")
 
 
 class Withheld:
@@ -115,7 +115,7 @@ class Withheld:
         if self.name.startswith("__array_") and asks_who_multiplies(asker):
             raise AttributeError(self.name)
         found = getattr(getattr(value, self.way)(), self.name)
-        if self.name == "ctypes" or (self.name == _ADDRESS and _ADDRESS in asker.f_code.co_names):
+        if self.name in _ADDRESSES and self.name in asker.f_code.co_names:  # no mere hasattr
             raise DetachError(
                 f"{self.name}: what is written at the address of an array that is made in a "
                 "differentiated function would be lost; take a plain copy, np.array(y.tolist()), "
