@@ -84,20 +84,26 @@ class Choice(Form):
         """That of the branches, if all cost the same."""
         return works[0] if len(set(works)) == 1 else None
 
-    def jvp(self, j: Any, phi: Any) -> Leaf:
+    def jvp(self, j: Any, phi: Any, later: Any) -> Leaf:
         """JCase: the jvps of the branches; the tangent of a payload has the tag of the value."""
-        first, *rest = j.operands(phi, self.args)
-        tangents = [t for t in (first, *rest) if t is not None]
-        functions = tuple([j.recur(f) for f in self.functions])
-        if first is not None:
-            functions = tuple(
-                [self.projected(j, f, i, self.args[0]) for i, f in enumerate(self.functions)]
-            )
-        return self.on((*self.args, *tangents), functions)
+        defs = j.program.defs
+        sum_ = j.moves(self.args[0].type)
+        lead = len(self.args) - len(defs[self.functions[0]].params)  # 0 where there is a payload
+        places = [(f, lead) for f in self.functions]
+        t = j.threaded(phi, self.args, places, range(1, len(self.args)), later)
+        functions = tuple([j.recur(f, t.on, t.same) for f in self.functions])
+        if sum_:
+            functions = tuple([
+                self.projected(j, f, name, i, t)
+                for i, (f, name) in enumerate(zip(self.functions, functions, strict=True))
+            ])  # fmt: skip
+        made = self.on((*self.args, *t.tangents), functions)
+        ts, _ = self.stated(self.functions[-1], defs[self.functions[-1]], defs)
+        return j.handed(t, made, ts, phi)
 
-    def projected(self, j: Any, f: str, i: int, x: Var) -> str:
+    def projected(self, j: Any, f: str, jvp: str, i: int, t: Any) -> str:
         """f.jvp on the tangent of a sum, of which it takes the payload."""
-        return f
+        return jvp
 
     def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
         """UCase: the tape of the branch that was taken, tagged."""
@@ -303,14 +309,17 @@ class Case(Choice):
         """The one of the tag, with the payload."""
         return value.tag, [value.payload]
 
-    def projected(self, j: Any, f: str, i: int, x: Var) -> str:
+    def projected(self, j: Any, f: str, jvp: str, i: int, t: Any) -> str:
         """f.jvp on the tangent of the whole sum."""
-        d = j.program.defs[f]
-        jvp = j.recur(f)
+        d, x = j.program.defs[f], self.args[0]
         pairs = [pair for g, *pair in self.zipped(j.program.defs) if g == f][-1]
         back = {a: p for p, a in matching(*pairs).items()}
         whole = with_dims(j.tangent_type(x.type), back)
-        tangents = [(v.name, j.tangent_type(v.type)) for v in d.params[1:] if j.moves(v.type)]
+        merged = {k for c in t.same for k in c[1:]}
+        tangents = [
+            (v.name, j.tangent_type(v.type))
+            for k, v in enumerate(d.params) if k and k not in merged and j.moves(v.type)
+        ]  # fmt: skip
         payload = d.params[0]
         lead = Var("ds", whole, True)
         w = Writer(f"{jvp}.{j.mangled(x.type)}{i}", (*d.params, lead))
@@ -323,7 +332,8 @@ class Case(Choice):
         else:
             w.let(drop(p))
             given = rest
-        kinds = [("y", t, False) for t in d.results]
-        kinds += [("dy", j.tangent_type(t), True) for t in d.results if j.moves(t)]
+        kinds = [("y", s, False) for s in d.results]
+        kinds += [("d", j.tangent_type(d.params[k].type), True) for k in t.on]
+        kinds += [("dy", j.tangent_type(s), True) for s in d.results if j.moves(s)]
         j.define(w.done(*w.let(Call((*xs, *given), (jvp,)), *kinds)))
         return w.name

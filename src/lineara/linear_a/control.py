@@ -74,10 +74,13 @@ class Call(Form):
         """That of the body."""
         return works[0]
 
-    def jvp(self, j: Any, phi: Any) -> Leaf:
-        """JApp: the jvp of the definition on the arguments and their tangents."""
-        tangents = [t for t in j.operands(phi, self.args) if t is not None]
-        return self.on((*self.args, *tangents), (j.recur(self.functions[0]),))
+    def jvp(self, j: Any, phi: Any, later: Any) -> Leaf:
+        """JApp: the jvp of the definition, which hands on what is needed later."""
+        (f,) = self.functions
+        t = j.threaded(phi, self.args, [(f, 0)], range(len(self.args)), later)
+        made = self.on((*self.args, *t.tangents), (j.recur(f, t.on, t.same),))
+        d = j.program.defs[f]
+        return j.handed(t, made, self.stated(f, d, j.program.defs)[0], phi)
 
     def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
         """UApp and UAppN: the callee's halves, with its tape between them."""

@@ -22,7 +22,7 @@ from lineara.linear_a.control import Call, Form, Writer
 from lineara.linear_a.counted import unzip_counted
 from lineara.linear_a.dims import is_index, matching, with_dims
 from lineara.linear_a.partition import rounds
-from lineara.linear_a.syntax import Block, Def, Dup, Leaf, Let, Rename, Ret, Var, Vars, vars_in
+from lineara.linear_a.syntax import Leaf, Let, Rename, Ret, Var, Vars, vars_in
 from lineara.linear_a.treeverse import unzip_with_snapshots
 from lineara.types import ArrayType, Stack, Type, show, stacked
 
@@ -91,45 +91,18 @@ class Loop(Form):
         """The loop with more linear carries."""
         raise NotImplementedError
 
-    def jvp(self, j: Any, phi: Any) -> Leaf:
-        """JScan: the tangents of ks are carried along, a copy of each to every round."""
-        k = self.invariants
-        tangents = j.operands(phi, self.args)
-        moving = [t for t in tangents if t is not None]
-        constant = [t for t in tangents[:k] if t is not None]
-        nc, _ = self.carried()
-        carries = [t for t in tangents[k : k + nc] if t is not None]
-        d = j.program.defs[self.body]
-        body = self.carrying(j, d) if constant else j.recur(self.body)
+    def jvp(self, j: Any, phi: Any, later: Any) -> Leaf:
+        """JScan: the tangents of ks go from round to round, and are handed on."""
+        k, (nc, _) = self.invariants, self.carried()
+        t = j.threaded(phi, self.args, [(self.body, 0)], range(k), later, every=True)
+        carries = [a for a in self.args[k : k + nc] if j.moves(a.type)]
         loop = self.with_tangents(
-            (*self.args, *moving), (*self.functions[:-1], body), len(constant) + len(carries)
+            (*self.args, *t.tangents),
+            (*self.functions[:-1], j.recur(self.body, t.on, t.same)),
+            len(t.on) + len(carries),
         )
-        ts, _ = self.outcome(d)
-        ys = [j.out.fresh("y", t) for t in ts]
-        rest = [j.out.fresh(t.name, t.type, True) for t in constant]
-        dys = [j.out.fresh("dy", j.tangent_type(t), True) for t in ts if j.moves(t)]
-        j.out.bindings.append(Let((*ys, *rest, *dys), loop))
-        j.discard(rest)
-        return Ret((*ys, *dys))
-
-    def carrying(self, j: Any, d: Any) -> str:
-        """f.jvp that hands the tangents of its invariants on; a copy, with a tape of its own."""
-        made, out = j.copy(d.name)
-        name = f"{made.name}.round{self.invariants}"
-        if name in j.program.defs:
-            return name
-        m = sum(j.moves(v.type) for v in d.xs[: self.invariants])
-        given = [out.fresh(a.name, a.type, True) for a in made.lxs[:m]]
-        on = [out.fresh(a.name, a.type, True) for a in made.lxs[:m]]
-        dups = [Let((a, b), Dup((g,))) for a, b, g in zip(made.lxs, on, given, strict=False)]
-        ys = [out.fresh("y", t) for t in made.results]
-        dys = [out.fresh("dy", t, True) for t in made.lresults]
-        last = Let((*ys, *dys), made.body.leaf)
-        body = Block((*dups, *made.body.bindings, last), Ret((*ys, *on, *dys)))
-        params = (*made.xs, *given, *made.lxs[m:])
-        types = (*[a.type for a in on], *made.lresults)
-        j.define(Def(name, params, made.results, types, body))
-        return name
+        ts, _ = self.outcome(j.program.defs[self.body])
+        return j.handed(t, loop, ts, phi)
 
     def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
         """UScan and UScanHoist: the tapes of the rounds in a stack, without what is invariant."""

@@ -332,8 +332,8 @@ class Applied(Leaf):
         """Whether there is a way through it, from whether there is one through the definitions."""
         return all(ends)
 
-    def jvp(self, j: Any, phi: Any) -> "Leaf":
-        """J; `j.recur` names the jvp of a definition."""
+    def jvp(self, j: Any, phi: Any, later: Any) -> "Leaf":
+        """J; `j.recur` names the jvp of a definition, `later` has what is to stay in φ."""
         raise NotImplementedError
 
     def unzip(self, u: Any) -> "tuple[Leaf, Leaf]":

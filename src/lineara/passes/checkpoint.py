@@ -30,7 +30,7 @@ from lineara.linear_a.syntax import (
     Ret,
     Tup,
 )
-from lineara.passes.names import JVP, NL
+from lineara.passes.names import NL, of_jvp
 from lineara.passes.unzip import Cut, Policy, store_all
 from lineara.primitive import Multilinear
 
@@ -98,7 +98,7 @@ def recompute_calls(*functions: str, rest: Policy = store_all) -> Policy:
 
 def source(name: str) -> str:
     """The definition whose jvp and non-linear half have that name."""
-    return name.removesuffix(NL).removesuffix(JVP)
+    return of_jvp(name.removesuffix(NL))
 
 
 @dataclass(frozen=True)

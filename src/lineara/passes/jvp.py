@@ -7,19 +7,28 @@ e that move, each tangent is free exactly once in the output, and the output has
 result that moves.  What never moves, integers and booleans, has no tangent variable, and a
 constant has none until its zero is asked for.
 
+A tangent with arrays in it is threaded (docs/design/threading.md): what reads a part of it, a call,
+a branch or a loop takes it and hands it on, and only what needs all of it takes a copy.  So a
+definition has a jvp for each set of formals whose tangents it is asked to hand on, and for each way
+in which one array is several of its formals:
+
+    f.jvp.on0'2(xs ; ~dxs) -> (ss ; dx0, dx2, ss')       f.jvp.as0'1(xs ; ~dx0, ..) -> (ss ; ss')
+
 The rule of a primitive is not written here: its declaration's one derivative fact is run on boxed
 variables, once a signature, and the text that comes out is copied  [YOLO, §4].
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
 from lineara.linear_a.check import Judge, hashable
 from lineara.linear_a.collector import uncollected
+from lineara.linear_a.control import call
 from lineara.linear_a.dims import Samples
 from lineara.linear_a.emit import Emitter, Text, chained, text
 from lineara.linear_a.program import Program, tangent_type, tangent_types
+from lineara.linear_a.show import show_def
 from lineara.linear_a.syntax import (
     PLACE,
     Accum,
@@ -49,7 +58,7 @@ from lineara.linear_a.syntax import (
     parts_of,
     zero,
 )
-from lineara.passes.names import JVP, mangled, tangent
+from lineara.passes.names import JVP, mangled, tangent, variant
 from lineara.passes.signatures import agree, defined, jvp_signature
 from lineara.primitive import Constant, Joint
 from lineara.types import ArrayType, Product, Type
@@ -72,78 +81,117 @@ def jvp(program: Program, name: str) -> Program:
       (y; ~dp)
     <BLANKLINE>
     """
-    todo, done = [name], {}
-    rules: dict[Any, Text] = {}
-    known: dict[Any, ArrayType] = {}
-    helpers: dict[str, Def] = {}
-    seen: set[Type] = set()
-    while todo:
-        f = todo.pop()
-        if f in done:
-            continue
-        if f + JVP in program.defs:
-            there = program.defs[f + JVP]
-            what = f"the definition {there.name} that the program has"
-            agree(program, what, there, jvp_signature(program, defined(program, f)))
-            continue
-        run = _Jvp(program, f, rules, known)
-        done[f] = run.definition()
-        todo += run.needed
-        helpers |= run.helpers
-        seen |= run.seen
-    program = program.with_(*helpers.values(), *[done[f] for f in reversed(done)])
-    return program.with_(types=tangent_types(program, iter(seen)))
+    run = _Run(program)
+    run.all(Wanted(name))
+    return run.program()
+
+
+class Wanted(NamedTuple):
+    """A jvp: of which definition, which tangents are handed on, which formals are one array."""
+
+    name: str
+    on: tuple[int, ...] = ()  # formals
+    same: tuple[tuple[int, ...], ...] = ()  # formals that share a tangent, that of the first
+
+    @property
+    def jvp(self) -> str:
+        """Its name."""
+        return variant(self.name, self.on, self.same)
+
+
+class _Run:
+    """What one run of the pass makes, and what it knows."""
+
+    def __init__(self, program: Program) -> None:
+        self.source = program
+        self.rules: dict[Any, Text] = {}
+        self.known: dict[Any, ArrayType] = {}
+        self.done: dict[str, Def] = {}
+        self.helpers: dict[str, Def] = {}
+        self.seen: set[Type] = set()  # types whose tangents were asked for
+        self.ruled: dict[str, bool] = {}
+
+    def all(self, wanted: Wanted) -> None:
+        """The jvp of a definition, and of all that it calls."""
+        todo = [wanted]
+        while todo:
+            f = todo.pop()
+            if f.jvp in self.done:
+                continue
+            if f.jvp in self.source.defs:
+                if f.jvp == f.name + JVP:
+                    there, d = self.source.defs[f.jvp], defined(self.source, f.name)
+                    what = f"the definition {there.name} that the program has"
+                    agree(self.source, what, there, jvp_signature(self.source, d))
+                continue
+            one = _Jvp(self, f)
+            self.done[f.jvp] = one.definition()
+            todo += one.needed
+
+    def program(self) -> Program:
+        """The source with what was made."""
+        made = [self.done[f] for f in reversed(self.done)]
+        program = self.source.with_(*self.helpers.values(), *made)
+        return program.with_(types=tangent_types(program, iter(self.seen)))
+
+    def has_rule(self, name: str) -> bool:
+        """Whether the jvp of a definition is not the one that J would write."""
+        there = self.source.defs.get(name + JVP)
+        if there is None:
+            return False
+        if name not in self.ruled:
+            self.ruled[name] = False  # in what it calls itself
+            own = _Jvp(self, Wanted(name)).definition()
+            self.ruled[name] = show_def(own) != show_def(there)
+        return self.ruled[name]
 
 
 class _Jvp:
     """J of one definition."""
 
-    def __init__(
-        self, program: Program, name: str, rules: dict[Any, Text], known: dict[Any, ArrayType]
-    ) -> None:
+    def __init__(self, run: _Run, wanted: Wanted) -> None:
+        program, name = run.source, wanted.name
         if name not in program.defs:
             raise ProgramError(f"jvp: there is no definition {name}")
+        self.run = run
+        self.wanted = wanted
         self.program = program
         self.d = program.defs[name]
-        self.rules = rules
-        self.judge = Judge(program, name, known)
-        self.needed: list[str] = []
-        self.helpers: dict[str, Def] = {}
-        self.seen: set[Type] = set()  # types whose tangents were asked for
+        self.judge = Judge(program, name, run.known)
+        self.needed: list[Wanted] = []
+        self.places: dict[Var, Place] = {}
         taken = [v.name for v in all_vars(self.d)]
         self.out = Emitter(Names(taken))
 
     def definition(self) -> Def:
         """f.jvp."""
-        d = self.d
+        d, (name, on, same) = self.d, self.wanted
         if d.lresults or any(v.linear for v in all_vars(d)):
             raise ProgramError(
                 f"jvp: {d.name} has linear variables or results; J differentiates the non-linear "
                 f"fragment: erase {d.name} first"
             )
-        phi = {x: self.tangent_of(x) for x in d.params if self.moves(x.type)}
+        for first, *others in same:
+            self.places |= {d.params[i]: Place((d.params[first],)) for i in others}
+        moving = [x for x in d.params if self.moves(x.type) and x not in self.places]
+        phi = {x: self.tangent_of(x) for x in moving}
         tangents = tuple(phi.values())
-        body = self.block(d.body, phi)
-        results = tuple([self.tangent_type(t) for t in d.results if self.moves(t)])
-        return Def(d.name + JVP, (*d.params, *tangents), d.results, results, body)
+        ruled = (on or same) and self.run.has_rule(name)
+        body = Block((), call(name, *d.params)) if ruled else d.body
+        body = self.block(body, phi, [d.params[i] for i in on])
+        handed = [self.tangent_type(d.params[i].type) for i in on]
+        results = [self.tangent_type(t) for t in d.results if self.moves(t)]
+        params = (*d.params, *tangents)
+        return Def(self.wanted.jvp, params, d.results, (*handed, *results), body)
 
-    def recur(self, name: str) -> str:
+    def recur(self, name: str, on: Sequence[int] = (), same: Sequence[Any] = ()) -> str:
         """The name of the jvp of a definition that is called."""
-        self.needed.append(name)
-        return name + JVP
+        self.needed.append(Wanted(name, tuple(on), tuple(same)))
+        return self.needed[-1].jvp
 
     def define(self, d: Def) -> None:
         """A definition that a form needs beside the jvps."""
-        self.helpers[d.name] = d
-
-    def copy(self, name: str) -> tuple[Def, Emitter]:
-        """The jvp of a definition, for a wrapper to hold, and where its names come from."""
-        run = _Jvp(self.program, name, self.rules, self.judge.known)
-        made = run.definition()
-        self.needed += run.needed
-        self.helpers |= run.helpers
-        self.seen |= run.seen
-        return made, run.out
+        self.run.helpers[d.name] = d
 
     def mangled(self, t: Type) -> str:
         """The text of a type as part of a name."""
@@ -157,87 +205,215 @@ class _Jvp:
 
     def tangent_type(self, t: Type) -> Type:
         """t'."""
-        self.seen.add(t)
+        self.run.seen.add(t)
         return tangent_type(self.program, t)
 
     def tangent_of(self, x: Var) -> Var:
         """A fresh variable for the tangent of x."""
         return self.out.fresh(tangent(x.name), self.tangent_type(x.type), True)
 
-    def split(self, phi: Phi, here: Iterable[Var], last: dict[Var, int], i: int) -> Phi:
-        """Tangents for the variables of binding i; what is needed later is dup'd."""
+    def split(self, phi: Phi, here: Iterable[Var], later: Iterable[Var]) -> Phi:
+        """Tangents for the variables of a binding; what is needed later is dup'd."""
         found = {}
-        for x in here:
+        for x in self.roots(here):
             if x in phi:
-                if last[x] > i:
+                if x in later:
                     (found[x], phi[x]), chain = chained(self.out, phi[x], 2)
                     self.out.bindings += chain
                 else:
                     found[x] = phi.pop(x)
         return found
 
-    def operands(self, phi: Phi, args: Sequence[Var]) -> list[Var | None]:
+    def operands(
+        self, phi: Phi, args: Sequence[Var], later: Iterable[Var] = ()
+    ) -> list[Var | None]:
         """A tangent for every occurrence, zero for a constant; of what cannot move, None."""
-        found = zip(args, self.known(phi, args), strict=True)
+        found = zip(args, self.known(phi, args, later), strict=True)
         return [self.zero(a.type) if d is None and self.moves(a.type) else d for a, d in found]
 
-    def known(self, phi: Phi, args: Sequence[Var]) -> list[Var | None]:
-        """A tangent for every occurrence of what moves here; of constants, None."""
+    def known(self, phi: Phi, args: Sequence[Var], later: Iterable[Var] = ()) -> list[Var | None]:
+        """A tangent for every occurrence of what moves here; of constants, None.
+
+        Of what is needed later, one more stays in φ.
+        """
         times: dict[Var, int] = {}
         for a in args:
-            times[a] = times.get(a, 0) + 1
+            for x in self.roots([a]):
+                times[x] = times.get(x, 0) + 1
         ready: dict[Var, Any] = {}
-        for a, n in times.items():
-            if a in phi:
-                made, chain = chained(self.out, phi.pop(a), n)
+        for x, n in times.items():
+            if x in phi:
+                made, chain = chained(self.out, phi.pop(x), n + (x in later))
                 self.out.bindings += chain
-                ready[a] = iter(made)
-        return [next(ready[a]) if a in ready else None for a in args]
+                if x in later:
+                    phi[x] = made.pop()
+                ready[x] = iter(made)
+        return [self.built(a, ready) for a in args]
+
+    # --- where tangents are --------------------------------------------------------------------
+
+    def place(self, b: Binding) -> None:
+        """What is bound is another variable, a view of one, or a product: no tangent of its own."""
+        e = b.rhs if isinstance(b, Let) else None
+        if isinstance(b, Unpack) and is_threaded(self.program, b.arg.type):
+            at = self.named(b.arg)
+            if at not in self.places:
+                self.places[at] = Place(b.vars, product=b.arg.type)
+                return
+            self.places |= {v: Place((x,)) for v, x in zip(b.vars, self.places[at].of, strict=True)}
+        elif isinstance(e, Copy | Ret):
+            pairs = zip(b.vars, e.args, strict=True)
+            self.places |= {v: Place((x,)) for v, x in pairs if self.moves(v.type)}
+        elif isinstance(e, Tup) and is_threaded(self.program, b.vars[0].type):
+            moving = [x for x in e.args if self.moves(x.type)]
+            if len(self.roots(moving)) == sum([len(self.roots([x])) for x in moving]):
+                self.places[b.vars[0]] = Place(e.args, product=b.vars[0].type)
+        elif isinstance(e, Prim) and e.name in VIEWS and is_threaded(self.program, e.args[0].type):
+            self.places[b.vars[0]] = Place(e.args, view=e)
+
+    def named(self, v: Var) -> Var:
+        """The variable that this one is a name for."""
+        while v in self.places and self.places[v].is_name:
+            (v,) = self.places[v].of
+        return v
+
+    def roots(self, vs: Iterable[Var]) -> dict[Var, None]:
+        """The variables that have the tangents of these."""
+        found: dict[Var, None] = {}
+        todo = [*vs][::-1]
+        while todo:
+            v = todo.pop()
+            if v in self.places:
+                todo += self.places[v].of[::-1]
+            elif self.moves(v.type):
+                found[v] = None
+        return found
+
+    def active(self, phi: Phi, vs: Iterable[Var]) -> bool:
+        """Whether one of the variables has a tangent."""
+        return any(x in phi for x in self.roots(vs))
+
+    def built(self, v: Var, ready: dict[Var, Any]) -> Var | None:
+        """The tangent of a variable from those of its roots; None if none has one."""
+        if not any(x in ready for x in self.roots([v])):
+            return None
+        if v not in self.places:
+            return next(ready[v])
+        p = self.places[v]
+        parts = [self.built(x, ready) for x in p.of]
+        if p.is_name:
+            return parts[0]
+        u = self.tangent_type(v.type)
+        if p.view is not None:
+            e = Prim(tuple(parts), p.view.primitive, p.view.params)  # type: ignore[arg-type]
+            return self.out.bind(tangent(v.name), u, e, linear=True)
+        of = zip(p.of, parts, strict=True)
+        parts = [self.zero(x.type) if d is None else d for x, d in of]
+        e = Tup(tuple(parts), True, getattr(self.program.unfold(v.type), "fields", None))  # type: ignore[arg-type]
+        return self.out.bind(tangent(v.name), u, e, linear=True)
+
+    def given_back(self, v: Var, d: Var, phi: Phi, taken: Iterable[Var]) -> None:
+        """The tangent of a variable is d again, and so those of the roots that were taken."""
+        if v not in self.places:
+            if v in taken:
+                phi[v] = d
+            else:
+                self.discard([d])
+            return
+        p = self.places[v]
+        if p.view is not None:
+            x = p.of[0]
+            params = inverse(p.view)
+            e = Prim((d,), p.view.primitive, params)
+            u = self.tangent_type(x.type)
+            d = self.out.bind(tangent(x.name), u, e, linear=True)
+        if p.product is None:
+            self.given_back(p.of[0], d, phi, taken)
+            return
+        tangents = [self.tangent_of(x) for x in p.of]
+        self.out.bindings.append(Unpack(tuple(tangents), d))
+        for x, t in zip(p.of, tangents, strict=True):
+            self.given_back(x, t, phi, taken)
 
     # --- blocks -------------------------------------------------------------------------------
 
-    def block(self, block: Block, phi: Phi) -> Block:
-        """JLet and JUnpack along the bindings, then the leaf."""
+    def block(self, block: Block, phi: Phi, on: Sequence[Var] = ()) -> Block:
+        """JLet and JUnpack along the bindings, then the leaf; the tangents of `on` come first."""
         outside, self.out.bindings = self.out.bindings, []
+        around, self.places = self.places, dict(self.places)
         last: dict[Var, int] = {}
         for i, b in enumerate(block.bindings):
-            if not self.is_still(b):
-                last |= dict.fromkeys(reads(b), i)
-        last |= dict.fromkeys(block.leaf.operands(), len(block.bindings))
+            here = self.roots(reads(b))
+            self.place(b)
+            if not self.is_still(b) and not self.has_no_tangent(b):
+                last |= dict.fromkeys(here, i)
+        n = len(block.bindings)
+        if not isinstance(block.leaf, Drop):
+            last |= dict.fromkeys(self.roots(block.leaf.operands()), n)
+        last |= dict.fromkeys(self.roots(on), n + 1)
+        self.places = dict(around)
         self.discard([phi.pop(x) for x in list(phi) if x not in last])
         for i, b in enumerate(block.bindings):
-            if self.is_still(b) or self.is_constant(b, phi):
-                self.out.bindings.append(b)
-                continue
-            if isinstance(b, Unpack):
-                self.unpack(b, phi, last, i)
-                continue
-            if isinstance(b.rhs, Prim) and b.rhs.name == "index":
-                self.index(b, b.rhs, phi, last, i)
-                continue
-            local = self.split(phi, free(b.rhs), last, i)
-            made = self.inner(b.rhs, local)
-            moving = [v for v in b.vars if self.moves(v.type)]
-            tangents = [self.tangent_of(v) for v in moving]
-            self.out.bindings.append(Let((*b.vars, *tangents), made))
-            self.enter(zip(moving, tangents, strict=True), phi, last, i)
-        leaf = self.leaf(block.leaf, phi)
+            self.binding(b, phi, last, i)
+        leaf = self.ending(block.leaf, phi, on)
         made = Block(tuple(self.out.bindings), leaf)
-        self.out.bindings = outside
+        self.out.bindings, self.places = outside, around
         return made
+
+    def binding(self, b: Binding, phi: Phi, last: dict[Var, int], i: int) -> None:
+        """One binding."""
+        if isinstance(b, Unpack) and self.named(b.arg) not in self.places:
+            constant = self.is_constant(b, phi)
+            if not constant:
+                self.unpack(b, phi, last, i)
+            self.place(b)
+            if constant:
+                self.out.bindings.append(b)
+            return
+        self.place(b)
+        if self.is_still(b) or self.has_no_tangent(b) or self.is_constant(b, phi):
+            self.out.bindings.append(b)
+            return
+        assert isinstance(b, Let)
+        here = self.roots(reads(b))
+        later = [x for x in here if x in phi and last[x] > i]
+        if isinstance(b.rhs, Prim) and b.rhs.name == "index":
+            self.index(b, b.rhs, phi, last, i)
+            return
+        threads = isinstance(b.rhs, Applied | Block)
+        local = self.split(phi, here, () if threads else later)
+        on = later if threads else []
+        made = self.inner(b.rhs, local, on)
+        handed = [self.out.fresh(tangent(x.name), self.tangent_type(x.type), True) for x in on]
+        moving = [v for v in b.vars if self.moves(v.type)]
+        tangents = [self.tangent_of(v) for v in moving]
+        self.out.bindings.append(Let((*b.vars, *handed, *tangents), made))
+        phi.update(zip(on, handed, strict=True))
+        self.enter(zip(moving, tangents, strict=True), phi, last)
 
     def is_still(self, b: Binding) -> bool:
         """Whether what is bound moves with nothing that it reads: a comparison, a rounding."""
+        if isinstance(b, Let) and isinstance(b.rhs, Drop):
+            return True
         if not isinstance(b, Let) or not isinstance(b.rhs, Prim):
             return False
         return isinstance(b.rhs.primitive, Constant) or not any(self.moves(v.type) for v in b.vars)
 
+    def has_no_tangent(self, b: Binding) -> bool:
+        """Whether the tangents of what is bound are those of other variables."""
+        if isinstance(b, Unpack):
+            return bool(b.vars) and b.vars[0] in self.places
+        if isinstance(b.rhs, Applied | Block):
+            return False
+        moving = [v for v in b.vars if self.moves(v.type)]
+        return bool(moving) and all([v in self.places for v in moving])
+
     def is_constant(self, b: Binding, phi: Phi) -> bool:
         """Whether nothing moves that is read; blocks are looked into."""
         plain = isinstance(b, Unpack) or not isinstance(b.rhs, Block | Drop)
-        return plain and not any(v in phi for v in reads(b))
+        return plain and not self.active(phi, reads(b))
 
-    def enter(self, found: Iterable[tuple[Var, Var]], phi: Phi, last: Any, i: int) -> None:
+    def enter(self, found: Iterable[tuple[Var, Var]], phi: Phi, last: Any) -> None:
         """New tangents; of a variable that is only read where nothing moves, it is dropped."""
         for v, t in found:
             if v in last:
@@ -245,25 +421,50 @@ class _Jvp:
             else:
                 self.discard([t])
 
-    def inner(self, e: Leaf | Block, phi: Phi) -> Leaf | Block:
+    def inner(self, e: Leaf | Block, phi: Phi, on: Sequence[Var] = ()) -> Leaf | Block:
         """A right-hand side: a leaf where its J is one, else a block."""
         if isinstance(e, Block):
-            return self.block(e, phi)
+            return self.block(e, phi, on)
         outside, self.out.bindings = self.out.bindings, []
-        leaf = self.leaf(e, phi)
-        made = Block(tuple(self.out.bindings), leaf) if self.out.bindings else leaf
+        leaf = self.ending(e, phi, on)
+        made = ended(self.out.bindings, leaf)
         self.out.bindings = outside
         return made
 
+    def ending(self, e: Leaf, phi: Phi, on: Sequence[Var]) -> Leaf:
+        """J of a leaf, with the tangents of `on` before those of its results."""
+        if isinstance(e, Applied):
+            leaf = e.jvp(self, phi, self.roots(on))
+        elif isinstance(e, Drop):
+            kept = self.roots(on)
+            self.discard([phi.pop(x) for x in list(phi) if x not in kept])
+            leaf = e
+        else:
+            used = self.split(phi, e.operands(), self.roots(on))
+            leaf = self.leaf(e, used)
+        if not on:
+            return leaf
+        if isinstance(leaf, Drop):
+            self.out.bindings.append(Let((), leaf))
+            leaf = Ret(())
+        assert isinstance(leaf, Ret), "a form binds what it hands on"
+        handed = [t for t in self.operands(phi, on) if t is not None]
+        return Ret((*leaf.xs, *handed, *leaf.lxs))
+
     def unpack(self, b: Unpack, phi: Phi, last: dict[Var, int], i: int) -> None:
         """JUnpack: the tangent is taken apart as the value is."""
-        local = self.split(phi, [b.arg], last, i)
+        if is_threaded(self.program, b.arg.type):  # and is put together again where it is needed
+            x = self.named(b.arg)
+            d = phi.pop(x)
+        else:
+            later = [x for x in self.roots([b.arg]) if last[x] > i]
+            (d,) = self.split(phi, [b.arg], later).values()
         self.out.bindings.append(b)
         tangents = [self.tangent_of(v) for v in b.vars]
-        self.out.bindings.append(Unpack(tuple(tangents), local[b.arg]))
+        self.out.bindings.append(Unpack(tuple(tangents), d))
         for v, t in zip(b.vars, tangents, strict=True):
             if self.moves(v.type):
-                self.enter([(v, t)], phi, last, i)
+                self.enter([(v, t)], phi, last)
             else:
                 self.discard([t])
 
@@ -271,6 +472,72 @@ class _Jvp:
         """Drop tangents."""
         for t in tangents:
             self.out.bindings.append(Let((), drop(t)))
+
+    # --- what forms ask for --------------------------------------------------------------------
+
+    def threaded(
+        self, phi: Phi, args: Vars, defs: Sequence[tuple[str, int]], spots: Iterable[int],
+        later: Iterable[Var], every: bool = False,
+    ) -> "Threaded":  # fmt: skip
+        """The tangents for arguments; those at `spots` are handed on if needed later, or `every`.
+
+        `defs` are the definitions, and how many arguments come before their first formal.
+        """
+        later, k = set(later), defs[0][1]
+        formals = [(self.program.defs[f].params, n) for f, n in defs]
+        ruled = len(defs) == 1 and not every and self.run.has_rule(defs[0][0])
+        open_ = {
+            i for i in spots
+            if self.moves(args[i].type)
+            and (every or (not ruled and is_threaded(self.program, args[i].type)))
+        }  # fmt: skip
+        groups: dict[int, list[int]] = {}  # arguments that are one array, by the first
+        for i, a in enumerate(args):
+            first = i
+            if i in open_ and self.active(phi, [a]) and is_threaded(self.program, a.type):
+                same = [
+                    j for j in groups if j in open_ and self.named(args[j]) is self.named(a)
+                    and all(ps[i - n].type == ps[j - n].type for ps, n in formals)
+                ]  # fmt: skip
+                first = same[0] if same else i
+            groups.setdefault(first, []).append(i)
+        uses: dict[Var, int] = {}
+        for i in groups:
+            for x in self.roots([args[i]]):
+                uses[x] = uses.get(x, 0) + 1
+        on: list[int] = []
+        back: list[tuple[Var, list[Var]]] = []
+        for i in sorted(open_ & set(groups)):
+            mine = [x for x in self.roots([args[i]]) if x in phi]
+            alone = all([uses[x] == 1 for x in mine]) and any([x in later for x in mine])
+            if alone or every:
+                on.append(i)
+                back.append((args[i], mine if alone else []))
+        held = {x for _, mine in back for x in mine}
+        found = self.operands(phi, [args[i] for i in groups], later - held)
+        return Threaded(
+            tuple([t for t in found if t is not None]),
+            tuple([i - k for i in on]),
+            tuple([tuple([i - k for i in g]) for g in groups.values() if len(g) > 1]),
+            back,
+            later,
+        )
+
+    def handed(self, t: "Threaded", e: Leaf, ts: Sequence[Type], phi: Phi) -> Leaf:
+        """The form with results of types ts; what it hands on is in φ again."""
+        if not t.on and not t.later:
+            return e
+        ys = [self.out.fresh("y", s) for s in ts]
+        rest = [self.tangent_of(a) for a, _ in t.back]
+        dys = [self.out.fresh("dy", self.tangent_type(s), True) for s in ts if self.moves(s)]
+        self.out.bindings.append(Let((*ys, *rest, *dys), e))
+        for (a, mine), d in zip(t.back, rest, strict=True):
+            wanted = [x for x in mine if x in t.later]
+            if wanted:
+                self.given_back(a, d, phi, wanted)
+            else:
+                self.discard([d])
+        return Ret((*ys, *dys))
 
     # --- leaves -------------------------------------------------------------------------------
 
@@ -280,8 +547,6 @@ class _Jvp:
             case Ret() | Copy():
                 tangents = [t for t in self.operands(phi, e.args) if t is not None]
                 return Ret((*e.args, *tangents))
-            case Drop(body=body):
-                return Drop((), self.inner(body, phi))
             case Lit(type=t):
                 return self.constant("y", e, t)
             case Zero(type=t, linear=False):
@@ -294,8 +559,6 @@ class _Jvp:
                 return self.part(e, phi)
             case Inj() | Proj():
                 return self.tagged(e, phi)
-            case Applied():
-                return e.jvp(self, phi)
         raise ProgramError(f"jvp: {type(e).__name__.lower()} is linear syntax; erase it first")
 
     def constant(self, like: str, e: Leaf, t: Type) -> Leaf:
@@ -366,11 +629,14 @@ class _Jvp:
     def index(self, b: Let, e: Prim, phi: Phi, last: dict[Var, int], i: int) -> None:
         """JRead: the part is read and the array handed on, so n reads are no n copies."""
         (x,), (y,) = e.args, b.vars
+        taken = [r for r in self.roots([x]) if r in phi]
+        (dx,) = self.known(phi, [x])
+        assert dx is not None
         part, rest = self.tangent_of(y), self.tangent_of(x)
-        self.out.bindings += [b, Let((part, rest), Read((phi.pop(x),), parts_of(e.params["at"])))]
-        self.enter([(y, part)], phi, last, i)
-        if last[x] > i:
-            phi[x] = rest
+        self.out.bindings += [b, Let((part, rest), Read((dx,), parts_of(e.params["at"])))]
+        self.enter([(y, part)], phi, last)
+        if any(last[r] > i for r in taken):
+            self.given_back(x, rest, phi, [r for r in taken if last[r] > i])
         else:
             self.discard([rest])
 
@@ -387,7 +653,58 @@ class _Jvp:
     def rule(self, e: Prim, y: Var, active: tuple[int, ...]) -> Text:
         """The derivative fact of a primitive at these types, as text over formals of its own."""
         known = tuple([a.type for a in e.operands()]), active
-        return remembered(self.rules, e, known, lambda: rule_text(e, y.type, active))
+        return remembered(self.run.rules, e, known, lambda: rule_text(e, y.type, active))
+
+
+VIEWS = ("reshape", "permute_dims")  # what they give has the numbers of what they take
+
+
+class Place(NamedTuple):
+    """Where the tangent of a variable is: that of another, a view of it, or of several."""
+
+    of: Vars
+    view: Prim | None = None
+    product: Type | None = None
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is another name."""
+        return self.view is None and self.product is None
+
+
+class Threaded(NamedTuple):
+    """The tangents that a form is given, and what it hands on."""
+
+    tangents: Vars
+    on: tuple[int, ...]  # formals
+    same: tuple[tuple[int, ...], ...]
+    back: list[tuple[Var, list[Var]]]  # what is handed on, and the variables whose tangents it has
+    later: set[Var]
+
+
+def is_threaded(program: Program, t: Type) -> bool:
+    """Whether values of a type have arrays that move, of which a part may be read."""
+    return not program.is_inert(t) and not all(
+        isinstance(s, ArrayType) and not s.shape for s in program.leaves(t)
+    )
+
+
+def inverse(view: Prim) -> dict[str, Any]:
+    """The parameters with which a view is undone."""
+    if view.name == "reshape":
+        return {"shape": view.args[0].type.shape}  # type: ignore[union-attr]
+    axes = view.params["axes"]
+    return {"axes": tuple([axes.index(i) for i in range(len(axes))])}
+
+
+def ended(bindings: Sequence[Binding], leaf: Leaf) -> Leaf | Block:
+    """The bindings, then the leaf; what is bound and given at once is the right-hand side."""
+    last = bindings[-1] if bindings else None
+    if isinstance(last, Let) and isinstance(leaf, Ret) and leaf.args and last.vars == leaf.args:
+        (*bindings,), leaf = bindings[:-1], last.rhs  # type: ignore[assignment]
+        if isinstance(leaf, Block):
+            return Block((*bindings, *leaf.bindings), leaf.leaf)
+    return Block(tuple(bindings), leaf) if bindings else leaf
 
 
 def remembered(rules: dict[Any, Text], e: Prim, known: Any, make: Callable[[], Text]) -> Text:

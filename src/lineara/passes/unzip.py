@@ -37,7 +37,7 @@ from lineara.linear_a.syntax import (
     occurrences,
 )
 from lineara.passes.jvp import all_vars
-from lineara.passes.names import JVP, LIN, NL, PRI, TAPE
+from lineara.passes.names import LIN, NL, PRI, TAPE, of_jvp
 from lineara.types import Family, Named, Product, Type
 
 EMPTY = Ret(())
@@ -284,7 +284,7 @@ class _Unzip:
 
     def primal(self, name: str) -> str:
         """The definition that gives the non-linear results alone: g for g.jvp, else f.pri."""
-        g = name.rpartition(f"{JVP}.round")[0] or name.removesuffix(JVP)  # a loop's body or not
+        g = of_jvp(name)
         return g if g != name and g in self.program.defs else name + PRI
 
     def recur(self, name: str) -> tuple[str, str, Named]:
