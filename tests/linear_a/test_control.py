@@ -224,10 +224,10 @@ def f(x: f64;) -> (f64;) =
 
 def test_what_is_the_same_in_every_round_is_on_no_tape():
     program = check(grad(parse(PROGRAMS["scan"]), "f"))
-    loop = program.defs["body.jvp.round1.lin'1"]
+    loop = program.defs["body.jvp.on0.lin'1"]
     k, tape, *_ = loop.params
     assert repr(k) == "k"
-    assert repr(tape.type) == "body.jvp.round1.tape'1"
+    assert repr(tape.type) == "body.jvp.on0.tape'1"
     assert k not in loop.body.bindings[0].vars
 
 

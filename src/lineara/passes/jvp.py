@@ -348,8 +348,7 @@ class _Jvp:
             if not self.is_still(b) and not self.has_no_tangent(b):
                 last |= dict.fromkeys(here, i)
         n = len(block.bindings)
-        if not isinstance(block.leaf, Drop):
-            last |= dict.fromkeys(self.roots(block.leaf.operands()), n)
+        last |= dict.fromkeys(self.roots(block.leaf.operands()), n)
         last |= dict.fromkeys(self.roots(on), n + 1)
         self.places = dict(around)
         self.discard([phi.pop(x) for x in list(phi) if x not in last])
@@ -380,6 +379,9 @@ class _Jvp:
         if isinstance(b.rhs, Prim) and b.rhs.name == "index":
             self.index(b, b.rhs, phi, last, i)
             return
+        if isinstance(b.rhs, Drop):
+            self.out.bindings.append(Let((), self.dropped(b.rhs, phi, later)))
+            return
         threads = isinstance(b.rhs, Applied | Block)
         local = self.split(phi, here, () if threads else later)
         on = later if threads else []
@@ -393,8 +395,6 @@ class _Jvp:
 
     def is_still(self, b: Binding) -> bool:
         """Whether what is bound moves with nothing that it reads: a comparison, a rounding."""
-        if isinstance(b, Let) and isinstance(b.rhs, Drop):
-            return True
         if not isinstance(b, Let) or not isinstance(b.rhs, Prim):
             return False
         return isinstance(b.rhs.primitive, Constant) or not any(self.moves(v.type) for v in b.vars)
@@ -436,9 +436,7 @@ class _Jvp:
         if isinstance(e, Applied):
             leaf = e.jvp(self, phi, self.roots(on))
         elif isinstance(e, Drop):
-            kept = self.roots(on)
-            self.discard([phi.pop(x) for x in list(phi) if x not in kept])
-            leaf = e
+            leaf = self.dropped(e, phi, self.roots(on))
         else:
             used = self.split(phi, e.operands(), self.roots(on))
             leaf = self.leaf(e, used)
@@ -467,6 +465,15 @@ class _Jvp:
                 self.enter([(v, t)], phi, last)
             else:
                 self.discard([t])
+
+    def dropped(self, e: Drop, phi: Phi, later: Iterable[Var]) -> Drop:
+        """JDrop; where tangents are needed later, the value alone is dropped, and other tangents."""
+        here = [x for x in self.roots(e.operands()) if x in phi]
+        local = {x: phi.pop(x) for x in here if x not in later}
+        if len(local) == len(here):
+            return Drop((), self.inner(e.body, local))
+        self.discard([*local.values()])
+        return e
 
     def discard(self, tangents: Sequence[Var]) -> None:
         """Drop tangents."""
