@@ -106,9 +106,9 @@ def round(x: f64[N], i: i64, y: f64[N];) -> (i64, f64[N];) =
 def f(x: f64[N];) -> (f64;) =
   let i: i64 = 0_i64 in
   let y: f64[N] = zeros[f64[N]] in
-  let zero: i64 = 0_i64 in
-  let first = index[at=(zero,)](x) in
-  let y0 = put[zero](y, first) in
+  let end: i64 = 0_i64 in
+  let first = index[at=(end,)](x) in
+  let y0 = put[end](y, first) in
   let (i2: i64, y2: f64[N];) = scan[round, N_1, fwd, 1, 2, 0](x, i, y0;) in
   let (;) = drop(i2) in
   sum[axis=(0,), keepdims=false](y2)
@@ -132,12 +132,145 @@ def f(x: f64[N], z: f64[N];) -> (f64;) =
 }
 
 
-def ratios(text, name="f", args=1, sizes=(64, 128, 256)):
+def rounds(round_, helpers=""):
+    """The loop over a round that gives u from x, i and s."""
+    return f"""
+{helpers}
+def round(x: f64[N], i: i64, s: f64;) -> (i64, f64;) =
+  {round_}
+  {COUNT}
+  (j, u;)
+{SCAN}"""
+
+
+ONE = "let a = index[at=(i,)](x) in"
+PAIR = "def g(x: f64[N], y: f64[N], i: i64;) -> (f64;) = let a = index[at=(i,)](x) in "
+PAIR += "let b = index[at=(i,)](y) in let c = a * b in sin(c)"
+READ = "def g(x: f64[N], i: i64;) -> (f64;) = let a = index[at=(i,)](x) in sin(a)"
+PROGRAMS |= {
+    "one array twice": rounds("let a = g(x, x, i;) in let u = a + s in", PAIR),
+    "one array twice, last": rounds(
+        "let a = h(x, i;) in let u = a + s in",
+        PAIR + "def h(x: f64[N], i: i64;) -> (f64;) = let y = x in g(x, y, i;)",
+    ),
+    "another name": rounds(
+        f"let y = x in let b = index[at=(i,)](y) in {ONE} let c = a * b in let u = s + c in"
+    ),
+    "a block": rounds(f"let t: f64 = {{ {ONE} let b = sin(a) in b * s }} in let u = s + t in"),
+    "a drop": rounds(f"let (;) = drop({{ {ONE} sin(a) }}) in {ONE} let u = s + a in"),
+    "reshape": rounds(
+        "let z = reshape[shape=(Q,4)](x) in let q: i64 = 4_i64 in "
+        "let r = floor_divide(i, q) in "
+        "let a = index[at=(r, 0)](z) in let b = sin(a) in let u = s + b in"
+    ),
+    "reshape and transpose": rounds(
+        "let z = reshape[shape=(Q,4)](x) in let w = permute_dims[axes=(1, 0)](z) in "
+        "let q: i64 = 4_i64 in let r = floor_divide(i, q) in "
+        "let a = index[at=(0, r)](w) in let b = g(w, r;) in let c = a * b in let u = s + c in",
+        "def g(w: f64[4,Q], r: i64;) -> (f64;) = let a = index[at=(1, r)](w) in sin(a)",
+    ),
+    "tuple": rounds(
+        "let one_: f64 = 2.0 in let t = <x, one_> in let a = g(t, i;) in "
+        "let <y, k> = t in let b = index[at=(i,)](y) in let c = a * b in "
+        "let d = c * k in let u = s + d in",
+        "def g(t: <f64[N], f64>, i: i64;) -> (f64;) = let <y, k> = t in "
+        "let a = index[at=(i,)](y) in a * k",
+    ),
+    "record": """
+def g(t: {a: f64[N], b: <f64[N], f64>}, i: i64;) -> (f64;) =
+  let <y, z> = t in
+  let <v, k> = z in
+  let a = index[at=(i,)](y) in let b = index[at=(i,)](v) in let c = a * b in c * k
+def round(t: {a: f64[N], b: <f64[N], f64>}, i: i64, s: f64;) -> (i64, f64;) =
+  let a = g(t, i;) in
+  let <y, z> = t in
+  let (;) = drop(z) in
+  let b = index[at=(i,)](y) in
+  let c = a * b in
+  let u = s + c in
+  let one: i64 = 1_i64 in let j: i64 = i + one in
+  (j, u;)
+def f(x: f64[N];) -> (f64;) =
+  let i: i64 = 0_i64 in
+  let s: f64 = 1.0 in
+  let y: f64[N] = x + x in
+  let z = <y, s> in
+  let t: {a: f64[N], b: <f64[N], f64>} = {a: x, b: z} in
+  let (i2: i64, s2: f64;) = scan[round, N, fwd, 1, 2, 0](t, i, s;) in
+  let (;) = drop(i2) in
+  s2
+""",
+    "switch": rounds(
+        "let q: i64 = 3_i64 in let r = remainder(i, q) in "
+        "let t = switch[g, no, g](r, x, i;) in let u = s + t in",
+        READ + " def no(x: f64[N], i: i64;) -> (f64;) = let (;) = drop((x, i;)) in 0.5",
+    ),
+    "recursion": f"""
+def stop(x: f64[N], i: i64;) -> (f64;) = let a = index[at=(i,)](x) in sin(a)
+def go(x: f64[N], i: i64;) -> (f64;) =
+  let one: i64 = 1_i64 in
+  let k = i - one in
+  let r = f_(x, k;) in
+  let a = index[at=(i,)](x) in
+  let p = r * a in
+  sin(p)
+def f_(x: f64[N], i: i64;) -> (f64;) =
+  let end: i64 = 0_i64 in
+  let c = equal(i, end) in
+  cond[stop, go](c, x, i;)
+def f(x: f64[N];) -> (f64;) = let i: i64 = N_1_i64 in f_(x, i;)
+""",
+    "tree": """
+def stop(x: f64[N], i: i64, k: i64;) -> (f64;) =
+  let (;) = drop(k) in let a = index[at=(i,)](x) in sin(a)
+def go(x: f64[N], i: i64, k: i64;) -> (f64;) =
+  let two: i64 = 2_i64 in
+  let h = floor_divide(k, two) in
+  let j = i + h in
+  let a = t(x, i, h;) in
+  let b = t(x, j, h;) in
+  a * b
+def t(x: f64[N], i: i64, k: i64;) -> (f64;) =
+  let one: i64 = 1_i64 in
+  let c = equal(k, one) in
+  cond[stop, go](c, x, i, k;)
+def f(x: f64[N];) -> (f64;) = let i: i64 = 0_i64 in let k: i64 = N_i64 in t(x, i, k;)
+""",
+    "sized": rounds(
+        "let q: i64 = 3_i64 in let a = sized[g, 0](q, x, i;) in let u = s + a in",
+        "def g(m: i64, x: f64[N], i: i64;) -> (f64;) = let a = index[at=(i,)](x) in "
+        "let b = broadcast_to[shape=(m,)](a) in sum[axis=(0,), keepdims=false](b)",
+    ),
+    "row": rounds(
+        "let z = reshape[shape=(Q,4)](x) in let q: i64 = 4_i64 in "
+        "let r = floor_divide(i, q) in let w: f64[4] = index[at=(r,)](z) in "
+        "let a = index[at=(2,)](w) in let b = sin(a) in let u = s + b in"
+    ),
+    "a while loop in a loop": rounds(
+        "let k: i64 = 0_i64 in let (k2: i64, t: f64;) = while[p, w, 2](x, i, k, s;) in "
+        "let (;) = drop(k2) in let b = sin(t) in let u = b + s in",
+        """
+def p(x: f64[N], i: i64, k: i64, t: f64;) -> (bool;) =
+  let (;) = drop((x, i, t;)) in let m: i64 = 3_i64 in less(k, m)
+def w(x: f64[N], i: i64, k: i64, t: f64;) -> (i64, f64;) =
+  let a = index[at=(i,)](x) in let b = index[at=(k,)](x) in let c = a * b in let d = t + c in
+  let one: i64 = 1_i64 in let l = k + one in (l, d;)
+""",
+    ),
+}
+
+
+def numbered(text, n):
+    """The text about arrays of n numbers."""
+    text = text.replace("N_1", str(n - 1)).replace("N_i64", f"{n}_i64").replace("Q", str(n // 4))
+    return text.replace("[N", f"[{n}").replace(", N,", f", {n},")
+
+
+def ratios(text, name="f", args=1, sizes=(32, 64, 128)):
     """The slope of each derivative's work, and its ratio to the work of the value."""
     works = []
     for n in sizes:
-        numbered = text.replace("N_1", str(n - 1)).replace("N_i64", f"{n}_i64")
-        works.append(measured(numbered.replace("[N", f"[{n}").replace(", N,", f", {n},"), n, args))
+        works.append(measured(numbered(text, n), n, args))
     return {
         what: (math.log2(works[2][what] / works[1][what]), works[2][what] / works[2]["value"])
         for what in works[0]
@@ -168,3 +301,25 @@ def test_work_of_every_order_is_linear_in_the_number_of_rounds(name):
     found = ratios(PROGRAMS[name], args=2 if name == "two arrays" else 1)
     print(name, {k: f"{s:.3f} x{r:.1f}" for k, (s, r) in found.items()})
     assert {k: s for k, (s, _) in found.items() if s > 1.02} == {}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_of_both_orders_are_those_of_differences(name):
+    n = 8
+    program = check(parse(numbered(PROGRAMS[name], n)))
+    rng = np.random.default_rng(1)
+    xs = [rng.uniform(0.2, 0.9, n) for _ in range(1 + (name == "two arrays"))]
+    first = check(grad(program, "f"))
+    (*g,) = run(first, "f.grad", *xs).results
+    second = check(vjp(first, "f.grad"))
+    cs = [rng.standard_normal(n) for _ in g]
+    h = run(second, "f.grad.vjp", *xs, *cs).lresults
+    for k in range(len(xs)):
+        for i in range(n):
+            e = np.zeros(n)
+            e[i] = 1e-5
+            moved = [[x + s * e * (j == k) for j, x in enumerate(xs)] for s in (1, -1)]
+            up, down = (run(program, "f", *at).results[0] for at in moved)
+            assert g[k][i] == pytest.approx((up - down) / 2e-5, rel=1e-6, abs=1e-8)
+            up, down = (sum(map(np.dot, run(first, "f.grad", *at).results, cs)) for at in moved)
+            assert h[k][i] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-7)

@@ -90,7 +90,7 @@ class Choice(Form):
         sum_ = j.moves(self.args[0].type)
         lead = len(self.args) - len(defs[self.functions[0]].params)  # 0 where there is a payload
         places = [(f, lead) for f in self.functions]
-        t = j.threaded(phi, self.args, places, range(1, len(self.args)), later)
+        t = j.threaded(phi, self, places, range(1, len(self.args)), later)
         functions = tuple([j.recur(f, t.on, t.same) for f in self.functions])
         if sum_:
             functions = tuple([

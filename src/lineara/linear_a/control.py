@@ -77,7 +77,7 @@ class Call(Form):
     def jvp(self, j: Any, phi: Any, later: Any) -> Leaf:
         """JApp: the jvp of the definition, which hands on what is needed later."""
         (f,) = self.functions
-        t = j.threaded(phi, self.args, [(f, 0)], range(len(self.args)), later)
+        t = j.threaded(phi, self, [(f, 0)], range(len(self.args)), later)
         made = self.on((*self.args, *t.tangents), (j.recur(f, t.on, t.same),))
         d = j.program.defs[f]
         return j.handed(t, made, self.stated(f, d, j.program.defs)[0], phi)

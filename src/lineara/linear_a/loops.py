@@ -34,6 +34,7 @@ class Loop(Form):
 
     __slots__ = ()
     FORM = ""
+    HANDS_ALL_ON = True
 
     @property
     def body(self) -> str:
@@ -94,7 +95,7 @@ class Loop(Form):
     def jvp(self, j: Any, phi: Any, later: Any) -> Leaf:
         """JScan: the tangents of ks go from round to round, and are handed on."""
         k, (nc, _) = self.invariants, self.carried()
-        t = j.threaded(phi, self.args, [(self.body, 0)], range(k), later, every=True)
+        t = j.threaded(phi, self, [(self.body, 0)], range(k), later)
         carries = [a for a in self.args[k : k + nc] if j.moves(a.type)]
         loop = self.with_tangents(
             (*self.args, *t.tangents),

@@ -12,7 +12,7 @@ of the text.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -291,6 +291,7 @@ class Applied(Leaf):
     """What applies definitions to its arguments: calls, branches and loops (control.py)."""
 
     functions: tuple[str, ...]
+    HANDS_ALL_ON: ClassVar[bool] = False  # whether J hands tangents of numbers on, too
 
     def renamed(self, rename: Rename) -> "Applied":
         """The same about other variables."""

@@ -382,9 +382,8 @@ class _Jvp:
         if isinstance(b.rhs, Drop):
             self.out.bindings.append(Let((), self.dropped(b.rhs, phi, later)))
             return
-        threads = isinstance(b.rhs, Applied | Block)
-        local = self.split(phi, here, () if threads else later)
-        on = later if threads else []
+        on = [x for x in later if self.hands_on(b.rhs, x)]
+        local = self.split(phi, here, [x for x in later if x not in on])
         made = self.inner(b.rhs, local, on)
         handed = [self.out.fresh(tangent(x.name), self.tangent_type(x.type), True) for x in on]
         moving = [v for v in b.vars if self.moves(v.type)]
@@ -392,6 +391,12 @@ class _Jvp:
         self.out.bindings.append(Let((*b.vars, *handed, *tangents), made))
         phi.update(zip(on, handed, strict=True))
         self.enter(zip(moving, tangents, strict=True), phi, last)
+
+    def hands_on(self, e: Leaf | Block, x: Var) -> bool:
+        """Whether J of a right-hand side gives the tangent of a variable back."""
+        if isinstance(e, Applied) and e.HANDS_ALL_ON:
+            return True
+        return isinstance(e, Applied | Block) and is_threaded(self.program, x.type)
 
     def is_still(self, b: Binding) -> bool:
         """Whether what is bound moves with nothing that it reads: a comparison, a rounding."""
@@ -437,6 +442,9 @@ class _Jvp:
             leaf = e.jvp(self, phi, self.roots(on))
         elif isinstance(e, Drop):
             leaf = self.dropped(e, phi, self.roots(on))
+        elif isinstance(e, Prim) and e.name == "index" and on and self.active(phi, e.args):
+            y = self.out.fresh("y", self.judge.leaf(e)[0][0])
+            leaf = Ret((y, self.read(Let((y,), e), e, phi, self.roots(on))))
         else:
             used = self.split(phi, e.operands(), self.roots(on))
             leaf = self.leaf(e, used)
@@ -467,7 +475,7 @@ class _Jvp:
                 self.discard([t])
 
     def dropped(self, e: Drop, phi: Phi, later: Iterable[Var]) -> Drop:
-        """JDrop; where tangents are needed later, the value alone is dropped, and other tangents."""
+        """JDrop; the value alone where tangents are needed later, and other tangents."""
         here = [x for x in self.roots(e.operands()) if x in phi]
         local = {x: phi.pop(x) for x in here if x not in later}
         if len(local) == len(here):
@@ -483,13 +491,15 @@ class _Jvp:
     # --- what forms ask for --------------------------------------------------------------------
 
     def threaded(
-        self, phi: Phi, args: Vars, defs: Sequence[tuple[str, int]], spots: Iterable[int],
-        later: Iterable[Var], every: bool = False,
+        self, phi: Phi, e: Applied, defs: Sequence[tuple[str, int]], spots: Iterable[int],
+        later: Iterable[Var],
     ) -> "Threaded":  # fmt: skip
-        """The tangents for arguments; those at `spots` are handed on if needed later, or `every`.
+        """The tangents for the arguments of a form; what is needed later is handed on.
 
-        `defs` are the definitions, and how many arguments come before their first formal.
+        That may be arguments at `spots`.  `defs` are the definitions that are applied, and how many
+        arguments come before their first formal.
         """
+        args, every = e.args, e.HANDS_ALL_ON
         later, k = set(later), defs[0][1]
         formals = [(self.program.defs[f].params, n) for f, n in defs]
         ruled = len(defs) == 1 and not every and self.run.has_rule(defs[0][0])
@@ -635,17 +645,22 @@ class _Jvp:
 
     def index(self, b: Let, e: Prim, phi: Phi, last: dict[Var, int], i: int) -> None:
         """JRead: the part is read and the array handed on, so n reads are no n copies."""
+        part = self.read(b, e, phi, [x for x in self.roots(e.args) if last[x] > i])
+        self.enter([(b.vars[0], part)], phi, last)
+
+    def read(self, b: Let, e: Prim, phi: Phi, later: Iterable[Var]) -> Var:
+        """The tangent of the part; the array's stays in φ if it is needed later."""
         (x,), (y,) = e.args, b.vars
-        taken = [r for r in self.roots([x]) if r in phi]
+        taken = [r for r in self.roots([x]) if r in phi and r in later]
         (dx,) = self.known(phi, [x])
         assert dx is not None
         part, rest = self.tangent_of(y), self.tangent_of(x)
         self.out.bindings += [b, Let((part, rest), Read((dx,), parts_of(e.params["at"])))]
-        self.enter([(y, part)], phi, last)
-        if any(last[r] > i for r in taken):
-            self.given_back(x, rest, phi, [r for r in taken if last[r] > i])
+        if taken:
+            self.given_back(x, rest, phi, taken)
         else:
             self.discard([rest])
+        return part
 
     def part(self, e: Accum | Put, phi: Phi) -> Leaf:
         """JAccum and JPut: the same of the tangents."""
