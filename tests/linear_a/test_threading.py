@@ -13,7 +13,6 @@ from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.passes.compose import grad, vjp
 from lineara.passes.jvp import jvp
-from lineara.passes.simplify import simplify
 
 SCAN = """
 def f(x: f64[N];) -> (f64;) =
@@ -205,7 +204,7 @@ def f(x: f64[N];) -> (f64;) =
         "let t = switch[g, no, g](r, x, i;) in let u = s + t in",
         READ + " def no(x: f64[N], i: i64;) -> (f64;) = let (;) = drop((x, i;)) in 0.5",
     ),
-    "recursion": f"""
+    "recursion": """
 def stop(x: f64[N], i: i64;) -> (f64;) = let a = index[at=(i,)](x) in sin(a)
 def go(x: f64[N], i: i64;) -> (f64;) =
   let one: i64 = 1_i64 in

@@ -39,6 +39,9 @@ class Masked(Box):
             return self._elementwise(primitive, args, values, masks)
         if name in ("conj", "real", "imag"):
             return self._made(primitive(*values, **params), masks[0])
+        if name in ("reshape", "permute_dims"):  # no work, for values as for masks
+            live = None if masks[0] is None else primitive(masks[0], **params)
+            return self._made(primitive(*values, **params), live)
         if name in ("sum", "cumsum"):
             return self._made(
                 primitive(*values, **params), self._moved(primitive, masks, args, params)
