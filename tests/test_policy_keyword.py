@@ -136,7 +136,7 @@ def test_a_certificate_is_printed_before_anything_runs():
     assert str(certificate) == (
         "linear, by type: f.jvp, f.jvp.lin, f.jvp.lin.t\n"
         "work: value 2,999, forward 7,998, reverse 7,999, of which 1,000 a second time\n"
-        "bound: forward <= 3 value + what is read of arrays\n"
+        "bound: forward <= 3 value + the size of the arrays that are given or made\n"
         "memory: tape 8.00 kB, peak 32.00 kB"
     )
 
@@ -151,7 +151,7 @@ def test_what_depends_on_values_is_not_foretold():
     assert str(lineara.grad(root, policy="store_all").certificate(np.array([4.0]))) == (
         "linear, by type: root.jvp, root.jvp.lin, root.jvp.lin.t\n"
         "work: depends on values: only a run can tell\n"
-        "bound: forward <= 7 value + what is read of arrays\n"
+        "bound: forward <= 7 value + the size of the arrays that are given or made\n"
         "memory: depends on values: only a run can tell"
     )
     counted = lineara.stages(root, np.array([4.0])).certificate

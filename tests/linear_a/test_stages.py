@@ -45,7 +45,7 @@ def test_the_costs_are_counted():
     assert str(c) == (
         "linear, by type: product.jvp, product.jvp.lin, product.jvp.lin.t\n"
         f"work: value 11, forward {c.forward}, reverse {c.reverse}, of which 0 a second time\n"
-        "bound: forward <= 7 value + what is read of arrays\n"
+        "bound: forward <= 7 value + the size of the arrays that are given or made\n"
         f"memory: tape {c.tape_bytes} B, peak {c.peak} B"
     )
 

@@ -4,6 +4,7 @@ Work is counted by the evaluator at n, 2 n and 4 n; the slope is that of log wor
 """
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -265,7 +266,7 @@ def numbered(text, n):
     return text.replace("[N", f"[{n}").replace(", N,", f", {n},")
 
 
-def ratios(text, name="f", args=1, sizes=(32, 64, 128)):
+def ratios(text, args, sizes=(32, 64, 128)):
     """The slope of each derivative's work, and its ratio to the work of the value."""
     works = []
     for n in sizes:
@@ -277,10 +278,10 @@ def ratios(text, name="f", args=1, sizes=(32, 64, 128)):
 
 
 def measured(text, n, args):
-    """The work of the value and of its derivatives, of two orders."""
+    """The work, and the bytes written, of the value and of its derivatives of two orders."""
     program = check(parse(text))
     rng = np.random.default_rng(n)
-    xs = [0.3 * rng.standard_normal(n) for _ in range(args)]
+    xs = [rng.uniform(0.1, 0.6, n) for _ in range(args)]
     ds = [rng.standard_normal(n) for _ in range(args)]
     first = check(grad(jvp(program, "f"), "f"))
     over = check(jvp(first, "f.grad"))
@@ -292,14 +293,166 @@ def measured(text, n, args):
         "forward over reverse": run(over, "f.grad.jvp", *xs, *ds),
         "reverse over reverse": run(back, "f.grad.vjp", *xs, *ds),
     }
-    return {what: found.work for what, found in runs.items()}
+    (dy,), g = runs["jvp"].lresults, runs["gradient"].results
+    assert dy == pytest.approx(sum(map(np.dot, g, ds)), rel=1e-9, abs=1e-12)
+    forward, reverse = (runs[k].lresults for k in ("forward over reverse", "reverse over reverse"))
+    for u, v in zip(forward, reverse, strict=True):  # a Hessian is symmetric
+        np.testing.assert_allclose(u, v, rtol=1e-8, atol=1e-8)
+    works = {what: found.work for what, found in runs.items()}
+    return works | {f"{what}, bytes": found.written for what, found in runs.items()}
+
+
+def number_of_arguments(text):
+    """How many arrays f takes."""
+    return text.split("def f(")[1].split(";")[0].count("f64[")
+
+
+def linear(text):
+    """Which slopes are more than 1.02, where that of the value is not."""
+    return {k: s for k, (s, _) in ratios(text, number_of_arguments(text)).items() if s > 1.02}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_work_of_every_order_is_linear_in_the_number_of_rounds(name):
-    found = ratios(PROGRAMS[name], args=2 if name == "two arrays" else 1)
-    print(name, {k: f"{s:.3f} x{r:.1f}" for k, (s, r) in found.items()})
-    assert {k: s for k, (s, _) in found.items() if s > 1.02} == {}
+def test_work_and_bytes_of_every_order_are_linear_in_the_number_of_rounds(name):
+    assert linear(PROGRAMS[name]) == {}
+
+
+# --- rounds at random -----------------------------------------------------------------------------
+
+
+class Rounds:
+    """A loop whose rounds read and write arrays in ways that are drawn."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        self.defs = []
+        self.count = 0
+
+    def name(self, like):
+        self.count += 1
+        return f"{like}_{self.count}"
+
+    def text(self):
+        body, (y, t) = self.body(self.rng.randint(3, 6), 2)
+        return "\n".join(
+            [
+                *self.defs,
+                f"""
+def round(x: f64[N], z: f64[N], i: i64, y: f64[N], s: f64;) -> (i64, f64[N], f64;) =
+  let (;) = drop((x, z;)) in
+  {body}
+  let half = 0.5 in
+  let s_ = half * s in
+  let u_ = sin({t}) in
+  let u = s_ + u_ in
+  {COUNT}
+  (j, {y}, u;)
+def f(x: f64[N], z: f64[N];) -> (f64;) =
+  let i: i64 = 0_i64 in
+  let s: f64 = 0.3 in
+  let y = sin(z) in
+  let (i2: i64, y2: f64[N], s2: f64;) = scan[round, N, fwd, 2, 3, 0](x, z, i, y, s;) in
+  let (;) = drop(i2) in
+  let r = sum[axis=(0,), keepdims=false](y2) in
+  r * s2
+""",
+            ]
+        )
+
+    def body(self, steps, depth):
+        """Lines over x, z, i, y, s, and the names of the array that is written and a number."""
+        lines, numbers, y = [], ["s"], "y"
+        for _ in range(steps):
+            ways = [self.read, self.read, self.view, self.twice, self.put, self.dropped]
+            ways += [self.call, self.branch, self.loop, self.record] if depth else []
+            line, t, y = self.rng.choice(ways)(y, self.rng.choice(numbers), depth)
+            lines.append(line)
+            numbers += [t] if t else []
+        while len(numbers) > 1:
+            a, b = numbers.pop(), numbers.pop()
+            c = self.name("c")
+            lines.append(f"let {c} = {a} {self.rng.choice('*+')} {b} in")
+            numbers.append(c)
+        return "\n  ".join(lines), (y, numbers[0])
+
+    def array(self, y):
+        return self.rng.choice(["x", "z", y])
+
+    def read(self, y, t, depth):
+        a = self.name("a")
+        return f"let {a} = index[at=(i,)]({self.array(y)}) in", a, y
+
+    def view(self, y, t, depth):
+        v, w, q, r, a = map(self.name, "vwqra")
+        line = f"let {v} = reshape[shape=(Q,4)]({self.array(y)}) in let {q}: i64 = 4_i64 in "
+        line += f"let {r} = floor_divide(i, {q}) in "
+        if self.rng.random() < 0.5:
+            return line + f"let {a} = index[at=({r}, 1)]({v}) in", a, y
+        line += f"let {w} = permute_dims[axes=(1, 0)]({v}) in "
+        return line + f"let {a} = index[at=(2, {r})]({w}) in", a, y
+
+    def twice(self, y, t, depth):
+        x, a, b, c = map(self.name, "xabc")
+        line = f"let {x} = {self.array(y)} in let {a} = index[at=(i,)]({x}) in "
+        return line + f"let {b} = {a} * {t} in let {c} = sin({b}) in", c, y
+
+    def put(self, y, t, depth):
+        y2, b = self.name("y"), self.name("b")
+        return f"let {b} = sin({t}) in let {y2} = put[i]({y}, {b}) in", None, y2
+
+    def dropped(self, y, t, depth):
+        a = self.name("a")
+        return (
+            f"let (;) = drop({{ let {a} = index[at=(i,)]({self.array(y)}) in {a} * {t} }}) in",
+            None,
+            y,
+        )
+
+    def helper(self, depth):
+        """A definition on three arrays, of which it writes one."""
+        f = self.name("h")
+        body, (y, t) = self.body(self.rng.randint(1, 3), depth - 1)
+        self.defs.append(
+            f"def {f}(x: f64[N], z: f64[N], i: i64, y: f64[N], s: f64;) -> (f64[N], f64;) =\n"
+            f"  let (;) = drop((x, z, i, s;)) in\n  {body}\n  let t_ = sin({t}) in ({y}, t_;)"
+        )
+        return f
+
+    def call(self, y, t, depth):
+        y2, b, f = self.name("y"), self.name("b"), self.helper(depth)
+        x, z = self.rng.choice(["x", "z"]), self.rng.choice(["x", "z"])
+        return f"let ({y2}, {b};) = {f}({x}, {z}, i, {y}, {t};) in", b, y2
+
+    def branch(self, y, t, depth):
+        y2, b, p, k = map(self.name, ("y", "b", "p", "k"))
+        f, g = self.helper(depth), self.helper(depth)
+        x = self.rng.choice(["x", "z"])
+        line = f"let {k} = 0.4 in let {p} = less({t}, {k}) in "
+        return line + f"let ({y2}, {b};) = cond[{f}, {g}]({p}, {x}, z, i, {y}, {t};) in", b, y2
+
+    def loop(self, y, t, depth):
+        y2, b, f = self.name("y"), self.name("b"), self.helper(depth)
+        x = self.rng.choice(["x", "z"])
+        line = f"let ({y2}, {b};) = scan[{f}, 2, fwd, 3, 2, 0]({x}, z, i, {y}, {t};) in"
+        return line, b, y2
+
+    def record(self, y, t, depth):
+        f, p, b, v, w = map(self.name, ("r", "p", "b", "v", "w"))
+        x = self.rng.choice(["x", "z"])
+        kind = "{a: f64[N], b: f64}"
+        self.defs.append(
+            f"def {f}(p: {kind}, i: i64;) -> (f64;) = let <v, w> = p in "
+            "let a = index[at=(i,)](v) in let b = a * w in sin(b)"
+        )
+        a = self.name("a")
+        line = f"let {p}: {kind} = {{a: {x}, b: {t}}} in let {b} = {f}({p}, i;) in "
+        line += f"let <{v}, {w}> = {p} in let {a} = index[at=(i,)]({v}) in let {p}_ = {a} * {w} in "
+        return line + f"let {b}_ = {p}_ + {b} in", f"{b}_", y
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_work_and_bytes_of_random_rounds_are_linear_in_their_number(seed):
+    assert linear(Rounds(seed).text()) == {}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -307,7 +460,7 @@ def test_gradients_of_both_orders_are_those_of_differences(name):
     n = 8
     program = check(parse(numbered(PROGRAMS[name], n)))
     rng = np.random.default_rng(1)
-    xs = [rng.uniform(0.2, 0.9, n) for _ in range(1 + (name == "two arrays"))]
+    xs = [rng.uniform(0.2, 0.9, n) for _ in range(number_of_arguments(PROGRAMS[name]))]
     first = check(grad(program, "f"))
     (*g,) = run(first, "f.grad", *xs).results
     second = check(vjp(first, "f.grad"))

@@ -23,8 +23,9 @@ class Certificate:
 
     linear       definitions that the checker has judged linear in their linear arguments
     value, forward, reverse    work: arithmetic of f, of f.jvp, of f.vjp
-    bound        c_J: forward is at most c_J value, and the scalars of arrays that are read;
-                 None if there is none, as where a rule calculates for arrays without elements
+    bound        c_J: forward is at most c_J value, and the scalars of what is given, made or
+                 dropped, once each and never for being read; None if there is none, as where a rule
+                 calculates for arrays without elements
     tape_bytes   what f.jvp.nl keeps for f.jvp.lin
     peak         the most bytes of arrays that are alive at a time, in reverse mode
     again        work that the policy does a second time
@@ -50,7 +51,7 @@ class Certificate:
             memory = f"tape {size(self.tape_bytes)}, peak {size(self.peak)}"
         bound = "none is proved, for an operation without work has a derivative with some"
         if self.bound is not None:
-            bound = f"forward <= {self.bound} value + what is read of arrays"
+            bound = f"forward <= {self.bound} value + the size of the arrays that are given or made"
         return (
             f"linear, by type: {', '.join(self.linear)}\n"
             f"work: {work}\n"
