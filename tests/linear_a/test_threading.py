@@ -266,7 +266,7 @@ def numbered(text, n):
     return text.replace("[N", f"[{n}").replace(", N,", f", {n},")
 
 
-def ratios(text, args, sizes=(32, 64, 128)):
+def ratios(text, args, sizes):
     """The slope of each derivative's work, and its ratio to the work of the value."""
     works = []
     for n in sizes:
@@ -307,9 +307,11 @@ def number_of_arguments(text):
     return text.split("def f(")[1].split(";")[0].count("f64[")
 
 
-def linear(text):
-    """Which slopes are more than 1.02, where that of the value is not."""
-    return {k: s for k, (s, _) in ratios(text, number_of_arguments(text)).items() if s > 1.02}
+def linear(text, sizes=(32, 64, 128)):
+    """The slopes that are more than 1.02."""
+    return {
+        k: s for k, (s, _) in ratios(text, number_of_arguments(text), sizes).items() if s > 1.02
+    }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -450,9 +452,9 @@ def f(x: f64[N], z: f64[N];) -> (f64;) =
         return line + f"let {b}_ = {p}_ + {b} in", f"{b}_", y
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(8))
 def test_work_and_bytes_of_random_rounds_are_linear_in_their_number(seed):
-    assert linear(Rounds(seed).text()) == {}
+    assert linear(Rounds(seed).text(), (16, 32, 64)) == {}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
