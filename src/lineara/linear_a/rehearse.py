@@ -66,10 +66,11 @@ def rehearsed(
 class Shadow:
     """An array, or a number, of which only the type is known.
 
-    `base` is the shadow whose memory it shows; `whole` says that its elements lie in order.
+    `base` is the shadow whose memory it shows; `whole` says that its elements lie in order, and
+    `axes` in which order the axes of such an array are shown.
     """
 
-    __slots__ = ("__weakref__", "base", "flags", "type", "whole")
+    __slots__ = ("__weakref__", "axes", "base", "flags", "type", "whole")
     __array_ufunc__ = None  # so that a number times a shadow asks the shadow
 
     def __init__(
@@ -78,6 +79,7 @@ class Shadow:
         self.type = type
         self.base = base
         self.whole = whole
+        self.axes: tuple[int, ...] | None = tuple(range(type.ndim)) if whole else None
         self.flags = SimpleNamespace(writeable=writeable)
 
     def __repr__(self) -> str:
@@ -171,8 +173,13 @@ class Stage(Machine):
         if e.primitive.view and getattr(args[0], "ndim", 0):
             x = args[0]
             if e.name != "reshape" or getattr(x, "whole", True):
-                still = e.name in ("reshape", "checkpoint_name")
-                return Shadow(t, owner(x), still, e.name != "broadcast_to")
+                axes, still = getattr(x, "axes", None), e.name in ("reshape", "checkpoint_name")
+                if e.name == "permute_dims" and axes is not None:
+                    axes = tuple([axes[i] for i in params["axes"]])
+                    still = axes == tuple(range(len(axes)))
+                found = Shadow(t, owner(x), still, e.name != "broadcast_to")
+                found.axes = axes if e.name == "permute_dims" else found.axes
+                return found
         like = [a.whole for a in args if isinstance(a, Shadow) and a.shape == t.shape]
         return Shadow(t, whole=not isinstance(e.primitive, Elementwise) or not like or any(like))
 

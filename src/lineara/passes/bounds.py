@@ -2,8 +2,9 @@
 
     W(J f) <= c_J W(f) + R       c_J = max over the primitives p in f of W(J p) / W(p), at least 2
 
-It is at least 2 since a number that is dropped is dropped with its tangent.  R counts what ends with
-a tangent and costs the value nothing: the scalars of what is given, made or dropped, once each.
+It is at least 2 since a number that is dropped is dropped with its tangent.  R counts what ends
+with a tangent and costs the value nothing: the scalars of what is given, made or dropped, each
+once.
 """
 
 from collections.abc import Iterator
