@@ -8,6 +8,7 @@ import math
 import tracemalloc
 from typing import Any
 
+import differences
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -262,10 +263,7 @@ def test_any_program_forward(program: Any) -> None:
 @given(PROGRAM)
 def test_any_program_twice(program: Any) -> None:
     H = lineara.hessian(lambda x: execute(program, x))(X.copy())
-    h, expected = 1e-5, []
-    for e in h * np.eye(N):
-        expected.append((gradient(program, X + e) - gradient(program, X - e)) / (2 * h))
-    assert close(H, np.array(expected), 1e-7)
+    differences.agrees(H, lambda x: gradient(program, x), X)
 
 
 @settings(max_examples=60, deadline=None)
@@ -287,9 +285,7 @@ def test_any_program_inside_another(outer: Any, inner: Any) -> None:
         return execute(outer, y)
 
     g = lineara.grad(read)(X.copy())
-    h = 1e-6
-    expected = [(read(X + e) - read(X - e)) / (2 * h) for e in h * np.eye(N)]
-    assert close(g, np.array(expected), 1e-6)
+    differences.agrees(g, read, X)
 
 
 @settings(max_examples=60, deadline=None)
@@ -316,10 +312,8 @@ def test_any_program_with_complex_numbers(program: Any) -> None:
 
     v = np.concatenate([X, X[::-1] * 0.3])
     value, g = lineara.value_and_grad(read)(v)
-    h = 1e-6
-    expected = [(read(v + e) - read(v - e)) / (2 * h) for e in h * np.eye(2 * N)]
     assert close(value, read(v.copy()), 1e-14)
-    assert close(g, np.array(expected), 1e-6)
+    differences.agrees(g, read, v)
 
 
 @settings(max_examples=150, deadline=None)
@@ -380,11 +374,9 @@ def test_a_part_written_into_an_overlapping_one(name: str, start: str) -> None:
 # --- arrays of an outer level --------------------------------------------------------------------
 
 
-def agrees(f: Any, x: Any = X, tol: float = 1e-7) -> None:
+def agrees(f: Any, x: Any = X) -> None:
     """The gradient of a function that differentiates inside, against differences of it."""
-    h = 1e-6
-    expected = [(f(x + e) - f(x - e)) / (2 * h) for e in h * np.eye(x.size)]
-    assert close(lineara.grad(f)(x.copy()), np.array(expected), tol)
+    differences.agrees(lineara.grad(f)(x.copy()), f, x)
 
 
 def test_an_outer_array_that_is_written_after_an_inner_use() -> None:

@@ -222,7 +222,7 @@ class Gradients:
         if g is None or (type(g) is int and g == 0):
             return zero_of(leaf)
         if isinstance(g, Box):
-            return self._distinct(_of_kind(leaf, _narrowed(leaf, g)))
+            return self._distinct(_of_kind(leaf, _as_leaf(leaf, g)))
         if type(g) is Absent:
             raise g.error
         if isinstance(leaf, np.ndarray):
@@ -234,6 +234,8 @@ class Gradients:
             return leaf.dtype.type(g)
         if isinstance(leaf, EXACT):
             return type(leaf)(g) if type(g) is int else g
+        if kind_of_number(leaf) == "c" and kind_of_number(g) == "f":  # at a real part alone
+            g = np.asarray(g, type_of(leaf).dtype)[()]
         return g.item() if isinstance(g, np.generic | np.ndarray) and np.ndim(g) == 0 else g
 
     def _distinct(self, g: Any) -> Any:
@@ -267,11 +269,13 @@ class Gradients:
         return self.dense(leaf, node) if found is None else found
 
 
-def _narrowed(leaf: Any, g: Any) -> Any:
-    """An outer level's value in the precision of the leaf."""
+def _as_leaf(leaf: Any, g: Any) -> Any:
+    """An outer level's value in the precision of the leaf, and complex if the leaf is."""
     want, found = type_of(leaf).dtype, type_of(g).dtype
-    wider = found.kind == want.kind and found.kind in "fc" and found.itemsize > want.itemsize
-    return op("astype")(g, dtype=want) if wider else g
+    if {want.kind, found.kind} - {"f", "c"}:
+        return g
+    differs = found.itemsize > want.itemsize if found.kind == want.kind else want.kind == "c"
+    return op("astype")(g, dtype=want) if differs else g
 
 
 def _of_kind(leaf: Any, g: Any) -> Any:
@@ -290,7 +294,8 @@ def zero_of(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
         return np.zeros(leaf.shape, leaf.dtype if leaf.dtype.kind in "fc" else float)
     if isinstance(leaf, Traced):
-        return np.zeros(leaf.shape, leaf.dtype) if leaf.shape else 0.0
+        zero = np.zeros(leaf.shape, leaf.dtype)
+        return zero if leaf.shape else zero.item()
     if isinstance(leaf, np.floating | np.complexfloating):
         return leaf.dtype.type(0)
     if isinstance(leaf, int | float | np.integer):
