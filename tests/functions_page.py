@@ -48,7 +48,7 @@ fromregex fromstring genfromtxt get_include get_printoptions getbufsize geterr g
 info is_busday isdtype isfortran issubdtype iterable ix_ load loadtxt mask_indices mintypecode
 packbits printoptions promote_types ravel_multi_index row_stack set_printoptions setbufsize
 seterr seterrcall show_config show_runtime test tril_indices triu_indices typename unpackbits
-unravel_index bartlett
+unravel_index bartlett blackman hamming hanning
 """
 SPECIAL = """
 ai_zeros bei_zeros beip_zeros ber_zeros bernoulli berp_zeros bi_zeros erf_zeros euler fresnel_zeros

@@ -250,3 +250,37 @@ def test_complex_numbers_where_only_the_real_part_would_be_looked_at(said):
         "NoRuleError: scipy.stats: takes real numbers, not c128[]; give it the real part, x.real, "
         "or a real and an imaginary part as two arguments\n  at f: return stats.norm.logpdf(z)"
     )
+
+
+@pytest.mark.parametrize("f", [np.histogram, np.histogram_bin_edges])
+def test_a_histogram_of_complex_numbers(f, said):
+    def edges(z):
+        return np.sum(f(z, 3)[-1]).real
+
+    assert said(lambda: grad(edges)(np.array([1 + 1j, 2.0, 3.0]))) == (
+        "TypeMismatchError: a histogram of complex numbers, which have no order, is not "
+        "differentiated; take that of z.real, z.imag or abs(z)\n"
+        "  at edges: return np.sum(f(z, 3)[-1]).real"
+    )
+
+
+def test_a_step_of_complex_numbers(said):
+    def step(z):
+        return np.heaviside(z, 0.5).real
+
+    assert said(lambda: grad(step)(1 + 1j)) == (
+        "TypeMismatchError: heaviside: complex numbers have no order; take the real part\n"
+        "  at step: return np.heaviside(z, 0.5).real"
+    )
+
+
+def test_a_covariance_that_is_singular_and_moves(said):
+    def density(c):
+        return stats.multivariate_normal.logpdf(np.ones(2), np.zeros(2), c, allow_singular=True)
+
+    assert said(lambda: grad(density)(np.ones((2, 2)))) == (
+        "NoRuleError: scipy.stats.multivariate_normal of a singular covariance has no derivative "
+        "with respect to it, since its rank would change; give the covariance as plain numbers\n"
+        "  at density: return stats.multivariate_normal.logpdf(np.ones(2), np.zeros(2), c, "
+        "allow_singular=True)"
+    )

@@ -126,5 +126,12 @@ def _fit(vector: Any, t: Any) -> Any:
 
 
 def own(g: Any) -> Any:
-    """A number of Python, or an array that nobody else has."""
-    return np.array(g) if np.ndim(g) else np.asarray(g).item()
+    """An array that nobody else has, or a number: Python's, or of a precision that it has not."""
+    if np.ndim(g):
+        return np.array(g)
+    number = np.asarray(g)[()]
+    return number if isinstance(number, np.inexact) and _is_narrow(number) else np.asarray(g).item()
+
+
+def _is_narrow(number: Any) -> bool:
+    return number.dtype not in (np.dtype(float), np.dtype(complex))

@@ -137,6 +137,7 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
             in_ours = _method(ufunc, attribute) if attribute in METHODS else None
             setattr(call, attribute, in_ours or getattr(ufunc, attribute))
     call.__name__, call.__doc__ = ufunc.__name__, ufunc.__doc__
+    vars(call)["__wrapped__"] = ufunc  # whose signature it has
     return call
 
 

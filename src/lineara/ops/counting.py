@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.errors import TypeMismatchError
 from lineara.ops.index import diff, line
 from lineara.ops.join import concatenate, takes_arrays
 from lineara.ops.reduce import np_sum
@@ -24,6 +25,7 @@ def _still(a: Any) -> Any:
 def bincount(x, /, weights=None, minlength=0):
     """The sum of the weights of each of 0, 1, 2, ...; it moves with the weights."""
     x = _still(as_array(x))
+    x = x.astype(np.intp) if x.dtype.kind == "b" else x
     plain = np.bincount(x, minlength=minlength)  # NumPy's word on what may be counted
     if weights is None:
         return plain
@@ -35,6 +37,11 @@ def bincount(x, /, weights=None, minlength=0):
 
 def _edges(a: Any, bins: Any, range: Any) -> Any:
     """The edges of the bins: those given, or equal steps over the range, which may be traced."""
+    if type_of(a).dtype.kind == "c":
+        raise TypeMismatchError(
+            "a histogram of complex numbers, which have no order, is not differentiated; take that "
+            "of z.real, z.imag or abs(z)"
+        )
     if isinstance(bins, str):
         known: Any = None if range is None else [_still(as_array(v)) for v in range]
         bins = len(np.histogram_bin_edges(_still(a), bins, known)) - 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.errors import TypeMismatchError
 from lineara.ops.elementwise import (
     abs_,
     atan2,
@@ -70,6 +71,8 @@ def positive(x):
 def heaviside(x1, x2):
     """0 below zero, 1 above, x2 at zero."""
     x1 = as_floats(x1)
+    if "c" in (type_of(x1).dtype.kind, type_of(x2).dtype.kind):
+        raise TypeMismatchError("heaviside: complex numbers have no order; take the real part")
     step = op("astype")(greater(x1, 0), dtype=type_of(x1).dtype)
     return where(equal(x1, 0), x2, where(op("isnan")(x1), x1, step))
 

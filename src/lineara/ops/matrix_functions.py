@@ -19,6 +19,7 @@ from lineara.ops.linalg import adjoint, factoring, square, squares
 from lineara.ops.scipy_linalg import in_columns
 from lineara.ops.shape import as_array, as_floats
 from lineara.primitive import (
+    Box,
     General,
     Linear,
     aligned,
@@ -178,10 +179,24 @@ def _of_scipy(name: str) -> None:
     def call(A, disp=True, blocksize=None):  # SciPy's names
         if disp is False:
             raise NoRuleError(f"{name}: disp=False has no rule; without it {name} has one")
-        return op(name)(square(name, A))
+        A = square(name, A)
+        return op(name)(_with_complex_root(A) if name == "sqrtm" else A)
 
     call.__doc__ = op(name).__doc__
     implements(f"scipy.linalg.{name}")(call)
+
+
+def _with_complex_root(a: Any) -> Any:
+    """A real matrix whose root is complex, seen as complex; where its values are known."""
+    values = op("stop_gradient")(a)
+    if isinstance(values, Box) or values.dtype.kind == "c" or not values.size:
+        return a
+    found = np.linalg.eigvals(values)
+    if not np.any((np.real(found) < 0) & (np.imag(found) == 0)):
+        return a
+    roots = [sqrtm.plain(m) for m in values.reshape(-1, *values.shape[-2:])]
+    is_complex = any(root.dtype.kind == "c" for root in roots)
+    return op("astype")(a, dtype=np.result_type(values, np.complex64)) if is_complex else a
 
 
 for _name in ("expm", "sqrtm", "logm", "cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm"):

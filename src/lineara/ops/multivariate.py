@@ -71,6 +71,24 @@ def whitened(d: Any, cov: Any) -> tuple[Any, Any]:
     return lengths, 2 * np.sum(log(np.diag(low)))
 
 
+def _singular_logpdf(d: Any, cov: Any) -> Any:
+    """The log density in the range of a covariance, which must stand still to keep its rank."""
+    if isinstance(cov, Box):
+        raise NoRuleError(
+            "scipy.stats.multivariate_normal of a singular covariance has no derivative with "
+            "respect to it, since its rank would change; give the covariance as plain numbers"
+        )
+    s, v = np.linalg.eigh(cov)
+    small = 1e6 * np.finfo(s.dtype).eps * np.max(np.abs(s))  # as SciPy decides it
+    kept = s > small
+    z = d @ (v[:, kept] / np.sqrt(s[kept]))
+    lengths = np.sum(z * z, axis=-1)
+    rest = d @ v[:, ~kept]
+    inside = np.sum(rest * rest, axis=-1) < small * small
+    found = -(np.sum(kept) * LOG_2_PI + np.sum(np.log(s[kept])) + lengths) / 2
+    return squeezed(where(inside, found, -np.inf))
+
+
 # --- the rules: a value, then parameters ---------------------------------------------------------
 
 
@@ -78,10 +96,7 @@ def normal_logpdf(x, mean=None, cov=1, allow_singular=False):
     """The log density of a normal vector."""
     mean, cov, dim = location(mean, cov)
     if allow_singular and np.linalg.matrix_rank(cov) < dim:
-        raise NoRuleError(
-            "scipy.stats.multivariate_normal of a singular covariance has no rule; the density is "
-            "that of the components in its range"
-        )
+        return _singular_logpdf(vectors(x, dim) - mean, cov)
     lengths, logdet = whitened(vectors(x, dim) - mean, cov)
     return squeezed(-(dim * LOG_2_PI + logdet + lengths) / 2)
 

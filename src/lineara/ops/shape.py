@@ -454,10 +454,12 @@ def rot90(m, k=1, axes=(0, 1)):
 
 @implements(np.roll)
 def roll(a, shift, axis=None):
-    """Elements shifted around along axes."""
+    """Elements shifted around along axes; a shift that moves is the whole number it is now."""
+    shift = op("stop_gradient")(shift) if isinstance(shift, Box) else shift
+    shifts: Any = shift if isinstance(shift, Box) else np.asarray(shift).astype(int)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), shape=a.shape)
-    for n, i in np.broadcast(sizes(shift), sizes(axis)):
+    for n, i in np.broadcast(shifts, sizes(axis)):
         size, i = a.shape[i], normal_axis(i, len(a.shape), "roll")
         split = -n % size if size else 0
         lead = (slice(None),) * i

@@ -105,10 +105,18 @@ polygamma_difference = kernel(  # psi_n(a) - psi_n(a + b)
     lambda y, x, w, u: polygamma_difference(x + 1, w, u),
     lambda y, x, w, u: -polygamma(x + 1, w + u),
 )
-digamma = special("digamma", lambda y, x: polygamma(1, x), scipy="psi")
+
+
+def defined(y, slope):
+    """A slope where y is a number: beyond the domain its formula may still have a value."""
+    return where(y != y, y, slope)
+
+
+digamma = special("digamma", lambda y, x: defined(y, polygamma(1, x)), scipy="psi")
 gamma = special("gamma", lambda y, x: y * digamma(x))
 lgamma = special("lgamma", lambda y, x: digamma(x), scipy="gammaln")
-loggamma = special("loggamma", lambda y, x: digamma(x))
+loggamma = special("loggamma", lambda y, x: defined(y, digamma(x)))
+gammasgn = special("gammasgn", lambda y, x: defined(y, 0))
 rgamma = special(  # by reflection where digamma has poles
     "rgamma",
     lambda y, x: where(
@@ -202,10 +210,14 @@ gammainc_slope = kernel(
     array=shape_slopes.gammainc_slope,
 )
 gammainc = special(
-    "gammainc", lambda y, x, w: gammainc_slope(1, x, w), lambda y, x, w: gamma_density(x, w)
+    "gammainc",
+    lambda y, x, w: defined(y, gammainc_slope(1, x, w)),
+    lambda y, x, w: defined(y, gamma_density(x, w)),
 )
 gammaincc = special(
-    "gammaincc", lambda y, x, w: -gammainc_slope(1, x, w), lambda y, x, w: -gamma_density(x, w)
+    "gammaincc",
+    lambda y, x, w: defined(y, -gammainc_slope(1, x, w)),
+    lambda y, x, w: defined(y, -gamma_density(x, w)),
 )
 gammaincinv = special(
     "gammaincinv",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import NoRuleError
+from lineara.errors import NoRuleError, TypeMismatchError
 from lineara.ops import kernels
 from lineara.ops.bessel import airy_ai, airy_aip, airy_bi, airy_bip
 from lineara.ops.elementwise import (
@@ -71,10 +71,18 @@ def only_plain(value: Any, function: str, what: str) -> Any:
 
 implements("scipy.special.psi", "scipy.special.digamma")(digamma)
 implements("scipy.special.cbrt")(cbrt)
-implements("scipy.special.exp2")(exp2)
 implements("scipy.special.expm1")(expm1)
 implements("scipy.special.log1p")(log1p)
 implements("scipy.special.round")(rint)
+
+
+@implements("scipy.special.exp2")
+def exp2_of_reals(x, /):
+    """2^x, which SciPy has for real numbers alone."""
+    if type_of(x).dtype.kind == "c":
+        raise TypeMismatchError("scipy.special.exp2: takes real numbers; np.exp2 takes complex")
+    return exp2(x)
+
 
 # --- sums of exponentials ------------------------------------------------------------------------
 
@@ -156,7 +164,8 @@ def _times_log(name: str, primitive: Any, logarithm: Any, pole: float) -> Any:
     def product(x, w):
         if not isinstance(x, Box):
             return primitive(x, w)
-        nothing = op("equal")(w, pole)
+        is_complex = type_of(w).dtype.kind == "c"  # and has a logarithm below the pole
+        nothing = op("equal" if is_complex else "less_equal")(w, pole)
         smooth = x * logarithm(where(nothing, pole + 1.0, w))
         return where(nothing, primitive(x, w), smooth)
 

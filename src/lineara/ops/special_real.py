@@ -17,12 +17,12 @@ from lineara.ops.elementwise import (
     where,
 )
 from lineara.ops.kernels import part, scipy_special
-from lineara.ops.special import ORDER, kernel, special
+from lineara.ops.special import ORDER, defined, kernel, special
 
 # --- logistic functions and entropies ------------------------------------------------------------
 
 expit = special("expit", lambda y, x: y * expit(-x))
-logit = special("logit", lambda y, x: 1 / (x * (1 - x)))
+logit = special("logit", lambda y, x: defined(y, 1 / (x * (1 - x))))
 log_expit = special("log_expit", lambda y, x: expit(-x))
 entr = special("entr", lambda y, x: where(x < 0, 0, -log(x) - 1), selects=True)
 
@@ -93,13 +93,11 @@ cotdg = special("cotdg", lambda y, x: -_DEGREE * (1 + y * y))
 # --- integrals -----------------------------------------------------------------------------------
 
 expi = special("expi", lambda y, x: exp(x) / x)
-exp1 = special("exp1", lambda y, x: -exp(-x) / x)
+exp1 = special("exp1", lambda y, x: defined(y, -exp(-x) / x))
 expn = special("expn", ORDER, lambda y, x, w: where(x == 0, -y * (1 + 1 / w), -expn(abs(x - 1), w)))
 spence = special(  # smooth at 1, as no quotient is
     "spence",
-    lambda y, x: where(
-        (x > 0.9) * (x < 1.1), -hyp2f1(1, 1, 2, 1 - x), log(x) / where(x == 1, 1, 1 - x)
-    ),
+    lambda y, x: where(abs(x - 1) < 0.1, -hyp2f1(1, 1, 2, 1 - x), log(x) / where(x == 1, 1, 1 - x)),
 )
 cosine_integral = kernel("cosine_integral", lambda y, x: cos(x) / x, array=part("sici", 1))
 hyperbolic_cosine_integral = kernel(
@@ -152,7 +150,7 @@ hyp2f1 = special(
 hyperu = special("hyperu", *["its parameters"] * 2, lambda y, x, w, u: -x * hyperu(x + 1, w + 1, u))
 ellipk = special("ellipk", lambda y, x: ellipk_slope(x))
 ellipk_slope = kernel("ellipk_slope", lambda y, x: 9 * math.pi / 64 * hyp2f1(2.5, 2.5, 3, x))
-ellipe = special("ellipe", lambda y, x: -math.pi / 8 * hyp2f1(0.5, 1.5, 2, x))
+ellipe = special("ellipe", lambda y, x: defined(y, -math.pi / 8 * hyp2f1(0.5, 1.5, 2, x)))
 ellipkm1 = special("ellipkm1", lambda y, x: ellipkm1_slope(x))
 ellipkm1_slope = kernel(  # Legendre's equation gives the second derivative
     "ellipkm1_slope",
