@@ -13,6 +13,7 @@ from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.passes.compose import grad, vjp
+from lineara.passes.custom import custom_jvp
 from lineara.passes.jvp import jvp
 
 SCAN = """
@@ -469,3 +470,37 @@ def test_gradients_of_both_orders_are_those_of_differences(name):
             assert g[k][i] == pytest.approx((up - down) / 2e-5, rel=1e-6, abs=1e-8)
             up, down = (sum(map(np.dot, run(first, "f.grad", *at).results, cs)) for at in moved)
             assert h[k][i] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-7)
+
+
+def test_a_rule_of_the_users_is_served_where_arrays_are_threaded():
+    call = "let a = index[at=(i,)](x) in let b = index[at=(i,)](y) in"
+    text = f"""
+def g(x: f64[8], y: f64[8], i: i64;) -> (f64;) = {call} a * b
+def rule(x: f64[8], y: f64[8], i: i64; ~dx: f64[8], ~dy: f64[8]) -> (f64; f64) =
+  {call}
+  let (; ~p, ~u) = read[i](~dx) in
+  let (; ~q, ~v) = read[i](~dy) in
+  let (;) = drop((; ~u, ~v)) in
+  let z = a * b in
+  let ~c = b * ~p in
+  let ~d = a * ~q in
+  let ~e = ~c + ~d in
+  (z; ~e)
+def h(x: f64[8], y: f64[8], i: i64;) -> (f64;) =
+  let (;) = drop(y) in let a = index[at=(i,)](x) in sin(a)
+def round(x: f64[8], i: i64, s: f64;) -> (i64, f64;) =
+  let k = 0.5 in
+  let p = less(s, k) in
+  let a = cond[g, h](p, x, x, i;) in
+  let b = g(x, x, i;) in
+  let c = a + b in
+  let u = sin(c) in
+  {COUNT}
+  (j, u;)
+{numbered(SCAN, 8)}"""
+    program, x = check(parse(text)), np.linspace(0.2, 0.9, 8)
+    (expected,) = run(grad(program, "f"), "f.grad", x).results
+    ruled = check(grad(custom_jvp(program, "g", "rule"), "f"))
+    np.testing.assert_allclose(run(ruled, "f.grad", x).results[0], expected, rtol=1e-12)
+    assert "g.jvp.on0.as0'1" in ruled.defs  # in the branch; it calls g.jvp on copies
+    assert "g.jvp.lin" in ruled.defs
