@@ -1,10 +1,14 @@
-"""SciPy's functions without a rule: what works in the place of each.
+"""Functions without a rule, SciPy's nearly all: what works in the place of each.
 
 Whoever calls one with a traced value gets an error that names it.  The advice of a module is for
 what has none of its own.
 """
 
-from lineara.primitive import refuses, refuses_rest
+from typing import Any
+
+from lineara.errors import NoRuleError
+from lineara.primitive import implements, refuses, refuses_rest
+from lineara.types import type_of
 
 WRITE = (
     "write it with functions that have one, "
@@ -115,3 +119,13 @@ refuses_rest(
     "scipy.stats",
     advice=WRITE,
 )
+
+
+@implements("mpmath.libmp.libmpf.from_float")
+def from_float(x: Any, *_: Any) -> Any:
+    """mpmath makes integers of a float, which are constants: its derivative would be lost."""
+    raise NoRuleError(
+        f"mpmath: a number of many digits was about to be made of a traced {type_of(x)}; it "
+        "consists of integers, which have no derivative: mpmath.fp computes with Python's floats, and "
+        "lineara.external gives the call a derivative"
+    )
