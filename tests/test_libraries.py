@@ -16,7 +16,7 @@ import lineara
 from lineara.errors import DetachError, LinearaError
 
 SOURCE = '''
-import abc, functools, math
+import abc, functools, math, struct
 import numpy as np
 
 CACHE, LOG, CALLS, LAST = {}, [], [], None
@@ -102,7 +102,7 @@ space = {"math": math, "__name__": __name__, "__file__": __file__}
 exec("def generated(x): return math.sin(x) ** 2", space)
 generated = space["generated"]
 
-def compiled(x): return float.fromhex(x.hex())
+def compiled(x): return struct.unpack("d", struct.pack("d", x))[0]
 
 def converted(x): return np.frombuffer(np.asarray(x, order="C").data)[0]
 

@@ -126,6 +126,6 @@ def from_float(x: Any, *_: Any) -> Any:
     """mpmath makes integers of a float, which are constants: its derivative would be lost."""
     raise NoRuleError(
         f"mpmath: a number of many digits was about to be made of a traced {type_of(x)}; it "
-        "consists of integers, which have no derivative: mpmath.fp computes with Python's floats, and "
+        "consists of integers, which have no derivative: mpmath.fp computes with floats, and "
         "lineara.external gives the call a derivative"
     )
