@@ -8,7 +8,7 @@ import mpmath
 from mpmath import fp
 
 
-@cases.at(0.7, 2.0)
+@cases.refuses(0.7, 2.0, match="looks up", why="it caches nodes by the limits of the integral")
 def quadrature(a, b):
     return fp.quad(lambda t: fp.exp(-a * t * t), [0.0, b])
 

@@ -14,7 +14,13 @@ import numpy as np
 
 from lineara.eager.refusals import about_to_become_plain, asks_by_name
 from lineara.eager.shown import as_shown, asks_who_multiplies, in_object, in_patterns, withhold
-from lineara.errors import DetachError, LeakedVariableError, NoRuleError
+from lineara.errors import (
+    DetachError,
+    LeakedVariableError,
+    NoRuleError,
+    TypeMismatchError,
+    is_library_file,
+)
 from lineara.ops.index import check_index, is_basic, read
 from lineara.ops.sparse_matrix import is_sparse, sparse_matmul
 from lineara.primitive import Box, Primitive, innermost, op, registry
@@ -442,6 +448,20 @@ Scalar.__rfloordiv__ = lambda p, q: _whole_quotient(q, p)  # type: ignore[attr-d
 Traced.__str__ = _of_plain("__str__")
 for _name in ("__hash__", "as_integer_ratio", "hex", "is_integer"):
     setattr(Scalar, _name, _of_plain(_name))
+
+
+def _hashed(x: Scalar, plainly: Any = Scalar.__hash__) -> int:
+    """That of the number; in a library, where keys are those of caches, the derivative would go."""
+    if is_library_file(sys._getframe(1).f_code.co_filename):
+        raise TypeMismatchError(
+            "a library looks up a traced number in a dict or a set, as in a cache: what it finds "
+            "there for an equal number has another derivative; give the call a derivative with "
+            "lineara.external"
+        )
+    return plainly(x)
+
+
+Scalar.__hash__ = _hashed  # type: ignore[method-assign]
 
 
 def has_priority(other: Any) -> bool:
