@@ -49,6 +49,10 @@ class Replacer(Protocol):
 
     kept: Any  # what libraries keep from call to call
 
+    def stands_in(self, value: Any) -> bool:
+        """Whether copied code sees this in place of something else."""
+        ...
+
     def stable(self, value: Any, cells: Cells) -> bool:
         """Whether `replace(value)` stays right as long as `value` is the same object.
 
