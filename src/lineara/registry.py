@@ -24,6 +24,8 @@ class Registry:
         self.around: dict[Any, Any] = {}  # of followed ones: what is called with the copy first
         self.followed: set[Any] = set()  # foreign functions whose source is read as the user's
         self.sources: tuple[str, ...] = ()  # where that source lies
+        # How NumPy's function lays its result out, of (function, args, kwargs, result): as it is.
+        self.lay: Callable[..., Any] = lambda function, args, kwargs, result: result
         self.awaited: dict[str, dict[str, Declare]] = {}  # by module: names in it, and what to do
 
     def await_(self, foreign: str, declare: Declare) -> None:

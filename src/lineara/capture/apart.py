@@ -14,6 +14,7 @@ from lineara.capture.staging import needed
 from lineara.eager.node import Traced
 from lineara.eager.regions import as_box
 from lineara.eager.staged import StagedLevel
+from lineara.eager.strides import strides_of
 from lineara.eager.trace import innermost_level, open_level, threads
 from lineara.linear_a.control import Call
 from lineara.linear_a.emit import closed
@@ -119,7 +120,7 @@ def apart(
         with around.holding(level) if around is not None and innermost else nullcontext():
             level.adopts = True
             pairs = list(zip(values, types, strict=True))
-            nodes = [v if t is None else level.formal("x", t) for v, t in pairs]
+            nodes = [v if t is None else level.formal("x", t, _lay(v, t)) for v, t in pairs]
             formals = [n.now().v.var for n, t in zip(nodes, types, strict=True) if t is not None]
             leaves, form = flatten(overlay().restore(f(*nodes)))
             constants, results = [], []
@@ -138,6 +139,12 @@ def apart(
     text = Text(Program(dict(shared.types), dict(shared.defs)), name, shared.rules)
     given = [i for i, t in enumerate(types) if t is not None]
     return Apart(text, given, [c for _, c in mentions], form, constants)
+
+
+def _lay(v: Any, t: ArrayType) -> tuple[int, ...]:
+    """The strides of a value of that type, or of its lane, where it has a lane of each axis."""
+    strides = strides_of(v)
+    return strides[len(strides) - len(t.shape) :]
 
 
 __all__ = ["Apart", "Text", "apart", "staged_around"]

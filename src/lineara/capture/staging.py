@@ -20,6 +20,7 @@ from lineara.eager.node import Traced, layout
 from lineara.eager.points import manifold_of
 from lineara.eager.regions import as_box
 from lineara.eager.staged import StagedLevel
+from lineara.eager.strides import narrow, strides_of
 from lineara.eager.trace import innermost_level, open_level, outside
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
 from lineara.linear_a.cost import size
@@ -40,6 +41,7 @@ class Signature(NamedTuple):
     structure: Structure
     types: tuple[ArrayType | None, ...]  # of the leaves; None for constants
     constants: tuple[Any, ...]
+    lays: tuple[Any, ...] | None = None  # where the program depends on how arrays lie in memory
 
     def values(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[Any]:
         """The numbers of a call that fits, or an error that says what does not."""
@@ -69,6 +71,14 @@ class Signature(NamedTuple):
                 raise StagingError(
                     f"{name} was traced for {t} at {self._path(i, leaves)}, but was given "
                     f"{show_type(v)}; trace it again for this type"
+                )
+            lay = strides_of(v)
+            if self.lays is not None and narrow(t.shape, lay) != narrow(t.shape, self.lays[i]):
+                raise StagingError(
+                    f"{name} writes into a reshaped {t}, and whether that is a view depends on how "
+                    f"the array at {self._path(i, leaves)} lies in memory: it was traced for the "
+                    f"strides {self.lays[i]}, but was given {lay}, counted in elements; trace it "
+                    "again, or give it a copy that lies as the other did"
                 )
             yield v, t
 
@@ -217,7 +227,10 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
         beside = [value for _, value in level.beside]
         shared = level.shared
     program = needed(Program(shared.types, {**shared.defs, made.name: made}), made.name)
-    return Staged(program, made.name, given.signature, results, beside, shared.rules, f)
+    signature = given.signature
+    if shared.asked and shared.written:
+        signature = signature._replace(lays=given.lays)
+    return Staged(program, made.name, signature, results, beside, shared.rules, f)
 
 
 def needed(program: Program, name: str) -> Program:
@@ -276,6 +289,9 @@ class Given:
         types = [self.type(v) for v in leaves]
         constants = tuple([None if t else v for v, t in zip(leaves, types, strict=True)])
         self.signature = Signature(structure, tuple(types), constants)
+        self.lays = tuple(
+            [strides_of(v) if t else None for v, t in zip(leaves, types, strict=True)]
+        )
         self._names = [n for n, t in zip(wanted, types, strict=True) if t]
 
     def type(self, v: Any) -> ArrayType | None:
@@ -294,7 +310,7 @@ class Given:
         if t is None:
             return v
         var = Var("", t)
-        node = self.level.wrap(self.level.out.box(var))
+        node = self.level.wrap(self.level.out.box(var), strides_of(v))
         self.nodes.append((node, var))
         if t.shape:
             self.level.overlaps.add(v, node)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.kinds import as_numpys, numpys, real_typed
+from lineara.eager.memory import as_numpy_lays
 from lineara.eager.node import (
     Array,
     Scalar,
@@ -60,8 +61,13 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         if isinstance(result, list | tuple):
             pairs = zip(result, args, strict=True)
             return type(result)([derived(r, a) for r, a in pairs])
+        result = as_numpy_lays(func, args, kwargs, result, views=True)
+        if source is None and isinstance(result, Array):  # of a number
+            return result.level.derived(result, result)
         return derived(result, source)
-    return result if out is None else write_out(out, result)
+    if out is not None:
+        return write_out(out, result)
+    return as_numpy_lays(func, args, kwargs, result)
 
 
 def _advice(func: Any) -> str:
@@ -105,7 +111,7 @@ def _place_of_out(func: Any) -> int | None:
 
 # Views of NumPy's that are arrays of their own here: when either is written, the other is refused.
 DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.diag, np.real, np.imag, np.einsum}
-DERIVED |= {np.lib.stride_tricks.sliding_window_view}
+DERIVED |= {np.lib.stride_tricks.sliding_window_view, np.linalg.diagonal}
 
 
 def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ import lineara.eager.ufuncs as _ufuncs  # declares NumPy's protocols on traced v
 from lineara.eager import codegen, kinds
 from lineara.eager.heap import keep_memory
 from lineara.eager.locks import Locks
-from lineara.eager.node import ONE, Array, Scalar, Traced, leaked, outlived, zero
+from lineara.eager.node import ONE, Array, Scalar, Traced, laid, leaked, outlived, zero
 from lineara.eager.overlaps import Overlaps
 from lineara.eager.reads import (
     Reads,
@@ -28,6 +28,7 @@ from lineara.eager.reads import (
     whole_sum,
 )
 from lineara.eager.refusals import refused
+from lineara.eager.strides import copied, packed, strides_of
 from lineara.eager.written import Part, Written, settled, version_of
 from lineara.errors import LeakedVariableError
 from lineara.ops.kinks import KINKS
@@ -401,7 +402,7 @@ class Level:
     def guard(self, a: np.ndarray, watch: bool = True) -> np.ndarray:
         """The user's array as a residual: a copy when small, else locked until the trace ends."""
         if a.nbytes <= COPY_BYTES or self.keep_copies:
-            return a.copy(order="K")  # so that reshape copies where NumPy's does
+            return copied(a)
         self.locks.take(a, watch)
         return a
 
@@ -436,7 +437,15 @@ class Level:
         node = x.now()
         if not (isinstance(node, Traced) and node.level is self):
             return self.own(node.copy(order=order))
-        return self.handle(Part.of(self, node, order))
+        return self.handle(Part.of(self, node, packed(tuple(node.shape), strides_of(node), order)))
+
+    def laid(self, x: Array, lay: tuple[int, ...]) -> Any:
+        """An array of its own with the content of the node x, which lies in memory so."""
+        v = laid(x.v, lay)
+        if x.k is None:  # nobody has looked at it yet
+            x.v = v
+            return x
+        return self.record(v, (x,), Joint(lambda ts: ts[0], lambda y_bar: [y_bar]), "copy", x.size)
 
     def derived(self, y: Any, source: Any) -> Any:
         """An array that NumPy would give as a view of `source`: usable while neither is written."""
@@ -454,9 +463,9 @@ class Level:
             y = self.outer.own(y)
         return self.buffer(y)
 
-    def buffer(self, content: Any) -> Any:
+    def buffer(self, content: Any, lay: tuple[int, ...] | None = None) -> Any:
         """A written array that holds `content`, a plain array of this function's own or a node."""
-        return self.handle(Part.of(self, content))
+        return self.handle(Part.of(self, content, lay))
 
     def handle(self, part: Part) -> Any:
         """A written array at a part of a buffer."""

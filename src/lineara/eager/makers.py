@@ -107,7 +107,7 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
         made = made.astype(dtype)
     if isinstance(made, Scalar):  # an array without axes, which may be written as any other
         made = made.level.buffer(made)
-    elif made is obj and isinstance(made, Array) and (copy or not _ordered(made, **options)):
+    elif isinstance(made, Array) and ((made is obj and copy) or not _ordered(made, **options)):
         made = made.copy(order=options.get("order") or "K")
     for _ in range(options.get("ndmin", 0) - made.ndim):
         made = made[None]
@@ -139,16 +139,12 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
             if not isinstance(a, Traced):
                 found = original(a, dtype, *args, **kwargs)
                 return _owned(found) if isinstance(a, list | tuple) else found
-        if kwargs.get("copy"):
-            return array(a, dtype)
-        if not isinstance(a, list | tuple):
-            a = _converted(a, dtype)
-            return (
-                a.copy(order="C")
-                if original is np.ascontiguousarray and not getattr(a, "in_order", True)
-                else a
-            )
-        return array(a, dtype)
+        order = args[0] if args else kwargs.get("order")
+        order = "C" if original is np.ascontiguousarray else order
+        if kwargs.get("copy") or isinstance(a, list | tuple):
+            return array(a, dtype, order=order)
+        a = _converted(a, dtype)
+        return a if not isinstance(a, Array) or _ordered(a, order) else a.copy(order=order)
 
     return call
 

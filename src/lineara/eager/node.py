@@ -14,6 +14,7 @@ import numpy as np
 
 from lineara.eager.refusals import about_to_become_plain, asks_by_name
 from lineara.eager.shown import as_shown, asks_who_multiplies, in_object, in_patterns, withhold
+from lineara.eager.strides import in_c_order, laid_out, narrow, packed, strides_of
 from lineara.errors import (
     DetachError,
     LeakedVariableError,
@@ -192,7 +193,11 @@ class Traced(Box):
     @property
     def imag(self) -> Any:
         """The imaginary part."""
-        found = op("imag")(self) if self.dtype.kind == "c" else op("real")(self) * 0.0
+        if self.dtype.kind == "c":
+            return derived(op("imag")(self), self)
+        found = op("real")(self) * 0.0
+        if isinstance(self, Array):
+            found = laid(found, packed(self.shape, self.lay, "A"))
         return derived(found, self)
 
     @imag.setter
@@ -249,6 +254,16 @@ def derived(result: Any, source: Any) -> Any:
     if isinstance(result, Array) and isinstance(source, Array) and result is not source:
         return source.level.derived(result, source)
     return result
+
+
+def laid(value: Any, lay: tuple[int, ...]) -> Any:
+    """The same array, which lies in memory with these strides."""
+    if isinstance(value, np.ndarray):
+        return laid_out(value, lay)
+    node = value.now() if isinstance(value, Traced) else value
+    if isinstance(node, np.ndarray):  # a written array of constants
+        return value.level.own(laid_out(node, lay))
+    return node.level.laid(node, lay) if isinstance(node, Array) else node
 
 
 class Scalar(Traced):
@@ -358,29 +373,36 @@ class Array(Traced):
         return self.level.copy(self, order)
 
     def __copy__(self) -> Any:
-        return self.copy()
+        return self.copy(order="K")
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
+        return self.copy(order="K")
 
     def __pos__(self) -> Any:
         return self.copy(order="K")
 
     @property
+    def lay(self) -> tuple[int, ...]:
+        """The strides of NumPy's array, in elements."""
+        return strides_of(self.v)
+
+    @property
     def in_order(self) -> bool:
         """Whether the elements lie in memory in C order, one after the other."""
-        v = layout(self.v)
-        return not isinstance(v, np.ndarray) or v.flags.c_contiguous
+        return in_c_order(self.shape, self.lay)
 
     def fill(self, value: Any) -> None:
         """Write one value everywhere."""
         self[...] = value
 
-    def astype(self, dtype: Any, *_: Any, copy: bool = True, **__: Any) -> Any:
+    def astype(self, dtype: Any, order: str = "K", *_: Any, copy: bool = True, **__: Any) -> Any:
         """The array in another dtype; integers and booleans are constants."""
-        if not copy and np.dtype(dtype) == self.dtype:
+        lay = packed(self.shape, self.lay, order)
+        as_it_is = order == "K" or narrow(self.shape, lay) == narrow(self.shape, self.lay)
+        if not copy and np.dtype(dtype) == self.dtype and as_it_is:
             return self
-        return as_type(self, np.dtype(dtype))
+        found = as_type(self, np.dtype(dtype))
+        return found if as_it_is else laid(found, lay)
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """The elements under another shape."""
@@ -592,7 +614,7 @@ def layout(value: Any) -> Any:
     if not staged(value):
         return plain(value)
     t = type_of(value)
-    return np.zeros(t.shape, t.dtype)
+    return laid_out(np.zeros(t.shape, t.dtype), strides_of(value))
 
 
 __all__ = ["Array", "Scalar", "Traced", "check_index", "innermost", "is_basic", "plain", "read"]

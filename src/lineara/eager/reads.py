@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Array, layout, leaked, outlived
-from lineara.eager.strides import c_strides, locate, reshaped_strides
+from lineara.eager.node import Array, leaked, outlived
+from lineara.eager.strides import c_strides, locate, reshaped_strides, strides_of
 from lineara.ops.index import check_index, is_basic, normal, read, scalar_index
 from lineara.primitive import Box, Joint, Piece, innermost, op
 from lineara.types import type_of
@@ -259,10 +259,9 @@ def reshape_view(level: Any, x: Array, shape: tuple[int, ...]) -> Any:
 
 def memory_view(v: Any, shape: tuple[int, ...]) -> bool:
     """Whether NumPy's reshape of the array is a view."""
-    v = layout(v)
-    if not isinstance(v, np.ndarray) or v.flags.c_contiguous:
+    if isinstance(v, np.ndarray) and v.flags.c_contiguous:
         return True
-    return reshaped_strides(v.shape, tuple(s // v.itemsize for s in v.strides), shape) is not None
+    return reshaped_strides(tuple(v.shape), strides_of(v), shape) is not None
 
 
 def permuted_view(level: Any, x: Array, axes: tuple[int, ...]) -> Any:

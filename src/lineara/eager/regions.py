@@ -10,9 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.eager.memory import lay_of
 from lineara.eager.node import Traced, outlived
-from lineara.eager.strides import c_strides, grid, locate, reshaped_strides
-from lineara.eager.written import Buffer, Part, Written, memory_axes
+from lineara.eager.strides import (
+    copied,
+    grid,
+    in_c_order,
+    locate,
+    packed,
+    reshaped_strides,
+    strides_of,
+)
+from lineara.eager.written import Part, Written
 from lineara.errors import MutationError, ShapeError, StagingError, TypeMismatchError
 from lineara.linear_a.emit import Boxed, Emitter
 from lineara.linear_a.syntax import Accum, Put, sampled, zero
@@ -70,12 +79,13 @@ class Cell:
     If there are any, the arrays that show the storage are known: they may become arrays of those.
     """
 
-    __slots__ = ("arrays", "content", "given", "inside", "level", "version")
+    __slots__ = ("arrays", "content", "given", "inside", "lay", "level", "version")
 
-    def __init__(self, level: Any, content: Any, inside: Sequence[Any]) -> None:
+    def __init__(self, level: Any, content: Any, inside: Sequence[Any], lay: Any = None) -> None:
         self.level = level
         self.content = content
         self.inside = inside
+        self.lay = strides_of(content) if lay is None else lay  # the strides of NumPy's array
         self.version = 0
         self.given: list[Any] = []  # plain arrays that NumPy's user takes for views
         self.arrays: list[Any] = []
@@ -135,13 +145,12 @@ class Region:
     @classmethod
     def whole(cls, cell: Cell) -> "Region":
         """All of a cell."""
-        shape = tuple(cell.content.shape)
-        axes = None if isinstance(cell.content, Boxed) else memory_axes(cell.content)
-        if axes is None:
-            return cls(cell, (), (0, c_strides(shape), shape))
-        inner = c_strides(tuple(shape[i] for i in axes))
-        at = {axis: inner[i] for i, axis in enumerate(axes)}
-        return cls(cell, (), (0, tuple(at[i] for i in range(len(shape))), shape))
+        return cls(cell, (), (0, cell.lay, tuple(cell.content.shape)))
+
+    @property
+    def lay(self) -> tuple[int, ...]:
+        """The strides of NumPy's array."""
+        return self.strides
 
     def _part(self, step: Step, position: Any) -> "Region":
         last = self.steps[-1] if self.steps else None
@@ -185,16 +194,18 @@ class Region:
     def reshaped(self, shape: tuple[int, ...]) -> "Region | None":
         """The elements under another shape, or None where NumPy copies."""
         strides = reshaped_strides(self.shape, self.strides, shape)
+        self.buffer.level.shared.asked |= len(self.shape) > 1
         if strides is None:
             return None
         return self._part(Step("reshape", shape), (self.offset, strides, shape))
 
-    def strided(self, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> "Region":
-        """The region at a position of the whole cell."""
-        flat = Region.whole(self.buffer)._part(
-            Step("reshape", (int(np.prod(self.buffer.content.shape)),)), (0, (1,), (-1,))
-        )
-        return flat._part(Step("index", (grid(offset, strides, shape),)), (offset, strides, shape))
+    def strided(
+        self, offset: int, strides: tuple[int, ...], shape: tuple[int, ...], lay: tuple[int, ...]
+    ) -> "Region":
+        """The region at a position of the whole cell, of an array that NumPy lays out so."""
+        size = int(np.prod(self.shape))
+        flat = self._part(Step("reshape", (size,)), (0, (1,), (size,)))
+        return flat._part(Step("index", (grid(offset, strides, shape),)), (offset, lay, shape))
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -213,7 +224,7 @@ class Region:
         self._refuse_stale()
         if version != self.buffer.version or not isinstance(node, Traced):
             x = self.content()
-            node = self.buffer.level.still(x) if isinstance(x, Boxed) else x.copy()
+            node = self.buffer.level.still(x, self.lay) if isinstance(x, Boxed) else copied(x)
             self.cache = (self.buffer.version, node)
         return node
 
@@ -354,6 +365,7 @@ class Region:
 
     def _refuse(self) -> None:
         cell = self.buffer
+        cell.level.shared.written = True
         if not cell.level.open:
             raise outlived()
         if cell.level.inner is not None:
@@ -390,6 +402,12 @@ class StagedArray(Written):
 
     __slots__ = ()
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the elements lie in memory in C order."""
+        self.level.shared.asked |= len(self.shape) > 1
+        return in_c_order(self.shape, self.lay)
+
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, list):
             at = normal_part(at)
@@ -404,10 +422,11 @@ class StagedArray(Written):
                     "an array was read where a staged mask holds: how many elements there are "
                     "depends on values; keep the shape with np.where(mask, a, b)"
                 )
-            x, at = self.w.content(), normal(level.parameter(at))
+            given, x, at = at, self.w.content(), normal(level.parameter(at))
             if isinstance(x, np.ndarray) and not any(boxes(at)):
                 return self._own(np.array(read(x, at)))
-            return level.wrap(op("index")(as_box(level, x), at=at))
+            y = op("index")(as_box(level, x), at=at)
+            return level.wrap(y, lay_of(op("index"), (self,), {"at": given}, y))
         found = self.w.sub(at)
         if found.shape or any([p is Ellipsis for p in parts]):
             made = level.handle(found)
@@ -433,8 +452,9 @@ class StagedArray(Written):
             return False
         parts: list[Any] = [None]
         if cell.was_made_in(box.level) and not cell.given:
-            content = Region.whole(Cell(cell.level, cell.content, cell.inside))
-            whole = Part.whole(Buffer(box.level, cell.level.handle(content)))
+            packed_lay = packed(tuple(cell.content.shape), cell.lay, "K")  # as buffers are
+            content = Region.whole(Cell(cell.level, cell.content, cell.inside, packed_lay))
+            whole = Part.of(box.level, cell.level.handle(content), cell.lay)
             parts = [a.w.of(whole) for a in cell.arrays]
         if any([p is None for p in parts]):
             self._refuse_inner(value)
@@ -474,11 +494,6 @@ class StagedArray(Written):
     def give(self, found: np.ndarray) -> None:
         """A plain view of the content was given away."""
         self.w.give(found)
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the elements lie in memory in C order."""
-        return Written.in_order.__get__(self)
 
 
 # --- small things ---------------------------------------------------------------------------------

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.level import Level, slow_methods
+from lineara.eager.memory import lay_of
 from lineara.eager.node import Array, Scalar, Traced, layout, outlived
 from lineara.eager.reads import View
 from lineara.eager.refusals import refused
 from lineara.eager.regions import LITERAL, Cell, Region, StagedArray, as_box, boxes
 from lineara.eager.shown import asks_who_multiplies, in_object
+from lineara.eager.strides import laid_out, packed, strides_of
 from lineara.eager.trace import threads
 from lineara.eager.written import Written
 from lineara.errors import (
@@ -48,6 +50,8 @@ class Shared:
         self.open: dict[Any, Any] = {}  # functions that are being written: they may call themselves
         self.skipped: set[Any] = set()  # those whose calls were left out, for want of their types
         self.types: dict[str, Any] = {}  # the named types that definitions mention
+        self.asked = False  # whether something depends on how an array lies in memory
+        self.written = False  # whether an array was written
 
 
 class StagedLevel(Level):
@@ -69,7 +73,7 @@ class StagedLevel(Level):
         number = body | {"stands_for": lambda n: n.dtype.type, "__hash__": _refusal("hash")}
         number |= {f"__{name}__": _not_of_truths(name, body) for name in ("add", "radd", "invert")}
         self.S = self.N = self.SG = type("StagedNumber", (Scalar,), number)
-        fixed = {"k": STILL, "in_order": True}
+        fixed = {"k": STILL, "lay": property(lambda n: n.w)}
         self.X = self.XG = type("StagedArray", (Array,), body | fixed)
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
         self.XW = type("StagedArray", (StagedArray, Array), own | {"k": None})
@@ -131,20 +135,20 @@ class StagedLevel(Level):
 
     # --- values ------------------------------------------------------------------------------
 
-    def formal(self, name: str, t: ArrayType) -> Any:
+    def formal(self, name: str, t: ArrayType, lay: Any = None) -> Any:
         """A formal, as the function sees it."""
-        return self.wrap(self.out.box(self.out.fresh(name, t)))
+        return self.wrap(self.out.box(self.out.fresh(name, t)), lay)
 
-    def wrap(self, v: Any) -> Any:
-        """A staged number, or an array that may be written."""
+    def wrap(self, v: Any, lay: Any = None) -> Any:
+        """A staged number, or an array that may be written, with these strides or in C order."""
         if not isinstance(v, Boxed):
             return v
-        return self.buffer(v) if v.shape else self.scalar(v)
+        return self.handle(self.whole(v, lay)) if v.shape else self.scalar(v)
 
-    def still(self, v: Boxed) -> Any:
+    def still(self, v: Boxed, lay: tuple[int, ...]) -> Any:
         """An array that keeps its content."""
         o = self.X()
-        o.v, o.a, o.b, o.g, o.s = v, None, None, None, v.shape
+        o.v, o.a, o.b, o.g, o.s, o.w = v, None, None, None, v.shape, lay
         return o
 
     def entered(self, a: Any) -> Any:
@@ -172,12 +176,12 @@ class StagedLevel(Level):
     def constant(self, a: np.ndarray) -> Any:
         """A small array as it is; of a large one a formal, whose value is kept beside."""
         if a.size <= LITERAL:
-            return a.copy()
+            return a.copy(order="K")
         if a.dtype.kind in "fciub" and (a == a.reshape(-1)[0]).all():
             like = self.out.box(self.out.unbox(a.reshape(-1)[0], ArrayType((), a.dtype)))
             return self.out.apply(op("broadcast_to"), (like,), {"shape": a.shape}, "v")
         if self.literals:
-            return a.copy()
+            return a.copy(order="K")
         for v, kept in self.beside:
             if kept.dtype == a.dtype and (kept is a or np.array_equal(kept, a)):
                 return self.out.box(v)
@@ -229,13 +233,14 @@ class StagedLevel(Level):
                 "keep the shape with np.where(condition, a, b), or count with a sum"
             )
         entered = tuple([self.entered(a) for a in args])
-        params = {k: self.parameter(v) for k, v in params.items()}
+        given, params = params, {k: self.parameter(v) for k, v in params.items()}
         boxed = any([isinstance(a, Boxed) for a in entered]) or any(boxes(params))
         if not boxed:
             y = primitive(*entered, **params)
             return self.own(y) if type_of(y).shape else y
         try:
-            y = self.wrap(self.out.interpret(primitive, entered, params))
+            y = self.out.interpret(primitive, entered, params)
+            y = self.wrap(y, lay_of(primitive, args, given, y))
         except (ValueError, IndexError) as e:
             raise refused(primitive.name, entered, params, e) from None
         outside = primitive.name in _VIEWS and getattr(args[0], "level", self) is not self
@@ -256,7 +261,7 @@ class StagedLevel(Level):
 
     def getitem(self, x: Array, at: Any) -> Any:
         """x[at] of an array that keeps its content."""
-        return self.buffer(x.v)[at]
+        return self.buffer(x)[at]
 
     def setitem(self, x: Array, at: Any, value: Any) -> None:
         """x[at] = value."""
@@ -266,8 +271,9 @@ class StagedLevel(Level):
     def begin(self, x: Array) -> None:
         """Let x be written."""
         if not isinstance(x, Written):
+            lay = x.lay
             x.__class__ = self.XW
-            x.w = self.whole(x.v)
+            x.w = self.whole(x.v, lay)
 
     def assign_all(self, x: Array, value: Any) -> Any:
         """An in-place operation."""
@@ -276,22 +282,30 @@ class StagedLevel(Level):
 
     def copy(self, x: Array, order: str = "C") -> Any:
         """An array of its own, of the definition that is being written."""
+        lay = packed(tuple(x.shape), strides_of(x), order)
         if self.inner is not None:
-            return self.innermost().buffer(x)
+            return self.innermost().buffer(x, lay)
         node = x.now()
         content = node.v if isinstance(node, Traced) else node.copy(order=order)
-        return self.handle(self.whole(content))
+        return self.handle(self.whole(content, lay))
 
-    def buffer(self, content: Any) -> Any:
-        """An array that holds `content`."""
+    def laid(self, x: Array, lay: tuple[int, ...]) -> Any:
+        """An array of its own with the content of x, which lies in memory so."""
+        return self.innermost().buffer(x, lay)
+
+    def buffer(self, content: Any, lay: Any = None) -> Any:
+        """An array that holds `content`, which lies in memory as it did, or so."""
+        lay = strides_of(content) if lay is None else lay
         content = content.now() if isinstance(content, Traced) else content
         content = self.entered(content) if isinstance(content, Traced) else content
-        return self.handle(self.whole(content))
+        if isinstance(content, np.ndarray):
+            content, lay = laid_out(content, lay), None
+        return self.handle(self.whole(content, lay))
 
-    def whole(self, content: Any) -> Region:
+    def whole(self, content: Any, lay: Any = None) -> Region:
         """All of a new array."""
         inside = [v.roots for v in threads.open if v.depth > self.depth]
-        return Region.whole(Cell(self, content, inside))
+        return Region.whole(Cell(self, content, inside, lay))
 
     def own(self, y: Any) -> Any:
         """A fresh array of constants, into which staged values may be written."""

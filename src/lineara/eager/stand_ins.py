@@ -198,13 +198,13 @@ def _unary_ufunc(ufunc: np.ufunc, general: Any, name: str) -> Any:
     """What calls with one traced value take: the node's method."""
     text = f"""
 def call(x, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True):
-    if out is None and where is True and dtype is None:
+    if out is None and where is True and dtype is None and order == "K":
         if type(x) is not ndarray and type(x) is not float:
             try:
                 return type(x).np_{name}(x)  # what only forwards attributes answers itself
             except AttributeError:
                 pass
-        if casting == "same_kind" and order == "K" and subok is True:
+        if casting == "same_kind" and subok is True:
             return general(x)
     return general(x, out=out, where=where, casting=casting, order=order, dtype=dtype, subok=subok)
 """

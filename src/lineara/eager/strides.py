@@ -1,4 +1,8 @@
-"""Where the parts of an array lie: offsets and strides, counted in elements of C order."""
+"""Where the parts of an array lie: offsets and strides, counted in elements of C order.
+
+And how whole arrays lie in memory, as NumPy's would: `strides_of` a value, with gaps and all, so
+that whoever reshapes it knows whether that is a view.
+"""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -101,3 +105,105 @@ def strided(
     return np.ndarray(
         shape, a.dtype, a.data.cast("B"), offset * size, tuple(s * size for s in strides)
     )
+
+
+# --- whole arrays in memory ---------------------------------------------------------------------
+
+ROOM = 2**20  # elements: a copy keeps gaps as they are up to this reach, and narrows wider ones
+
+
+def strides_of(value: Any) -> tuple[int, ...]:
+    """Strides, in elements, of the array that NumPy has there; of a number none."""
+    if issubclass(type(value), np.ndarray):
+        return tuple([s // value.itemsize for s in value.strides])
+    lay = getattr(value, "lay", None)
+    return c_strides(tuple(getattr(value, "shape", ()))) if lay is None else lay
+
+
+def in_c_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether elements lie one after the other in C order."""
+    if 0 in shape:
+        return True
+    return all([n == 1 or s == c for n, s, c in zip(shape, strides, c_strides(shape), strict=True)])
+
+
+def packed(shape: tuple[int, ...], strides: tuple[int, ...], order: str | None) -> tuple[int, ...]:
+    """Strides of a copy in the order C, F, A or K.
+
+    >>> packed((2, 3), (1, 2), "C"), packed((2, 3), (1, 2), "K"), packed((2, 3), (-3, 2), "A")
+    ((3, 1), (1, 2), (3, 1))
+    """
+    if order == "A":
+        turned = in_c_order(shape[::-1], strides[::-1]) and not in_c_order(shape, strides)
+        order = "F" if turned else "C"
+    if order == "C" or (order != "F" and in_c_order(shape, strides)):
+        return c_strides(shape)
+    if order == "F" or in_c_order(shape[::-1], strides[::-1]):
+        return c_strides(shape[::-1])[::-1]
+    axes = outer_first(strides)
+    along = dict(zip(axes, c_strides(tuple([shape[i] for i in axes])), strict=True))
+    return tuple([along[i] for i in range(len(shape))])
+
+
+def outer_first(strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes from the outermost in memory to the innermost."""
+    return tuple(sorted(range(len(strides)), key=lambda i: -abs(strides[i])))
+
+
+@cache
+def narrow(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """The least strides with gaps at the same places; the same ones where elements overlap.
+
+    Two arrays of one shape with the same narrow strides reshape alike.
+
+    >>> narrow((2, 3), (90, 10)), narrow((2, 3), (-30, 10)), narrow((2, 3), (1, 2))
+    ((7, 2), (-6, 2), (1, 2))
+    """
+    found = [0] * len(shape)
+    reach, least = 1, 1  # the first stride that is free for the next axis: as it is, and narrow
+    for i in reversed(outer_first(strides)):
+        n, s = shape[i], strides[i]
+        if n == 1 or s == 0 or 0 in shape:
+            continue
+        if abs(s) < reach:
+            return strides
+        step = least if abs(s) == reach else least + 1
+        found[i] = step if s > 0 else -step
+        reach, least = n * abs(s), n * step
+    return tuple(found)
+
+
+def overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether elements share their memory, as in a window or an array that is broadcast."""
+    steps = sorted([(abs(s), n) for n, s in zip(shape, strides, strict=True) if n > 1])
+    reach = 0
+    for s, n in steps if 0 not in shape else ():
+        if s <= reach:
+            return True
+        reach += s * (n - 1)
+    return False
+
+
+def laid_out(a: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
+    """A copy of an array that lies in memory with these strides, or with narrower gaps.
+
+    Where elements overlap, they are equal in the array too.
+    """
+    if not a.size:
+        return a.copy(order="K")
+    ends = [(n - 1) * s for n, s in zip(a.shape, strides, strict=True)]
+    if sum(map(abs, ends)) > max(ROOM, 2 * a.size):
+        strides = narrow(a.shape, strides)
+        ends = [(n - 1) * s for n, s in zip(a.shape, strides, strict=True)]
+    first = -sum([e for e in ends if e < 0])
+    memory = np.empty(first + 1 + sum([e for e in ends if e > 0]), a.dtype)
+    size = a.itemsize
+    made = np.ndarray(a.shape, a.dtype, memory, first * size, tuple([s * size for s in strides]))
+    made[...] = a
+    return made
+
+
+def copied(a: np.ndarray) -> np.ndarray:
+    """A copy that lies in memory as the array does, so that a reshape copies where NumPy's does."""
+    made = a.copy(order="K")
+    return made if made.strides == a.strides else laid_out(a, strides_of(a))

@@ -7,6 +7,7 @@ import numpy as np
 
 from lineara.eager.foreign import call_foreign, constant_call, rule_of, write_out
 from lineara.eager.kinds import as_numpys, numpys
+from lineara.eager.memory import as_numpy_lays
 from lineara.eager.node import Array, Traced, as_type, plain, staged
 from lineara.eager.points import is_labelled, is_quantity, operated
 from lineara.errors import DetachError, NoRuleError
@@ -49,7 +50,12 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         result = constant_call(getattr(ufunc, method), inputs, kwargs)
     else:
         result = METHODS[method](ufunc, *inputs, **kwargs)
-    return result if out is None else write_out(out, result)
+    if out is not None:
+        return write_out(out, result)
+    turns = method == "__call__"
+    if turns and kwargs.get("order", "K") == "K" and "axes" not in kwargs:
+        return result
+    return as_numpy_lays(getattr(ufunc, method), inputs, kwargs, result, turns=turns)
 
 
 def _entered(a: Any) -> Any:

@@ -16,11 +16,21 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.mixture import CONSTANT, assemble, mixed, region
-from lineara.eager.node import Array, Scalar, Traced, has_priority, layout, leaked, staged
+from lineara.eager.node import Array, Scalar, Traced, has_priority, laid, leaked, staged
 from lineara.eager.points import operated
 from lineara.eager.reads import View, is_fixed, place, read_flat, view
 from lineara.eager.shown import asks_who_multiplies, in_object
-from lineara.eager.strides import c_strides, locate, reshaped_strides, strided
+from lineara.eager.strides import (
+    c_strides,
+    in_c_order,
+    locate,
+    narrow,
+    outer_first,
+    overlap,
+    reshaped_strides,
+    strided,
+    strides_of,
+)
 from lineara.errors import (
     BoundsError,
     LeakedVariableError,
@@ -79,9 +89,8 @@ class Buffer:
         """Values of the buffer's own: plain, or a written array of the level below."""
         v = self.sources[0].v if self.val is None else self.val
         if isinstance(v, Traced):
-            self.val = (
-                v if self.val is not None and isinstance(v, Written) else v.level.buffer(v.now())
-            )
+            mine = self.val is not None and isinstance(v, Written)
+            self.val = v if mine else v.level.buffer(v.now(), c_strides(self.shape))
         elif self.val is None:  # what is written may be traced by outer levels
             made, outer = np.array(v, order="C"), self.level.outer
             self.val = made if outer is None else outer.own(made)
@@ -116,6 +125,7 @@ class Part:
     """A written array's region of its buffer: the whole, or a view.
 
     `offset` and `strides` count elements of the buffer; `_val` are its values, None for the whole.
+    `gaps` are the strides of NumPy's array, where that has gaps in memory, which a buffer has not.
     """
 
     __slots__ = (
@@ -123,6 +133,7 @@ class Part:
         "_val",
         "buffer",
         "cache",
+        "gaps",
         "made",
         "offset",
         "quick",
@@ -139,6 +150,7 @@ class Part:
         self.offset = offset
         self.strides = tuple(strides)
         self.shape = tuple(shape)
+        self.gaps: tuple[int, ...] | None = None
         self.cache: tuple[int, Any] = (-1, None)
         self.made: Any = None
         self.source: Any = None  # (array, version): what NumPy would see through this one
@@ -149,19 +161,24 @@ class Part:
         return cls(buffer, None, 0, c_strides(buffer.shape), buffer.shape)
 
     @classmethod
-    def of(cls, level: Any, content: Any, order: str = "K") -> "Part":
-        """A new buffer with the memory layout of `content`, or in C or F order."""
-        axes = memory_axes(content)
-        if order in ("C", "F"):
-            ndim = len(type_of(content).shape)
-            axes = None if order == "C" or ndim < 2 else tuple(range(ndim))[::-1]
-        if axes is None:
+    def of(cls, level: Any, content: Any, lay: tuple[int, ...] | None = None) -> "Part":
+        """A new buffer with the content, which lies in memory as it did, or with other strides."""
+        shape = tuple(type_of(content).shape)
+        kept = lay is None
+        lay = strides_of(content) if lay is None else lay
+        if in_c_order(shape, lay):
             return cls.whole(Buffer(level, content))
-        content = op("permute_dims")(content, axes=axes)
-        if isinstance(content, np.ndarray) and not content.flags.c_contiguous:
-            content = content.copy()
-        whole = cls.whole(Buffer(level, content))
-        return whole.permuted(tuple(int(i) for i in np.argsort(axes)))
+        axes = outer_first(lay)
+        turned = op("permute_dims")(content, axes=axes)
+        if isinstance(turned, np.ndarray) and not turned.flags.c_contiguous:
+            turned = turned.copy()
+        part = cls.whole(Buffer(level, turned))
+        part = part.permuted(tuple(int(i) for i in np.argsort(axes)))
+        if narrow(shape, lay) != narrow(shape, part.strides):
+            part.gaps = lay
+        if kept and isinstance(content, Traced):
+            part.cache = (0, content)
+        return part
 
     # --- views -----------------------------------------------------------------------------------
 
@@ -184,6 +201,11 @@ class Part:
                 self.quick = tuple(map(memoryview, of))
         return self._marks
 
+    @property
+    def lay(self) -> tuple[int, ...]:
+        """The strides of NumPy's array."""
+        return self.strides if self.gaps is None else self.gaps
+
     def _part(self, val: Any, offset: int, strides: Sequence[int], shape: Sequence[int]) -> "Part":
         self.buffer.shared = True
         part = Part(self.buffer, val, offset, strides, shape)
@@ -195,28 +217,42 @@ class Part:
         val = read(self.values, at)
         if not isinstance(val, np.ndarray | Array):  # NumPy gives a number
             val = self.values[(*at, Ellipsis) if isinstance(at, tuple) else (at, Ellipsis)]
-        return self._part(val, *locate(at, self.offset, self.strides, self.shape))
+        part = self._part(val, *locate(at, self.offset, self.strides, self.shape))
+        if self.gaps is not None:
+            part.gaps = locate(at, 0, self.gaps, self.shape)[1]
+        return part
 
     def permuted(self, axes: tuple[int, ...]) -> "Part":
         """The axes in another order."""
         order = [tuple(of[i] for i in axes) for of in (self.strides, self.shape)]
-        return self._part(op("permute_dims")(self.values, axes=axes), self.offset, *order)
+        part = self._part(op("permute_dims")(self.values, axes=axes), self.offset, *order)
+        if self.gaps is not None:
+            part.gaps = tuple([self.gaps[i] for i in axes])
+        return part
 
     def reshaped(self, shape: tuple[int, ...]) -> "Part | None":
         """The elements under another shape, or None where NumPy copies."""
         strides = reshaped_strides(self.shape, self.strides, shape)
-        if strides is None:
+        gaps = self.gaps and reshaped_strides(self.shape, self.gaps, shape)
+        if strides is None or (self.gaps and gaps is None):
             return None
-        return self._part(op("reshape")(self.values, shape=shape), self.offset, strides, shape)
+        part = self._part(op("reshape")(self.values, shape=shape), self.offset, strides, shape)
+        part.gaps = gaps
+        return part
 
-    def strided(self, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]) -> "Part":
-        """The region at a position of the whole buffer."""
+    def strided(
+        self, offset: int, strides: tuple[int, ...], shape: tuple[int, ...], lay: tuple[int, ...]
+    ) -> "Part":
+        """The region at a position of the whole buffer, of an array that NumPy lays out so."""
         val = self.buffer.values()
         if isinstance(val, Written):
-            part = val.level.handle(val.w.strided(offset, strides, shape))
+            val = val.level.handle(val.w.strided(offset, strides, shape, lay))
         else:
-            part = strided(val, offset, strides, shape)
-        return self._part(part, offset, strides, shape)
+            val = strided(val, offset, strides, shape)
+        part = self._part(val, offset, strides, shape)
+        if narrow(shape, lay) != narrow(shape, strides):
+            part.gaps = lay
+        return part
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -266,20 +302,27 @@ class Part:
         b, whole = self.buffer, self._val is None
         if b.src is None:
             if not b.sources:
-                return _copy(self.values)
+                return self._shown()
             node = b.sources[0]
             if whole:
                 return node
             if isinstance(node, Scalar):
                 return _shaped(node, self.shape)
-            return region(b.level, node, self.offset, self.strides, _copy(self.values))
+            return region(b.level, node, self.offset, self.strides, self._shown())
         src, pos = self.marks()
-        node = assemble(b.level, b.sources, _copy(self.values), src, pos)
+        node = assemble(b.level, b.sources, self._shown(), src, pos)
         if whole and isinstance(node, Traced) and node.level is b.level:
             b.rebase(node)
         elif not whole and isinstance(node, Array) and node.level is b.level and node.k is None:
             self._fold(node, src, pos)
         return node
+
+    def _shown(self) -> Any:
+        """The present values, as NumPy's array lies in memory."""
+        found = _copy(self.values)
+        if self.gaps is None or overlap(self.shape, self.gaps):
+            return found
+        return laid(found, self.gaps)
 
     def _fold(self, node: Array, src: np.ndarray, pos: np.ndarray) -> None:
         """Let the elements come from a new mixture of them, so that the next has few parents."""
@@ -384,16 +427,6 @@ def version_of(array: Any) -> int:
     return array.w.buffer.version if isinstance(array, Written) else 0
 
 
-def memory_axes(content: Any) -> tuple[int, ...] | None:
-    """The order of axes in which an array lies in C order in memory; None where it does already."""
-    v = content.v if isinstance(content, Array) else content
-    v = layout(v)
-    if not isinstance(v, np.ndarray) or v.ndim < 2 or v.flags.c_contiguous:
-        return None
-    axes = tuple(sorted(range(v.ndim), key=lambda i: -abs(v.strides[i])))
-    return None if axes == tuple(range(v.ndim)) else axes
-
-
 def _still(node: Array) -> Any:
     """A tape node as it was made, whatever has been written into it since."""
     root, offset, strides = place(node)
@@ -435,6 +468,12 @@ class Written(Array):
             return
         root, offset, strides = place(x)
         level.overlaps.write(root)
+        shared = overlap(tuple(root.v.shape), strides_of(root.v))
+        if shared and any([root is n for n in level.roots]):
+            raise MutationError(
+                f"an argument ({type_of(root)}) whose elements share their memory, as those of "
+                "broadcast_to and sliding_window_view do, was written; give a copy of it"
+            )
         if is_fixed(x):
             x.w = Part.of(level, view(level, root, x.v, offset, strides, fixed=True))
             x.__class__ = level.XW
@@ -446,7 +485,7 @@ class Written(Array):
         root.__class__ = level.XW
         for o in views:
             position = _translated(o.k, tuple(o.v.shape), part)
-            o.w = part.strided(*position, tuple(o.v.shape))
+            o.w = part.strided(*position, tuple(o.v.shape), strides_of(o.v))
             o.__class__ = level.XW
 
     def now(self) -> Any:
@@ -474,11 +513,9 @@ class Written(Array):
         self.w = part
 
     @property
-    def in_order(self) -> bool:
-        """Whether the elements lie in memory in C order, one after the other."""
-        shape = self.w.shape
-        pairs = zip(shape, self.w.strides, c_strides(shape), strict=True)
-        return 0 in shape or all(n == 1 or s == c for n, s, c in pairs)
+    def lay(self) -> tuple[int, ...]:
+        """The strides of NumPy's array."""
+        return self.w.lay
 
     @property
     def dtype(self) -> np.dtype:

@@ -63,8 +63,8 @@ def float_power(x1, x2):
 
 @implements(np.positive)
 def positive(x):
-    """x itself."""
-    return x
+    """The numbers as they are; of an array, in one of its own."""
+    return +x
 
 
 @implements(np.heaviside)

@@ -55,9 +55,10 @@ def np_stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     if len({a.shape for a in map(type_of, arrays)}) > 1:
         found = ", ".join(repr(type_of(a)) for a in arrays)
         raise ShapeError(f"stack: all arrays must have one shape; found {found}")
+    axis = normal_axis(axis, len(type_of(arrays[0]).shape) + 1, "stack")
+    if axis:
+        return concatenate([expand_dims(a, axis) for a in arrays], axis, dtype=dtype)
     joined = stack(*arrays)
-    axis = normal_axis(axis, len(joined.shape), "stack")
-    joined = joined if axis == 0 else moveaxis(joined, 0, axis)
     return joined if dtype is None else astype(joined, dtype=np.dtype(dtype))
 
 

@@ -65,7 +65,9 @@ def piecewise(x, condlist, funclist, *args, **kw):
     found: Any = op("broadcast_to")(np.zeros((), type_of(x).dtype), shape=type_of(x).shape)
     for condition, function in zip(conditions, funclist, strict=True):
         found = _piece(found, x, condition, function, args, kw)
-    return found if type_of(found) == type_of(x) else _cut("piecewise", found, type_of(x).dtype)
+    same = type_of(found) == type_of(x)
+    found = found if same else _cut("piecewise", found, type_of(x).dtype)
+    return registry.lay(np.zeros_like, (x,), {}, found)
 
 
 def _cut(name: str, found: Any, dtype: np.dtype) -> Any:
@@ -157,11 +159,11 @@ class Vectorized:
             for k, v in zip(names, spread[len(varied) :], strict=True):
                 named[k] = _element(v, at)
             found.append(self.pyfunc(*filled, **named))
-        if isinstance(found[0], tuple):
-            return tuple(
-                [self._joined(c, shape, j) for j, c in enumerate(zip(*found, strict=True))]
-            )
-        return self._joined(found, shape, 0)
+        several = isinstance(found[0], tuple)
+        columns = zip(*found, strict=True) if several else [found]
+        made = [self._joined(c, shape, j) for j, c in enumerate(columns)]
+        made = [registry.lay(_each, tuple(values), {}, m) for m in made]
+        return tuple(made) if several else made[0]
 
     def _joined(self, values: Sequence[Any], shape: tuple[int, ...], place: int) -> Any:
         made = as_array(list(values)) if any_box(values) else np.asarray(values)
@@ -169,6 +171,11 @@ class Vectorized:
         first = type_of(values[0]).dtype  # NumPy's word, if nothing else is said
         dtype = first if self.otypes is None else np.dtype(self.otypes[place])
         return made if type_of(made).dtype == dtype else _cut("vectorize", made, dtype)
+
+
+def _each(*values: Any) -> Any:
+    """What NumPy makes of the values, one by one."""
+    return np.frompyfunc(lambda *_: 0, len(values), 1)(*values)
 
 
 def _element(values: Any, at: tuple[int, ...]) -> Any:

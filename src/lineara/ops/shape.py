@@ -185,7 +185,7 @@ class stack(Structural):
         return ArrayType(shape, np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *arrays):
-        return xp.stack([xp.asarray(a) for a in arrays])
+        return xp.ascontiguousarray(xp.stack([xp.asarray(a) for a in arrays]))  # as np.array
 
     def arithmetic(self, y, args, params):
         return reals(y)
@@ -308,18 +308,16 @@ def any_box(values: Any) -> bool:
 
 @implements(np.reshape)
 def np_reshape(a, /, shape, order="C", *, copy=None):
-    """The elements under another shape; one entry may be -1; order C or F."""
+    """The elements under another shape; one entry may be -1; order C, F or A."""
     asked = shape = sizes(shape)
     size = type_of(a).size
     rest = math.prod(n for n in shape if n != -1)
     shape = tuple(size // rest if n == -1 and rest else n for n in shape)
     if math.prod(shape) != size or asked.count(-1) > 1:
         raise ShapeError(f"reshape: {type_of(a)} has {size} elements, which do not fill {asked}")
-    if order not in ("C", "F"):
-        raise NoRuleError(
-            f"reshape: the order {order!r} asks how the elements lie in memory; use 'C' or 'F'"
-        )
-    if order == "F":
+    if order not in ("C", "F", "A"):
+        raise ValueError(f"order {order!r} is not permitted for reshaping")
+    if order == "F" or (order == "A" and _in_fortran_order(a)):
         return np_transpose(reshape(np_transpose(a), shape=shape[::-1]))
     return reshape(a, shape=shape)
 
@@ -327,10 +325,32 @@ def np_reshape(a, /, shape, order="C", *, copy=None):
 @implements(np.ravel)
 def ravel(a, order="C"):
     """All elements in one axis: a view where they lie in that order, else a copy."""
+    if order == "K":
+        return ravel(np_transpose(a, _outer_first(a)))
+    order = "F" if order == "A" and _in_fortran_order(a) else "C" if order == "A" else order
     there = np_transpose(a) if order == "F" else a
     if not getattr(there, "in_order", True):
         return np_reshape(a, (-1,), order).copy()
     return np_reshape(a, (-1,) if type_of(a).size else (0,), order)
+
+
+def _in_fortran_order(a: Any) -> bool:
+    """Whether the elements lie in memory in Fortran order, and not in C order too."""
+    return not getattr(a, "in_order", True) and np_transpose(a).in_order
+
+
+def _outer_first(a: Any) -> list[int]:
+    """The axes from the outermost in memory to the innermost."""
+    strides = getattr(a, "lay", None)
+    axes = range(type_of(a).ndim)
+    if strides is None:
+        return list(axes)
+    if any([s == 0 and n > 1 for s, n in zip(strides, a.shape, strict=True)]):
+        raise NoRuleError(
+            f"ravel: the elements of {type_of(a)} share their memory, as those of broadcast_to do, "
+            "so that its order 'K' is no order of its own; use 'C', or ravel a copy"
+        )
+    return sorted(axes, key=lambda i: -abs(strides[i]))
 
 
 @implements(np.transpose, np.permute_dims)
