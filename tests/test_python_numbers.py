@@ -337,3 +337,41 @@ def test_counting_truth_values_in_programs():
 
     assert lineara.trace(f, 3.7)(3.7) == f(3.7)
     assert lineara.vmap(f)(np.array([3.7]))[0] == f(np.float64(3.7))
+
+
+# --- memos ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32, complex])
+@pytest.mark.parametrize("at", [(2.0, 3.0), (2.0, 2.0)])
+@pytest.mark.parametrize("ask", [dict.__getitem__, dict.get, lambda m, k: m.setdefault(k, 0.0)])
+def test_a_memo_gives_what_was_stored_for_the_very_number(kind, at, ask):
+    def f(x, y):
+        memo = {}
+
+        def square(a):
+            if a not in memo:
+                memo[a] = abs(a) ** 2
+            return ask(memo, a)
+
+        return square(x) + 3 * square(y) + square(x)
+
+    x, y = map(kind, at)
+    if x == y:
+        with pytest.raises(LinearaError, match="has another number that is equal"):
+            lineara.grad(f, (0, 1))(x, y)
+        with pytest.raises(LinearaError, match="has another number that is equal"):
+            lineara.grad(lambda v: lineara.grad(f)(v, y).real)(x)
+    else:
+        assert lineara.grad(f, (0, 1))(x, y) == (4 * x, 6 * y)
+
+
+def test_membership_and_comparisons_after_a_lookup_are_those_of_the_number():
+    table = {1.5: 2.0}
+
+    def f(x):
+        found = table.get(x, 5.0) * x
+        return found * (x == 3.0) + x * (x in {3.0, 4.0}) + x * (x in table) + x * (x != 1.5)
+
+    assert lineara.grad(f)(3.0) == 7.0
+    assert lineara.value_and_grad(lambda x: x * table.get(lineara.stop_gradient(x)))(1.5) == (3, 2)

@@ -198,8 +198,9 @@ def test_every_property_holds_of_what_random_programs_found(text, seed):
     prove(Case(parse(text), "f", seed))
 
 
-def test_a_tape_with_a_stack_in_which_nothing_moves_has_a_type_of_tangents():
+def test_a_tape_with_a_stack_in_which_nothing_moves_needs_no_type_of_tangents():
     program = grad(parse(STILL_TAPE), "f")
     second = vjp(program, "f.grad")
     check(second)
-    assert str(second.types["f.jvp.tape.tan"]) == "<f64, <>>"
+    assert "f.jvp.tape" in second.types
+    assert not [name for name in second.types if name.endswith(".tan")]

@@ -46,7 +46,7 @@ def prove(seed: int) -> None:
         ga, gb = both(X[i], float(S[i]))
         near(a[i], ga * np.cos(rows[i]))
         near(b[i], gb * np.cos(rows[i]))
-    c, d = lineara.trace(lanes, X[::-1], S)(X, S)
+    c, d = lineara.trace(lanes, X[::-1].copy(), S)(X, S)
     near(c, a)
     near(d, b)
     c, d = lineara.vmap(both)(X, S)

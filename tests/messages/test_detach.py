@@ -404,3 +404,21 @@ def test_the_address_of_an_array_that_is_made_inside(said):
         "differentiated function would be lost; take a plain copy, np.array(y.tolist()), and write "
         "it back with y[...] = copy\n  at f: y.ctypes.data_as(None)"
     )
+
+
+def test_a_memo_that_holds_an_equal_number(said):
+    memo = {2.0: 4.0}
+
+    def f(x):
+        if x not in memo:
+            memo[x] = x * x
+        return memo[x]
+
+    assert said(lambda: grad(f)(2.0)) == (
+        "DetachError: a dict or a set was asked for a traced f64[] and has another number that is "
+        "equal: what it holds has the derivative of that number, or none; give each "
+        "differentiation a memo of its own, or ask for lineara.stop_gradient(x) to mean it"
+        "\n  at f: return memo[x]"
+    )
+    memo.clear()
+    assert grad(f)(2.0) == 4.0

@@ -17,7 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Scalar, Traced, has_priority, innermost, plain, staged
+from lineara.eager.node import (
+    Scalar,
+    Traced,
+    has_priority,
+    innermost,
+    plain,
+    refuse_found,
+    staged,
+)
 from lineara.eager.points import Span, answers_itself, operated
 from lineara.errors import ShapeError, TypeMismatchError
 from lineara.ops.shape import as_array
@@ -269,7 +277,7 @@ def __getitem__(p, at):
 """
 
 COMPARE = """
-def {name}(p, q):
+def {name}(p, q):{first}
     t = type(q)
     if t is S:
         return p.v {symbol} q.v
@@ -279,7 +287,7 @@ def {name}(p, q):
 """
 
 COMPARE_NUMPY = """
-def {name}(p, q):
+def {name}(p, q):{first}
     t = type(q)
     if t is N or t is S:
         r = p.v {symbol} q.v
@@ -407,8 +415,9 @@ def method_codes(deep: bool) -> dict[str, dict[str, CodeType]]:
                     found[kind] |= _codes(text)
     found["X"] |= _codes(READ)
     for stem, symbol in COMPARISONS.items():
-        found["S"] |= _codes(COMPARE.format(name=f"__{stem}__", symbol=symbol))
-        found["N"] |= _codes(COMPARE_NUMPY.format(name=f"__{stem}__", symbol=symbol))
+        first = "\n    if asked: refuse_found(p, q)" if stem == "eq" else ""
+        for kind, text in (("S", COMPARE), ("N", COMPARE_NUMPY)):
+            found[kind] |= _codes(text.format(name=f"__{stem}__", symbol=symbol, first=first))
     return found
 
 
@@ -561,6 +570,8 @@ def op_call(name: str, p: Any, q: Any) -> Any:
 
 def compared(p: Any, q: Any, name: str) -> Any:
     """A comparison outside the fast path: that of the plain values, of whatever kind they are."""
+    if name == "__eq__" and p.level.asked:
+        refuse_found(p, q)
     if staged((p, q)):
         return getattr(Box, name)(p, q)
     return getattr(operator, name)(plain(p), plain(q))

@@ -13,7 +13,17 @@ import lineara.eager.ufuncs as _ufuncs  # declares NumPy's protocols on traced v
 from lineara.eager import codegen, kinds
 from lineara.eager.heap import keep_memory
 from lineara.eager.locks import Locks
-from lineara.eager.node import ONE, Array, Scalar, Traced, laid, leaked, outlived, zero
+from lineara.eager.node import (
+    ONE,
+    Array,
+    Scalar,
+    Traced,
+    laid,
+    leaked,
+    outlived,
+    refuse_found,
+    zero,
+)
 from lineara.eager.overlaps import Overlaps
 from lineara.eager.reads import (
     Reads,
@@ -83,6 +93,7 @@ class Level:
         self.tape: list[Any] = []
         self.roots: list[Any] = []  # the nodes of the leaves
         self.overlaps = Overlaps()
+        self.asked: list[bool] = []  # filled once a dict or a set was asked for a number
         self.locks = Locks()
         self.open = False
         self.outer: Level | None = None  # the level around this one, in the same thread
@@ -136,6 +147,7 @@ class Level:
             "ARITHMETIC": ARITHMETIC,
             "ONE": ONE,
             "absolute": abs,
+            "asked": self.asked,
             "Reads": Reads,
             "N": self.N,
             "S": self.S,
@@ -152,6 +164,7 @@ class Level:
             "level": self,
             "ndarray": np.ndarray,
             "push": self.tape.append,
+            "refuse_found": refuse_found,
             "read_array": read_array,
             "read_int": read_int,
             "read_slice": read_slice,
@@ -495,6 +508,7 @@ class Level:
                 forget(n)
         self.roots = []
         self.overlaps.clear()
+        self.asked.clear()
         for scope in self.scopes.values():
             scope["push"] = _refuse
         self.tape.clear()

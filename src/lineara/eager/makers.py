@@ -141,7 +141,7 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
                 return _owned(found) if isinstance(a, list | tuple) else found
         order = args[0] if args else kwargs.get("order")
         order = "C" if original is np.ascontiguousarray else order
-        if kwargs.get("copy") or isinstance(a, list | tuple):
+        if kwargs.get("copy") or isinstance(a, list | tuple) or issubclass(type(a), Scalar):
             return array(a, dtype, order=order)
         a = _converted(a, dtype)
         return a if not isinstance(a, Array) or _ordered(a, order) else a.copy(order=order)

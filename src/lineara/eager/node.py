@@ -5,8 +5,11 @@ A node is its value and at most two inline weighted edges: `a` with weight `d`, 
 order.  `g` holds the cotangent (in the reverse sweep) or the tangent (in the forward sweep).
 """
 
+import dis
+import functools
 import math
 import operator
+import os
 import sys
 from typing import Any
 
@@ -474,13 +477,36 @@ for _name in ("__hash__", "as_integer_ratio", "hex", "is_integer"):
 
 def _hashed(x: Scalar, plainly: Any = Scalar.__hash__) -> int:
     """That of the number; in a library, where keys are those of caches, the derivative would go."""
-    if is_library_file(sys._getframe(1).f_code.co_filename):
+    frame = sys._getframe(1)
+    if is_library_file(frame.f_code.co_filename):
         raise TypeMismatchError(
             "a library looks up a traced number in a dict or a set, as in a cache: what it finds "
             "there for an equal number has another derivative; give the call a derivative with "
             "lineara.external"
         )
+    x.level.asked[:] = [True]
     return plainly(x)
+
+
+_WRITTEN_OUT = [dis.opmap[name] for name in ("COMPARE_OP", "CONTAINS_OP")]
+_COMPARING = [os.path.join(os.path.dirname(__file__), name) for name in ("node.py", "codegen.py")]
+_COMPARING += ["<lineara codegen>", functools.__file__]
+
+
+def refuse_found(p: Scalar, q: Any) -> None:
+    """Refuse a comparison by which a dict finds an equal number: not one that is written out.
+
+    What a memo holds for the equal number has the derivative of that one, or none.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename in _COMPARING:
+        frame = frame.f_back
+    if p is not q and frame.f_code.co_code[frame.f_lasti] not in _WRITTEN_OUT:
+        raise DetachError(
+            f"a dict or a set was asked for a traced {type_of(p)} and has another number that is "
+            "equal: what it holds has the derivative of that number, or none; give each "
+            "differentiation a memo of its own, or ask for lineara.stop_gradient(x) to mean it"
+        )
 
 
 Scalar.__hash__ = _hashed  # type: ignore[method-assign]

@@ -323,6 +323,8 @@ class StagedLevel(Level):
     def close(self) -> None:
         """End the definition."""
         self.locks.release()
+        self.overlaps.clear()
+        self.asked.clear()
         self.open = False
 
 

@@ -168,12 +168,10 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
             return (found[0], found[1].astype(np.int64)) if original is math.frexp else found
         if isinstance(ours, Constant):
             return original(*_plain_args(args), **kwargs)
-        value = original(*_plain_args(args), **{k: plain(v) for k, v in kwargs.items()})
-        if original.__module__ == "math":
-            args = _real_args(args)
+        real = _real_args(args) if original.__module__ == "math" else args
         with np.errstate(all="ignore"):  # math does not warn
-            y = ours(*_typed_args(args), **{k: _typed_args(v) for k, v in kwargs.items()})
-        return valued(y, value)
+            y = ours(*_typed_args(real), **{k: _typed_args(v) for k, v in kwargs.items()})
+        return valued(y, original(*_plain_args(args), **{k: plain(v) for k, v in kwargs.items()}))
 
     name = "log" if original is math.log else _fast(ours)
     return functools.wraps(original)(_unary_math(original, call, name)) if name else call
