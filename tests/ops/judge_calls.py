@@ -11,7 +11,7 @@ import numpy as np
 from random_calls import Drawn
 
 import lineara
-from lineara.errors import LinearaError, NoRuleError
+from lineara.errors import LinearaError, NoRuleError, TypeMismatchError
 
 TIGHT, STEPS = 1e-6, (1e-3, 4e-4)
 
@@ -173,7 +173,7 @@ def _judged_in(kind: str, f: Callable, args: tuple, text: str) -> str:
         return f"{kind}: constant"
     try:
         found, _ = lineara.linearize(f, *args)
-    except NoRuleError:
+    except (NoRuleError, TypeMismatchError):
         return f"{kind}: refused"
     for a, b in zip(found, plain, strict=True):
         same = np.asarray(a).dtype == np.asarray(b).dtype or not np.ndim(b)
