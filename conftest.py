@@ -8,6 +8,7 @@ every eighth runs, drawn by the same seed.  What is named on the command line by
 import hashlib
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -23,8 +24,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(reason): runs with --all, and says what takes long")
-    if config.option.seed is None:  # workers of xdist are given the options of their controller
+    if hasattr(config, "workerinput"):  # a worker of xdist
+        config.option.seed = config.workerinput["seed"]
+    elif config.option.seed is None:
         config.option.seed = random.SystemRandom().randrange(1_000_000)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["seed"] = node.config.option.seed
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

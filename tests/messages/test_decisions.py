@@ -53,8 +53,9 @@ def test_traced_numbers_are_keys_and_members_of_sets_as_their_values_are():
             memo[x] = x * x
         return memo[x]
 
-    assert grad(lambda x: {3.0: 2.0}[x] * x)(3.0) == 2.0
-    assert grad(lambda x: sum({x, 2 * x, 3.0}))(3.0) == 3.0
+    assert grad(lambda x: {3.0: 2.0}.get(x, 5.0) * x)(4.0) == 5.0
+    assert grad(lambda x: sum({x, 2 * x, 3.0}))(4.0) == 3.0
+    assert grad(lambda x: (x in {3.0: 2.0}) * x)(3.0) == 1.0
     assert grad(remembered)(3.0) == 6.0
 
 

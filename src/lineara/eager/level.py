@@ -365,6 +365,8 @@ class Level:
         if weak and p.dtype.char not in "dD":
             p = op("astype")(p, dtype=np.result_type(p.dtype, np.float64))
         v = p.v
+        if isinstance(v, Box) and not isinstance(v, Traced):
+            return p  # a program does not tell Python's numbers from NumPy's
         if isinstance(v, Traced):
             v = v.level.alias(v, weak)
         elif p.dtype.kind == "c":
