@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.eager.kinds import valued
 from lineara.eager.node import Array, Traced, plain, staged
 from lineara.eager.proxy import is_lazy
 from lineara.eager.shown import type_shown
@@ -86,10 +87,10 @@ def to_float(value: Any) -> Any:
 
 def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
     """complex() of traced numbers."""
-    real = _number(real)
-    found = real if imag is None else real + 1j * _number(imag)
+    parts = [_number(v) for v in (real, imag) if v is not None]
+    found = parts[0] if imag is None else parts[0] + 1j * parts[1]
     found = found if found.dtype.kind == "c" else op("astype")(found, dtype=np.dtype(complex))
-    return found.item()
+    return found.item() if staged(parts) else valued(found, complex(*map(plain, parts)))
 
 
 def _typed(dtype: Any) -> Callable[..., Any]:

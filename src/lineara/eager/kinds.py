@@ -59,7 +59,10 @@ def numpys(value: Any) -> Any:
     kind = type(value)
     if issubclass(kind, list | tuple) and any([issubclass(type(v), Scalar) for v in value]):
         parts = [numpys(v) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        made = kind(*parts) if hasattr(value, "_fields") else kind(parts)
+        if hasattr(value, "__dict__"):  # fields of a named tuple that are not among its elements
+            vars(made).update({name: numpys(v) for name, v in vars(value).items()})
+        return made
     return value.typed() if issubclass(kind, Scalar) else value
 
 
