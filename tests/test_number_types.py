@@ -89,3 +89,15 @@ def test_an_array_over_the_number_zero_is_infinite_as_in_numpy(zero):
     slope = np.divide(1.0, np.float64(zero))
     gradient = lineara.grad(lambda x: np.sum(x / zero))(np.array([1.0, -2.0]))
     np.testing.assert_array_equal(gradient, [slope, slope])
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_type_of_numpys_takes_arrays_of_any_shape(kind):
+    def f(x):
+        number, row = kind(np.asarray(x)), kind(np.full(2, x))
+        assert isinstance(number, kind)
+        assert isinstance(row, np.ndarray)
+        assert row.dtype == kind
+        return number * x + row[0] * x
+
+    assert lineara.grad(f)(3.0) == 12.0

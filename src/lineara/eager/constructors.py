@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.kinds import valued
-from lineara.eager.node import Array, Traced, plain, staged
+from lineara.eager.node import Array, Scalar, Traced, plain, staged
 from lineara.eager.proxy import is_lazy
 from lineara.eager.shown import type_shown
 from lineara.errors import StagingError
@@ -97,7 +97,8 @@ def _typed(dtype: Any) -> Callable[..., Any]:
     def convert(value: Any) -> Any:
         value = value.now()
         found = value if value.dtype == dtype else value.astype(dtype)
-        return found.typed()
+        found = found if found.shape else found[()] if isinstance(found, Array) else found
+        return found.typed() if issubclass(type(found), Scalar) else found
 
     return convert
 
