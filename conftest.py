@@ -1,7 +1,7 @@
 """How much of the tests runs, and in which order.
 
-Tests run in an order drawn by a seed, so that none can lean on one that came before: `--seed N`
-draws it again.  Without `--all`, those marked `slow` stay out, and of a function with many cases
+With `--shuffle` tests run in an order drawn by a seed, so that none can lean on one that came
+before: `--seed N` draws it again.  Without `--all`, those marked `slow` stay out, and of a function with many cases
 every eighth runs, drawn by the same seed.  What is named on the command line by `::` runs always.
 """
 
@@ -19,26 +19,28 @@ SHARE = 8  # of a table, one case in so many runs without --all
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("lineara")
     group.addoption("--all", action="store_true", help="slow tests and whole tables too")
+    group.addoption("--shuffle", action="store_true", help="in an order drawn by the seed")
     group.addoption("--seed", type=int, help="draws the order, and which cases of a table run")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(reason): runs with --all, and says what takes long")
     if hasattr(config, "workerinput"):  # a worker of xdist
-        config.option.seed = config.workerinput["seed"]
+        config.option.seed, config.option.shuffle = config.workerinput["seed"]
     elif config.option.seed is None:
         config.option.seed = random.SystemRandom().randrange(1_000_000)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    node.workerinput["seed"] = node.config.option.seed
+    option = node.config.option
+    node.workerinput["seed"] = option.seed, option.shuffle
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     option = terminalreporter.config.option
     much = "" if option.all else ", without slow tests and with a share of large tables (--all)"
-    terminalreporter.write_line(f"the order is that of --seed {option.seed}{much}")
+    terminalreporter.write_line(f"drawn by --seed {option.seed}{much}")
 
 
 @pytest.hookimpl(trylast=True)
@@ -50,7 +52,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def function(item: pytest.Item) -> str:
         return item.nodeid.partition("[")[0]
 
-    items.sort(key=lambda item: (drawn(str(item.path)), drawn(item.nodeid)))
+    if config.option.shuffle:
+        items.sort(key=lambda item: (drawn(str(item.path)), drawn(item.nodeid)))
     if config.option.all or any("::" in str(given) for given in config.args):
         return
     cases = Counter(map(function, items))
