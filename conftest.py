@@ -1,8 +1,10 @@
 """How much of the tests runs, and in which order.
 
 With `--shuffle` tests run in an order drawn by a seed, so that none can lean on one that came
-before: `--seed N` draws it again.  Without `--all`, those marked `slow` stay out, and of a function with many cases
-every eighth runs, drawn by the same seed.  What is named on the command line by `::` runs always.
+before: `--seed N` draws it again.
+
+Without `--all`, those marked `slow` stay out, and of a function with many cases every eighth runs,
+drawn by the same seed.  What is named on the command line by `::` runs always.
 """
 
 import hashlib
