@@ -1,7 +1,7 @@
 """How much of the tests runs, and in which order.
 
-With `--shuffle` tests run in an order drawn by a seed, so that none can lean on one that came
-before: `--seed N` draws it again.
+Tests run in an order drawn by a seed, so that none can lean on one that came before.  The seed is
+that of the commit, so that one commit has one result, unless `--seed N` gives another.
 
 Without `--all`, those marked `slow` stay out, and of a function with many cases every eighth runs,
 drawn by the same seed.  What is named on the command line by `::` runs always.
@@ -9,7 +9,9 @@ drawn by the same seed.  What is named on the command line by `::` runs always.
 
 import hashlib
 import random
+import subprocess
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,22 +23,30 @@ SHARE = 8  # of a table, one case in so many runs without --all
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("lineara")
     group.addoption("--all", action="store_true", help="slow tests and whole tables too")
-    group.addoption("--shuffle", action="store_true", help="in an order drawn by the seed")
     group.addoption("--seed", type=int, help="draws the order, and which cases of a table run")
+
+
+def seed_of_commit() -> int:
+    """The commit's hash as a seed; where there is no git, any."""
+    try:
+        ask = ["git", "rev-parse", "--short=5", "HEAD"]
+        found = subprocess.run(ask, capture_output=True, check=True, cwd=Path(__file__).parent)
+    except (OSError, subprocess.CalledProcessError):
+        return random.SystemRandom().randrange(1_000_000)
+    return int(found.stdout, 16)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(reason): runs with --all, and says what takes long")
     if hasattr(config, "workerinput"):  # a worker of xdist
-        config.option.seed, config.option.shuffle = config.workerinput["seed"]
+        config.option.seed = config.workerinput["seed"]
     elif config.option.seed is None:
-        config.option.seed = random.SystemRandom().randrange(1_000_000)
+        config.option.seed = seed_of_commit()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    option = node.config.option
-    node.workerinput["seed"] = option.seed, option.shuffle
+    node.workerinput["seed"] = node.config.option.seed
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -54,8 +64,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def function(item: pytest.Item) -> str:
         return item.nodeid.partition("[")[0]
 
-    if config.option.shuffle:
-        items.sort(key=lambda item: (drawn(str(item.path)), drawn(item.nodeid)))
+    def place(item: pytest.Item) -> tuple[int, int]:  # file by file
+        return drawn(item.nodeid.partition("::")[0]), drawn(item.nodeid)
+
+    items.sort(key=place)
     if config.option.all or any("::" in str(given) for given in config.args):
         return
     cases = Counter(map(function, items))

@@ -381,18 +381,14 @@ def explain_nan(f: Callable[..., Any], *x: Any) -> NanReport:
     no NaN or infinity in the value or in the gradient
     """
     with open_level() as level, np.errstate(all="ignore"):
-        level.tape = _Lines()
-        level.start()  # so that operations are recorded there
-        try:
-            leaves = Leaves(level, x, method)
-            lifted = lift_args(x, range(len(x)), leaves)
-            results = flatten(seen(f)(*lifted))[0]
-            births, reached = _sweep(level, results, leaves)
-            born = _values(level.tape) if any(map(_is_bad, results)) else []
-            born += [_constant(r) for r in results if not isinstance(r, Traced) and _is_bad(r)]
-            return NanReport((*born, *births), _names(x, leaves, reached, lifted))
-        finally:
-            level.tape = list(level.tape)
+        level.start(tape := _Lines())
+        leaves = Leaves(level, x, method)
+        lifted = lift_args(x, range(len(x)), leaves)
+        results = flatten(seen(f)(*lifted))[0]
+        births, reached = _sweep(level, results, leaves)
+        born = _values(tape) if any(map(_is_bad, results)) else []
+        born += [_constant(r) for r in results if not isinstance(r, Traced) and _is_bad(r)]
+        return NanReport((*born, *births), _names(x, leaves, reached, lifted))
 
 
 def _values(tape: _Lines) -> list[Birth]:

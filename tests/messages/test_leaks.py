@@ -1,13 +1,15 @@
 """Traced values that outlive the differentiation that made them."""
 
+import contextlib
 import math
+import operator
 import threading
 
 import numpy as np
 import pytest
 
 from lineara import grad, jacobian, jvp, linearize
-from lineara.errors import LeakedVariableError
+from lineara.errors import LeakedVariableError, LinearaError
 
 
 def leaked(of, at):
@@ -379,3 +381,43 @@ def test_a_linear_map_works_on_after_its_values_were_marked_as_leaked():
         kept[0] * 2.0
     assert [(1.0 @ L).tolist() for _ in range(2)] == [[3.0, 2.0]] * 2
     assert L @ np.ones(2) == 5.0
+
+
+USES = {
+    "an operator": lambda x: x * 2.0,
+    "a function of math's": lambda x: math.sin(x),
+    "a function of NumPy's": lambda x: np.sin(x),
+    "a sum": lambda x: np.sum(x),
+    "a norm": lambda x: np.linalg.norm(x),
+    "an element": lambda x: x[0],
+    "a view": lambda x: x.reshape(-1)[1:].sum(),
+    "a copy": lambda x: x.copy(),
+    "a list": lambda x: x.tolist(),
+    "a number": lambda x: x.item(),
+    "another dtype": lambda x: x.astype(np.float32),
+    "parts": lambda x: (x.real, x.imag),
+    "a join": lambda x: np.array([x, x]),
+    "a write": lambda x: x.fill(1.0),
+    "an in-place operation": lambda x: operator.imul(x, 2.0),
+    "a power that overflows": lambda x: (x * 1.0e200) ** 2,
+}
+
+
+@pytest.mark.parametrize("source", [3.0, np.float64(3.0), np.ones(1), np.ones((2, 2)), 1 + 2j])
+@pytest.mark.parametrize("use", USES)
+def test_what_a_leaked_value_is_used_for_is_no_part_of_the_next_differentiation(use, source):
+    kept = []
+
+    def f(x):
+        y = x * 2.0
+        kept.extend((x, y, y[...] if isinstance(y, np.ndarray) else np.sin(y)))
+        return np.abs(np.sum(y))
+
+    grad(f)(source)
+    before = linearize(lambda t: t * t, 2.0)[1]
+    for value in kept:
+        with contextlib.suppress(LinearaError, TypeError, ValueError, AttributeError, IndexError):
+            USES[use](value)
+        _, L = linearize(lambda t: t * t, 2.0)
+        assert L.work == before.work
+        assert L @ 1.0 == 4.0

@@ -90,7 +90,7 @@ class Level:
         keep_memory()
         self.depth = depth
         self.recur = recur  # transposes the text of a General primitive's jvp
-        self.tape: list[Any] = []
+        self.tape: list[Any] = CLOSED
         self.roots: list[Any] = []  # the nodes of the leaves
         self.overlaps = Overlaps()
         self.asked: list[bool] = []  # filled once a dict or a set was asked for a number
@@ -491,11 +491,15 @@ class Level:
 
     # --- beginning and ending ---------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(self, tape: list[Any] | None = None) -> None:
         """Begin a trace: operations are recorded from now on."""
         self.open = True
+        self._record_on([] if tape is None else tape)
+
+    def _record_on(self, tape: list[Any]) -> None:
+        self.tape = tape
         for scope in self.scopes.values():
-            scope["push"] = self.tape.append
+            scope["push"] = tape.append
 
     def close(self) -> None:
         """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""
@@ -511,13 +515,23 @@ class Level:
         self.roots = []
         self.overlaps.clear()
         self.asked.clear()
-        for scope in self.scopes.values():
-            scope["push"] = _refuse
         self.tape.clear()
+        self._record_on(CLOSED)
         self.swept = False
         self.locks.release()
         self.keep_copies = False
         self.open = False
+
+
+class ClosedTape(list):
+    """The tape of a level that is not open: what is recorded there is a leak."""
+
+    def append(self, entry: Any) -> None:
+        """Refuse."""
+        raise outlived()
+
+
+CLOSED = ClosedTape()
 
 
 def clear(n: Any, last: bool) -> None:
@@ -538,10 +552,6 @@ def clear(n: Any, last: bool) -> None:
             o.g = leaked if last else None
             if o.k.pieces or o.k.sums:
                 clear(o, last)
-
-
-def _refuse(_: Any) -> None:
-    raise outlived()
 
 
 @cache
