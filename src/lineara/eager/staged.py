@@ -78,9 +78,9 @@ class StagedLevel(Level):
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
         self.XW = type("StagedArray", (StagedArray, Array), own | {"k": None})
 
-    def start(self) -> None:
+    def start(self, tape: list[Any] | None = None) -> None:
         """Begin a definition."""
-        super().start()
+        super().start(tape)
         self.out = Emitter(Names())
         self.out.like = "v"
         self.beside: list[tuple[Var, np.ndarray]] = []  # large constants: formals with their values
