@@ -75,7 +75,7 @@ def _backward(
         check_numbers(given, asked.name)
     out, aux = with_aux(out, asked.has_aux, asked.name)
     y, unit = out, None
-    if type(y) is not level.S:  # which is one real number
+    if type(y) is not level.S and type(y) is not level.N:  # which are one real number
         number, unit = without_unit(out)
         y = scalar_output(number, asked.name)
     value = y

@@ -497,9 +497,9 @@ class Level:
         self._record_on([] if tape is None else tape)
 
     def _record_on(self, tape: list[Any]) -> None:
-        self.tape = tape
+        self.tape, push = tape, tape.append
         for scope in self.scopes.values():
-            scope["push"] = tape.append
+            scope["push"] = push
 
     def close(self) -> None:
         """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""

@@ -51,7 +51,7 @@ def any_nan(level: Level, nodes: Sequence[Any]) -> bool:
             total = None
         if total == total and not isinstance(total, Formal | None):
             nodes = [n for n in nodes if type(n) not in kinds]
-    return any([_is_nan(n) for n in nodes])
+    return bool(nodes) and any([_is_nan(n) for n in nodes])
 
 
 def _is_nan(n: Any) -> bool:

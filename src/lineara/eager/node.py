@@ -624,11 +624,11 @@ withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap")
 
 def staged(value: Any) -> bool:
     """Whether somewhere under it is a value that has a type only."""
-    if isinstance(value, list | tuple):
+    if issubclass(type(value), list | tuple):
         return any([staged(v) for v in value])
-    while isinstance(value, Traced):
+    while issubclass(type(value), Traced):
         value = value.now()
-        if isinstance(value, Traced):
+        if issubclass(type(value), Traced):
             if not value.known:
                 return True
             value = value.v

@@ -24,12 +24,15 @@ class Overlaps:
     __slots__ = ("given", "groups", "indexed", "known", "written")
 
     def __init__(self) -> None:
-        self.given: list[tuple[Any, Any]] = []  # what the user gave, and its node
-        self.clear()
+        self._begin()
 
     def clear(self) -> None:
         """Forget the arrays of a call that has ended."""
-        self.given.clear()
+        if self.given:
+            self._begin()
+
+    def _begin(self) -> None:
+        self.given: list[tuple[Any, Any]] = []  # what the user gave, and its node
         self.indexed = 0
         self.known: dict[int, tuple[Any, Any]] = {}  # the same by the id of what is written
         self.groups: dict[Any, list[tuple[Any, Any]]] = {}  # by owner; None: of another library
@@ -38,7 +41,7 @@ class Overlaps:
     def add(self, value: Any, node: Any) -> None:
         """Another leaf, lifted after some may have been written; or a plain array, without node."""
         self.given.append((value, node))
-        if any([shares(value, other) for other in self.written]):
+        if self.written and any([shares(value, other) for other in self.written]):
             raise written_in_one_place(value)
 
     def source(self, storage: Any) -> Any:
