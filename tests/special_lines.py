@@ -68,6 +68,29 @@ POLYNOMIALS = (
     ("hermitenorm", lambda n, x: mpmath.hermite(n, x / mpmath.sqrt(2)) / 2**half(n)),
 )  # fmt: skip
 
+
+def lower_beta(a, b, x):
+    return mpmath.betainc(a, b, 0, x, regularized=True)
+
+
+def lower_gamma(a, x):
+    return mpmath.gammainc(a, 0, x, regularized=True)
+
+
+SAME = (
+    ("cbrt", mpmath.cbrt), ("exp2", lambda x: mpmath.mpf(2) ** x), ("expm1", mpmath.expm1),
+    ("log1p", mpmath.log1p),
+)  # fmt: skip
+DISTRIBUTIONS = (
+    ("chdtr", big, z**2, lambda v, x: lower_gamma(half(v), half(x))),
+    ("gdtr", w, big, z**2, lambda a, b, x: lower_gamma(b, a * x)),
+    ("pdtr", 2, z**2, lambda k, m: mpmath.gammainc(k + 1, m, regularized=True)),
+    ("bdtr", 2, np.array([5, 4, 6]), x, lambda k, n, p: lower_beta(n - k, k + 1, 1 - p)),
+    ("nbdtr", 2, 5, x, lambda k, n, p: lower_beta(n, k + 1, p)),
+    ("fdtr", 2 * big, 7 * w, z**2, lambda m, n, x: lower_beta(
+        half(m), half(n), m * x / (n + m * x))),
+)  # fmt: skip
+
 SPECIAL = [  # name, arguments, and the function of mpmath
     # gamma
     ("gamma", big, mpmath.gamma),
@@ -109,6 +132,8 @@ SPECIAL = [  # name, arguments, and the function of mpmath
     ("betainc", big, w, x, lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True)),
     ("stdtr", big, z, lambda v, t: half(1) + t * t_density(v, 0) * mpmath.hyp2f1(
         half(1), half(v + 1), half(3), -t * t / v)),
+    *DISTRIBUTIONS,
+    *((name + "c", *args, lambda *a, f=f: 1 - f(*a)) for name, *args, f in DISTRIBUTIONS),
     ("gammaincinv", big, x, lambda a, p: root(
         lambda t: mpmath.gammainc(a, 0, t, regularized=True), p, a * p + p**4)),
     ("betaincinv", 1.7, 2.5, x, lambda a, b, p: root(
@@ -137,6 +162,10 @@ SPECIAL = [  # name, arguments, and the function of mpmath
         lambda t: mpmath.gammainc(a, t, regularized=True), p, a * (1 - p) + (1 - p) ** 4)),
     ("stdtrit", 2.4, x, lambda v, p: root(lambda t: half(1) + t * t_density(v, 0) * mpmath.hyp2f1(
         half(1), half(v + 1), half(3), -t * t / v), p, 3 * (p - half(1)))),
+    *(("scipy_" + name, x, f) for name, f in SAME),
+    ("radian", z, big, w, lambda d, m, s: (d + m / 60 + s / 3600) * pi / 180),
+    ("voigt_profile", z, w, big, lambda x, s, g: mpmath.re(faddeeva((x + 1j * g) / s
+        / mpmath.sqrt(2))) / s / mpmath.sqrt(2 * pi)),
     # the error function and the normal distribution
     ("erf", z, mpmath.erf),
     ("erfc", z, mpmath.erfc),

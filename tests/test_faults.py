@@ -65,7 +65,7 @@ def test_a_fault_in_a_partial_reaches_numbers_arrays_programs_and_every_order(na
         staged = lineara.grad(lambda x: np.sum(np.real(f(x))), policy="store_all")(point)
         return [np.ravel(v)[0] for v in (one, two, back, staged)]
 
-    right, partial = seen(), primitive._stated[0]
+    right, partial = seen(), primitive.stated[0]
     code = partial.__code__
     try:
         partial.__code__ = (lambda *_: 7.5).__code__

@@ -201,7 +201,7 @@ class Elementwise(Primitive):
         self.arity = len(partials)
         self.array = getattr(np, name) if array is None else array
         self.scalar = scalar
-        self._stated = partials
+        self.stated = partials
         self._wirtinger = wirtinger
         self._conjugate = conjugate
         self.selects = selects
@@ -212,7 +212,7 @@ class Elementwise(Primitive):
     def expressions(self) -> list[Any]:
         """The partials, called on symbols; a constant partial is a number."""
         symbols = [Sym(a) for a in self.ARGS[: self.arity]]
-        return [partial(Sym("y"), *symbols) for partial in self._stated]
+        return [partial(Sym("y"), *symbols) for partial in self.stated]
 
     def _compile(self, stated: tuple[Callable[..., Any], ...]) -> list[Callable[..., Any]]:
         """Expressions compiled over primitives: functions of (y, *args)."""
@@ -232,7 +232,7 @@ class Elementwise(Primitive):
     @cached_property
     def weights(self) -> list[Callable[..., Any]]:
         """The partials, as functions of (y, *args) over primitives."""
-        return self._compile(self._stated)
+        return self._compile(self.stated)
 
     @cached_property
     def complex_weights(self) -> list[tuple[Callable[..., Any], Callable[..., Any] | None]]:

@@ -260,15 +260,15 @@ betainc_slope = kernel(
 )
 betainc = special(
     "betainc",
-    lambda y, x, w, u: betainc_slope(1, 0, x, w, u),
-    lambda y, x, w, u: betainc_slope(0, 1, x, w, u),
-    lambda y, x, w, u: beta_density(x, w, u),
+    lambda y, x, w, u: defined(y, betainc_slope(1, 0, x, w, u)),
+    lambda y, x, w, u: defined(y, betainc_slope(0, 1, x, w, u)),
+    lambda y, x, w, u: defined(y, beta_density(x, w, u)),
 )
 betaincc = special(
     "betaincc",
-    lambda y, x, w, u: -betainc_slope(1, 0, x, w, u),
-    lambda y, x, w, u: -betainc_slope(0, 1, x, w, u),
-    lambda y, x, w, u: -beta_density(x, w, u),
+    lambda y, x, w, u: defined(y, -betainc_slope(1, 0, x, w, u)),
+    lambda y, x, w, u: defined(y, -betainc_slope(0, 1, x, w, u)),
+    lambda y, x, w, u: defined(y, -beta_density(x, w, u)),
 )
 betaincinv = special(
     "betaincinv",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import NoRuleError, TypeMismatchError
+from lineara.errors import NoRuleError
 from lineara.ops import kernels
 from lineara.ops.bessel import airy_ai, airy_aip, airy_bi, airy_bip
 from lineara.ops.elementwise import (
@@ -21,27 +21,28 @@ from lineara.ops.elementwise import (
     sin,
     sqrt,
     stop_gradient,
+    trunc,
     where,
 )
 from lineara.ops.kernels import part, scipy_special
 from lineara.ops.special import (
     ORDER,
-    betainc,
+    beta_density,
     betainc_slope,
-    betaincc,
     binom,
+    defined,
     digamma,
     fresnel_c,
     fresnel_s,
     gamma,
-    gammainc,
-    gammaincc,
+    gamma_density,
+    gammainc_slope,
     gammainccinv,
     kernel,
     lgamma,
     poch,
     special,
-    wofz,
+    wofz_derivative,
 )
 from lineara.ops.special import zeta as hurwitz
 from lineara.ops.special_real import (
@@ -70,19 +71,11 @@ def only_plain(value: Any, function: str, what: str) -> Any:
 
 
 implements("scipy.special.psi", "scipy.special.digamma")(digamma)
-implements("scipy.special.cbrt")(cbrt)
-implements("scipy.special.expm1")(expm1)
-implements("scipy.special.log1p")(log1p)
 implements("scipy.special.round")(rint)
 
 
-@implements("scipy.special.exp2")
-def exp2_of_reals(x, /):
-    """2^x, which SciPy has for real numbers alone."""
-    if type_of(x).dtype.kind == "c":
-        raise TypeMismatchError("scipy.special.exp2: takes real numbers; np.exp2 takes complex")
-    return exp2(x)
-
+for _same in (cbrt, exp2, expm1, log1p):  # as NumPy's, with other last bits
+    special(f"scipy_{_same.name}", *_same.stated, scipy=_same.name)
 
 # --- sums of exponentials ------------------------------------------------------------------------
 
@@ -200,10 +193,12 @@ def multigammaln(a, d):
     return found
 
 
-@implements("scipy.special.radian")
-def radian(d, m, s):
-    """Degrees, minutes and seconds in radians."""
-    return (d + m / 60 + s / 3600) * (math.pi / 180)
+special(
+    "radian",
+    lambda y, x, w, u: math.pi / 180,
+    lambda y, x, w, u: math.pi / 180 / 60,
+    lambda y, x, w, u: math.pi / 180 / 3600,
+)
 
 
 @implements("scipy.special.diric")
@@ -217,15 +212,22 @@ def diric(x, n):
     return where((n <= 0) | (n != np.floor(n)), np.nan, found)
 
 
-@implements("scipy.special.voigt_profile")
-def voigt_profile(x, sigma, gamma):
-    """A normal density convolved with Cauchy's."""
-    narrow = op("equal")(sigma, 0)
-    wide = where(narrow, 1.0, sigma) * math.sqrt(2)
-    lorentz = where(narrow, gamma, 1.0) / (x * x + gamma * gamma + where(narrow, 0.0, 1.0))
-    found = real(wofz((x + 1j * gamma) / wide)) / (wide * math.sqrt(math.pi))
-    return where(narrow, lorentz / math.pi, found)
+def _voigt(x: Any, sigma: Any, gamma: Any, cauchy: Any, normal: Any) -> Any:
+    """A partial of Voigt's profile of that of Faddeeva's function; Cauchy's where sigma is 0."""
+    wide = where(sigma == 0, 1, sigma) * math.sqrt(2)
+    z = (x + 1j * gamma) / wide
+    smooth = real(normal(wofz_derivative(1, z), z)) / (wide * wide * math.sqrt(math.pi))
+    return where(sigma == 0, cauchy / (math.pi * (x * x + gamma * gamma) ** 2), smooth)
 
+
+special(  # a normal density of deviation w, convolved with Cauchy's of width u
+    "voigt_profile",
+    lambda y, x, w, u: _voigt(x, w, u, -2 * x * u, lambda slope, z: slope),
+    lambda y, x, w, u: where(
+        w == 0, 0, -y / w + _voigt(x, w, u, 0, lambda slope, z: -math.sqrt(2) * slope * z)
+    ),
+    lambda y, x, w, u: _voigt(x, w, u, x * x - u * u, lambda slope, z: 1j * slope),
+)
 
 # --- counting ------------------------------------------------------------------------------------
 
@@ -305,23 +307,74 @@ def _t_density(v: Any, t: Any) -> Any:
     return op("poch")(v / 2, 0.5) / sqrt(math.pi * v) * exp(-(v + 1) / 2 * log1p(t * t / v))
 
 
-def _made_of(name: str, function: Any) -> None:
-    implements(f"scipy.special.{name}")(function)
+def _distributions(tail: str, sign: int) -> None:
+    """Declare distribution functions, or their complements, whose slopes have the other sign.
+
+    Counts are cut off to whole numbers, as SciPy does: their slope is 0.
+    """
+    special(
+        f"chdtr{tail}",
+        lambda y, x, w: defined(y, sign / 2 * gammainc_slope(1, x / 2, w / 2)),
+        lambda y, x, w: defined(y, sign / 2 * gamma_density(x / 2, w / 2)),
+    )
+    special(
+        f"gdtr{tail}",
+        lambda y, x, w, u: defined(y, sign * u * gamma_density(w, x * u)),
+        lambda y, x, w, u: defined(y, sign * gammainc_slope(1, w, x * u)),
+        lambda y, x, w, u: defined(y, sign * x * gamma_density(w, x * u)),
+    )
+    special(
+        f"pdtr{tail}",
+        lambda y, x, w: defined(y, 0),
+        lambda y, x, w: defined(y, -sign * gamma_density(op("floor")(x) + 1, w)),
+    )
+    special(
+        f"bdtr{tail}",
+        lambda y, x, w, u: defined(y, 0),
+        lambda y, x, w, u: defined(y, 0),
+        lambda y, x, w, u: defined(y, -sign * _binomial_slope(op("floor")(x), trunc(w), u)),
+    )
+    special(
+        f"nbdtr{tail}",
+        lambda y, x, w, u: defined(y, 0),
+        lambda y, x, w, u: defined(y, 0),
+        lambda y, x, w, u: defined(y, sign * beta_density(trunc(w), trunc(x) + 1, u)),
+    )
+    special(
+        f"fdtr{tail}",
+        lambda y, x, w, u: defined(
+            y, sign * (_f_shape(x, w, x * u, w) + u * w * _f_density(x, w, u))
+        ),
+        lambda y, x, w, u: defined(
+            y, -sign * (_f_shape(w, x, w, x * u) + u * x * _f_density(x, w, u))
+        ),
+        lambda y, x, w, u: defined(y, sign * w * x * _f_density(x, w, u)),
+    )
 
 
-_made_of("chdtr", lambda v, x: gammainc(v / 2, x / 2))
-_made_of("chdtrc", lambda v, x: gammaincc(v / 2, x / 2))
-_made_of("chdtri", lambda v, p: 2 * gammainccinv(v / 2, p))
-_made_of("gdtr", lambda a, b, x: gammainc(b, a * x))
-_made_of("gdtrc", lambda a, b, x: gammaincc(b, a * x))
-_made_of("pdtr", lambda k, m: gammaincc(np.floor(k) + 1, m))
-_made_of("pdtrc", lambda k, m: gammainc(np.floor(k) + 1, m))
-_made_of("bdtr", lambda k, n, p: betaincc(np.floor(k) + 1, n - np.floor(k), p))
-_made_of("bdtrc", lambda k, n, p: betainc(np.floor(k) + 1, n - np.floor(k), p))
-_made_of("nbdtr", lambda k, n, p: betainc(n, np.floor(k) + 1, p))
-_made_of("nbdtrc", lambda k, n, p: betaincc(n, np.floor(k) + 1, p))
-_made_of("fdtr", lambda m, n, x: betainc(m / 2, n / 2, m * x / (n + m * x)))
-_made_of("fdtrc", lambda m, n, x: betainc(n / 2, m / 2, n / (n + m * x)))
+def _binomial_slope(k: Any, n: Any, p: Any) -> Any:
+    """The density in p of more than k of n, which is certain for k < 0 and cannot be for k = n."""
+    some = (k >= 0) * (k < n)
+    return where(some, beta_density(where(some, k, 0) + 1, where(some, n - k, 1), p), 0)
+
+
+def _f_shape(m: Any, n: Any, a: Any, b: Any) -> Any:
+    """The slope in m of the incomplete beta function of m / 2 and n / 2 at a / (a + b)."""
+    near, far = a / (a + b), b / (a + b)
+    slope = betainc_slope(1, 0, m / 2, n / 2, near)
+    return where(a < b, slope, -betainc_slope(0, 1, n / 2, m / 2, far)) / 2
+
+
+def _f_density(m: Any, n: Any, x: Any) -> Any:
+    """The density of that function at m x / (n + m x), over (n + m x)^2."""
+    a, total = m * x, n + m * x
+    below, above = beta_density(m / 2, n / 2, a / total), beta_density(n / 2, m / 2, n / total)
+    return where(a < n, below, above) / total**2
+
+
+for _tail, _sign in (("", 1), ("c", -1)):
+    _distributions(_tail, _sign)
+implements("scipy.special.chdtri")(lambda v, p: 2 * gammainccinv(v / 2, p))
 
 # --- spherical functions -------------------------------------------------------------------------
 
