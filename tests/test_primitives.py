@@ -15,6 +15,7 @@ import mpmath
 import numpy as np
 import pytest
 from special_lines import SPECIAL
+from tables import Laws
 
 import lineara
 from lineara.eager.trace import linear_map_of
@@ -561,8 +562,7 @@ SMOOTH = [*ELEMENTWISE, *OTHERS]
 AWAY_FROM_KINKS = [line for line in SMOOTH if line.args[0] is not ties]
 
 
-def every(lines):
-    return pytest.mark.parametrize("line", lines, ids=repr)
+laws = Laws()
 
 
 def close(a, b, tolerance=1e-12):
@@ -632,8 +632,8 @@ def test_every_primitive_has_a_line():
     assert not missing, f"primitives without a line in the table of tests: {sorted(missing)}"
 
 
-@pytest.mark.parametrize("line", TABLE, ids=str)
-def test_what_is_said_to_be_a_view_is_one(line):
+@laws.of(TABLE)
+def what_is_said_to_be_a_view_is_one(line):
     """A policy never stores a view, since it would store the argument."""
     if getattr(registry.primitives[line.name], "view", False):
         y = line.primitive.evaluate(np, *line.args, **line.params)
@@ -643,8 +643,8 @@ def test_what_is_said_to_be_a_view_is_one(line):
 OTHERWISE = ("astype", "eigvalsh", "fft", "lstsq", "qr")  # called as NumPy's are not
 
 
-@every(TABLE)
-def test_the_value_is_that_of_numpy(line):
+@laws.of(TABLE)
+def the_value_is_that_of_numpy(line):
     name, args, params = line.name, line.args, dict(line.params)
     if name in ("concat", "stack"):
         args = (args,)
@@ -659,8 +659,8 @@ def test_the_value_is_that_of_numpy(line):
     assert type_of(found) == type_of(oracle(*args, **params))
 
 
-@every(SMOOTH)
-def test_the_type_rule_agrees_with_the_value(line):
+@laws.of(SMOOTH)
+def the_type_rule_agrees_with_the_value(line):
     for dtype in (np.float64, np.float32):
         cast = line.cast(dtype) if line.name != "astype" else line
         value = cast(*cast.point())
@@ -668,8 +668,8 @@ def test_the_type_rule_agrees_with_the_value(line):
         assert line.primitive.result(*types, **line.params) == type_of(value)
 
 
-@every(AWAY_FROM_KINKS)
-def test_the_jvp_is_the_limit_of_differences(line):
+@laws.of(AWAY_FROM_KINKS)
+def the_jvp_is_the_limit_of_differences(line):
     _, L = line.linearize()
     point = line.point()
     direction = [random_like(p, i) for i, p in enumerate(point)]
@@ -677,16 +677,16 @@ def test_the_jvp_is_the_limit_of_differences(line):
     close(found, difference(line, point, direction), 1e-8)
 
 
-@every(SMOOTH)
-def test_the_transpose_is_the_adjoint(line):
+@laws.of(SMOOTH)
+def the_transpose_is_the_adjoint(line):
     y, L = line.linearize()
     x_dot = as_vector([random_like(p, i) for i, p in enumerate(line.point())])
     y_bar = random_like(y, 9)
     close(inner(y_bar, L @ x_dot), inner(y_bar @ L, x_dot))
 
 
-@every([line for line in SMOOTH if len(line.active) > 1])
-def test_each_argument_moves_alone_as_it_does_among_the_others(line):
+@laws.of([line for line in SMOOTH if len(line.active) > 1])
+def each_argument_moves_alone_as_it_does_among_the_others(line):
     y, L = line.linearize()
     point, y_bar = line.point(), random_like(y, 9)
     still = [0.0 * p for p in point]
@@ -698,8 +698,8 @@ def test_each_argument_moves_alone_as_it_does_among_the_others(line):
         close(alone @ x_dot, L @ (*still[:k], x_dot, *still[k + 1 :]))
 
 
-@every(COMPLEX)
-def test_complex_derivatives_are_those_of_pairs_of_reals(line):
+@laws.of(COMPLEX)
+def complex_derivatives_are_those_of_pairs_of_reals(line):
     line = line.complex()
     y, L = line.linearize()
     point = line.point()
@@ -711,8 +711,8 @@ def test_complex_derivatives_are_those_of_pairs_of_reals(line):
         close(inner(y_bar, found), inner(y_bar @ L, as_vector(direction)))
 
 
-@every(SMOOTH)
-def test_single_precision_stays_single(line):
+@laws.of(SMOOTH)
+def single_precision_stays_single(line):
     exact, single = line, line.cast(np.float32)
     if not any(isinstance(a, np.ndarray) for a in line.point()):
         return
@@ -728,8 +728,8 @@ def test_single_precision_stays_single(line):
     close(found, exact.linearize()[1] @ as_vector(direction), 2e-4)
 
 
-@every(AWAY_FROM_KINKS)
-def test_second_derivatives_are_the_limit_of_differences_of_first_ones(line):
+@laws.of(AWAY_FROM_KINKS)
+def second_derivatives_are_the_limit_of_differences_of_first_ones(line):
     point = line.point()
     c = random_like(line(*point), 3)
     places = tuple(range(len(point)))
@@ -742,14 +742,11 @@ def test_second_derivatives_are_the_limit_of_differences_of_first_ones(line):
         close(found, difference(of_one, point, direction), 1e-7)
 
 
-@every(SMOOTH)
-@pytest.mark.parametrize("mode", ["forward", "reverse"])
-def test_the_jacobian_is_one_sweep_for_each_basis_vector(line, mode):
+@laws.of(SMOOTH)
+def the_jacobian_is_one_sweep_for_each_basis_vector(line):
     y, L = line.linearize()
     point = line.point()
     places = tuple(range(len(point))) if len(point) > 1 else 0
-    J = as_tuple(lineara.jacobian(line.plain(), places, mode=mode)(*point))
-    J = [np.reshape(block, (np.size(y), np.size(p))) for block, p in zip(J, point, strict=True)]
     loop = [[] for _ in point]
     for k in range(np.size(y)):
         e = np.zeros(np.shape(y))
@@ -758,12 +755,14 @@ def test_the_jacobian_is_one_sweep_for_each_basis_vector(line, mode):
         turned = as_tuple(1j * e @ L) if np.iscomplexobj(y) else [0.0] * len(point)
         for rows, g, h in zip(loop, as_tuple(e @ L), turned, strict=True):
             rows.append(np.ravel(g) + (1j * np.ravel(h) if np.iscomplexobj(y) else 0.0))
-    for block, rows in zip(J, loop, strict=True):
-        close(block, rows)
+    for mode in ("forward", "reverse"):
+        J = as_tuple(lineara.jacobian(line.plain(), places, mode=mode)(*point))
+        for block, rows, p in zip(J, loop, point, strict=True):
+            close(np.reshape(block, (np.size(y), np.size(p))), rows)
 
 
-@every(SMOOTH)
-def test_batching_is_a_loop(line):
+@laws.of(SMOOTH)
+def batching_is_a_loop(line):
     arrays = [i for i in line.active if isinstance(line.args[i], np.ndarray)]
     for subset in [arrays, *([i] for i in arrays)]:
         flags = tuple(i in subset for i in range(len(line.args)))
@@ -784,8 +783,8 @@ def test_batching_is_a_loop(line):
         close(line.primitive.batch(tuple(stacks), flags, line.params), np.stack(loop))
 
 
-@every([line for line in SMOOTH if isinstance(line.primitive, Linear | Multilinear)])
-def test_linear_ones_run_on_types_alone(line):
+@laws.of([line for line in SMOOTH if isinstance(line.primitive, Linear | Multilinear)])
+def linear_ones_run_on_types_alone(line):
     for i in line.active:
         if isinstance(line.primitive, Linear) and len(line.active) > 1:
             continue
@@ -797,14 +796,14 @@ def test_linear_ones_run_on_types_alone(line):
         close(inner(joint.back(y_bar)[0], v), inner(y_bar, partial(v)))
 
 
-@every([line for line in SMOOTH if isinstance(line.primitive, General)])
-def test_others_are_refused_where_there_is_no_value(line):
+@laws.of([line for line in SMOOTH if isinstance(line.primitive, General)])
+def others_are_refused_where_there_is_no_value(line):
     with pytest.raises(LinearityError):
         linear_map_of(line, [type_of(p) for p in line.point()])
 
 
-@every([line for line in TABLE if isinstance(line.primitive, Constant)])
-def test_constants_are_plain_and_have_no_derivative(line):
+@laws.of([line for line in TABLE if isinstance(line.primitive, Constant)])
+def constants_are_plain_and_have_no_derivative(line):
     seen = []
 
     def f(v):
@@ -828,8 +827,8 @@ def scalars(line):
         yield [v.item() for v in values]
 
 
-@every(ELEMENTWISE)
-def test_python_scalars_and_arrays_agree(line):
+@laws.of(ELEMENTWISE)
+def python_scalars_and_arrays_agree(line):
     """The scalar path of the engine, under every name of the function, is the array path."""
     named = [f for f, ours in registry.functions.items() if ours is line.primitive]
     named = named if line.function is line.primitive else [line.function]
@@ -891,8 +890,8 @@ REFERENCE = {
 } | {name: reference for name, *_, reference in SPECIAL}
 
 
-@every(ELEMENTWISE)
-def test_partials_have_full_precision(line):
+@laws.of(ELEMENTWISE)
+def partials_have_full_precision(line):
     """To 1e-12, against derivatives computed with 40 digits."""
     reference = REFERENCE.get(line.name) or getattr(mpmath, line.name)
     with mpmath.workdps(40):
@@ -914,8 +913,8 @@ def test_partials_have_full_precision(line):
                 close(complex(found), complex(truth))
 
 
-@every([line for line in ELEMENTWISE if supports_complex(line.name) and line.name != "abs"])
-def test_complex_step_agrees(line):
+@laws.of([line for line in ELEMENTWISE if supports_complex(line.name) and line.name != "abs"])
+def complex_step_agrees(line):
     """An independent derivative without cancellation, of functions that are analytic."""
     if "D->D" not in "".join(getattr(line.primitive.array, "types", [])).replace("DD", "D"):
         return
@@ -925,8 +924,8 @@ def test_complex_step_agrees(line):
     close(line.linearize()[1] @ as_vector(direction), np.imag(stepped) / 1e-30)
 
 
-@every(ELEMENTWISE)
-def test_derivatives_do_not_signal(line):
+@laws.of(ELEMENTWISE)
+def derivatives_do_not_signal(line):
     """Where the value raises no floating-point error, neither do its partials."""
     hard = [0.0, -0.0, 1.0, -1.0, 1e-200, 1e200, 1e-310, 5.0]
     count = len(line.active)
@@ -1104,3 +1103,6 @@ def test_slopes_along_a_branch_cut_are_those_of_its_side(name, cuts, side):
         with np.errstate(all="ignore"):
             near = (op(name)(at(1e-6)) - op(name)(at(-1e-6))) / 2e-6
         close(found, near, 1e-7)
+
+
+test_every_law = laws.test()

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations, pairwise
 
 import pytest
@@ -36,15 +37,19 @@ def snapshots(net: Net, rng: random.Random, every: int = 5) -> Iterator[Net]:
     yield d.result()
 
 
+@cache
 def samples() -> list[Net]:
+    """Small and middling diagrams, of a written program and of random ones."""
     found = list(snapshots(parse(WORKED), random.Random(0), every=1))
     for seed in range(3):
         found += snapshots(diagram_of(program(seed)), random.Random(seed), every=25)
-    return found
+    return [net for net in found if len(list(nodes_in(net))) < 250]
 
 
-SAMPLES = [net for net in samples() if len(list(nodes_in(net))) < 250]
-PICTURES = [layout(net) for net in SAMPLES]
+@cache
+def pictures() -> list[Picture]:
+    """Their drawings."""
+    return [layout(net) for net in samples()]
 
 
 def chain(n: int) -> Net:
@@ -87,7 +92,7 @@ def levels(picture: Picture) -> Iterator[tuple[Region, list[Placed]]]:
 
 
 def test_no_two_nodes_of_a_level_overlap():
-    for picture in PICTURES:
+    for picture in pictures():
         for _, nodes in levels(picture):
             for a, b in combinations(nodes, 2):
                 apart = (
@@ -98,7 +103,7 @@ def test_no_two_nodes_of_a_level_overlap():
 
 
 def test_children_lie_within_their_parents():
-    for picture in PICTURES:
+    for picture in pictures():
         around = {p.node.id: p for p in picture.placed}
         for region, nodes in levels(picture):
             assert all([inside(p, region) for p in nodes])
@@ -116,7 +121,7 @@ def test_borders_do_not_touch():
 
 
 def test_wires_run_one_way_and_end_at_their_ports():
-    for picture in PICTURES:
+    for picture in pictures():
         ports = {}
         for p in picture.placed:
             ports.update({(w, 0): at for w, at in zip(p.node.outs, p.outs, strict=True)})
@@ -131,7 +136,7 @@ def test_wires_run_one_way_and_end_at_their_ports():
 
 
 def test_a_wire_that_goes_through_a_border_is_one_line():
-    for picture in PICTURES:
+    for picture in pictures():
         regions = {id(r.net): r for r in picture.regions}
         for p in picture.placed:
             if p.node.kind != "box" or p.folded:
@@ -143,7 +148,7 @@ def test_a_wire_that_goes_through_a_border_is_one_line():
 
 
 def test_no_wire_runs_over_a_node_of_its_level():
-    for picture in PICTURES:
+    for picture in pictures():
         held = {id(region.net): nodes for region, nodes in levels(picture)}
         for routed in picture.wires:
             end = routed.wire.source[0]
@@ -158,7 +163,7 @@ def test_no_wire_runs_over_a_node_of_its_level():
 
 
 def test_ports_stay_in_their_order():
-    for picture in PICTURES:
+    for picture in pictures():
         for p in picture.placed:
             for ports in (p.ins, p.outs):
                 heights = [y for _, y in ports]
@@ -215,7 +220,7 @@ def test_sweeps_take_crossings_away():
 
 
 def test_isomorphic_diagrams_have_one_drawing():
-    for net in SAMPLES[:20]:
+    for net in samples()[:20]:
         other = copied(net)
         for n in every_net(other):
             nodes = list(n.nodes.items())

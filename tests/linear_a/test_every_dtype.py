@@ -7,8 +7,8 @@ by inner products; the programs of Linear A against the eager engine.
 from collections import Counter
 
 import numpy as np
-import pytest
 from staged import case, results
+from tables import Laws
 from test_numpy_forms import LINES, POINT
 from test_numpy_forms import form as expression
 from test_primitives import (
@@ -28,6 +28,7 @@ from lineara.linear_a.evaluate import run
 from lineara.passes.compose import vjp
 from lineara.types import type_of
 
+laws = Laws()
 REAL, OF_COMPLEX = (np.float32, np.float64), (np.complex64, np.complex128)
 DTYPES = (*REAL, *OF_COMPLEX)
 MODES = ("forward", "reverse")
@@ -69,8 +70,13 @@ def near(a, b, tolerance):
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=10 * tolerance)
 
 
-@pytest.mark.parametrize(("line", "dtype"), CASES, ids=lambda v: getattr(v, "__name__", repr(v)))
-def test_both_modes_on_both_engines(line, dtype):
+@laws.of([line for line in PRIMITIVES if has_arrays(line)])
+def both_modes_on_both_engines_in_every_dtype(line):
+    for dtype in [dtype for of, dtype in CASES if of is line]:
+        both_modes_on_both_engines(line, dtype)
+
+
+def both_modes_on_both_engines(line, dtype):
     found, tolerance = case(of_dtype(line, dtype)), TOLERANCE[dtype]
     y, L = lineara.linearize(found.f, *found.point)
     x_dots, c = vectors(found.point, y)
@@ -94,8 +100,8 @@ WIDE = ("float64", "dtype", "item", "tolist", "float_power")  # what is of no or
 SINGLE = [line for line in LINES if not any(w in line for w in WIDE) and "s" not in names(line)]
 
 
-@pytest.mark.parametrize("line", SINGLE)
-def test_numpys_functions_in_single_precision(line):
+@laws.of(SINGLE)
+def numpys_functions_in_single_precision(line):
     f, point = expression(line)
     narrow = [np.asarray(p, np.float32) if np.ndim(p) else p for p in point]
     y, L = lineara.linearize(f, *narrow)
@@ -129,3 +135,6 @@ def test_the_operations_are_many():
         print(f"{engine:10}{dtype:12}{count:6}")
     assert all(isinstance(p, float | np.ndarray) for p in POINT.values())
     assert sum(found.values()) >= 5000
+
+
+test_every_law = laws.test()

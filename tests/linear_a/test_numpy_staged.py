@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 from forms import asks
+from tables import Laws
 from test_numpy_forms import LINES, close, form, random_like
 
 import lineara
@@ -14,9 +15,11 @@ from lineara.linear_a.evaluate import run
 from lineara.passes.compose import vjp
 from lineara.types import type_of
 
+laws = Laws()
 
-@pytest.mark.parametrize("line", [line for line in LINES if not asks(line)])
-def test_staged_equals_eager(line):
+
+@laws.of([line for line in LINES if not asks(line)])
+def staged_equals_eager(line):
     f, point = form(line)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -34,8 +37,11 @@ def test_staged_equals_eager(line):
         assert type_of(a) == type_of(x)
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if asks(line)])
-def test_what_asks_for_a_value_says_so(line):
+@laws.of([line for line in LINES if asks(line)])
+def what_asks_for_a_value_says_so(line):
     f, point = form(line)
     with pytest.raises(StagingError, match=asks(line)):
         trace(f, *point)
+
+
+test_every_law = laws.test()

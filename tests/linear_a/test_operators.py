@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from special_lines import SPECIAL
 from staged import captured, case, operator, results
+from tables import Laws
 from test_primitives import (
     AWAY_FROM_KINKS,
     COMPLEX,
@@ -25,7 +26,6 @@ from test_primitives import (
     close,
     col,
     difference,
-    every,
     holes,
     inner,
     mask,
@@ -50,6 +50,7 @@ from lineara.passes.transpose import transpose
 from lineara.primitive import Constant, HigherOrder, Linear, Multilinear, OfType, op, registry
 from lineara.types import type_of
 
+laws = Laws()
 SPECIAL_NAMES = {name for name, *_ in SPECIAL}
 OUTSIDE = [line for line in TABLE if isinstance(line.primitive, OfType | Found)]
 LINES = [line for line in TABLE if line not in OUTSIDE]
@@ -69,14 +70,14 @@ def test_every_primitive_is_under_contract():
     assert missing == {line.name for line in OUTSIDE}
 
 
-@every([line for line in OUTSIDE if isinstance(line.primitive, Found)])
-def test_what_has_no_fixed_shape_is_refused(line):
+@laws.of([line for line in OUTSIDE if isinstance(line.primitive, Found)])
+def what_has_no_fixed_shape_is_refused(line):
     with pytest.raises(ShapeError, match="depends on values"):
         case(line)
 
 
-@every([line for line in OUTSIDE if isinstance(line.primitive, OfType)])
-def test_what_a_type_tells_is_no_operation(line):
+@laws.of([line for line in OUTSIDE if isinstance(line.primitive, OfType)])
+def what_a_type_tells_is_no_operation(line):
     asked = []
     captured(lambda *args: asked.append(line.primitive(*args)) or args[0], line.args)
     assert asked == [line.primitive(*line.args)]
@@ -85,8 +86,8 @@ def test_what_a_type_tells_is_no_operation(line):
         check(parse(text))
 
 
-@every(LINES)
-def test_the_type_rule_says_what_numpy_gives(line):
+@laws.of(LINES)
+def the_type_rule_says_what_numpy_gives(line):
     found = case(line)
     (y,) = run(found.program, "f", *found.values).results
     assert found.program.defs["f"].results == (type_of(line(*line.point())),)
@@ -94,14 +95,14 @@ def test_the_type_rule_says_what_numpy_gives(line):
     np.testing.assert_array_equal(y, line(*line.point()))
 
 
-@every(LINES)
-def test_programs_print_and_parse(line):
+@laws.of(LINES)
+def programs_print_and_parse(line):
     _, program = staged(line)
     assert str(check(parse(str(program)))) == str(program)
 
 
-@every(SMOOTH)
-def test_the_jvp_is_that_of_the_eager_engine(line):
+@laws.of(SMOOTH)
+def the_jvp_is_that_of_the_eager_engine(line):
     found, program = staged(line)
     x_dots = [random_like(p, i) for i, p in enumerate(found.point)]
     y, y_dot = both(run(program, "f.jvp", *found.values, *x_dots))
@@ -111,8 +112,8 @@ def test_the_jvp_is_that_of_the_eager_engine(line):
     assert type_of(y_dot) == type_of(y)
 
 
-@every([line for line in SMOOTH if line in AWAY_FROM_KINKS])
-def test_the_jvp_is_the_derivative(line):
+@laws.of([line for line in SMOOTH if line in AWAY_FROM_KINKS])
+def the_jvp_is_the_derivative(line):
     found, program = staged(line)
     x_dots = [random_like(p, i) for i, p in enumerate(found.point)]
     _, y_dot = both(run(program, "f.jvp", *found.values, *x_dots))
@@ -123,18 +124,18 @@ def test_the_jvp_is_the_derivative(line):
         close(y_dot, difference(found.f, found.point, x_dots), 1e-6)
 
 
-@every(SMOOTH)
-def test_the_transpose_has_the_same_inner_products_and_no_more_work(line):
+@laws.of(SMOOTH)
+def the_transpose_has_the_same_inner_products_and_no_more_work(line):
     keeps_the_laws_of_transposes(*staged(line))
 
 
-@every(SMOOTH)
-def test_the_gradient_is_that_of_the_eager_engine(line):
+@laws.of(SMOOTH)
+def the_gradient_is_that_of_the_eager_engine(line):
     gradient_is_eager(*staged(line))
 
 
-@every([line for line in SMOOTH if any(isinstance(a, np.ndarray) for a in line.args)])
-def test_single_precision_stays_single(line):
+@laws.of([line for line in SMOOTH if any(isinstance(a, np.ndarray) for a in line.args)])
+def single_precision_stays_single(line):
     found = case(line.cast(np.float32))
     program = check(vjp(found.program, "f"))
     y = found.f(*found.point)
@@ -148,8 +149,8 @@ def test_single_precision_stays_single(line):
         np.testing.assert_allclose(a, b, rtol=3e-4, atol=3e-4)
 
 
-@every(COMPLEX)
-def test_complex_programs_keep_the_laws(line):
+@laws.of(COMPLEX)
+def complex_programs_keep_the_laws(line):
     found = case(line.complex())
     program = check(vjp(found.program, "f"))
     x_dots = [random_like(p, i) for i, p in enumerate(found.point)]
@@ -557,8 +558,8 @@ MIXED = [
 ]
 
 
-@every([Line(*line) for line in MIXED])
-def test_each_argument_sees_a_cotangent_of_its_own_dtype(line):
+@laws.of([Line(*line) for line in MIXED])
+def each_argument_sees_a_cotangent_of_its_own_dtype(line):
     found = case(line)
     program = check(vjp(found.program, "f"))
     types = [type_of(v) for v in (*found.point, found.f(*found.point))]
@@ -595,8 +596,8 @@ def fractions(like, seed):
     return found if found.shape else found[()]
 
 
-@every([Line(*line) for line in EXACT])
-def test_forward_and_reverse_agree_to_the_last_fraction(line):
+@laws.of([Line(*line) for line in EXACT])
+def forward_and_reverse_agree_to_the_last_fraction(line):
     found = case(line)
     program = check(vjp(found.program, "f"))
     program = erase(program, "f.vjp")
@@ -611,3 +612,6 @@ def test_forward_and_reverse_agree_to_the_last_fraction(line):
     erased = run(program, "f.vjp.e", *found.filled(point), c, scalar=Fraction)
     for a, b in zip(erased.results, (*back.results, *back.lresults), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+test_every_law = laws.test()

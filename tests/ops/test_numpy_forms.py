@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from forms import LINES, ONE_NUMBER, POINT, mask, rng, rows
 from linalg_forms import gram, projector, spectral
+from tables import Laws
 
 import lineara
 from lineara.types import type_of
 
 __all__ = ["LINES", "gram", "mask", "projector", "rng", "rows", "spectral"]  # lines mention them
+laws = Laws()
 
 
 def form(line):
@@ -49,8 +51,8 @@ def close(a, b, tolerance):
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * 10)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_the_value_is_that_of_numpy(line):
+@laws.of(LINES)
+def the_value_is_that_of_numpy(line):
     f, point = form(line)
     plain = f(*point)
     with warnings.catch_warnings():
@@ -61,8 +63,8 @@ def test_the_value_is_that_of_numpy(line):
     close(y, plain, 1e-14)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_first_derivatives_agree_with_differences_in_both_modes(line):
+@laws.of(LINES)
+def first_derivatives_agree_with_differences_in_both_modes(line):
     f, point = form(line)
     y, L = lineara.linearize(f, *point)
     direction = [random_like(p, i) for i, p in enumerate(point)]
@@ -76,8 +78,8 @@ def test_first_derivatives_agree_with_differences_in_both_modes(line):
     close(total, np.sum(y_bar * ahead), 1e-12)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_jacobians_forward_and_reverse_agree(line):
+@laws.of(LINES)
+def jacobians_forward_and_reverse_agree(line):
     f, point = form(line)
     ahead = lineara.jacobian(f, mode="forward")(*point)
     back = lineara.jacobian(f, mode="reverse")(*point)
@@ -85,8 +87,8 @@ def test_jacobians_forward_and_reverse_agree(line):
     close(ahead, back, 1e-12)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_second_derivatives_agree_with_differences(line):
+@laws.of(LINES)
+def second_derivatives_agree_with_differences(line):
     f, point = form(line)
     c = random_like(f(*point), 5)
     gradient = lineara.grad(lambda *v: np.real(np.sum(c * f(*v))))
@@ -95,8 +97,8 @@ def test_second_derivatives_agree_with_differences(line):
     close(found, difference(gradient, point, direction), 1e-6)
 
 
-@pytest.mark.parametrize("line", [line for line in LINES if not re.search(ONE_NUMBER, line)])
-def test_single_precision_is_that_of_numpy(line):
+@laws.of([line for line in LINES if not re.search(ONE_NUMBER, line)])
+def single_precision_is_that_of_numpy(line):
     f, point = form(line)
     point = [np.float32(p) if np.shape(p) else p for p in point]
     if "rcond" in line or not any(np.shape(p) for p in point):
@@ -135,3 +137,6 @@ def test_a_quantile_of_many_values_is_none_if_one_is(at):
     assert y == np.quantile(many, 0.1)
     many[at] = np.nan
     assert np.isnan(lineara.linearize(lambda x: np.quantile(x, 0.1), many)[0])
+
+
+test_every_law = laws.test()

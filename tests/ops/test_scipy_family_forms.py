@@ -19,6 +19,7 @@ from scipy.interpolate import (
 )
 from scipy.spatial import distance
 from scipy_family_forms import GRID, LINES, POINT
+from tables import Laws
 from test_numpy_forms import close, difference, flat, random_like
 
 import lineara
@@ -28,6 +29,7 @@ from lineara.linear_a.check import check
 from lineara.linear_a.evaluate import run
 from lineara.passes.compose import vjp
 
+laws = Laws()
 SPACE = {
     "flat": flat,
     "linalg": linalg,
@@ -50,8 +52,8 @@ def form(line):
     return function, [POINT[n] for n in names]
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_the_value_is_that_of_scipy(line):
+@laws.of(LINES)
+def the_value_is_that_of_scipy(line):
     f, point = form(line)
     plain = f(*point)
     with warnings.catch_warnings():
@@ -66,8 +68,8 @@ def test_the_value_is_that_of_scipy(line):
     close(y, plain, 1e-13)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_first_derivatives_agree_with_differences_in_both_modes(line):
+@laws.of(LINES)
+def first_derivatives_agree_with_differences_in_both_modes(line):
     f, point = form(line)
     y, L = lineara.linearize(f, *point)
     direction = [random_like(p, i) for i, p in enumerate(point)]
@@ -80,8 +82,8 @@ def test_first_derivatives_agree_with_differences_in_both_modes(line):
     close(total, np.sum(y_bar * ahead), 1e-12)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_second_derivatives_agree_with_differences(line):
+@laws.of(LINES)
+def second_derivatives_agree_with_differences(line):
     f, point = form(line)
     c = random_like(f(*point), 5)
     gradient = lineara.grad(lambda *v: np.sum(c * f(*v)))
@@ -101,8 +103,8 @@ EAGER += (
 EAGER += r"|rotate.A|linalg.cg|gmres|bicgstab"
 
 
-@pytest.mark.parametrize("line", [n for n in LINES if not re.search(EAGER, n)])
-def test_staged_equals_eager(line):
+@laws.of([n for n in LINES if not re.search(EAGER, n)])
+def staged_equals_eager(line):
     f, point = form(line)
     staged = trace(f, *point)
     program = check(vjp(staged.program, staged.name))
@@ -116,8 +118,8 @@ def test_staged_equals_eager(line):
         close(a, b, 1e-11)
 
 
-@pytest.mark.parametrize("line", [n for n in LINES if re.search(EAGER, n)])
-def test_what_no_program_has_is_refused(line):
+@laws.of([n for n in LINES if re.search(EAGER, n)])
+def what_no_program_has_is_refused(line):
     f, point = form(line)
     with pytest.raises(LinearaError):
         trace(f, *point)
@@ -189,3 +191,6 @@ def test_a_structure_that_is_not_flat_is_refused():
         assert caught.value.message == (
             f"grey_{first}: structure= has no rule; a footprint, which is flat, has one"
         )
+
+
+test_every_law = laws.test()

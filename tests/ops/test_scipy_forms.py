@@ -4,8 +4,8 @@ import re
 import warnings
 
 import numpy as np
-import pytest
 from scipy import fft, special  # noqa: F401  the lines mention them
+from tables import Laws
 from test_numpy_forms import close, difference, flat, random_like
 
 import lineara
@@ -96,6 +96,9 @@ LINES = [line for line in LINES if line]
 ROUGH = r"erfcx|hyp1f1|betainc"  # where SciPy's own values are rough
 
 
+laws = Laws()
+
+
 def form(line):
     """The expression as a function, and the names that it is a function of."""
     names = [n for n in POINT if re.search(rf"(?<![\w.\"]){n}(?![\w(\"'=])", line)]
@@ -103,8 +106,8 @@ def form(line):
     return function, [POINT[n] for n in names]
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_the_value_is_that_of_scipy(line):
+@laws.of(LINES)
+def the_value_is_that_of_scipy(line):
     f, point = form(line)
     plain = f(*point)
     with warnings.catch_warnings():
@@ -115,8 +118,8 @@ def test_the_value_is_that_of_scipy(line):
     close(y, plain, 4e-14)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_first_derivatives_agree_with_differences_in_both_modes(line):
+@laws.of(LINES)
+def first_derivatives_agree_with_differences_in_both_modes(line):
     f, point = form(line)
     y, L = lineara.linearize(f, *point)
     direction = [random_like(p, i) for i, p in enumerate(point)]
@@ -129,8 +132,8 @@ def test_first_derivatives_agree_with_differences_in_both_modes(line):
     close(total, np.sum(y_bar * ahead), 1e-11)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_second_derivatives_agree_with_differences(line):
+@laws.of(LINES)
+def second_derivatives_agree_with_differences(line):
     f, point = form(line)
     c = random_like(f(*point), 5)
     gradient = lineara.grad(lambda *v: np.sum(c * f(*v)))
@@ -139,8 +142,8 @@ def test_second_derivatives_agree_with_differences(line):
     close(found, difference(gradient, point, direction), 1e-6)
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_staged_equals_eager(line):
+@laws.of(LINES)
+def staged_equals_eager(line):
     f, point = form(line)
     staged = trace(f, *point)
     program = check(vjp(staged.program, staged.name))
@@ -152,3 +155,6 @@ def test_staged_equals_eager(line):
     gradient = (gradient,) if len(point) == 1 else gradient
     for a, b in zip(out.lresults, gradient, strict=False):  # large constants come after
         close(a, b, 1e-11)
+
+
+test_every_law = laws.test()
