@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-all test-long test-peers test-libraries fuzz mutate mutate-rules bench lint format clean
+.PHONY: demo test test-all test-long test-peers test-libraries test-conformance fuzz mutate mutate-rules bench lint format clean
 .NOTPARALLEL:
 
 demo: .venv/with-plot  # fit the predator-prey model to the Hudson Bay data and draw it
@@ -15,13 +15,16 @@ test: .venv/with-test  # what a change should see: all but slow tests, and a sha
 test-all: .venv/with-test  # every test and doctest
 	$(PY) -m pytest -q -n auto --all
 
-test-long: test-peers test-libraries  # what takes longest: other libraries
+test-long: test-peers test-libraries test-conformance  # what takes longest: other libraries, other people's tests
 
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto --all tests/peers
 
 test-libraries: .venv/with-test .venv/with-libraries  # installed libraries, differentiated as they are
 	$(PY) -m pytest -q -n auto --all tests/libraries
+
+test-conformance: .venv/with-test  # NumPy's own tests and Python's, inside of a differentiation
+	$(PY) -m pytest -q -n auto --all tests/conformance
 
 fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, 3,000 calls of NumPy's functions, of the calculus and the diagrams on 20,000; the four engines on 100,000
 	$(PY) tests/linear_a/fuzz.py

@@ -6,7 +6,7 @@ import sys
 import weakref
 from abc import ABCMeta
 from collections.abc import Callable
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from lineara.capture.containers import LIMIT
@@ -135,7 +135,13 @@ class Classes:
             return False  # the metaclass of a library: it may count on being run
         others = [base for base in cls.__mro__ if not _is_from_user_module(base)]
         roots = {base.__module__.partition(".")[0] for base in others}
-        return roots.isdisjoint(self.packages) and any(map(has_user_code, cls.__mro__))
+        return roots.isdisjoint(self.packages) and any(map(self._has_user_code, cls.__mro__))
+
+    def _has_user_code(self, cls: type) -> bool:
+        """The same of functions that a decorator of others has around them, too."""
+        return has_user_code(cls) or any(
+            [type(v) is FunctionType and self.overlay.needs(v) for v in vars(cls).values()]
+        )
 
     def _new(self, cls: type) -> _Twin | None:
         bases = [self.of(base) for base in cls.__bases__]

@@ -1,7 +1,5 @@
 """NumPy's functions and methods on traced values: ours that stands in for each, or a refusal."""
 
-import functools
-import inspect
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from lineara.eager.node import (
 )
 from lineara.eager.points import is_labelled, without_unit
 from lineara.eager.refusals import foreign_name, refused
+from lineara.eager.values import failed, is_asked, own_value, place_of_out
 from lineara.errors import DetachError, NoRuleError
 from lineara.ops.shape import any_box, as_array
 from lineara.primitive import Constant, innermost, registry
@@ -49,9 +48,13 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if func not in registry.sequences:
         args = tuple([as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in args])
     try:
-        result = numpys(ours(*args, **kwargs))
-    except (ValueError, IndexError) as e:
-        raise refused(foreign_name(func), args, kwargs, e) from None
+        if is_asked(func, kwargs, out):
+            result = numpys(own_value(func, args, kwargs, ours, out))
+        else:
+            result = numpys(ours(*args, **kwargs))
+    except Exception as e:
+        error = refused(foreign_name(func), args, kwargs, e) if isinstance(e, _SHAPES) else e
+        raise failed(func, args, kwargs, error, out) from None
     if func in DERIVED and (func is not np.einsum or len(args) == 2):
         source = next((a for a in (*args, *kwargs.values()) if isinstance(a, Array)), None)
         if func is np.real and source is not None and source.dtype.kind != "c":
@@ -82,6 +85,7 @@ def rule_of(func: Any) -> Any:
     return registry.functions.get(func) if found is None and registry.arrive() else found
 
 
+_SHAPES = (ValueError, IndexError)
 ADVICE = (
     "write it with functions that have one, "
     "or declare it with lineara.custom_jvp or lineara.custom_vjp"
@@ -91,22 +95,10 @@ ADVICE = (
 def _without_out(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, Any]:
     """The arguments without the array that is to be written, and that array."""
     out = kwargs.pop("out", None)
-    place = _place_of_out(func)
+    place = place_of_out(func)
     if out is None and place is not None and len(args) > place:
         args, out = (*args[:place], None, *args[place + 1 :]), args[place]
     return args, None if out is np._NoValue else out
-
-
-@functools.cache
-def _place_of_out(func: Any) -> int | None:
-    """Where a function of NumPy's takes `out` among its arguments by position."""
-    try:
-        parameters = inspect.signature(func).parameters
-    except (TypeError, ValueError):  # a builtin without a signature
-        return None
-    found = parameters.get("out")
-    by_position = found is not None and found.kind is found.POSITIONAL_OR_KEYWORD
-    return list(parameters).index("out") if by_position else None
 
 
 # Views of NumPy's that are arrays of their own here: when either is written, the other is refused.

@@ -1,5 +1,6 @@
 """NumPy's ufuncs on traced values: calls with out=, where=, dtype=; reduce, outer, at, ..."""
 
+import functools
 from numbers import Number
 from typing import Any
 
@@ -10,12 +11,13 @@ from lineara.eager.kinds import as_numpys, numpys
 from lineara.eager.memory import as_numpy_lays
 from lineara.eager.node import Array, Traced, as_type, plain, staged
 from lineara.eager.points import is_labelled, is_quantity, operated
+from lineara.eager.values import failed, is_composed, own_value
 from lineara.errors import DetachError, NoRuleError
-from lineara.ops.fold import METHODS
+from lineara.ops.fold import METHODS, WHOLE
 from lineara.ops.index import flat_positions, is_basic
 from lineara.ops.products import along
 from lineara.ops.shape import as_array
-from lineara.primitive import Box, Constant, op, registry
+from lineara.primitive import Box, Constant, Primitive, op, registry
 from lineara.types import type_of
 
 REFLECTED = {
@@ -42,14 +44,21 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         )
     if method == "at":
         return _ufunc_at(ufunc, *inputs[:2], *map(as_array, inputs[2:]))
-    inputs = tuple([_entered(a) for a in inputs])
+    count = 1 if method == "reduceat" else len(inputs)  # not the indices
+    inputs = (*map(_entered, inputs[:count]), *inputs[count:])
     out = kwargs.pop("out", None)
-    if method == "__call__":
-        result = _called(ufunc, ours, inputs, out, **kwargs)
-    elif isinstance(ours, Constant) and not staged(inputs):
-        result = constant_call(getattr(ufunc, method), inputs, kwargs)
-    else:
-        result = METHODS[method](ufunc, *inputs, **kwargs)
+    act = ufunc if method == "__call__" else getattr(ufunc, method)
+    try:
+        if method == "__call__":
+            result = _called(ufunc, ours, inputs, out, **kwargs)
+        elif isinstance(ours, Constant) and not staged(inputs):
+            result = constant_call(act, inputs, kwargs)
+        else:
+            run = functools.partial(METHODS[method], ufunc)
+            whole = ufunc in WHOLE.get(method, ())
+            result = run(*inputs, **kwargs) if whole else own_value(act, inputs, kwargs, run)
+    except Exception as e:
+        raise failed(act, inputs, kwargs, e, out) from None
     if out is not None:
         return write_out(out, result)
     turns = method == "__call__"
@@ -94,7 +103,10 @@ def _called(
         return ufunc(*map(plain, inputs))
     if "axes" in options:
         return along(ours, ufunc.signature, inputs, options["axes"])
-    return numpys(ours(*as_numpys(inputs), **options))
+    inputs = as_numpys(inputs)
+    if is_composed(ufunc) and not isinstance(ours, Primitive):
+        return numpys(own_value(ufunc, inputs, options, ours))
+    return numpys(ours(*inputs, **options))
 
 
 def _in_dtype(ufunc: Any, inputs: tuple, out: Any, casting: str, dtype: Any) -> tuple:

@@ -149,7 +149,9 @@ def reduceat(ufunc, a, indices, axis=0, dtype=None):
     """The reduction of the parts that begin at the indices; of one element where none follow."""
     a, axis = line(_as(a, dtype), axis, f"{ufunc.__name__}.reduceat")
     n, lead = type_of(a).shape[axis], (slice(None),) * axis
-    starts = np.asarray(indices)
+    starts = np.asarray(indices).astype(int)
+    if not starts.size:
+        return a[(*lead, slice(0, 0))]
     if np.any((starts < 0) | (starts >= n)):
         raise ShapeError(f"{ufunc.__name__}.reduceat: the indices {starts} leave the {n} elements")
     stops = np.append(starts[1:], n)

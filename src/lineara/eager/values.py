@@ -1,0 +1,254 @@
+"""The value of a call is NumPy's own: its bits, its dtype, its strides, its exceptions.
+
+Where our function is composed of others (a median, a covariance, an interpolation) the derivative
+comes from the composition, and NumPy's function is asked for the value.  Both must agree up to
+rounding.  Where ours fails, NumPy's is asked whether it would have, and with what.
+"""
+
+import copy
+import functools
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+
+from lineara.eager.kinds import valued
+from lineara.eager.node import Array, Traced, plain, staged
+from lineara.eager.refusals import foreign_name
+from lineara.errors import LinearaError, NoRuleError
+from lineara.primitive import Joint
+from lineara.types import type_of
+
+# Functions whose value is NumPy's by nature: they move elements, or are one primitive, which
+# NumPy's function evaluates.
+_EXACT = """
+reshape ravel transpose permute_dims swapaxes matrix_transpose moveaxis rollaxis expand_dims squeeze
+broadcast_to broadcast_arrays flip flipud fliplr rot90 roll repeat tile take take_along_axis
+compress extract diagonal diag diagflat tril triu einsum matmul dot vdot inner outer tensordot
+vecdot matvec vecmat concatenate concat stack append atleast_1d atleast_2d atleast_3d vstack hstack
+dstack column_stack block array_split split vsplit hsplit dsplit unstack sum prod max amax min amin
+mean sort cumsum cumprod where clip positive meshgrid astype asarray_chkfinite require arange
+linspace ndenumerate real imag solve inv det
+"""
+# Functions that write to an argument, or call a function of the user's.
+_ONCE = """
+copyto put putmask place put_along_axis fill_diagonal apply_along_axis apply_over_axes piecewise
+vectorize from_dlpack fromiter fromfunction
+"""
+_CLOSE = {"f": 1e-3, "F": 1e-3, "e": 1e-1}  # relative to the largest element, by dtype
+_IDENTITY = Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
+
+
+_PLAIN_OPTIONS = frozenset({"axis", "axes", "keepdims", "shape", "offset", "axis1", "axis2"})
+
+
+@functools.cache
+def is_composed(func: Any) -> bool:
+    """Whether a call of NumPy's function is asked of NumPy, too."""
+    return _may_ask(func) and func.__name__ not in _EXACT.split()
+
+
+def is_asked(func: Any, kwargs: dict[str, Any], out: Any) -> bool:
+    """The same of one call: what is cast, or written where it shall be, NumPy checks."""
+    unusual = out is not None or not _PLAIN_OPTIONS.issuperset(kwargs)
+    return is_composed(func) or (unusual and _may_ask(func))
+
+
+@functools.cache
+def _may_ask(func: Any) -> bool:
+    """Whether NumPy's function may be called once more: it changes nothing."""
+    name, module = getattr(func, "__name__", ""), str(getattr(func, "__module__", None))
+    numpys = (
+        isinstance(getattr(func, "__self__", func), np.ufunc) or module.partition(".")[0] == "numpy"
+    )
+    return numpys and not module.startswith("numpy.random") and name not in _ONCE.split()
+
+
+class _Unasked(Exception):
+    """The arguments are not all plain data."""
+
+
+def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
+    """An argument as NumPy gets it; an array that may be looked at only."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return kind([_as_plain(v, arrays) for v in value])
+    if isinstance(value, Traced):
+        value = plain(value)
+    if isinstance(value, np.inexact):
+        arrays.append(np.asarray(value))
+    elif type(value) is np.ndarray:
+        arrays.append(value)
+        value = value.view()
+        value.flags.writeable = False
+    elif callable(value) and not isinstance(value, type):
+        raise _Unasked
+    return value
+
+
+def _scratch(out: Any) -> Any:
+    """What is like `out`, and may be written."""
+    if isinstance(out, tuple):
+        return tuple(map(_scratch, out))
+    if isinstance(out, Array):
+        return np.empty(out.shape, out.dtype).view(_Scratch)
+    return copy.copy(out)
+
+
+class _Scratch(np.ndarray):
+    """An array that is no argument."""
+
+
+def asked(
+    func: Any, args: tuple, kwargs: dict[str, Any], out: Any, arrays: list[np.ndarray]
+) -> Any:
+    """What NumPy's function gives for the plain arguments, which `arrays` gets."""
+    given = _as_plain(args, arrays)
+    options = {name: _as_plain(v, arrays) for name, v in kwargs.items()}
+    if out is not None:
+        place = place_of_out(func)
+        if place is None or len(given) <= place:
+            options["out"] = _scratch(out)
+        else:
+            given = (*given[:place], _scratch(out), *given[place + 1 :])
+    return func(*given, **options)
+
+
+@functools.cache
+def place_of_out(func: Any) -> int | None:
+    """Where a function of NumPy's takes `out` among its arguments by position."""
+    try:
+        parameters = inspect.signature(func).parameters
+    except (TypeError, ValueError):  # a builtin without a signature
+        return None
+    found = parameters.get("out")
+    by_position = found is not None and found.kind is found.POSITIONAL_OR_KEYWORD
+    return list(parameters).index("out") if by_position else None
+
+
+def failed(
+    func: Any, args: tuple, kwargs: dict[str, Any], error: Exception, out: Any = None
+) -> Exception:
+    """The exception that NumPy's function raises where ours has failed; else a refusal."""
+    if not _may_ask(func) or staged((*args, *kwargs.values(), out)):
+        return error
+    try:
+        _quietly(asked, (func, args, kwargs, out, []), {})
+    except _Unasked:
+        return error
+    except Exception as plainly:
+        if "read-only" in str(plainly) or isinstance(plainly, LinearaError):
+            return error
+        return _like(error, plainly)
+    if isinstance(error, LinearaError):
+        return error
+    return _as_both(
+        NoRuleError(
+            f"{foreign_name(func)}: NumPy has a value here, and its derivative has failed with "
+            f"{type(error).__name__}: {error}; write it with functions that have a rule"
+        ),
+        error,
+    )
+
+
+def _like(error: Exception, plainly: Exception) -> Exception:
+    """NumPy's exception; where ours says it better, one that is of both classes."""
+    if not isinstance(error, LinearaError):
+        return plainly.with_traceback(None)
+    return error if isinstance(error, type(plainly)) else _as_both(error, plainly, refuses=False)
+
+
+def _as_both(ours: LinearaError, theirs: Exception, **names: Any) -> Exception:
+    """An error of ours that whoever expects the other class catches, too."""
+    both = _both(type(ours), type(theirs), **names)
+    found = both.__new__(both)
+    found.args = ours.args
+    vars(found).update(vars(theirs) | vars(ours))
+    return found
+
+
+@functools.cache
+def _both(ours: type, theirs: type, **names: Any) -> Any:
+    names |= {"__module__": ours.__module__, "__str__": ours.__str__}
+    return type(ours.__name__, (ours, theirs), names)
+
+
+def own_value(func: Any, args: tuple, kwargs: dict[str, Any], ours: Any, out: Any = None) -> Any:
+    """The result of `ours(*args, **kwargs)` with the value that NumPy's function gives.
+
+    The array `out` is not written here; NumPy says whether it may hold the result.
+    """
+    if staged((*args, *kwargs.values(), out)):
+        return ours(*args, **kwargs)
+    arrays: list[np.ndarray] = []
+    try:
+        value = asked(func, args, kwargs, out, arrays)
+    except _Unasked:
+        return ours(*args, **kwargs)
+    except Exception as e:
+        result = _quietly(ours, args, kwargs)  # which may say it better
+        if "read-only" in str(e):  # it overwrites its argument
+            return result
+        raise
+    return _valued(func, _quietly(ours, args, kwargs), value, arrays)
+
+
+def _quietly(f: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return f(*args, **kwargs)
+
+
+def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
+    """y with the value of NumPy's; each part of a tuple or a list."""
+    if isinstance(value, tuple | list) and isinstance(y, tuple | list) and len(y) == len(value):
+        parts = [_valued(func, *pair, arrays) for pair in zip(y, value, strict=True)]
+        if all([p is q for p, q in zip(parts, y, strict=True)]):
+            return y
+        return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
+    if isinstance(value, np.ndarray) and any([np.may_share_memory(value, a) for a in arrays]):
+        return y
+    if not isinstance(y, Traced):
+        return y
+    found = plain(y)
+    _compare(func, found, value, arrays)
+    if isinstance(y, Array) and type(value) is np.ndarray:
+        return y if _same(found, value) else _carried(y, value)
+    if isinstance(value, np.inexact | float | complex) and not y.shape and not isinstance(y, Array):
+        return valued(y, value)
+    return y
+
+
+def _same(a: Any, b: np.ndarray) -> bool:
+    """Whether two arrays have the same bits and lie in memory alike."""
+    alike = type(a) is np.ndarray and a.dtype == b.dtype and a.strides == b.strides
+    return alike and a.tobytes() == b.tobytes()
+
+
+def _carried(y: Any, value: Any) -> Any:
+    """An array with the derivative of y and another value."""
+    node = y.now() if isinstance(y, Traced) else y
+    if not isinstance(node, Traced):
+        return value
+    if node.dtype != value.dtype:
+        node = node.astype(value.dtype).now()
+    below = _carried(node.v, value)
+    return node.level.record(below, (node,), _IDENTITY, "astype", value.size)
+
+
+def _compare(func: Any, found: Any, value: Any, arrays: list[np.ndarray]) -> None:
+    """Refuse a composition that disagrees with NumPy."""
+    if np.shape(found) == np.shape(value):
+        with np.errstate(all="ignore"):
+            a, b = np.asarray(found), np.asarray(value)
+            if a.dtype.kind not in "fc" or (a == b).all():
+                return
+            size = np.abs(b[np.isfinite(b)]).max(initial=0.0)
+            close = max([_CLOSE.get(t.char, 1e-8) for t in [x.dtype for x in (a, b, *arrays)]])
+            if np.allclose(a, b, rtol=close, atol=close * size, equal_nan=True):
+                return
+    raise NoRuleError(
+        f"{foreign_name(func)}: NumPy's value, {type_of(value)}, is another than that of the "
+        "composition that the derivative would come from; write it with functions that have a rule"
+    )

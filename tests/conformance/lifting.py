@@ -1,0 +1,180 @@
+"""What a rewritten test calls: each floating value that it makes becomes a leaf of a derivative.
+
+The values are those of the plain run, bit for bit; a derivative is followed beside them.  What a
+test compares goes back to plain numbers first, so that NumPy's own comparisons look at them.
+
+Loaded under a name that Lineara takes for its own: the code here is not followed.
+"""
+
+import contextlib
+import functools
+import inspect
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import programs
+
+import lineara
+from lineara.eager.level import Level
+from lineara.eager.node import Scalar, Traced, plain
+from lineara.eager.swallowed import raise_swallowed
+from lineara.eager.trace import innermost_level, threads
+from lineara.eager.written import Written
+from lineara.errors import LinearaError
+
+SECONDS = 30  # a test that takes longer counts as different
+LARGE = 200_000  # elements; a larger array stays plain, for the sake of memory
+OPTIONS = {"lift": "none"}  # or "tape": the plugin sets it
+
+
+def lift(value: Any) -> Any:
+    """A value that the test made, as a leaf of the open differentiation if it is floating."""
+    kind = type(value)
+    if kind is float or kind is complex or isinstance(value, np.inexact):
+        level = innermost_level()
+        if type(level) is not Level or np.result_type(value).char not in "fdFD":
+            return value
+        node = level.scalar(value) if kind is float else level.wrap(value)
+        level.roots.append(node)
+        return node
+    if kind is np.ndarray or isinstance(value, Written):
+        level = innermost_level()
+        if type(level) is Level and sys.getrefcount(value) <= _FRESH:
+            return _lifted_array(level, value)
+    return value
+
+
+def _references(value: Any) -> int:
+    return sys.getrefcount(value)
+
+
+_FRESH = _references(np.zeros(1))  # of a value that nobody but the call has
+
+
+def _lifted_array(level: Level, value: Any) -> Any:
+    """A new array; one of which others see a part stays as it is, since they would see writes."""
+    own = type(value) is np.ndarray
+    content = value if own else value.constant()
+    if content is None or content.dtype.char not in "fdFD" or not content.dtype.isnative:
+        return value
+    if not content.ndim or not 0 < content.size < LARGE:
+        return value
+    if own and value.base is not None and sys.getrefcount(value.base) > 2:
+        return value
+    if not own and (value.level is not level or value.w.buffer.shared):
+        return value
+    node = level.wrap(content.copy(order="K"))
+    level.roots.append(node)
+    return level.buffer(node)
+
+
+def unlift(value: Any) -> Any:
+    """The plain value, also in containers."""
+    if isinstance(value, Traced):
+        if not value.level.open:
+            return value
+        found = plain(value)
+        numpys = issubclass(type(value), Scalar) and not value.weak and type(found) is float
+        return np.float64(found) if numpys else found
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return kind([unlift(v) for v in value])
+    return {k: unlift(v) for k, v in value.items()} if kind is dict else value
+
+
+# --- tests ---------------------------------------------------------------------------------------
+
+
+class Late(Exception):
+    """The test takes too long."""
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(*_: Any) -> None:
+        raise Late(f"more than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def lifted(test: Any) -> Any:
+    """The test, run inside of a differentiation."""
+    if inspect.isgeneratorfunction(test) or inspect.iscoroutinefunction(test):
+        return test
+
+    @functools.wraps(test)
+    def run(*args: Any, **options: Any) -> Any:
+        if OPTIONS["lift"] == "none":
+            return test(*args, **options)
+        with _limited():
+            lineara.grad(programs.of(test, args, options, lift, _tell))(1.0)
+
+    return run
+
+
+def _tell(error: BaseException) -> None:
+    """A refusal that somebody caught is what went wrong, if something did."""
+    if not isinstance(error, LinearaError):
+        raise_swallowed(threads.refused)
+
+
+class _Raises:
+    """`pytest.raises` and its kin, which let our refusals pass."""
+
+    def __init__(self, made: Any) -> None:
+        self.made = made
+
+    def __enter__(self) -> Any:
+        return self.made.__enter__()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        if isinstance(error, LinearaError) and error.refuses:
+            return False
+        try:
+            return self.made.__exit__(kind, error, trace)
+        except BaseException:
+            if isinstance(error, LinearaError):
+                error.message = f"behind raises: {error.message}"
+                raise error from None
+            raise
+
+
+def raises(form: Any, expected: Any, *args: Any, **options: Any) -> Any:
+    """A form that expects an exception, as a context or of a call."""
+    call = next((i for i, a in enumerate(args) if callable(a)), None)
+    if call is None:
+        return _Raises(form(expected, *args, **options))
+    with _Raises(form(expected, *args[:call])):
+        args[call](*args[call + 1 :], **options)
+    return None
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two objects are the same; a type and what stands for it are."""
+    return a is b or (isinstance(a, type) and isinstance(b, type) and a == b)
+
+
+GIVEN = MappingProxyType(
+    {
+        "_lift": lift,
+        "_lifted_test": lifted,
+        "_raises": raises,
+        "_same": same,
+        "_unlift": unlift,
+    }
+)

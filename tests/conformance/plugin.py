@@ -1,0 +1,73 @@
+"""The plugin of pytest that runs rewritten tests and writes what came out, one JSON line a test."""
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+NAME = "lineara_conformance"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--lift", default="none")
+    parser.addoption("--outcomes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make what the rewritten modules import, under a file name that Lineara takes for its own."""
+    source = Path(__file__).parent / "lifting.py"
+    module = sys.modules[NAME] = ModuleType(NAME)
+    exec(compile(source.read_text(), "<lineara conformance>", "exec"), vars(module))
+    vars(module).update(module.GIVEN)
+    module.OPTIONS["lift"] = config.option.lift
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What ran before a crash does not run again."""
+    path = Path(config.option.outcomes)
+    known = {json.loads(line)["test"] for line in path.open()} if path.exists() else set()
+    items[:] = [item for item in items if _name(item) not in known]
+
+
+def _name(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[2]
+
+
+def _write(item: pytest.Item, **entry: Any) -> None:
+    with open(item.config.option.outcomes, "a") as out:
+        out.write(json.dumps({"test": _name(item), **entry}) + "\n")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _write(item, outcome="started")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Any:
+    report = yield
+    entry = {"outcome": "xfailed" if hasattr(report, "wasxfail") else report.outcome}
+    if call.excinfo is not None and report.outcome == "failed":
+        error = call.excinfo.value
+        ours = _refusal(error)
+        shown = error if ours is None else ours
+        text = str(getattr(shown, "message", shown))[:2000]
+        entry |= {"ours": ours is not None, "kind": type(shown).__name__, "text": text}
+    if call.when == "call" or report.outcome != "passed":
+        _write(item, **entry)
+    return report
+
+
+def _refusal(error: Any) -> Any:
+    """The error of ours behind an error, if there is one."""
+    from lineara.errors import LinearaError
+
+    seen = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, LinearaError):
+            return error
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,15 @@
+"""The program that a test becomes: code of a user's, which is followed."""
+
+
+def of(test, args, options, lift, tell):
+    """The test as a function of one number, with the arguments that its fixtures gave."""
+
+    def program(t):
+        try:
+            test(*map(lift, args), **{name: lift(value) for name, value in options.items()})
+        except BaseException as error:
+            tell(error)
+            raise
+        return t
+
+    return program

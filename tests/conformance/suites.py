@@ -1,0 +1,110 @@
+"""Which installed tests run, and what came out: a process for each file, judged test by test.
+
+A test that passes plainly either passes inside of a differentiation, or is refused by an error of
+ours that is one of the kept reasons, or differs.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy
+from rewrite import rewritten
+
+HERE = Path(__file__).parent
+NUMPY = Path(numpy.__file__).parent
+PYTHON = Path(sysconfig.get_paths()["stdlib"]) / "test"
+PARTS = ("_core", "lib", "linalg", "fft", "ma")
+MODULES = ("float", "math", "complex", "statistics", "fractions")
+LIMIT = 6 * 1024**3  # bytes of address space that a process may take
+SECONDS = 1800  # that one file may take
+REASONS = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["reason"]
+
+
+def files() -> dict[str, Path]:
+    """The files, by name; of CPython's, those that are installed."""
+    found = {
+        f"numpy/{part}/{path.stem}": path
+        for part in PARTS
+        for path in sorted((NUMPY / part / "tests").glob("test_*.py"))
+    }
+    cpython = [PYTHON / f"test_{m}.py" for m in MODULES]
+    return found | {f"python/{p.stem}": p for p in cpython if p.exists()}
+
+
+class Judged(NamedTuple):
+    """What came out of the tests of a file that pass plainly."""
+
+    passed: int
+    refused: Counter[str]  # by reason
+    different: dict[str, str]  # by test: how
+
+
+def outcomes(path: Path, lift: str, folder: Path, only: list[str] | None = None) -> dict[str, dict]:
+    """The outcome of each test of a file; of one that ends the process, that it does."""
+    copy, found = folder / path.name, folder / f"{path.stem}.{lift}.jsonl"
+    copy.write_text(rewritten(path), encoding="utf-8")
+    found.unlink(missing_ok=True)
+    known: dict[str, dict] = {}
+    while True:
+        ended = _run(copy, lift, found, only, NUMPY in path.parents)
+        lines = found.read_text().splitlines() if found.exists() else []
+        started, known = "", {}
+        for entry in map(json.loads, lines):
+            started = entry["test"] if entry["outcome"] == "started" else ""
+            known[entry["test"]] = entry
+        if not started:
+            return known
+        with found.open("a") as out:
+            entry = {"test": started, "outcome": "failed", "ours": False, "kind": "Crash"}
+            out.write(json.dumps(entry | {"text": f"the process ended with {ended}"}) + "\n")
+
+
+def _run(copy: Path, lift: str, found: Path, only: list[str] | None, numpys: bool) -> int:
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({LIMIT}, {LIMIT}));"
+    main = f"{limit} import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
+    given = [str(copy)] if only is None else [f"{copy}::{test}" for test in only]
+    command = [sys.executable, "-c", main, "-q", *given, "-p", "plugin", "-p", "no:cacheprovider"]
+    command += ["--assert=plain", "--rootdir", str(copy.parent), "-c", os.devnull, "--tb=short"]
+    command += ["--lift", lift, "--outcomes", str(found)] + ["-p", "numpy.conftest"] * numpys
+    command += ["-W", "ignore::pytest.PytestWarning", "-W", "ignore::DeprecationWarning:pytest"]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}
+    with (copy.parent / f"{copy.stem}.{lift}.log").open("w") as out:
+        run = subprocess.run(
+            command, stdout=out, stderr=out, env=env, timeout=SECONDS, cwd=copy.parent
+        )
+    return run.returncode
+
+
+def reason(entry: dict) -> str | None:
+    """The name of the kept reason of a refusal, or None."""
+    for known in REASONS:
+        if re.fullmatch(known["kind"], entry["kind"]) and re.search(known["text"], entry["text"]):
+            return known["name"]
+    return None
+
+
+def judged(path: Path, lift: str, folder: Path) -> Judged:
+    """Every test of a file that passes plainly: passed, refused, or different."""
+    found = outcomes(path, lift, folder)
+    failed = [name for name, entry in found.items() if entry["outcome"] == "failed"]
+    plain = outcomes(path, "none", folder, failed) if failed else {}
+    refused, different = Counter[str](), {}
+    for name in failed:
+        if plain.get(name, {}).get("outcome") != "passed":
+            continue
+        entry = found[name]
+        why = reason(entry) if entry["ours"] else None
+        if why is not None:
+            refused[why] += 1
+        else:
+            different[name] = f"{entry['kind']}: {entry['text']}".partition("\n\n")[0]
+    passed = sum([entry["outcome"] == "passed" for entry in found.values()])
+    return Judged(passed, refused, different)

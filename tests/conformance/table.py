@@ -1,0 +1,71 @@
+"""The counts of the last run of `make test-conformance`, as a table: what the page says.
+
+python tests/conformance/table.py [PATTERN]        runs the files whose name has it, and writes
+"""
+
+import re
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from suites import HERE, Judged, files, judged
+
+COUNTS = HERE / "counts.toml"
+
+
+def written(counts: dict[str, dict[str, int]]) -> str:
+    """The counts as the text of a file."""
+    lines = [
+        "# What came out of the installed tests: `python tests/conformance/table.py` writes it."
+    ]
+    for name, found in sorted(counts.items()):
+        inside = ", ".join([f'"{key}" = {n}' for key, n in found.items()])
+        lines.append(f'"{name}" = {{ {inside} }}')
+    return "\n".join(lines) + "\n"
+
+
+def counted(found: Judged) -> dict[str, int]:
+    """The counts of one file; the reasons of refusals by name."""
+    refused = dict(sorted(found.refused.items()))
+    return {"passed": found.passed, "different": len(found.different), **refused}
+
+
+def table(counts: dict[str, dict[str, int]]) -> str:
+    """A line for each suite, and for all: what passed, what was refused and why, what differs."""
+    suites: dict[str, Counter[str]] = {}
+    for name, found in counts.items():
+        suites.setdefault(name.rpartition("/")[0], Counter()).update(found)
+    lines = [
+        "| suite | passed | refused | different | refused because of |",
+        "|---|--:|--:|--:|---|",
+    ]
+    for name, found in suites.items():
+        why = {k: n for k, n in found.most_common() if k not in ("passed", "different") and n}
+        reasons = ", ".join([f"{k} {n}" for k, n in why.items()])
+        passed, different = found["passed"], found["different"]
+        lines.append(f"| {name} | {passed} | {sum(why.values())} | {different} | {reasons} |")
+    return "\n".join(lines)
+
+
+def main(pattern: str = "") -> None:
+    """Run the files, two at a time, and keep their counts."""
+    counts = tomllib.loads(COUNTS.read_text(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(2) as pool:
+
+        def run(name: str) -> tuple[str, Judged]:
+            folder = Path(made) / name.replace("/", "_")
+            folder.mkdir()
+            return name, judged(files()[name], "tape", folder)
+
+        for name, found in pool.map(run, [n for n in files() if re.search(pattern, n)]):
+            counts[name] = counted(found)
+            print(name, counts[name], *found.different, sep="\n  ", flush=True)
+    COUNTS.write_text(written(counts), encoding="utf-8")
+    print(table(counts))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
