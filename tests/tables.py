@@ -1,7 +1,7 @@
 """Laws over a table: one test for each entry, which tries every law that holds for the entry.
 
-pytest needs about a millisecond for each test that it collects, in each of its workers: a test for
-each law and entry would be tens of thousands.
+pytest makes an item of each test in each of its workers, and reports each one: a test for each law
+and entry would be tens of thousands.
 """
 
 from collections.abc import Callable, Iterable
