@@ -2,6 +2,7 @@
 
 import ctypes
 import itertools
+import operator
 import random
 from functools import partial
 from typing import Any
@@ -277,6 +278,7 @@ def test_what_one_call_has_looked_at_is_forgotten_by_the_next():
 
 # --- the memory of an array that is made inside ---------------------------------------------------
 
+POINTER = ctypes.POINTER(ctypes.c_double)
 WAYS = {
     "memoryview": memoryview,
     "data": lambda y: y.data,
@@ -284,8 +286,11 @@ WAYS = {
     "asarray of memoryview": lambda y: np.asarray(memoryview(y)),
     "as_array": np.ctypeslib.as_array,
     "as_ctypes": np.ctypeslib.as_ctypes,
-    "ctypes": lambda y: y.ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
+    "ctypes": lambda y: y.ctypes.data_as(POINTER),
     "interface": lambda y: (ctypes.c_double * 3).from_address(y.__array_interface__["data"][0]),
+    "computed name": lambda y: getattr(y, "ct" + "ypes").data_as(POINTER),
+    "attrgetter": lambda y: operator.attrgetter("ctypes")(y).data_as(POINTER),
+    "getattribute": lambda y: y.__getattribute__("ctypes").data_as(POINTER),
     "getfield": lambda y: y.getfield(float),
     "from_dlpack": np.from_dlpack,
     "view": lambda y: y.view(),

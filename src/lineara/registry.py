@@ -26,6 +26,8 @@ class Registry:
         self.sources: tuple[str, ...] = ()  # where that source lies
         # How NumPy's function lays its result out, of (function, args, kwargs, result): as it is.
         self.lay: Callable[..., Any] = lambda function, args, kwargs, result: result
+        # The same of a result that is an array in NumPy also without axes.
+        self.array: Callable[..., Any] = lambda function, args, kwargs, result: result
         self.awaited: dict[str, dict[str, Declare]] = {}  # by module: names in it, and what to do
 
     def await_(self, foreign: str, declare: Declare) -> None:

@@ -3,6 +3,7 @@
 Costs are counted, in calls and in bytes, and never timed: what passes once passes always.
 """
 
+import gc
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
@@ -168,12 +169,15 @@ def count_calls(act: Callable[[], Any]) -> int:
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    before = sys.getprofile()
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()  # whose callbacks are calls, too
     sys.setprofile(count)
     try:
         act()
     finally:
         sys.setprofile(before)
+        if collects:
+            gc.enable()
     return calls
 
 

@@ -40,6 +40,8 @@ def parts_of(value: Any) -> tuple[Any, ...] | None:
         return value.fget, value.fset, value.fdel
     if kind is functools.cached_property:
         return (value.func,)
+    if hasattr(kind, "_self_wrapper"):  # a function that is decorated with wrapt
+        return value.__wrapped__, value._self_wrapper
     return (value.__wrapped__,) if kind is LRU else None
 
 

@@ -152,6 +152,8 @@ class Overlay:
             maker = self._makers.get(kind)
             if maker is not None:
                 return maker(value)
+            if hasattr(kind, "_self_wrapper"):
+                return self._wrapped(value)
             if isinstance(value, ModuleType):
                 return self._module(value)
             if kind in self._objects:
@@ -282,6 +284,15 @@ class Overlay:
         if type(method.__self__) in self._objects and own is not None:
             return own
         return MethodType(self.replace(method.__func__), held)
+
+    def _wrapped(self, value: Any) -> Any:
+        """A function that is decorated with wrapt, bound or not."""
+        parent = getattr(value, "_self_parent", None)
+        if parent is not None:
+            held = self.replace(value._self_instance)
+            return self.replace(parent).__get__(held, value._self_owner or type(held))
+        made = next(c for c in type(value).__mro__ if c.__name__ == "FunctionWrapper")
+        return made(self.replace(value.__wrapped__), self.replace(value._self_wrapper))
 
     def _args(self, partial: Any) -> Iterable[Any]:
         return map(self.replace, partial.args)

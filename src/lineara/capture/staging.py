@@ -18,6 +18,7 @@ from lineara.eager.containers import UNTOUCHED, lift, rebuild
 from lineara.eager.leaves import kind_of_number
 from lineara.eager.node import Traced, layout
 from lineara.eager.points import manifold_of
+from lineara.eager.proxy import Places
 from lineara.eager.regions import as_box
 from lineara.eager.staged import StagedLevel
 from lineara.eager.strides import narrow, strides_of
@@ -223,6 +224,7 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
         given = Given(level, f, args, kwargs)
         level.shared.names(name)
         out = seen(f)(*given.args, **given.kwargs)
+        given.places.settle()
         made, results = definition(level, name, given.formals, overlay().restore(out), name)
         beside = [value for _, value in level.beside]
         shared = level.shared
@@ -283,6 +285,7 @@ class Given:
         names = Names()
         wanted = [names(n) for n in _names(f, args, kwargs)]
         level.out.names = Names(wanted)
+        self.places = Places()
         self.args = [self._lifted(a) for a in args]
         self.kwargs = {k: self._lifted(v) for k, v in kwargs.items()}
         self._sources = [*args, *kwargs.values()]
@@ -301,7 +304,7 @@ class Given:
         return ArrayType((), np.dtype(float)) if self.promote and kind_of_number(v) == "i" else None
 
     def _lifted(self, a: Any) -> Any:
-        return lift(a, self._leaf, method=method)
+        return lift(a, self._leaf, method=method, places=self.places)
 
     def _leaf(self, v: Any) -> Any:
         if isinstance(v, Traced):

@@ -70,7 +70,8 @@ def constructor(original: Any, convert: Callable[..., Any]) -> type:
     names |= {"__doc__": original.__doc__, "__module__": original.__module__}
     if original in (float, complex):
         names["fromhex"] = getattr(original, "fromhex", None)
-    return _Constructor(original.__name__, (original,), names)
+    bases = () if original is np.bool_ else (original,)  # which has no subclasses
+    return _Constructor(original.__name__, bases, names)
 
 
 def _number(value: Any) -> Any:
@@ -120,7 +121,7 @@ def constructors() -> dict[Any, type]:
     found = {float: constructor(float, to_float), complex: constructor(complex, to_complex)}
     for t in (np.float64, np.float32, np.complex128, np.complex64):
         found[t] = constructor(t, _typed(np.dtype(t)))
-    for t in {np.dtype(char).type for char in "bBhHiIlLqQ"}:
+    for t in {np.dtype(char).type for char in "?bBhHiIlLqQ"}:
         found[t] = constructor(t, _whole(t))
     registry.classes |= found
     return found

@@ -22,7 +22,7 @@ from lineara.eager.lazy_dict import DictFront, LazyDefaultDict, LazyDict, LazyOr
 from lineara.eager.lazy_record import Cached, LazyNamespace, LazyRecord, RecordFront
 from lineara.eager.lazy_sequence import LazyList, LazyTuple, ListFront, TupleFront
 from lineara.eager.points import declared, lifts_whole
-from lineara.eager.proxy import Front, Lasting, Leaf, State
+from lineara.eager.proxy import Front, Lasting, Leaf, Places, State
 from lineara.errors import TypeMismatchError
 from lineara.trees.fold import Node, Path, contains_itself, fold
 from lineara.trees.kinds import Answering, Kind, kind_of, own_kind
@@ -57,9 +57,10 @@ def same(found: Any) -> Any:
     return found
 
 
-def lift(source: Any, leaf: Leaf, *, method: Method = same) -> Any:
+def lift(source: Any, leaf: Leaf, *, method: Method = same, places: Places | None = None) -> Any:
     """`leaf(source)` of a leaf; of a container a proxy that calls `leaf` when a leaf is first read.
 
+    `places` knows the containers of the call, of which one may stand in two places.
     `method` gives what stands for a user's class, and for its functions; proxy classes are kept
     for the same `method`, so pass one that lives long.
     """
@@ -67,16 +68,40 @@ def lift(source: Any, leaf: Leaf, *, method: Method = same) -> Any:
     proxy_class = classes(type(source))
     if proxy_class is None:
         return leaf(source)
-    return proxy_class._lineara_open(State(source, proxy_class, leaf, classes))
+    return _opened(source, proxy_class, leaf, classes, places)
 
 
-def shown(tree: Any, method: Method) -> Any:
+def _opened(source: Any, proxy_class: Any, leaf: Leaf, classes: Any, places: Places | None) -> Any:
+    found = proxy_class._lineara_open(State(source, proxy_class, leaf, classes, places=places))
+    if places is not None and found is not source:
+        places.open(source, found)
+    return found
+
+
+def shown(tree: Any, method: Method, places: Places | None = None) -> Any:
     """Containers of traced values, made by us, as those of an argument: the methods of the user's
     classes see our NumPy.  What no proxy can stand for is given as it is.
     """
     classes = _classes(method, strict=False)
     found = classes(type(tree))
-    return tree if found is None else found._lineara_open(State(tree, found, _itself, classes))
+    return tree if found is None else _opened(tree, found, _itself, classes, places)
+
+
+def repeats(tree: Any) -> bool:
+    """Whether a container that can be written stands in two places of a tree."""
+    seen: set[int] = set()
+    stack = [tree]
+    while stack:
+        x = stack.pop()
+        kind = None if type(x) in _PLAIN else own_kind(type(x))
+        if kind is None:
+            continue
+        if kind.root is not tuple:
+            if id(x) in seen:
+                return True
+            seen.add(id(x))
+        stack += [c for c in kind.children(x, kind.keys(x)) if type(c) is not float]
+    return False
 
 
 def _itself(x: Any) -> Any:

@@ -16,6 +16,7 @@ from lineara.eager.masked import Masked
 from lineara.eager.nans import any_nan, settle
 from lineara.eager.node import Traced, leaked, outlived, staged
 from lineara.eager.points import without_unit
+from lineara.eager.proxy import Places
 from lineara.eager.reads import forget
 from lineara.eager.result import check_numbers, release_tree, scalar_output, with_aux
 from lineara.eager.sweep import reverse, tidy
@@ -43,8 +44,12 @@ def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> li
     found = list(args)
     for i in argnums:
         a = args[i]
-        plain_leaf = type(a) is np.ndarray or type(a) is float
-        found[i] = leaves(a) if plain_leaf else lift(a, leaves, method=leaves.method)
+        if type(a) is np.ndarray or type(a) is float:
+            found[i] = leaves(a)
+            continue
+        if leaves.places is None:
+            leaves.places = Places(leaves.others)
+        found[i] = lift(a, leaves, method=leaves.method, places=leaves.places)
     return found
 
 
@@ -69,6 +74,8 @@ def _backward(
         if lifted[i] is args[i]:  # a leaf that stays as it is
             check_numbers([args[i]], asked.name)
     out = f(*lifted, **kwargs)
+    if leaves.places is not None:
+        leaves.places.settle()
     if not isinstance(asked.sparse, bool):
         _check_names(asked.sparse, given, asked.name)
     if not leaves.nodes:

@@ -42,13 +42,13 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return result if out is None else write_out(out, result)
     if func in (np.real, np.imag) and issubclass(type(args[0]), Scalar):
         return getattr(args[0], func.__name__)
-    args = as_numpys(args)
+    given, args = args, as_numpys(args)
     if func is np.clip and args:  # which makes an array of it first
         args = (real_typed(args[0]), *args[1:])
     if func not in registry.sequences:
-        args = tuple([as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in args])
+        args = tuple([as_array(a) if _is_sequence(a) else a for a in args])
     try:
-        if is_asked(func, kwargs, out):
+        if is_asked(func, args, kwargs, out):
             result = numpys(own_value(func, args, kwargs, ours, out))
         else:
             result = numpys(ours(*args, **kwargs))
@@ -70,7 +70,31 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return derived(result, source)
     if out is not None:
         return write_out(out, result)
+    if issubclass(type(result), Scalar):
+        return _without_axes(func, result, given)
     return as_numpy_lays(func, args, kwargs, result)
+
+
+# What gives a view also of an array without axes, and what makes an array without axes.
+_VIEWS = {np.squeeze, np.reshape, np.transpose, np.swapaxes, np.moveaxis}
+_ARRAYS = {np.where, np.select, np.piecewise, np.i0, np.roll, np.real_if_close}
+
+
+def _without_axes(func: Any, result: Any, args: tuple) -> Any:
+    """A number, which of some functions is an array without axes."""
+    source: Any = args[0] if args else None
+    if staged(result) or func not in _VIEWS | _ARRAYS:
+        return result
+    if func in _VIEWS and isinstance(source, Array):
+        return source.only()
+    if func in _VIEWS and not getattr(source, "weak", True):  # of NumPy's number itself
+        return result
+    return result.level.buffer(result.typed())
+
+
+def _is_sequence(value: Any) -> bool:
+    """Whether it is a list or a tuple with traced values, which becomes an array."""
+    return issubclass(type(value), list | tuple) and any_box(value)
 
 
 def _advice(func: Any) -> str:
@@ -110,7 +134,7 @@ def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, A
     """The plain result; of values that have types only, one more operation on them."""
     if not staged((*args, *kwargs.values())):
         return constant_call(func, args, kwargs)
-    args = tuple([as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in args])
+    args = tuple([as_array(a) if _is_sequence(a) else a for a in args])
     box = innermost(tuple([a for a in (*args, *kwargs.values()) if staged(a)]))
     assert isinstance(box, Traced)
     while box.known:

@@ -81,6 +81,12 @@ class LazyDict(Back, dict):
     def _lineara_child(self, key: Any) -> Any:
         return dict.__getitem__(self, key)
 
+    def _lineara_written(self) -> bool:
+        """Whether it holds other things than were read."""
+        state = self._lineara
+        held = [v is UNREAD or state.memo.get(k) is v for k, v in dict.items(self)]
+        return not all(held) or list(state.keys) != list(_keys_of(state.source, state))
+
     def _own_keys(self) -> dict[Any, Any]:
         state = self._lineara
         if state.keys is state.source:
@@ -107,7 +113,12 @@ class LazyDict(Back, dict):
         return key in self._lineara.keys
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._lineara.keys)
+        state = self._lineara
+        size = len(state.keys)
+        for key in state.keys:
+            yield key
+            if len(state.keys) != size:  # which may be another dict now
+                raise RuntimeError("dictionary changed size during iteration")
 
     def __reversed__(self) -> Iterator[Any]:
         return reversed(self._lineara.keys)

@@ -13,6 +13,7 @@ class _WithDict:
 
 
 held_by = vars(_WithDict)["__dict__"].__get__  # the real __dict__: what has been read or written
+_CACHED = functools.cached_property
 _EMPTY: frozenset[str] = frozenset()
 
 
@@ -86,6 +87,15 @@ class RecordFront(Front):
 
 class LazyRecord(Back, _WithDict):
     """What comes before object."""
+
+    def _lineara_written(self) -> bool:
+        """Whether a field is another one than was read; what is cached counts as read."""
+        state, cls = self._lineara, self._lineara.kind.cls
+        held = [
+            state.memo.get(name) is v or isinstance(getattr(cls, name, None), _CACHED)
+            for name, v in held_by(self).items()
+        ]
+        return not all(held) or bool(state.keys)
 
     def __delattr__(self, name: str) -> None:
         getattr(self, name)

@@ -47,6 +47,12 @@ class LazyList(Back, list):
         _set(self, i, lifted)
         return lifted
 
+    def _lineara_written(self) -> bool:
+        """Whether it holds other things than were read."""
+        memo, items = self._lineara.memo, list(list.__iter__(self))
+        read = all([v is UNREAD or memo.get(i) is v for i, v in enumerate(items)])
+        return not read or len(items) != list.__len__(self._lineara.source)
+
     def _read_all(self) -> None:
         for _ in LazyList.__iter__(self):
             pass

@@ -17,6 +17,7 @@ from lineara.eager.level import Level
 from lineara.eager.node import Array, Scalar, Traced, layout
 from lineara.eager.overlaps import shares
 from lineara.eager.points import manifold_of
+from lineara.eager.proxy import Places
 from lineara.eager.pull import pull
 from lineara.eager.reads import is_fixed, snapshot
 from lineara.eager.sparse import builder
@@ -71,6 +72,7 @@ class Leaves:
         self.method = method  # how a user's class in an argument sees our NumPy
         self.args = args
         self.others = others  # the arguments that are not differentiated
+        self.places: Places | None = None  # the containers among the arguments
         self._plain: list[np.ndarray] | None = None  # arrays among them, and inside them
         self.nodes: list[Any] = level.roots
         self.points: dict[int, tuple[Any, Any, Any]] = {}  # by id: point, coordinates, lifted ones
@@ -120,7 +122,7 @@ class Leaves:
     def _point(self, p: Any, manifold: Any) -> Any:
         """A point that moves with its coordinates."""
         at = manifold.coordinates(p)
-        v = lift(at, self, method=self.method)
+        v = lift(at, self, method=self.method, places=self.places)
         lifted = manifold.lifted(p, v)
         self.points[id(lifted)] = (lifted, at, v)
         return lifted

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.batched import Batched
-from lineara.eager.containers import shown
+from lineara.eager.containers import repeats, shown
 from lineara.eager.leaves import Gradients, Leaves, beside
 from lineara.eager.level import Entry, Level
 from lineara.eager.masked import seeded, unmasked
@@ -19,6 +19,7 @@ from lineara.eager.points import (
     manifold_of,
     with_units,
 )
+from lineara.eager.proxy import Places
 from lineara.eager.pull import distribute
 from lineara.eager.result import check_numbers, check_result, own_copy, release_tree, with_aux
 from lineara.eager.sweep import add, arrived, forward, reverse, tidy
@@ -121,9 +122,11 @@ def linearize(
         check_numbers(sources, name)
         whole = sources[0] if len(sources) == 1 else tuple(sources)
         tree, flat, nodes, domain = _opened(whole, leaves)
-        trees = [shown(t, method) for t in ([tree] if len(sources) == 1 else tree)]
+        places = Places(strict=repeats([args, kwargs]))
+        trees = [shown(t, method, places) for t in ([tree] if len(sources) == 1 else tree)]
         given = dict(zip(argnums, trees, strict=True))
         out = f(*(given.get(i, a) for i, a in enumerate(args)), **kwargs)
+        places.settle()
         out, aux = with_aux(out, has_aux, name)
         out = _settled(out)
         value = release_tree(out, level)

@@ -106,7 +106,7 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
     if dtype is not None and np.dtype(dtype) != made.dtype:
         made = made.astype(dtype)
     if isinstance(made, Scalar):  # an array without axes, which may be written as any other
-        made = made.level.buffer(made)
+        made = made.level.buffer(made.typed())
     elif isinstance(made, Array) and ((made is obj and copy) or not _ordered(made, **options)):
         made = made.copy(order=options.get("order") or "K")
     for _ in range(options.get("ndmin", 0) - made.ndim):
@@ -140,9 +140,10 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
                 found = original(a, dtype, *args, **kwargs)
                 return _owned(found) if isinstance(a, list | tuple) else found
         order = args[0] if args else kwargs.get("order")
-        order = "C" if original is np.ascontiguousarray else order
+        rows = original is np.ascontiguousarray  # at least one axis
+        order = "C" if rows else order
         if kwargs.get("copy") or isinstance(a, list | tuple) or issubclass(type(a), Scalar):
-            return array(a, dtype, order=order)
+            return array(a, dtype, order=order, ndmin=int(rows))
         a = _converted(a, dtype)
         return a if not isinstance(a, Array) or _ordered(a, order) else a.copy(order=order)
 
@@ -154,7 +155,7 @@ def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Any:
     """The array itself where its transpose lies in C order, else a copy."""
     if not any_traced((a,)):
         return np.asfortranarray(a, dtype, **options)
-    a = _converted(a, dtype) if isinstance(a, Traced) else array(a, dtype)
+    a = _converted(a, dtype) if isinstance(a, Array) else array(a, dtype, ndmin=1)
     return a if not isinstance(a, Array) or a.T.in_order else a.copy(order="F")
 
 
@@ -195,9 +196,10 @@ def arange(start, stop=None, step=1, dtype=None):
     """start, start + step, ... below stop; how many there are is a constant."""
     if stop is None:
         start, stop = 0.0, start
-    count = len(np.arange(plain(start), plain(stop), plain(step)))
-    made = start + np.arange(count) * ((start + step) - start)
-    return made if dtype is None else made.astype(dtype)
+    shown = np.arange(plain(start), plain(stop), plain(step))
+    made = start + np.arange(len(shown)) * ((start + step) - start)
+    dtype = shown.dtype if dtype is None else dtype
+    return made if made.dtype == dtype else made.astype(dtype)
 
 
 @implements(np.logspace)
@@ -262,7 +264,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
 @implements(np.asarray_chkfinite, np.require)
 def checked(a, dtype=None, *options, **more):
     """The values as an array; those that are not finite are refused as NumPy refuses them."""
-    return array(a, dtype) if isinstance(a, list | tuple) else _converted(a, dtype)
+    return _converted(a, dtype) if isinstance(a, Array) else array(a, dtype)
 
 
 @functools.wraps(memoryview)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Array, Traced, laid, plain, staged
+from lineara.eager.node import Array, Scalar, Traced, laid, plain, staged
 from lineara.eager.strides import in_c_order, laid_out, narrow, strides_of
 from lineara.primitive import registry
 from lineara.types import ArrayType, type_of
@@ -79,6 +79,13 @@ def as_numpy_lays(
     if all([r is p for r, p in zip(found, parts, strict=True)]):
         return result
     return type(result)(*found) if hasattr(result, "_fields") else type(result)(found)
+
+
+def as_numpys_array(func: Any, args: tuple, kwargs: dict[str, Any], result: Any) -> Any:
+    """The same of a result that is an array in NumPy also where it has no axes."""
+    if issubclass(type(result), Scalar) and not staged(result):
+        return result.level.buffer(result.typed())
+    return as_numpy_lays(func, args, kwargs, result)
 
 
 def lay_of(primitive: Any, args: tuple, params: dict[str, Any], y: Any) -> Any:
@@ -203,3 +210,4 @@ def _strides(found: Any, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], boo
 
 
 registry.lay = as_numpy_lays
+registry.array = as_numpys_array

@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.refusals import about_to_become_plain, asks_by_name
-from lineara.eager.shown import as_shown, asks_who_multiplies, in_object, in_patterns, withhold
+from lineara.eager.shown import (
+    as_shown,
+    asks_who_multiplies,
+    formats,
+    in_object,
+    in_patterns,
+    withhold,
+)
 from lineara.eager.strides import in_c_order, laid_out, narrow, packed, strides_of
 from lineara.errors import (
     DetachError,
@@ -83,6 +90,8 @@ class Traced(Box):
     def __float__(self) -> float:
         if not self.level.open:
             raise outlived()
+        if formats(sys._getframe(1)):
+            return float(plain(self))
         raise DetachError(
             f"float() of a traced {type_of(self)} here would lose its derivative: a plain array "
             "cannot hold it, nor can code that Lineara does not see; make the array that is "
@@ -361,15 +370,16 @@ class Array(Traced):
         self.level.setitem(self, at, value)
 
     def item(self, *at: Any) -> Any:
-        """One element, traced."""
+        """One element as Python's number, traced."""
         if not at and self.size != 1:
             raise ValueError("item() of an array with more than one element; say which")
-        at = at if at else (0,)
-        return op("reshape")(self, shape=(self.size,))[at[0]] if len(at) == 1 else self[at]
+        at = (at[0] if isinstance(at[0], tuple) else at) if at else (0,)
+        flat = op("reshape")(self, shape=(self.size,)) if len(at) == 1 else self
+        return flat[at].item()
 
     def tolist(self) -> list[Any]:
-        """Nested lists of traced scalars."""
-        return [v.tolist() for v in self]
+        """Nested lists of traced scalars; of an array without axes its number."""
+        return [v.tolist() for v in self] if self.shape else self.item()
 
     def copy(self, order: str = "C") -> Any:
         """An array that may be written without changing this one."""
@@ -410,7 +420,12 @@ class Array(Traced):
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """The elements under another shape."""
         shape = shape[0] if len(shape) == 1 else shape
-        return registry.functions[np.reshape](self, shape, order)
+        found = registry.functions[np.reshape](self, shape, order)
+        return self.only() if isinstance(found, Scalar) and not staged(found) else found
+
+    def only(self) -> Any:
+        """The only element as a view without axes."""
+        return self[(*(0,) * self.ndim, ...)]
 
     def transpose(self, *axes: Any) -> Any:
         """The axes in another order."""

@@ -15,10 +15,10 @@ into a dict without asking it, as `dict.items(p)` does, finds only what has been
 
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from lineara.errors import TypeMismatchError
+from lineara.errors import MutationError, TypeMismatchError
 from lineara.trees.fold import Path, contains_itself
 from lineara.trees.kinds import Kind, Proxy, own_kind
 
@@ -47,6 +47,56 @@ class Unread:
 UNREAD = Unread()
 
 
+class Places:
+    """The lists, dicts and records that one call opened: one may stand in two places.
+
+    Each place has a proxy of its own, since each has a gradient of its own; so none may be written.
+    `beside` are the arguments that are not differentiated; `strict` says that some stand in two.
+    """
+
+    def __init__(self, beside: Iterable[Any] = (), strict: bool = False) -> None:
+        self.proxies: dict[int, list[Any]] = {}
+        self.several: list[list[Any]] = []
+        self.beside = {id(x): copy.copy(x) for x in beside if _is_mutable(own_kind(type(x)))}
+        self.strict = strict
+
+    def open(self, source: Any, proxy: Any) -> None:
+        """A proxy was made of a container of the user's."""
+        if not _is_mutable(proxy._lineara_kind):
+            return
+        same = self.proxies.setdefault(id(source), [])
+        same.append(proxy)
+        if self.strict or len(same) == 2 or id(source) in self.beside:
+            self.several.append(same)
+        if self.several:
+            self.settle()
+
+    def settle(self) -> None:
+        """Refuse what was written so far."""
+        for same in self.several:
+            source = same[0]._lineara.source
+            now = self.beside.get(id(source), source)
+            if any([p._lineara_written() for p in same]) or not _holds_the_same(source, now):
+                raise MutationError(
+                    f"an argument ({type(source).__name__}) that was given in several places was "
+                    "written in one of them, which the others would not see; give copies, or write "
+                    "to a copy"
+                )
+
+
+def _is_mutable(kind: Kind | None) -> bool:
+    return kind is not None and kind.root is not tuple
+
+
+def _holds_the_same(source: Any, copied: Any) -> bool:
+    if source is copied:
+        return True
+    kind: Any = own_kind(type(source))
+    keys, others = kind.keys(source), kind.keys(copied)
+    pairs = zip(kind.children(source, keys), kind.children(copied, others), strict=False)
+    return list(keys) == list(others) and all([x is y for x, y in pairs])
+
+
 class State:
     """What a proxy knows: its source, how to lift, and what was lifted, whatever is written.
 
@@ -62,6 +112,7 @@ class State:
         "leaf",
         "memo",
         "path",
+        "places",
         "proxy_class",
         "source",
         "turtle",
@@ -77,6 +128,7 @@ class State:
         classes: Callable[[type], Any],
         path: Path = None,
         depth: int = 0,
+        places: Places | None = None,
     ) -> None:
         self.source = self.turtle = source
         self.proxy_class = proxy_class
@@ -85,6 +137,7 @@ class State:
         self.classes = classes
         self.path = path
         self.depth = depth
+        self.places = places
         self.memo: dict[Any, Any] = {}
 
     def child(self, key: Any) -> Any:
@@ -103,6 +156,8 @@ class State:
             lifted = self.leaf(raw)
         else:
             lifted = proxy_class._lineara_open(self._below(key, raw, proxy_class))
+            if self.places is not None and lifted is not raw:
+                self.places.open(raw, lifted)
         self.memo[key] = lifted
         return lifted
 
@@ -116,7 +171,7 @@ class State:
         if raw is self.source or raw is self.turtle:
             raise contains_itself(path)
         depth = self.depth + 1
-        state = State(raw, proxy_class, self.leaf, self.classes, path, depth)
+        state = State(raw, proxy_class, self.leaf, self.classes, path, depth, self.places)
         if depth & self.depth:  # not a power of two
             state.turtle = self.turtle
         return state

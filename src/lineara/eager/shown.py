@@ -24,6 +24,7 @@ _OWN_RULES |= {"scipy.sparse._sputils"}
 _OWN_RULES |= {"pandas.core.ops.array_ops", "xarray.core.variable", "xarray.namedarray.core"}
 _PRODUCTS = ("_matmul_dispatch", "_divide", "multiply", "_multiply_2d_with_broadcasting")
 _PATTERN = dis.opmap["MATCH_CLASS"]
+_OPERATOR, _REMAINDERS = dis.opmap["BINARY_OP"], (6, 19)  # % and %=
 _SEQUENCE = 1 << 5  # CPython's flag of the classes that sequence patterns take apart
 _AS_PYTHONS: dict[Any, type] = {np.float64: float, np.complex128: complex}
 
@@ -64,6 +65,12 @@ def in_patterns(cls: type) -> type:
     return cls
 
 
+def formats(frame: FrameType) -> bool:
+    """Whether the operator % of a text asks for a float."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] == _OPERATOR and code[at + 1] in _REMAINDERS
+
+
 def asks_who_multiplies(frame: FrameType) -> bool:
     """Whether a sparse matrix looks if it knows the other factor: of an object it does not."""
     module = frame.f_globals.get("__name__", "")
@@ -95,7 +102,20 @@ def type_shown(value: Any) -> type:
     return shown
 
 
-_ADDRESSES = ("ctypes", "__array_interface__")
+class Address:
+    """What stands for the address of an array that is made in a trace: to use it is refused."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def _refuse(self, *_: Any) -> Any:
+        raise DetachError(
+            f"{self.__name__}: what is written at the address of an array that is made in a "
+            "differentiated function would be lost; take a plain copy, np.array(y.tolist()), "
+            "and write it back with y[...] = copy"
+        )
+
+    __getattr__ = __getitem__ = __iter__ = __int__ = __index__ = _refuse
 
 
 class Withheld:
@@ -111,17 +131,12 @@ class Withheld:
     def __get__(self, value: Any, owner: type) -> Any:
         if value is None:
             return self
-        asker = sys._getframe(1)
-        if self.name.startswith("__array_") and asks_who_multiplies(asker):
+        if self.name.startswith("__array_") and asks_who_multiplies(sys._getframe(1)):
             raise AttributeError(self.name)
         found = getattr(getattr(value, self.way)(), self.name)
-        if self.name in _ADDRESSES and self.name in asker.f_code.co_names:  # no mere hasattr
-            raise DetachError(
-                f"{self.name}: what is written at the address of an array that is made in a "
-                "differentiated function would be lost; take a plain copy, np.array(y.tolist()), "
-                "and write it back with y[...] = copy"
-            )
-        return found
+        if self.name == "__array_interface__":
+            return found | {"data": Address(self.name)}
+        return Address(self.name) if self.name == "ctypes" else found
 
 
 class Hidden:

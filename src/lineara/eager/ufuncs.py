@@ -69,7 +69,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
 
 def _entered(a: Any) -> Any:
     """An operand; sequences and what only says that it is an array become one."""
-    if type(a) is list or type(a) is tuple:
+    if issubclass(type(a), list | tuple):
         return as_array(a)
     if hasattr(type(a), "__array__") and not isinstance(a, Box) and not hasattr(a, "shape"):
         return a.__array__()  # in a differentiation, perhaps an array of ours

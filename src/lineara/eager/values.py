@@ -1,4 +1,4 @@
-"""The value of a call is NumPy's own: its bits, its dtype, its strides, its exceptions.
+"""The value of a call is NumPy's or SciPy's own: its bits, dtype, strides and exceptions.
 
 Where our function is composed of others (a median, a covariance, an interpolation) the derivative
 comes from the composition, and NumPy's function is asked for the value.  Both must agree up to
@@ -25,10 +25,10 @@ from lineara.types import type_of
 _EXACT = """
 reshape ravel transpose permute_dims swapaxes matrix_transpose moveaxis rollaxis expand_dims squeeze
 broadcast_to broadcast_arrays flip flipud fliplr rot90 roll repeat tile take take_along_axis
-compress extract diagonal diag diagflat tril triu einsum matmul dot vdot inner outer tensordot
+compress extract diagonal diag diagflat tril triu einsum matmul dot vdot outer
 vecdot matvec vecmat concatenate concat stack append atleast_1d atleast_2d atleast_3d vstack hstack
 dstack column_stack block array_split split vsplit hsplit dsplit unstack sum prod max amax min amin
-mean sort cumsum cumprod where clip positive meshgrid astype asarray_chkfinite require arange
+mean sort cumsum where clip positive meshgrid astype asarray_chkfinite require arange
 linspace ndenumerate real imag solve inv det
 """
 # Functions that write to an argument, or call a function of the user's.
@@ -36,6 +36,7 @@ _ONCE = """
 copyto put putmask place put_along_axis fill_diagonal apply_along_axis apply_over_axes piecewise
 vectorize from_dlpack fromiter fromfunction
 """
+_LIBRARIES = ("numpy", "scipy", "statistics")
 _CLOSE = {"f": 1e-3, "F": 1e-3, "e": 1e-1}  # relative to the largest element, by dtype
 _IDENTITY = Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
 
@@ -49,8 +50,12 @@ def is_composed(func: Any) -> bool:
     return _may_ask(func) and func.__name__ not in _EXACT.split()
 
 
-def is_asked(func: Any, kwargs: dict[str, Any], out: Any) -> bool:
+def is_asked(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> bool:
     """The same of one call: what is cast, or written where it shall be, NumPy checks."""
+    if func is np.einsum and len(args) > 3:
+        return True
+    if func is np.dot and max([getattr(a, "ndim", 0) for a in args]) > 2:
+        return True
     unusual = out is not None or not _PLAIN_OPTIONS.issuperset(kwargs)
     return is_composed(func) or (unusual and _may_ask(func))
 
@@ -59,10 +64,9 @@ def is_asked(func: Any, kwargs: dict[str, Any], out: Any) -> bool:
 def _may_ask(func: Any) -> bool:
     """Whether NumPy's function may be called once more: it changes nothing."""
     name, module = getattr(func, "__name__", ""), str(getattr(func, "__module__", None))
-    numpys = (
-        isinstance(getattr(func, "__self__", func), np.ufunc) or module.partition(".")[0] == "numpy"
-    )
-    return numpys and not module.startswith("numpy.random") and name not in _ONCE.split()
+    library = module.partition(".")[0]
+    theirs = library in _LIBRARIES or isinstance(getattr(func, "__self__", func), np.ufunc)
+    return theirs and not module.startswith("numpy.random") and name not in _ONCE.split()
 
 
 class _Unasked(Exception):
@@ -215,9 +219,11 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
     _compare(func, found, value, arrays)
     if isinstance(y, Array) and type(value) is np.ndarray:
         return y if _same(found, value) else _carried(y, value)
-    if isinstance(value, np.inexact | float | complex) and not y.shape and not isinstance(y, Array):
-        return valued(y, value)
-    return y
+    if isinstance(y, Array) or not isinstance(value, np.inexact | np.ndarray | float | complex):
+        return y
+    if type(value) is np.ndarray:  # without axes
+        return y.level.buffer(valued(y, value[()]))
+    return valued(y, value)
 
 
 def _same(a: Any, b: np.ndarray) -> bool:

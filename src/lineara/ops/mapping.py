@@ -67,7 +67,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
         found = _piece(found, x, condition, function, args, kw)
     same = type_of(found) == type_of(x)
     found = found if same else _cut("piecewise", found, type_of(x).dtype)
-    return registry.lay(np.zeros_like, (x,), {}, found)
+    return registry.array(np.zeros_like, (x,), {}, found)
 
 
 def _cut(name: str, found: Any, dtype: np.dtype) -> Any:
@@ -162,7 +162,7 @@ class Vectorized:
         several = isinstance(found[0], tuple)
         columns = zip(*found, strict=True) if several else [found]
         made = [self._joined(c, shape, j) for j, c in enumerate(columns)]
-        made = [registry.lay(_each, tuple(values), {}, m) for m in made]
+        made = [registry.array(_each, tuple(values), {}, m) for m in made]
         return tuple(made) if several else made[0]
 
     def _joined(self, values: Sequence[Any], shape: tuple[int, ...], place: int) -> Any:

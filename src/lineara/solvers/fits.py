@@ -42,7 +42,7 @@ def least_squares(call: Call) -> Any:
     found = call.run()
     loss = call["loss"]
     residuals = functools.partial(
-        with_options, call["fun"], tuple_of(call["args"]), call["kwargs"] or {}
+        with_options, call["fun"], tuple(call["args"]), call["kwargs"] or {}
     )
     if loss == "linear":
         f = functools.partial(half, residuals)
