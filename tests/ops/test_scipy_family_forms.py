@@ -48,7 +48,7 @@ SPACE |= {"CubicHermiteSpline": CubicHermiteSpline, "scipy": scipy} | vars(scipy
 # Objects of SciPy's classes, and functions that are followed, have values but for rounding.
 OBJECTS = (
     "Spline|_spline|interp1d|Interpolator|spl(rep|u|ev)|geometric_transform|istft|sparse|ttest|oneway|"
-    r"kde|eigh_tridiagonal|wishart|\b[A-Z]{2,}[.(]"
+    r"kde|eigh_tri|sosfilt|decimate|linregress|wishart|\b[A-Z]{2,}[.(]"
 )
 
 

@@ -115,7 +115,10 @@ def the_value_is_that_of_scipy(line):
         y, _ = lineara.linearize(f, *point)
     assert np.shape(y) == np.shape(plain)
     assert np.asarray(y).dtype == np.asarray(plain).dtype
-    np.testing.assert_array_equal(y, plain)
+    if re.search(r"\.(jn|jv|iv)\(", line):  # whose kernels are more accurate than SciPy's
+        close(y, plain, 4e-14)
+    else:
+        np.testing.assert_array_equal(y, plain)
 
 
 @laws.of(LINES)

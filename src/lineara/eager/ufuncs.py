@@ -55,8 +55,9 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
             result = constant_call(act, inputs, kwargs)
         else:
             run = functools.partial(METHODS[method], ufunc)
-            whole = ufunc in WHOLE.get(method, ())
-            result = run(*inputs, **kwargs) if whole else own_value(act, inputs, kwargs, run)
+            whole = WHOLE.get(method, {}).get(ufunc)
+            exact = whole is not None and not is_composed(whole)
+            result = run(*inputs, **kwargs) if exact else own_value(act, inputs, kwargs, run)
     except Exception as e:
         raise failed(act, inputs, kwargs, e, out) from None
     if out is not None:

@@ -26,7 +26,7 @@ _EXACT = """
 reshape ravel transpose permute_dims swapaxes matrix_transpose moveaxis rollaxis expand_dims squeeze
 broadcast_to broadcast_arrays flip flipud fliplr rot90 roll repeat tile take take_along_axis
 compress extract diagonal diag diagflat tril triu einsum matmul dot vdot outer
-vecdot matvec vecmat concatenate concat stack append atleast_1d atleast_2d atleast_3d vstack hstack
+concatenate concat stack append atleast_1d atleast_2d atleast_3d vstack hstack
 dstack column_stack block array_split split vsplit hsplit dsplit unstack sum prod max amax min amin
 mean sort cumsum where clip positive meshgrid astype asarray_chkfinite require arange
 linspace ndenumerate real imag solve inv det
@@ -36,7 +36,6 @@ _ONCE = """
 copyto put putmask place put_along_axis fill_diagonal apply_along_axis apply_over_axes piecewise
 vectorize from_dlpack fromiter fromfunction
 """
-_LIBRARIES = ("numpy", "scipy", "statistics")
 _CLOSE = {"f": 1e-3, "F": 1e-3, "e": 1e-1}  # relative to the largest element, by dtype
 _IDENTITY = Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
 
@@ -47,7 +46,7 @@ _PLAIN_OPTIONS = frozenset({"axis", "axes", "keepdims", "shape", "offset", "axis
 @functools.cache
 def is_composed(func: Any) -> bool:
     """Whether a call of NumPy's function is asked of NumPy, too."""
-    return _may_ask(func) and func.__name__ not in _EXACT.split()
+    return _may_ask(func) and not (_is_numpys(func) and func.__name__ in _EXACT.split())
 
 
 def is_asked(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> bool:
@@ -64,9 +63,14 @@ def is_asked(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> bool:
 def _may_ask(func: Any) -> bool:
     """Whether NumPy's function may be called once more: it changes nothing."""
     name, module = getattr(func, "__name__", ""), str(getattr(func, "__module__", None))
-    library = module.partition(".")[0]
-    theirs = library in _LIBRARIES or isinstance(getattr(func, "__self__", func), np.ufunc)
+    theirs = _is_numpys(func) or module.partition(".")[0] in ("scipy", "statistics")
     return theirs and not module.startswith("numpy.random") and name not in _ONCE.split()
+
+
+def _is_numpys(func: Any) -> bool:
+    """Whether it is NumPy's, or a ufunc, and not SciPy's."""
+    module = str(getattr(func, "__module__", None)).partition(".")[0]
+    return module == "numpy" or isinstance(getattr(func, "__self__", func), np.ufunc)
 
 
 class _Unasked(Exception):
@@ -192,7 +196,7 @@ def own_value(func: Any, args: tuple, kwargs: dict[str, Any], ours: Any, out: An
         return ours(*args, **kwargs)
     except Exception as e:
         result = _quietly(ours, args, kwargs)  # which may say it better
-        if "read-only" in str(e):  # it overwrites its argument
+        if "read-only" in str(e) or not _is_numpys(func):  # it overwrites its argument
             return result
         raise
     return _valued(func, _quietly(ours, args, kwargs), value, arrays)
@@ -210,20 +214,28 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
         parts = [_valued(func, *pair, arrays) for pair in zip(y, value, strict=True)]
         if all([p is q for p, q in zip(parts, y, strict=True)]):
             return y
-        return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
+        made = type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
+        if hasattr(y, "__dict__"):  # fields of a named tuple that are not among its elements
+            vars(made).update(vars(y))
+        return made
     if isinstance(value, np.ndarray) and any([np.may_share_memory(value, a) for a in arrays]):
         return y
     if not isinstance(y, Traced):
-        return y
-    found = plain(y)
-    _compare(func, found, value, arrays)
-    if isinstance(y, Array) and type(value) is np.ndarray:
-        return y if _same(found, value) else _carried(y, value)
-    if isinstance(y, Array) or not isinstance(value, np.inexact | np.ndarray | float | complex):
-        return y
-    if type(value) is np.ndarray:  # without axes
+        return value if type(value) is type(y) else y
+    if not _is_like(plain(y), value, arrays):
+        if not _is_numpys(func):  # one of several results, or what cancels
+            return y
+        raise NoRuleError(
+            f"{foreign_name(func)}: NumPy's value, {type_of(value)}, is another than that of the "
+            "composition that the derivative would come from; write it with functions that have a "
+            "rule"
+        )
+    if isinstance(y, Array) and np.ndim(value):
+        return y if _same(plain(y), value) else _carried(y, value)
+    y = y[()] if isinstance(y, Array) else y
+    if type(value) is np.ndarray and value.dtype.kind in "fc":
         return y.level.buffer(valued(y, value[()]))
-    return valued(y, value)
+    return valued(y, value) if isinstance(value, np.inexact | float | complex) else y
 
 
 def _same(a: Any, b: np.ndarray) -> bool:
@@ -243,18 +255,14 @@ def _carried(y: Any, value: Any) -> Any:
     return node.level.record(below, (node,), _IDENTITY, "astype", value.size)
 
 
-def _compare(func: Any, found: Any, value: Any, arrays: list[np.ndarray]) -> None:
-    """Refuse a composition that disagrees with NumPy."""
-    if np.shape(found) == np.shape(value):
-        with np.errstate(all="ignore"):
-            a, b = np.asarray(found), np.asarray(value)
-            if a.dtype.kind not in "fc" or (a == b).all():
-                return
-            size = np.abs(b[np.isfinite(b)]).max(initial=0.0)
-            close = max([_CLOSE.get(t.char, 1e-8) for t in [x.dtype for x in (a, b, *arrays)]])
-            if np.allclose(a, b, rtol=close, atol=close * size, equal_nan=True):
-                return
-    raise NoRuleError(
-        f"{foreign_name(func)}: NumPy's value, {type_of(value)}, is another than that of the "
-        "composition that the derivative would come from; write it with functions that have a rule"
-    )
+def _is_like(found: Any, value: Any, arrays: list[np.ndarray]) -> bool:
+    """Whether a composition agrees with NumPy."""
+    if np.shape(found) != np.shape(value):
+        return False
+    with np.errstate(all="ignore"):
+        a, b = np.asarray(found), np.asarray(value)
+        if a.dtype.kind not in "fc" or (a == b).all():
+            return True
+        size = np.abs(b[np.isfinite(b)]).max(initial=0.0)
+        close = max([_CLOSE.get(t.char, 1e-8) for t in [x.dtype for x in (a, b, *arrays)]])
+        return bool(np.allclose(a, b, rtol=close, atol=close * size, equal_nan=True))
