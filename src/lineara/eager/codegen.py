@@ -97,13 +97,13 @@ def math_{name}(p):
     + SCALAR_END
 )
 
-BINARY_SCALAR = """
+BINARY_NUMBER = """
 def {name}(p, q):
     t = type(q)
     x = p.v
-    o = S()
+    o = {made}()
     try:
-        if t is S:
+        if {traced}:
             w = q.v
             o.v = y = {value}{check}
             o.d = {left}
@@ -114,49 +114,31 @@ def {name}(p, q):
             o.v = y = {value}{check}
             o.d = {left}
             o.b = None
-        elif t is N or t is float64:
-            return strong{name}(p, q)
+        elif {numpys}
         else:
             return general(p, q, "{prim}")
     except ARITHMETIC:
-        return careful(p, q, "{prim}", None, S)
+        return careful(p, q, "{prim}", None, {made})
     o.a = p
     o.g = zero
     push(o)
     return o
 """
-
-BINARY_NUMPY = """
-def {name}(p, q):
-    t = type(q)
-    x = p.v
-    o = N()
-    try:
-        if t is N or t is S:
-            w = q.v
-            o.v = y = {value}{check}
-            o.d = {left}
-            o.b = q
-            o.e = {right}
-        elif t is float or t is int:
-            w = q
-            o.v = y = {value}{check}
-            o.d = {left}
-            o.b = None
-        elif t is float64:
+# What a number of Python's does when it meets one of NumPy's; one of NumPy's, when any.
+MEETS = {
+    "S": {
+        "traced": "t is S",
+        "numpys": "t is N or t is float64:\n            return strong{name}(p, q)",
+    },
+    "N": {
+        "traced": "t is N or t is S",
+        "numpys": """t is float64:
             w = {single}
             o.v = y = {value}{check}
             o.d = {left}
-            o.b = None
-        else:
-            return general(p, q, "{prim}")
-    except ARITHMETIC:
-        return careful(p, q, "{prim}", None, N)
-    o.a = p
-    o.g = zero
-    push(o)
-    return o
-"""
+            o.b = None""",
+    },
+}
 
 REFLECTED_SCALAR = """
 def {name}(p, q):
@@ -360,9 +342,15 @@ def _binary(prim: Elementwise, deep: bool) -> dict[str, list[str]]:
     # Python's own zero divides nothing: NumPy's is asked for the partial
     number = "(t is float or t is int)" + " and q" * (prim.name == "divide")
     guard, guard_left = ("guard(q)" if kept else "q" for kept in (reads, back))
+
+    def meeting(kind: str) -> str:
+        names = {"name": f"__{stem}__", "check": checks[kind], **scalar, **common}
+        cases = {case: text.format(**names) for case, text in MEETS[kind].items()}
+        return BINARY_NUMBER.format(made=kind, **cases, **names)
+
     return {
         kind: [
-            template.format(name=f"__{stem}__", check=checks[kind], **scalar, **common),
+            meeting(kind),
             REFLECTED_SCALAR.format(
                 name=f"__r{stem}__",
                 made=kind,
@@ -371,7 +359,7 @@ def _binary(prim: Elementwise, deep: bool) -> dict[str, list[str]]:
                 **common,
             ),
         ]
-        for kind, template in (("S", BINARY_SCALAR), ("N", BINARY_NUMPY))
+        for kind in "SN"
     } | {
         "X": [
             BINARY_ARRAY.format(name=f"__{stem}__", guard=guard, number=number, **array, **common),
