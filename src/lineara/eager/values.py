@@ -230,7 +230,7 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
             "composition that the derivative would come from; write it with functions that have a "
             "rule"
         )
-    if isinstance(y, Array) and np.ndim(value):
+    if isinstance(y, Array) and isinstance(value, np.ndarray) and value.ndim:
         return y if _same(plain(y), value) else _carried(y, value)
     y = y[()] if isinstance(y, Array) else y
     if type(value) is np.ndarray and value.dtype.kind in "fc":
