@@ -74,7 +74,7 @@ def _backward(
         if lifted[i] is args[i]:  # a leaf that stays as it is
             check_numbers([args[i]], asked.name)
     out = f(*lifted, **kwargs)
-    if leaves.places is not None:
+    if leaves.places is not None and leaves.places.several:
         leaves.places.settle()
     if not isinstance(asked.sparse, bool):
         _check_names(asked.sparse, given, asked.name)

@@ -15,7 +15,7 @@ into a dict without asking it, as `dict.items(p)` does, finds only what has been
 
 import copy
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lineara.errors import MutationError, TypeMismatchError
@@ -54,29 +54,34 @@ class Places:
     `beside` are the arguments that are not differentiated; `strict` says that some stand in two.
     """
 
-    def __init__(self, beside: Iterable[Any] = (), strict: bool = False) -> None:
-        self.proxies: dict[int, list[Any]] = {}
-        self.several: list[list[Any]] = []
-        self.beside = {id(x): copy.copy(x) for x in beside if _is_mutable(own_kind(type(x)))}
+    __slots__ = ("beside", "careful", "proxies", "several", "strict")
+
+    def __init__(self, beside: Sequence[Any] = (), strict: bool = False) -> None:
+        self.proxies: dict[int, Any] = {}  # the first of each container
+        self.several: dict[int, list[Any]] = {}  # where there are more
+        self.beside: dict[int, Any] = {}
+        if beside:
+            self.beside = {id(x): copy.copy(x) for x in beside if _is_mutable(own_kind(type(x)))}
         self.strict = strict
+        self.careful = strict or bool(self.beside)
 
     def open(self, source: Any, proxy: Any) -> None:
         """A proxy was made of a container of the user's."""
+        first = self.proxies.setdefault(id(source), proxy)
+        if first is proxy and not self.careful:
+            return
         if not _is_mutable(proxy._lineara_kind):
             return
-        same = self.proxies.setdefault(id(source), [])
-        same.append(proxy)
-        if self.strict or len(same) == 2 or id(source) in self.beside:
-            self.several.append(same)
-        if self.several:
+        if first is not proxy or self.strict or id(source) in self.beside:
+            self.several.setdefault(id(source), [first]).append(proxy)
             self.settle()
 
     def settle(self) -> None:
         """Refuse what was written so far."""
-        for same in self.several:
-            source = same[0]._lineara.source
+        for proxies in self.several.values():
+            source = proxies[0]._lineara.source
             now = self.beside.get(id(source), source)
-            if any([p._lineara_written() for p in same]) or not _holds_the_same(source, now):
+            if any([p._lineara_written() for p in proxies]) or not _holds_the_same(source, now):
                 raise MutationError(
                     f"an argument ({type(source).__name__}) that was given in several places was "
                     "written in one of them, which the others would not see; give copies, or write "
