@@ -16,8 +16,8 @@ import numpy as np
 from lineara.eager.kinds import valued
 from lineara.eager.node import Array, Traced, plain, staged
 from lineara.eager.refusals import foreign_name
-from lineara.errors import LinearaError, NoRuleError
-from lineara.primitive import Joint
+from lineara.errors import LinearaError, LinearityError, NoRuleError
+from lineara.primitive import Box, Joint
 from lineara.types import type_of
 
 # Functions whose value is NumPy's by nature: they move elements, or are one primitive, which
@@ -83,7 +83,12 @@ def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
     if kind is list or kind is tuple:
         return kind([_as_plain(v, arrays) for v in value])
     if isinstance(value, Traced):
-        value = plain(value)
+        try:
+            value = plain(value)
+        except LinearityError:  # a linear value has a type only
+            raise _Unasked from None
+    if isinstance(value, Box):  # lanes
+        raise _Unasked
     if isinstance(value, np.inexact):
         arrays.append(np.asarray(value))
     elif type(value) is np.ndarray:
