@@ -281,13 +281,13 @@ def test_the_same_values_give_the_same_function(f):
 
 
 def test_an_unknown_name_is_an_error():
-    with pytest.raises(StructureError) as info:
+    with pytest.raises(StructureError, match="what was captured there") as info:
         with_captured(make(1.0), {"v": 2.0})
     assert info.value.message == ("with_captured: there is no `v`; what was captured there: b, w")
 
 
 def test_a_value_where_names_are_needed_is_an_error():
-    with pytest.raises(StructureError) as info:
+    with pytest.raises(StructureError, match="self must be a dict of names, as") as info:
         with_captured(Dense(1.0), {"self": 3.0})
     assert info.value.message == (
         "with_captured: self must be a dict of names, as `captured` gives it; found float"

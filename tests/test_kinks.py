@@ -181,7 +181,7 @@ def test_every_kink_is_of_a_primitive():
 
 
 def test_a_word_that_is_no_kink():
-    with pytest.raises(StructureError) as caught:
+    with pytest.raises(StructureError, match="the kinks with a choice are abs, sqrt") as caught:
         kinks(relu=0)
     assert caught.value.message == (
         "kinks: there is nothing to choose at 'relu'; "
@@ -199,7 +199,7 @@ def test_a_word_that_is_no_kink():
     ],
 )
 def test_a_choice_that_is_none(choice, mend):
-    with pytest.raises(TypeMismatchError) as caught:
+    with pytest.raises(TypeMismatchError, match="is no choice") as caught:
         kinks(**choice)
     assert caught.value.message == f"kinks: {mend}"
 

@@ -187,7 +187,7 @@ NOT_LINEAR = {
 @pytest.mark.parametrize("name", NOT_LINEAR)
 def test_what_is_not_linear_is_refused_at_its_line(name):
     f, message = NOT_LINEAR[name]
-    with pytest.raises(LinearityError) as e:
+    with pytest.raises(LinearityError, match="a linear function") as e:
         linear_transpose(f, X)
     assert e.value.message == message
     assert e.value.line.startswith("test_linear_transpose.py:")
@@ -200,7 +200,7 @@ def affine_writes(x):
 
 
 def test_an_array_of_linear_elements_and_constants_is_affine():
-    with pytest.raises(LinearityError) as e:
+    with pytest.raises(LinearityError, match="has linear elements and constants that are") as e:
         linear_transpose(affine_writes, X)
     assert e.value.message == (
         "an array (f64[4]) has linear elements and constants that are not zero, so it is affine; "
@@ -218,7 +218,7 @@ def affine_result(x):
 
 
 def test_the_line_is_where_the_constants_were_written():
-    with pytest.raises(LinearityError) as e:
+    with pytest.raises(LinearityError, match="has linear elements and constants that are") as e:
         linear_transpose(affine_result, X)
     assert e.value.line.endswith("in affine_result: last[3] = 7.0")
 
@@ -325,13 +325,13 @@ def test_complex_functions_have_the_real_inner_product():
 
 def test_a_cotangent_that_does_not_fit_is_refused():
     back = linear_transpose(lambda x: A @ x, X)
-    with pytest.raises(ShapeError) as e:
+    with pytest.raises(ShapeError, match="the vector has a leaf f") as e:
         back(np.ones(4))
     assert (
         e.value.message
         == "linear_transpose: the vector has a leaf f64[4], but the map takes f64[3]"
     )
-    with pytest.raises(StructureError):
+    with pytest.raises(StructureError, match="but the map takes Structure"):
         back([np.ones(3)])
     with pytest.raises(TypeMismatchError, match="takes a function"):
         linear_transpose(3.0, X)

@@ -75,7 +75,9 @@ def test_arrays_with_rules_of_their_own_are_refused(argument, text):
 
 def test_a_masked_constant_is_refused():
     masked = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
-    with pytest.raises(TypeMismatchError) as caught:
+    with pytest.raises(
+        TypeMismatchError, match="a MaskedArray has rules of its own, which"
+    ) as caught:
         lineara.grad(lambda x: np.sum(x * masked))(np.ones(3))
     assert caught.value.message == (
         "multiply: a MaskedArray has rules of its own, which are not followed here; give "

@@ -997,9 +997,9 @@ def test_a_value_that_outlives_its_trace_is_an_error() -> None:
 
     lineara.grad(f)(X)
     for v in kept:
-        with pytest.raises(LeakedVariableError):
+        with pytest.raises(LeakedVariableError, match="a traced value was used after the"):
             _ = v + 1
-        with pytest.raises(LeakedVariableError):
+        with pytest.raises(LeakedVariableError, match="a traced value was used after the"):
             lineara.grad(lambda x, v=v: (x * v).sum())(X)
 
 

@@ -481,7 +481,7 @@ def test_other_refusals():
         "trace: probed(square) is a function, and the arguments of a program are numbers; trace a "
         "function of the numbers that uses it, or take the derivative outside of trace"
     )
-    with pytest.raises(NonScalarOutputError):
+    with pytest.raises(NonScalarOutputError, match="for several results, use jacobian or vjp"):
         grad(line)(2.0)
 
 

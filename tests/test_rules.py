@@ -316,7 +316,7 @@ def test_arguments_by_name_and_defaults_reach_the_rule_by_position():
 
 def test_a_traced_argument_by_keyword_only_is_refused():
     f = custom_jvp(lambda x, *, a: x * a, lambda p, t, a: (p[0] * a, t[0] * a))
-    with pytest.raises(TypeMismatchError) as e:
+    with pytest.raises(TypeMismatchError, match="the argument a is traced, but a rule states") as e:
         grad(lambda a: f(1.0, a=a))(2.0)
     assert text(e) == (
         "custom_jvp(<lambda>): the argument a is traced, but a rule states derivatives "
@@ -529,7 +529,7 @@ def test_a_linear_function_is_used_in_the_rule_of_another():
 
 
 def test_the_derivative_with_respect_to_a_parameter_is_refused():
-    with pytest.raises(NoRuleError) as e:
+    with pytest.raises(NoRuleError, match="no derivative with respect to the argument") as e:
         grad(lambda a: np.sum(MATVEC(X, a)))(A)
     assert text(e) == (
         "custom_linear(matvec): no derivative with respect to the argument `a`, in which it is not "
@@ -541,7 +541,7 @@ def test_the_derivative_with_respect_to_a_parameter_is_refused():
 
 
 def test_a_wrong_jvp_is_refused_with_both_numbers():
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="but a finite difference of the function") as e:
         custom_jvp(lambda x: x**3, lambda p, t: (p[0] ** 3, 2 * p[0] ** 2 * t[0]), example=(2.0,))
     assert text(e) == (
         "custom_jvp(<lambda>): the rule says that the derivative is 8, but a finite "
@@ -564,7 +564,7 @@ def test_the_argument_whose_cotangent_is_wrong_is_named():
         x, y = res
         return y * bar, -x * bar
 
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="but a finite difference of the function") as e:
         custom_vjp(lambda x, y: x * y, lambda x, y: (x * y, (x, y)), bwd, example=(2.0, 3.0))
     assert text(e).endswith(
         "(the derivative with respect to `y` is off); mend the rule, or give check=False "
@@ -573,7 +573,7 @@ def test_the_argument_whose_cotangent_is_wrong_is_named():
 
 
 def test_a_wrong_value_is_refused():
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="mend the rule, or give check") as e:
         custom_jvp(
             lambda x: x * x, lambda p, t: (p[0], 2 * p[0] * t[0]), example=(np.array([1.0, 3.0]),)
         )
@@ -584,7 +584,7 @@ def test_a_wrong_value_is_refused():
 
 
 def test_a_rule_that_is_not_linear_is_refused_at_its_line():
-    with pytest.raises(LinearityError) as e:
+    with pytest.raises(LinearityError, match="a linear function adds, subtracts, moves") as e:
         custom_jvp(lambda x: x * x, lambda p, t: (p[0] ** 2, t[0] * t[0]), example=(2.0,))
     assert text(e) == (
         "multiply is not linear in f64[], f64[]; a linear function adds, subtracts, "
@@ -592,7 +592,7 @@ def test_a_rule_that_is_not_linear_is_refused_at_its_line():
         "and multiplies by constants"
     )
     assert "t[0] * t[0]" in e.value.line
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="mend the rule, or give check") as e:
         custom_vjp(lambda x: x, lambda x: (x, None), lambda _, w: (np.abs(w),), example=(2.0,))
     assert text(e).startswith(
         "custom_vjp(<lambda>): bwd is not linear in y_bar: of 2 u - 3 w it gives"
@@ -600,7 +600,7 @@ def test_a_rule_that_is_not_linear_is_refused_at_its_line():
 
 
 def test_a_wrong_transpose_is_refused():
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="f is linear, so the transpose is off") as e:
         custom_linear(lambda x: 2 * x, lambda w: 3 * w, example=(1.0,))
     assert text(e) == (
         "custom_linear(<lambda>): <w, f(v)> is -0.169206, but <transpose(w), v> is -0.253809; f is "
@@ -609,7 +609,7 @@ def test_a_wrong_transpose_is_refused():
 
 
 def test_a_custom_linear_that_is_not_linear_is_refused():
-    with pytest.raises(LinearityError) as e:
+    with pytest.raises(LinearityError, match="in a random direction, but a f") as e:
         custom_linear(lambda x: x + 1.0, lambda w: w, example=(1.0,))
     assert text(e).startswith("custom_linear(<lambda>): f(a u + b v) is ")
     assert text(e).endswith("; the function is not linear")
@@ -645,16 +645,16 @@ def test_a_rule_is_tested_with_float32():
 
 
 def test_what_a_rule_returns_is_checked():
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="the rule must return") as e:
         grad(custom_jvp(lambda x: x, lambda p, t: t[0], check=False))(1.0)
     assert text(e) == "custom_jvp(<lambda>): the rule must return (y, y_dot), but it returned f64[]"
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="they must have the same shape") as e:
         jvp(custom_jvp(lambda x: x, lambda p, t: (p[0], np.sum(t[0])), check=False), (X,), (X,))
     assert text(e) == (
         "custom_jvp(<lambda>): the rule returned a value f64[3] but a tangent f64[]; "
         "they must have the same shape"
     )
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="cotangents, one for each argument") as e:
         grad(custom_vjp(lambda x: x, lambda x: (x, None), lambda r, w: w, check=False))(1.0)
     assert text(e) == (
         "custom_vjp(<lambda>): bwd must return a tuple of 1 cotangents, one for each "
@@ -662,7 +662,7 @@ def test_what_a_rule_returns_is_checked():
         "for zero), but it returned f64[]"
     )
     f = custom_vjp(lambda x: np.sum(x), lambda x: (np.sum(x), None), lambda r, w: (w,), check=False)
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="but its cotangent from bwd is f") as e:
         grad(f)(X)
     assert text(e) == (
         "custom_vjp(<lambda>): the argument `x` is f64[3], but its cotangent from bwd is f64[]; "
@@ -676,7 +676,7 @@ def test_a_function_without_a_rule_says_so_when_it_is_differentiated():
         return x
 
     assert f(2.0) == 2.0
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="declare it with f") as e:
         grad(f)(2.0)
     assert text(e) == "custom_jvp(f) has no rule yet; declare it with f.defjvp"
 
@@ -695,7 +695,7 @@ def test_a_function_that_writes_into_its_argument_is_refused():
         x[0] = 0.0
         return x * 1.0
 
-    with pytest.raises(MutationError) as e:
+    with pytest.raises(MutationError, match="vjp of f writes into an array that it was") as e:
         grad(
             lambda x: np.sum(
                 custom_vjp(f, lambda x: (f(x), None), lambda r, w: (w,), check=False)(x)
@@ -723,7 +723,7 @@ def test_check_linear_refuses_what_is_not_linear():
 
 def test_check_linear_finds_a_wrong_transpose():
     wrong = custom_linear(lambda x: 2 * x, lambda w: 3 * w, check=False)
-    with pytest.raises(RuleError) as e:
+    with pytest.raises(RuleError, match="f is linear, so the transpose is off") as e:
         check_linear(wrong, 1.0)
     assert text(e) == (
         "check_linear of <lambda>: <w, f(v)> is -0.169206, but <transpose(w), v> is "

@@ -253,7 +253,7 @@ def test_generators_that_are_suspended_inside_a_trace() -> None:
         return a + a * x[1] + 2 * a * x[2]
 
     assert np.allclose(lineara.grad(f)(X), differences(plain, X), atol=1e-6)
-    with pytest.raises(LinearaError):
+    with pytest.raises(LinearaError, match="a traced value was used after the"):
         next(kept[0])
     assert_clean()
 

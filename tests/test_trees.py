@@ -232,13 +232,13 @@ def test_classes_modules_functions_and_c_objects_are_leaves(leaf):
     ],
 )
 def test_a_mismatch_is_named(first, other, message):
-    with pytest.raises(StructureError) as error:
+    with pytest.raises(StructureError, match="all trees must have the") as error:
         map_leaves(lambda x, y: x, first, other, root="params")
     assert error.value.message == message
 
 
 def test_too_few_leaves_are_counted():
-    with pytest.raises(StructureError) as error:
+    with pytest.raises(StructureError, match="give one for each") as error:
         unflatten(flatten([1, [2]])[1], [1])
     assert error.value.message == (
         "unflatten: Structure([*, [*]]) has places for 2 leaves, but 1 came; give one for each"

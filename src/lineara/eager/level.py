@@ -565,7 +565,8 @@ def slow_methods() -> dict[str, Any]:
     codes = method_codes_once(False)
     names = (codes["S"] | codes["X"]).keys() - {"__getitem__"}
     found = {name: _slow(name) for name in names}
-    return found | {f"np_{n}": method for n, method in found.items() if not n.startswith("math_")}
+    plain = [n for n in found if not n.startswith(("math_", "__"))]
+    return found | {f"np_{n}": found[n] for n in plain}
 
 
 class _Absent:
