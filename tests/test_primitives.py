@@ -19,7 +19,8 @@ from tables import Laws
 
 import lineara
 from lineara.eager.trace import linear_map_of
-from lineara.errors import LinearityError
+from lineara.errors import LinearaError, LinearityError, StagingError
+from lineara.ops.own import Own
 from lineara.primitive import (
     Box,
     Constant,
@@ -150,6 +151,7 @@ LINES = [
     # the representation
     ("ldexp", z, np.array([2, -1, 0])),
     ("nextafter", z, x),
+    ("fraction", z),
     # reductions
     ("sum", A, over(0, 1)),
     ("sum", T, over(1)),
@@ -623,12 +625,72 @@ def supports_complex(name):
 
 COMPLEX = [line for line in SMOOTH if supports_complex(line.name)]
 
+# --- Python's own ---------------------------------------------------------------------------------
+
+PYTHONS = [p for p in registry.primitives.values() if isinstance(p, Own)]
+NUMBERS = [0.3, -0.7, 1.5, 2.0, 0.0, -0.0, 710.5, -1e308, 1e308, math.inf, math.nan]
+
+
+def outcome(act, args):
+    """The bits of a value, or the class of an exception."""
+    try:
+        y = act(*args)
+    except (ArithmeticError, ValueError, LinearaError) as e:
+        return type(e)
+    if isinstance(y, complex):
+        return y.real.hex(), y.imag.hex()
+    return int(y) if isinstance(y, int | np.integer | np.bool_) else float(y).hex()
+
+
+WHOLE = [3, -2, 0, 70, 2**62]
+COMPLEX = [0.3 - 1j, 2 + 0j, 0j, 1e308j, complex(math.nan, 1)]
+
+
+def points_of(p):
+    """Arguments of Python's own function: floats, and where it takes them whole or complex ones."""
+    if p.name == "math_ldexp":
+        return itertools.product(NUMBERS, WHOLE)
+    two = "shift" in p.name or p.base.name in ("floor_divide", "isclose")
+    taken = getattr(p, "arity", 2 if two else 1)
+    kinds = [NUMBERS] if p.name.startswith("math") else [COMPLEX]
+    if p.name.startswith("python"):
+        kinds = [WHOLE] if "shift" in p.name else [NUMBERS, WHOLE]
+        kinds += [COMPLEX] * (p.name.removeprefix("python_") in ("divide", "multiply", "abs"))
+    found = itertools.chain(*[itertools.product(numbers, repeat=taken) for numbers in kinds])
+    large = ("python_power", "python_left_shift", "python_right_shift")
+    return (v for v in found if p.name not in large or type(v[1]) is float or v[1] < 99)
+
+
+def test_pythons_own_have_their_values_exceptions_and_the_derivative_of_their_base():
+    """Of numbers, and of lanes, where two in the last place are left to NumPy's functions."""
+    for p in PYTHONS:
+        for args in points_of(p):
+            want = outcome(p.act, args)
+            found = outcome(p, [np.asarray(a)[()] for a in args])
+            lanes = outcome(lambda *a, p=p: p(*map(np.atleast_1d, a))[0], args)
+            assert found in (want, StagingError), (p, args)
+            if found is StagingError:  # the type depends on the value, or it has over 64 bits
+                assert type(want) is not type, (p, args)
+            elif type(want) is str:
+                near = [float.fromhex(v) for v in (lanes, want)]
+                assert lanes == want or math.isclose(*near, rel_tol=5e-16), (p, args)
+            elif type(want) is not tuple:  # NumPy's complex functions are of another precision
+                assert lanes == want, (p, args)
+            smooth = isinstance(p, Elementwise) and type(args[0]) is float
+            if type(found) is str and smooth and math.isfinite(args[0]):
+                typed = tuple(map(np.float64, args))
+                maps = [q.linearize(p(*args), typed, (0,), {}, None) for q in (p, p.base)]
+                one, other = (float(m.forward([1.0])) for m in maps)
+                assert one == other or (one != one and other != other), (p, args)
+
+
 # --- the laws ------------------------------------------------------------------------------------
 
 
 def test_every_primitive_has_a_line():
     take_functions = {n for n, p in registry.primitives.items() if isinstance(p, HigherOrder)}
-    missing = set(registry.primitives) - take_functions - {line.name for line in TABLE}
+    known = take_functions | {line.name for line in TABLE} | {p.name for p in PYTHONS}
+    missing = set(registry.primitives) - known
     assert not missing, f"primitives without a line in the table of tests: {sorted(missing)}"
 
 
@@ -887,6 +949,7 @@ REFERENCE = {
     "sinc": mpmath.sincpi,
     "ldexp": lambda a, n: a * mpmath.mpf(2) ** n,
     "nextafter": lambda a, b: a,
+    "fraction": lambda a: a - int(a),
 } | {name: reference for name, *_, reference in SPECIAL}
 
 

@@ -3,8 +3,11 @@
 Random expressions over Python's and NumPy's numbers run plainly and traced.
 """
 
+import contextlib
 import math
 import random
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ import pytest
 import lineara
 from lineara import grad, kinks, value_and_grad
 from lineara.eager.node import plain
-from lineara.errors import LinearaError
+from lineara.errors import LinearaError, StagingError
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -143,7 +146,10 @@ def cases(seed, count):
         args = [rng.choice([float, np.float64])(v) for v in args]
         if not odd(text):
             count -= 1
-            yield text, eval(f"lambda x, y: {text}", globals() | {"attempt": attempt}), args
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a list that is indexed with a float
+                f = eval(f"lambda x, y: {text}", globals() | {"attempt": attempt})
+            yield text, f, args
 
 
 WAYS = {"one": {}, "two": {"depth": 2}, "decided": {"around": kinks()}}
@@ -157,6 +163,46 @@ def test_types_bits_and_exceptions_are_pythons(seed, way):
             want = outcome(f, args)
             if "nan" not in str(want) or "hash" not in text:
                 assert inside(f, args, **WAYS[way]) == want, (text, args)
+
+
+def traced(f, args):
+    return lineara.trace(f, *args)(*args)
+
+
+def with_policy(f, args):
+    return lineara.vjp(f, *args, policy="store_all")[0]
+
+
+def in_a_lane(f, args):
+    return lineara.vmap(f)(*[np.array([v]) for v in args])
+
+
+def near(found, want):
+    """Whether a lane has a value, up to rounding."""
+    if isinstance(want, tuple | list):
+        return all(map(near, found, want))
+    if not isinstance(want, bool | int | float | complex | np.generic):
+        return type(found) is type(want)
+    return np.allclose(np.asarray(found).reshape(-1)[0], want, 1e-14, 0, equal_nan=True)
+
+
+@pytest.mark.parametrize("run", [traced, with_policy, in_a_lane])
+def test_programs_have_pythons_types_bits_and_exceptions_or_refuse(run):
+    """What Python refuses when it sees the types is raised before what it refuses of values."""
+    refused, count = 0, 250
+    with np.errstate(all="ignore"):
+        for text, f, args in cases(9, count):
+            args = [np.float64(v) for v in args] if run is in_a_lane else args
+            want, found = outcome(f, args), outcome(lambda *a, f=f: run(f, a), args)
+            if found[0] == "refused":
+                refused += 1
+            elif "raised" in (want[0], found[0]):
+                assert found == want or (want[0], found[1]) == ("raised", "TypeError"), (text, args)
+            elif run is in_a_lane:
+                assert near(run(f, args), f(*args)), (text, args, found, want)
+            else:
+                assert found == want, (text, args)
+    assert 0 < refused < count / 5
 
 
 # --- slopes ---------------------------------------------------------------------------------------
@@ -313,22 +359,182 @@ def test_objects_that_say_what_array_they_are():
 @pytest.mark.parametrize(
     "f",
     [
-        lambda x: x * ((x > 1) + (x > 2) + (x > 3)),
-        lambda x: x * ~(x > 1),
-        lambda x: x * ((x > 1) - (x > 2)),
-        lambda x: x * isinstance(x > 1, int),
         lambda x: [1.0, 2.0][x > 1] * x,
         lambda x: {x: 1.0}[x] * x,
         lambda x: len(str(x)) * x,
         lambda x: len(f"{x}") * x,
         lambda x: hash(x) * x,
         lambda x: x if x > 1 else 2 * x,
+        lambda x: x if (float(x) > 1) is True else 2 * x,
+        lambda x: attempt(lambda: 1 / float(x), lambda: x),
+        lambda x: attempt(lambda: math.log(x), lambda: x),
     ],
 )
-def test_what_depends_on_the_kind_or_the_digits_is_refused_in_programs(f):
+def test_what_depends_on_the_value_is_refused_in_programs(f):
     for run in (lambda: lineara.trace(f, 3.7)(3.7), lambda: lineara.vmap(f)(np.array([3.7]))):
         with pytest.raises((LinearaError, TypeError)):
             run()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * ((x > 1) + (x > 2) + (x > 3)),
+        lambda x: x * ((x > 1) - (x > 2)) if isinstance(x > 1, int) else -x,
+        lambda x: x * ~(x > 1) * isinstance(x > 1, int),
+        lambda x: math.frexp(x * 1e9)[1] ** 9 * x,
+        lambda x: x * np.ones(2, np.float32) * x,
+    ],
+)
+@pytest.mark.parametrize("kind", [float, np.float64])
+def test_programs_know_which_numbers_are_pythons(f, kind):
+    x = kind(3.7)
+    want = outcome(f, [x])
+    assert outcome(lambda x: traced(f, [x]), [x]) == want
+    assert outcome(lambda x: with_policy(f, [x]), [x]) == want
+    if kind is not float and want[0] != "raised":
+        assert np.all(lineara.vmap(f)(np.array([x]))[0] == f(x))
+
+
+def test_what_python_raises_is_raised_as_the_program_runs_with_the_line():
+    def f(x, y):
+        x / y  # nobody uses it
+        return x
+
+    def loop(x, y):
+        lineara.fori_loop(0, 2, lambda i, c: c / y, x)
+        return x
+
+    for g in (f, loop):
+        for run in (
+            lambda g=g: lineara.trace(g, 1.0, 2.0)(1.0, 0.0),
+            lambda g=g: grad(g, policy="store_all")(1.0, 0.0),
+            lambda g=g: grad(g, policy="minimal_tape")(1.0, 0.0),
+            lambda g=g: lineara.stages(g, 1.0, 2.0).value_and_grad(1.0, 0.0),
+            lambda g=g: lineara.vmap(lambda x: g(float(x), 0.0))(np.ones(2)),
+            lambda g=g: lineara.vmap(grad(lambda x, y: g(float(x), y.item())))(
+                np.ones(2), np.array([1.0, 0.0])
+            ),
+        ):
+            with pytest.raises(ZeroDivisionError, match="float division by zero") as e:
+                run()
+            if g is f:
+                (note,) = e.value.__notes__
+                assert note.startswith("in a program, at test_python_numbers.py:")
+                assert note.endswith(" in f: x / y  # nobody uses it")
+
+
+def test_exceptions_that_the_function_would_catch_are_refused():
+    def caught(x):
+        try:
+            return 1 / x
+        except ZeroDivisionError:
+            return x
+
+    def swallowed(x):
+        try:
+            return math.log(x)
+        except Exception:
+            return x
+
+    def called(x):
+        y = inverse(x)
+        try:
+            return inverse(y)
+        except (KeyError, ArithmeticError):
+            return x
+
+    def suppressed(x):
+        with contextlib.suppress(ZeroDivisionError):
+            return 1 / x
+        return x
+
+    def let_out(x):
+        try:
+            with np.errstate(all="ignore"):
+                return 1 / x
+        except (KeyError, np.linalg.LinAlgError) as e:
+            return e
+        finally:
+            x = 3.0
+
+    inverse = lineara.function(lambda x: 1 / x)
+    with pytest.raises(StagingError) as e:
+        lineara.trace(caught, 2.0)
+    assert e.value.message == (
+        "python_divide of staged i64[], f64[] stands in a try that catches ZeroDivisionError: "
+        "whether it is raised is not known while a program is written; choose with lineara.cond "
+        "on the numbers, or let the exception out"
+    )
+    for f in (swallowed, called, suppressed):
+        with pytest.raises(StagingError, match="stands in a try that catches"):
+            lineara.trace(f, 2.0)
+    assert lineara.trace(let_out, 2.0)(4.0) == 0.25
+    assert lineara.trace(caught, np.float64(2.0))(np.float64(4.0)) == 0.25  # NumPy's raise nothing
+
+
+def test_is_true_of_what_is_not_known_is_refused():
+    def f(x):
+        return x if (x > 1) is not False else 2 * x
+
+    with pytest.raises(StagingError) as e:
+        lineara.trace(f, 2.0)
+    assert e.value.message == (
+        "`is False` of a staged bool[]: which truth value it is is not known while a program is "
+        "written; use np.where, lineara.cond or np.logical_not"
+    )
+    assert lineara.trace(f, np.float64(2.0))(np.float64(2.0)) == f(np.float64(2.0))
+    assert grad(f)(2.0) == 1.0
+
+
+def test_numbers_that_are_pythons_in_one_round_and_numpys_in_another():
+    def f(act):
+        return lambda x: lineara.fori_loop(0, 2, lambda i, c: act(c) + np.sin(x), 0.0)
+
+    assert lineara.trace(f(lambda c: 2 * c), 0.3)(0.3) == f(lambda c: 2 * c)(0.3)
+    for g, text in (
+        (f(lambda c: (c > 0) + (c > 1)), "add of a staged bool[]: Python's truth values"),
+        (f(lambda c: type(c)(1)), "the class of a staged f64[] was asked for"),
+    ):
+        with pytest.raises(StagingError, match=re.escape(text)):
+            lineara.trace(g, 0.3)
+    p = lineara.trace(lambda x: lineara.fori_loop(0, 2, lambda i, c: np.sin(x) * 0.5 % c, 0.0), 0.3)
+    assert np.isnan(p(0.3))  # a float64 of NumPy's meets it
+    p = lineara.trace(f(lambda c: 1 / c), 0.3)
+    with pytest.raises(StagingError) as e:
+        p(0.3)
+    assert e.value.message == (
+        "Python's arithmetic raises ZeroDivisionError here and NumPy's does not, and the number is "
+        "Python's in one branch or round of a loop and NumPy's in another; make it one of them "
+        "where it begins, float(x) or np.float64(x)"
+    )
+
+
+def test_values_whose_type_depends_on_the_value_stop_the_program():
+    p = lineara.trace(lambda x: x**0.5, 2.0)
+    assert p(4.0) == 2.0
+    with pytest.raises(StagingError) as e:
+        p(-4.0)
+    assert e.value.message == (
+        "-4.0 ** 0.5 has the class complex in Python, but a program knows the types of its values "
+        "before it runs; take complex(x) ** y, float(x) ** y, or np.float64(x) ** y"
+    )
+    with pytest.raises(StagingError, match="a whole number of Python's has 71 bits here"):
+        lineara.trace(lambda x: math.frexp(x)[1] ** 25 * x, 3.0)(8.0**2)
+
+
+def test_a_program_is_for_numbers_of_one_kind():
+    p = lineara.trace(lambda x: 1 / x, 2.0)
+    with pytest.raises(StagingError) as e:
+        p(np.float64(2.0))
+    assert e.value.message == (
+        "f does what Python does with its own numbers and NumPy with its: it was traced for one of "
+        "Python's at arguments[0][0], but was given one of NumPy's; trace it again, or give it "
+        "float(x)"
+    )
+    assert lineara.trace(lambda x: 3 * x, 2.0)(np.float64(2.0)) == 6.0  # there it is all the same
+    for kind in (float, np.float64):
+        assert type(grad(lambda x: x * x, policy="store_all")(kind(2.0))) is kind
 
 
 def test_counting_truth_values_in_programs():

@@ -37,6 +37,7 @@ class Primitive:
     """An operation with a type rule, an evaluation and one derivative fact."""
 
     linear: tuple[int, ...] | None = None  # the positions it is jointly linear in; None: every one
+    raised: tuple[type[Exception], ...] = ()  # what of Python's exceptions it may raise
     view = False  # whether NumPy shows the argument's own memory, and makes no array
 
     def __init__(self, name: str) -> None:

@@ -14,6 +14,7 @@ class Registry:
     def __init__(self) -> None:
         self.primitives: dict[str, Any] = {}
         self.functions: dict[Any, Callable[..., Any]] = {}
+        self.in_programs: dict[Any, Callable[..., Any]] = {}  # the same where values are not known
         self.classes: dict[type, type] = {}  # what a type is in the user's code
         self.objects: dict[type, Callable[[Any], Any]] = {}  # what objects of a foreign class are
         self.always: set[Any] = set()  # foreign functions that are ours in any case

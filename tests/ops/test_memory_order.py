@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import lineara
-from lineara.errors import LinearaError
+from lineara.errors import LinearaError, StagingError
 
 
 def fortran(a):
@@ -241,3 +241,99 @@ def differences(f, a, h=1e-6):
         step[at] = h
         found[at] = (f(a + step) - f(a - step)) / (2 * h)
     return found
+
+
+# --- inner definitions: branches, loops, functions, recursions ------------------------------------
+
+
+@lineara.function
+def tripled(act, a):
+    return lineara.cond(np.sum(a * a) > 1e6, lambda a: a * 1, lambda a: tripled(act, act(a * 3)), a)
+
+
+FORMS = {
+    "branch": lambda act, a: lineara.cond(a[0, 0] > 9, lambda a: a * 1, act, a),
+    "captured": lambda act, a: lineara.cond(a[0, 0] > 9, lambda: a * 1, lambda: act(a * 1)),
+    "switch": lambda act, a: lineara.switch(1, [lambda a: a.T * 1, act], a),
+    "sides": lambda act, a: lineara.cond(a[0, 0] > 9, lambda a: a.T * 1, lambda a: a * 1, a),
+    "fori_loop": lambda act, a: lineara.fori_loop(0, 2, lambda i, a: act(a), a),
+    "turning": lambda act, a: lineara.fori_loop(0, 2, lambda i, a: act(a).T * 1, a),
+    "while_loop": lambda act, a: lineara.while_loop(lambda a: a[0, 0] < 5, lambda a: act(a) + 9, a),
+    "carry": lambda act, a: lineara.scan(lambda c, x: (act(c) * x, x), a, np.ones(2))[0],
+    "rows": lambda act, a: lineara.scan(lambda c, x: (c, act(x)), 0.0, np.stack([a, a]))[1],
+    "function": lambda act, a: lineara.function(act)(a),
+    "recursion": tripled,
+    "gradient": lambda act, a: lineara.grad(
+        lambda b: np.sum(lineara.while_loop(lambda b: b[0, 0] < 5, lambda b: act(b) + 9, b) ** 2)
+    )(a),
+}
+ACTS = ("r *= 10.0; y = y * 1", "r *= 10.0", "y = y * 2; r = y.T.ravel(); r += 1", "y = r * 1")
+
+
+def of_form(form, at, act):
+    """A program that does something to an array inside of a form, and to what comes of it."""
+    scope = {"np": np}
+    lines = act.replace("; ", "\n    ")
+    text = f"def inside(y):\n    y = +y\n    r = {at}\n    {lines}\n    return y.reshape(3, 3)\n"
+    exec(text, scope)
+
+    def f(a):
+        y = form(scope["inside"], a)
+        r = y.reshape(-1)
+        r *= 3.0
+        return y
+
+    return f
+
+
+WAYS = {
+    "trace": traced,
+    "lanes": lambda f, a: lineara.vmap(f)(two(a))[0],
+    "policy": lambda f, a: lineara.vjp(f, a, policy="store_all")[0],
+}
+
+
+@pytest.mark.parametrize("value", WAYS.values(), ids=WAYS)
+def test_inner_definitions_know_how_their_arrays_lie(value):
+    rng, refused, runs = np.random.default_rng(3), 0, 0
+    for name, form in FORMS.items():
+        for act in ACTS:
+            at = str(
+                rng.choice([v for v in VIEWS if "..." not in v and "[" not in v and v != "y.T"])
+            )
+            layout = list(LAYOUTS.values())[rng.integers(len(LAYOUTS))]
+            f, a = of_form(form, at, act), np.arange(1.0, 10.0).reshape(3, 3) / 8
+            plain = f(layout(a))
+            runs += 1
+            try:
+                ours = value(f, layout(a))
+            except LinearaError:
+                refused += 1
+                continue
+            np.testing.assert_allclose(ours, plain, rtol=1e-10, err_msg=f"{name} {at} {act}")
+    assert refused < runs / 3
+
+
+def test_what_lies_in_several_ways_is_not_written_reshaped_nor_read_as_it_lies():
+    def turned(a):
+        return lineara.fori_loop(0, 3, lambda i, a: a.T * 2, a)
+
+    def write(a):
+        y = turned(a)
+        y.reshape(-1)[:] = 0.0
+        return y
+
+    a = np.asfortranarray(np.eye(2))
+    with pytest.raises(StagingError) as e:
+        lineara.trace(write, a)
+    assert e.value.message == (
+        "an array was reshaped and written, and what comes of that depends on how it lies in "
+        "memory, where branches or the rounds of a loop give it in different ways; take a copy, "
+        "a.copy(), of what they give"
+    )
+    with pytest.raises(StagingError, match="an array was read in the order of its memory"):
+        lineara.trace(lambda a: turned(a).ravel("K"), a)
+    p = lineara.trace(lambda a: turned(a).copy().ravel("K"), a)
+    assert p(a).tolist() == [8.0, 0.0, 0.0, 8.0]
+    with pytest.raises(StagingError, match="it was traced for the strides"):
+        lineara.trace(lambda a: a.ravel("K"), a)(np.eye(2))

@@ -489,7 +489,7 @@ def converted(term: Term, python: Any, samples: Sequence[Any]) -> Staged:
     run(whole())
     structure = flatten((tuple(samples), {}))[1]
     signature = Signature(structure, (F64,) * len(formals), (None,) * len(formals))
-    results = Results(flatten(sample(t))[1], (Results,) * len(leaves))
+    results = Results(flatten(sample(t))[1], (Results,) * len(leaves), (True,) * len(leaves))
     kept = _kept(made.program, python.__name__)
     return Staged(kept, python.__name__, signature, results, [], {}, python)
 

@@ -13,7 +13,7 @@ from lineara.capture.plain_code import overlay
 from lineara.capture.staging import needed
 from lineara.eager.node import Traced
 from lineara.eager.regions import as_box
-from lineara.eager.staged import StagedLevel
+from lineara.eager.staged import Seen, StagedLevel, seen, weakness
 from lineara.eager.strides import strides_of
 from lineara.eager.trace import innermost_level, open_level, threads
 from lineara.linear_a.control import Call
@@ -36,6 +36,7 @@ class Text(NamedTuple):
     program: Program
     name: str
     rules: dict[str, Any]
+    seen: Sequence[Seen] | None = None  # what is known of the results beside their types
 
     @property
     def definition(self) -> Def:
@@ -51,11 +52,14 @@ class Text(NamedTuple):
         found = needed(self.program, self.name)
         level.add(*found.defs.values())
         level.shared.types |= found.types
+        level.applied([self.name])
         level.shared.rules |= {k: r for k, r in self.rules.items() if k in found.defs}
         made = [level.out.fresh("v", t) for t in self.definition.results]
         leaf = Call(tuple([level.as_box(a).var for a in args]), (self.name,))
         level.out.bindings.append(Let(tuple(made), leaf))
-        return [level.wrap(level.out.box(v)) for v in made]
+        if self.seen is None:
+            return [level.wrap(level.out.box(v)) for v in made]
+        return [level.given(v, like) for v, like in zip(made, self.seen, strict=True)]
 
     def moving(self) -> tuple[list[int], list[int]]:
         """The places of the formals and of the results that have tangents."""
@@ -84,7 +88,7 @@ class Text(NamedTuple):
         suffix = M + "s" * strong if masked else E
         program = masks(program, name, strong) if masked else erase(program, name)
         found = needed(program, name + suffix)
-        return self._replace(program=rename(found, named), name=named(name + suffix))
+        return Text(rename(found, named), named(name + suffix), self.rules)
 
 
 class Apart(NamedTuple):
@@ -120,31 +124,32 @@ def apart(
         with around.holding(level) if around is not None and innermost else nullcontext():
             level.adopts = True
             pairs = list(zip(values, types, strict=True))
-            nodes = [v if t is None else level.formal("x", t, _lay(v, t)) for v, t in pairs]
+            nodes = [v if t is None else level.formal("x", _seen(v, t)) for v, t in pairs]
             formals = [n.now().v.var for n, t in zip(nodes, types, strict=True) if t is not None]
             leaves, form = flatten(overlay().restore(f(*nodes)))
-            constants, results = [], []
+            constants, results, likes = [], [], []
             for leaf in leaves:
                 if isinstance(leaf, Traced):
                     results.append(as_box(level, level.entered(leaf)).var)
                     constants.append(Apart)
+                    likes.append(seen(leaf))
                 else:
                     constants.append(leaf)
         mentions = [*level.beside, *level.around.values()]
-        params = (*formals, *[v for v, _ in mentions])
-        body = Block(tuple(closed(level.out.bindings, params, results)), Ret(tuple(results)))
+        params, stays = (*formals, *[v for v, _ in mentions]), level.shared.stays
+        body = Block(tuple(closed(level.out.bindings, params, results, stays)), Ret(tuple(results)))
         name = level.name_of_definition(like)
         level.add(Def(name, params, tuple([v.type for v in results]), (), body))
         shared = level.shared
-    text = Text(Program(dict(shared.types), dict(shared.defs)), name, shared.rules)
+    text = Text(Program(dict(shared.types), dict(shared.defs)), name, shared.rules, likes)
     given = [i for i, t in enumerate(types) if t is not None]
     return Apart(text, given, [c for _, c in mentions], form, constants)
 
 
-def _lay(v: Any, t: ArrayType) -> tuple[int, ...]:
-    """The strides of a value of that type, or of its lane, where it has a lane of each axis."""
+def _seen(v: Any, t: ArrayType) -> Seen:
+    """What is known of a value of that type, or of its lane, where it has lanes in front."""
     strides = strides_of(v)
-    return strides[len(strides) - len(t.shape) :]
+    return Seen(t, strides[len(strides) - len(t.shape) :], weakness(v))
 
 
 __all__ = ["Apart", "Text", "apart", "staged_around"]

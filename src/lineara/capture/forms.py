@@ -17,17 +17,25 @@ from lineara.capture.captured import captured, with_captured
 from lineara.capture.plain_code import method, overlay
 from lineara.capture.staging import definition_name
 from lineara.eager.node import Traced
-from lineara.eager.staged import StagedLevel
+from lineara.eager.staged import Seen, StagedLevel, seen
+from lineara.eager.strides import (
+    Doubtful,
+    c_strides,
+    joined_strides,
+    laid_out,
+    packed,
+    strides_of,
+)
 from lineara.eager.trace import innermost_level, open_level
 from lineara.errors import BoundsError, ShapeError, StagingError, StructureError
 from lineara.linear_a.branches import Cond, Switch
 from lineara.linear_a.control import Call
 from lineara.linear_a.emit import Boxed, Emitter, closed
 from lineara.linear_a.loops import Scan, While
-from lineara.linear_a.syntax import Binding, Block, Def, Leaf, Let, Ret, Var, lit
+from lineara.linear_a.syntax import Applied, Binding, Block, Def, Leaf, Let, Ret, Var, lit
 from lineara.primitive import op
 from lineara.trees import Structure, flatten, map_leaves, unflatten
-from lineara.types import ArrayType, is_number, show_type, stacked, type_of
+from lineara.types import ArrayType, is_number, show_type, type_of
 
 BOOL = ArrayType((), np.dtype(bool))
 INTEGER = ArrayType((), np.dtype(int))
@@ -45,10 +53,12 @@ class Fragment(NamedTuple):
     leaves: list[Any]  # boxes, and constants
     structure: Structure
     mentions: list[tuple[Boxed, Var]]  # what it mentions of the code around, and the formals
+    given: list[Any]  # the leaves as the function gave them
+    stays: Callable[[Binding], bool]  # what is no dead code
 
-    def type(self, i: int) -> ArrayType:
-        """The type of a result."""
-        return type_of(self.leaves[i])
+    def seen(self, i: int) -> Seen:
+        """What is known of a result."""
+        return seen(self.given[i])
 
     def result(self, i: int, t: ArrayType) -> Var:
         """A result as a variable of a type."""
@@ -66,7 +76,7 @@ class Fragment(NamedTuple):
         extra = [mine.get(b.var) or self.out.fresh(b.var.name or "x", b.var.type) for b in around]
         params = [*extra, *self.formals] if first else [*self.formals, *extra]
         results = [*also, *[self.result(i, t) for i, t in enumerate(types) if t is not None]]
-        bindings: list[Binding] = closed(self.out.bindings, params, results)
+        bindings = closed(self.out.bindings, params, results, self.stays)
         ts = tuple([v.type for v in results])
         return Def(self.name, tuple(params), ts, (), Block(tuple(bindings), Ret(tuple(results))))
 
@@ -90,19 +100,21 @@ def fragment(
     call: Any,
     name: str = "",
 ) -> Fragment:
-    """What `call(f, staged formals)` writes; formals are (name, type)."""
+    """What `call(f, staged formals)` writes; formals are (name, what is known of it)."""
     name = name or named(around, f, like)
     f = adopted(around, f) if around.adopts else f
     with open_level(StagedLevel) as level, around.holding(level):
-        nodes = [level.formal(n, t) for n, t in formals]
+        nodes = [level.formal(n, like) for n, like in formals]
         found = [n.now().v for n in nodes]
-        leaves, structure = flatten(overlay().restore(call(method(f), nodes)))
-        leaves = [_entered(level, v) for v in leaves]
+        given, structure = flatten(overlay().restore(call(method(f), nodes)))
+        leaves = [_entered(level, v) for v in given]
         mentions = [(a, v) for v, a in level.around.values()]
         mentions += [(a, v) for v, a in level.beside]
         out = level.out
     boxes = [(around.as_box(a), v) for a, v in mentions]
-    return Fragment(name, out, [b.var for b in found], leaves, structure, boxes)
+    return Fragment(
+        name, out, [b.var for b in found], leaves, structure, boxes, given, level.shared.stays
+    )
 
 
 def _entered(level: StagedLevel, v: Any) -> Any:
@@ -114,11 +126,27 @@ def together(fragments: Sequence[Fragment]) -> list[Boxed]:
     return list({b.var: b for f in fragments for b, _ in f.mentions}.values())
 
 
-def written(level: StagedLevel, leaf: Leaf, types: Sequence[Any]) -> list[Any]:
+def written(level: StagedLevel, leaf: Leaf, likes: Sequence[Seen]) -> list[Any]:
     """The binding of a form; its results as the function sees them."""
-    made = [level.out.fresh("v", t) for t in types]
+    if isinstance(leaf, Applied):
+        level.applied(leaf.functions)
+    made = [level.out.fresh("v", like.type) for like in likes]
     level.out.bindings.append(Let(tuple(made), leaf))
-    return [level.wrap(level.out.box(v)) for v in made]
+    return [level.given(v, like) for v, like in zip(made, likes, strict=True)]
+
+
+def types(likes: Sequence[Seen | None]) -> list[ArrayType | None]:
+    """The types of values; None for constants."""
+    return [None if like is None else like.type for like in likes]
+
+
+def joined(likes: Sequence[Seen]) -> Seen:
+    """What is known of a value that is one of several, of one shape."""
+    shape = likes[0].type.shape
+    t = ArrayType(shape, np.result_type(*[like.type.dtype for like in likes]))
+    kinds = {like.weak for like in likes}
+    weak = kinds.pop() if len(kinds) == 1 else None
+    return Seen(t, joined_strides(shape, [like.lay for like in likes]), weak)
 
 
 def tracing() -> StagedLevel | None:
@@ -144,12 +172,22 @@ class Operands:
         wanted = [(is_number(v) or isinstance(v, bool)) if every else is_operand(v) for v in leaves]
         self.constants = [None if w else v for v, w in zip(leaves, wanted, strict=True)]
         self.places = [i for i, w in enumerate(wanted) if w]
+        self.seen = [seen(leaves[i]) for i in self.places]  # what is known of what moves
         self.boxes = [level.as_box(leaves[i]) for i in self.places]
 
-    @property
-    def types(self) -> list[ArrayType]:
-        """The types of what moves."""
-        return [type_of(b) for b in self.boxes]
+    def types(self, likes: Sequence[Seen]) -> list[ArrayType | None]:
+        """The types of all operands, where what moves is like these; None for constants."""
+        found: list[ArrayType | None] = [None] * len(self.constants)
+        for i, like in zip(self.places, likes, strict=True):
+            found[i] = like.type
+        return found
+
+    def converted(self, likes: Sequence[Seen]) -> list[Boxed]:
+        """What moves, in the dtypes of these."""
+        pairs = zip(self.boxes, likes, strict=True)
+        return [
+            b if b.var.type == v.type else op("astype")(b, dtype=v.type.dtype) for b, v in pairs
+        ]
 
     def tree(self, nodes: Sequence[Any]) -> Any:
         """The operands with these in place of what moves."""
@@ -210,7 +248,7 @@ def _branches(
                 "itself with lineara.function, and let a branch end without a call"
             ) from None
     given = Operands(level, operands)
-    formals = [(f"x{i}", t) for i, t in enumerate(given.types)]
+    formals = [(f"x{i}", like) for i, like in enumerate(given.seen)]
     found: list[Fragment] = []
     for f in fs:
         try:
@@ -228,13 +266,13 @@ def _branches(
                 f"{name}: one branch gives {first.structure} and another {f.structure}; "
                 "branches give the same containers"
             )
-    types = [_common([f.leaves[i] for f in found], name) for i in range(len(first.leaves))]
+    likes = [_common(found, i, name) for i in range(len(first.leaves))]
     around = together(found)
-    level.add(*[f.define(around, types, False, ()) for f in found])
+    level.add(*[f.define(around, types(likes), False, ()) for f in found])
     args = [level.as_box(chosen), *given.boxes, *around]
     leaf = form(tuple([b.var for b in args]), tuple([f.name for f in found]))
-    made = iter(written(level, leaf, [t for t in types if t is not None]))
-    leaves = [v if t is None else next(made) for v, t in zip(first.leaves, types, strict=True)]
+    made = iter(written(level, leaf, [t for t in likes if t is not None]))
+    leaves = [v if t is None else next(made) for v, t in zip(first.leaves, likes, strict=True)]
     return unflatten(first.structure, leaves)
 
 
@@ -258,7 +296,7 @@ def adopted(level: StagedLevel, f: Any) -> Any:
 
     def staged(v: Any) -> Any:
         now = v.now() if outer(v) else v  # an array may hold constants only
-        return level.wrap(level.mention(now)) if outer(now) else now
+        return level.given(level.mention(now).var, seen(now)) if outer(now) else now
 
     found = reached(f, outer)
     return with_captured(f, {k: map_leaves(staged, v) for k, v in found.items()}) if found else f
@@ -306,8 +344,9 @@ def named_as(run: Callable[..., Any], f: Any) -> Callable[..., Any]:
     return run
 
 
-def _common(leaves: Sequence[Any], name: str) -> ArrayType | None:
-    """The type that a result has in all branches; None for a constant that is the same in all."""
+def _common(found: Sequence[Fragment], place: int, name: str) -> Seen | None:
+    """What a result is in all branches; None for a constant that is the same in all."""
+    leaves = [f.leaves[place] for f in found]
     first = leaves[0]
     if not any(isinstance(v, Boxed | float | complex | np.ndarray) for v in leaves):
         if all([type(v) is type(first) and v == first for v in leaves]):
@@ -317,13 +356,13 @@ def _common(leaves: Sequence[Any], name: str) -> ArrayType | None:
                 f"{name}: the branches give the constants {', '.join(map(repr, leaves))}; what is "
                 "no number must be the same in all branches"
             )
-    types = [type_of(v) for v in leaves]
-    if len({t.shape for t in types}) > 1:
+    likes = [f.seen(place) for f in found]
+    if len({like.type.shape for like in likes}) > 1:
         raise ShapeError(
-            f"{name}: the branches give {' and '.join(map(repr, types))} in one place; "
-            "branches give results of the same types"
+            f"{name}: the branches give {' and '.join([repr(v.type) for v in likes])} in one "
+            "place; branches give results of the same types"
         )
-    return ArrayType(types[0].shape, np.result_type(*[t.dtype for t in types]))
+    return joined(likes)
 
 
 # --- loops ----------------------------------------------------------------------------------------
@@ -407,7 +446,7 @@ def _scan(
     name: str = "scan",
 ) -> Any:
     rows = Operands(level, xs)
-    slices = [ArrayType(t.shape[1:], t.dtype) for t in rows.types]
+    slices = [_row(like) for like in rows.seen]
     carry = Operands(level, init, every=True)
     k = len(carry.boxes)
 
@@ -421,29 +460,41 @@ def _scan(
             )
         return found
 
-    def trace(types: Sequence[ArrayType]) -> Fragment:
-        formals = [*[(f"c{i}", t) for i, t in enumerate(types)]]
-        formals += [(f"x{i}", t) for i, t in enumerate(slices)]
+    def trace(likes: Sequence[Seen]) -> Fragment:
+        formals = [*[(f"c{i}", like) for i, like in enumerate(likes)]]
+        formals += [(f"x{i}", like) for i, like in enumerate(slices)]
         return fragment(level, f, "body", formals, call)
 
-    body, types = _settled(level, trace, carry, name, lambda b: _halves(b)[0])
-    (_, ys), (cs, m) = _halves(body)[1], (carry, len(carry.constants))
-    outs = [type_of(v) if _is_result(v) else None for v in body.leaves[m:]]
-    kinds: list[Any] = [None] * m
-    for i, t in zip(cs.places, types, strict=True):
-        kinds[i] = t
+    body, likes = _settled(level, trace, carry, name, lambda b: _halves(b)[0])
+    (_, ys), m = _halves(body)[1], len(carry.constants)
+    outs = [body.seen(m + i) if _is_result(v) else None for i, v in enumerate(body.leaves[m:])]
     around = together([body])
-    level.add(body.define(around, [*kinds, *outs], True, ()))
-    args = [*around, *[level.converted(b, t) for b, t in zip(carry.boxes, types, strict=True)]]
-    args += rows.boxes
+    level.add(body.define(around, [*carry.types(likes), *types(outs)], True, ()))
+    args = [*around, *carry.converted(likes), *rows.boxes]
     direction = "rev" if reverse else "fwd"
     leaf = Scan(tuple([b.var for b in args]), (body.name,), n, direction, len(around), k, 0)
-    made = written(level, leaf, [*types, *[stacked(t, n) for t in outs if t is not None]])
+    made = written(level, leaf, [*likes, *[_stack(v, n) for v in outs if v is not None]])
     left = iter(made[k:])
     stacks = [
         next(left) if t is not None else v for v, t in zip(body.leaves[m:], outs, strict=True)
     ]
     return carry.tree(made[:k]), unflatten(ys, stacks)
+
+
+def _row(stack: Seen) -> Seen:
+    """What is known of the rows of an array."""
+    t, lay, _ = stack
+    lay = None if lay is None else type(lay)(lay[1:])
+    return Seen(ArrayType(t.shape[1:], t.dtype), lay)
+
+
+def _stack(row: Seen, n: int) -> Seen:
+    """What is known of a stack of rows: NumPy's lies as the rows do."""
+    t = ArrayType((n, *row.type.shape), row.type.dtype)
+    if row.lay is None or isinstance(row.lay, Doubtful):
+        return Seen(t, row.lay and Doubtful(c_strides(t.shape)))
+    two = op("stack")(*[laid_out(np.zeros(row.type.shape), row.lay)] * 2)
+    return Seen(t, packed(t.shape, strides_of(two), "K"))
 
 
 def _is_result(v: Any) -> bool:
@@ -459,24 +510,24 @@ def _halves(body: Fragment) -> Any:
 
 def _settled(
     level: StagedLevel, trace: Any, carry: Operands, name: str, part: Any
-) -> tuple[Fragment, list[ArrayType]]:
-    """The body for carries of types that it hands on: integers may become floating."""
-    types = carry.types
+) -> tuple[Fragment, list[Seen]]:
+    """The body for carries that it hands on so: integers may become floating."""
+    likes = carry.seen
     while True:
         mark = level.mark()
-        body = trace(types)
+        body = trace(likes)
         leaves, structure = part(body)
         if structure != carry.structure:
             raise StructureError(
                 f"{name}: the carry is {carry.structure}, but the function hands {structure} on; "
                 "a carry keeps its containers"
             )
-        found = [type_of(leaves[i]) for i in carry.places]
-        for i, (s, t) in enumerate(zip(types, found, strict=True)):
-            if s.shape != t.shape:
+        found = [body.seen(i) for i in carry.places]  # the carry comes first
+        for i, (s, t) in enumerate(zip(likes, found, strict=True)):
+            if s.type.shape != t.type.shape:
                 raise ShapeError(
-                    f"{name}: carry {i} is {s}, but the function hands {t} on; a carry keeps its "
-                    "type"
+                    f"{name}: carry {i} is {s.type}, but the function hands {t.type} on; a carry "
+                    "keeps its type"
                 )
         fixed = [(v, leaves[i]) for i, v in enumerate(carry.constants) if i not in carry.places]
         for before, after in fixed:
@@ -485,14 +536,17 @@ def _settled(
                     f"{name}: the constant {before!r} in the carry became {after!r}; only numbers "
                     "change from round to round"
                 )
-        wider = [
-            ArrayType(s.shape, np.result_type(s.dtype, t.dtype))
-            for s, t in zip(types, found, strict=True)
-        ]
-        if wider == types:
-            return body, types
-        types = wider
+        wider = [joined(pair) for pair in zip(likes, found, strict=True)]
+        if _alike(wider, likes):
+            return body, likes
+        likes = wider
         level.back_to(mark)
+
+
+def _alike(likes: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether two lists say the same of values; strides of different classes are not the same."""
+    pairs = zip(likes, others, strict=True)
+    return all([a == b and (a is None or type(a.lay) is type(b.lay)) for a, b in pairs])
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any):
@@ -512,23 +566,21 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
             init_val = body_fun(init_val)
     carry = Operands(level, init_val, every=True)
 
-    def trace(types: Sequence[ArrayType]) -> Fragment:
-        formals = [(f"c{i}", t) for i, t in enumerate(types)]
+    def trace(likes: Sequence[Seen]) -> Fragment:
+        formals = [(f"c{i}", like) for i, like in enumerate(likes)]
         return fragment(level, body_fun, "body", formals, lambda g, nodes: g(carry.tree(nodes)))
 
-    body, types = _settled(level, trace, carry, "while_loop", lambda b: (b.leaves, b.structure))
-    formals = [(f"c{i}", t) for i, t in enumerate(types)]
+    body, likes = _settled(level, trace, carry, "while_loop", lambda b: (b.leaves, b.structure))
+    formals = [(f"c{i}", like) for i, like in enumerate(likes)]
     test = fragment(level, cond_fun, "condition", formals, lambda g, nodes: g(carry.tree(nodes)))
-    if len(test.leaves) != 1 or test.type(0) != BOOL:
+    if len(test.leaves) != 1 or test.seen(0).type != BOOL:
         raise StagingError("while_loop: the condition gives one boolean, as a comparison does")
     around = together([test, body])
-    kinds: list[Any] = [None] * len(carry.constants)
-    for i, t in zip(carry.places, types, strict=True):
-        kinds[i] = t
-    level.add(test.define(around, [BOOL], True, ()), body.define(around, kinds, True, ()))
-    args = [*around, *[level.converted(b, t) for b, t in zip(carry.boxes, types, strict=True)]]
+    made = body.define(around, carry.types(likes), True, ())
+    level.add(test.define(around, [BOOL], True, ()), made)
+    args = [*around, *carry.converted(likes)]
     leaf = While(tuple([b.var for b in args]), (test.name, body.name), len(around))
-    return carry.tree(written(level, leaf, types))
+    return carry.tree(written(level, leaf, likes))
 
 
 def _in_one(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], val: Any) -> Any:
@@ -569,12 +621,13 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
         if level is None:
             return _differentiated_call(f, called, args, kwargs)
         given = Operands(level, (args, kwargs))
-        key = (f, tuple(given.types), given.structure, tuple(map(plain_key, given.constants)))
+        likes = tuple([(like, type(like.lay)) for like in given.seen])
+        key = (f, likes, given.structure, tuple(map(plain_key, given.constants)))
         known = level.called.get(key) or level.shared.open.get(key) or Known(level, f, given, key)
         around = known.around(level)
         leaf = Call(tuple([b.var for b in (*given.boxes, *around)]), (known.name,))
-        made = iter(written(level, leaf, [t for t in known.types if t is not None]))
-        pairs = zip(known.leaves, known.types, strict=True)
+        made = iter(written(level, leaf, [t for t in known.likes if t is not None]))
+        pairs = zip(known.leaves, known.likes, strict=True)
         assert known.structure is not None, "what a function that is called gives is known"
         return unflatten(known.structure, [v if t is None else next(made) for v, t in pairs])
 
@@ -627,7 +680,7 @@ class Known:
     do not; with that it is written again, until it gives what was assumed.
     """
 
-    types: list[ArrayType | None]
+    likes: list[Seen | None]  # what is known of what it gives; None for constants
 
     def __init__(self, level: StagedLevel, f: Callable[..., Any], given: Operands, key: Any):
         self.f, self.given, self.key = f, given, key
@@ -657,7 +710,7 @@ class Known:
             shared.skipped = skipped
         if shared.skipped:  # of a function around this one, which is written again
             return
-        level.add(body.define(self.around(level), self.types, False, ()))
+        level.add(body.define(self.around(level), types(self.likes), False, ()))
         if not self.mentions:
             level.called[key] = self
 
@@ -674,7 +727,7 @@ class Known:
             args, kwargs = self.given.tree(nodes)
             return g(*args, **kwargs)
 
-        formals = [(f"x{i}", t) for i, t in enumerate(self.given.types)]
+        formals = [(f"x{i}", like) for i, like in enumerate(self.given.seen)]
         while True:
             mark = level.mark()
             level.shared.skipped.discard(self.key)
@@ -694,31 +747,31 @@ class Known:
     def _assumed(self, level: StagedLevel, body: Fragment) -> bool:
         """Whether a body gives what was assumed; what it gives is assumed from now on."""
         kinds = Boxed | float | complex | np.ndarray
-        types = [type_of(v) if isinstance(v, kinds) else None for v in body.leaves]
+        likes = [body.seen(i) if isinstance(v, kinds) else None for i, v in enumerate(body.leaves)]
         around = {b.var: b for b in map(level.as_box, self.mentions)}
         new = [b for b in together([body]) if b.var not in around]
         self.mentions += map(level.wrap, new)
         if self.structure is None:
-            self.structure, self.leaves, self.types = body.structure, body.leaves, types
+            self.structure, self.leaves, self.likes = body.structure, body.leaves, likes
             return True  # unless it was called, for which nothing was known
         if body.structure != self.structure:
             raise StructureError(
                 f"{self.name} gives {self.structure} and, where it calls itself, {body.structure}; "
                 "a recursive function gives the same containers"
             )
-        wider = []
-        for s, t, u, v in zip(self.types, types, self.leaves, body.leaves, strict=True):
+        wider: list[Seen | None] = []
+        for s, t, u, v in zip(self.likes, likes, self.leaves, body.leaves, strict=True):
             if s is None and t is None and plain_key(u) == plain_key(v):
                 wider.append(None)
                 continue
-            s, t = s or type_of(u), t or type_of(v)
-            if s.shape != t.shape:
+            s, t = s or seen(u), t or seen(v)
+            if s.type.shape != t.type.shape:
                 raise ShapeError(
-                    f"{self.name} gives {s} and, where it calls itself, {t}; a recursive function "
-                    "gives one type"
+                    f"{self.name} gives {s.type} and, where it calls itself, {t.type}; a recursive "
+                    "function gives one type"
                 )
-            wider.append(ArrayType(s.shape, np.result_type(s.dtype, t.dtype)))
-        same, self.types = wider == self.types, wider
+            wider.append(joined([s, t]))
+        same, self.likes = _alike(wider, self.likes), wider
         return same and not new
 
 

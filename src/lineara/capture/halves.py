@@ -83,8 +83,9 @@ class Halves:
     def gradient(self, bars: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
         """The cotangents as the arguments are: by position, and by name."""
         parts = [g for g, v in zip(self.back(bars), self.formals, strict=True) if v is not None]
-        signature = self.staged.signature
-        return signature.call([None if g is None else own(g) for g in parts])
+        signature, kinds = self.staged.signature, self.staged.signature.pythons
+        given = zip(parts, kinds, strict=True)
+        return signature.call([None if g is None else own(g, weak) for g, weak in given])
 
     def cotangents(self, w: Any) -> list[Any]:
         """The cotangents of the results that move, from a container like what f returns."""
@@ -125,11 +126,13 @@ def _fit(vector: Any, t: Any) -> Any:
     return np.broadcast_to(np.asarray(vector, t.dtype), t.shape)[()]
 
 
-def own(g: Any) -> Any:
-    """An array that nobody else has, or a number: Python's, or of a precision that it has not."""
+def own(g: Any, weak: bool = True) -> Any:
+    """An array that nobody else has, or a number: Python's, or NumPy's where Python has none."""
     if np.ndim(g):
         return np.array(g)
     number = np.asarray(g)[()]
+    if not weak:
+        return number
     return number if isinstance(number, np.inexact) and _is_narrow(number) else np.asarray(g).item()
 
 

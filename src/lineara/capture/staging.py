@@ -20,7 +20,7 @@ from lineara.eager.node import Traced, layout
 from lineara.eager.points import manifold_of
 from lineara.eager.proxy import Places
 from lineara.eager.regions import as_box
-from lineara.eager.staged import StagedLevel
+from lineara.eager.staged import Seen, StagedLevel, weakness
 from lineara.eager.strides import narrow, strides_of
 from lineara.eager.trace import innermost_level, open_level, outside
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
@@ -43,6 +43,8 @@ class Signature(NamedTuple):
     types: tuple[ArrayType | None, ...]  # of the leaves; None for constants
     constants: tuple[Any, ...]
     lays: tuple[Any, ...] | None = None  # where the program depends on how arrays lie in memory
+    weak: tuple[Any, ...] | None = None  # where it depends on which numbers are Python's
+    pythons: tuple[bool, ...] = ()  # whether the formals were traced for numbers of Python's
 
     def values(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[Any]:
         """The numbers of a call that fits, or an error that says what does not."""
@@ -72,6 +74,14 @@ class Signature(NamedTuple):
                 raise StagingError(
                     f"{name} was traced for {t} at {self._path(i, leaves)}, but was given "
                     f"{show_type(v)}; trace it again for this type"
+                )
+            if self.weak is not None and weakness(v) is not self.weak[i]:
+                kinds = ("NumPy's", "Python's")
+                raise StagingError(
+                    f"{name} does what Python does with its own numbers and NumPy with its: it was "
+                    f"traced for one of {kinds[self.weak[i]]} at {self._path(i, leaves)}, but was "
+                    f"given one of {kinds[not self.weak[i]]}; trace it again, or give it "
+                    f"{'float(x)' if self.weak[i] else 'np.float64(x)'}"
                 )
             lay = strides_of(v)
             if self.lays is not None and narrow(t.shape, lay) != narrow(t.shape, self.lays[i]):
@@ -109,11 +119,12 @@ class Results(NamedTuple):
 
     structure: Structure
     constants: tuple[Any, ...]  # in the places of what is no number; `Results` elsewhere
+    weak: tuple[bool, ...]  # whether a number is Python's; of those of either kind it is
 
     def tree(self, values: Sequence[Any]) -> Any:
         """What the function returns."""
-        left = iter(values)
-        leaves = [_python(next(left)) if c is Results else c for c in self.constants]
+        left = iter(zip(values, self.weak, strict=True))
+        leaves = [_own(*next(left)) if c is Results else c for c in self.constants]
         return unflatten(self.structure, leaves)
 
 
@@ -232,6 +243,8 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
     signature = given.signature
     if shared.asked and shared.written:
         signature = signature._replace(lays=given.lays)
+    if shared.kinded:
+        signature = signature._replace(weak=given.weak)
     return Staged(program, made.name, signature, results, beside, shared.rules, f)
 
 
@@ -295,6 +308,9 @@ class Given:
         self.lays = tuple(
             [strides_of(v) if t else None for v, t in zip(leaves, types, strict=True)]
         )
+        self.weak = tuple([weakness(v) for v in leaves])
+        formals = [w is True for w, t in zip(self.weak, types, strict=True) if t]
+        self.signature = self.signature._replace(pythons=tuple(formals))
         self._names = [n for n, t in zip(wanted, types, strict=True) if t]
 
     def type(self, v: Any) -> ArrayType | None:
@@ -313,7 +329,7 @@ class Given:
         if t is None:
             return v
         var = Var("", t)
-        node = self.level.wrap(self.level.out.box(var), strides_of(v))
+        node = self.level.given(var, Seen(t, strides_of(v), weakness(v)))
         self.nodes.append((node, var))
         if t.shape:
             self.level.overlaps.add(v, node)
@@ -382,6 +398,7 @@ def definition(
     leaves, structure = flatten(out)
     constants: list[Any] = []
     results: list[Var] = []
+    weak: list[bool] = []
     for leaf in leaves:
         v = leaf.now() if isinstance(leaf, Traced) else leaf
         if isinstance(v, Traced):
@@ -393,22 +410,21 @@ def definition(
         if isinstance(v, Boxed):
             constants.append(Results)
             results.append(v.var)
+            weak.append(weakness(leaf) is not False)
         else:
             constants.append(leaf)
     params = [*formals, *[v for v, _ in level.beside], *[v for v, _ in level.around.values()]]
-    body = Block(tuple(closed(level.out.bindings, params, results)), Ret(tuple(results)))
+    bindings = closed(level.out.bindings, params, results, level.shared.stays)
+    body = Block(tuple(bindings), Ret(tuple(results)))
     made = Def(name, tuple(params), tuple([v.type for v in results]), (), body)
-    return made, Results(structure, tuple(constants))
+    return made, Results(structure, tuple(constants), tuple(weak))
 
 
-PYTHONS: tuple[type, ...] = (np.float64, np.complex128, np.int64, np.bool_)
-
-
-def _python(v: Any) -> Any:
-    """A number of the language as Python's, where it has one; an array of one's own."""
+def _own(v: Any, weak: bool) -> Any:
+    """A number of the language as Python's or NumPy's; an array of one's own."""
     if isinstance(v, np.ndarray) and v.ndim:
         return np.array(v)
-    return v.item() if isinstance(v, PYTHONS) else v
+    return v.item() if weak and isinstance(v, np.generic) else v
 
 
 __all__ = ["Signature", "Staged", "definition", "trace"]

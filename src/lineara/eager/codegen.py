@@ -513,7 +513,8 @@ def _is_number(value: Any) -> bool:
     """Whether a value is a number with Python's or NumPy's arithmetic, traced or not."""
     kind = type(value)
     if issubclass(kind, Scalar):
-        return value.level.has_fast_path and value.dtype.kind in "fc"
+        level = value.level
+        return level.has_numbers or (level.has_fast_path and value.dtype.kind in "fc")
     return kind in _CLASSES or (issubclass(kind, np.generic) and value.dtype.kind in "fciub")
 
 
@@ -525,8 +526,9 @@ def _of_numbers(p: Any, q: Any, name: str) -> Any:
             return getattr(p.level.N, f"__{stem}__")(p, np.float64(q))
         if _is_whole(p) and type(q) in _fast(q):
             return getattr(q.level.N, f"__r{stem}__")(q, np.float64(p))
-    p, q = (int(v) if isinstance(v, bool) else v for v in (p, q))
     level: Any = getattr(innermost((p, q)), "level", None)
+    if level.has_fast_path:  # where there are no traced truth values
+        p, q = (int(v) if isinstance(v, bool) else v for v in (p, q))
     return level.of_numbers(name, getattr(operator, stem), (p, q))
 
 

@@ -13,7 +13,6 @@ from lineara.eager.kinds import valued
 from lineara.eager.node import Array, Scalar, Traced, plain, staged
 from lineara.eager.proxy import is_lazy
 from lineara.eager.shown import type_shown
-from lineara.errors import StagingError
 from lineara.primitive import op, registry
 
 
@@ -83,7 +82,8 @@ def to_float(value: Any) -> Any:
     value = _number(value)
     if value.dtype.kind == "c":
         raise TypeError("float() argument must be a real number, not a complex one")
-    return value.item()
+    wide = value if value.dtype.kind == "f" else op("astype")(value, dtype=np.dtype(float))
+    return wide.item()
 
 
 def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
@@ -139,12 +139,10 @@ def is_instance(value: Any, cls: type) -> bool | None:
     if not isinstance(value, Traced):
         return None
     try:
-        shown = value.stands_for()
-        if shown is np.bool and issubclass(bool, cls) != issubclass(shown, cls):
-            raise StagingError(
-                f"isinstance of a staged bool[]: whether it is Python's truth value or NumPy's is "
-                f"not known while a program is written, and only one of them is {cls.__name__}"
-            )
-        return issubclass(shown, cls) or None
+        if getattr(value, "weak", False) is None:  # a staged number, of one kind or the other
+            kinds = [value.level.alias(value, weak).stands_for() for weak in (True, False)]
+            if issubclass(kinds[0], cls) == issubclass(kinds[1], cls):
+                return issubclass(kinds[0], cls) or None
+        return issubclass(value.stands_for(), cls) or None
     except TypeError:  # a protocol with data, which looks at the value
         return None

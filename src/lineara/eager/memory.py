@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.eager.node import Array, Scalar, Traced, laid, plain, staged
-from lineara.eager.strides import in_c_order, laid_out, narrow, strides_of
+from lineara.eager.strides import Doubtful, c_strides, in_c_order, laid_out, narrow, strides_of
 from lineara.primitive import registry
 from lineara.types import ArrayType, type_of
 
@@ -93,6 +93,8 @@ def lay_of(primitive: Any, args: tuple, params: dict[str, Any], y: Any) -> Any:
     shape = tuple(getattr(y, "shape", ()))
     if len(shape) < 2:
         return None
+    if any([isinstance(strides_of(a), Doubtful) for a in _arrays(args)]):
+        return Doubtful(c_strides(shape))
     if primitive.name not in TURNED and all(
         [in_c_order(tuple(a.shape), strides_of(a)) for a in _arrays(args)]
     ):

@@ -399,6 +399,10 @@ class Array(Traced):
         """The strides of NumPy's array, in elements."""
         return strides_of(self.v)
 
+    def lying(self) -> tuple[int, ...]:
+        """The strides, where values depend on them."""
+        return self.lay
+
     @property
     def in_order(self) -> bool:
         """Whether the elements lie in memory in C order, one after the other."""

@@ -13,6 +13,7 @@ import numpy as np
 from lineara.eager.memory import lay_of
 from lineara.eager.node import Traced, outlived
 from lineara.eager.strides import (
+    Doubtful,
     copied,
     grid,
     in_c_order,
@@ -79,13 +80,14 @@ class Cell:
     If there are any, the arrays that show the storage are known: they may become arrays of those.
     """
 
-    __slots__ = ("arrays", "content", "given", "inside", "lay", "level", "version")
+    __slots__ = ("arrays", "asked", "content", "given", "inside", "lay", "level", "version")
 
     def __init__(self, level: Any, content: Any, inside: Sequence[Any], lay: Any = None) -> None:
         self.level = level
         self.content = content
         self.inside = inside
         self.lay = strides_of(content) if lay is None else lay  # the strides of NumPy's array
+        self.asked = False  # whether something depends on how it lies in memory
         self.version = 0
         self.given: list[Any] = []  # plain arrays that NumPy's user takes for views
         self.arrays: list[Any] = []
@@ -98,6 +100,11 @@ class Cell:
     def dtype(self) -> np.dtype:
         """The dtype of the content."""
         return self.content.dtype
+
+    def ask(self, ndim: int) -> None:
+        """Something depends on how a part with so many axes lies in memory."""
+        self.asked |= ndim > 1
+        self.level.shared.asked |= ndim > 1
 
     def boxed(self) -> Boxed:
         """The content as a variable."""
@@ -150,7 +157,7 @@ class Region:
     @property
     def lay(self) -> tuple[int, ...]:
         """The strides of NumPy's array."""
-        return self.strides
+        return Doubtful(self.strides) if isinstance(self.buffer.lay, Doubtful) else self.strides
 
     def _part(self, step: Step, position: Any) -> "Region":
         last = self.steps[-1] if self.steps else None
@@ -194,7 +201,7 @@ class Region:
     def reshaped(self, shape: tuple[int, ...]) -> "Region | None":
         """The elements under another shape, or None where NumPy copies."""
         strides = reshaped_strides(self.shape, self.strides, shape)
-        self.buffer.level.shared.asked |= len(self.shape) > 1
+        self.buffer.ask(len(self.shape))
         if strides is None:
             return None
         return self._part(Step("reshape", shape), (self.offset, strides, shape))
@@ -373,6 +380,8 @@ class Region:
                 "the function of a branch or loop writes into an array that was made outside it; "
                 "pass the array in, and return it"
             )
+        if cell.asked and isinstance(cell.lay, Doubtful):
+            raise self.doubtful("an array was reshaped and written")
         if self.source is not None:
             raise MutationError(
                 "this array is a view of another one that Lineara cannot write through (as .real, "
@@ -386,6 +395,14 @@ class Region:
                 "an array was written after NumPy had given a plain view of it that does not "
                 "follow; take the view after the write, or of a copy"
             )
+
+    def doubtful(self, what: str) -> StagingError:
+        """The error for what depends on how an array lies that may lie in several ways."""
+        return StagingError(
+            f"{what}, and what comes of that depends on how it lies in memory, where branches or "
+            "the rounds of a loop give it in different ways; take a copy, a.copy(), of what they "
+            "give"
+        )
 
     def give(self, found: np.ndarray) -> None:
         """Remember a plain array that NumPy's user takes for a view."""
@@ -402,10 +419,18 @@ class StagedArray(Written):
 
     __slots__ = ()
 
+    def lying(self) -> tuple[int, ...]:
+        """The strides, where values depend on them."""
+        shared = self.level.shared
+        shared.asked = shared.written = True
+        if isinstance(self.lay, Doubtful):
+            raise self.w.doubtful("an array was read in the order of its memory")
+        return self.lay
+
     @property
     def in_order(self) -> bool:
         """Whether the elements lie in memory in C order."""
-        self.level.shared.asked |= len(self.shape) > 1
+        self.w.buffer.ask(len(self.shape))
         return in_c_order(self.shape, self.lay)
 
     def __getitem__(self, at: Any) -> Any:

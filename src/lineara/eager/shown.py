@@ -26,7 +26,6 @@ _PRODUCTS = ("_matmul_dispatch", "_divide", "multiply", "_multiply_2d_with_broad
 _PATTERN = dis.opmap["MATCH_CLASS"]
 _OPERATOR, _REMAINDERS = dis.opmap["BINARY_OP"], (6, 19)  # % and %=
 _SEQUENCE = 1 << 5  # CPython's flag of the classes that sequence patterns take apart
-_AS_PYTHONS: dict[Any, type] = {np.float64: float, np.complex128: complex}
 
 
 def class_shown(value: Any) -> type:
@@ -96,9 +95,8 @@ as_shown = property(class_shown, vars(object)["__class__"].__set__)
 
 
 def type_shown(value: Any) -> type:
-    """What type() says of a traced value; where nobody knows it, a number counts as Python's."""
-    found: Any = value.stands_for()
-    shown: Any = found if value.known else _AS_PYTHONS.get(found, found)
+    """What type() says of a traced value."""
+    shown: type = value.stands_for()
     return shown
 
 

@@ -8,32 +8,49 @@ part out, writes it, and puts it back.  An array that only constants were writte
 """
 
 import inspect
+import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.eager.codegen import COMPARISONS
+from lineara.eager.handlers import refuse_caught
 from lineara.eager.level import Level, slow_methods
 from lineara.eager.memory import lay_of
 from lineara.eager.node import Array, Scalar, Traced, layout, outlived
 from lineara.eager.reads import View
 from lineara.eager.refusals import refused
 from lineara.eager.regions import LITERAL, Cell, Region, StagedArray, as_box, boxes
-from lineara.eager.shown import asks_who_multiplies, in_object
+from lineara.eager.shown import asks_who_multiplies, hidden, in_object
 from lineara.eager.strides import laid_out, packed, strides_of
+from lineara.eager.trace import __file__ as OPENING
 from lineara.eager.trace import threads
 from lineara.eager.written import Written
 from lineara.errors import (
     LeakedVariableError,
     StagingError,
+    user_line,
 )
+from lineara.linear_a.dims import may_raise
 from lineara.linear_a.emit import Boxed, Emitter
-from lineara.linear_a.syntax import Def, Names, Var
-from lineara.primitive import Constant, HigherOrder, OfType, Primitive, Recur, op
+from lineara.linear_a.syntax import Binding, Def, Let, Names, Var
+from lineara.primitive import (
+    Box,
+    Constant,
+    Elementwise,
+    HigherOrder,
+    OfType,
+    Primitive,
+    Recur,
+    op,
+)
 from lineara.types import ArrayType, type_of
 
+PYTHONS = (ZeroDivisionError, OverflowError, ValueError)  # what Python's arithmetic raises
+FLOAT64 = ArrayType((), np.dtype(float))
 STILL = View(None, 0, (), True)  # of arrays whose content does not change
 _VIEWS = {"reshape", "permute_dims", "index"}  # of an array of a definition around, not written
 UNSIZED = {"nonzero", "flatnonzero", "argwhere", "compress", "extract", "distinct"}
@@ -52,12 +69,49 @@ class Shared:
         self.types: dict[str, Any] = {}  # the named types that definitions mention
         self.asked = False  # whether something depends on how an array lies in memory
         self.written = False  # whether an array was written
+        self.kinded = False  # whether something depends on which numbers are Python's
+        self.raising: set[str] = set()  # definitions that may raise what Python raises
+
+    def raises(self, name: str) -> bool:
+        """Whether a definition may raise what Python raises; one that is not done yet may."""
+        return name in self.raising or name not in self.defs
+
+    def stays(self, b: Binding) -> bool:
+        """Whether a binding is no dead code even where nobody uses its results."""
+        return isinstance(b, Let) and may_raise(b.rhs, self.raises)
+
+
+class Seen(NamedTuple):
+    """What is known of a value that a definition gets or gives."""
+
+    type: ArrayType
+    lay: tuple[int, ...] | None = None  # the strides of NumPy's array, where not in C order
+    weak: bool | None = False  # whether it is a number of Python's; None where it may be either
+
+
+def seen(value: Any) -> Seen:
+    """What is known of a value."""
+    return Seen(type_of(value), strides_of(value), weakness(value))
+
+
+def weakness(value: Any) -> bool | None:
+    """Whether a value is a number of Python's; None where it may be one of NumPy's."""
+    if issubclass(type(value), Scalar):
+        return value.weak
+    return not isinstance(value, Traced | np.ndarray | np.generic | Boxed)
+
+
+def of_both(kinds: Iterable[bool | None]) -> bool | None:
+    """Of what kind the arithmetic of several numbers is, and what comes of it."""
+    kinds = list(kinds)
+    return False if False in kinds else None if None in kinds else True
 
 
 class StagedLevel(Level):
     """One definition that is being written."""
 
     has_fast_path = False
+    has_numbers = True
 
     def __init__(self, depth: int, recur: Recur) -> None:
         super().__init__(depth, recur)
@@ -70,9 +124,13 @@ class StagedLevel(Level):
             body |= _shifts(f"{name}shift", op(f"{way}_shift"))
         body |= {"__pow__": _power(body["__pow__"])}
         body |= {"__invert__": lambda n: op("logical_not" if _is_bool(n) else "invert")(n)}
-        number = body | {"stands_for": lambda n: n.dtype.type, "__hash__": _refusal("hash")}
-        number |= {f"__{name}__": _not_of_truths(name, body) for name in ("add", "radd", "invert")}
-        self.S = self.N = self.SG = type("StagedNumber", (Scalar,), number)
+        number = body | numbers_methods() | {"__hash__": _refusal("hash")}
+        numpys = {"stands_for": lambda n: n.dtype.type, "weak": False}
+        self.N = self.SG = type("StagedNumber", (Scalar,), number | numpys)
+        own = hidden(Scalar, np.float64, float) | {"stands_for": _pythons_class, "weak": True}
+        self.S = type("StagedNumber", (Scalar,), number | own)
+        either = {"weak": None, "stands_for": _class_of_either}
+        self.E = type("StagedNumber", (Scalar,), number | either)  # of one kind or the other
         fixed = {"k": STILL, "lay": property(lambda n: n.w)}
         self.X = self.XG = type("StagedArray", (Array,), body | fixed)
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
@@ -89,6 +147,9 @@ class StagedLevel(Level):
         self.differentiated: set[Any] = (
             set()
         )  # functions that are called, in a differentiation here
+        self.frame = sys._getframe(1)  # of what traces
+        while self.frame.f_back is not None and self.frame.f_code.co_filename == OPENING:
+            self.frame = self.frame.f_back
         self.adopts = False  # whether values of differentiations around become formals
         self.literals = False  # large constants stand in the text too: there is nobody to give them
         self.shared = Shared()
@@ -117,6 +178,9 @@ class StagedLevel(Level):
     def add(self, *defs: Def) -> None:
         """More definitions of the program."""
         self.shared.defs |= {d.name: d for d in defs}
+        for d in defs:
+            if may_raise(d.body, self.shared.raises):
+                self.shared.raising.add(d.name)
 
     def mark(self) -> Any:
         """The definitions so far."""
@@ -135,9 +199,31 @@ class StagedLevel(Level):
 
     # --- values ------------------------------------------------------------------------------
 
-    def formal(self, name: str, t: ArrayType, lay: Any = None) -> Any:
+    def formal(self, name: str, like: Seen) -> Any:
         """A formal, as the function sees it."""
-        return self.wrap(self.out.box(self.out.fresh(name, t)), lay)
+        return self.given(self.out.fresh(name, like.type), like)
+
+    def given(self, v: Var, like: Seen) -> Any:
+        """A variable as the function sees it."""
+        box = self.out.box(v)
+        return self.wrap(box, like.lay) if box.shape else self.number(box, like.weak)
+
+    def number(self, v: Boxed, weak: bool | None) -> Any:
+        """A number as Python's (weak), as NumPy's, or as one of either."""
+        return self.scalar(v, self.S if weak else self.N if weak is False else self.E)
+
+    def scalar(self, v: Any, cls: Any = None) -> Any:
+        """A number, NumPy's where nothing else is said."""
+        return super().scalar(v, cls or self.N)
+
+    def alias(self, p: Any, weak: bool) -> Any:
+        """The number p as Python's (weak) or as NumPy's."""
+        if p.weak is weak:
+            return p
+        t = p.dtype
+        wide = np.result_type(t, {"f": float, "c": complex, "b": bool}.get(t.kind, np.int64))
+        p = op("astype")(p, dtype=wide) if weak and wide != t else p
+        return p.level.number(p.v, weak)
 
     def wrap(self, v: Any, lay: Any = None) -> Any:
         """A staged number, or an array that may be written, with these strides or in C order."""
@@ -168,10 +254,6 @@ class StagedLevel(Level):
     def as_box(self, value: Any) -> Boxed:
         """A value, or a constant, as a variable."""
         return as_box(self, self.entered(value) if isinstance(value, Traced) else value)
-
-    def converted(self, b: Boxed, t: ArrayType) -> Boxed:
-        """A variable in the dtype of a type."""
-        return b if b.var.type == t else op("astype")(b, dtype=t.dtype)
 
     def constant(self, a: np.ndarray) -> Any:
         """A small array as it is; of a large one a formal, whose value is kept beside."""
@@ -227,6 +309,14 @@ class StagedLevel(Level):
                 return moved
         if isinstance(primitive, HigherOrder):
             return primitive.trace_staged(self, tuple(map(_settled, args)), params)
+        weak: bool | None = False
+        if primitive.raised:
+            weak = of_both(map(weakness, args)) if primitive.name.startswith("python") else True
+            params |= {"line": user_line()} | ({"either": True} if weak is None else {})
+            self.shared.kinded = True
+            shown = ", ".join([repr(type_of(a)) for a in args])
+            self.uncaught(f"{primitive.name} of staged {shown}", primitive.raised)
+        args = _in_precision(primitive, args)
         if primitive.name in UNSIZED:
             raise StagingError(
                 f"{primitive.name}: the shape of the result depends on staged values; "
@@ -241,12 +331,34 @@ class StagedLevel(Level):
         try:
             y = self.out.interpret(primitive, entered, params)
             y = self.wrap(y, lay_of(primitive, args, given, y))
+            y = self.number(y.v, weak) if weak is not False and not y.shape else y
         except (ValueError, IndexError) as e:
             raise refused(primitive.name, entered, params, e) from None
         outside = primitive.name in _VIEWS and getattr(args[0], "level", self) is not self
         if outside and y.shape and not any(_arrays(params)):
             return self.derived(y, args[0])
         return y
+
+    def of_numbers(self, name: str, act: Any, args: tuple) -> Any:
+        """An operator of numbers: Python's own where all of them are Python's, or may be."""
+        if not self.open:
+            raise outlived()
+        weak = of_both(map(weakness, args))
+        if weak is False and _is_pythons_complex(*args):
+            weak, args = True, (args[0], args[1].item())
+        if weak is False:
+            return op(name)(*args)
+        kinds = set(map(_kind, args))
+        if "b" in kinds:
+            if kinds == {"b"} and weak is None:
+                raise _truths(name)
+            args = tuple([_counted(a) for a in args])
+            kinds = set(map(_kind, args))
+        if name == "power" and kinds == {"i"} and type(args[1]) is int and args[1] < 0:
+            args = (op("astype")(args[0], dtype=np.dtype(float)), args[1])
+        own = f"python_{name}" if _may_differ(name, args, kinds) and self.kinks is None else name
+        y = op(own)(*args)
+        return y.level.number(y.v, weak)
 
     def constant_call(self, primitive: Constant, func: Any, args: tuple, kwargs: Any) -> Any:
         """A locally constant function of NumPy's: its operands, and its other arguments by name."""
@@ -325,7 +437,19 @@ class StagedLevel(Level):
         self.locks.release()
         self.overlaps.clear()
         self.asked.clear()
+        self.frame = None
         self.open = False
+
+    def uncaught(self, what: str, kinds: Sequence[type[BaseException]] = PYTHONS) -> None:
+        """Refuse what may raise where the function that is traced would catch that."""
+        outermost = next(v for v in threads.open if isinstance(v, StagedLevel))
+        refuse_caught(what, kinds, outermost.frame)
+
+    def applied(self, names: Sequence[str]) -> None:
+        """Definitions are applied: they may raise what theirs raises."""
+        raising = [name for name in names if self.shared.raises(name)]
+        if raising:
+            self.uncaught(f"what {raising[0]} does", PYTHONS)
 
 
 # --- what is asked of a value that is not there ---------------------------------------------------
@@ -415,25 +539,169 @@ def _power(power: Any) -> Any:
     return method
 
 
-def _not_of_truths(name: str, body: dict[str, Any]) -> Any:
-    """An operator that makes whole numbers of Python's truth values, and not of NumPy's."""
-    act, works = body[f"__{name}__"], "np.logical_or(a, b)"
-    works = "np.logical_not(a)" if name == "invert" else works
+# --- numbers, Python's and NumPy's ----------------------------------------------------------------
 
-    def method(n: Any, *other: Any) -> Any:
-        if _is_bool(n) and all([_is_bool(o) and not type_of(o).shape for o in other]):
-            raise StagingError(
-                f"{name.removeprefix('r')} of a staged bool[]: Python's truth values count as "
-                "numbers there and NumPy's do not, and which they are is not known while a program "
-                f"is written; use {works}, or a.astype(int)"
-            )
-        return act(n, *other)
+
+def numbers_methods() -> dict[str, Any]:
+    """What numbers have in place of the operators of values."""
+    found = {f"__{name}__": _comparison(name) for name in COMPARISONS}
+    for stem, name in INTEGRAL.items():
+        found |= {f"__{stem}__": _integral(name), f"__r{stem}__": _integral(name, True)}
+    for stem, name in (("pos", "positive"), ("invert", "invert")):
+        found[f"__{stem}__"] = _unary(name)
+    return found | {name: property(_part(name)) for name in ("real", "imag")}
+
+
+def _part(name: str) -> Any:
+    def part(n: Any) -> Any:
+        if n.dtype.kind != "c":
+            n = _counted(n) if n.weak else n
+            return n if name == "real" else n.dtype.type(0).item() if n.weak else n.dtype.type(0)
+        found = op(name)(n)
+        return found.level.number(found.v, n.weak)
+
+    return part
+
+
+INTEGRAL = {"floordiv": "floor_divide", "lshift": "left_shift", "rshift": "right_shift"}
+INTEGRAL |= {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+
+
+def _comparison(name: str) -> Any:
+    general = getattr(Box, f"__{name}__")
+
+    def compare(n: Any, other: Any) -> Any:
+        weak = of_both(map(weakness, (n, other)))
+        if weak is not False and name[0] in "lg" and "c" in map(_kind, (n, other)):
+            raise TypeError(f"'{COMPARISONS[name]}' not supported between complex numbers")
+        found = general(n, other)
+        if not issubclass(type(found), Scalar) or found.known:
+            return found
+        return found.level.number(found.v, weak)
+
+    return compare
+
+
+def _integral(name: str, reflected: bool = False) -> Any:
+    """An operator whose results are locally constant."""
+    stem = {v: k for k, v in INTEGRAL.items()}[name]
+    act = getattr(operator, {"and": "and_", "or": "or_"}.get(stem, stem))
+    logical = name.replace("bitwise", "logical")
+
+    def method(n: Any, other: Any) -> Any:
+        args = (other, n) if reflected else (n, other)
+        truths = stem in ("and", "or", "xor") and all(map(_is_bool, args))
+        if of_both(map(weakness, args)) is False or truths:
+            found = op(logical if truths else name)(*args)
+            if truths and not found.shape:
+                return found.level.number(found.v, of_both(map(weakness, args)))
+            return found
+        return n.level.of_numbers(name, act, args)
 
     return method
 
 
+def _unary(name: str) -> Any:
+    def method(n: Any) -> Any:
+        if not _is_bool(n):
+            return n if name == "positive" else n.level.alias(op(name)(n), bool(n.weak))
+        if n.weak is None:
+            raise _truths(name)
+        if n.weak:
+            n = _counted(n)
+            return n if name == "positive" else n.level.number(op(name)(n).v, True)
+        if name == "invert":
+            return op("logical_not")(n)
+        raise TypeError("The numpy boolean positive, the `+` operator, is not supported")
+
+    return method
+
+
+def _pythons_class(n: Any) -> type:
+    return {"f": float, "c": complex, "b": bool}.get(n.dtype.kind, int)
+
+
+def _class_of_either(n: Any) -> type:
+    raise StagingError(
+        f"the class of a staged {type_of(n)} was asked for, which is Python's in one branch or "
+        "round of a loop and NumPy's in another; make it one of them where it begins, float(x) or "
+        "np.float64(x)"
+    )
+
+
+def _truths(name: str) -> StagingError:
+    works = {"add": "np.logical_or(a, b)", "invert": "np.logical_not(a)"}.get(name, "np.where")
+    return StagingError(
+        f"{name} of a staged bool[]: Python's truth values count as numbers there and NumPy's do "
+        "not, and in one branch or round of a loop they are Python's and in another NumPy's; "
+        f"use {works}, or a.astype(int)"
+    )
+
+
+def _is_pythons_complex(first: Any, *others: Any) -> bool:
+    """Whether a complex number of Python's answers, for a float64 is a float to it."""
+    pythons = weakness(first) is True and _kind(first) == "c" and len(others) == 1
+    return pythons and type_of(others[0]) == FLOAT64
+
+
+def _counted(a: Any) -> Any:
+    """A truth value of Python's as a number, for arithmetic."""
+    if isinstance(a, bool):
+        return int(a)
+    if not isinstance(a, Traced) or not _is_bool(a):
+        return a
+    found = op("astype")(a, dtype=np.dtype(np.int64))
+    return found.level.number(found.v, a.weak)
+
+
+def _may_differ(name: str, args: tuple, kinds: set[str]) -> bool:
+    """Whether Python's operator may raise where NumPy's does not, or give other bits."""
+    if name in ("negative", "bitwise_and", "bitwise_or", "bitwise_xor"):
+        return False
+    if kinds == {"i"}:
+        return name != "abs"
+    if name in ("divide", "remainder", "floor_divide") and "c" not in kinds:
+        return isinstance(args[1], Traced) or not args[1]
+    return name == "power" or ("c" in kinds and name not in ("add", "subtract"))
+
+
+ROUNDED = {"where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+ROUNDED |= {"floor_divide"}
+
+
+def _in_precision(primitive: Primitive, args: tuple) -> tuple:
+    """Numbers of Python's in the precision of the arrays and of NumPy's numbers that they meet."""
+    meets = isinstance(primitive, Elementwise) or primitive.name in ROUNDED
+    if len(args) < 2 or not meets or primitive.name == "ldexp":
+        return args
+    weak = [isinstance(a, Scalar) and a.weak is True and _kind(a) in "ifc" for a in args]
+    if not any(weak):
+        return args
+    rest = [a for a, w in zip(args, weak, strict=True) if not w]
+    if primitive.name == "where":
+        rest = rest[1:]
+    if all([type(a) in (int, float, complex) for a in rest]):
+        return args
+    shown = [a if type(a) in (int, float, complex) else type_of(a).dtype for a in rest]
+    shown += [_pythons_class(a)(1) for a, w in zip(args, weak, strict=True) if w]
+    t = np.result_type(*shown)
+    pairs = zip(args, weak, strict=True)
+    return tuple([op("astype")(a, dtype=t) if w and a.dtype != t else a for a, w in pairs])
+
+
 def _is_bool(a: Any) -> bool:
-    return type_of(a).dtype.kind == "b"
+    return _kind(a) == "b"
+
+
+_KINDS = {float: "f", int: "i", bool: "b", complex: "c"}
+
+
+def _kind(a: Any) -> str:
+    """The kind of the dtype of a value, asked in the shortest way."""
+    v = getattr(a, "v", None)
+    if type(v) is Boxed:
+        return v.dtype.kind
+    return _KINDS.get(type(a)) or type_of(a).dtype.kind
 
 
 def _operands(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[list, dict[str, Any]]:

@@ -164,8 +164,8 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
         if not any_traced(args):
             return original(*args, **kwargs)
         if staged(args):
-            found = ours(*args, **kwargs)
-            return (found[0], found[1].astype(np.int64)) if original is math.frexp else found
+            in_program: Any = registry.in_programs.get(original, ours)
+            return _pythons(in_program(*args, **kwargs))
         if isinstance(ours, Constant):
             return original(*_plain_args(args), **kwargs)
         real = _real_args(args) if original.__module__ == "math" else args
@@ -225,6 +225,13 @@ def _real_args(args: Any) -> Any:
     if isinstance(args, list | tuple):
         return type(args)(map(_real_args, args))
     return args.real if isinstance(args, Scalar | np.complexfloating) else args
+
+
+def _pythons(found: Any) -> Any:
+    """What math and cmath give: numbers of Python's."""
+    if isinstance(found, tuple):
+        return tuple(map(_pythons, found))
+    return found.item() if isinstance(found, Scalar) else found
 
 
 def _plain_args(args: Any) -> Any:

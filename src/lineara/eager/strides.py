@@ -4,6 +4,7 @@ And how whole arrays lie in memory, as NumPy's would: `strides_of` a value, with
 that whoever reshapes it knows whether that is a view.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -112,6 +113,23 @@ def strided(
 ROOM = 2**20  # elements: a copy keeps gaps as they are up to this reach, and narrows wider ones
 
 
+class Doubtful(tuple[int, ...]):
+    """Strides of an array that lies in memory in one of several ways: those of C order."""
+
+    __slots__ = ()
+
+
+def joined_strides(
+    shape: tuple[int, ...], ways: Sequence[tuple[int, ...] | None]
+) -> tuple[int, ...]:
+    """The strides of what is one of several arrays of a shape; None is C order."""
+    ways = [c_strides(shape) if way is None else way for way in ways]
+    first = ways[0]
+    alike = all([narrow(shape, way) == narrow(shape, first) for way in ways])
+    sure = len(shape) < 2 or not any([isinstance(way, Doubtful) for way in ways])
+    return first if alike and sure else Doubtful(c_strides(shape))
+
+
 def strides_of(value: Any) -> tuple[int, ...]:
     """Strides, in elements, of the array that NumPy has there; of a number none."""
     if issubclass(type(value), np.ndarray):
@@ -133,6 +151,8 @@ def packed(shape: tuple[int, ...], strides: tuple[int, ...], order: str | None) 
     >>> packed((2, 3), (1, 2), "C"), packed((2, 3), (1, 2), "K"), packed((2, 3), (-3, 2), "A")
     ((3, 1), (1, 2), (3, 1))
     """
+    if isinstance(strides, Doubtful) and order not in ("C", "F"):
+        return strides
     if order == "A":
         turned = in_c_order(shape[::-1], strides[::-1]) and not in_c_order(shape, strides)
         order = "F" if turned else "C"

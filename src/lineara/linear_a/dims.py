@@ -9,7 +9,7 @@ on variables in a way that has no name.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import Any
 
@@ -143,16 +143,33 @@ def mentioned_by(e: Leaf) -> Iterator[Var]:
 
 def applications(e: Leaf | Block) -> Iterator[Applied]:
     """What an expression applies to arguments."""
+    return (leaf for leaf in leaves_of(e) if isinstance(leaf, Applied))
+
+
+def leaves_of(e: Leaf | Block) -> Iterator[Leaf]:
+    """The leaves of an expression that are evaluated."""
     open_: list[Any] = [e]
     while open_:
         e = open_.pop()
-        if isinstance(e, Applied):
-            yield e
-        elif isinstance(e, Drop):
+        if isinstance(e, Drop):
             open_.append(e.body)
         elif isinstance(e, Block):
             open_ += [b.rhs for b in e.bindings if isinstance(b, Let)]
             open_.append(e.leaf)
+        else:
+            yield e
+
+
+def may_raise(e: Leaf | Block, knows: Callable[[str], bool]) -> bool:
+    """Whether evaluating may end in an exception of Python's; `knows` says it of definitions."""
+    return any(
+        [
+            bool(leaf.primitive.raised)
+            if isinstance(leaf, Prim)
+            else isinstance(leaf, Applied) and any(map(knows, leaf.functions))
+            for leaf in leaves_of(e)
+        ]
+    )
 
 
 # --- parameters ----------------------------------------------------------------------------------

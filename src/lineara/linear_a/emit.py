@@ -378,21 +378,28 @@ def seen(x: Boxed, t: Type) -> Boxed:
     return x if x.dtype == t.dtype else x.astype(t.dtype)
 
 
-def tidy(bindings: Sequence[Binding], results: Sequence[Var]) -> list[Binding]:
-    """The bindings that results depend on; a rule may have computed what it did not use."""
+def tidy(
+    bindings: Sequence[Binding],
+    results: Sequence[Var],
+    stays: Callable[[Binding], bool] = lambda b: False,
+) -> list[Binding]:
+    """The bindings that results depend on, and those that stay; of a rule, what it has used."""
     needed, kept = set(results), []
     for b in reversed(bindings):
-        if any(v in needed for v in b.vars):
+        if any(v in needed for v in b.vars) or stays(b):
             kept.append(b)
             needed.update(b.rhs.operands() if isinstance(b, Let) else (b.arg,))  # type: ignore
     return kept[::-1]
 
 
 def closed(
-    bindings: Sequence[Binding], formals: Sequence[Var], results: Sequence[Var]
+    bindings: Sequence[Binding],
+    formals: Sequence[Var],
+    results: Sequence[Var],
+    stays: Callable[[Binding], bool] = lambda b: False,
 ) -> list[Binding]:
-    """The bindings that results need, with drops of what is not used."""
-    kept = tidy(bindings, results)
+    """The bindings that results need and those that stay, with drops of what is not used."""
+    kept = tidy(bindings, results, stays)
     used = {v for b in kept for v in _reads(b)} | set(results)
     found: list[Binding] = [Let((), drop(v)) for v in formals if v not in used]
     for b in kept:

@@ -361,7 +361,9 @@ class Machine:
     def prim(self, e: Prim, args: list[Any], env: dict[Var, Any]) -> Any:
         """A primitive; of zeros it is zero where it is linear."""
         self.work += self.cost(e, args)
-        params = renamed_params(e.params, env.__getitem__) if e.params else e.params
+        params = e.params
+        if params and not e.primitive.raised:  # whose parameters are never variables
+            params = renamed_params(params, env.__getitem__)
         if any([a is ZERO for a in args]):
             return self.prim_of_zeros(e, args, params)
         if e.name == "add" and isinstance(args[0], tuple | list):
@@ -397,6 +399,8 @@ class Machine:
                 return exactly(args[0], self.scalar)
             return exactly(owned(e, e.primitive.evaluate(np, *args, **params)), self.scalar)
         except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
+            if e.primitive.raised:  # what Python raises, or our error at the user's line
+                raise
             text = error.message if isinstance(error, LinearaError) else str(error)
             mend = ""
             if isinstance(error, ZeroDivisionError | FloatingPointError):

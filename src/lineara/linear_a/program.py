@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lineara.linear_a.dims import dims_of, is_open, with_dims
+from lineara.linear_a.dims import dims_of, is_open, may_raise, with_dims
 from lineara.linear_a.show import show_program
-from lineara.linear_a.syntax import Def, Vars
+from lineara.linear_a.syntax import Binding, Def, Let, Vars
 from lineara.placed import Place
 from lineara.types import (
     UNIT,
@@ -50,6 +50,18 @@ class Program:
         return isinstance(other, Program) and str(self) == str(other)
 
     __hash__ = object.__hash__
+
+    def may_raise(self, b: Binding) -> bool:
+        """Whether a binding may end in an exception of Python's, so that it is no dead code."""
+        known = self.noted["raises"]
+        if not known:
+            known.update(dict.fromkeys(self.defs, False))
+            found = [""]
+            while found:
+                rest = [f for f, raises in known.items() if not raises]
+                found = [f for f in rest if may_raise(self.defs[f].body, known.__getitem__)]
+                known.update(dict.fromkeys(found, True))
+        return isinstance(b, Let) and may_raise(b.rhs, lambda f: known.get(f, False))
 
     def nearest(self, name: str) -> str:
         """The definition whose name is almost that one, or nothing."""

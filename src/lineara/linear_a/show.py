@@ -122,7 +122,8 @@ def show_leaf(e: Leaf, depth: int = 1) -> str:
         case Prim(primitive=p, params=params):
             if p.name in INFIX and not params and len(names) == 2:
                 return f"{names[0]} {INFIX[p.name]} {names[1]}"
-            given = ", ".join(f"{k}={show_value(v)}" for k, v in params.items())
+            shown = {k: v for k, v in params.items() if k != "line"}  # it has no meaning
+            given = ", ".join(f"{k}={show_value(v)}" for k, v in shown.items())
             return f"{p.name}{f'[{given}]' if given else ''}({', '.join(names)})"
         case Applied():
             shown = e.shown()

@@ -286,6 +286,8 @@ registry.functions |= {np.conjugate: conj, np.real: real, np.imag: imag}
 ldexp = elementwise("ldexp", lambda y, x, w: exp2(w), lambda y, x, w: 0)
 nextafter = elementwise("nextafter", lambda y, x, w: 1, lambda y, x, w: 0)
 
+fraction = elementwise("fraction", lambda y, x: 1, array=lambda x: np.modf(x)[0])
+
 # --- locally constant ----------------------------------------------------------------------------
 
 

@@ -336,12 +336,19 @@ def ravel(a, order="C"):
 
 def _in_fortran_order(a: Any) -> bool:
     """Whether the elements lie in memory in Fortran order, and not in C order too."""
+    lying(a)
     return not getattr(a, "in_order", True) and np_transpose(a).in_order
+
+
+def lying(a: Any) -> Any:
+    """The strides of a traced array, where values depend on them; of any other value None."""
+    ask = getattr(a, "lying", None)
+    return ask() if callable(ask) else None
 
 
 def _outer_first(a: Any) -> list[int]:
     """The axes from the outermost in memory to the innermost."""
-    strides = getattr(a, "lay", None)
+    strides = lying(a)
     axes = range(type_of(a).ndim)
     if strides is None:
         return list(axes)

@@ -335,6 +335,8 @@ class _Simplify:
 
     def may_go(self, b: Binding, args: Sequence[Var]) -> bool:
         """Whether a binding that nobody needs goes: linear operands are then dropped themselves."""
+        if self.program.may_raise(b):
+            return False
         saved = 0 if isinstance(b, Unpack) else self.work(b.rhs, b.vars)  # type: ignore[arg-type]
         linear = [a for a in args if a.linear]
         if any(dims_in([a.type for a in linear])):  # which is more is known of copies only
@@ -389,7 +391,7 @@ def key_of(e: Leaf) -> Any:
 def _frozen(params: Any) -> Any:
     """Parameters as a key; variables are themselves."""
     if isinstance(params, dict):
-        return tuple([(k, _frozen(v)) for k, v in params.items()])
+        return tuple([(k, _frozen(v)) for k, v in params.items() if k != "line"])
     if isinstance(params, tuple):
         return tuple([_frozen(v) for v in params])
     if isinstance(params, slice):

@@ -379,7 +379,7 @@ class _Unzip:
         live, kept = set(wanted), []
         for b in reversed(context):
             dead = [v for v in b.vars if v not in live]
-            if b.vars and len(dead) == len(b.vars):
+            if b.vars and len(dead) == len(b.vars) and not self.program.may_raise(b):
                 continue
             b, dead = self.primal_call(b, dead)
             kept += [Let((), drop(v)) for v in dead]

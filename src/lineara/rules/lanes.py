@@ -19,7 +19,9 @@ from lineara.capture.plain_code import lifted, seen
 from lineara.capture.staging import needed
 from lineara.eager.node import Traced, staged
 from lineara.errors import ShapeError, StructureError
+from lineara.linear_a.dims import leaves_of
 from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import Prim
 from lineara.passes.batch import over_lanes
 from lineara.primitive import op
 from lineara.rules.played import play
@@ -171,7 +173,14 @@ class _Over(NamedTuple):
 def _over(text: Text, axes: tuple[int | None, ...], size: int) -> Text:
     """The definition over lanes; all of its results have them."""
     one = needed(text.program, text.name)
-    program, name, made = _batched(_Same(f"{text.name} in {one}", one, text.name), axes, size)
+    leaves = [leaf for d in one.defs.values() for leaf in leaves_of(d.body)]
+    lines = [
+        leaf.params.get("line")
+        for leaf in leaves
+        if isinstance(leaf, Prim) and leaf.primitive.raised
+    ]
+    same = _Same(f"{text.name} in {one}, {lines}", one, text.name)
+    program, name, made = _batched(same, axes, size)
     rules = {
         new: _Over(text.rules[old], axes) for new, (old, axes) in made.items() if old in text.rules
     }

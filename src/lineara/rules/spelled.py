@@ -18,7 +18,7 @@ from lineara.capture.forms import Fragment, fragment, is_operand, plain_key, wri
 from lineara.capture.halves import own
 from lineara.capture.plain_code import lifted
 from lineara.eager.node import Traced, plain
-from lineara.eager.staged import StagedLevel
+from lineara.eager.staged import Seen, StagedLevel, seen
 from lineara.eager.trace import innermost_level
 from lineara.errors import LinearityError, RuleError, StagingError
 from lineara.linear_a.control import Call
@@ -54,7 +54,8 @@ class Spelled:
             i for i, v in enumerate(leaves) if is_operand(v) and rule.is_formal(v, i, form)
         ]
         self.boxes = [level.as_box(leaves[i]) for i in self.places]
-        self.xs = [type_of(b) for b in self.boxes]
+        self.given = [seen(leaves[i]) for i in self.places]
+        self.xs = [like.type for like in self.given]
         self.moves = moving(self.xs)
         self.flat: dict[str, Def] = {}  # the same before they were made linear
         self.residuals: Any = None  # the containers of what fwd keeps for bwd
@@ -66,7 +67,8 @@ class Spelled:
         given = {*self.places}
         rest = [plain_key(v) for i, v in enumerate(self.leaves) if i not in given]
         options = [(k, plain_key(v)) for k, v in sorted(self.options.items())]
-        return (self.rule, tuple(self.xs), tuple(self.places), self.form, *rest, *options)
+        likes = [(like, type(like.lay)) for like in self.given]
+        return (self.rule, *likes, tuple(self.places), self.form, *rest, *options)
 
     def call(self) -> Any:
         """The call of f in the definition that is being written; f and the rule are made first."""
@@ -78,7 +80,7 @@ class Spelled:
             self.level.shared.rules[self.name] = self
             self.spell(self)
         leaf = Call(tuple([b.var for b in self.boxes]), (known.name,))
-        made = iter(written(self.level, leaf, known.results))
+        made = iter(written(self.level, leaf, known.likes))
         pairs = zip(known.body.leaves, known.types, strict=True)
         leaves = [v if t is None else next(made) for v, t in pairs]
         return unflatten(known.body.structure, leaves)
@@ -95,19 +97,20 @@ class Spelled:
         kinds = Boxed | float | complex | np.ndarray
         self.types: Types = [type_of(v) if isinstance(v, kinds) else None for v in body.leaves]
         self.results = [t for t in self.types if t is not None]
+        self.likes = [body.seen(i) for i, t in enumerate(self.types) if t is not None]
         self.name = body.name
         self.level.add(body.define([], self.types, False, ()))
 
-    def formals(self) -> list[tuple[str, ArrayType]]:
-        """Names and types of what is given."""
-        return [(f"x{i}", t) for i, t in enumerate(self.xs)]
+    def formals(self) -> list[tuple[str, Seen]]:
+        """Names of what is given, and what is known of it."""
+        return [(f"x{i}", like) for i, like in enumerate(self.given)]
 
     def filled(self, nodes: Sequence[Any]) -> list[Any]:
         """The leaves of the arguments, with these for the formals."""
         at = dict(zip(self.places, nodes, strict=True))
         return [at.get(i, v) for i, v in enumerate(self.leaves)]
 
-    def text(self, f: Any, formals: Sequence[tuple[str, ArrayType]], call: Any) -> Fragment:
+    def text(self, f: Any, formals: Sequence[tuple[str, Seen]], call: Any) -> Fragment:
         """What a function of the user's writes; it has its arguments and nothing else."""
 
         def closed(g: Any, nodes: Sequence[Any]) -> Any:
@@ -196,7 +199,7 @@ def _zeros(t: ArrayType) -> Any:
 def spell_jvp(s: Spelled) -> None:
     """f.jvp is the rule."""
     rule, k = s.rule, len(s.places)
-    dxs = [(f"d{n}", t) for n, t in s.formals() if moving([t])[0]]
+    dxs = [(f"d{n}", Seen(like.type)) for n, like in s.formals() if moving([like.type])[0]]
     held = [i for i, m in zip(s.places, s.moves, strict=True) if m]
 
     def call(g: Any, nodes: Sequence[Any]) -> Any:
@@ -253,7 +256,9 @@ def spell_vjp(s: Spelled) -> None:
         pull = Pullback(rule, s.leaves, s.form, y, None)
         return pull.aligned(g(*lifted(given)))
 
-    formals = [(f"r{i}", t) for i, t in enumerate(rs)] + [(f"c{i}", t) for i, t in enumerate(cs)]
+    held = [ahead.seen(i) for i, v in enumerate(ahead.leaves) if i >= n and isinstance(v, Boxed)]
+    formals = [(f"r{i}", like) for i, like in enumerate(held)]
+    formals += [(f"c{i}", Seen(t)) for i, t in enumerate(cs)]
     body = s.text(rule.bwd, formals, back)
     us = [t for t, m in zip(s.xs, s.moves, strict=True) if m]
     bars = [v for v, m in zip([body.leaves[i] for i in s.places], s.moves, strict=True) if m]
@@ -312,7 +317,7 @@ def spell_linear(s: Spelled) -> None:
         x_bar = g(*lifted([unflatten(s.body.structure, y_bar), *rest]), **s.options)
         return rule.x_bars(x_bar, s.leaves, s.form, active)
 
-    body = s.text(rule.transpose, [*others, *[(f"c{i}", t) for i, t in enumerate(cs)]], back)
+    body = s.text(rule.transpose, [*others, *[(f"c{i}", Seen(t)) for i, t in enumerate(cs)]], back)
     us = [t for t, f in zip(s.xs, s.linears, strict=True) if f]
     flat = s.flattened(body, body.leaves, us)
     f, there = s.level.shared.defs[s.name], f"{s.name}.map"

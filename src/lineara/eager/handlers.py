@@ -1,0 +1,150 @@
+"""Whether an exception that a program may raise as it runs would be caught by the traced function.
+
+Which branch a `try` takes is then not known while the program is written, so it is an error.  The
+handlers are those of CPython's exception tables, at the places where the frames stand.
+"""
+
+import dis
+import sys
+from collections.abc import Sequence
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from lineara.errors import StagingError, is_own_file, watchers
+
+_PUSHES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_CONST")
+_SKIPPED = ("PUSH_EXC_INFO", "NOP", "PUSH_NULL", "COPY_FREE_VARS", "LOAD_CLASSDEREF")
+_SWALLOWING = {"suppress", "raises", "assertRaises", "assertRaisesRegex"}
+
+
+class Handler(NamedTuple):
+    """What may catch an exception: `loads` are the instructions that load its classes."""
+
+    loads: tuple[dis.Instruction, ...]
+    every: bool = False  # it catches all there are
+
+
+def refuse_caught(what: str, kinds: Sequence[type[BaseException]], end: FrameType | None) -> None:
+    """Refuse an operation whose exception a frame inside of `end` would catch."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame is not end:
+        if frame.f_code.co_exceptiontable and not is_own_file(frame.f_code.co_filename):
+            for handler in _handlers(frame.f_code, frame.f_lasti):
+                caught = _caught(handler, frame, kinds)
+                if caught is not None:
+                    error = StagingError(
+                        f"{what} stands in a try that catches {caught}: whether it is raised is "
+                        "not known while a program is written; choose with lineara.cond on the "
+                        "numbers, or let the exception out"
+                    )
+                    for watch in watchers:  # the very try would catch it
+                        watch(error)
+                    raise error
+        frame = frame.f_back
+
+
+def _caught(handler: Handler, frame: FrameType, kinds: Sequence[type[BaseException]]) -> str | None:
+    """The first of these exceptions that a handler catches; one whose classes are hidden may."""
+    if handler.every:
+        return kinds[0].__name__
+    try:
+        classes = _loaded(handler.loads, frame)
+        return next((k.__name__ for k in kinds if issubclass(k, classes)), None)
+    except (LookupError, AttributeError, TypeError):
+        return kinds[0].__name__
+
+
+def _loaded(loads: tuple[dis.Instruction, ...], frame: FrameType) -> Any:
+    """The classes that instructions load."""
+    stack: list[Any] = []
+    for i in loads:
+        if i.opname == "LOAD_CONST":
+            stack.append(i.argval)
+        elif i.opname in ("LOAD_FAST", "LOAD_DEREF"):
+            stack.append(frame.f_locals[i.argval])
+        elif i.opname in _PUSHES:
+            stack.append(_named(i.argval, frame))
+        elif i.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            stack.append(getattr(stack.pop(), i.argval))
+        else:  # BUILD_TUPLE
+            assert i.arg is not None, "a tuple has a length"
+            parts = stack[len(stack) - i.arg :]
+            del stack[len(stack) - i.arg :]
+            stack.append(tuple(parts))
+    (found,) = stack
+    return found
+
+
+def _named(name: str, frame: FrameType) -> Any:
+    try:
+        return frame.f_globals[name]
+    except KeyError:
+        return frame.f_builtins[name]
+
+
+def _handlers(code: CodeType, at: int) -> tuple[Handler, ...]:
+    """The handlers around an instruction, from the innermost to the outermost."""
+    key = id(code), at  # a hash of the code itself reads all of it
+    if key not in _known:
+        if len(_known) >= 4096:
+            _known.clear()
+        _known[key] = code, _found(code, at)
+    return _known[key][1]
+
+
+_known: dict[tuple[int, int], tuple[CodeType, tuple[Handler, ...]]] = {}
+
+
+def _found(code: CodeType, at: int) -> tuple[Handler, ...]:
+    entries = list(dis._parse_exception_table(code))  # type: ignore[attr-defined]  # of CPython
+    if not entries:
+        return ()
+    instructions = list(dis.get_instructions(code))
+    index = {i.offset: k for k, i in enumerate(instructions)}
+    found: list[Handler] = []
+    seen: set[int] = set()
+    entry = next((e for e in entries if e.start <= at < e.end), None)
+    while entry is not None and entry.target not in seen:
+        seen.add(entry.target)
+        at = entry.target
+        found += _clauses(instructions, index, index[at])
+        of_with = "WITH_EXCEPT_START" in [i.opname for i in instructions[index[at] :][:2]]
+        if of_with and _suppresses(instructions, index.get(entry.start, 0)):
+            found.append(Handler((), True))
+        entry = next((e for e in entries if e.start <= at < e.end), None)
+    return tuple(found)
+
+
+def _clauses(instructions: list[dis.Instruction], index: dict[int, int], k: int) -> list[Handler]:
+    """The `except` clauses of the handler that begins at an instruction; a `finally` has none."""
+    found: list[Handler] = []
+    if instructions[k].opname != "PUSH_EXC_INFO":
+        return found
+    loads: list[dis.Instruction] = []
+    k += 1
+    while k < len(instructions):
+        i = instructions[k]
+        if i.opname in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
+            found.append(Handler(tuple(loads)))
+            loads = []
+            jump = instructions[k + 1]
+            k = index[jump.argval]
+        elif i.opname == "POP_TOP" and not loads:
+            return [*found, Handler((), True)]
+        elif i.opname in (*_PUSHES, "LOAD_ATTR", "LOAD_METHOD", "BUILD_TUPLE"):
+            loads.append(i)
+            k += 1
+        elif i.opname in _SKIPPED:
+            k += 1
+        elif found and loads:  # the class of a clause is calculated
+            return [*found, Handler((), True)]
+        else:
+            return found
+    return found
+
+
+def _suppresses(instructions: list[dis.Instruction], k: int) -> bool:
+    """Whether a `with` is one that is known to swallow exceptions, by its name."""
+    lines = [getattr(i.positions, "lineno", None) for i in instructions[: k + 1]]
+    named = [i.argval for i, line in zip(instructions, lines, strict=False) if line == lines[-1]]
+    return not _SWALLOWING.isdisjoint([n for n in named if isinstance(n, str)])
