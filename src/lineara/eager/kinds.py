@@ -35,7 +35,7 @@ def pythons() -> dict[str, Any]:
 
 def typed(v: Any) -> Any:
     """A number as NumPy's, whose arithmetic does not refuse."""
-    return v.typed() if isinstance(v, Box) else v if isinstance(v, complex) else np.float64(v)
+    return v.typed() if isinstance(v, Box) else np.result_type(type(v), float).type(v)
 
 
 def decided(name: str, act: Callable[..., Any], args: tuple) -> Any:
@@ -51,7 +51,8 @@ def valued(y: Any, value: Any) -> Any:
     if not issubclass(type(y), Scalar) or type(value) is int:
         return value
     found = y.level.alias(y, weak=not isinstance(value, np.generic))
-    return found.level.revalued(found, valued(found.v, value))
+    inside = valued(found.v, value)
+    return found.level.revalued(found, float(inside) if type(inside) is np.float64 else inside)
 
 
 def numpys(value: Any) -> Any:

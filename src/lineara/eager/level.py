@@ -356,7 +356,12 @@ class Level:
         active = tuple([i for i, a in enumerate(args) if self.mine(a)])
         values = tuple([a.below() if i in active else a for i, a in enumerate(args)])
         y, prim = act(*values), op(name)
-        joint = prim.linearize(y, values, active, {}, self.recur)
+        try:
+            joint = prim.linearize(y, values, active, {}, self.recur)
+        except ArithmeticError:  # of the derivative: 1/0 is infinite there
+            typed = tuple(map(kinds.typed, values))
+            with np.errstate(all="ignore"):
+                joint = prim.linearize(kinds.typed(y), typed, active, {}, self.recur)
         return self.record(y, [args[i] for i in active], joint, name, 1)
 
     def alias(self, p: Any, weak: bool) -> Any:

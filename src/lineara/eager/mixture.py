@@ -10,7 +10,7 @@ import numpy as np
 
 from lineara.eager.node import Array, Scalar
 from lineara.eager.reads import place, view
-from lineara.eager.strides import Flat, c_strides, grid
+from lineara.eager.strides import Flat, c_strides, grid, narrow, strides_of
 from lineara.primitive import Box, Joint, Piece, op
 from lineara.types import type_of
 
@@ -29,13 +29,21 @@ def assemble(level: Any, sources: list[Any], v: Any, src: np.ndarray, pos: np.nd
         node = sources[flat[0]]
         if isinstance(node, Array):
             if tuple(node.v.shape) == src.shape and (there == np.arange(there.size)).all():
-                return node
+                if src.ndim < 2 or alike(node.v, v):
+                    return node
+                return region(level, node, 0, c_strides(src.shape), v)
             strides = _steps(pos)
             if strides is not None:
                 return region(level, node, int(there[0]), strides, v)
         elif not src.shape:
             return node
     return mixed(level, sources, v, src, pos)
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two arrays of one shape lie in memory alike, so that sums add in the same order."""
+    shape = tuple(a.shape)
+    return narrow(shape, strides_of(a)) == narrow(shape, strides_of(b))
 
 
 def mixed(level: Any, sources: list[Any], v: Any, src: np.ndarray, pos: np.ndarray) -> Any:

@@ -1,10 +1,12 @@
 """What the Python array API standard asks of arrays and functions beyond NumPy's everyday ones."""
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from lineara.eager.node import Scalar, Traced, withhold
+from lineara.errors import is_own_file
 from lineara.primitive import implements, op
 
 
@@ -51,14 +53,19 @@ def _to_device(self: Traced, device: Any, /, *, stream: Any = None) -> Any:
 
 
 def _scalar_at(self: Scalar, at: Any) -> Any:
-    """A traced number at `()`, `...`, new axes or one truth value, as an array without axes."""
+    """A traced number at `()`, `...`, new axes or one truth value, as an array without axes.
+
+    Python's numbers have no elements; our own code may ask them all the same.
+    """
+    if self.weak and not is_own_file(sys._getframe(1).f_code.co_filename):
+        raise TypeError(f"'{self.stands_for().__name__}' object is not subscriptable")
     parts = at if isinstance(at, tuple) else (at,)
     if all(p is None or p is ... for p in parts):
         new = parts.count(None)
         return op("reshape")(self, shape=(1,) * new) if new else self
     if isinstance(at, bool | np.bool | np.ndarray) and np.shape(at) == ():
         return op("reshape")(self, shape=(1,))[np.reshape(at, 1)]
-    raise TypeError(f"'{type(self).__name__}' object is not subscriptable")  # as a float says it
+    raise IndexError("invalid index to scalar variable.")
 
 
 def _no_matrix(self: Scalar) -> Any:

@@ -11,7 +11,7 @@ from lineara.eager.kinds import as_numpys, numpys
 from lineara.eager.memory import as_numpy_lays
 from lineara.eager.node import Array, Traced, as_type, plain, staged
 from lineara.eager.points import is_labelled, is_quantity, operated
-from lineara.eager.values import failed, is_composed, own_value
+from lineara.eager.values import carried, failed, is_composed, own_value
 from lineara.errors import DetachError, NoRuleError
 from lineara.ops.fold import METHODS, WHOLE
 from lineara.ops.index import flat_positions, is_basic
@@ -176,7 +176,13 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
         places, which = np.unique(flat, return_inverse=True)
         summed = op("scatter")(values[0], at=(which.reshape(flat.shape),), shape=places.shape)
         index = np.unravel_index(places, target.shape)
-        target[index] = ufunc(target[index], summed)
+        before = target[index]
+        after = ufunc(before, summed)
+        if not staged((before, summed)):  # NumPy adds them one after the other
+            value = np.array(plain(before))
+            ufunc.at(value, which.reshape(flat.shape), plain(values[0]))
+            after = carried(after, value)
+        target[index] = after
         return
     turn = _turns(flat.ravel())
     for i in range(max(turn, default=-1) + 1):

@@ -236,7 +236,7 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
             "rule"
         )
     if isinstance(y, Array) and isinstance(value, np.ndarray) and value.ndim:
-        return y if _same(plain(y), value) else _carried(y, value)
+        return y if _same(plain(y), value) else carried(y, value)
     y = y[()] if isinstance(y, Array) else y
     if type(value) is np.ndarray and value.dtype.kind in "fc":
         return y.level.buffer(valued(y, value[()]))
@@ -249,14 +249,14 @@ def _same(a: Any, b: np.ndarray) -> bool:
     return alike and a.tobytes() == b.tobytes()
 
 
-def _carried(y: Any, value: Any) -> Any:
+def carried(y: Any, value: Any) -> Any:
     """An array with the derivative of y and another value."""
     node = y.now() if isinstance(y, Traced) else y
     if not isinstance(node, Traced):
         return value
     if node.dtype != value.dtype:
         node = node.astype(value.dtype).now()
-    below = _carried(node.v, value)
+    below = carried(node.v, value)
     return node.level.record(below, (node,), _IDENTITY, "astype", value.size)
 
 

@@ -354,6 +354,8 @@ class Part:
             return
         if value.dtype != b.dtype:
             value = op("astype")(value, dtype=b.dtype)
+        if issubclass(type(value), Scalar):  # what is read is NumPy's number
+            value = value.typed()
         _store(self.values, at, value.v, self.shape)
         src, pos = self.marks()
         b.version += 1
@@ -575,6 +577,7 @@ class Written(Array):
             val[at] = value
             src[at] = CONSTANT
         elif type(value) is self.level.N or type(value) is self.level.S:
+            value = value.typed()
             val[at] = value.v
             b.sources.append(value)
             src[at] = len(b.sources) - 1
@@ -628,7 +631,8 @@ class Written(Array):
             and node.level is b.level
             and t.dtype == b.dtype
         )
-        if mine and self.w._val is None and b.src is None and not (b.shared or b.given):
+        own = self.w._val is None and b.src is None and not (b.shared or b.given)
+        if mine and own and (len(t.shape) < 2 or in_c_order(t.shape, strides_of(node))):
             b.sources, b.val = [node], None
             b.version += 1
         else:

@@ -1,0 +1,12 @@
+"""Random scripts come out inside of a differentiation as they do plainly."""
+
+import pytest
+from judge_scripts import judged
+
+SCRIPTS = 1000
+
+
+def test_random_scripts_see_and_give_what_they_do_plainly(request: pytest.FixtureRequest):
+    first = request.config.getoption("--seed") * SCRIPTS
+    found = judged(range(first, first + SCRIPTS))
+    assert found["right"] > 0.95 * SCRIPTS, found
