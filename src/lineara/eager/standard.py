@@ -58,7 +58,7 @@ def _scalar_at(self: Scalar, at: Any) -> Any:
     Python's numbers have no elements; our own code may ask them all the same.
     """
     if self.weak and not is_own_file(sys._getframe(1).f_code.co_filename):
-        raise TypeError(f"'{self.stands_for().__name__}' object is not subscriptable")
+        raise TypeError(f"'{type(self).__name__}' object is not subscriptable")
     parts = at if isinstance(at, tuple) else (at,)
     if all(p is None or p is ... for p in parts):
         new = parts.count(None)
