@@ -18,7 +18,7 @@ from collections import (
 from dataclasses import asdict, astuple, dataclass, fields, replace
 
 import numpy as np
-from judge import Programs
+from judge_programs import Programs
 
 PROGRAMS = Programs()
 Pt = namedtuple("Pt", "a b")

@@ -1,7 +1,7 @@
 """Where a reshape is a view and where a copy: programs that write through it."""
 
 import numpy as np
-from judge import Programs
+from judge_programs import Programs
 
 PROGRAMS = Programs()
 

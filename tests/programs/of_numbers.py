@@ -17,7 +17,7 @@ import operator
 import statistics
 
 import numpy as np
-from judge import Programs
+from judge_programs import Programs
 
 PROGRAMS = Programs()
 

@@ -4,7 +4,7 @@ import containers
 import layouts
 import of_numbers
 import pytest
-from judge import RUNS
+from judge_programs import RUNS
 
 # What is refused, and why: what is written through a view that Lineara cannot write through.
 REFUSED = {"layouts": ["l21", "l34", "l35"], "of_numbers": [], "containers": []}
