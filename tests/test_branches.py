@@ -1,5 +1,6 @@
 """A traced value takes the branches that NumPy's value takes, or the question is refused."""
 
+import builtins
 import collections.abc
 import copy
 import functools
@@ -12,7 +13,9 @@ import pytest
 
 from lineara import grad, hessian, linearize
 from lineara.eager.shown import class_shown
+from lineara.eager.stand_ins import replacements
 from lineara.errors import DetachError
+from lineara.registry import registry
 
 A = np.array([1.0, 2.0, 3.0])
 
@@ -312,3 +315,45 @@ def test_our_own_code_does_not_ask_for_the_class_at_every_operation(f):
     finally:
         sys.setprofile(None)
     assert len(asked) < 15  # of 20 rounds
+
+
+def imported(x):
+    import numpy
+
+    return 2 * x if numpy.zeros(2).dtype.type is numpy.float64 else x
+
+
+def enclosed():
+    np_ = np
+    return lambda x: 2 * x if np.zeros(2).dtype.type is np_.double else x
+
+
+IDENTITIES = {
+    "dtype.type": lambda x: 2 * x if np.zeros(2).dtype.type is np.float64 else x,
+    "another name": lambda x: 2 * x if np.zeros(2).dtype.type is np.double else x,
+    "another class": lambda x: x if np.zeros(2).dtype.type is np.float32 else 2 * x,
+    "is not": lambda x: x if np.zeros(2).dtype.type is not np.float64 else 2 * x,
+    "of a traced value": lambda x: 2 * x if np.asarray(x).dtype.type is np.float64 else x,
+    "__class__ of a number": lambda x: 2 * x if (3.0).__class__ is float else x,
+    "of another number": lambda x: x if (3).__class__ is float else 2 * x,
+    "whole": lambda x: 2 * x if np.zeros(2, "i2").dtype.type is np.int16 else x,
+    "builtins": lambda x: 2 * x if builtins.float is float else x,
+    "type": lambda x: 2 * x if type(x) is float and type(abs(-3.0)) is float else x,
+    "after or": lambda x: 2 * x if (None or np.zeros(2).dtype.type) is np.float64 else x,
+    "in a loop": lambda x: sum(x for t in "fdFD" if np.dtype(t).type is not np.float64) - x,
+    "imported inside": imported,
+    "enclosed": enclosed(),
+    "no class": lambda x: 2 * x if x is not float and None is not np.float64 else x,
+}
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_a_class_of_numbers_is_itself(name):
+    f = IDENTITIES[name]
+    assert (f(2.0), grad(f)(2.0)) == (4.0, 2.0)
+
+
+def test_one_class_stands_for_a_class_of_numbers_wherever_it_is_asked():
+    before = dict(registry.classes)
+    replacements()
+    assert all(registry.classes[t] is stands for t, stands in before.items())

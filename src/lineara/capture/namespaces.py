@@ -15,13 +15,13 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable, Iterable
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from operator import is_
 from types import CellType, CodeType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
-from lineara.errors import StagingError, is_library_file
-from lineara.primitive import Box
+from lineara.capture.identity import compared
+from lineara.errors import is_library_file
 
 _LYING = ("__name__", "__package__", "__spec__", "__loader__", "__file__", "__path__", "__doc__")
 _LARGE = 65536  # bytes; an array above this is read from the module each time, never kept alive
@@ -94,41 +94,7 @@ class Facts(NamedTuple):
 
     stored: frozenset[str]  # globals that are assigned or deleted
     written: frozenset[str]  # cells of the closure that are assigned or deleted
-    code: CodeType  # the code to run: itself unless globals are assigned, or `is True` is asked
-
-
-class Is:
-    """The one truth value that it contains: `x in Is(True)` is `x is True`, and may refuse."""
-
-    def __init__(self, truth: bool) -> None:
-        self.truth = truth
-
-    def __contains__(self, x: Any) -> bool:
-        if isinstance(x, Box) and not getattr(x, "known", True) and x.dtype.kind == "b":
-            if getattr(x, "weak", False) is False:  # NumPy's truth values are other objects
-                return False
-            raise StagingError(
-                f"`is {self.truth}` of a staged bool[]: which truth value it is is not known while "
-                "a program is written; use np.where, lineara.cond or np.logical_not"
-            )
-        return x is self.truth
-
-
-_TRUTHS = {True: Is(True), False: Is(False)}
-_IN = dis.opmap["CONTAINS_OP"]
-_HAS_CACHE = sys.version_info >= (3, 13)  # of CONTAINS_OP, so that it does not fit in place
-
-
-def _asks_for_truth(code: CodeType) -> list[int]:
-    """Where `is True` and `is False` stand."""
-    if _HAS_CACHE or not any([c is True or c is False for c in code.co_consts]):
-        return []
-    lines = list(dis.get_instructions(code))
-    return [
-        b.offset
-        for a, b in pairwise(lines)
-        if b.opname == "IS_OP" and a.opname == "LOAD_CONST" and type(a.argval) is bool
-    ]
+    code: CodeType  # the code to run: itself unless globals are assigned, or `is` is followed
 
 
 _STORES = {"STORE_GLOBAL": dis.opmap["STORE_NAME"], "DELETE_GLOBAL": dis.opmap["DELETE_NAME"]}
@@ -165,11 +131,7 @@ def _find_facts(code: CodeType) -> Facts:
             # such a frame has no f_locals for our `super` to look at, so it gets Python's own
             names = tuple(".super" if n == "super" else n for n in names)
     consts = [nested[i].code if i in nested else c for i, c in enumerate(code.co_consts)]
-    for at in _asks_for_truth(code):
-        truth: Any = consts[flat[at - 1]]
-        if len(consts) < 256:
-            flat[at - 1], flat[at] = len(consts), _IN
-            consts.append(_TRUTHS[truth])
+    compared(code, flat, consts)
     if any([a is not b for a, b in zip_longest(consts, code.co_consts)]) or stored:
         changed = {"co_code": bytes(flat), "co_flags": flags, "co_names": names}
         code = code.replace(co_consts=tuple(consts), **changed)

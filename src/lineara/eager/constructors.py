@@ -5,6 +5,7 @@ and half of `float | None`; calling it converts, and `isinstance` asks for the r
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -116,8 +117,9 @@ def _whole(t: Any) -> Callable[..., Any]:
     return convert
 
 
+@cache
 def constructors() -> dict[Any, type]:
-    """Every floating type and what stands for it."""
+    """Every type of numbers and what stands for it: the same classes wherever it is asked."""
     found = {float: constructor(float, to_float), complex: constructor(complex, to_complex)}
     for t in (np.float64, np.float32, np.complex128, np.complex64):
         found[t] = constructor(t, _typed(np.dtype(t)))
