@@ -16,6 +16,7 @@ import numpy as np
 
 from lineara.api import jvp
 from lineara.calculus.types import BOOL, INT, Product, R, Type, power
+from lineara.ops.own import Own
 from lineara.ops.special import Special
 from lineara.primitive import Constant, Elementwise, registry
 
@@ -164,9 +165,11 @@ _NAMES = {"i0", "i1", "j0", "j1", "k0", "k1", "y0", "y1"}  # which programs have
 
 @functools.cache
 def declared() -> dict[str, Symbol]:
-    """Every elementwise operation on real numbers: what partials are written with."""
+    """Every elementwise operation on real numbers but Python's own: partials are written so."""
     table: dict[str, Symbol] = {}
     for name, p in registry.primitives.items():
+        if isinstance(p, Own):
+            continue
         if isinstance(p, Elementwise):
             how = {"joint": name in JOINT, "each": EACH.get(name, ())}
             table[name] = Symbol(name, power(p.arity), R, p, **how)
