@@ -494,6 +494,11 @@ class Written(Array):
         """The node (or plain array) for the present content."""
         return self.w.now()
 
+    def below(self) -> Any:
+        """What is below the present content, which may be a written array of another level."""
+        node = self.now()
+        return node.below() if isinstance(node, Traced) else node
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""

@@ -6,7 +6,7 @@ formulas are those of [DLMF]; where one subtracts numbers that agree, `kernels` 
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -33,8 +33,10 @@ Partial = Callable[..., Any] | str
 class Special(Elementwise):
     """A function of SciPy's, some of whose arguments may have no rule."""
 
-    def __init__(self, name: str, known: str, *partials: Partial, **options: Any) -> None:
-        self.known = known
+    def __init__(
+        self, name: str, known: str, *partials: Partial, counts: Sequence[int] = (), **options: Any
+    ) -> None:
+        self.known, self.counts = known, counts
         self.without = {i: p for i, p in enumerate(partials) if isinstance(p, str)}
         stated = [(lambda *_: 0) if isinstance(p, str) else p for p in partials]
         super().__init__(name, *stated, **options)
@@ -53,8 +55,8 @@ class Special(Elementwise):
         return [(self.weights[i], None) if i in self.without else pair for i, pair in pairs]
 
     def literal(self, place: int, number: complex, dtype: np.dtype) -> np.dtype:
-        """An order is real among complex numbers, and stays an integer in double precision."""
-        if place not in self.without:
+        """Orders and counts are real among complex numbers, and whole in double precision."""
+        if place not in self.without and place not in self.counts:
             return dtype
         part = real_dtype(dtype)
         return np.dtype(int) if type(number) is int and part == np.float64 else part

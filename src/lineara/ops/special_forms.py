@@ -333,12 +333,14 @@ def _distributions(tail: str, sign: int) -> None:
         lambda y, x, w, u: defined(y, 0),
         lambda y, x, w, u: defined(y, 0),
         lambda y, x, w, u: defined(y, -sign * _binomial_slope(op("floor")(x), trunc(w), u)),
+        counts=[1],
     )
     special(
         f"nbdtr{tail}",
         lambda y, x, w, u: defined(y, 0),
         lambda y, x, w, u: defined(y, 0),
         lambda y, x, w, u: defined(y, sign * beta_density(trunc(w), trunc(x) + 1, u)),
+        counts=[0, 1],
     )
     special(
         f"fdtr{tail}",
