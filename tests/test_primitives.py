@@ -628,7 +628,7 @@ COMPLEX = [line for line in SMOOTH if supports_complex(line.name)]
 # --- Python's own ---------------------------------------------------------------------------------
 
 PYTHONS = [p for p in registry.primitives.values() if isinstance(p, Own)]
-NUMBERS = [0.3, -0.7, 1.5, 2.0, 0.0, -0.0, 710.5, -1e308, 1e308, math.inf, math.nan]
+FLOATS = [0.3, -0.7, 1.5, 2.0, 0.0, -0.0, 710.5, -1e308, 1e308, math.inf, math.nan]
 
 
 def outcome(act, args):
@@ -642,20 +642,22 @@ def outcome(act, args):
     return int(y) if isinstance(y, int | np.integer | np.bool_) else float(y).hex()
 
 
-WHOLE = [3, -2, 0, 70, 2**62]
-COMPLEX = [0.3 - 1j, 2 + 0j, 0j, 1e308j, complex(math.nan, 1)]
+WHOLE_NUMBERS = [3, -2, 0, 70, 2**62]
+COMPLEX_NUMBERS = [0.3 - 1j, 2 + 0j, 0j, 1e308j, complex(math.nan, 1)]
 
 
 def points_of(p):
     """Arguments of Python's own function: floats, and where it takes them whole or complex ones."""
     if p.name == "math_ldexp":
-        return itertools.product(NUMBERS, WHOLE)
+        return itertools.product(FLOATS, WHOLE_NUMBERS)
     two = "shift" in p.name or p.base.name in ("floor_divide", "isclose")
     taken = getattr(p, "arity", 2 if two else 1)
-    kinds = [NUMBERS] if p.name.startswith("math") else [COMPLEX]
+    kinds = [FLOATS] if p.name.startswith("math") else [COMPLEX_NUMBERS]
     if p.name.startswith("python"):
-        kinds = [WHOLE] if "shift" in p.name else [NUMBERS, WHOLE]
-        kinds += [COMPLEX] * (p.name.removeprefix("python_") in ("divide", "multiply", "abs"))
+        kinds = [WHOLE_NUMBERS] if "shift" in p.name else [FLOATS, WHOLE_NUMBERS]
+        kinds += [COMPLEX_NUMBERS] * (
+            p.name.removeprefix("python_") in ("divide", "multiply", "abs")
+        )
     found = itertools.chain(*[itertools.product(numbers, repeat=taken) for numbers in kinds])
     large = ("python_power", "python_left_shift", "python_right_shift")
     return (v for v in found if p.name not in large or type(v[1]) is float or v[1] < 99)
