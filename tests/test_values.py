@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import lineara
 from lineara.eager.values import is_composed
@@ -113,7 +114,7 @@ def test_a_composition_that_disagrees_is_refused(monkeypatch):
     with pytest.raises(LinearaError) as found:
         lineara.grad(lambda x: np.median(x))(X)
     assert found.value.message == (
-        "numpy.median: NumPy's value, f64[], is another than that of the composition that the "
+        "numpy.median: its value, f64[], is another than that of the composition that the "
         "derivative would come from; write it with functions that have a rule"
     )
 
@@ -128,3 +129,22 @@ def test_tables_by_function_are_found_behind_decorators():
 
     model = Model()
     assert lineara.grad(lambda x: model.scaled(np.sin, x))(0.5) == 2.0 * np.cos(0.5)
+
+
+def test_eigenvectors_have_the_signs_of_the_plain_call():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        a = rng.normal(size=(4, 4))
+        a, b = a + a.T, a @ a.T + np.eye(4)
+        for f in (
+            lambda x: scipy.linalg.eigh(x, subset_by_index=[1, 2])[1],
+            lambda x, b=b: scipy.linalg.eigh(x, b)[1],
+            lambda x: scipy.linalg.eigh_tridiagonal(np.diag(x), np.diag(x, 1))[1],
+        ):
+            y, L = lineara.linearize(f, a)
+            np.testing.assert_array_equal(y, f(a))
+            e = rng.normal(size=a.shape)
+            e = e + e.T
+            np.testing.assert_allclose(
+                L @ e, (f(a + 1e-6 * e) - f(a - 1e-6 * e)) / 2e-6, 1e-4, 1e-5
+            )

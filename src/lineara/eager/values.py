@@ -36,6 +36,7 @@ _ONCE = """
 copyto put putmask place put_along_axis fill_diagonal apply_along_axis apply_over_axes piecewise
 vectorize from_dlpack fromiter fromfunction
 """
+_CANCELLED = 1e-6  # of the largest argument: a result may be a difference of such numbers
 _CLOSE = {"f": 1e-3, "F": 1e-3, "e": 1e-1}  # relative to the largest element, by dtype
 _IDENTITY = Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
 
@@ -201,7 +202,7 @@ def own_value(func: Any, args: tuple, kwargs: dict[str, Any], ours: Any, out: An
         return ours(*args, **kwargs)
     except Exception as e:
         result = _quietly(ours, args, kwargs)  # which may say it better
-        if "read-only" in str(e) or not _is_numpys(func):  # it overwrites its argument
+        if "read-only" in str(e):  # it overwrites its argument
             return result
         raise
     return _valued(func, _quietly(ours, args, kwargs), value, arrays)
@@ -227,11 +228,10 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
         return y
     if not isinstance(y, Traced):
         return value if type(value) is type(y) else y
+    y = _with_its_signs(y, value)
     if not _is_like(plain(y), value, arrays):
-        if not _is_numpys(func):  # one of several results, or what cancels
-            return y
         raise NoRuleError(
-            f"{foreign_name(func)}: NumPy's value, {type_of(value)}, is another than that of the "
+            f"{foreign_name(func)}: its value, {type_of(value)}, is another than that of the "
             "composition that the derivative would come from; write it with functions that have a "
             "rule"
         )
@@ -241,6 +241,18 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
     if type(value) is np.ndarray and value.dtype.kind in "fc":
         return y.level.buffer(valued(y, value[()]))
     return valued(y, value) if isinstance(value, np.inexact | float | complex) else y
+
+
+def _with_its_signs(y: Any, value: Any) -> Any:
+    """Columns with the signs of those of SciPy's: an eigenvector may have either."""
+    found = plain(y)
+    if np.ndim(value) != 2 or np.shape(found) != np.shape(value) or found.dtype.kind != "f":
+        return y
+    with np.errstate(all="ignore"):
+        turned = np.sum(found * value, axis=0) < 0
+        if not turned.any() or not np.allclose(np.abs(found), np.abs(value), rtol=1e-6, atol=1e-9):
+            return y
+    return y * np.where(turned, -1.0, 1.0).astype(found.dtype)
 
 
 def _same(a: Any, b: np.ndarray) -> bool:
@@ -268,6 +280,10 @@ def _is_like(found: Any, value: Any, arrays: list[np.ndarray]) -> bool:
         a, b = np.asarray(found), np.asarray(value)
         if a.dtype.kind not in "fc" or (a == b).all():
             return True
-        size = np.abs(b[np.isfinite(b)]).max(initial=0.0)
         close = max([_CLOSE.get(t.char, 1e-8) for t in [x.dtype for x in (a, b, *arrays)]])
-        return bool(np.allclose(a, b, rtol=close, atol=close * size, equal_nan=True))
+        within = close * max(_largest(b), _CANCELLED * max(map(_largest, arrays), default=0.0))
+        return bool(np.allclose(a, b, rtol=close, atol=within, equal_nan=True))
+
+
+def _largest(a: np.ndarray) -> Any:
+    return np.abs(a[np.isfinite(a)]).max(initial=0.0)

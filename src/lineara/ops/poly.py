@@ -66,10 +66,10 @@ def polydiv(u, v):
     """The quotient and the remainder."""
     u, v = _row(u) + 0.0, _row(v) + 0.0
     n, m = type_of(u).size - 1, type_of(v).size - 1
-    scale, quotient = 1.0 / v[0], []
-    for k in range(n - m + 1):
-        quotient.append(scale * u[k])
-        u = concatenate([u[:k], u[k : k + m + 1] - quotient[-1] * v, u[k + m + 1 :]])
+    quotient = []
+    for _ in range(max(n - m + 1, 0)):
+        quotient.append(u[0] / v[0])
+        u = concatenate([u[1 : m + 1] - quotient[-1] * v[1:], u[m + 1 :]])
     while type_of(u).size > 1 and np.allclose(u[0], 0, rtol=1e-14):
         u = u[1:]
     return op("stack")(*quotient) if quotient else u[:1] * 0.0, u

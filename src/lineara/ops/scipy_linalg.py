@@ -133,8 +133,10 @@ def scipy_cholesky(a, lower=False, overwrite_a=False, check_finite=True):
 
 @implements("scipy.linalg.cho_factor")
 def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
-    """The factor for `cho_solve`, with zeros where SciPy leaves what it found, and its triangle."""
-    return scipy_cholesky(a, lower), lower
+    """The factor for `cho_solve`, with what was in the other triangle, and which it is."""
+    c = scipy_cholesky(a, lower)
+    other = np.tri(type_of(c).shape[-1], k=-1, dtype=bool)
+    return c + op("keep")(a, other.T if lower else other), lower
 
 
 @implements("scipy.linalg.cho_solve", sequence=True)
