@@ -1,9 +1,10 @@
 """Derivatives by differences that say how far they can be trusted: an oracle that knows no rules.
 
 Central differences with ever smaller steps are extrapolated to step zero [Ridders 1982]; the best
-entry of the table is the one whose neighbours differ least, and that difference is its error.  A
-difference with one fixed step has an error that nobody knows: a test under random programs meets
-the program for which its tolerance was too tight.
+entry of the table is the one whose neighbours differ least.  Its error is that difference and what
+the values are rounded by, since neighbours may be equal by chance.  A difference with one fixed
+step has an error that nobody knows: a test under random programs meets the program for which its
+tolerance was too tight.
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import numpy as np
 
 SHRINK = 1.6
 STEPS = 12
+EPS = float(np.finfo(float).eps)
 
 
 def slope(f: Callable[[float], Any], first: float = 0.05) -> tuple[Any, float]:
@@ -26,11 +28,12 @@ def slope(f: Callable[[float], Any], first: float = 0.05) -> tuple[Any, float]:
     last: list[Any] = []
     for k in range(STEPS):
         h = first / SHRINK**k
-        row = [(np.asarray(f(h)) - np.asarray(f(-h))) / (2 * h)]
+        ahead, back = np.asarray(f(h)), np.asarray(f(-h))
+        row, rounding = [(ahead - back) / (2 * h)], EPS * _size(ahead) / h
         for i, before in enumerate(last):
             power = SHRINK ** (2 * i + 2)
             row.append((power * row[i] - before) / (power - 1))
-            gap = _size(row[-1] - row[-2]) + _size(row[-1] - before)
+            gap = _size(row[-1] - row[-2]) + _size(row[-1] - before) + rounding
             if gap < least:
                 best, least = row[-1], gap
         last = row
