@@ -1,5 +1,6 @@
 """The value of a call is NumPy's own: bits, dtype, strides and exceptions, whoever composes it."""
 
+import statistics
 from typing import ClassVar
 
 import numpy as np
@@ -148,3 +149,17 @@ def test_eigenvectors_have_the_signs_of_the_plain_call():
             np.testing.assert_allclose(
                 L @ e, (f(a + 1e-6 * e) - f(a - 1e-6 * e)) / 2e-6, 1e-4, 1e-5
             )
+
+
+@pytest.mark.parametrize(
+    "name", ["mean", "fmean", "median", "variance", "stdev", "pvariance", "pstdev"]
+)
+def test_a_function_of_python_gives_numbers_of_python(name):
+    def f(data):
+        y = getattr(statistics, name)(data)
+        return 2 * y if type(y) is float else y
+
+    data = [1.5, 2.5, 4.0]
+    assert lineara.value_and_grad(f)(data)[0] == f(data)
+    single = [np.float64(v) for v in data]
+    assert lineara.value_and_grad(f)(single)[0] == f(single)

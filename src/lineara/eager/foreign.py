@@ -49,7 +49,7 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         args = tuple([as_array(a) if _is_sequence(a) else a for a in args])
     try:
         if is_asked(func, args, kwargs, out):
-            result = numpys(own_value(func, args, kwargs, ours, out))
+            result = own_value(func, args, kwargs, ours, out, given)
         else:
             result = numpys(ours(*args, **kwargs))
     except Exception as e:

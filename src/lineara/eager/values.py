@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.kinds import valued
-from lineara.eager.node import Array, Traced, plain, staged
+from lineara.eager.kinds import numpys, valued
+from lineara.eager.node import Array, Scalar, Traced, plain, staged
 from lineara.eager.refusals import foreign_name
 from lineara.errors import LinearaError, LinearityError, NoRuleError
 from lineara.primitive import Box, Joint
@@ -81,11 +81,13 @@ class _Unasked(Exception):
 def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
     """An argument as NumPy gets it; an array that may be looked at only."""
     kind = type(value)
-    if kind is list or kind is tuple:
-        return kind([_as_plain(v, arrays) for v in value])
+    if issubclass(kind, list | tuple):
+        parts = [_as_plain(v, arrays) for v in value]
+        return parts if issubclass(kind, list) else tuple(parts)
     if isinstance(value, Traced):
         try:
-            value = plain(value)
+            number = issubclass(kind, Scalar) and not value.weak
+            value = value.dtype.type(plain(value)) if number else plain(value)
         except LinearityError:  # a linear value has a type only
             raise _Unasked from None
     if isinstance(value, Box):  # lanes
@@ -188,24 +190,31 @@ def _both(ours: type, theirs: type, **names: Any) -> Any:
     return type(ours.__name__, (ours, theirs), names)
 
 
-def own_value(func: Any, args: tuple, kwargs: dict[str, Any], ours: Any, out: Any = None) -> Any:
-    """The result of `ours(*args, **kwargs)` with the value that NumPy's function gives.
+def own_value(
+    func: Any,
+    args: tuple,
+    kwargs: dict[str, Any],
+    ours: Any,
+    out: Any = None,
+    given: tuple | None = None,
+) -> Any:
+    """The result of `ours(*args, **kwargs)` with the value that NumPy's gives for what was given.
 
     The array `out` is not written here; NumPy says whether it may hold the result.
     """
     if staged((*args, *kwargs.values(), out)):
-        return ours(*args, **kwargs)
+        return numpys(ours(*args, **kwargs))
     arrays: list[np.ndarray] = []
     try:
-        value = asked(func, args, kwargs, out, arrays)
+        value = asked(func, args if given is None else given, kwargs, out, arrays)
     except _Unasked:
-        return ours(*args, **kwargs)
+        return numpys(ours(*args, **kwargs))
     except Exception as e:
         result = _quietly(ours, args, kwargs)  # which may say it better
         if "read-only" in str(e):  # it overwrites its argument
-            return result
+            return numpys(result)
         raise
-    return _valued(func, _quietly(ours, args, kwargs), value, arrays)
+    return _valued(func, numpys(_quietly(ours, args, kwargs)), value, arrays)
 
 
 def _quietly(f: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -240,7 +249,9 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
     y = y[()] if isinstance(y, Array) else y
     if type(value) is np.ndarray and value.dtype.kind in "fc":
         return y.level.buffer(valued(y, value[()]))
-    return valued(y, value) if isinstance(value, np.inexact | float | complex) else y
+    if not isinstance(value, np.inexact | float | complex):
+        return y
+    return valued(y, value)
 
 
 def _with_its_signs(y: Any, value: Any) -> Any:
