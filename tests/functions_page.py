@@ -23,11 +23,11 @@ import scipy.special
 import scipy.stats
 
 import lineara
-from lineara.eager.stand_ins import replacements
-from lineara.ops.laws import CONTINUOUS, DISCRETE
-from lineara.ops.multivariate import VECTORS
-from lineara.ops.without_rule import WRITE
-from lineara.primitive import Constant, registry
+from lineara.facts.primitive import Constant, registry
+from lineara.ops.scipy.distribution_formulas import CONTINUOUS, DISCRETE
+from lineara.ops.scipy.multivariate_distributions import VECTORS
+from lineara.ops.scipy.without_rule import WRITE
+from lineara.python.stand_ins import replacements
 
 PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
 

@@ -101,7 +101,7 @@ def near(made: Made, test: str) -> bool:
 @functools.cache
 def users() -> dict[str, set[str]]:
     """The elementwise primitives that call a function where their partials are compiled."""
-    from lineara.primitive import Elementwise, registry
+    from lineara.facts.primitive import Elementwise, registry
 
     found: dict[str, set[str]] = {}
     for name, p in registry.primitives.items():
@@ -121,8 +121,8 @@ def users() -> dict[str, set[str]]:
 
 def forget() -> None:
     """Partials, methods of nodes and tables that were made of rules are made again on demand."""
-    from lineara.eager.trace import threads
-    from lineara.primitive import registry
+    from lineara.facts.primitive import registry
+    from lineara.tape.levels import threads
 
     for p in registry.primitives.values():
         for name in ("weights", "complex_weights", "_kept"):

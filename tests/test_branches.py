@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from lineara import grad, hessian, linearize
-from lineara.eager.shown import class_shown
-from lineara.eager.stand_ins import replacements
 from lineara.errors import DetachError
-from lineara.registry import registry
+from lineara.facts.registry import registry
+from lineara.python.stand_ins import replacements
+from lineara.tape.class_questions import class_shown
 
 A = np.array([1.0, 2.0, 3.0])
 

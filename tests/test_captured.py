@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from lineara.capture.captured import captured, with_captured
 from lineara.errors import StructureError
+from lineara.python.captured_values import captured, with_captured
 
 
 def make(w, b=0.0):

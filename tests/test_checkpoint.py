@@ -9,8 +9,8 @@ import pytest
 
 import lineara
 from lineara import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, vjp
-from lineara.eager.trace import innermost_level
 from lineara.errors import MutationError
+from lineara.tape.levels import innermost_level
 from lineara.testing import count_bytes
 
 X = np.array([0.5, -1.0, 2.0])

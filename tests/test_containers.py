@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lineara
-from lineara.eager.containers import UNTOUCHED, lift, rebuild
-from lineara.eager.proxy import is_lazy
+from lineara.containers.boundary import UNTOUCHED, lift, rebuild
+from lineara.containers.proxy import is_lazy
 from lineara.errors import StructureError, TypeMismatchError
 from lineara.trees import flatten
 

@@ -10,8 +10,8 @@ import pytest
 from faults import LISTED, Site, changed, compiled, functions_of, key_of, lines_of, make, text_of
 
 import lineara
+from lineara.facts.primitive import registry
 from lineara.passes import names
-from lineara.primitive import registry
 
 EQUIVALENT = tomllib.loads(LISTED.read_text(encoding="utf-8"))["fault"]
 

@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from lineara.capture.overlay import Overlay
-from lineara.registry import Registry
+from lineara.facts.registry import Registry
+from lineara.python.overlay import Overlay
 
 
 @pytest.mark.parametrize(

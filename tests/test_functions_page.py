@@ -7,9 +7,9 @@ import pytest
 from functions_page import MODULES, PAGE, page, public, unknown
 
 import lineara
-from lineara.eager.node import Array
 from lineara.errors import NoRuleError
-from lineara.primitive import registry
+from lineara.facts.primitive import registry
+from lineara.tape.node import Array
 
 
 def test_the_page_is_made_from_the_registry():

@@ -7,10 +7,10 @@ import pytest
 
 import lineara
 from lineara import grad, hessian, jacfwd, kinks, value_and_grad
-from lineara.eager.trace import open_level
 from lineara.errors import StructureError, TypeMismatchError
+from lineara.facts.primitive import op, registry
 from lineara.ops.kinks import KINKS, _spectrum
-from lineara.primitive import op, registry
+from lineara.tape.levels import open_level
 
 x = np.array([0.0, -2.0, 0.0])
 pair = np.array([2.0, 2.0, 1.0])

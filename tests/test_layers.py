@@ -16,20 +16,17 @@ LAYERS = """
     __main__  cli  demo | explorer | distributed | crosscheck
     lineara
     bridges
-    numpy | scipy | random | testing | calculus | diagrams
-    api  geometry  rules  diagnose  policies  solvers
-    backends
-    capture
-    eager | passes
-    ops
-    cotangent | linear_a
+    numpy | random | testing | calculus | diagrams
+    api  geometry  rules  staging  diagnose  policies  solvers
+    labels
+    python
+    tape | passes
+    containers | engines
+    ops | linear_a
+    cotangent
     linear_map
-    primitive
-    symbol
-    box
-    registry
-    types | trees
-    errors | deep | placed
+    facts | trees | text
+    errors | trampoline
 """
 
 Edge = tuple[str, str]

@@ -248,7 +248,7 @@ def test_an_error_inside_a_library_names_its_line_and_the_users(library):
 
 
 def test_a_library_that_is_not_called_is_not_read(library):
-    from lineara.capture.plain_code import overlay
+    from lineara.python.user_code import overlay
 
     def f(x):
         return x * x

@@ -9,7 +9,7 @@ import pytest
 import lineara
 from lineara import grad, hessian, jacobian, linear_transpose
 from lineara.errors import LinearityError, ShapeError, StructureError, TypeMismatchError
-from lineara.types import ArrayType
+from lineara.facts.types import ArrayType
 
 A = np.arange(12.0).reshape(3, 4)
 X = np.array([1.0, -2.0, 3.0, 0.5])

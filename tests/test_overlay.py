@@ -24,8 +24,8 @@ from math import sin as renamed_sin
 import numpy as np
 import pytest
 
-from lineara.capture.namespaces import stand_in
-from lineara.capture.overlay import Overlay
+from lineara.python.namespaces import stand_in
+from lineara.python.overlay import Overlay
 
 HUNDRED = 100.0
 

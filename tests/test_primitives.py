@@ -18,10 +18,8 @@ from special_lines import SPECIAL
 from tables import Laws
 
 import lineara
-from lineara.eager.trace import linear_map_of
 from lineara.errors import LinearaError, LinearityError, StagingError
-from lineara.ops.own import Own
-from lineara.primitive import (
+from lineara.facts.primitive import (
     Box,
     Constant,
     Elementwise,
@@ -33,7 +31,9 @@ from lineara.primitive import (
     op,
     registry,
 )
-from lineara.types import type_of
+from lineara.facts.types import type_of
+from lineara.ops.python_numbers import Own
+from lineara.tape.levels import linear_map_of
 
 rng = np.random.default_rng(7)
 x = np.array([0.31, 0.72, 0.55])  # inside every domain of (0, 1)
@@ -1111,7 +1111,7 @@ def test_the_modulus_of_a_complex_number_has_slope_zero_at_zero():
 
 def test_a_partial_is_checked_when_it_is_declared():
     with pytest.raises(AssertionError, match="must take"):
-        lineara.primitive.elementwise("half_wrong", lambda y, x, w: 1)
+        lineara.facts.primitive.elementwise("half_wrong", lambda y, x, w: 1)
     assert "half_wrong" not in registry.primitives
 
 
@@ -1121,7 +1121,7 @@ def test_two_primitives_of_one_name_are_refused():
 
 
 def test_a_new_primitive_is_one_line():
-    cube = lineara.primitive.elementwise(
+    cube = lineara.facts.primitive.elementwise(
         "cube_of_test", lambda y, x: 3 * x * x, array=lambda x: x**3
     )
     try:

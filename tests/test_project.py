@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lineara.primitive import elementwise, registry
+from lineara.facts.primitive import elementwise, registry
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -14,8 +14,8 @@ import pytest
 
 import lineara
 from lineara import grad, kinks, value_and_grad
-from lineara.eager.node import plain
 from lineara.errors import LinearaError, StagingError
+from lineara.tape.node import plain
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

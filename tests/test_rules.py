@@ -87,7 +87,7 @@ def test_reverse_mode_equals_the_plain_function(wave):
 
 def _with(f, old, new):
     """The same function of another wave."""
-    return lineara.capture.captured.with_captured(f, {"wave": new}) if old is not new else f
+    return lineara.python.captured_values.with_captured(f, {"wave": new}) if old is not new else f
 
 
 @WAVES

@@ -12,8 +12,8 @@ import pytest
 from tables import try_all
 
 from lineara import grad, hessian, jvp, linearize, trace, value_and_grad, vjp, vmap
-from lineara.eager.locks import WHOLE, imprint
 from lineara.errors import DetachError, LinearaError, MutationError
+from lineara.tape.locked_arrays import WHOLE, imprint
 
 # --- arguments that overlap ----------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import lineara
-from lineara.eager.trace import collector, threads
 from lineara.errors import LeakedVariableError, LinearaError
+from lineara.tape.levels import collector, threads
 
 X = np.array([0.5, -1.0, 2.0])
 

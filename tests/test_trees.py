@@ -17,7 +17,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lineara.eager.containers import lift
+from lineara.containers.boundary import lift
 from lineara.errors import StructureError
 from lineara.trees import flatten, is_container, leaf_paths, map_leaves, unflatten
 

@@ -8,9 +8,9 @@ import pytest
 import scipy.linalg
 
 import lineara
-from lineara.eager.values import is_composed
 from lineara.errors import LinearaError
-from lineara.registry import registry
+from lineara.facts.registry import registry
+from lineara.python.numpy_values import is_composed
 
 X = np.array([0.3, 1.7, -2.1, 0.9, 5.5, 0.1])
 M = np.array([[2.0, 0.3, 0.1], [0.4, 3.0, 0.7], [0.5, 0.2, 1.0]])

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lineara
-from lineara.eager.reads import c_strides, locate, reshaped_strides
 from lineara.errors import MutationError
+from lineara.tape.reads import c_strides, locate, reshaped_strides
 
 X = np.sin(np.arange(60.0)).reshape(3, 4, 5)
 

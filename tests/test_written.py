@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lineara
-from lineara.eager import differentiate, pull, sweep, written
-from lineara.eager import mixture as mixtures
 from lineara.errors import LeakedVariableError, MutationError
-from lineara.primitive import Primitive
+from lineara.facts.primitive import Primitive
+from lineara.tape import gradient as differentiate
+from lineara.tape import mixed_sources as mixtures
+from lineara.tape import pull_reads, sweep, written_arrays
 
 N = 6
 X = np.array([0.3, -0.7, 1.1, 0.45, -0.25, 0.9])
@@ -573,7 +574,7 @@ def test_a_growing_part_is_read_with_few_parents() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mixtures, "mixture", mixture)
         g = lineara.grad(lambda v: prefix(v, 99))(x)
-    assert max(parents) <= written.MANY_PARENTS + 1
+    assert max(parents) <= written_arrays.MANY_PARENTS + 1
     counts = [sum(99 - i for i in range(j, 99, 3)) for j in range(3)]
     assert close(g, 2 * x * counts)
 
@@ -603,7 +604,7 @@ class Elements:
         self.patch = pytest.MonkeyPatch()
 
     def __enter__(self) -> "Elements":
-        evaluate, pull_plain = Primitive.__call__, pull._pull_plain
+        evaluate, pull_plain = Primitive.__call__, pull_reads._pull_plain
 
         def call(primitive: Any, *args: Any, **params: Any) -> Any:
             y = evaluate(primitive, *args, **params)
@@ -615,7 +616,7 @@ class Elements:
             return pull_plain(x, terms, shape)
 
         self.patch.setattr(Primitive, "__call__", call)
-        self.patch.setattr(pull, "_pull_plain", counted)
+        self.patch.setattr(pull_reads, "_pull_plain", counted)
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -13,10 +13,10 @@ def inputs(n: int) -> tuple:
     import numpy as np
 
     from lineara import ops as _ops  # noqa: F401  the primitives declare themselves
+    from lineara.facts.registry import op
+    from lineara.facts.types import ArrayType
     from lineara.linear_a.program import Program
     from lineara.linear_a.syntax import Block, Def, Let, Prim, Ret, Var
-    from lineara.registry import op
-    from lineara.types import ArrayType
 
     number = ArrayType((), np.dtype(float))
     values = [Var(f"v{i}", number) for i in range(n + 2)]

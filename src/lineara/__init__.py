@@ -13,8 +13,10 @@ array([25.,  7.])
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import lineara.labels.frames as _frames  # declares what labelled arrays are
 import lineara.numpy as numpy  # says where traced arrays have their functions
 import lineara.ops as _ops  # declares the primitives
+import lineara.python.ufuncs as _ufuncs  # declares NumPy's protocols on traced values
 import lineara.solvers as _solvers  # declares what stands in for SciPy's solvers
 from lineara.api import (
     grad,
@@ -31,22 +33,22 @@ from lineara.api import (
     value_and_grad,
     vjp,
 )
-from lineara.capture.probes import Probes
 from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
 from lineara.diagnose import check_grads, explain_nan
 from lineara.geometry import Metric, manifold
 from lineara.linear_map import LinearMap
+from lineara.python.function_probes import Probes
 from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp, external
 from lineara.rules.probed import probed
 
 if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
-    from lineara.bridges.python import diagram
-    from lineara.capture.forms import cond, fori_loop, function, scan, switch, while_loop
-    from lineara.capture.stages import stages
-    from lineara.capture.staging import trace
+    from lineara.bridges.python_and_diagrams import diagram
     from lineara.rules.kinks import kinks
-    from lineara.rules.lanes import vmap
+    from lineara.staging.control_flow import cond, fori_loop, function, scan, switch, while_loop
+    from lineara.staging.stages import stages
+    from lineara.staging.tracing import trace
+    from lineara.staging.vmap import vmap
 
 __version__ = "0.1.0"
 
@@ -101,18 +103,18 @@ __all__ = [
     "while_loop",
 ]
 
-del _ops, _solvers
+del _frames, _ops, _solvers, _ufuncs
 
 
 _FORMS = ("cond", "fori_loop", "function", "scan", "switch", "while_loop")
 _LATE = {  # the staged engine and what helps tests: loaded when it is first asked for
-    **dict.fromkeys(_FORMS, "lineara.capture.forms"),
+    **dict.fromkeys(_FORMS, "lineara.staging.control_flow"),
     "calculus": "lineara.calculus",
-    "diagram": "lineara.bridges.python",
+    "diagram": "lineara.bridges.python_and_diagrams",
     "diagrams": "lineara.diagrams",
-    "vmap": "lineara.rules.lanes",
-    "stages": "lineara.capture.stages",
-    "trace": "lineara.capture.staging",
+    "vmap": "lineara.staging.vmap",
+    "stages": "lineara.staging.stages",
+    "trace": "lineara.staging.tracing",
     "kinks": "lineara.rules.kinks",
     "policies": "lineara.policies",
     "random": "lineara.random",

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lineara.capture.captured import captured, with_captured
-from lineara.capture.moving import FUNCTIONS
-from lineara.capture.plain_code import lifted, method, overlay, seen
-from lineara.eager import differentiate
-from lineara.eager.differentiate import Asked
-from lineara.eager.linear import record_linear
-from lineara.eager.linearize import linearize as linearized
-from lineara.eager.node import Traced, plain, staged
-from lineara.eager.trace import open_level
 from lineara.errors import NonScalarOutputError, ShapeError, StructureError, TypeMismatchError
+from lineara.facts.primitive import conjugate, real_part
+from lineara.facts.types import ArrayType, is_complex, show_type, type_of
 from lineara.linear_map import LinearMap, Space
 from lineara.ops.elementwise import stop_gradient as still
 from lineara.ops.shape import as_array, concat, reshape
-from lineara.primitive import conjugate, real_part
+from lineara.python.captured_values import captured, with_captured
+from lineara.python.function_points import FUNCTIONS
+from lineara.python.user_code import lifted, method, overlay, seen
+from lineara.tape import gradient as differentiate
+from lineara.tape.gradient import Asked
+from lineara.tape.levels import open_level
+from lineara.tape.linear_level import record_linear
+from lineara.tape.linearize import linearize as linearized
+from lineara.tape.node import Traced, plain, staged
 from lineara.trees import flatten, map_leaves, unflatten
-from lineara.types import ArrayType, is_complex, show_type, type_of
 
 if TYPE_CHECKING:
     from lineara.policies import Policy
@@ -267,8 +267,8 @@ def _under_policy(
     f: Any, argnums: Argnums, asked: Asked, policy: "Policy | str"
 ) -> Callable[..., Any]:
     """The function to (value, gradient), by way of a program."""
-    from lineara.capture.halves import Halves
     from lineara.policies import chosen
+    from lineara.staging.value_and_map import Halves
 
     name = asked.name
     kept = chosen(policy, name)
@@ -313,8 +313,8 @@ def _certified(made: Any, f: Any, policy: "Policy | str | None", name: str) -> A
 
 def _certificate(f: Any, kept: "Policy", *args: Any, **kwargs: Any) -> Any:
     """The certificate of the derivative for these arguments."""
-    from lineara.capture.certificate import certified
-    from lineara.capture.staging import trace
+    from lineara.staging.certificate import certified
+    from lineara.staging.tracing import trace
 
     staged = trace(f, *args, **kwargs)
     return certified(staged.program, staged.name, kept, staged.operands(args, kwargs))
@@ -401,8 +401,8 @@ def vjp(
 
 def _vjp_under_policy(f: Any, args: tuple, has_aux: bool, policy: "Policy | str") -> Any:
     """The value and the pullback, by way of a program."""
-    from lineara.capture.halves import Halves
     from lineara.policies import chosen
+    from lineara.staging.value_and_map import Halves
 
     _callable(f, "vjp")
     if has_aux:

@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 
 from lineara.api import jvp, vjp
-from lineara.capture.plain_code import lifted, method, seen
-from lineara.eager.codegen import OPERATORS
-from lineara.eager.differentiate import lift_args
-from lineara.eager.leaves import Leaves, kind_of_number
-from lineara.eager.level import Entry, Level
-from lineara.eager.masked import Masked, unmasked
-from lineara.eager.node import ONE, Array, Traced, plain
-from lineara.eager.reads import Reads
-from lineara.eager.sweep import add, arrived, clear
-from lineara.eager.trace import deeper, open_level
+from lineara.cotangent.dead_lanes import Masked, unmasked
 from lineara.errors import RuleError, TypeMismatchError, describe_line, user_frame
-from lineara.primitive import Elementwise, Outer, Piece, registry
+from lineara.facts.primitive import Elementwise, Outer, Piece, registry
+from lineara.python.user_code import lifted, method, seen
+from lineara.tape.codegen import OPERATORS
+from lineara.tape.gradient import lift_args
+from lineara.tape.leaves import Leaves, kind_of_number
+from lineara.tape.level import Entry, Level
+from lineara.tape.levels import deeper, open_level
+from lineara.tape.node import ONE, Array, Traced, plain
+from lineara.tape.reads import Reads
+from lineara.tape.sweep import add, arrived, clear
 from lineara.trees import flatten, leaf_paths, unflatten
 
 # --- comparing with differences -------------------------------------------------------------

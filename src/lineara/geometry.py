@@ -38,9 +38,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from lineara.capture.plain_code import seen
-from lineara.cotangent import Builder, Zero
-from lineara.eager.points import (
+from lineara.containers.points import (
     ATTRIBUTE,
     Manifold,
     is_quantity,
@@ -48,10 +46,12 @@ from lineara.eager.points import (
     recast,
     recast_like,
 )
+from lineara.cotangent import Builder, Zero
 from lineara.errors import GeometryError
+from lineara.facts.types import show_type
+from lineara.python.user_code import seen
 from lineara.trees import flatten, map_leaves, unflatten
 from lineara.trees.kinds import kind_of
-from lineara.types import show_type
 
 DUAL = "__lineara_dual__"  # where a class of cotangents keeps the class of the tangents
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import Box
 from lineara.errors import LinearityError, ShapeError, StructureError, TypeMismatchError
-from lineara.primitive import conjugate, op
+from lineara.facts.box import Box
+from lineara.facts.primitive import conjugate, op
+from lineara.facts.types import ArrayType, is_complex, show_type, type_of
 from lineara.trees import flatten, map_leaves, unflatten
-from lineara.types import ArrayType, is_complex, show_type, type_of
 
 BLOCK = 1 << 24  # numbers that one batched sweep carries for a leaf
 

@@ -29,9 +29,13 @@ minimal_tape          8.00 kB    32.00 kB    7,999    +14 %
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lineara.capture.staging import trace
 from lineara.errors import TypeMismatchError
-from lineara.passes.checkpoint import (
+from lineara.facts.primitive import op
+from lineara.facts.types import show_type
+from lineara.passes.minimal_tape import budget, minimal_tape
+from lineara.passes.policy_table import POLICIES, Plan, chosen
+from lineara.passes.policy_table import plan as plan_of
+from lineara.passes.store_policies import (
     binomial,
     policy,
     recompute_all,
@@ -39,12 +43,8 @@ from lineara.passes.checkpoint import (
     save_contractions,
     save_only_named,
 )
-from lineara.passes.min_cut import budget, minimal_tape
-from lineara.passes.plan import POLICIES, Plan, chosen
-from lineara.passes.plan import plan as plan_of
 from lineara.passes.unzip import Policy, store_all
-from lineara.primitive import op
-from lineara.types import show_type
+from lineara.staging.tracing import trace
 
 
 def plan(

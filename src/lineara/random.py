@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import TypeMismatchError
-from lineara.types import show_type
+from lineara.facts.types import show_type
 
 Shape = int | tuple[int, ...]
 

@@ -15,7 +15,7 @@ import numpy as np
 from lineara.cotangent import combine, finish, zero
 from lineara.cotangent.monoid import fields
 from lineara.errors import RuleError
-from lineara.rules.laws import LinearReport, check_linear
+from lineara.rules.rule_tests import LinearReport, check_linear
 
 SMALL, LARGE = 16, 1 << 14
 """The sizes between which the cost of adding must not grow."""

@@ -12,20 +12,20 @@ from shrink import smallest
 import lineara
 from lineara import calculus
 from lineara.calculus.check import Known, check
-from lineara.calculus.closures import converted
+from lineara.calculus.closure_conversion import converted
 from lineara.calculus.machine import Machine
-from lineara.calculus.numbers import numbers_of
 from lineara.calculus.parse import parse
 from lineara.calculus.program import term
 from lineara.calculus.readback import read_back
-from lineara.calculus.reduce import Reducer
+from lineara.calculus.reducer import Reducer
 from lineara.calculus.show import show
+from lineara.calculus.term_numbers import numbers_of
 from lineara.calculus.terms import At, Covec, J, Pair, Pull, Term, app, constant_form, lam, num, var
 from lineara.calculus.types import Arrow, R, power
+from lineara.engines.interpreter import run as evaluate
 from lineara.errors import LinearaError
 from lineara.linear_a.check import check as well_typed
-from lineara.linear_a.evaluate import run as evaluate
-from lineara.passes import compose
+from lineara.passes import derivatives
 
 AT = (0.7, -0.4)
 H = 1e-30
@@ -112,7 +112,7 @@ def staged(f: Term, nested: bool) -> bool:
     """The same of a program."""
     by_machine = numbers_of(calculus.run(gradient_of(f)))
     staged = calculus.linear_a(f)
-    derived = compose.grad(staged.program, staged.name)
+    derived = derivatives.grad(staged.program, staged.name)
     found = [float(x) for x in evaluate(derived, f"{staged.name}.grad", *AT).results]
     assert close(by_machine, found), show(f)
     x = ("x", power(2))
@@ -134,7 +134,7 @@ def agree_converted(f: Term, nested: bool) -> bool:
     for program in (made.program, derivative.program):
         well_typed(program)
     assert close([made(AT)], [calculus.function(f)(AT)]), show(f)
-    derived = compose.grad(made.program, made.name)
+    derived = derivatives.grad(made.program, made.name)
     found = [float(x) for x in evaluate(derived, f"{made.name}.grad", *AT).results]
     assert close(by_machine, found), show(f)
     assert close(by_machine, list(derivative(AT))), show(f)

@@ -13,7 +13,7 @@ from rich.console import Console
 import lineara
 from lineara import calculus
 from lineara.__main__ import main
-from lineara.calculus.trace import rich_text
+from lineara.calculus.reduction_steps import rich_text
 from lineara.cli.session import Session
 from lineara.errors import CalculusError
 

@@ -11,13 +11,13 @@ from agree import AT, agree_converted
 
 import lineara
 from lineara import calculus
-from lineara.calculus.closures import converted, sample
+from lineara.calculus.closure_conversion import converted, sample
 from lineara.calculus.types import Arrow
+from lineara.engines.interpreter import run
 from lineara.errors import CalculusError, ProgramError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad
+from lineara.passes.derivatives import grad
 
 
 def convert(text):

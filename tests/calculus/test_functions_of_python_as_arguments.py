@@ -8,8 +8,8 @@ import pytest
 
 import lineara
 from lineara import calculus, grad, probed
-from lineara.bridges.terms import diagram_of
-from lineara.calculus.foreign import foreign
+from lineara.bridges.calculus_and_diagrams import diagram_of
+from lineara.calculus.python_calls import foreign
 from lineara.calculus.terms import app
 from lineara.calculus.types import Arrow, R
 from lineara.errors import CalculusError

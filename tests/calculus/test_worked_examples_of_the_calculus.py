@@ -7,7 +7,7 @@ import pytest
 from lineara import calculus
 from lineara.calculus.machine import Machine
 from lineara.calculus.readback import read_back
-from lineara.calculus.reduce import Reducer
+from lineara.calculus.reducer import Reducer
 from lineara.calculus.symbols import standard
 from lineara.calculus.terms import Fun, Pair, Sum, Term, app, lam, let, num, var
 from lineara.calculus.types import R

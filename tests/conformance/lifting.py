@@ -20,12 +20,12 @@ import numpy as np
 import programs
 
 import lineara
-from lineara.eager.level import Level
-from lineara.eager.node import Scalar, Traced, plain
-from lineara.eager.swallowed import raise_swallowed
-from lineara.eager.trace import innermost_level, threads
-from lineara.eager.written import Written
 from lineara.errors import LinearaError
+from lineara.tape.level import Level
+from lineara.tape.levels import innermost_level, threads
+from lineara.tape.node import Scalar, Traced, plain
+from lineara.tape.swallowed_errors import raise_swallowed
+from lineara.tape.written_arrays import Written
 
 SECONDS = 30  # a test that takes longer counts as different
 LARGE = 200_000  # elements; a larger array stays plain, for the sake of memory

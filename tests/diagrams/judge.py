@@ -8,7 +8,7 @@ import numpy as np
 from calculus.random_terms import Random, meaning
 
 import lineara
-from lineara.bridges.terms import diagram_of
+from lineara.bridges.calculus_and_diagrams import diagram_of
 from lineara.calculus.types import power
 from lineara.diagrams import Net, check, copied, isomorphic, show
 from lineara.diagrams.adjoint import adjoint

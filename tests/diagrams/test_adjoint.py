@@ -19,7 +19,7 @@ from lineara.diagrams.snapshot import history
 from lineara.diagrams.stepper import Derivation
 from lineara.diagrams.types import R, Stack
 from lineara.errors import DiagramError
-from lineara.linear_a.collector import uncollected
+from lineara.linear_a.gc_pause import uncollected
 
 SHARDS = 10
 
@@ -412,7 +412,7 @@ def test_scans_over_random_bodies_that_capture():
     from calculus.random_terms import Random, meaning
     from diagrams.judge import AT
 
-    from lineara.bridges.terms import diagram_of
+    from lineara.bridges.calculus_and_diagrams import diagram_of
     from lineara.calculus.terms import Pair, lam
     from lineara.calculus.types import R as Real
     from lineara.calculus.types import power

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 
 import lineara
 from lineara import calculus
-from lineara.bridges.terms import diagram_of as diagram_of_term
-from lineara.bridges.terms import term_of
+from lineara.bridges.calculus_and_diagrams import diagram_of as diagram_of_term
+from lineara.bridges.calculus_and_diagrams import term_of
 from lineara.calculus.types import power
 from lineara.diagrams import Derivation, adjoint, check, evaluate, gradient, isomorphic, parse, show
+from lineara.diagrams.from_programs import diagram_of, program_of
 from lineara.diagrams.lowering import lowered
 from lineara.diagrams.net import nodes_in
-from lineara.diagrams.programs import diagram_of, program_of
 from lineara.diagrams.pullbacks import pullback
 from lineara.diagrams.types import R, of_array
+from lineara.engines.interpreter import run
 from lineara.errors import BoundsError, DiagramError, LinearaError
+from lineara.facts.types import type_of
 from lineara.linear_a.check import check as check_program
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse as parse_program
-from lineara.passes import compose
-from lineara.types import type_of
+from lineara.passes import derivatives
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "linear_a"))
 from programs import Case, arguments, cases  # the generator of the tests of Linear A
@@ -84,7 +84,7 @@ def test_rewriting_agrees_with_linear_a_where_a_program_has_nodes_with_rules():
         check(derived)
         args = arguments(case)
         name = f"{case.name}.grad"
-        wanted = run(compose.grad(case.program, case.name), name, *args).results
+        wanted = run(derivatives.grad(case.program, case.name), name, *args).results
         found = gradient(derived, *args)
         assert len(found) == len(wanted)
         for a, b in zip(found, wanted, strict=True):
@@ -137,7 +137,7 @@ def test_a_derived_program_goes_through_its_diagram():
         return lineara.fori_loop(0, 4, lambda i, c: np.sin(c) * x, x)
 
     staged = lineara.trace(f, 0.8)
-    derived = compose.grad(staged.program, staged.name)
+    derived = derivatives.grad(staged.program, staged.name)
     name = f"{staged.name}.grad"
     back = program_of(diagram_of(derived, name))
     check_program(back)
@@ -389,7 +389,7 @@ def test_the_pullback_diagram_is_the_transposed_derivative(name, args, params):
     takes = [of_array(type_of(a)) for a in args]
     net = pullback(name, takes, tuple(params.items()))
     check(net)
-    primitive = lineara.primitive.registry.primitives[name]
+    primitive = lineara.facts.primitive.registry.primitives[name]
     value, back = lineara.vjp(lambda *xs: primitive(*xs, **params), *args)
     s = np.asarray(value) * 0 + np.linspace(0.5, 1.5, np.size(value)).reshape(np.shape(value))
     s = float(s) if not np.shape(s) else s
@@ -410,7 +410,7 @@ GENERAL = [
 def test_a_fact_that_is_a_jvp_is_transposed_as_programs_are(name, args, params):
     net = pullback(name, [of_array(type_of(a)) for a in args], tuple(params.items()))
     check(net)
-    primitive = lineara.primitive.registry.primitives[name]
+    primitive = lineara.facts.primitive.registry.primitives[name]
     value, back = lineara.vjp(lambda *xs: primitive(*xs, **params), *args)
     several = isinstance(value, tuple)
     rng = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 from diagrams.judge import AT, close, primal
 
 from lineara.diagrams import check, compose, copied, evaluate, identity, isomorphic, parse, same
-from lineara.diagrams.closed import Frames, check_monoidal, cut, unfolded
+from lineara.diagrams.abstraction_laws import Frames, check_monoidal, cut, unfolded
 from lineara.diagrams.functors import (
     Beside,
     Hom,

@@ -9,13 +9,13 @@ from calculus.random_terms import Random
 from diagrams.judge import AT, close, primal
 from diagrams.test_hypernets import WORKED, chain, scattered
 
-from lineara.bridges.terms import diagram_of, term_of
+from lineara.bridges.calculus_and_diagrams import diagram_of, term_of
 from lineara.calculus.terms import App, Let, Pair, Term, Var, lam, num
 from lineara.calculus.types import Arrow, Product
 from lineara.calculus.types import R as Real
 from lineara.diagrams import check, isomorphic, parse, show
 from lineara.diagrams.cartesian import cartesian, monogamous
-from lineara.diagrams.equal import same
+from lineara.diagrams.equality import same
 from lineara.diagrams.evaluate import evaluate
 from lineara.diagrams.foliate import foliated, recomposed
 

@@ -8,9 +8,9 @@ from itertools import combinations, pairwise
 import pytest
 from diagrams.judge import program
 
-from lineara.bridges.terms import diagram_of
+from lineara.bridges.calculus_and_diagrams import diagram_of
 from lineara.diagrams import Net, adjoint, copied, layout, parse, snapshot
-from lineara.diagrams.layers import Edge, Item, arrange, crossings
+from lineara.diagrams.crossing_order import Edge, Item, arrange, crossings
 from lineara.diagrams.layout import Picture, Placed, Region
 from lineara.diagrams.net import every_net, nodes_in
 from lineara.diagrams.stepper import Derivation

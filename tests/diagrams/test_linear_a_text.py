@@ -8,13 +8,13 @@ from diagrams.judge import AT, close, complex_step, gradient_diagram, program
 from diagrams.test_layout import WORKED
 
 import lineara
-from lineara.bridges.terms import diagram_of
+from lineara.bridges.calculus_and_diagrams import diagram_of
 from lineara.diagrams import Derivation, Net, copied, history, parse, simplify, snapshot
-from lineara.diagrams import linear_a_text as written
+from lineara.diagrams import as_linear_a as written
 from lineara.diagrams.lowering import lowered
+from lineara.engines.interpreter import run
 from lineara.errors import DiagramError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse as read
 
 

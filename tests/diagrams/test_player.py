@@ -15,13 +15,13 @@ from lineara.__main__ import main
 from lineara.diagrams import check, history, parse, show
 from lineara.diagrams.adjoint import adjoint
 from lineara.diagrams.canonical import isomorphic
-from lineara.diagrams.kinds import PLAIN
 from lineara.diagrams.net import Net, nodes_in
+from lineara.diagrams.node_kinds import PLAIN
 from lineara.diagrams.pictured import RULES, SIMPLIFIED, pictured
 from lineara.diagrams.player import CLICKED, Shot, derivation, differentiation, page
 from lineara.diagrams.simplify import SCHEMAS
+from lineara.engines.interpreter import run as run_program
 from lineara.errors import DiagramError
-from lineara.linear_a.evaluate import run as run_program
 from lineara.linear_a.parse import parse as read_program
 
 CHROMIUM = next(

@@ -5,7 +5,7 @@ import pytest
 from calculus.random_terms import Random, meaning
 from diagrams.judge import close
 
-from lineara.bridges.terms import diagram_of
+from lineara.bridges.calculus_and_diagrams import diagram_of
 from lineara.calculus.terms import lam
 from lineara.calculus.types import Arrow, R
 from lineara.diagrams import Probes, cotangents, parse

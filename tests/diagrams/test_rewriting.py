@@ -11,7 +11,7 @@ from diagrams.test_hypernets import WORKED
 from lineara.diagrams import check, isomorphic, parse, show
 from lineara.diagrams.admit import admit, named, oriented, read, standard
 from lineara.diagrams.cartesian import cartesian
-from lineara.diagrams.equal import Verdict, same
+from lineara.diagrams.equality import Verdict, same
 from lineara.diagrams.evaluate import evaluate
 from lineara.diagrams.net import nodes_in
 from lineara.diagrams.rewrite import Rewriter, Rule, matches, rewrite, rewritten

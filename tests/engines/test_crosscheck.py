@@ -14,12 +14,8 @@ from shards import shards
 from lineara.__main__ import main
 from lineara.crosscheck import crosscheck
 from lineara.crosscheck.engines import ENGINES, notations
-from lineara.crosscheck.generate import BINARY, DIVIDED, OPERATIONS, Random
 from lineara.crosscheck.judge import difference, judge
-from lineara.crosscheck.meaning import COMPLEX, EdgeError, complex_step, fifty_digits
-from lineara.crosscheck.meaning import mpmath as many_digits
-from lineara.crosscheck.report import SIZE
-from lineara.crosscheck.syntax import (
+from lineara.crosscheck.language import (
     Array,
     Arrow,
     Program,
@@ -39,6 +35,10 @@ from lineara.crosscheck.syntax import (
     total,
     var,
 )
+from lineara.crosscheck.oracle import COMPLEX, EdgeError, complex_step, fifty_digits
+from lineara.crosscheck.oracle import mpmath as many_digits
+from lineara.crosscheck.random_programs import BINARY, DIVIDED, OPERATIONS, Random
+from lineara.crosscheck.report import SIZE
 from lineara.errors import LinearaError
 
 x, y, v = var("x", R), var("y", R), var("v", Array(3))
@@ -124,11 +124,11 @@ def test_the_oracle_knows_what_the_operations_are(name: str):
 
 
 def test_the_oracle_shares_nothing_with_the_library():
-    source = Path(sys.modules["lineara.crosscheck.meaning"].__file__).read_text()
+    source = Path(sys.modules["lineara.crosscheck.oracle"].__file__).read_text()
     imported = [line for line in source.splitlines() if line.startswith(("from ", "import "))]
     ours = [line for line in imported if "lineara" in line]
     assert ours == [
-        "from lineara.crosscheck.syntax import Program, Term",
+        "from lineara.crosscheck.language import Program, Term",
         "from lineara.errors import LinearaError",
     ]
     assert COMPLEX["tanh"] is __import__("cmath").tanh
@@ -306,9 +306,9 @@ class Fault(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 if {fault}:
     sys.meta_path.insert(0, Fault())
-from lineara.crosscheck.generate import Random
+from lineara.crosscheck.random_programs import Random
 from lineara.crosscheck.judge import judge
-from lineara.crosscheck.syntax import subterms
+from lineara.crosscheck.language import subterms
 between = against = there = 0
 for seed in range(120):
     program = Random(seed).program()

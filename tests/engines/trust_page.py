@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lineara.crosscheck.generate import OPERATIONS
+from lineara.crosscheck.random_programs import OPERATIONS
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "trust.md"
 FENCE = "```json\n"

@@ -24,7 +24,6 @@ from mpmath import mp, mpf
 import lineara
 from lineara import Metric, grad, hessian, jvp, linearize, manifold, value_and_grad, vjp
 from lineara.cotangent import Coo, Rows, Zero, combine, finish
-from lineara.eager.trace import innermost_level
 from lineara.errors import (
     GeometryError,
     LeakedVariableError,
@@ -33,6 +32,7 @@ from lineara.errors import (
     StructureError,
 )
 from lineara.geometry import diff, inner, retract, scale, vdot
+from lineara.tape.levels import innermost_level
 from lineara.testing import check_builder, count_bytes, count_calls
 
 F = Fraction

@@ -28,10 +28,10 @@ from lineara.cotangent import (
     finish,
     zero,
 )
-from lineara.eager.trace import innermost_level
 from lineara.errors import LeakedVariableError
+from lineara.facts.primitive import Multilinear, op, registry
 from lineara.geometry import vdot
-from lineara.primitive import Multilinear, op, registry
+from lineara.tape.levels import innermost_level
 from lineara.testing import check_builder, count_bytes, count_calls
 
 F = Fraction

@@ -26,32 +26,32 @@ if __name__ == "__main__":
     sys.path[:0] = [str(HERE.parents[2] / "src")]
 
 from lineara import ops as _ops  # noqa: E402, F401  the primitives declare themselves
+from lineara.facts.types import show_definition  # noqa: E402
 from lineara.linear_a.check import check  # noqa: E402
 from lineara.linear_a.parse import parse  # noqa: E402
 from lineara.linear_a.program import Program  # noqa: E402
 from lineara.linear_a.show import show_def  # noqa: E402
-from lineara.passes import checkpoint  # noqa: E402
+from lineara.passes import store_policies  # noqa: E402
 from lineara.passes.batch import batch  # noqa: E402
-from lineara.passes.compose import grad, vjp  # noqa: E402
-from lineara.passes.custom import custom_jvp, custom_linear, custom_vjp  # noqa: E402
+from lineara.passes.derivatives import grad, vjp  # noqa: E402
 from lineara.passes.erase import erase  # noqa: E402
 from lineara.passes.inline import every, inline, named, smaller_than  # noqa: E402
 from lineara.passes.jvp import jvp  # noqa: E402
-from lineara.passes.min_cut import budget, minimal_tape  # noqa: E402
+from lineara.passes.minimal_tape import budget, minimal_tape  # noqa: E402
+from lineara.passes.rules_in_text import custom_jvp, custom_linear, custom_vjp  # noqa: E402
 from lineara.passes.simplify import simplify  # noqa: E402
 from lineara.passes.transpose import transpose  # noqa: E402
 from lineara.passes.unzip import store_all, unzip  # noqa: E402
-from lineara.types import show_definition  # noqa: E402
 
 
 def policy(word: str = "") -> Any:
     """A policy by its name; `snapshots3` has three, `budget60` so many bytes."""
-    for name, made in (("snapshots", checkpoint.binomial), ("budget", budget)):
+    for name, made in (("snapshots", store_policies.binomial), ("budget", budget)):
         if word.startswith(name):
             return made(int(word.removeprefix(name)))
     return {
-        "": store_all, "recompute_all": checkpoint.recompute_all, "minimal_tape": minimal_tape,
-        "recompute_calls": checkpoint.recompute_calls(),
+        "": store_all, "recompute_all": store_policies.recompute_all, "minimal_tape": minimal_tape,
+        "recompute_calls": store_policies.recompute_calls(),
     }[word]  # fmt: skip
 
 

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from random_forms import BOOL, I64, SUMS, F, Forms
 
 from lineara import ops as _ops  # noqa: F401  the primitives declare themselves
+from lineara.engines.interpreter import Tagged
+from lineara.facts.registry import op
+from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type
+from lineara.linear_a.calls import Call
 from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.control import Call
-from lineara.linear_a.dims import result_type, with_dims
-from lineara.linear_a.evaluate import Tagged
+from lineara.linear_a.dimensions import result_type, with_dims
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -44,8 +46,6 @@ from lineara.linear_a.syntax import (
     occurrences,
     zero,
 )
-from lineara.registry import op
-from lineara.types import ArrayType, Named, Product, Stack, Sum, Type
 
 DEFS, BINDINGS, DEPTH = 4, 12, 2
 PAIR = Product((F, F))

@@ -13,14 +13,14 @@ import numpy as np
 from programs import Case, drawn, value
 
 import lineara
-from lineara.capture.dead_lanes import each
-from lineara.capture.masks import masks
-from lineara.eager.masked import pairs_of
+from lineara.cotangent.dead_lanes import pairs_of
+from lineara.engines.interpreter import Machine, dense, measure
 from lineara.errors import ProgramError
+from lineara.facts.registry import op
+from lineara.facts.types import ArrayType, Stack, Sum
 from lineara.linear_a.check import check, check_def, type_of_leaf
 from lineara.linear_a.cost import cells, size
-from lineara.linear_a.dims import I64, with_dims
-from lineara.linear_a.evaluate import Machine, dense, measure
+from lineara.linear_a.dimensions import I64, with_dims
 from lineara.linear_a.loops import Loop
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
@@ -48,14 +48,14 @@ from lineara.linear_a.syntax import (
     free,
     renamed_params,
 )
-from lineara.passes.bounds import applications, c_jvp, reached
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import all_vars, jvp
+from lineara.passes.masks import masks
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Cut, functions, is_nonlinear, store_all, unzip
-from lineara.registry import op
-from lineara.types import ArrayType, Stack, Sum
+from lineara.passes.work_bound import applications, c_jvp, reached
+from lineara.staging.dead_lanes import each
 
 LIMITS = {"E": 4.5, "J": 6.0, "U": 2.5, "T": 2.0, "T.T": 1.1}  # of sizes
 ARRAYS = {"E": 4.5, "J": 8.0, "U": 3.5, "T": 3.0, "T.T": 3.0}  # some maps transpose to several

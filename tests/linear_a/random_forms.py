@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.registry import op
+from lineara.facts.types import UNIT, ArrayType, Product, Sum, Type, stacked
 from lineara.linear_a.branches import Case as CaseOf
 from lineara.linear_a.branches import Cond, Switch
-from lineara.linear_a.control import Call
+from lineara.linear_a.calls import Call
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
@@ -26,8 +28,6 @@ from lineara.linear_a.syntax import (
     drop,
     lit,
 )
-from lineara.registry import op
-from lineara.types import UNIT, ArrayType, Product, Sum, Type, stacked
 
 F = ArrayType((), np.dtype(float))
 I64, BOOL = ArrayType((), np.dtype(np.int64)), ArrayType((), np.dtype(bool))

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lineara.engines.interpreter import run
+from lineara.facts.types import type_of
 from lineara.linear_a.check import check
-from lineara.linear_a.emit import Emitter
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.program import Program
+from lineara.linear_a.rules_as_text import Emitter
 from lineara.linear_a.syntax import Block, Copy, Def, Let, Prim, Var, drop, occurrences, sampled
-from lineara.types import type_of
 
 
 def captured(f, args, name="f"):

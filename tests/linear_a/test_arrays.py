@@ -8,12 +8,12 @@ import random
 import numpy as np
 import pytest
 
+from lineara.engines.interpreter import run
+from lineara.engines.memory import Owners
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
-from lineara.linear_a.memory import Owners
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import vjp
+from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.transpose import transpose

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from random_texts import Text
 
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
+from lineara.facts.types import Product, Type
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_def
 from lineara.passes.batch import batch, batched_name, over_lanes
-from lineara.passes.compose import grad, vjp
-from lineara.passes.custom import custom_jvp, custom_linear
+from lineara.passes.derivatives import grad, vjp
+from lineara.passes.rules_in_text import custom_jvp, custom_linear
 from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
-from lineara.types import Product, Type
 
 N = 3
 

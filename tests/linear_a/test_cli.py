@@ -11,7 +11,7 @@ import pytest
 from lineara.__main__ import main
 from lineara.errors import RuleError
 from lineara.linear_a.parse import parse
-from lineara.rules.beside import check_rules
+from lineara.rules.rules_beside_text import check_rules
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PRODUCT = str(EXAMPLES / "product.lina")

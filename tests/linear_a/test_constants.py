@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from lineara.engines.interpreter import run
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad
+from lineara.passes.derivatives import grad
 
 POWERS = """
 def f(x: f64;) -> (f64;) =

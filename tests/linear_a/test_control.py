@@ -7,11 +7,11 @@ compared with the imaginary part of the order below it at a complex argument.
 import numpy as np
 import pytest
 
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.transpose import transpose

@@ -8,8 +8,8 @@ import pytest
 
 import lineara
 from lineara.errors import StagingError
+from lineara.facts.types import type_of
 from lineara.linear_a.check import check
-from lineara.types import type_of
 
 RNG = np.random.default_rng(5)
 ARRAY, VECTOR = RNG.normal(size=(2, 3, 4)), RNG.normal(size=(2, 3))

@@ -27,12 +27,12 @@ from lineara import (
     vmap,
     while_loop,
 )
-from lineara.capture.dead_lanes import run_linear
-from lineara.linear_a.evaluate import run
+from lineara.engines.interpreter import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
-from lineara.passes.compose import reverse
+from lineara.passes.derivatives import reverse
 from lineara.policies import binomial
+from lineara.staging.dead_lanes import run_linear
 
 X = np.array([4.0, 0.0, -1.0])
 V = np.array([1.0, 2.0, 3.0])

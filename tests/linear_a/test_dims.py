@@ -7,17 +7,17 @@ closed forms in n; what a dimension may not be is an error that says what would 
 import numpy as np
 import pytest
 
+from lineara.engines.interpreter import run
+from lineara.engines.rehearsal import rehearse
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import static_works
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.linear_a.rehearse import rehearse
 from lineara.passes.batch import over_lanes
-from lineara.passes.compose import grad, vjp
-from lineara.passes.custom import custom_jvp, custom_vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
+from lineara.passes.rules_in_text import custom_jvp, custom_vjp
 from lineara.passes.transpose import transpose
 
 STEP = 1e-30

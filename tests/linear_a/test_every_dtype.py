@@ -23,10 +23,10 @@ from test_primitives import (
 )
 
 import lineara
+from lineara.engines.interpreter import run
+from lineara.facts.types import type_of
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
-from lineara.passes.compose import vjp
-from lineara.types import type_of
+from lineara.passes.derivatives import vjp
 
 laws = Laws()
 REAL, OF_COMPLEX = (np.float32, np.float64), (np.complex64, np.complex128)

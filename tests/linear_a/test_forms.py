@@ -9,10 +9,10 @@ from test_trace import agree, close, staged
 
 import lineara
 from lineara import cond, fori_loop, function, scan, switch, while_loop
+from lineara.engines.interpreter import run
 from lineara.errors import BoundsError, MutationError, ShapeError, StagingError, StructureError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
-from lineara.passes.compose import grad
+from lineara.passes.derivatives import grad
 from lineara.passes.jvp import jvp
 
 X = np.array([0.7, 1.9])

@@ -2,10 +2,10 @@
 
 import pytest
 
+from lineara.engines.interpreter import run
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import all_vars
 from lineara.passes.transpose import transpose

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import lineara
+from lineara.engines.interpreter import run
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import static_works
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 
 CARRY = """
 def body(k: f64, c: f64, x: f64;) -> (f64, f64;) =

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from programs import cases
 from test_simplify import bits
 
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import vjp
+from lineara.passes.derivatives import vjp
 from lineara.passes.inline import inline, named, smaller_than
 from lineara.passes.unzip import functions
 

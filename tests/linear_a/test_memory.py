@@ -5,10 +5,10 @@ import tracemalloc
 import pytest
 from memory_programs import PROGRAMS, arguments, chain, program
 
-from lineara.linear_a.evaluate import run
-from lineara.linear_a.memory import Meter
+from lineara.engines.interpreter import run
+from lineara.engines.memory import Meter
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import vjp
+from lineara.passes.derivatives import vjp
 
 
 def allocated(p, name, args):

@@ -8,12 +8,12 @@ from tables import Laws
 from test_numpy_forms import LINES, close, form, random_like
 
 import lineara
-from lineara.capture.staging import trace
+from lineara.engines.interpreter import run
 from lineara.errors import StagingError
+from lineara.facts.types import type_of
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
-from lineara.passes.compose import vjp
-from lineara.types import type_of
+from lineara.passes.derivatives import vjp
+from lineara.staging.tracing import trace
 
 laws = Laws()
 

@@ -38,18 +38,18 @@ from test_primitives import (
 )
 
 import lineara
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError, ShapeError
+from lineara.facts.primitive import Constant, HigherOrder, Linear, Multilinear, OfType, op, registry
+from lineara.facts.types import type_of
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse, wide
 from lineara.linear_a.program import scalars_of
 from lineara.ops.index import Found
-from lineara.ops.own import Own
-from lineara.passes.compose import vjp
+from lineara.ops.python_numbers import Own
+from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.transpose import transpose
-from lineara.primitive import Constant, HigherOrder, Linear, Multilinear, OfType, op, registry
-from lineara.types import type_of
 
 laws = Laws()
 SPECIAL_NAMES = {name for name, *_ in SPECIAL}

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lark import Lark, Tree
 
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
+from lineara.facts.registry import registry
+from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import GRAMMAR, _lark, parse
-from lineara.linear_a.plain import PLAIN, binding
+from lineara.linear_a.plain_lines import PLAIN, binding
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Prim, Ret, Var, lit
-from lineara.registry import registry
-from lineara.types import ArrayType, Named, Product, Stack, Sum, Type
 
 # --- a plain binding is one token -----------------------------------------------------------------
 

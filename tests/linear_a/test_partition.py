@@ -6,16 +6,16 @@ Work is that of the lanes that are alive, counted exactly.
 import numpy as np
 import pytest
 
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.passes.batch import batch, batched_name
-from lineara.passes.compose import vjp
-from lineara.passes.custom import custom_vjp
+from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
+from lineara.passes.rules_in_text import custom_vjp
 from lineara.passes.transpose import transpose
 
 N = 4

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from memory_programs import PROGRAMS, arguments, program
 
+from lineara.engines.interpreter import run
+from lineara.engines.memory import Meter
+from lineara.engines.rehearsal import rehearse
 from lineara.errors import ProgramError
-from lineara.linear_a.evaluate import run
-from lineara.linear_a.memory import Meter
 from lineara.linear_a.parse import parse
-from lineara.linear_a.rehearse import rehearse
-from lineara.passes.checkpoint import binomial, recompute_calls
-from lineara.passes.compose import vjp
-from lineara.passes.min_cut import budget
-from lineara.passes.plan import POLICIES, plan
+from lineara.passes.derivatives import vjp
+from lineara.passes.minimal_tape import budget
+from lineara.passes.policy_table import POLICIES, plan
+from lineara.passes.store_policies import binomial, recompute_calls
 
 ALL = {**POLICIES, "calls": recompute_calls(), "budget": budget(2_600_000), "binomial": binomial(3)}
 

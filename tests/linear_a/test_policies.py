@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 from memory_programs import arguments, chain, diamonds, layers, views
 
+from lineara.engines.interpreter import run
+from lineara.engines.memory import Meter
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
-from lineara.linear_a.memory import Meter
 from lineara.linear_a.parse import parse
 from lineara.linear_a.syntax import Drop, Let
-from lineara.passes.checkpoint import (
+from lineara.passes.derivatives import vjp
+from lineara.passes.jvp import jvp
+from lineara.passes.minimal_tape import budget, every, minimal_tape, minimal_tape_but, swept
+from lineara.passes.store_policies import (
     Costs,
     is_view,
     price,
@@ -23,9 +26,6 @@ from lineara.passes.checkpoint import (
     save_contractions,
     save_only_named,
 )
-from lineara.passes.compose import vjp
-from lineara.passes.jvp import jvp
-from lineara.passes.min_cut import budget, every, minimal_tape, minimal_tape_but, swept
 from lineara.passes.unzip import Cut, functions, store_all, unzip
 
 NAMED = """

@@ -11,11 +11,11 @@ from programs import Case, cases
 from prove import prove, proved, random_policy
 from shards import shards
 
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.jvp import jvp
 from lineara.passes.unzip import unzip
 

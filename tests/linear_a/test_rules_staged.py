@@ -5,11 +5,11 @@ import pytest
 from test_trace import close
 
 import lineara
+from lineara.engines.interpreter import run
 from lineara.errors import LinearaError, LinearityError, RuleError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.jvp import jvp
 
 rng = np.random.default_rng(7)

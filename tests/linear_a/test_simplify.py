@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from programs import cases
 from random_texts import Text
 
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
+from lineara.facts.registry import op
+from lineara.facts.types import ArrayType, show
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import static_works
-from lineara.linear_a.dims import result_type
-from lineara.linear_a.evaluate import run
+from lineara.linear_a.dimensions import result_type
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_def
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.simplify import simplify
-from lineara.registry import op
-from lineara.types import ArrayType, show
 
 
 def bits(value) -> object:

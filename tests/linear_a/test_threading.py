@@ -9,12 +9,12 @@ import random
 import numpy as np
 import pytest
 
+from lineara.engines.interpreter import run
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad, vjp
-from lineara.passes.custom import custom_jvp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.jvp import jvp
+from lineara.passes.rules_in_text import custom_jvp
 
 SCAN = """
 def f(x: f64[N];) -> (f64;) =

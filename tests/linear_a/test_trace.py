@@ -14,11 +14,11 @@ from ops import test_numpy_forms as forms
 
 import lineara
 from lineara.demo import model
+from lineara.engines.interpreter import run
 from lineara.errors import LeakedVariableError, MutationError, ShapeError, StagingError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.jvp import jvp
 
 

@@ -5,18 +5,18 @@ from functools import cache
 import numpy as np
 import pytest
 
+from lineara.engines.interpreter import Tagged, run
+from lineara.engines.memory import Meter
+from lineara.engines.rehearsal import rehearse
+from lineara.facts.types import show
+from lineara.linear_a.binomial_loops import advances, split
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import Costs
-from lineara.linear_a.evaluate import Tagged, run
-from lineara.linear_a.memory import Meter
 from lineara.linear_a.parse import parse
-from lineara.linear_a.rehearse import rehearse
-from lineara.linear_a.treeverse import advances, split
-from lineara.passes.checkpoint import binomial
-from lineara.passes.compose import reverse, vjp
+from lineara.passes.derivatives import reverse, vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
-from lineara.types import show
+from lineara.passes.store_policies import binomial
 
 PAIRS = [(n, s) for s in range(8) for n in range(2, 91)][:: 89 * 8 // 200][:200]
 

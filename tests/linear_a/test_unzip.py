@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_def
-from lineara.passes.checkpoint import recompute_all
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.erase import erase
+from lineara.passes.store_policies import recompute_all
 from lineara.passes.unzip import functions, is_nonlinear, unzip
 
 

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lineara.engines.interpreter import run
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import size
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_def
 from lineara.linear_a.syntax import Block, Def, Drop, Let, Unpack, Var
-from lineara.passes.compose import grad, vjp
+from lineara.passes.derivatives import grad, vjp
 from lineara.passes.jvp import jvp
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import unzip

@@ -15,14 +15,14 @@ import pytest
 from staged import case
 from test_operators import LINES
 
+from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
+from lineara.facts.types import ArrayType, show, type_of
 from lineara.linear_a.check import check, type_of_leaf
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_leaf
 from lineara.linear_a.syntax import Prim, Var, vars_in
-from lineara.types import ArrayType, show, type_of
 
 WRONG = [None, -1, 7, 1.5, "x", (), (0,), (7,), (-1,), (0, 0), (0, 1), (1, 0), True, (2, 3), (6,),
          np.dtype(np.int32), slice(0, 9)]  # fmt: skip

@@ -92,7 +92,7 @@ def test_an_array_of_jax(said, monkeypatch):
 
     assert said(lambda: grad(f)(2.0)) == (
         "DetachError: jax was given a traced value: Argument of type <class "
-        "'lineara.eager.level.TracedNumber'> is not a valid JAX type; JAX differentiates its own "
+        "'lineara.tape.level.TracedNumber'> is not a valid JAX type; JAX differentiates its own "
         "arrays only: compute with NumPy, or wrap the call with lineara.custom_vjp, whose rule may "
         "use jax.vjp\n  at f: return jnp.sin(x)"
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lineara import grad, jvp, vjp
-from lineara.primitive import op
+from lineara.facts.primitive import op
 
 A = np.ones((3, 4))
 V = np.ones(3)

@@ -11,9 +11,9 @@ import pytest
 
 import lineara.errors
 from lineara import custom_vjp, grad, hessian, linearize, stop_gradient, value_and_grad
-from lineara.eager.swallowed import MANY
-from lineara.eager.trace import threads
 from lineara.errors import DetachError
+from lineara.tape.levels import threads
+from lineara.tape.swallowed_errors import MANY
 
 A = np.array([1.0, 2.0])
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial import distance
 
 import lineara
-from lineara.ops.distance import NAMES
+from lineara.ops.scipy.spatial_distance import NAMES
 
 A = np.random.default_rng(3).uniform(0.5, 2.0, size=(3, 4))
 WHOLE = np.array([[100, 90, 120, 7], [3, 110, 5, 80], [1, 0, 2, 99], [50, 4, 1, 2], [9, 8, 7, 1]])

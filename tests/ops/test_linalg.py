@@ -15,13 +15,13 @@ from test_numpy_forms import difference, random_like
 
 import lineara
 from lineara import grad, jvp, linearize
+from lineara.engines.interpreter import run
 from lineara.errors import NoRuleError
+from lineara.facts.primitive import op
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
 from lineara.ops import lapack
-from lineara.ops.factor import gauge
-from lineara.primitive import op
+from lineara.ops.factorizations import gauge
 
 rng = np.random.default_rng(5)
 

@@ -13,7 +13,7 @@ from linalg_forms import gram, projector, spectral
 from tables import Laws
 
 import lineara
-from lineara.types import type_of
+from lineara.facts.types import type_of
 
 __all__ = ["LINES", "gram", "mask", "projector", "rng", "rows", "spectral"]  # lines mention them
 laws = Laws()

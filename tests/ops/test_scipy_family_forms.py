@@ -23,11 +23,11 @@ from tables import Laws
 from test_numpy_forms import close, difference, flat, random_like
 
 import lineara
-from lineara.capture.staging import trace
+from lineara.engines.interpreter import run
 from lineara.errors import LinearaError, NoRuleError, ShapeError
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
-from lineara.passes.compose import vjp
+from lineara.passes.derivatives import vjp
+from lineara.staging.tracing import trace
 
 laws = Laws()
 SPACE = {

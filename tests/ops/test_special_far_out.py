@@ -8,7 +8,7 @@ from mpmath import mpf
 from scipy import special
 
 import lineara
-from lineara.ops import shape_slopes
+from lineara.ops.scipy import incomplete_gamma_beta
 
 LINES = {name: reference for name, *_, reference in special_lines.SPECIAL}
 
@@ -87,8 +87,8 @@ FAR = [  # function, point, place, derivative
 
 
 def derivative(name, point, place):
-    f = getattr(special, name, None) or lineara.primitive.op(name)
-    f = lineara.primitive.op(name) if name in ("lambertw",) else f
+    f = getattr(special, name, None) or lineara.facts.primitive.op(name)
+    f = lineara.facts.primitive.op(name) if name in ("lambertw",) else f
     found = lineara.linearize(lambda v: f(*[v if i == place else p for i, p in enumerate(point)]),
                               point[place])[1] @ 1.0  # fmt: skip
     return np.real(found)
@@ -178,7 +178,7 @@ def test_lanes_that_are_not_selected_are_structural_zeros(name, point, partials)
 def test_slopes_of_a_density_in_its_shapes_are_0_where_its_support_ends(name, at):
     of_beta = name == "beta_density_slope"
     orders, point = ((1, 0), (3.0, 4.0, at)) if of_beta else ((1,), (3.0, min(at, -at)))
-    f = lambda *v: lineara.primitive.op(name)(*orders, *v)  # noqa: E731
+    f = lambda *v: lineara.facts.primitive.op(name)(*orders, *v)  # noqa: E731
     with np.errstate(all="ignore"):
         y, slopes = lineara.value_and_grad(f, tuple(range(len(point))))(*point)
     assert {y, *slopes} == {0.0}
@@ -187,7 +187,7 @@ def test_slopes_of_a_density_in_its_shapes_are_0_where_its_support_ends(name, at
 @pytest.mark.parametrize("scale", [1.0, 1e4, 1e9])
 def test_an_integral_is_taken_until_the_hill_has_fallen(scale):
     fall, slope = lambda u: scale * (np.expm1(u) - u), lambda u: scale * np.expm1(u)
-    end = shape_slopes._until(fall, slope, np.full(2, 1 / scale))
+    end = incomplete_gamma_beta._until(fall, slope, np.full(2, 1 / scale))
     np.testing.assert_allclose(fall(end), 45, rtol=1e-6)
 
 

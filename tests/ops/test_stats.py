@@ -11,9 +11,9 @@ from scipy import stats
 from test_numpy_forms import close, difference
 
 import lineara
-from lineara.ops import multivariate
-from lineara.ops.laws import CONTINUOUS, DISCRETE
-from lineara.ops.stats import _method
+from lineara.ops.scipy import multivariate_distributions
+from lineara.ops.scipy.distribution_formulas import CONTINUOUS, DISCRETE
+from lineara.ops.scipy.distributions import _method
 
 x, q = np.array([0.3, 0.9, 1.7]), np.array([0.2, 0.45, 0.93])
 PLACES = {"beta": q, "uniform": q, "powerlaw": q, "pareto": x + 1, "triang": q, "weibull_max": -x}
@@ -262,9 +262,9 @@ def test_a_method_of_plain_arguments_is_scipys():
 def test_classes_of_scipy_are_made_anew_with_what_they_do_with_plain_numbers(monkeypatch):
     """At import this happened before any test."""
     made = SimpleNamespace(functions={}, objects={}, always=set())
-    monkeypatch.setattr(multivariate, "registry", made)
-    multivariate._density(stats.gaussian_kde)
+    monkeypatch.setattr(multivariate_distributions, "registry", made)
+    multivariate_distributions._density(stats.gaussian_kde)
     kde = made.functions[stats.gaussian_kde]([0.1, 0.7, 2.0])
     assert kde(0.3) == stats.gaussian_kde([0.1, 0.7, 2.0])(0.3)
-    method = multivariate._method("wishart", "logpdf", type(stats.wishart).logpdf)
+    method = multivariate_distributions._method("wishart", "logpdf", type(stats.wishart).logpdf)
     assert method(stats.wishart, 2.0, 3, 1.0) == stats.wishart.logpdf(2.0, 3, 1.0)

@@ -7,10 +7,10 @@ import pytest
 from test_numpy_forms import close, difference, random_like
 
 import lineara
-from lineara.capture.staging import trace
+from lineara.engines.interpreter import run
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
-from lineara.passes.compose import vjp
+from lineara.passes.derivatives import vjp
+from lineara.staging.tracing import trace
 
 x = np.array([0.3, 1.7, -2.2])
 y = np.array([1.1, -0.4, 0.6])

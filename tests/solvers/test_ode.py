@@ -7,8 +7,8 @@ import pytest
 from scipy.integrate import RK45, odeint, solve_ivp
 
 from lineara import grad, hessian, jacobian, jvp, value_and_grad, vjp
-from lineara.eager.trace import innermost_level
 from lineara.solvers import ode
+from lineara.tape.levels import innermost_level
 
 METHODS = ["RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA"]
 SMOOTH = {"rtol": 1e-8, "atol": 1e-10}

@@ -12,9 +12,9 @@ from lineara.calculus.check import check
 from lineara.calculus.from_python import of
 from lineara.calculus.interface import function, gradient, linear_a, run, type_of
 from lineara.calculus.program import program, read, term
+from lineara.calculus.reduction_steps import page, trace
+from lineara.calculus.reduction_steps import value_of as reduce
 from lineara.calculus.show import show
-from lineara.calculus.trace import page, trace
-from lineara.calculus.trace import value_of as reduce
 
 __all__ = [
     "check",

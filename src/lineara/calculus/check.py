@@ -5,12 +5,12 @@ position is linear: the body of `dual`, and what a `Back` sends back.  Every ste
 keeps the type of its term; tests run this after each.
 """
 
-from lineara.calculus.linear import offender
+from lineara.calculus.linear_positions import offender
 from lineara.calculus.show import show as show_term
 from lineara.calculus.terms import Back, DualMap, JAt, PullAt, Term, Var
 from lineara.calculus.types import Arrow, Dual, Row, Type, show
-from lineara.deep import Deep, run
 from lineara.errors import CalculusError
+from lineara.trampoline import Deep, run
 
 Scope = dict[str, Type]
 

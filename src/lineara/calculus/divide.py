@@ -29,7 +29,7 @@ from lineara.calculus.terms import (
     is_zero,
     let,
 )
-from lineara.deep import Deep, run
+from lineara.trampoline import Deep, run
 
 
 class Series(NamedTuple):

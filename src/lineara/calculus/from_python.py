@@ -24,8 +24,8 @@ from lineara.calculus.symbols import Symbol, standard
 from lineara.calculus.syntax import Declaration, File, Param, Syntax, Text
 from lineara.calculus.terms import Term
 from lineara.errors import CalculusError
-from lineara.placed import Place
-from lineara.primitive import registry
+from lineara.facts.primitive import registry
+from lineara.text.source_location import Place
 
 LONGEST = 1000  # rounds of a loop that are written out
 

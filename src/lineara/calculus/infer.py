@@ -47,8 +47,8 @@ from lineara.calculus.types import (
     parts,
     show,
 )
-from lineara.deep import Deep
-from lineara.placed import Place
+from lineara.text.source_location import Place
+from lineara.trampoline import Deep
 
 PLAIN: dict[str, Any] = {
     "app": App, "pair": Pair, "fst": Fst, "snd": Snd, "j": J, "pull": Pull, "copair": Copair,

@@ -10,16 +10,16 @@ those of the eager engine too, so `lineara.grad` goes through it.
 from collections.abc import Callable
 from typing import Any
 
-from lineara.calculus.closures import converted, sample
-from lineara.calculus.foreign import foreign
+from lineara.calculus.closure_conversion import converted, sample
 from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.program import term as term_of
+from lineara.calculus.python_calls import foreign
 from lineara.calculus.readback import read_back
 from lineara.calculus.terms import Covec, Pull, Term, constant_form, num
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R, Type, is_ground, show
 from lineara.calculus.values import Both, Items, Nothing, Number, is_number, items, listed
-from lineara.capture.staging import Staged, trace
 from lineara.errors import CalculusError, StagingError
+from lineara.staging.tracing import Staged, trace
 
 
 def run(term: Term | str, fuel: int = FUEL) -> Term:

@@ -91,8 +91,8 @@ from lineara.calculus.values import (
     told_of,
     zero,
 )
-from lineara.deep import Deep, run
 from lineara.errors import CalculusError
+from lineara.trampoline import Deep, run
 
 FUEL = 1_000_000
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from lineara.calculus.syntax import Declaration, File, Param, Syntax, Text
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R
-from lineara.linear_a.collector import uncollected
-from lineara.placed import Place, place_of, unexpected
+from lineara.linear_a.gc_pause import uncollected
+from lineara.text.source_location import Place, place_of, unexpected
 
 KEYWORDS = (
     "let", "rec", "in", "if", "then", "else", "fst", "snd", "head", "tail", "isnil", "def",

@@ -14,7 +14,7 @@ from lineara.calculus.symbols import Foreign, Symbol, declared, standard
 from lineara.calculus.terms import Fst, Fun, If, Pair, Snd, Term, Var, is_zero, let, num, total
 from lineara.calculus.types import BOOL, Product, R, Type
 from lineara.errors import CalculusError
-from lineara.symbol import Sym
+from lineara.facts.symbol import Sym
 
 
 def partials(symbol: Symbol, x: Term, v: Term, fresh: Fresh) -> Term:

@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lineara.calculus.build import build
 from lineara.calculus.infer import Definition, Inference
 from lineara.calculus.parse import parse
 from lineara.calculus.symbols import Symbol, standard
 from lineara.calculus.syntax import Declaration, File, Syntax, Text, nearest
+from lineara.calculus.term_of_syntax import build
 from lineara.calculus.terms import Let, Term
 from lineara.calculus.types import TOO_DEEP, Arrow, Type, holes, is_ground, show
 from lineara.calculus.vectors import vectors
-from lineara.deep import run
 from lineara.errors import CalculusError
-from lineara.linear_a.collector import uncollected
-from lineara.placed import Place
+from lineara.linear_a.gc_pause import uncollected
+from lineara.text.source_location import Place
+from lineara.trampoline import run
 
 PRELUDE = r"""
 def rec fold f z l = if isnil l then z else f (head l) (fold f z (tail l))

@@ -56,8 +56,8 @@ from lineara.calculus.values import (
     primal,
     tangent,
 )
-from lineara.deep import Deep, run
 from lineara.errors import CalculusError
+from lineara.trampoline import Deep, run
 
 
 def read_back(value: Any, stated: Type | None = None) -> Term:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import Box
 from lineara.calculus.symbols import Foreign, Symbol, declared, standard
-from lineara.primitive import registry
-from lineara.symbol import exact_source
+from lineara.facts.box import Box
+from lineara.facts.primitive import registry
+from lineara.facts.symbol import exact_source
 
 
 class Tape:

@@ -44,7 +44,7 @@ from lineara.calculus.terms import (
     Var,
     Zero,
 )
-from lineara.deep import Deep, run
+from lineara.trampoline import Deep, run
 
 TERM, PROBE, SUM, PAIRING, APP, ATOM = range(6)  # how tight an operand has to bind
 OPEN, CLOSE = "\x01", "\x02"  # around the marked subterm; `show` replaces them

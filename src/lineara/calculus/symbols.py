@@ -16,9 +16,9 @@ import numpy as np
 
 from lineara.api import jvp
 from lineara.calculus.types import BOOL, INT, Product, R, Type, power
-from lineara.ops.own import Own
-from lineara.ops.special import Special
-from lineara.primitive import Constant, Elementwise, registry
+from lineara.facts.primitive import Constant, Elementwise, registry
+from lineara.ops.python_numbers import Own
+from lineara.ops.scipy.special import Special
 
 JOINT = {"add", "subtract", "negative", "deg2rad", "rad2deg"}  # linear in all arguments at once
 EACH = {"multiply": (0, 1), "divide": (0,)}  # linear in one when the other is fixed

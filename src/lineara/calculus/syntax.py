@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from lineara.calculus.types import Type
 from lineara.errors import CalculusError
-from lineara.placed import Place, located
+from lineara.text.source_location import Place, located
 
 
 class Text(NamedTuple):

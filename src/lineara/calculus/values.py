@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from lineara.calculus.scalars import Forward, Tagged, Tape
 from lineara.calculus.symbols import Symbol
 from lineara.calculus.types import Dual, Product, R, Type
-from lineara.deep import Deep, run
+from lineara.trampoline import Deep, run
 
 
 class Cell(NamedTuple):

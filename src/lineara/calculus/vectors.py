@@ -17,7 +17,7 @@ import numpy as np
 from lineara.calculus.symbols import Symbol, standard
 from lineara.calculus.terms import Fst, Fun, Pair, Snd, Term, lam, num, total, var
 from lineara.calculus.types import Product, R, power
-from lineara.primitive import op
+from lineara.facts.primitive import op
 
 LENGTHS = (2, 3, 4)
 

@@ -12,9 +12,9 @@ from lineara.calculus.interface import gradient, linear_a
 from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.program import Program, program
 from lineara.calculus.readback import read_back
+from lineara.calculus.reduction_steps import page, rich_text, trace, value_of
 from lineara.calculus.show import show
 from lineara.calculus.terms import Term, app
-from lineara.calculus.trace import page, rich_text, trace, value_of
 from lineara.calculus.types import Arrow
 from lineara.calculus.types import show as show_type
 from lineara.errors import CalculusError, LinearaError

@@ -9,27 +9,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lineara.capture.dead_lanes import of_dead_lanes, run_live
-from lineara.cli.values import plain, read_arguments, readable, value_of
+from lineara.cli.json_values import plain, read_arguments, readable, value_of
+from lineara.engines.interpreter import run as evaluate
 from lineara.errors import LinearaError, ProgramError
+from lineara.facts.types import show
 from lineara.linear_a.check import check as well_typed
 from lineara.linear_a.check import counted, located
 from lineara.linear_a.cost import size, static_works
-from lineara.linear_a.dims import with_dims
-from lineara.linear_a.evaluate import run as evaluate
+from lineara.linear_a.dimensions import with_dims
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Def, Let, Var
-from lineara.passes import compose
+from lineara.passes import derivatives
 from lineara.passes import erase as erasing
 from lineara.passes import jvp as forward
 from lineara.passes import transpose as transposing
 from lineara.passes import unzip as unzipping
 from lineara.passes.jvp import nested
 from lineara.passes.names import GRAD, VJP
-from lineara.placed import Place
-from lineara.rules.beside import check_rules
-from lineara.types import show
+from lineara.rules.rules_beside_text import check_rules
+from lineara.staging.dead_lanes import of_dead_lanes, run_live
+from lineara.text.source_location import Place
 
 Act = Callable[[Program, argparse.Namespace], str]
 
@@ -230,14 +230,14 @@ def _grad(program: Program, options: argparse.Namespace) -> str:
     """The value, and for each argument its gradient: nothing for what cannot move."""
     d, values = definition(program, options.name), arguments(program, options)
     with blamed(program, d.name):
-        derived = compose.grad(program, d.name)
+        derived = derivatives.grad(program, d.name)
         check_trust(program, options, values)
         value = evaluate(program, d.name, *values, ieee=options.ieee, fuel=options.fuel)
         found = evaluate(derived, d.name + GRAD, *values, ieee=options.ieee, fuel=options.fuel)
         slopes = found.results
         if of_dead_lanes(slopes, values):
             one = value.results[0].dtype.type(1)
-            given = compose.vjp(program, d.name), d.name + VJP, values, [one]
+            given = derivatives.vjp(program, d.name), d.name + VJP, values, [one]
             slopes = run_live(*given)[len(d.results) :]
     made = derived.defs[d.name + GRAD]
     parts = iter(zip(made.results, slopes, strict=True))

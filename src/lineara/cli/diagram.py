@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from lineara.bridges.python import diagram
-from lineara.bridges.terms import diagram_of as diagram_of_term
+from lineara.bridges.calculus_and_diagrams import diagram_of as diagram_of_term
+from lineara.bridges.python_and_diagrams import diagram
 from lineara.calculus.program import program
 from lineara.cli import commands
-from lineara.cli.values import read_arguments
+from lineara.cli.json_values import read_arguments
 from lineara.diagrams import Derivation, Net, check, parse, show, snapshot
+from lineara.diagrams.from_programs import diagram_of as diagram_of_program
 from lineara.diagrams.lowering import lowered
 from lineara.diagrams.player import page, sheet
-from lineara.diagrams.programs import diagram_of as diagram_of_program
 from lineara.diagrams.svg import svg
 from lineara.errors import CalculusError, DiagramError, LinearaError
 

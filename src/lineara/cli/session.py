@@ -10,8 +10,8 @@ from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.parse import KEYWORDS
 from lineara.calculus.program import Program, program
 from lineara.calculus.readback import read_back
+from lineara.calculus.reduction_steps import trace, value_of
 from lineara.calculus.show import show
-from lineara.calculus.trace import trace, value_of
 from lineara.calculus.types import show as show_type
 from lineara.errors import LinearaError
 

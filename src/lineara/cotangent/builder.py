@@ -20,9 +20,9 @@ from numpy.typing import DTypeLike
 from lineara.cotangent import interop
 from lineara.cotangent.algebra import ADDITIVE, Algebra
 from lineara.cotangent.densify import warn_densify
+from lineara.cotangent.pending_sum import Terms
 from lineara.cotangent.scatter import Array, Ints, as_shape
-from lineara.cotangent.show import show_shape
-from lineara.cotangent.terms import Terms
+from lineara.cotangent.sizes_as_text import show_shape
 from lineara.errors import ShapeError, TypeMismatchError
 
 How = Literal["fast", "exact"]

@@ -17,7 +17,7 @@ from lineara.cotangent.scatter import (
     slabs,
     sum_duplicates,
 )
-from lineara.cotangent.show import show_count, show_part, show_shape
+from lineara.cotangent.sizes_as_text import show_count, show_part, show_shape
 
 
 class Coo(Builder):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from lineara.cotangent.builder import Builder, How, total
 from lineara.cotangent.coo import Coo
 from lineara.cotangent.scatter import Array
-from lineara.cotangent.show import show_shape
+from lineara.cotangent.sizes_as_text import show_shape
 
 
 class Dense(Builder):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from lineara.cotangent.builder import Builder, How
 from lineara.cotangent.coo import Coo
 from lineara.cotangent.scatter import Array
-from lineara.cotangent.show import show_shape
+from lineara.cotangent.sizes_as_text import show_shape
 from lineara.errors import ShapeError
 
 _BLOCK = 1 << 17  # numbers of the product that are formed at a time

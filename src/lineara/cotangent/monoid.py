@@ -17,12 +17,12 @@ import numpy as np
 
 from lineara.cotangent.builder import Builder, How, Zero, total
 from lineara.cotangent.dense import Dense
-from lineara.cotangent.terms import Terms
+from lineara.cotangent.pending_sum import Terms
 from lineara.cotangent.true_sum import parts_of, plain, summed
 from lineara.errors import StructureError
+from lineara.facts.types import is_label
 from lineara.trees.fold import Node, fold
 from lineara.trees.kinds import Kind, RecordKind, is_record_class, kind_of
-from lineara.types import is_label
 
 
 def combine(terms: Iterable[Any], *, order: Iterable[Any] | None = None) -> Any:

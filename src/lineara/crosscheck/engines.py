@@ -13,20 +13,20 @@ import lineara
 from lineara import diagrams
 from lineara.calculus.interface import gradient
 from lineara.calculus.machine import Machine
-from lineara.calculus.numbers import numbers_of
 from lineara.calculus.readback import read_back
-from lineara.calculus.reduce import Reducer
+from lineara.calculus.reducer import Reducer
 from lineara.calculus.show import show as show_term
+from lineara.calculus.term_numbers import numbers_of
 from lineara.calculus.terms import Term, app
-from lineara.crosscheck import linear_a_text, python_text
-from lineara.crosscheck.calculus_term import term_of, value_of
-from lineara.crosscheck.diagram_of import diagram_of
-from lineara.crosscheck.syntax import Program
+from lineara.crosscheck import as_linear_a, as_python
+from lineara.crosscheck.as_calculus import term_of, value_of
+from lineara.crosscheck.as_diagram import diagram_of
+from lineara.crosscheck.language import Program
 from lineara.diagrams.evaluate import Evaluator
+from lineara.engines.interpreter import run
 from lineara.linear_a.check import check
-from lineara.linear_a.evaluate import run
 from lineara.linear_a.parse import parse
-from lineara.passes.compose import grad
+from lineara.passes.derivatives import grad
 
 Numbers = list[float]  # the value, then the gradient
 
@@ -42,7 +42,7 @@ def _flat(*parts: Any) -> Numbers:
 def eager(program: Program) -> Numbers:
     """The linear graph that is recorded while the Python function runs."""
     names: dict[str, Any] = {}
-    exec(compile(python_text.text_of(program), "<a random program>", "exec"), names)
+    exec(compile(as_python.text_of(program), "<a random program>", "exec"), names)
     places = tuple(range(len(program.at)))
     value, found = lineara.value_and_grad(names["f"], argnums=places)(*_arrays(program))
     return _flat(value, *found)
@@ -50,7 +50,7 @@ def eager(program: Program) -> Numbers:
 
 def linear_a(program: Program) -> Numbers:
     """The passes on the text: jvp, unzip, transpose."""
-    p = check(parse(linear_a_text.text_of(program), sugar=True))
+    p = check(parse(as_linear_a.text_of(program), sugar=True))
     args = _arrays(program)
     found = run(grad(p, "f"), "f.grad", *args).results
     return _flat(*run(p, "f", *args).results, *found)
@@ -101,9 +101,9 @@ ENGINES: dict[str, Engine] = {
 
 def notations(program: Program) -> dict[str, str]:
     """The program as each engine has it."""
-    text = linear_a_text.text_of(program)
+    text = as_linear_a.text_of(program)
     return {
-        "Python": python_text.text_of(program),
+        "Python": as_python.text_of(program),
         "Linear A": str(parse(text, sugar=True)),
         "calculus": show_term(term_of(program)) + "\n",
         "diagram": diagrams.show(diagram_of(program)) + "\n",

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lineara.crosscheck.engines import ENGINES, Engine, Numbers
-from lineara.crosscheck.meaning import EdgeError, complex_step, fifty_digits
-from lineara.crosscheck.syntax import Program
+from lineara.crosscheck.language import Program
+from lineara.crosscheck.oracle import EdgeError, complex_step, fifty_digits
 
 TOLERANCE = 1e-9
 ROUNDINGS = 16  # so many times what a few runs with random rounding show is still rounding

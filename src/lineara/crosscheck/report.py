@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lineara.crosscheck.engines import ENGINES, Engine, notations
-from lineara.crosscheck.generate import Random
 from lineara.crosscheck.judge import ORACLE, Verdict, judge
+from lineara.crosscheck.language import Program, subterms
+from lineara.crosscheck.random_programs import Random
 from lineara.crosscheck.shrink import shrink
-from lineara.crosscheck.syntax import Program, subterms
 
 SIZE = 12
 

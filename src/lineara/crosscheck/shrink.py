@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from lineara.crosscheck.syntax import (
+from lineara.crosscheck.language import (
     Program,
     R,
     Term,
@@ -23,7 +23,7 @@ TRIES = 5_000  # of smaller programs; each runs all engines
 def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
     """The smallest program found, by one step at a time, for which `fails` still holds.
 
-    >>> from lineara.crosscheck.syntax import op
+    >>> from lineara.crosscheck.language import op
     >>> x = var("x", R)
     >>> big = Program((("x", R),), op("add", op("sin", op("sin", x)), num(0.3)), (0.7,))
     >>> small = shrink(big, lambda p: any(e.held == "sin" for e in subterms(p.body)))

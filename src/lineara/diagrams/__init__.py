@@ -10,19 +10,19 @@ from lineara.diagrams.adjoint import adjoint
 from lineara.diagrams.admit import read as rules
 from lineara.diagrams.canonical import isomorphic
 from lineara.diagrams.check import check
-from lineara.diagrams.equal import same
+from lineara.diagrams.equality import same
 from lineara.diagrams.evaluate import Probes, evaluate, gradient
+from lineara.diagrams.function_borders import cotangents
 from lineara.diagrams.layout import layout
 from lineara.diagrams.net import Net, Node, Wire, compose, copied, identity, permutation, tensor
+from lineara.diagrams.parse import parse
 from lineara.diagrams.player import page
-from lineara.diagrams.probes import cotangents
 from lineara.diagrams.rewrite import Rewriter, rewritten
 from lineara.diagrams.show import show
 from lineara.diagrams.simplify import simplify
 from lineara.diagrams.snapshot import history, snapshot
 from lineara.diagrams.stepper import Derivation
 from lineara.diagrams.svg import svg
-from lineara.diagrams.text import parse
 
 __all__ = [
     "Derivation",

@@ -8,7 +8,7 @@
 in one sweep, and `stepper.py` one at a time and in any order, with the same result.
 
 >>> from lineara.diagrams.show import show
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> print(show(adjoint(parse("(x: R) => y = sin(x) -> y"))))
 (x1: R) =>
   v1, v2 = copy(x1)
@@ -23,12 +23,12 @@ in one sweep, and `stepper.py` one at a time and in any order, with the same res
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lineara.diagrams.kinds import back
 from lineara.diagrams.net import Meter, Net, Node, Wire, Wires, copied, topological
+from lineara.diagrams.node_kinds import back
 from lineara.diagrams.pullbacks import orders, pullback
 from lineara.diagrams.types import B, E, R, Stack, Type, Types, hat, hats, moves, tan, tans
 from lineara.errors import DiagramError
-from lineara.linear_a.collector import uncollected
+from lineara.linear_a.gc_pause import uncollected
 
 __all__ = ["R", "adjoint", "backward", "forward", "residuals"]
 

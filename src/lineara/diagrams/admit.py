@@ -26,8 +26,8 @@ import numpy as np
 from lineara.diagrams.check import check
 from lineara.diagrams.evaluate import Evaluator, evaluate
 from lineara.diagrams.net import Net, nodes_in
+from lineara.diagrams.parse import parse
 from lineara.diagrams.rewrite import Rule
-from lineara.diagrams.text import parse
 from lineara.diagrams.types import Arrow, B, Base, R, Type, Z, array_of, show, show_all
 from lineara.errors import DiagramError
 

@@ -4,7 +4,7 @@ Copies and drops are gone, equal nodes are one, and a box is known by its body w
 captured put in: so diagrams that differ by the laws of copy and drop, by their naturality, or by
 where a captured value is computed, have one form  [Diagrams].
 
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> a = parse("(x: R) => y = sin(x) a, b = copy(y) z = multiply(a, b) -> z")
 >>> b = parse("(x: R) => a, b = copy(x) y = sin(a) w = sin(b) z = multiply(y, w) -> z")
 >>> cartesian(a).digest == cartesian(b).digest
@@ -15,11 +15,11 @@ from collections.abc import Generator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from lineara.deep import run
 from lineara.diagrams.canonical import held
 from lineara.diagrams.draft import Draft
 from lineara.diagrams.net import Net, Wire, topological
 from lineara.diagrams.types import Arrow, Type, Types, show
+from lineara.trampoline import run
 
 
 class Entry(NamedTuple):
@@ -215,7 +215,7 @@ def monogamous(c: Cartesian) -> Net:
     """The diagram of a cartesian form, with copies and drops; a value is computed once a level.
 
     >>> from lineara.diagrams.canonical import isomorphic
-    >>> from lineara.diagrams.text import parse
+    >>> from lineara.diagrams.parse import parse
     >>> net = parse("(x: R) => a, b = copy(x) z = multiply(a, b) -> z")
     >>> isomorphic(monogamous(cartesian(net)), net)
     True

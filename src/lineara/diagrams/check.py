@@ -11,7 +11,7 @@ W8, that a diagram is what it is up to isomorphism, is `canonical.isomorphic`.
 
 from typing import Any, NoReturn
 
-from lineara.diagrams import kinds
+from lineara.diagrams import node_kinds
 from lineara.diagrams.net import Net, Node, Wire, every_net, topological
 from lineara.diagrams.types import show_all
 from lineara.errors import DiagramError
@@ -31,7 +31,7 @@ def check(net: Net, finished: bool = True) -> None:
         _ends(n)
         for node in n.nodes.values():
             _ports(n, node)
-            if finished and node.kind in kinds.REWRITING:
+            if finished and node.kind in node_kinds.REWRITING:
                 _wrong("W7", n, f"{node!r} is left in a diagram that is finished; go on rewriting")
         topological(n)
 
@@ -100,7 +100,7 @@ def _ports(net: Net, node: Node) -> None:
     takes = tuple([w.type for w in node.ins])
     found = tuple([w.type for w in node.outs])
     try:
-        wanted = kinds.gives(node.kind, takes, node.name, node.data, node.bodies)
+        wanted = node_kinds.gives(node.kind, takes, node.name, node.data, node.bodies)
     except DiagramError as error:
         _wrong("W3", net, f"{node!r}: {error.message}")
     if found != wanted:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from lineara.diagrams import kinds
+from lineara.diagrams import node_kinds
 from lineara.diagrams.net import Net, Node, Wire, Wires, topological
 from lineara.diagrams.types import R, Type
 
@@ -59,7 +59,7 @@ class Draft:
         """A node, and what it gives; copy and drop are no nodes here."""
         ins = tuple(ins)
         if gives is None:
-            gives = kinds.gives(kind, tuple([w.type for w in ins]), name, data, bodies)
+            gives = node_kinds.gives(kind, tuple([w.type for w in ins]), name, data, bodies)
         marks = linear or [False] * len(gives)
         outs = tuple([Wire(t, linear=mark) for t, mark in zip(gives, marks, strict=True)])
         self.entries.append(_Entry(ins, kind, name, data, bodies, outs))

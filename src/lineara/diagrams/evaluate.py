@@ -1,6 +1,6 @@
 """What a diagram computes.  Functions are closures or callables of Python, bundles are opaque.
 
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> net = parse("(x: R) => f = box(x) { (c: R, y: R) => p = multiply(c, y) -> p }"
 ...             " k = const[4.0]() z = eval(f, k) -> z")
 >>> evaluate(net, 3.0)
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from lineara.deep import run
 from lineara.diagrams import operations
 from lineara.diagrams.net import Net, Node, Wire, topological
 from lineara.diagrams.types import Base, E, R, Stack, Type, array_of
 from lineara.errors import DiagramError
+from lineara.trampoline import run
 
 
 class Closure:
@@ -220,7 +220,7 @@ def gradient(net: Net, *args: float) -> tuple[Any, ...]:
     """The cotangents of the inputs of a diagram with one real output.
 
     >>> from lineara.diagrams.adjoint import adjoint
-    >>> from lineara.diagrams.text import parse
+    >>> from lineara.diagrams.parse import parse
     >>> gradient(adjoint(parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")), 3.0)
     (6.0,)
     """

@@ -4,7 +4,7 @@ A leaf brings the inputs of its node to the front and leaves the other wires bes
 foliation is a series of lets; the diagrams within a node are foliated too.
 
 >>> from lineara.diagrams.canonical import isomorphic
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> net = parse("(x: R, y: R) => z = subtract(y, x) -> z")
 >>> foliated(net).leaves[0].order
 (1, 0)

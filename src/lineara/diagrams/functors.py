@@ -8,7 +8,7 @@ functor are equations, each a pair of diagrams here and a step of `closed.py` th
     L[η_A] ; ε_LA = id   η_RB ; R[ε_B] = id                            L is left adjoint to R
 
 >>> from lineara.diagrams.show import show
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> print(show(framed((Labelled("F"),), parse("(x: R) => y = sin(x) -> y"))))
 (x1: 'F(R)') =>
   v1: 'F(R)' = frame["F"](x1) { (x2: R) =>
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lineara.diagrams.net import Net, Node, Wires, compose, copied, identity, tensor
-from lineara.diagrams.text import parse
+from lineara.diagrams.parse import parse
 from lineara.diagrams.types import Arrow, Foreign, Type, Types, show_all
 from lineara.errors import DiagramError
 
@@ -173,7 +173,7 @@ class Natural:
     def naturality(self, f: Net) -> tuple[Net, Net]:
         """F[f] ; θ_B = θ_A ; G[f].
 
-        >>> from lineara.diagrams.text import parse
+        >>> from lineara.diagrams.parse import parse
         >>> theta = Natural("θ", (Labelled("F"),), (Labelled("G"),))
         >>> left, right = theta.naturality(parse("(x: R) => y = sin(x) -> y"))
         >>> left.takes == right.takes, left.gives == right.gives

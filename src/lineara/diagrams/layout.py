@@ -5,7 +5,7 @@ first, and is then one rectangle of the level around it, whose ports are where i
 The body of GREEN is mirrored: what runs back runs from right to left.  Isomorphic diagrams have the
 same drawing, since `canonical` decides where the picture leaves a choice.
 
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> picture = layout(parse("(x: R) => y = sin(x) -> y"))
 >>> [p.node.label for p in picture.placed], picture.crossings
 (['sin'], 0)
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lineara.diagrams.canonical import canonicals
-from lineara.diagrams.layers import Edge, Item, arrange
+from lineara.diagrams.crossing_order import Edge, Item, arrange
 from lineara.diagrams.net import Net, Node, Wire, every_net
 from lineara.diagrams.show import ordered
 from lineara.diagrams.types import tan

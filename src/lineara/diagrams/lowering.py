@@ -30,7 +30,7 @@ def lowered(net: Net, rounds: int = ROUNDS) -> Net:
     are no nodes here.
 
     >>> from lineara import diagrams
-    >>> from lineara.diagrams.programs import diagram_of
+    >>> from lineara.diagrams.from_programs import diagram_of
     >>> from lineara.linear_a.parse import parse
     >>> program = parse("def g(x: f64;) -> (f64;) = sin(x)\\ndef f(x: f64;) -> (f64;) = g(x;)")
     >>> print(diagrams.show(lowered(diagram_of(program, "f").net)))

@@ -16,7 +16,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from lineara.diagrams import kinds
+from lineara.diagrams import node_kinds
 from lineara.diagrams.types import R, Type, Types, show_all
 from lineara.errors import DiagramError
 
@@ -179,7 +179,7 @@ class Net:
         if like is not None:
             kind, name, data = like.kind, like.name, like.data
         if gives is None:
-            gives = kinds.gives(kind, tuple([w.type for w in ins]), name, data, bodies)
+            gives = node_kinds.gives(kind, tuple([w.type for w in ins]), name, data, bodies)
         node = Node(self, kind, name, data, bodies)
         return self.place(node, ins, [Wire(t) for t in gives])
 

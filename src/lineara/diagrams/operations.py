@@ -15,8 +15,8 @@ import numpy as np
 from lineara import ops as _ops  # declares the primitives
 from lineara.diagrams.types import Base, R, Type, Types, array_of, of_array, show_all
 from lineara.errors import DiagramError, LinearaError
-from lineara.primitive import Elementwise, Primitive, registry
-from lineara.types import ArrayType
+from lineara.facts.primitive import Elementwise, Primitive, registry
+from lineara.facts.types import ArrayType
 
 del _ops
 

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from lineara.diagrams.adjoint import backward, forward, residuals, types_in, types_out
 from lineara.diagrams.net import Net, Node, Wire, Wires
+from lineara.diagrams.parse import parse
 from lineara.diagrams.simplify import Simplifier
-from lineara.diagrams.text import parse
 from lineara.diagrams.types import R, Type, hats, tan, tans
 
 # What is said of a step; {what} is the node that fires.

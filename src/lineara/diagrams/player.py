@@ -4,7 +4,7 @@ A shot is what there is after a step: the shapes, with what is new and what fire
 text, the program, and the rule.  Shapes keep their keys from shot to shot, so the page moves them.
 A scene is a shot with some of its boxes shut; the page has those that a reader may click for.
 
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> shots = differentiation(parse("(x: R) => y = sin(x) -> y"))
 >>> [shot.rule for shot in shots]
 ['', 'blue', 'O-op', 'O-id', 'G-op', 'G-id']
@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 
+from lineara.diagrams.abstraction_laws import Frames, unfolded
 from lineara.diagrams.adjoint import adjoint
-from lineara.diagrams.closed import Frames, unfolded
+from lineara.diagrams.as_linear_a import text
 from lineara.diagrams.layout import text_width
-from lineara.diagrams.linear_a_text import text
 from lineara.diagrams.net import Net, Node, Wire, copied, every_net, nodes_in
 from lineara.diagrams.pictured import LAWS, RULES, Pictured, pictured
 from lineara.diagrams.show import show

@@ -18,25 +18,25 @@ from typing import Any
 
 import numpy as np
 
-from lineara.box import Box, Outer
 from lineara.diagrams import operations
 from lineara.diagrams.draft import Draft
+from lineara.diagrams.from_programs import diagram_of
 from lineara.diagrams.lowering import lowered
 from lineara.diagrams.net import Net, Wire
 from lineara.diagrams.operations import Held, Params
-from lineara.diagrams.programs import diagram_of
 from lineara.diagrams.types import R, Type, Types, array_of, moves, tans
 from lineara.errors import DiagramError
+from lineara.facts.box import Box, Outer
+from lineara.facts.primitive import Constant, Elementwise, General, HigherOrder
+from lineara.facts.symbol import Sym
+from lineara.linear_a.calls import Call
 from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.control import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Prim, Var, drop
-from lineara.ops.special import Special
-from lineara.passes.compose import reverse
+from lineara.ops.scipy.special import Special
+from lineara.passes.derivatives import reverse
 from lineara.passes.erase import erase
 from lineara.passes.names import JVP, LIN, NL, E, T
-from lineara.primitive import Constant, Elementwise, General, HigherOrder
-from lineara.symbol import Sym
 
 
 def pullback(name: str, takes: Sequence[Type], params: Params = ()) -> Net:

@@ -6,7 +6,7 @@ the same border.  A box matches a box with the same body; a box of which the bod
 `"?name"` matches any body, and stands for it on the right.
 
 >>> from lineara.diagrams.show import show
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> left, right = parse("(x: R) => y = sin(x) -> y"), parse("(x: R) => y = cos(x) -> y")
 >>> net = parse("(x: R) => y = tanh(x) z = sin(y) -> z")
 >>> print(show(rewritten(net, [Rule("sin-cos", left, right)])))

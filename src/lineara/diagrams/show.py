@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from lineara.diagrams.canonical import Canon, canonicals
-from lineara.diagrams.kinds import KINDS
 from lineara.diagrams.net import Net, Node, Wire
+from lineara.diagrams.node_kinds import KINDS
 from lineara.diagrams.types import Arrow, Base, E, Foreign, Stack, Type, of_array, show_all
 from lineara.diagrams.types import show as show_type
-from lineara.types import type_of
+from lineara.facts.types import type_of
 
 Names = Mapping[Wire, str]
 

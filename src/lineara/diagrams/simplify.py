@@ -16,7 +16,7 @@
 They apply at all levels, in any order; the log has a `Step` for each  [Diagrams].
 
 >>> from lineara.diagrams.show import show
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> net = parse("(x: R) => f = box() { (y: R) => z = sin(y) -> z } y = eval(f, x) -> y")
 >>> print(show(simplify(net)))
 (x1: R) =>
@@ -32,7 +32,7 @@ from typing import Any
 from lineara.diagrams.net import Net, Node, Wire, copied, every_net, fresh_id, nodes_in
 from lineara.diagrams.stepper import Step
 from lineara.diagrams.types import R, Type
-from lineara.linear_a.collector import uncollected
+from lineara.linear_a.gc_pause import uncollected
 
 SMALL = 40  # nodes of a body that may be there twice
 Changed = Iterable[Wire | Node]

@@ -4,7 +4,7 @@ Nodes and wires keep their ids from one picture to the next; what GREEN still ho
 copy of what ORANGE holds, and has ids of its own.
 
 >>> from lineara.diagrams.show import show
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> for step, _, after in history(parse("(x: R) => -> x")):
 ...     print(step.rule)
 ...     print(show(after))

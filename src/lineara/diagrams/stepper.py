@@ -10,7 +10,7 @@ Steps at different nodes commute, so every order ends in the same diagram, that 
 2 * nodes + 3 * (boxes + 1) steps.  A frame is a view of a diagram that nobody changes: which nodes
 have left, and where its frontier is.  So a step touches a node and its wires, whatever the size.
 
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> d = Derivation(parse("(x: R) => y = sin(x) -> y"))
 >>> [step.rule for step in d.steps()]
 ['blue', 'O-op', 'O-id', 'G-op', 'G-id']
@@ -22,11 +22,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from lineara.diagrams.adjoint import backward, bundled, forward, residuals
-from lineara.diagrams.kinds import back
 from lineara.diagrams.net import Meter, Net, Node, Wire, Wires, fresh_id
+from lineara.diagrams.node_kinds import back
 from lineara.diagrams.types import Type, hat, tan
 from lineara.errors import DiagramError
-from lineara.linear_a.collector import uncollected
+from lineara.linear_a.gc_pause import uncollected
 
 
 class Step(NamedTuple):

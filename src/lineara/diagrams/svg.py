@@ -3,7 +3,7 @@
 A drawing is a list of shapes with stable keys (`scene`); `svg` writes them, and `player.py` moves
 them.  In a notebook a diagram shows itself.
 
->>> from lineara.diagrams.text import parse
+>>> from lineara.diagrams.parse import parse
 >>> svg(parse("(x: R) => y = sin(x) -> y")).startswith("<svg")
 True
 """

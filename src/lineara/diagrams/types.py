@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lineara.errors import DiagramError
-from lineara.types import ArrayType, carries_tangents
+from lineara.facts.types import ArrayType, carries_tangents
 
 
 @dataclass(frozen=True, slots=True)

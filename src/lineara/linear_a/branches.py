@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
-from lineara.linear_a.control import Call, Form, Writer, call
-from lineara.linear_a.dims import matching, with_dims
-from lineara.linear_a.partition import Side, sides
+from lineara.facts.types import ArrayType, Family, Named, Sum, Type, show
+from lineara.linear_a.calls import Call, Form, Writer, call
+from lineara.linear_a.dimensions import matching, with_dims
+from lineara.linear_a.lane_partition import Side, sides
 from lineara.linear_a.syntax import Inj, Leaf, Let, Proj, Ret, Var, Vars, drop
-from lineara.types import ArrayType, Family, Named, Sum, Type, show
 
 BOOL = ArrayType((), np.dtype(bool))
 BYTE = np.dtype(np.uint8)  # sorted in linear time

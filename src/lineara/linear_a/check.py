@@ -13,8 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearaError, ProgramError
-from lineara.linear_a.collector import uncollected
-from lineara.linear_a.dims import dims_in, is_index, matching, mentioned_by, result_type, with_dims
+from lineara.facts.primitive import Elementwise, Linear, Multilinear
+from lineara.facts.registry import op
+from lineara.facts.types import ArrayType, Family, Named, Product, Sum, Type, show
+from lineara.linear_a.dimensions import (
+    dims_in,
+    is_index,
+    matching,
+    mentioned_by,
+    result_type,
+    with_dims,
+)
+from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_binding, show_leaf
 from lineara.linear_a.syntax import (
@@ -41,11 +51,8 @@ from lineara.linear_a.syntax import (
     Var,
     Zero,
 )
-from lineara.placed import Place
-from lineara.placed import located as shown_at
-from lineara.primitive import Elementwise, Linear, Multilinear
-from lineara.registry import op
-from lineara.types import ArrayType, Family, Named, Product, Sum, Type, show
+from lineara.text.source_location import Place
+from lineara.text.source_location import located as shown_at
 
 Types = tuple[Type, ...]
 DEPTH = 100  # of blocks within blocks

@@ -16,8 +16,10 @@ nothing, and what forgets costs what is forgotten.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from lineara.facts.primitive import reals
+from lineara.facts.types import UNIT, ArrayType, Family, Named, Stack, Sum, Type
 from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.dims import dims_in, is_open, with_dims
+from lineara.linear_a.dimensions import dims_in, is_open, with_dims
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -34,8 +36,6 @@ from lineara.linear_a.syntax import (
     Var,
     renamed_params,
 )
-from lineara.primitive import reals
-from lineara.types import UNIT, ArrayType, Family, Named, Stack, Sum, Type
 
 NONE: dict[Var, int] = {}
 

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
-from lineara.linear_a.control import Call, Form, Writer
-from lineara.linear_a.counted import unzip_counted
-from lineara.linear_a.dims import is_index, matching, with_dims
-from lineara.linear_a.partition import rounds
+from lineara.facts.types import ArrayType, Stack, Type, show, stacked
+from lineara.linear_a.binomial_loops import unzip_with_snapshots
+from lineara.linear_a.calls import Call, Form, Writer
+from lineara.linear_a.counted_loops import unzip_counted
+from lineara.linear_a.dimensions import is_index, matching, with_dims
+from lineara.linear_a.lane_partition import rounds
 from lineara.linear_a.syntax import Leaf, Let, Rename, Ret, Var, Vars, vars_in
-from lineara.linear_a.treeverse import unzip_with_snapshots
-from lineara.types import ArrayType, Stack, Type, show, stacked
 
 Zoned = tuple[tuple[Type, ...], tuple[Type, ...]]
 

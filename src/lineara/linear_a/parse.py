@@ -16,17 +16,29 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.facts.registry import registry
+from lineara.facts.types import (
+    ArrayType,
+    Family,
+    Named,
+    Product,
+    Stack,
+    Sum,
+    Type,
+    short_dtype,
+    show,
+)
 from lineara.linear_a.branches import Case, Cond, Switch
+from lineara.linear_a.calls import Call, Sized
 from lineara.linear_a.check import DEPTH, ENDLESS, Judge, endless, located
-from lineara.linear_a.collector import uncollected
-from lineara.linear_a.control import Call, Sized
-from lineara.linear_a.dims import I64, is_index, with_dims
-from lineara.linear_a.instances import with_instances
+from lineara.linear_a.dimensions import I64, is_index, with_dims
+from lineara.linear_a.gc_pause import uncollected
+from lineara.linear_a.implicit_dups import explicit
+from lineara.linear_a.literal_sizes import with_instances
 from lineara.linear_a.loops import Scan, While
-from lineara.linear_a.plain import PLAIN, Node, Word
-from lineara.linear_a.plain import binding as plain_binding
+from lineara.linear_a.plain_lines import PLAIN, Node, Word
+from lineara.linear_a.plain_lines import binding as plain_binding
 from lineara.linear_a.program import Program
-from lineara.linear_a.sugar import explicit
 from lineara.linear_a.syntax import (
     DTYPES,
     KEYWORDS,
@@ -53,10 +65,8 @@ from lineara.linear_a.syntax import (
     lit,
     zero,
 )
-from lineara.placed import Place, unexpected
-from lineara.placed import located as shown_at
-from lineara.registry import registry
-from lineara.types import ArrayType, Family, Named, Product, Stack, Sum, Type, short_dtype, show
+from lineara.text.source_location import Place, unexpected
+from lineara.text.source_location import located as shown_at
 
 GRAMMAR = r"""
 start: (typedef | def)*

@@ -6,11 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lineara.linear_a.dims import dims_of, is_open, may_raise, with_dims
-from lineara.linear_a.show import show_program
-from lineara.linear_a.syntax import Binding, Def, Let, Vars
-from lineara.placed import Place
-from lineara.types import (
+from lineara.facts.types import (
     UNIT,
     ArrayType,
     Family,
@@ -21,6 +17,10 @@ from lineara.types import (
     Type,
     carries_tangents,
 )
+from lineara.linear_a.dimensions import dims_of, is_open, may_raise, with_dims
+from lineara.linear_a.show import show_program
+from lineara.linear_a.syntax import Binding, Def, Let, Vars
+from lineara.text.source_location import Place
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.types import ArrayType, Family, Type, short_dtype, show_definition
+from lineara.facts.types import show as show_type
 from lineara.linear_a.syntax import (
     Applied,
     Binding,
@@ -29,8 +31,6 @@ from lineara.linear_a.syntax import (
     Var,
     Zero,
 )
-from lineara.types import ArrayType, Family, Type, short_dtype, show_definition
-from lineara.types import show as show_type
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 

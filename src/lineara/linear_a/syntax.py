@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.types import ArrayType, Type
+from lineara.facts.types import ArrayType, Type
 
 
 class Var:

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from lineara.capture.plain_code import overlay
-from lineara.eager.node import Traced
-from lineara.primitive import implements
+from lineara.facts.primitive import implements
+from lineara.python.user_code import overlay
+from lineara.tape.node import Traced
 
 
 def __getattr__(name: str) -> Any:

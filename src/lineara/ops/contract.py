@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.ops.shape import as_array
-from lineara.primitive import (
+from lineara.facts.primitive import (
     Multilinear,
     Outer,
     aligned,
@@ -19,7 +18,8 @@ from lineara.primitive import (
     reals,
     unbroadcast,
 )
-from lineara.types import ArrayType, is_complex, type_of
+from lineara.facts.types import ArrayType, is_complex, type_of
+from lineara.ops.shape import as_array
 
 
 def swap(a: Any) -> Any:

@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import StagingError
-from lineara.ops import lapack
-from lineara.ops.contract import matmul
-from lineara.ops.elementwise import real_dtype
-from lineara.ops.factor import gauge, hermitian
-from lineara.ops.linalg import adjoint, square, squares
-from lineara.primitive import (
+from lineara.facts.primitive import (
     Box,
     Constant,
     General,
@@ -27,7 +22,12 @@ from lineara.primitive import (
     real_part,
     reals,
 )
-from lineara.types import ArrayType, is_complex, type_of
+from lineara.facts.types import ArrayType, is_complex, type_of
+from lineara.ops import lapack
+from lineara.ops.contract import matmul
+from lineara.ops.elementwise import real_dtype
+from lineara.ops.factorizations import gauge, hermitian
+from lineara.ops.linalg import adjoint, square, squares
 
 
 def close_to(x: Any, y: Any, values: Any, n: int) -> Any:

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.ops.selecting import select
-from lineara.primitive import (
+from lineara.facts.primitive import (
     Box,
     Constant,
     Linear,
@@ -24,7 +23,8 @@ from lineara.primitive import (
     registry,
     unbroadcast,
 )
-from lineara.types import ArrayType, type_of
+from lineara.facts.types import ArrayType, type_of
+from lineara.ops.branchless_where import select
 
 # --- arithmetic -------------------------------------------------------------------------------
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.primitive import Linear, conjugate, implements, op, primitive, reals
+from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.elementwise import real_dtype
 from lineara.ops.shape import as_array, normal_axes, normal_axis, roll, sizes
-from lineara.primitive import Linear, conjugate, implements, op, primitive, reals
-from lineara.types import ArrayType, is_complex, type_of
 
 OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import BoundsError, ShapeError, TypeMismatchError
-from lineara.ops.shape import normal_axis
-from lineara.primitive import (
+from lineara.facts.primitive import (
     Box,
     Constant,
     OfType,
@@ -21,7 +20,8 @@ from lineara.primitive import (
     reals,
     registry,
 )
-from lineara.types import ArrayType, type_of
+from lineara.facts.types import ArrayType, type_of
+from lineara.ops.shape import normal_axis
 
 
 def is_basic(at: Any) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.primitive import implements
+from lineara.facts.types import type_of
 from lineara.ops.shape import (
     as_array,
     astype,
@@ -18,8 +20,6 @@ from lineara.ops.shape import (
     sizes,
     stack,
 )
-from lineara.primitive import implements
-from lineara.types import type_of
 
 
 def takes_arrays(*foreign: Any) -> Callable[[Any], Any]:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.facts.primitive import op, real_part
+from lineara.facts.types import type_of
 from lineara.ops.eigen import close_to
 from lineara.ops.elementwise import equal, sqrt, where
 from lineara.ops.index import take_along_axis
 from lineara.ops.reduce import lanes_last
-from lineara.primitive import op, real_part
-from lineara.types import type_of
 
 
 class Kink(NamedTuple):

@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.ops import lapack
-from lineara.ops.contract import LETTERS, einsum, matmul, swap
-from lineara.ops.elementwise import real_dtype
-from lineara.ops.shape import as_array, as_floats, normal_axes, np_reshape, np_transpose
-from lineara.primitive import (
+from lineara.facts.primitive import (
     Constant,
     General,
     Linear,
@@ -28,7 +24,11 @@ from lineara.primitive import (
     reals,
     unbroadcast,
 )
-from lineara.types import ArrayType, is_complex, type_of
+from lineara.facts.types import ArrayType, is_complex, type_of
+from lineara.ops import lapack
+from lineara.ops.contract import LETTERS, einsum, matmul, swap
+from lineara.ops.elementwise import real_dtype
+from lineara.ops.shape import as_array, as_floats, normal_axes, np_reshape, np_transpose
 
 
 def factoring(a: ArrayType, stack: tuple[int, ...]) -> int:

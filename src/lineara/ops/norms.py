@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.primitive import Box, Constant, implements, op, registry
+from lineara.facts.types import ArrayType, type_of
 from lineara.ops.elementwise import real_dtype, root
 from lineara.ops.linalg import np_inv, square
 from lineara.ops.reduce import modulus_squared
 from lineara.ops.shape import as_floats, moveaxis, normal_axes
 from lineara.ops.singular import np_svdvals
-from lineara.primitive import Box, Constant, implements, op, registry
-from lineara.types import ArrayType, type_of
 
 
 @implements(np.linalg.norm)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.primitive import implements, op, registry
+from lineara.facts.types import type_of
 from lineara.ops.index import line
 from lineara.ops.join import concatenate
-from lineara.ops.order import median
 from lineara.ops.shape import as_array, normal_axes, sizes
-from lineara.primitive import implements, op, registry
-from lineara.types import type_of
+from lineara.ops.sorting import median
 
 
 @implements(np.pad)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.primitive import conjugate, implements, op
+from lineara.facts.types import type_of
 from lineara.ops.contract import LETTERS, chain, einsum, matmul
 from lineara.ops.join import takes_arrays
 from lineara.ops.linalg import square, squares
 from lineara.ops.shape import as_array, expand_dims, moveaxis, normal_axes, roll, sizes
-from lineara.primitive import conjugate, implements, op
-from lineara.types import type_of
 
 
 @implements(np.dot)

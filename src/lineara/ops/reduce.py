@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.primitive import Box, General, Linear, implements, lost, op, primitive, reals
+from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.elementwise import multiply, real_dtype, root
 from lineara.ops.index import line
 from lineara.ops.shape import as_array, normal_axes
-from lineara.primitive import Box, General, Linear, implements, lost, op, primitive, reals
-from lineara.types import ArrayType, is_complex, type_of
 
 # A reduction's `axis` is a tuple of axes counted from the front.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
-from lineara.primitive import (
+from lineara.facts.primitive import (
     Box,
     Structural,
     batch_size,
@@ -19,7 +19,7 @@ from lineara.primitive import (
     reals,
     unbroadcast,
 )
-from lineara.types import ArrayType, is_complex, type_of
+from lineara.facts.types import ArrayType, is_complex, type_of
 
 
 def _lengths(shape: Any) -> tuple[int, ...]:

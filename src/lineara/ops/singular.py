@@ -10,17 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
-from lineara.ops.contract import chain, matmul
-from lineara.ops.eigen import close_to, has_values, inverse_gaps, np_eigh, np_eigvalsh
-from lineara.ops.elementwise import real_dtype
-from lineara.ops.factor import gauge
-from lineara.ops.factor import hermitian as hermitian_of
-from lineara.ops.index import take_along_axis
-from lineara.ops.linalg import adjoint
-from lineara.ops.order import sort
-from lineara.ops.reduce import modulus_squared
-from lineara.ops.shape import as_floats, flip
-from lineara.primitive import (
+from lineara.facts.primitive import (
     Constant,
     General,
     aligned,
@@ -31,7 +21,17 @@ from lineara.primitive import (
     real_part,
     reals,
 )
-from lineara.types import ArrayType, is_complex, type_of
+from lineara.facts.types import ArrayType, is_complex, type_of
+from lineara.ops.contract import chain, matmul
+from lineara.ops.eigen import close_to, has_values, inverse_gaps, np_eigh, np_eigvalsh
+from lineara.ops.elementwise import real_dtype
+from lineara.ops.factorizations import gauge
+from lineara.ops.factorizations import hermitian as hermitian_of
+from lineara.ops.index import take_along_axis
+from lineara.ops.linalg import adjoint
+from lineara.ops.reduce import modulus_squared
+from lineara.ops.shape import as_floats, flip
+from lineara.ops.sorting import sort
 
 
 @primitive

@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.facts.registry import op
+from lineara.facts.types import ArrayType, Family, Named, Product, Stack, Type, show
 from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.collector import uncollected
-from lineara.linear_a.dims import I64, Samples, result_type
-from lineara.linear_a.emit import Emitter, Text, text
+from lineara.linear_a.dimensions import I64, Samples, result_type
+from lineara.linear_a.gc_pause import uncollected
+from lineara.linear_a.lane_partition import applied, in_turn, placed
 from lineara.linear_a.loops import Scan
-from lineara.linear_a.partition import applied, in_turn, placed
 from lineara.linear_a.program import Program
+from lineara.linear_a.rules_as_text import Emitter, Text, text
 from lineara.linear_a.syntax import (
     Accum,
     Applied,
@@ -53,8 +55,6 @@ from lineara.linear_a.syntax import (
 )
 from lineara.passes.jvp import reboxed, remembered
 from lineara.passes.names import JVP, T
-from lineara.registry import op
-from lineara.types import ArrayType, Family, Named, Product, Stack, Type, show
 
 Axes = Sequence[int | None]
 Flags = tuple[bool, ...]

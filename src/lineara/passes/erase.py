@@ -11,10 +11,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lineara.errors import ProgramError
+from lineara.facts.registry import op
+from lineara.facts.types import ArrayType, Product, Type, show
+from lineara.linear_a.calls import Call
 from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.collector import uncollected
-from lineara.linear_a.control import Call
-from lineara.linear_a.dims import dims_in
+from lineara.linear_a.dimensions import dims_in
+from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Applied,
@@ -42,8 +44,6 @@ from lineara.linear_a.syntax import (
 from lineara.passes.jvp import all_vars
 from lineara.passes.names import E, mangled
 from lineara.passes.unzip import is_nonlinear
-from lineara.registry import op
-from lineara.types import ArrayType, Product, Type, show
 
 Sigma = dict[Var, Var]
 

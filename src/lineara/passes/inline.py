@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lineara.errors import ProgramError
-from lineara.linear_a.collector import uncollected
-from lineara.linear_a.control import Call
+from lineara.linear_a.calls import Call
 from lineara.linear_a.cost import size
+from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Binding,

@@ -22,12 +22,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
+from lineara.facts.primitive import Constant, Joint
+from lineara.facts.types import ArrayType, Product, Type
+from lineara.linear_a.calls import call
 from lineara.linear_a.check import Judge, hashable
-from lineara.linear_a.collector import uncollected
-from lineara.linear_a.control import call
-from lineara.linear_a.dims import Samples
-from lineara.linear_a.emit import Emitter, Text, chained, text
+from lineara.linear_a.dimensions import Samples
+from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program, tangent_type, tangent_types
+from lineara.linear_a.rules_as_text import Emitter, Text, chained, text
 from lineara.linear_a.show import show_def
 from lineara.linear_a.syntax import (
     PLACE,
@@ -60,8 +62,6 @@ from lineara.linear_a.syntax import (
 )
 from lineara.passes.names import JVP, mangled, tangent, variant
 from lineara.passes.signatures import agree, defined, jvp_signature
-from lineara.primitive import Constant, Joint
-from lineara.types import ArrayType, Product, Type
 
 Phi = dict[Var, Var]
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from lineara.types import Type, show
+from lineara.facts.types import Type, show
 
 JVP, NL, LIN, PRI, TAPE, T, E, M, VJP, GRAD, LIVE = (
     ".jvp", ".nl", ".lin", ".pri", ".tape", ".t", ".e", ".m", ".vjp", ".grad", ".live",

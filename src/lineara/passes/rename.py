@@ -7,6 +7,7 @@ make.  Derived definitions that become source, of which only some are kept, need
 from collections.abc import Callable
 from typing import Any
 
+from lineara.facts.types import ArrayType, Family, Named, Type
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Applied,
@@ -22,7 +23,6 @@ from lineara.linear_a.syntax import (
     Vars,
     Zero,
 )
-from lineara.types import ArrayType, Family, Named, Type
 
 Renamed = Callable[[str], str]
 

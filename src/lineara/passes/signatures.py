@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from lineara.errors import ProgramError
-from lineara.linear_a.dims import matching, with_dims
+from lineara.facts.types import Type, show
+from lineara.linear_a.dimensions import matching, with_dims
 from lineara.linear_a.program import Program, tangent_type
 from lineara.linear_a.syntax import Def, Names, Var
 from lineara.passes.names import JVP, tangent
-from lineara.types import Type, show
 
 
 def defined(program: Program, name: str) -> Def:

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.facts.types import ArrayType, Type, is_complex
 from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.collector import uncollected
 from lineara.linear_a.cost import cells, weight, work
-from lineara.linear_a.dims import dims_in, mentioned
+from lineara.linear_a.dimensions import dims_in, mentioned
+from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Accum,
@@ -54,7 +55,6 @@ from lineara.linear_a.syntax import (
 )
 from lineara.passes.jvp import all_vars
 from lineara.passes.unzip import flat
-from lineara.types import ArrayType, Type, is_complex
 
 UNCHANGING = ("reshape", "broadcast_to", "astype")  # where type and dtype stay as they are
 KEEPS = {"multiply": 1.0, "divide": 1.0, "subtract": 0.0, "add": -0.0}  # with this on the right

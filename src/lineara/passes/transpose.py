@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from lineara.errors import ProgramError
+from lineara.facts.primitive import Multilinear, conjugate
+from lineara.facts.registry import op
+from lineara.facts.types import ArrayType, Type, is_complex
 from lineara.linear_a.check import type_of_leaf
-from lineara.linear_a.collector import uncollected
-from lineara.linear_a.dims import Samples
-from lineara.linear_a.emit import Emitter, Text, text
+from lineara.linear_a.dimensions import Samples
+from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
+from lineara.linear_a.rules_as_text import Emitter, Text, text
 from lineara.linear_a.syntax import (
     Accum,
     Applied,
@@ -47,9 +50,6 @@ from lineara.linear_a.syntax import (
 from lineara.passes.jvp import all_vars, reboxed, remembered
 from lineara.passes.names import T, cotangent
 from lineara.passes.unzip import flat
-from lineara.primitive import Multilinear, conjugate
-from lineara.registry import op
-from lineara.types import ArrayType, Type, is_complex
 
 Map = dict[Var, Var]
 

@@ -14,8 +14,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
-from lineara.linear_a.collector import uncollected
-from lineara.linear_a.dims import mentioned
+from lineara.facts.types import Family, Named, Product, Type
+from lineara.linear_a.dimensions import mentioned
+from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Applied,
@@ -38,7 +39,6 @@ from lineara.linear_a.syntax import (
 )
 from lineara.passes.jvp import all_vars
 from lineara.passes.names import LIN, NL, PRI, TAPE, of_jvp
-from lineara.types import Family, Named, Product, Type
 
 EMPTY = Ret(())
 

@@ -10,12 +10,12 @@ defined         a definition of a program, such as a loop there
 vmap            a function over the lanes of arrays
 """
 
-from lineara.rules.checkpointed import checkpoint
-from lineara.rules.chosen import chosen
+from lineara.rules.checkpoint import checkpoint
 from lineara.rules.custom import custom_jvp, custom_linear, custom_vjp
-from lineara.rules.defined import defined
 from lineara.rules.external import external
-from lineara.rules.laws import LinearReport, check_linear
+from lineara.rules.rule_tests import LinearReport, check_linear
+from lineara.staging.branch_in_derivative import chosen
+from lineara.staging.definition_as_operation import defined
 
 __all__ = [
     "LinearReport",

@@ -13,10 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from lineara.capture.plain_code import lifted, method
-from lineara.eager.linear import record_linear
-from lineara.eager.node import Traced, plain
-from lineara.eager.trace import open_level
 from lineara.errors import (
     DetachError,
     LinearityError,
@@ -25,10 +21,11 @@ from lineara.errors import (
     StagingError,
     TypeMismatchError,
 )
-from lineara.primitive import Joint, op, real_part
-from lineara.rules import laws
-from lineara.rules.pullback import Pullback
-from lineara.rules.whole import (
+from lineara.facts.primitive import Joint, op, real_part
+from lineara.facts.types import show_type, type_of
+from lineara.python.user_code import lifted, method
+from lineara.rules import rule_tests
+from lineara.rules.call_as_operation import (
     Form,
     Rule,
     Whole,
@@ -43,8 +40,11 @@ from lineara.rules.whole import (
     spread,
     still,
 )
+from lineara.rules.pullback import Pullback
+from lineara.tape.levels import open_level
+from lineara.tape.linear_level import record_linear
+from lineara.tape.node import Traced, plain
 from lineara.trees import flatten, unflatten
-from lineara.types import show_type, type_of
 
 for _name in ("custom_jvp", "custom_vjp", "custom_linear"):
     Whole(_name)
@@ -138,7 +138,9 @@ class Custom(Rule):
         """The call of a definition, beside which the program keeps the rule."""
         if not self.is_declared():
             raise self.undeclared(self.declared_by)
-        from lineara.rules.spelled import Spelled  # with the staged engine, when it is asked for
+        from lineara.staging.rules_in_programs import (
+            Spelled,  # with the staged engine, when it is asked for
+        )
 
         return Spelled(self, level, leaves, form, options).call()
 
@@ -268,7 +270,7 @@ class custom_jvp(Custom):
 
     def check(self, args: tuple, options: dict[str, Any]) -> None:
         """Test the rule: its value, its tangent, and the transpose of its text."""
-        laws.check_jvp(self, args, options)
+        rule_tests.check_jvp(self, args, options)
 
 
 # --- custom_vjp ---------------------------------------------------------------------------------
@@ -355,7 +357,7 @@ class custom_vjp(Custom):
 
     def check(self, args: tuple, options: dict[str, Any]) -> None:
         """Test the rule: its value, its pullback, and the transpose of its text."""
-        laws.check_vjp(self, args, options)
+        rule_tests.check_vjp(self, args, options)
 
 
 # --- custom_linear ------------------------------------------------------------------------------
@@ -546,7 +548,7 @@ class custom_linear(Custom):
 
     def check(self, args: tuple, options: dict[str, Any]) -> None:
         """Test that f is linear, and that the transpose is its transpose."""
-        laws.check_pair(self, args, options)
+        rule_tests.check_pair(self, args, options)
 
 
 def _zero(node: Any) -> Any:

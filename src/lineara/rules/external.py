@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import Traced
-from lineara.eager.trace import outside
 from lineara.errors import LinearityError, NoRuleError, RuleError, StagingError, TypeMismatchError
-from lineara.primitive import Joint
-from lineara.rules import laws
+from lineara.facts.primitive import Joint
+from lineara.facts.types import show_type, type_of
+from lineara.rules import rule_tests
+from lineara.rules.call_as_operation import Form, Whole, moves, still
 from lineara.rules.custom import Custom, custom_linear
-from lineara.rules.whole import Form, Whole, moves, still
+from lineara.tape.levels import outside
+from lineara.tape.node import Traced
 from lineara.trees import flatten, unflatten
-from lineara.types import show_type, type_of
 
 Whole("external")
 
@@ -101,7 +101,7 @@ class external(Custom):
 
     def check(self, args: tuple, options: dict[str, Any]) -> None:
         """Test the derivative: <w, J v> = <J^T w, v> where both are stated, and differences."""
-        laws.check_external(self, args, options)
+        rule_tests.check_external(self, args, options)
 
     def trace(
         self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
@@ -197,7 +197,7 @@ class _Call:
             if rule.difference is not None:
                 return self._difference(tangents)
             found = [self._stated_vjp(bars) for bars in _units(self.y)]
-        return _filled(self.y, [laws.dot(bar, tangents) for bar in found])
+        return _filled(self.y, [rule_tests.dot(bar, tangents) for bar in found])
 
     def back(self, bars: Sequence[Any]) -> tuple[Any, ...]:
         """J^T w."""
@@ -206,7 +206,7 @@ class _Call:
                 return tuple(self._stated_vjp(bars))
             x = [self.values[i] for i in self.active]
             ahead = self._stated_jvp if self.rule.jvp is not None else self._difference
-            return tuple(_filled(x, [laws.dot(bars, ahead(unit)) for unit in _units(x)]))
+            return tuple(_filled(x, [rule_tests.dot(bars, ahead(unit)) for unit in _units(x)]))
 
     def _stated_jvp(self, tangents: Sequence[Any]) -> list[Any]:
         at = dict(zip(self.active, tangents, strict=True))

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.eager.codegen import compared
-from lineara.eager.node import plain, staged
-from lineara.eager.trace import deciding, innermost_level
 from lineara.errors import StructureError, TypeMismatchError, user_line
+from lineara.facts.primitive import Primitive
 from lineara.ops.kinks import KINKS
-from lineara.primitive import Primitive
-from lineara.rules.whole import copied
+from lineara.rules.call_as_operation import copied
+from lineara.tape.codegen import compared
+from lineara.tape.levels import deciding, innermost_level
+from lineara.tape.node import plain, staged
 
 _COMPARED = ("lt", "le", "gt", "ge", "eq", "ne")
 

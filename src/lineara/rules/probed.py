@@ -23,17 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from lineara.capture.captured import captured
-from lineara.capture.plain_code import overlay, seen
-from lineara.capture.probes import ONE, Bag, Direction, Probe, Probes, paired, point
-from lineara.eager.batched import Batched
-from lineara.eager.linearize import linearize
-from lineara.eager.masked import unmasked
-from lineara.eager.node import Traced
-from lineara.eager.points import ATTRIBUTE, Chart, release_within
+from lineara.containers.points import ATTRIBUTE, Chart, release_within
+from lineara.cotangent.batched import Batched
+from lineara.cotangent.dead_lanes import unmasked
 from lineara.errors import LinearityError, StagingError, StructureError, TypeMismatchError
-from lineara.primitive import Joint, op
-from lineara.rules.whole import (
+from lineara.facts.primitive import Joint, op
+from lineara.facts.types import show_type
+from lineara.python.captured_values import captured
+from lineara.python.function_probes import ONE, Bag, Direction, Probe, Probes, paired, point
+from lineara.python.user_code import overlay, seen
+from lineara.rules.call_as_operation import (
     Form,
     Whole,
     moves,
@@ -43,8 +42,9 @@ from lineara.rules.whole import (
     spread,
     still,
 )
+from lineara.tape.linearize import linearize
+from lineara.tape.node import Traced
 from lineara.trees import flatten, unflatten
-from lineara.types import show_type
 
 Whole("probe")
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.linear import record_linear
-from lineara.eager.trace import open_level
 from lineara.errors import LinearaError, RuleError
-from lineara.primitive import Joint, real_part
-from lineara.rules.whole import (
+from lineara.facts.primitive import Joint, real_part
+from lineara.facts.types import show_type, type_of
+from lineara.rules.call_as_operation import (
     Form,
     as_written,
     copied,
@@ -24,8 +23,9 @@ from lineara.rules.whole import (
     still,
     unwritten,
 )
+from lineara.tape.levels import open_level
+from lineara.tape.linear_level import record_linear
 from lineara.trees import flatten, unflatten
-from lineara.types import show_type, type_of
 
 
 class Pullback:

@@ -12,10 +12,6 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from lineara.capture.captured import captured, with_captured
-from lineara.capture.plain_code import lifted, method
-from lineara.eager.node import Traced, plain, staged
-from lineara.eager.trace import outside
 from lineara.errors import (
     DetachError,
     LeakedVariableError,
@@ -26,9 +22,13 @@ from lineara.errors import (
     TypeMismatchError,
     user_line,
 )
-from lineara.primitive import implements
+from lineara.facts.primitive import implements
+from lineara.python.captured_values import captured, with_captured
+from lineara.python.user_code import lifted, method
+from lineara.rules.call_as_operation import Form, opened, settled
 from lineara.rules.probed import watched
-from lineara.rules.whole import Form, opened, settled
+from lineara.tape.levels import outside
+from lineara.tape.node import Traced, plain, staged
 from lineara.trees import flatten
 
 

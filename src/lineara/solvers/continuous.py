@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from lineara.api import jvp, vjp
-from lineara.eager.level import Level
-from lineara.eager.node import plain
 from lineara.errors import LinearityError, NoRuleError
+from lineara.facts.primitive import Joint, op, registry
+from lineara.facts.types import type_of
 from lineara.ops.shape import as_array, concat
-from lineara.primitive import Joint, op, registry
-from lineara.rules.whole import Form, Rule, Whole, spread
+from lineara.rules.call_as_operation import Form, Rule, Whole, spread
 from lineara.solvers.calls import Call, moving, remade, seeing
 from lineara.solvers.implicit import reshaped
-from lineara.types import type_of
+from lineara.tape.level import Level
+from lineara.tape.node import plain
 
 Whole("flow")
 

@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 
 from lineara.api import grad
-from lineara.eager.leaves import Absent
-from lineara.eager.level import Level
-from lineara.eager.linear import owned
-from lineara.eager.linearize import Frozen, batch_sweep
-from lineara.eager.node import plain
-from lineara.eager.trace import open_level
 from lineara.errors import LinearityError, SolverError
+from lineara.facts.primitive import Joint, op
+from lineara.facts.types import type_of
 from lineara.ops.linalg import linear_solve
 from lineara.ops.shape import as_array, reshape
-from lineara.primitive import Joint, op
-from lineara.rules.whole import Form, Rule, Whole, settled
+from lineara.rules.call_as_operation import Form, Rule, Whole, settled
 from lineara.solvers.calls import Asked, moving, seeing
-from lineara.types import type_of
+from lineara.tape.leaves import Absent
+from lineara.tape.level import Level
+from lineara.tape.levels import open_level
+from lineara.tape.linear_level import owned
+from lineara.tape.linearize import Frozen, batch_sweep
+from lineara.tape.node import plain
 
 NEAR = 1e-4  # how far Newton's step may move a point that a solver did not call converged
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from lineara.api import stop_gradient
-from lineara.eager.node import plain
 from lineara.errors import NoRuleError
+from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
 from lineara.solvers.calls import Call, solver
 from lineara.solvers.roots import first, real, tuple_of
 from lineara.solvers.stationary import Condition, Minimum, number, objective, row
-from lineara.types import type_of
+from lineara.tape.node import plain
 
 
 def above(fun: Any, low: Any, at: Any, x: Any) -> Any:

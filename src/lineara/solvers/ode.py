@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from lineara.eager.node import plain
 from lineara.errors import NoRuleError, TypeMismatchError
+from lineara.facts.primitive import op
 from lineara.ops.shape import as_array
-from lineara.primitive import op
-from lineara.rules.checkpointed import checkpoint
+from lineara.rules.checkpoint import checkpoint
 from lineara.solvers.calls import Call, follows, solver
 from lineara.solvers.continuous import flows
 from lineara.solvers.implicit import solution
@@ -23,6 +22,7 @@ from lineara.solvers.minima import pinned
 from lineara.solvers.roots import tuple_of
 from lineara.solvers.stationary import row
 from lineara.solvers.steps import Taken, TooMany, explicit, implicit, recorder
+from lineara.tape.node import plain
 
 LARGE = 1000  # unknowns from which on a step is computed again rather than kept
 KEPT = ("rtol", "atol", "max_step", "first_step", "jac")  # options that another method takes too

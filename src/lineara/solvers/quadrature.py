@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from lineara.api import grad, jacobian
-from lineara.capture.captured import with_captured
-from lineara.eager.level import Level
-from lineara.eager.node import plain
 from lineara.errors import LinearityError, NoRuleError
+from lineara.facts.primitive import Joint, op, registry
+from lineara.facts.types import type_of
 from lineara.ops.shape import as_array, concat
-from lineara.primitive import Joint, op, registry
-from lineara.rules.whole import Form, Rule, Whole
+from lineara.python.captured_values import with_captured
+from lineara.rules.call_as_operation import Form, Rule, Whole
 from lineara.solvers.calls import Call, follows, moving, remade, seeing, solver
 from lineara.solvers.implicit import reshaped
 from lineara.solvers.minima import pinned
 from lineara.solvers.roots import tuple_of
-from lineara.types import type_of
+from lineara.tape.level import Level
+from lineara.tape.node import plain
 
 Whole("integral")
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.primitive import implements
+from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
-from lineara.primitive import implements
-from lineara.types import type_of
 
 
 def _last(y: Any, axis: int) -> Any:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.api import jacobian, jvp
+from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
 from lineara.solvers.calls import Asked, Call
 from lineara.solvers.implicit import gradient, optimal_value, reshaped, solution
-from lineara.types import type_of
 
 ACTIVE = 1e-5  # how close to its bound, relative to the size of what is bounded, a condition holds
 EXACT = 1e-9  # how close it holds beyond doubt

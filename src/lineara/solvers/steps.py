@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.facts.primitive import op
+from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
-from lineara.primitive import op
 from lineara.solvers.calls import Asked
 from lineara.solvers.implicit import solution
-from lineara.types import type_of
 
 Rhs = Callable[[Any, Any], Any]  # f(t, y)
 

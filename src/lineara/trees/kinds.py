@@ -36,7 +36,7 @@ _POINTER = struct.calcsize("P")
 
 
 class Proxy:
-    """Base of the lazy proxies (eager/proxy.py), which read their own children."""
+    """Base of the lazy proxies (containers/proxy.py), which read their own children."""
 
     __slots__ = ()
     _lineara_kind: Any  # the Kind of the user's class
@@ -75,7 +75,7 @@ def kind_of(cls: type) -> "Kind | None":
 
 def own_kind(cls: type) -> "Kind | None":
     """The kind of the instances of `cls`, whatever is registered for it; None for leaves."""
-    return _own_kind(id(cls), cls)  # a class and its twin (capture/twins) compare equal
+    return _own_kind(id(cls), cls)  # a class and its twin (python/twins) compare equal
 
 
 # Bounded, and a pure function of the class: a cache, not state.

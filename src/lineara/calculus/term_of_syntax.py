@@ -1,0 +1,148 @@
+r"""The term of a syntax whose types are known.
+
+    Γ ⊢ s : t     becomes     a term of type t, its binders annotated, a symbol's name never bound
+
+In `dual(\x. S; K)` x must be in linear positions, and the error shows the one that is not.
+"""
+
+from typing import Any
+
+from lineara.calculus.infer import PLAIN, Inference
+from lineara.calculus.linear_positions import offender
+from lineara.calculus.show import show as show_term
+from lineara.calculus.substitution import Fresh
+from lineara.calculus.symbols import INFIX, INTEGER, standard
+from lineara.calculus.syntax import Syntax
+from lineara.calculus.terms import (
+    Covec,
+    DualMap,
+    Fix,
+    Fun,
+    JFun,
+    Lam,
+    Let,
+    List,
+    Literal,
+    Pair,
+    Probe,
+    Sum,
+    Term,
+    Var,
+    Zero,
+)
+from lineara.calculus.types import DISCRETE, INT, Arrow, Type, show
+from lineara.trampoline import Deep, run
+
+
+def build(found: Inference, s: Syntax, instance: Any) -> Term:
+    """The term of a construct that has been inferred; `instance` names a definition's."""
+    return run(_Builder(found, instance).build(s))
+
+
+class _Builder:
+    """Terms from syntax with types."""
+
+    def __init__(self, found: Inference, instance: Any) -> None:
+        self.found = found
+        self.names: dict[str, list[tuple[str, Type]]] = {}
+        self.fresh = Fresh()
+        self.instance = instance
+
+    def build(self, s: Syntax) -> Deep:
+        made = yield self._made(s)
+        self.found.places.setdefault(made, s.place)
+        return made
+
+    def _under(self, names: list[tuple[str, str, Type]], s: Syntax) -> Deep:
+        for source, name, t in names:
+            self.names.setdefault(source, []).append((name, t))
+        made = yield self.build(s)
+        for source, _, _ in names:
+            self.names[source].pop()
+        return made
+
+    def named(self, name: str) -> str:
+        """The name of a binder; that of a function symbol would be read as one."""
+        return self.fresh(name) if name in self.found.symbols else name
+
+    def _made(self, s: Syntax) -> Deep:
+        found, kind = self.found, s.kind
+        if kind == "var":
+            if s in found.noted:
+                definition, t = found.noted[s]
+                t = found.concrete(t)
+                return Var((), self.instance(definition, t), t)
+            if not self.names.get(s.data):
+                symbol, x = found.symbols[s.data], self.fresh("x")
+                return Lam((Fun((Var((), x, symbol.takes),), symbol),), x, symbol.takes)
+            return Var((), *self.names[s.data][-1])
+        if kind == "literal":
+            return Literal((), s.data)
+        if kind == "zero":
+            return Zero((), s.data)
+        if kind in ("within", "ann"):
+            return (yield self.build(s.parts[0]))
+        if kind == "call" and s in found.noted:
+            return (yield self.build(found.noted[s]))
+        if kind == "lam":
+            t, name = found.concrete(found.noted[s]), self.named(s.data.name)
+            return Lam(((yield self._under([(s.data.name, name, t)], s.parts[0])),), name, t)
+        if kind == "rec":
+            t = found.concrete(found.noted[s])
+            assert isinstance(t, Arrow)
+            own, name = self.named(s.data[0]), self.named(s.data[1])
+            inner = [(s.data[0], own, t), (s.data[1], name, t.source)]
+            return Fix(((yield self._under(inner, s.parts[0])),), own, name, t)
+        if kind == "let":
+            bound, name = (yield self.build(s.parts[0])), self.named(s.data)
+            body = yield self._under([(s.data, name, bound.type)], s.parts[1])
+            return Let((bound, body), name)
+        if kind == "dual":
+            return (yield self._dual(s))
+        made = []
+        for p in s.parts:
+            made.append((yield self.build(p)))
+        operands = tuple(made)
+        if kind in PLAIN:
+            return PLAIN[kind](operands)
+        if kind == "covec":
+            return Covec(operands)
+        if kind == "probe":
+            return Probe(operands)
+        if kind == "call":
+            return Fun(operands, found.symbols[s.data])
+        if kind == "jfun":
+            return JFun(operands, found.symbols[s.data])
+        if kind == "list":
+            return List(operands, found.concrete(found.noted[s]), s.data)
+        return self._arithmetic(s, operands)
+
+    def _arithmetic(self, s: Syntax, operands: tuple[Term, ...]) -> Term:
+        t = self.found.concrete(self.found.noted[s])
+        sign = "+" if s.kind == "sum" else s.data
+        if t == INT:
+            symbol, made = standard()[INTEGER[sign]], operands[0]
+            for p in operands[1:]:
+                made = Fun((Pair((made, p)),), symbol)
+            return made
+        if s.kind == "sum":
+            if t in DISCRETE:
+                self.found.refuse(
+                    s.place, f"{show(t)} is not added; there are and(…), or(…), not(…)"
+                )
+            return Sum(operands)
+        return Fun((Pair(operands),), standard()[INFIX[sign]])
+
+    def _dual(self, s: Syntax) -> Deep:
+        t, name = self.found.concrete(self.found.noted[s]), self.named(s.data.name)
+        body = yield self._under([(s.data.name, name, t)], s.parts[0])
+        wrong = offender(body, frozenset((name,)))
+        if wrong is not None:
+            place = self.found.places.get(wrong, s.place)
+            raise self.found.wrong(
+                place,
+                f"dual needs a map that is linear in {s.data.name}, and {show_term(wrong)} is not "
+                "linear in it; linear are sums, pairs, fst, snd, a product with what does not "
+                "contain it, and it as the function that is applied",
+            )
+        return DualMap((body, (yield self.build(s.parts[1]))), name, t)

@@ -1,0 +1,36 @@
+"""Values with one leading batch axis: a Jacobian is the linear map on a whole basis at once."""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.facts.primitive import Box, Primitive, op
+
+
+class Batched(Box):
+    """`v` has a leading axis that the program does not see; primitives use their batch rule."""
+
+    __slots__ = ("depth", "v")
+
+    def __init__(self, v: Any, depth: int) -> None:
+        self.v = v
+        self.depth = depth
+
+    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """The primitive over the leading axis."""
+        flags = tuple(isinstance(a, Batched) and a.depth == self.depth for a in args)
+        values = tuple(a.v if b else a for a, b in zip(args, flags, strict=True))
+        return Batched(primitive.batch(values, flags, params), self.depth)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape without the batch axis."""
+        return tuple(self.v.shape[1:])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the values."""
+        return self.v.dtype
+
+    def __getitem__(self, at: Any) -> Any:
+        return op("index")(self, at=at)

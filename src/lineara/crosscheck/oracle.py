@@ -1,0 +1,210 @@
+"""What a program means, by an evaluator that shares nothing with the library: the oracle.
+
+It takes steps in the complex plane: the imaginary part of f(x + i h) is h f'(x) to all digits if h
+is small and f is analytic, whatever the library believes the derivative of an operation to be.
+"""
+
+import cmath
+import math
+import random
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from lineara.crosscheck.language import Program, Term
+from lineara.errors import LinearaError
+
+H = 1e-100  # its square is nothing, whatever it is multiplied by
+DIGITS = 50
+ROUNDED = 4  # how often rounding is tried, in the 50-digit run
+NEAR = 1e-9  # as near as this to where two pieces meet, rounding may decide which is taken
+
+Table = Mapping[str, Callable[..., Any]]
+
+
+class EdgeError(Exception):
+    """The point lies where two pieces of a function meet, so no derivative is asked for there."""
+
+
+def larger(x: Any, w: Any) -> bool:
+    """Whether x is the larger in its real part; an EdgeError where that is a matter of rounding."""
+    a, b = x.real, w.real
+    if abs(a - b) <= NEAR * (abs(a) + abs(b)):
+        raise EdgeError(f"{float(a)} meets {float(b)}")
+    return bool(a > b)
+
+
+def table(m: Any, real: Callable[[Any], Any], **own: Callable[..., Any]) -> Table:
+    """The operations over a module with functions of complex numbers."""
+    one, two, ten = real(1), real(2), real(10)
+
+    def cbrt(z: Any) -> Any:
+        return m.exp(m.log(z) / 3) if larger(z, 0 * one) else -m.exp(m.log(-z) / 3)
+
+    def atan2(x: Any, w: Any) -> Any:
+        """The angle, from the larger of the two, plus what is constant in its quarter."""
+        if abs(x.real) > abs(w.real):
+            return (m.pi / 2 if x.real > 0 else -m.pi / 2) - m.atan(w / x)
+        turn = real(0) if w.real > 0 else m.pi if x.real >= 0 else -m.pi
+        return m.atan(x / w) + turn
+
+    found: dict[str, Callable[..., Any]] = {
+        "abs": lambda z: z if larger(z, 0 * one) else -z,
+        "acos": m.acos, "asin": m.asin, "asinh": m.asinh, "atan": m.atan, "atanh": m.atanh,
+        "cbrt": cbrt, "cos": m.cos, "cosh": m.cosh, "exp": m.exp, "log": m.log, "sin": m.sin,
+        "sinh": m.sinh, "sqrt": m.sqrt, "tan": m.tan, "tanh": m.tanh, "atan2": atan2,
+        "deg2rad": lambda z: z * m.pi / 180, "rad2deg": lambda z: z * 180 / m.pi,
+        "exp2": lambda z: m.exp(z * m.log(two)), "expm1": lambda z: m.exp(z) - 1,
+        "log10": lambda z: m.log(z) / m.log(ten), "log1p": lambda z: m.log(1 + z),
+        "log2": lambda z: m.log(z) / m.log(two), "negative": lambda z: -z,
+        "reciprocal": lambda z: 1 / z, "square": lambda z: z * z,
+        "add": lambda x, w: x + w, "subtract": lambda x, w: x - w,
+        "multiply": lambda x, w: x * w, "divide": lambda x, w: x / w,
+        "power": lambda x, w: m.exp(w * m.log(x)), "hypot": lambda x, w: m.sqrt(x * x + w * w),
+        "logaddexp": lambda x, w: m.log(m.exp(x) + m.exp(w)),
+        "maximum": lambda x, w: x if larger(x, w) else w,
+        "minimum": lambda x, w: w if larger(x, w) else x,
+    }  # fmt: skip
+    return {**found, **own}
+
+
+COMPLEX = table(
+    cmath,
+    complex,
+    expm1=lambda z: complex(math.expm1(z.real), cmath.exp(z).imag),
+    log1p=lambda z: complex(math.log1p(z.real), cmath.log(1 + z).imag),
+)
+
+
+def run(e: Term, env: dict[str, Any], ops: Table, number: Callable[[float], Any]) -> Any:
+    """The value of a term; arrays are tuples, functions are Python's."""
+    match e.head:
+        case "var":
+            return env[e.held]
+        case "num":
+            return number(e.held)
+        case "lam":
+            (body,) = e.parts
+            return lambda a: run(body, {**env, e.held: a}, ops, number)
+        case "let":
+            bound, body = e.parts
+            return run(body, {**env, e.held: run(bound, env, ops, number)}, ops, number)
+        case "if":
+            a, b, yes, no = e.parts
+            x, w = run(a, env, ops, number), run(b, env, ops, number)
+            return run(yes if larger(w, x) else no, env, ops, number)
+    parts = [run(p, env, ops, number) for p in e.parts]
+    match e.head:
+        case "op":
+            return _spread(ops[e.held], parts)
+        case "app":
+            return parts[0](parts[1])
+        case "pair" | "stack":
+            return tuple(parts)
+        case "first" | "second":
+            return parts[0][e.head == "second"]
+        case "index":
+            return parts[0][e.held]
+        case "loop":
+            f, x = parts
+            for _ in range(e.held):
+                x = f(x)
+            return x
+    terms = parts[0] if e.head == "sum" else _spread(ops["multiply"], parts)
+    found = terms[0]
+    for x in terms[1:]:
+        found = ops["add"](found, x)
+    return found
+
+
+def _spread(f: Callable[..., Any], args: list[Any]) -> Any:
+    """An operation on each element; a number among arrays goes with all."""
+    n = max([len(a) for a in args if isinstance(a, tuple)], default=0)
+    if not n:
+        return f(*args)
+    return tuple([f(*[a[i] if isinstance(a, tuple) else a for a in args]) for i in range(n)])
+
+
+def at(program: Program, numbers: list[Any], ops: Table, number: Callable[[float], Any]) -> Any:
+    """The value of a program where its inputs have these numbers."""
+    given = program.at_numbers(numbers)
+    env = {name: a for (name, _), a in zip(program.inputs, given, strict=True)}
+    return run(program.body, env, ops, number)
+
+
+def complex_step(program: Program) -> list[float]:
+    """Value and gradient in double precision; an EdgeError where there is no gradient."""
+    xs = program.numbers
+    found = []
+    value = 0.0
+    for i in range(len(xs)):
+        y = at(program, [complex(x, H * (i == j)) for j, x in enumerate(xs)], COMPLEX, complex)
+        value = y.real
+        found.append(y.imag / H)
+    return [value, *found]
+
+
+# --- in 50 digits ---------------------------------------------------------------------------------
+
+
+def mpmath() -> ModuleType:
+    """The library of many digits; a LinearaError if it is not there."""
+    try:
+        import mpmath
+    except ImportError:
+        raise LinearaError(
+            "a disagreement is judged in 50 digits by mpmath, which is not installed; "
+            "`pip install mpmath`, or `pip install lineara[test]`"
+        ) from None
+    return mpmath
+
+
+def fifty_digits(program: Program) -> tuple[list[float], list[float]]:
+    """Value and gradient in 50 digits, and by how much rounding can move each of these numbers.
+
+    Rounding is what a run in 50 digits shows in which all that goes into an operation and comes out
+    is off by half a unit in the last place of a double, up or down by chance.
+    """
+    for digits in (DIGITS, 8 * DIGITS):  # a step is small if the slope times it is
+        try:
+            exact, moved = _judged(program, digits)
+        except OverflowError:
+            continue
+        if max(map(abs, exact[1:]), default=0.0) < 10.0 ** (digits // 2):
+            return exact, moved
+    return [math.nan] * (1 + len(program.numbers)), [math.inf] * (1 + len(program.numbers))
+
+
+def _judged(program: Program, digits: int) -> tuple[list[float], list[float]]:
+    mp = mpmath()
+    h = mp.mpf(10) ** -digits
+    xs = program.numbers
+    rng = random.Random(0)
+    half = mp.mpf(2) ** -53
+
+    def numbers(ops: Table) -> list[Any]:
+        found = []
+        value = mp.mpf(0)
+        for i in range(len(xs)):
+            step = [mp.mpc(x, h if i == j else 0) for j, x in enumerate(xs)]
+            value = at(program, step, ops, mp.mpc)
+            found.append(mp.im(value) / h)
+        return [mp.re(value), *found]
+
+    def moved_by_half(z: Any, scale: Any = 0) -> Any:
+        u, v = rng.choice((-1, 1)), rng.choice((-1, 1))  # value and slope round on their own
+        return mp.mpc(z.real * (1 + u * half), z.imag + v * half * max(abs(z.imag), scale))
+
+    def off(f: Callable[..., Any]) -> Callable[..., Any]:
+        def rounded(*args: Any) -> Any:
+            # a slope such as 1 - y * y is as exact as what is subtracted in it
+            return moved_by_half(f(*map(moved_by_half, args)), max(abs(a.imag) for a in args))
+
+        return rounded
+
+    with mp.workdps(3 * digits):  # the square of the step is a relative error of 1e-100
+        ops = table(mp, mp.mpc)
+        exact = numbers(ops)
+        rounded = [numbers({k: off(f) for k, f in ops.items()}) for _ in range(ROUNDED)]
+        moved = [float(max(abs(r[i] - x) for r in rounded)) for i, x in enumerate(exact)]
+        return [float(x) for x in exact], moved

@@ -1,0 +1,396 @@
+"""A diagram, between two steps of its differentiation too, as a program of Linear A.
+
+    a box            a definition; its value is the tuple of what it captured, in a sum of such
+    eval             case of that sum
+    E                a sum of the bundles that are packed, and of nothing
+    ORANGE, GREEN    what the passes make of a definition with what is left in the frame: the
+                     non-linear half of its jvp, and the linear half transposed
+
+>>> from lineara.diagrams.parse import parse
+>>> print(text(parse("(x: R) => f = box() { (y: R) => z = sin(y) -> z } z = eval(f, x) -> z")))
+type fn1 = [<>]
+<BLANKLINE>
+def program(x: f64;) -> (f64;) =
+  let v: <> = <> in
+  let x2: fn1 = inj[0, fn1](v) in
+  let x3: f64 = case x2 of f with (x;) in
+  (x3;)
+<BLANKLINE>
+def f(env: <>, x: f64;) -> (f64;) =
+  let x2: f64 = sin(x) in
+  let (;) = drop(env) in
+  (x2;)
+<BLANKLINE>
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.diagrams.adjoint import finished
+from lineara.diagrams.net import Net, Node, Wire, topological
+from lineara.diagrams.operations import marks, unmarked
+from lineara.diagrams.types import Arrow, E, Foreign, Stack, Type, array_of
+from lineara.errors import DiagramError
+from lineara.facts.primitive import registry
+from lineara.facts.types import ArrayType, Named, Product, Sum
+from lineara.facts.types import Stack as Stacked
+from lineara.linear_a.branches import Case, Cond
+from lineara.linear_a.calls import Call
+from lineara.linear_a.loops import Scan
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import (
+    Block,
+    Def,
+    Inj,
+    Let,
+    Names,
+    Prim,
+    Ret,
+    Tup,
+    Unpack,
+    Var,
+    drop,
+    lit,
+)
+from lineara.linear_a.syntax import zero as zero_of
+from lineara.passes.names import JVP, LIN, NL, T, mangled
+from lineara.passes.names import E as ERASED
+
+WireNames = Mapping[Wire, str]
+WHOLE, BUNDLE = "program", "E"
+FRAMES = {"BLUE": ".vjp", "ORANGE": JVP + NL, "GREEN": JVP + LIN + T + ERASED}
+
+
+def text(net: Net, names: WireNames | None = None) -> str:
+    """The text of the program, without what passes make and without what adds and opens bundles."""
+    whole = program(net, names)
+    shown = {name: d for name, d in whole.defs.items() if "." not in name}
+    return str(Program(whole.types, shown))
+
+
+def program(net: Net, names: WireNames | None = None) -> Program:
+    """The program of a diagram, with all that it needs; it checks, and it runs.
+
+    Raises a DiagramError for a function among the inputs, whose text is not known.
+    """
+    if any([isinstance(w.type, Arrow) for w in net.inputs]):
+        raise DiagramError(
+            "a function that comes from outside has no text in Linear A; make the diagram of a "
+            "function of numbers"
+        )
+    return _Writer(net, names or {}).written()
+
+
+class _Writer:
+    """Definitions and types as they are met."""
+
+    def __init__(self, net: Net, names: WireNames) -> None:
+        self.net = net
+        self.names = names
+        self.fresh = Names([WHOLE])
+        self.defs: dict[str, Def] = {}
+        self.world = ""
+        self.worlds: dict[Net, str] = {}
+        self.functions: dict[tuple[Type, str], str] = {}
+        self.boxes: dict[tuple[Type, str], list[Node]] = {}
+        self.labels: dict[Node, str] = {}
+        self.bundles: list[tuple[Type, ...]] = []
+        self.rests: dict[Node, str] = {}
+        self.comes_to: dict[Node, Net] = {}
+        self.bundled = False
+
+    def written(self) -> Program:
+        """The whole."""
+        self.seen(self.net)
+        self.definition(WHOLE, self.net)
+        for node, label in self.labels.items():
+            self.definition(label, node.body, len(node.ins))
+        types: dict[str, Any] = {}
+        for (t, world), name in self.functions.items():
+            self.world = world
+            ways = [self.product(_types(b.ins)) for b in self.boxes.get((t, world), ())]
+            types[name] = Sum(tuple(ways) or (Product(()),))
+        if self.bundled:
+            types[BUNDLE] = Sum((Product(()), *map(self.product, self.bundles)))
+        return Program(types, self.defs)
+
+    def seen(self, net: Net) -> None:
+        """The boxes, bundles and frames of all levels, and of what the frames come to.
+
+        What a frame holds is a world of its own: its functions never meet those outside.
+        """
+        open_ = [(net, "", "")]
+        while open_:
+            n, world, made_by = open_.pop()
+            self.worlds[n] = world
+            for node in topological(n):
+                within = world
+                if node.kind == "box":
+                    self.boxes.setdefault((node.outs[0].type, world), []).append(node)
+                    self.labels[node] = self.fresh(made_by or self.names.get(node.outs[0], "f"))
+                elif node.kind == "pack" and _types(node.ins) not in self.bundles:
+                    self.bundles.append(_types(node.ins))
+                elif node.kind in FRAMES:
+                    self.rests[node] = within = f"rest{len(self.rests) + 1}"
+                    self.comes_to[node] = made = finished(node)
+                    open_.append((made, world, f"{within}{FRAMES[node.kind]}.f"))
+                open_ += [(body, within, made_by) for body in node.bodies]
+
+    # --- types ------------------------------------------------------------------------------------
+
+    def type(self, t: Type) -> Any:
+        """The type of a wire."""
+        match t:
+            case Arrow():
+                found = self.functions.setdefault((t, self.world), f"fn{len(self.functions) + 1}")
+                return Named(found)
+            case Stack(n, item):
+                return Stacked((self.type(item),), n)
+            case Foreign():
+                raise DiagramError(f"a wire of the type {t.text} has no text in Linear A here")
+        if t == E:
+            self.bundled = True
+            return Named(BUNDLE)
+        return array_of(t)
+
+    def product(self, ts: Sequence[Type]) -> Product:
+        """Several in one."""
+        return Product(tuple(map(self.type, ts)))
+
+    # --- definitions ------------------------------------------------------------------------------
+
+    def definition(self, name: str, net: Net, captured: int | None = None) -> None:
+        """The definition of a diagram; what a box captured comes as one tuple."""
+        self.world = self.worlds[net]
+        b = _Body(self)
+        formals = [b.formal(w) for w in net.inputs]
+        params = formals
+        if captured is not None:
+            whole = Var(b.fresh("env"), self.product(_types(net.inputs[:captured])))
+            params = [whole, *formals[captured:]]
+            if captured:
+                b.bindings.append(Unpack(tuple(formals[:captured]), whole))
+        self.defs[name] = Def(name, (), (), (), Block((), Ret(())))  # stands before what it needs
+        for node in topological(net):
+            b.node(node)
+        self.defs[name] = b.done(name, params, [b.env[w] for w in net.outputs])
+
+    def short(
+        self, name: str, types: Sequence[Any], act: Callable[["_Body", list[Var]], Any]
+    ) -> str:
+        """A definition of a few lines, written once."""
+        if name not in self.defs:
+            b = _Body(self)
+            params = [Var(f"a{i}", t) for i, t in enumerate(types)]
+            self.defs[name] = b.done(name, params, act(b, params))
+        return name
+
+
+class _Body:
+    """The bindings of a definition."""
+
+    def __init__(self, writer: _Writer) -> None:
+        self.w = writer
+        self.fresh = Names(writer.names.values())
+        self.env: dict[Wire, Var] = {}
+        self.bindings: list[Any] = []
+
+    def done(self, name: str, params: Sequence[Var], outs: Sequence[Var]) -> Def:
+        """The definition; what nobody uses is dropped."""
+        used, made = set(outs), list(params)
+        for x in self.bindings:
+            used.update([x.arg] if isinstance(x, Unpack) else x.rhs.operands())
+            made += x.vars
+        idle = [v for v in made if v not in used]
+        drops = [Let((), drop(*idle))] if idle else []
+        body = Block((*self.bindings, *drops), Ret(tuple(outs)))
+        return Def(name, tuple(params), tuple([v.type for v in outs]), (), body)
+
+    def formal(self, w: Wire) -> Var:
+        """The variable of a wire."""
+        name = self.w.names.get(w, "").lstrip("~") or self.fresh("x")
+        self.env[w] = v = Var(name, self.w.type(w.type))
+        return v
+
+    def bind(self, leaf: Any, *types: Any) -> tuple[Var, ...]:
+        """Variables for what a leaf gives."""
+        made = tuple([Var(self.fresh("v"), t) for t in types])
+        self.bindings.append(Let(made, leaf))
+        return made
+
+    def bundle(self, tag: int, *parts: Var) -> Var:
+        """A bundle; 0 is that of nothing."""
+        (whole,) = self.bind(Tup(parts), Product(tuple([p.type for p in parts])))
+        return self.bind(Inj((whole,), tag, Named(BUNDLE)), Named(BUNDLE))[0]
+
+    def zero(self, t: Any) -> Var:
+        """A zero of a type."""
+        return self.bundle(0) if t == Named(BUNDLE) else self.bind(zero_of(t, False), t)[0]
+
+    def node(self, node: Node) -> None:
+        """What a node is."""
+        ins = [self.env[w] for w in node.ins]
+        if node.kind == "copy":
+            self.env.update(dict.fromkeys(node.outs, ins[0]))
+            return
+        if node.kind != "drop":
+            leaf = self.leaf(node, ins)
+            self.bindings.append(Let(tuple([self.formal(w) for w in node.outs]), leaf))
+
+    def leaf(self, node: Node, ins: list[Var]) -> Any:
+        """The leaf that gives what the node gives."""
+        args, types = tuple(ins), [self.w.type(w.type) for w in node.outs]
+        match node.kind:
+            case "const":
+                return lit(np.asarray(node.data, types[0].dtype)[()], types[0])
+            case "op":
+                n = len(args) - marks(node.data or ())
+                params = dict(unmarked(node.data or (), args[n:]))
+                return Prim(args[:n], registry.primitives[node.name], params)
+            case "box":
+                (env,) = self.bind(Tup(args), Product(tuple([v.type for v in args])))
+                tag = self.w.boxes[node.outs[0].type, self.w.world].index(node)
+                return Inj((env,), tag, types[0])
+            case "eval":
+                return self.applied(node.ins[0].type, args)
+            case "add" if types[0] == Named(BUNDLE):
+                return Call(args, (self.adds(),))
+            case "add" if isinstance(types[0], ArrayType):
+                return Prim(args, registry.primitives["add"])
+            case "zero" if types[0] == Named(BUNDLE):
+                (unit,) = self.bind(Tup(()), Product(()))
+                return Inj((unit,), 0, types[0])
+            case "zero":
+                return zero_of(types[0], False)
+            case "pack":
+                tag = self.w.bundles.index(_types(node.ins)) + 1
+                (parts,) = self.bind(Tup(args), Product(tuple([v.type for v in args])))
+                return Inj((parts,), tag, types[0])
+            case "unpack":
+                return Call(args, (self.opens(tuple(node.data)),))
+            case "sel" if isinstance(types[0], ArrayType):
+                return Prim(args, registry.primitives["where"])
+            case "sel":
+                return Cond(args, tuple([self.side(i, types[0]) for i in (0, 1)]))
+            case "route":
+                return Cond(args, tuple([self.way(i, types[0]) for i in (0, 1)]))
+            case "scan":
+                return self.rounds(node, args)
+            case "BLUE" | "ORANGE" | "GREEN":
+                name, world = self.w.rests[node], self.w.world
+                self.w.definition(name, node.body)
+                self.w.definition(name + FRAMES[node.kind], self.w.comes_to[node])
+                self.w.world = world
+                return Call(args, (name + FRAMES[node.kind],))
+        raise DiagramError(f"{node.label} has no text in Linear A here")
+
+    def applied(self, t: Any, args: tuple[Var, ...]) -> Any:
+        """A function value at arguments."""
+        labels = tuple([self.w.labels[b] for b in self.w.boxes.get((t, self.w.world), ())])
+        if labels:
+            return Case(args, labels)
+        name = f"{args[0].type}.apply"  # in what a frame holds, which is not run: a loop
+
+        def again(b: _Body, a: list[Var]) -> tuple[Var, ...]:
+            return b.bind(Call(tuple(a), (name,)), *map(self.w.type, t.target))
+
+        return Call(args, (self.w.short(name, [v.type for v in args], again),))
+
+    def rounds(self, node: Node, args: tuple[Var, ...]) -> Scan:
+        """A scan: the function is the same in every round."""
+        n, carries, reverse = node.data
+        t = node.ins[0].type
+        types = [args[0].type, *[self.w.type(s) for s in t.source]]  # type: ignore[union-attr]
+        given = [self.w.type(s) for s in t.target]  # type: ignore[union-attr]
+        name = self.w.short(
+            f"{args[0].type}.round", types, lambda b, a: b.bind(b.applied(t, tuple(a)), *given)
+        )
+        return Scan(args, (name,), n, "rev" if reverse else "fwd", 1, carries, 0)
+
+    # --- what bundles and choices need ------------------------------------------------------------
+
+    def side(self, i: int, t: Any) -> str:
+        """The first or the second of two values."""
+        name = f"{BUNDLE}.{('first', 'second')[i]}.{mangled(t)}"
+        return self.w.short(name, [t, t], lambda b, a: (a[i],))
+
+    def way(self, i: int, t: Any) -> str:
+        """A cotangent on one side, and zero on the other."""
+
+        def act(b: _Body, a: list[Var]) -> tuple[Var, ...]:
+            nothing = b.zero(t)
+            return (nothing, a[0]) if i else (a[0], nothing)
+
+        return self.w.short(f"{BUNDLE}.{('left', 'right')[i]}.{mangled(t)}", [t], act)
+
+    def opens(self, ts: tuple[Type, ...]) -> str:
+        """The parts of a bundle of those types, or zeros."""
+        types = [self.w.type(t) for t in ts]
+        known = self.w.bundles.index(ts) + 1 if ts in self.w.bundles else 0
+        name = f"{BUNDLE}.open{known}" if known else f"{BUNDLE}.open.{len(self.w.defs)}"
+
+        def parts(b: _Body, a: list[Var]) -> tuple[Var, ...]:
+            made = tuple([Var(b.fresh("p"), t) for t in types])
+            b.bindings.append(Unpack(made, a[0]))
+            return made
+
+        def zeros(b: _Body, a: list[Var]) -> tuple[Var, ...]:
+            return tuple([b.zero(t) for t in types])
+
+        ways = []
+        for tag, payload in enumerate(self.payloads()):
+            act = parts if tag == known and tag else zeros
+            ways.append(self.w.short(f"{name}.{tag}", [payload], act))
+        act = lambda b, a: b.bind(Case((a[0],), tuple(ways)), *types)  # noqa: E731
+        return self.w.short(name, [Named(BUNDLE)], act)
+
+    def payloads(self) -> list[Product]:
+        """What stands in the alternatives of a bundle."""
+        return [self.w.product(ts) for ts in ((), *self.w.bundles)]
+
+    def adds(self) -> str:
+        """The sum of two bundles: they are of one function, or one is nothing."""
+        name, e = f"{BUNDLE}.add", Named(BUNDLE)
+        if name in self.w.defs:
+            return name
+        payloads = self.payloads()
+
+        def both(tag: int, other: int) -> Any:
+            def act(b: _Body, a: list[Var]) -> tuple[Var, ...]:
+                if tag != other:  # the other is nothing: two functions never meet
+                    return b.bind(Inj((a[1],), tag, e), e)
+                sides = []
+                for v in a:
+                    made = [Var(b.fresh("p"), t) for t in payloads[tag].items]
+                    b.bindings.append(Unpack(tuple(made), v))
+                    sides.append(made)
+                return (b.bundle(tag, *[b.total(x, y) for x, y in zip(*sides, strict=True)]),)
+
+            return self.w.short(f"{name}.{tag}.{other}", [payloads[other], payloads[tag]], act)
+
+        def first(tag: int) -> str:
+            if tag == 0:
+                return self.w.short(f"{name}.0", [payloads[0], e], lambda b, a: (a[1],))
+            ways = tuple([both(tag, other) for other in range(len(payloads))])
+            act = lambda b, a: b.bind(Case((a[1], a[0]), ways), e)  # noqa: E731
+            return self.w.short(f"{name}.{tag}", [payloads[tag], e], act)
+
+        self.w.defs[name] = Def(name, (), (), (), Block((), Ret(())))  # bundles hold bundles
+        ways = tuple([first(tag) for tag in range(len(payloads))])
+        del self.w.defs[name]
+        return self.w.short(name, [e, e], lambda b, a: b.bind(Case(tuple(a), ways), e))
+
+    def total(self, x: Var, y: Var) -> Var:
+        """The sum of two cotangents."""
+        if x.type == Named(BUNDLE):
+            return self.bind(Call((x, y), (f"{BUNDLE}.add",)), x.type)[0]
+        return self.bind(Prim((x, y), registry.primitives["add"]), x.type)[0]
+
+
+def _types(wires: Sequence[Wire]) -> tuple[Type, ...]:
+    return tuple([w.type for w in wires])
+
+
+Act = Callable[[_Body, list[Var]], Sequence[Var]]

@@ -1,0 +1,1 @@
+"""Running programs: the interpreter, and the rehearsal that measures without values."""

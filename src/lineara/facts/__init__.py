@@ -1,0 +1,1 @@
+"""What everything else is written with: types, primitives, symbols and their registry."""

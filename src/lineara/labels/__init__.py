@@ -1,0 +1,1 @@
+"""Arrays with labels: pandas and xarray."""

@@ -1,0 +1,350 @@
+"""Labelled arrays: gradients of pandas' Series and DataFrames, xarray's DataArrays and Datasets.
+
+The labels are constants, the floating-point values move, and a gradient has the same labels.
+Nothing here imports the two libraries before the user does.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from lineara.containers.points import MANIFOLDS
+from lineara.errors import GeometryError
+from lineara.facts.primitive import registry
+from lineara.facts.types import show_type
+from lineara.ops.shape import as_array
+from lineara.python.number_classes import maker_class
+from lineara.tape.node import Array, Traced, follows, plain
+
+
+class Labelled:
+    """What a labelled array is as a point: its columns are the coordinates."""
+
+    is_whole = True
+    is_one = True  # whether there is one column, without a name of its own
+
+    def __init__(self, labels: Any) -> None:
+        self.labels = labels  # the point: what a tangent looks like
+        self.point = type(labels)
+
+    def is_like(self, p: Any) -> bool:
+        """Whether p has these labels."""
+        raise NotImplementedError
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """(key, array) of each column or variable."""
+        raise NotImplementedError
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """The same labels with other columns, for the function to see or as a result."""
+        raise NotImplementedError
+
+    def moving(self, p: Any) -> list[int]:
+        """Which columns move: the floating ones; if there are none, those of integers."""
+        kinds = [_kind(values) for _, values in self.columns(p)]
+        wanted = "fc" if {*kinds} & {"f", "c"} else "iu"
+        return [i for i, kind in enumerate(kinds) if kind in wanted]
+
+    def coordinates(self, p: Any) -> Any:
+        """The columns that move."""
+        found = [self.columns(p)[i][1] for i in self.moving(p)]
+        return [v if _kind(v) in "fc" else v.astype(float) for v in found]
+
+    def lifted(self, p: Any, v: Any) -> Any:
+        """The labels with traced columns."""
+        columns = [values for _, values in self.columns(p)]
+        for i, traced in zip(self.moving(p), v, strict=True):
+            columns[i] = traced
+        return self.made(p, columns)
+
+    def outgoing(self, r: Any, still: Any) -> Any:
+        """The columns of a result."""
+        del still
+        return self.coordinates(r)
+
+    def number(self, r: Any) -> Any:
+        """The array without its labels; what has several stays as it is."""
+        return self.columns(r)[0][1] if self.is_one else r
+
+    def released(self, r: Any, release: Callable[[Any], Any]) -> Any:
+        """A result without a level."""
+        return self.made(r, [release(values) for _, values in self.columns(r)])
+
+    def vector(self, tree: Any, chart: Any) -> Any:
+        """A vector has the labels of its point; a block of a matrix has none."""
+        columns = self.columns(self.labels)
+        moving = [columns[i] for i in self.moving(self.labels)]
+        pairs = [(key, v) for (key, _), v in zip(moving, tree, strict=True)]
+        if all(np.shape(v) == np.shape(x) for (_, x), v in zip(moving, tree, strict=True)):
+            return self.covector(self.labels, tree, chart.unit)
+        return tree[0] if self.is_one else dict(pairs)
+
+    def covector(self, p: Any, tree: Any, unit: Any) -> Any:
+        """The gradient under the labels of p; zero in columns of constants."""
+        del unit
+        columns = [_still(values) for _, values in self.columns(p)]
+        for i, values in zip(self.moving(p), tree, strict=True):
+            columns[i] = values
+        return self.made(p, columns)
+
+    def components(self, vector: Any, chart: Any, asked: str) -> Any:
+        """The columns of a vector."""
+        if type(vector) is not self.point or not self.is_like(vector):
+            raise GeometryError(
+                f"{asked}: a {chart.word} at a {self.point.__name__} is a {self.point.__name__} "
+                f"with the same labels, but was given {show_type(vector)}"
+            )
+        columns = [values for _, values in self.columns(vector)]
+        return [columns[i] for i in self.moving(self.labels)]
+
+
+def _kind(values: Any) -> str:
+    dtype = getattr(values, "dtype", None)
+    dtype = getattr(dtype, "numpy_dtype", dtype)
+    return getattr(dtype, "kind", "O")
+
+
+def _still(values: Any) -> Any:
+    """The gradient of a column of constants: zeros for numbers, itself for anything else."""
+    return np.zeros(np.shape(values)) if _kind(values) in "iu" else values
+
+
+# --- pandas --------------------------------------------------------------------------------------
+
+
+def _plain_column(values: Any) -> Any:
+    """The array in a column of pandas; what holds no numbers stays as it is."""
+    if _kind(values) not in "fciu":
+        return values
+    if type(values).__module__ == "lineara.labels.pandas_column":
+        return values.values
+    missing = {} if _kind(values) in "c" else {"na_value": np.nan}
+    return (
+        values.to_numpy()
+        if _kind(values) in "iu"
+        else values.to_numpy(values.dtype.type, **missing)
+    )
+
+
+def _pandas_column(values: Any) -> Any:
+    """A traced array as pandas holds it."""
+    return import_module("lineara.labels.pandas_column").closed(values)
+
+
+class Pandas(Labelled):
+    """What traced numbers and arrays do with pandas' objects: pandas leaves it to them."""
+
+    def part(self, other: Any, i: int) -> Any:
+        """What meets the column i."""
+        del i
+        return other
+
+    def operated(self, act: Callable[[Any, Any], Any], p: Any, q: Any) -> Any:
+        """act(p, q) column by column, where one of the two is the labelled array."""
+        columns = [values for _, values in self.columns(self.labels)]
+        parts = [self.part(q if p is self.labels else p, i) for i in range(len(columns))]
+        pairs = list(zip(columns, parts, strict=True))
+        return self.made(
+            self.labels, [act(x, y) if p is self.labels else act(y, x) for x, y in pairs]
+        )
+
+
+class Series(Pandas):
+    """pandas.Series."""
+
+    def is_like(self, p: Any) -> bool:
+        """Whether the index is the same."""
+        return p.index.equals(self.labels.index)
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The one column."""
+        return [(p.name, _plain_column(p.array))]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """A Series with the index and the name of p."""
+        return type(p)(_pandas_column(columns[0]), index=p.index, name=p.name)
+
+
+class Frame(Pandas):
+    """pandas.DataFrame."""
+
+    is_one = False
+
+    def is_like(self, p: Any) -> bool:
+        """Whether index and columns are the same."""
+        return p.index.equals(self.labels.index) and p.columns.equals(self.labels.columns)
+
+    def part(self, other: Any, i: int) -> Any:
+        """A number meets every column, a row of numbers one each."""
+        return other[..., i] if np.ndim(other) else other
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The columns in their order."""
+        return [(k, _plain_column(p.iloc[:, i].array)) for i, k in enumerate(p.columns)]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """A DataFrame with the index and the columns of p."""
+        held = {i: _pandas_column(values) for i, values in enumerate(columns)}
+        found = type(p)(held, index=p.index)
+        found.columns = p.columns
+        return found
+
+
+# --- xarray --------------------------------------------------------------------------------------
+
+
+def _duck(values: Any) -> Any:
+    """A traced array as xarray holds it."""
+    return import_module("lineara.python.duck_array").closed(values)
+
+
+def _in_duck(values: Any) -> Any:
+    """The array in it."""
+    return import_module("lineara.python.duck_array").opened(values)
+
+
+def _of_class(p: Any, traced: bool) -> Any:
+    """The labels under the class whose values may be traced, or under the user's."""
+    classes = import_module("lineara.labels.xarray_array").CLASSES
+    for cls, traced_cls in classes.items():
+        MANIFOLDS[traced_cls] = MANIFOLDS[cls]
+    MANIFOLDS[import_module("lineara.python.duck_array").Duck] = Bare
+    wanted = classes if traced else {new: old for old, new in classes.items()}
+    cls = wanted.get(type(p), type(p))
+    if cls is type(p):
+        return p
+    if hasattr(p, "data_vars"):
+        return cls(p.data_vars, coords=p.coords, attrs=p.attrs)
+    return cls(p)
+
+
+def _same_coordinates(p: Any, q: Any) -> bool:
+    shared = [k for k in p.coords if k in q.coords]
+    return p.sizes == q.sizes and all(p.coords[k].equals(q.coords[k]) for k in shared)
+
+
+class Bare(Labelled):
+    """The traced array in an xarray without its labels: only as a result."""
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The one array."""
+        return [(None, p.value)]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """The array itself."""
+        return columns[0]
+
+
+class DataArray(Labelled):
+    """xarray.DataArray: dimensions, coordinates, name and attributes are labels."""
+
+    def is_like(self, p: Any) -> bool:
+        """Whether the dimensions are the same, and the coordinates that both have."""
+        return p.dims == self.labels.dims and _same_coordinates(p, self.labels)
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The one array."""
+        return [(p.name, _in_duck(p.data))]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """The same labels."""
+        found = p.copy(data=_duck(columns[0]))
+        return _of_class(found, isinstance(columns[0], Traced))
+
+
+class Dataset(Labelled):
+    """xarray.Dataset: the data variables are the columns."""
+
+    is_one = False
+
+    def is_like(self, p: Any) -> bool:
+        """Whether there are the same variables, dimensions and coordinates."""
+        return list(p) == list(self.labels) and _same_coordinates(p, self.labels)
+
+    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+        """The data variables."""
+        return [(name, _in_duck(p[name].data)) for name in p.data_vars]
+
+    def made(self, p: Any, columns: list[Any]) -> Any:
+        """The same labels."""
+        held = {k: _duck(v) for k, v in zip(p.data_vars, columns, strict=True)}
+        found = p.copy(data=held)
+        return _of_class(found, any(isinstance(v, Traced) for v in columns))
+
+
+Traced.__pandas_priority__ = 5000  # type: ignore[attr-defined]  # a DataFrame's is 4000
+
+
+def _kind_in_pandas(self: Array) -> str | None:
+    """What pandas asks of what becomes a column, `df["z"] = x`; a Series has `_values`."""
+    return "series" if self.ndim == 1 and follows(self) else None
+
+
+Array._typ = property(_kind_in_pandas)  # type: ignore[attr-defined]  # pandas' own protocol
+Array._values = property(_pandas_column)  # type: ignore[attr-defined]
+
+
+# --- labels around traced arrays ------------------------------------------------------------------
+
+
+def _held(values: Any) -> Any:
+    """A traced array as a column; an array of constants as a plain one."""
+    if isinstance(values, list | tuple) and follows(values):
+        values = as_array(values)
+    if not isinstance(values, Traced):
+        return values
+    return _pandas_column(values) if follows(values) else np.array(plain(values))
+
+
+def _series(cls: type) -> Callable[..., Any]:
+    """pandas.Series in the user's code: its data may be traced."""
+
+    def make(data: Any = None, *args: Any, **options: Any) -> Any:
+        return cls(_held(data), *args, **options)
+
+    return make
+
+
+def _frame(cls: type) -> Callable[..., Any]:
+    """pandas.DataFrame in the user's code: its columns may be traced."""
+
+    def make(data: Any = None, index: Any = None, columns: Any = None, **options: Any) -> Any:
+        if isinstance(data, dict):
+            held = {k: _held(v) for k, v in data.items()}
+            n = next(
+                (len(v) for v in held.values() if np.ndim(v)), 0 if index is None else len(index)
+            )
+            held = {k: _repeated(v, n) for k, v in held.items()}
+            return cls(held, index=index, columns=columns, **options)
+        if isinstance(data, Traced) and follows(data) and data.ndim == 2:
+            held = {i: _held(data[:, i]) for i in range(data.shape[1])}
+            found = cls(held, index=index, **options)
+            if columns is not None:
+                found.columns = columns
+            return found
+        return cls(_held(data), index=index, columns=columns, **options)
+
+    return make
+
+
+def _repeated(value: Any, n: int) -> Any:
+    """A traced number in each row."""
+    return _held(value * np.ones(n)) if isinstance(value, Traced) and not value.ndim else value
+
+
+def _await(name: str, manifold: type[Labelled], make: Any = None) -> None:
+    def declare(cls: type) -> None:
+        MANIFOLDS[cls] = manifold
+        if make is not None:
+            registry.functions[cls] = maker_class(cls, make(cls))
+            registry.always.add(cls)
+
+    registry.await_(name, declare)
+
+
+_await("pandas.Series", Series, _series)
+_await("pandas.DataFrame", Frame, _frame)
+_await("xarray.DataArray", DataArray)
+_await("xarray.Dataset", Dataset)

@@ -1,0 +1,40 @@
+"""xarray's labelled arrays whose data is traced; imported only when one is differentiated."""
+
+from typing import Any
+
+import xarray as xr
+
+from lineara.python.duck_array import opened
+
+
+class TracedDataArray(xr.DataArray):
+    """A DataArray of which `.values` and what stands on it give traced arrays."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> Any:  # type: ignore[override]
+        """The traced array."""
+        return opened(self.data)
+
+    def to_numpy(self) -> Any:
+        """The traced array."""
+        return opened(self.data)
+
+    def item(self, *args: Any) -> Any:
+        """One element, traced."""
+        return opened(self.data).item(*args)
+
+
+class TracedDataset(xr.Dataset):
+    """A Dataset whose variables are such arrays."""
+
+    __slots__ = ()
+
+    def _construct_dataarray(self, name: Any) -> Any:
+        found = super()._construct_dataarray(name)
+        parts = {"name": found.name, "indexes": found._indexes, "fastpath": True}
+        return TracedDataArray(found.variable, found._coords, **parts)
+
+
+CLASSES: dict[type, type] = {xr.DataArray: TracedDataArray, xr.Dataset: TracedDataset}

@@ -1,0 +1,259 @@
+"""What applies definitions to arguments, and the call, the simplest of it.
+
+Each form states its type, its evaluation, and one short method a pass; a pass hands itself over, so
+that a form can ask for the derivative, the halves or the transpose of a definition that it names,
+and define what it needs beside them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lineara.errors import ProgramError
+from lineara.facts.types import ArrayType, Type, show
+from lineara.linear_a.dimensions import is_index, is_open, matching, with_dims
+from lineara.linear_a.syntax import Applied, Block, Def, Dup, Leaf, Let, Names, Ret, Var, Vars
+
+Types = tuple[Type, ...]
+
+
+class Form(Applied):
+    """What all forms share: transposed and erased, they apply the transposed and the erased."""
+
+    __slots__ = ()
+
+    def stated(self, f: str, d: Def, defs: Any) -> tuple[Types, Types]:
+        """The results of a definition that is applied, about the dimensions here."""
+        at: dict[Var, Any] = {}
+        for g, formals, args in self.zipped(defs):
+            at |= matching(formals, args) if g == f else {}
+        ts, us = ([with_dims(t, at) for t in zone] for zone in (d.results, d.lresults))
+        return tuple(ts), tuple(us)
+
+    def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
+        """TApp: the cotangents of the results stand for the linear arguments."""
+        made = [t.fresh(a) for a in self.lxs]
+        t.write(made, self.on((*self.xs, *cs), tuple(map(t.recur, self.functions))))
+        return dict(zip(self.lxs, made, strict=True))
+
+    def erase(self, e: Any) -> Leaf:
+        """The erased definitions, on all the arguments."""
+        return self.on(e.each(self.args), tuple(map(e.recur, self.functions)))
+
+
+class Call(Form):
+    """f(xs ; ~as)."""
+
+    __slots__ = ()
+
+    def head(self) -> str:
+        """What stands before the arguments."""
+        return self.functions[0]
+
+    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Call":
+        """The same on other arguments, and with another definition."""
+        return Call(args, functions or self.functions)
+
+    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Vars]]:
+        """The definition on its arguments."""
+        (f,) = self.functions
+        if f in defs:
+            yield f, defs[f].xs, self.xs
+
+    def result(self, judge: Any) -> tuple[Types, Types]:
+        """TypeApp: the formals and the arguments agree."""
+        d = judge.definition(self.functions[0], self)
+        judge.fits(self, self.head(), d.params, self.args)
+        return self.stated(d.name, d, judge.program.defs)
+
+    def run(self, machine: Any, values: list[Any]) -> Any:
+        """The results of the body."""
+        return machine.enter(self.functions[0], values)
+
+    def work(self, works: list[int | None]) -> int | None:
+        """That of the body."""
+        return works[0]
+
+    def jvp(self, j: Any, phi: Any, later: Any) -> Leaf:
+        """JApp: the jvp of the definition, which hands on what is needed later."""
+        (f,) = self.functions
+        t = j.threaded(phi, self, [(f, 0)], range(len(self.args)), later)
+        made = self.on((*self.args, *t.tangents), (j.recur(f, t.on, t.same),))
+        d = j.program.defs[f]
+        return j.handed(t, made, self.stated(f, d, j.program.defs)[0], phi)
+
+    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+        """UApp and UAppN: the callee's halves, with its tape between them."""
+        (f,) = self.functions
+        if u.is_nonlinear(f):
+            return self, Ret(())
+        d = u.program.defs[f]
+        nl, lin, tape = u.recur(f)
+        rs = u.results(self.stated(f, d, u.program.defs)[0])
+        ((_, *pairs),) = self.zipped(u.program.defs)
+        t = u.fresh("t", with_dims(tape, matching(*pairs)))
+        u.context.append(Let((*rs, t), self.on(self.xs, (nl,))))
+        given = with_dims(tape, matching(d.xs, self.xs)).dims
+        return Ret(rs), self.linear((t, *given, *self.lxs), lin)
+
+    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+        """The definition over the lanes; one after the other, if it cannot be."""
+        try:
+            name, flags = b.recur(self.functions[0], b.has_lanes(args))
+        except ProgramError:
+            if not b.of_arrays(self):
+                raise
+            return b.in_turn(self, args)
+        return b.results(self, Call((*b.ahead, *args), (name,)), flags)
+
+    def linear(self, args: Vars, name: str) -> Leaf:
+        """The linear half on its tape, the dimensions of that, and the linear arguments."""
+        return Call(args, (name,))
+
+    def without_tape(self, u: Any, b: Let, dead: list[Var]) -> Any:
+        """The primal call, if it is the tape that nobody reads."""
+        name = u.of_half(self.functions[0])
+        if name is None or b.vars[-1] not in dead:
+            return None
+        return b.vars[:-1], self.on(self.args, (u.primal(name),))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sized(Call):
+    """sized[f, i, ..](xs ; ~as): a call whose non-linear arguments i are sizes that were computed.
+
+    No type here can mention them: what f gives has other dimensions, but for types with a name,
+    such as the tape of f, which leave them open.
+    """
+
+    sizes: tuple[int, ...]
+    FORM = "sized[f, i, …](xs; ~as), where the arguments i of f are whole numbers"
+
+    def head(self) -> str:
+        """sized[f, 0]."""
+        return f"sized[{', '.join([self.functions[0], *map(str, self.sizes)])}]"
+
+    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Sized":
+        """The same on other arguments, and with another definition."""
+        return Sized(args, functions or self.functions, self.sizes)
+
+    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Any]]:
+        """The definition on its arguments; those that are sizes have no names in types."""
+        for f, formals, args in Call.zipped(self, defs):
+            yield f, formals, tuple([None if i in self.sizes else a for i, a in enumerate(args)])
+
+    def result(self, judge: Any) -> tuple[Types, Types]:
+        """TypeApp, where the sizes are open."""
+        d = judge.definition(self.functions[0], self)
+        if not all(
+            [type(i) is int and 0 <= i < len(d.xs) and is_index(d.xs[i]) for i in self.sizes]
+        ):
+            judge.wrong(f"the form is {self.FORM}", self)
+        found = Call.result(self, judge)
+        for t in (*found[0], *found[1]):
+            if isinstance(t, ArrayType) and is_open(t):
+                judge.wrong(
+                    f"{d.name} gives {show(t)}, where _ is a size that is computed here; use that "
+                    f"array within {d.name}, and give what has another shape",
+                    self,
+                )
+        return found
+
+    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+        """The definition over the lanes; one after the other, if they have sizes of their own."""
+        if any([args[i] in b.batched for i in self.sizes]):
+            return b.in_turn(self, args)
+        name, flags = b.recur(self.functions[0], b.has_lanes(args))
+        sizes = tuple([i + len(b.ahead) for i in self.sizes])
+        return b.results(self, Sized((*b.ahead, *args), (name,), sizes), flags)
+
+    def run(self, machine: Any, values: list[Any]) -> Any:
+        """The results of the body; what comes with an open size must be of the size given."""
+        d = machine.program.defs[self.functions[0]]
+        open_ = [i for i, a in enumerate(self.args) if None in getattr(a.type, "dims", ())]
+        machine.agree(d, values, open_)
+        return machine.enter(d.name, values)
+
+    def linear(self, args: Vars, name: str) -> Leaf:
+        """The linear half, on the sizes that its tape leaves open."""
+        known = getattr(args[0].type, "dims", ())
+        return Sized(args, (name,), tuple([i + 1 for i, n in enumerate(known) if n is None]))
+
+
+class Facts:
+    """Facts about definitions that may apply each other: the least that are consistent.
+
+    >>> facts = Facts()
+    >>> facts("f", 0, lambda: max(1, facts("g", 0, lambda: facts("f", 0, int))))
+    1
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[Any, Any] = {}
+        self._settled: set[Any] = set()
+        self._pass: set[Any] | None = None  # what was looked at since the outermost question
+
+    def __call__(self, key: Any, least: Any, found: Callable[[], Any]) -> Any:
+        """The fact; `found` works it out, and may ask for others and for this one."""
+        if key in self._settled or (self._pass is not None and key in self._pass):
+            return self._found[key]
+        outermost, before = self._pass is None, None
+        while before != self._found:
+            before = dict(self._found)
+            self._pass = set() if outermost else self._pass
+            assert self._pass is not None, "a pass is going on"
+            self._pass.add(key)
+            self._found.setdefault(key, least)
+            self._found[key] = found()
+            if not outermost:
+                break
+        if outermost:
+            self._settled |= self._pass or set()
+            self._pass = None
+        return self._found[key]
+
+
+def call(name: str, *args: Any) -> Call:
+    """The call of a definition."""
+    return Call(args, (name,))
+
+
+class Writer:
+    """A small definition under construction, for the wrappers that forms need."""
+
+    def __init__(self, name: str, formals: Sequence[Var]) -> None:
+        self.name = name
+        self.shared = {v.name for v in formals if is_index(v)}
+        self.names = Names(self.shared)
+        self.formals = tuple([self.formal(v) for v in formals])
+        self.bindings: list[Any] = []
+
+    def var(self, like: str, t: Type, linear: bool = False) -> Var:
+        """A variable with a name that is free."""
+        return Var(self.names(like), t, linear)
+
+    def formal(self, v: Var) -> Var:
+        """A formal like that one; whole numbers are shared, for types may mention them."""
+        if is_index(v) and v.name in self.shared:
+            self.shared.remove(v.name)
+            return v
+        return self.var(v.name, v.type, v.linear)
+
+    def let(self, e: Leaf, *kinds: tuple[str, Type, bool]) -> Vars:
+        """Bind the results of a leaf."""
+        made = tuple([self.var(*kind) for kind in kinds])
+        self.bindings.append(Let(made, e))
+        return made
+
+    def dup(self, a: Var) -> Vars:
+        """Two of a linear variable."""
+        return self.let(Dup((a,)), (a.name, a.type, True), (a.name, a.type, True))
+
+    def done(self, *results: Var) -> Def:
+        """The definition with these results, non-linear ones first."""
+        xs = [v for v in results if not v.linear]
+        lxs = [v for v in results if v.linear]
+        body = Block(tuple(self.bindings), Ret((*xs, *lxs)))
+        types = tuple([v.type for v in xs]), tuple([v.type for v in lxs])
+        formals = sorted(self.formals, key=lambda v: v.linear)
+        return Def(self.name, tuple(formals), *types, body)

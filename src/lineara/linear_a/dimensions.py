@@ -1,0 +1,342 @@
+"""Dimensions at run time: a dimension of a type is a number, or an i64 formal of the definition.
+
+    def f(n: i64, x: f64[n];) -> (f64;)
+
+Type rules of primitives, and derivative facts, know numbers only.  They run on samples, a prime for
+each variable, twice with other primes: a number of the result that is the prime of one variable
+both times is that variable, one that is the same both times is a number, and anything else depends
+on variables in a way that has no name.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import LinearaError, ShapeError
+from lineara.facts.types import ArrayType, Named, Stack
+from lineara.linear_a.syntax import (
+    PLACE,
+    Applied,
+    Block,
+    Def,
+    Drop,
+    Inj,
+    Leaf,
+    Let,
+    Prim,
+    Unpack,
+    Var,
+    Vars,
+    Zero,
+    parts_of,
+    sampled,
+    vars_in,
+)
+
+I64 = ArrayType((), np.dtype(np.int64))
+FIRST = 1009  # the least sample: larger than what programs spell out, small enough to allocate
+
+
+def is_index(v: Var) -> bool:
+    """Whether a variable is one whole number: what a dimension may be."""
+    return not v.linear and v.type == I64
+
+
+def dims_in(t: Any) -> Iterator[Var]:
+    """The variables in the dimensions of a type, or of several."""
+    open_ = [t]
+    while open_:
+        t = open_.pop()
+        if isinstance(t, ArrayType):
+            yield from [n for n in t.shape if isinstance(n, Var)]
+        elif isinstance(t, Named):
+            yield from [n for n in t.dims if isinstance(n, Var)]
+        elif isinstance(t, Stack):
+            if isinstance(t.n, Var):
+                yield t.n
+            open_ += t.items
+        else:
+            open_ += reversed(getattr(t, "items", t))
+
+
+def with_dims(t: Any, at: Mapping[Var, Any]) -> Any:
+    """The type about other dimensions; those that `at` does not have stay."""
+    if not at:
+        return t
+    if isinstance(t, ArrayType):
+        return ArrayType(_replaced(t.shape, at), t.dtype) if t.shape else t
+    if isinstance(t, Named):
+        return Named(t.name, _replaced(t.dims, at)) if t.dims else t
+    items = tuple([with_dims(item, at) for item in t.items])
+    return Stack(items, *_replaced((t.n,), at)) if isinstance(t, Stack) else t._replace(items=items)
+
+
+def _replaced(dims: tuple[Any, ...], at: Mapping[Var, Any]) -> tuple[Any, ...]:
+    return tuple([at[n] if isinstance(n, Var) and n in at else n for n in dims])
+
+
+def matching(formals: Sequence[Var], args: Sequence[Var]) -> dict[Var, Any]:
+    """What the dimensions of a definition are where it is applied to these arguments."""
+    return {p: a for p, a in zip(formals, args, strict=False) if is_index(p)}
+
+
+# --- which formals of a definition are dimensions ------------------------------------------------
+
+
+def dims_of(defs: Mapping[str, Def]) -> dict[str, Vars]:
+    """Of each definition the formals that are dimensions, in it or in what it applies."""
+    indices = {name: dict.fromkeys(filter(is_index, d.params)) for name, d in defs.items()}
+    found: dict[str, set[Var]] = {}
+    users: dict[str, list[tuple[str, dict[Var, Any]]]] = {}
+    for name, known in indices.items():
+        found[name] = set()
+        if not known:
+            continue
+        d = defs[name]
+        found[name].update(v for v in mentioned(d) if v in known)
+        for e in applications(d.body):
+            for f, formals, args in e.zipped(defs):
+                users.setdefault(f, []).append((name, matching(formals, args)))
+    todo = [name for name, dims in found.items() if dims]
+    while todo:
+        f = todo.pop()
+        for name, at in users.get(f, ()):
+            new = {at[p] for p in found[f] if p in at and at[p] in indices[name]} - found[name]
+            if new:
+                found[name] |= new
+                todo.append(name)
+    return {name: tuple([v for v in indices[name] if v in dims]) for name, dims in found.items()}
+
+
+def mentioned(d: Def) -> Iterator[Var]:
+    """The variables in the types of a definition, and in the parameters that say how large."""
+    yield from dims_in((*d.results, *d.lresults, *[v.type for v in d.params]))
+    open_: list[Any] = [d.body]
+    while open_:
+        e = open_.pop()
+        if isinstance(e, Block):
+            open_ += e.bindings
+            open_.append(e.leaf)
+        elif isinstance(e, Let | Unpack):
+            yield from dims_in([v.type for v in e.vars])
+            if isinstance(e, Let):
+                open_.append(e.rhs)
+        elif isinstance(e, Drop):
+            open_.append(e.body)
+        else:
+            yield from mentioned_by(e)
+
+
+def mentioned_by(e: Leaf) -> Iterator[Var]:
+    """The dimensions in the types and the parameters that a leaf states."""
+    if isinstance(e, Zero | Inj):
+        yield from dims_in(e.type)
+    elif isinstance(e, Prim) and e.params:
+        yield from sizes_in(e.params)
+    elif isinstance(e, Applied):
+        n = getattr(e, "n", None)
+        yield from [n] if isinstance(n, Var) else []
+
+
+def applications(e: Leaf | Block) -> Iterator[Applied]:
+    """What an expression applies to arguments."""
+    return (leaf for leaf in leaves_of(e) if isinstance(leaf, Applied))
+
+
+def leaves_of(e: Leaf | Block) -> Iterator[Leaf]:
+    """The leaves of an expression that are evaluated."""
+    open_: list[Any] = [e]
+    while open_:
+        e = open_.pop()
+        if isinstance(e, Drop):
+            open_.append(e.body)
+        elif isinstance(e, Block):
+            open_ += [b.rhs for b in e.bindings if isinstance(b, Let)]
+            open_.append(e.leaf)
+        else:
+            yield e
+
+
+def may_raise(e: Leaf | Block, knows: Callable[[str], bool]) -> bool:
+    """Whether evaluating may end in an exception of Python's; `knows` says it of definitions."""
+    return any(
+        [
+            bool(leaf.primitive.raised)
+            if isinstance(leaf, Prim)
+            else isinstance(leaf, Applied) and any(map(knows, leaf.functions))
+            for leaf in leaves_of(e)
+        ]
+    )
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+def sizes_in(params: Mapping[str, Any]) -> Iterator[Var]:
+    """The variables in parameters that say how large something is."""
+    for k, value in params.items():
+        for v in value if isinstance(value, tuple) and k != PLACE else ():
+            if isinstance(v, Var):
+                yield v
+
+
+def is_open(t: Any) -> bool:
+    """Whether an array has a dimension that its type leaves open."""
+    return isinstance(t, ArrayType) and None in t.shape
+
+
+# --- samples -------------------------------------------------------------------------------------
+
+
+class Samples:
+    """A prime for each variable, and back."""
+
+    def __init__(self, at: dict[Var, int]) -> None:
+        self.at = at
+        self.of = {n: v for v, n in at.items()}
+
+    def type(self, t: Any) -> Any:
+        """The type with numbers."""
+        return with_dims(t, self.at)
+
+    def back(self, t: Any) -> Any:
+        """A type of numbers, about variables."""
+        if not self.of:
+            return t
+        return ArrayType(tuple([self.of.get(n, n) for n in t.shape]), t.dtype)  # type: ignore
+
+    def params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of a rule, about variables."""
+        if not self.of:
+            return params
+        return {k: v if k == PLACE else self._param(v) for k, v in params.items()}
+
+    def _param(self, value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple([self._param(v) for v in value])
+        return self.of.get(value, value) if type(value) is int else value
+
+    def text(self, message: str) -> str:
+        """A message about the variables."""
+        return re.sub(r"\d+", lambda m: str(self.of.get(int(m[0]), m[0])), message)
+
+
+def samples(variables: Iterable[Var], *known: Any) -> tuple[Samples, Samples]:
+    """Two samples, in opposite orders, of numbers that do not occur in what is known."""
+    every = list(dict.fromkeys(variables))
+    taken = set(_numbers(known))
+    k = len(every)
+    primes = list(islice((n for n in _primes() if n not in taken), 2 * k))
+    ahead, back = primes[:k], primes[: -k - 1 : -1]
+    one, two = (Samples(dict(zip(every, numbers, strict=True))) for numbers in (ahead, back))
+    return one, two
+
+
+def _primes() -> Iterator[int]:
+    for n in count(FIRST, 2):
+        if all([n % d for d in range(3, int(n**0.5) + 1, 2)]):
+            yield n
+
+
+def _numbers(value: Any) -> Iterator[int]:
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict):
+        yield from _numbers(tuple(value.values()))
+    elif isinstance(value, tuple):
+        for v in value:
+            yield from _numbers(v)
+
+
+def result_type(primitive: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> ArrayType:
+    """The type of what a primitive makes of arguments of those types."""
+    if primitive.name == "index":
+        types, params = _within(types[0], params)
+    places = [v.type for v in vars_in(params.get(PLACE))]
+    variables = [*dims_in((*types, *places)), *sizes_in(params)]
+    if not variables:
+        params = sampled(params)
+        found = primitive.result(*types, **params)
+        wrong = primitive.misfit(found, *types, **params)
+        if wrong:
+            raise ShapeError(f"{primitive.name}: {wrong}")
+        return found
+    pair = samples(variables, tuple(types), params)
+    found = []
+    for s in pair:
+        try:
+            found.append(primitive.result(*map(s.type, types), **sampled(params, s.at)))
+        except LinearaError as error:
+            raise ShapeError(s.text(error.message)) from None
+        except (TypeError, ValueError, IndexError) as error:
+            raise type(error)(s.text(str(error))) from None
+    first, second = found
+    shape = tuple(
+        [_dim(primitive.name, m, n, pair) for m, n in zip(first.shape, second.shape, strict=True)]
+    )
+    return ArrayType(shape, first.dtype)
+
+
+def _within(t: ArrayType, params: dict[str, Any]) -> tuple[Sequence[ArrayType], dict[str, Any]]:
+    """An array and an index whose part 0:m is all of an axis, which has that length then."""
+    at = parts_of(params[PLACE])
+    if not any([isinstance(p, slice) and any(vars_in(p)) for p in at]):
+        return (t,), params
+    shape, found = [*t.shape], []
+    taken = [0 if p is None or p is ... else getattr(p, "ndim", 1) or 1 for p in at]
+    axis = 0
+    for p, n in zip(at, taken, strict=True):
+        if isinstance(p, slice) and any(vars_in(p)):
+            if p.start not in (None, 0) or p.step not in (None, 1):
+                raise ShapeError(
+                    f"index: how long the part {_shown(p)} of {t} is has no name, and a dimension "
+                    "is a number or an i64 formal; 0:m has the length m, and k elements from m on, "
+                    "for such a k, are those at positions i: i64[k]: "
+                    "let o = broadcast_to[shape=(k,)](1_i64) in "
+                    "let i = cumsum[axis=0](o) + m - 1_i64 in index[at=(i,)](x)"
+                )
+            if axis >= t.ndim:
+                raise ShapeError(f"index: {t} has no axis {axis}")
+            shape[axis], p = p.stop, slice(None)
+        found.append(p)
+        axis += t.ndim - sum(taken) if p is ... else n
+    return (ArrayType(tuple(shape), t.dtype),), {**params, PLACE: tuple(found)}
+
+
+def _shown(p: slice) -> str:
+    """A slice as it is written."""
+    ends = [p.start, p.stop, p.step][: 2 + (p.step is not None)]
+    return ":".join(["" if v is None else repr(v) for v in ends])
+
+
+def _dim(name: str, m: int, n: int, pair: tuple[Samples, Samples]) -> Any:
+    """What a dimension is that was m in the first sample and n in the second."""
+    one, two = pair
+    v = one.of.get(m)
+    if v is not None and two.of.get(n) is v:
+        return v
+    if m == n:
+        return m
+    raise ShapeError(
+        f"{name}: a dimension of the result depends on {_formula(m, n, pair)}, which has no name; "
+        "take it as an i64 formal, and bring the result to that shape"
+    )
+
+
+def _formula(m: int, n: int, pair: tuple[Samples, Samples]) -> str:
+    """An expression in the variables that is m in the first sample and n in the second."""
+    one, two = pair
+    for v, p in one.at.items():
+        q = two.at[v]
+        if m - p == n - q:
+            return f"{v!r} {'+' if m > p else '-'} {abs(m - p)}"
+        if m % p == 0 == n % q and m // p == n // q:
+            return f"{m // p} * {v!r}"
+        for w, p2 in one.at.items():
+            q2 = two.at[w]
+            if (m, n) in ((p + p2, q + q2), (p * p2, q * q2)):
+                return f"{v!r} {'+' if m == p + p2 else '*'} {w!r}"
+    return " and ".join(map(repr, one.at))

@@ -1,0 +1,467 @@
+"""Rules of primitives as text: a rule runs once on boxed variables, and what it applies is written.
+
+Linear boxes may be used as often as a rule likes; `threaded` puts the dups and drops in.  A rule
+text is a block with formals of its own, made once a signature and copied wherever it is needed.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.errors import LinearaError, LinearityError, NoRuleError, ProgramError, ShapeError
+from lineara.facts.primitive import (
+    Box,
+    Elementwise,
+    Linear,
+    Multilinear,
+    OfType,
+    Primitive,
+    op,
+    registry,
+)
+from lineara.facts.types import ArrayType, Type, carries_tangents, show, type_of
+from lineara.linear_a.dimensions import Samples, dims_in, result_type, samples, sizes_in
+from lineara.linear_a.show import show_binding
+from lineara.linear_a.syntax import (
+    Binding,
+    Dup,
+    Leaf,
+    Let,
+    Names,
+    Prim,
+    Read,
+    Unpack,
+    Var,
+    Vars,
+    drop,
+    free,
+    lit,
+    parts_of,
+    sampled,
+    zero,
+)
+
+NO_SAMPLES = Samples({})
+
+
+class Emitter:
+    """Bindings as they are written down."""
+
+    def __init__(self, names: Names | None = None, samples: Samples = NO_SAMPLES) -> None:
+        self.names = names or Names()
+        self.samples = samples  # what rules see for dimensions that are variables
+        self.bindings: list[Binding] = []
+        self.like = "k"  # what results of operations on values are called
+
+    def fresh(self, like: str, t: Type, linear: bool = False) -> Var:
+        """A variable with a name that is free."""
+        return Var(self.names(like), t, linear)
+
+    def bind(self, like: str, t: Type, leaf: Leaf, linear: bool = False) -> Var:
+        """The variable that a leaf with one result is bound to."""
+        v = self.fresh(like, self.samples.back(t), linear)
+        self.bindings.append(Let((v,), leaf))
+        return v
+
+    def box(self, v: Var) -> "Boxed":
+        """A variable as rules see it."""
+        return Boxed(self, v)
+
+    def unbox(self, value: Any, t: ArrayType | None = None) -> Var:
+        """The variable of a box; of a plain value, a literal's."""
+        if isinstance(value, Boxed):
+            return value.var
+        t = type_of(value) if t is None else t
+        number = np.asarray(value, t.dtype)[()]
+        stated = self.samples.back(t)
+        if stated == t:
+            return self.bind("k", t, lit(number, t))
+        if np.any(number != number.flat[0]):
+            raise ShapeError(f"an array of constants has the dimensions {stated}")
+        k = self.bind("k", ArrayType((), t.dtype), lit(number.flat[0], ArrayType((), t.dtype)))
+        return self.bind("k", t, Prim((k,), op("broadcast_to"), {"shape": stated.shape}))
+
+    # --- interpreting -----------------------------------------------------------------------
+
+    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Write one application of a primitive down; the box of its result."""
+        linear = tuple([i for i, a in enumerate(args) if isinstance(a, Boxed) and a.var.linear])
+        params = _unboxed(params)
+        if not linear:
+            return self.nonlinear(primitive, args, params)
+        if isinstance(primitive, Elementwise):
+            return self.combination(primitive, args, linear)
+        if isinstance(primitive, Linear):
+            places = range(len(args)) if primitive.linear is None else primitive.linear
+            like = args[linear[0]].dtype
+            args = tuple(
+                [self.as_linear(a, like) if i in places else a for i, a in enumerate(args)]
+            )
+            if primitive.name == "index":
+                return self.read(args[0], params["at"])
+        elif not (isinstance(primitive, Multilinear) and len(linear) == 1):
+            raise LinearityError(
+                f"{primitive.name} is not linear in a tangent; a rule adds, moves, sums, contracts "
+                "and scales tangents"
+            )
+        return self.apply(primitive, args, params, "d")
+
+    def read(self, x: "Boxed", at: Any) -> Any:
+        """A part of a linear array, which is handed on: the box stands for the rest from here."""
+        part = result_type(op("index"), (x.var.type,), {"at": at})  # type: ignore[arg-type]
+        y, rest = self.fresh("d", part, True), self.fresh(x.var.name, x.var.type, True)
+        self.bindings.append(Let((y, rest), Read((x.var,), parts_of(at))))
+        x.var = rest
+        return Boxed(self, y)
+
+    def nonlinear(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """An operation on values, with broadcasts in so many words."""
+        if isinstance(primitive, OfType):
+            return primitive.known(*args, **params)
+        if isinstance(primitive, Elementwise):
+            args = tuple(self.level(args))
+        elif primitive.name in ("round", "around"):  # the number of digits is an integer
+            args = (args[0], *map(np.int64, args[1:]))
+        return self.apply(primitive, args, params, self.like)
+
+    def level(self, args: Sequence[Any]) -> Iterable[Any]:
+        """Arrays of one shape: those of another are broadcast; numbers stay."""
+        shapes = [a.shape if isinstance(a, Boxed) else type_of(a).shape for a in args]
+        shape = np.broadcast_shapes(*shapes)
+        for a, s in zip(args, shapes, strict=True):
+            yield op("broadcast_to")(a, shape=shape) if s and s != shape else a
+
+    def apply(self, primitive: Any, args: tuple, params: dict[str, Any], like: str) -> Any:
+        """The primitive on variables; a plain argument becomes a literal."""
+        types = [type_of(a) if isinstance(a, Boxed) else a for a in args]
+        y = primitive.result(*types, **sampled(params, self.samples.at))
+        stated = [self.literal_type(primitive, i, a, y) for i, a in enumerate(args)]
+        found = tuple(map(self.unbox, args, stated))
+        linear = any(v.linear for v in found)
+        made = Prim(found, primitive, self.samples.params(params))
+        return Boxed(self, self.bind(like, type_of(y), made, linear))
+
+    def literal_type(self, p: Primitive, place: int, a: Any, y: ArrayType) -> ArrayType | None:
+        """The type of a literal: a Python number has the dtype of what it meets."""
+        kinds = {int: "iufc", float: "fc", complex: "c"}
+        if y.dtype.kind not in kinds.get(type(a), ""):
+            return None
+        stated = p.literal(place, a, y.dtype) if isinstance(p, Elementwise) else y.dtype
+        return ArrayType((), stated)
+
+    def as_linear(self, a: Any, dtype: np.dtype) -> Any:
+        """A linear operand; a plain zero becomes a linear one, beside others of that dtype."""
+        if isinstance(a, Boxed):
+            return a
+        t = type_of(a)
+        if np.any(a):
+            raise LinearityError(f"a rule adds a constant {t} to tangents; that is affine")
+        if not moves(t):
+            t = ArrayType(t.shape, np.result_type(t.dtype, dtype))
+        return Boxed(self, self.bind("z", t, zero(self.samples.back(t)), linear=True))
+
+    # --- sums and multiples of tangents -------------------------------------------------------
+
+    def combination(self, p: Elementwise, args: tuple, linear: tuple[int, ...]) -> Any:
+        """An elementwise primitive that is linear in its linear arguments: scale them, and add."""
+        y = p.result(*[type_of(a) if isinstance(a, Boxed) else a for a in args])
+        terms = []
+        for i in linear:
+            if not self._constant(p, i, linear):
+                raise LinearityError(f"{p.name} is not linear in a tangent")
+            values = [None if j in linear else a for j, a in enumerate(args)]
+            terms.append(self.scaled(args[i], p.weights[i](None, *values), y))
+        if len(linear) < p.arity and p.name not in ("multiply", "divide"):
+            rest = [a for i, a in enumerate(args) if i not in linear]
+            if any(isinstance(a, Boxed) or np.any(a) for a in rest):
+                raise LinearityError(f"{p.name} of a tangent and a constant is affine")
+        if len(terms) == 1:
+            return terms[0]
+        a, b = (t.var for t in terms)
+        return Boxed(self, self.bind("ds", a.type, Prim((a, b), op("add")), linear=True))
+
+    def _constant(self, p: Elementwise, i: int, linear: tuple[int, ...]) -> bool:
+        """Whether the partial in argument i reads neither a linear argument nor the result."""
+        stated = p.expressions()[i]
+        symbols = ("y", *[p.ARGS[j] for j in linear])
+        return not hasattr(stated, "reads") or not any(stated.reads(s) for s in symbols)
+
+    def scaled(self, a: "Boxed", k: Any, y: ArrayType) -> "Boxed":
+        """k * ~a in the shape and dtype of y; a factor that is the number 1 is left out."""
+        if type_of(a) != y:
+            t = a.dtype
+            a = a if a.shape == y.shape else op("broadcast_to")(a, shape=y.shape)
+            a = a if t == y.dtype else op("astype")(a, dtype=y.dtype)
+        if not isinstance(k, Boxed) and np.ndim(k) == 0 and k == 1:
+            return a
+        if type_of(k).shape not in ((), y.shape):
+            k = op("broadcast_to")(k, shape=y.shape)
+        plain = None if isinstance(k, Boxed) else ArrayType(np.shape(k), y.dtype)
+        factor = self.unbox(k, plain)
+        made = Prim((factor, a.var), op("multiply"))
+        return Boxed(self, self.bind("dp", y, made, linear=True))
+
+
+class Boxed(Box):
+    """A variable as the rules of primitives see it: an array of some type."""
+
+    __slots__ = ("emitter", "var")
+    depth = math.inf
+
+    def __init__(self, emitter: Emitter, var: Var) -> None:
+        self.emitter = emitter
+        self.var = var
+
+    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Write it down."""
+        return self.emitter.interpret(primitive, args, params)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return self.emitter.samples.type(self.var.type).shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype."""
+        return self.var.type.dtype  # type: ignore[union-attr]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def __getitem__(self, at: Any) -> Any:
+        return op("index")(self, at=at)
+
+    def astype(self, dtype: Any, **_: Any) -> Any:
+        """In another dtype."""
+        return op("astype")(self, dtype=np.dtype(dtype))
+
+    def __bool__(self) -> bool:
+        raise NoRuleError(
+            f"a rule asks whether a {show(self.var.type)} holds, which is not known when it is "
+            "written down; where(c, a, b) chooses"
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NoRuleError(
+            f"a rule asks for the numbers of a {show(self.var.type)}, which are not known when it "
+            "is written down; np.stack makes an array of arrays"
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
+        ours = registry.functions.get(ufunc)
+        if ours is None or method != "__call__" or options:
+            raise NoRuleError(f"a rule uses np.{ufunc.__name__}, which has no primitive")
+        return ours(*args)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple, options: dict) -> Any:
+        ours = registry.functions.get(function)
+        if ours is None:
+            raise NoRuleError(f"a rule uses np.{function.__name__}, which has no primitive")
+        return ours(*args, **options)
+
+
+def _unboxed(params: Any) -> Any:
+    if isinstance(params, Boxed):
+        return params.var
+    if isinstance(params, dict):
+        return {k: _unboxed(v) for k, v in params.items()}
+    if isinstance(params, slice):
+        return slice(*map(_unboxed, (params.start, params.stop, params.step)))
+    return tuple(map(_unboxed, params)) if type(params) is tuple else params
+
+
+# --- rule texts ---------------------------------------------------------------------------------
+
+
+class Text(NamedTuple):
+    """A block with formals: what a rule writes for one signature."""
+
+    formals: Vars
+    bindings: tuple[Binding, ...]
+    results: Vars
+
+    def copied(self, args: Sequence[Var], emitter: Emitter, likes: dict[Var, str]) -> list[Var]:
+        """Write the text down about other variables; the variables of its results."""
+        at = dict(zip(self.formals, args, strict=True))
+
+        def renamed(v: Var) -> Var:
+            return at.get(v, v)  # a dimension in a parameter stays
+
+        for b in self.bindings:
+            if isinstance(b, Unpack):
+                arg, made = at[b.arg], []
+            else:
+                arg, made = b.rhs.renamed(renamed), []  # type: ignore[union-attr]
+            for v in b.vars:
+                at[v] = emitter.fresh(likes.get(v, v.name), v.type, v.linear)
+                made.append(at[v])
+            emitter.bindings.append(
+                Unpack(tuple(made), arg) if isinstance(arg, Var) else Let(tuple(made), arg)
+            )
+        return [at[v] for v in self.results]
+
+
+def text(
+    e: Prim,
+    rule: Callable[..., Sequence[Any]],
+    formals: Sequence[Var],
+    wanted: Sequence[Type],
+) -> Text:
+    """What the rule of a primitive writes when it runs on samples of dimensions, and on boxes.
+
+    Results that are None are zero.  A rule must write the same for every sample.
+    """
+    types = tuple([f.type for f in formals])
+    variables = [*dims_in((*types, *wanted)), *sizes_in(e.params)]
+    if not variables:
+        return _text(rule, formals, wanted, NO_SAMPLES)
+    failed = ""
+    texts: list[Text] = []
+    for s in samples(variables, types, e.params):
+        try:
+            texts.append(_text(rule, formals, wanted, s))
+        except (LinearityError, NoRuleError):
+            raise
+        except (LinearaError, TypeError, ValueError, IndexError) as error:
+            message = error.message if isinstance(error, LinearaError) else str(error)
+            failed = f" ({s.text(message)})"
+    if failed or _shown(texts[0]) != _shown(texts[1]):
+        names = " and ".join(map(repr, dict.fromkeys(variables)))
+        raise ProgramError(
+            f"{e.name}: its derivative depends on the number that {names} is{failed}; give that "
+            "dimension a number in the program"
+        )
+    return texts[0]
+
+
+def _shown(made: Text) -> tuple[Any, ...]:
+    return (*map(show_binding, made.bindings), *map(repr, made.results))
+
+
+def _text(
+    rule: Callable[..., Sequence[Any]],
+    formals: Sequence[Var],
+    wanted: Sequence[Type],
+    samples: Samples,
+) -> Text:
+    """What `rule` writes for one sample."""
+    emitter = Emitter(Names([f.name for f in formals]), samples)
+    with np.errstate(all="ignore"):
+        found = rule(samples, *map(emitter.box, formals))
+    results = []
+    for r, t in zip(found, wanted, strict=True):
+        if isinstance(r, Boxed):
+            results.append(seen(r, t).var)
+        elif r is None or not np.any(r):
+            results.append(emitter.bind("z", t, zero(t), linear=True))
+        else:
+            raise LinearityError("a rule gives a constant as a tangent; that is affine")
+    bindings, results = threaded(emitter, formals, tidy(emitter.bindings, results), results)
+    return Text(tuple(formals), tuple(bindings), tuple(results))
+
+
+def seen(x: Boxed, t: Type) -> Boxed:
+    """A tangent or cotangent as what it belongs to sees it: its real part, in its own dtype."""
+    if not isinstance(t, ArrayType) or x.dtype == t.dtype:
+        return x
+    x = op("real")(x) if x.dtype.kind == "c" != t.dtype.kind else x
+    return x if x.dtype == t.dtype else x.astype(t.dtype)
+
+
+def tidy(
+    bindings: Sequence[Binding],
+    results: Sequence[Var],
+    stays: Callable[[Binding], bool] = lambda b: False,
+) -> list[Binding]:
+    """The bindings that results depend on, and those that stay; of a rule, what it has used."""
+    needed, kept = set(results), []
+    for b in reversed(bindings):
+        if any(v in needed for v in b.vars) or stays(b):
+            kept.append(b)
+            needed.update(b.rhs.operands() if isinstance(b, Let) else (b.arg,))  # type: ignore
+    return kept[::-1]
+
+
+def closed(
+    bindings: Sequence[Binding],
+    formals: Sequence[Var],
+    results: Sequence[Var],
+    stays: Callable[[Binding], bool] = lambda b: False,
+) -> list[Binding]:
+    """The bindings that results need and those that stay, with drops of what is not used."""
+    kept = tidy(bindings, results, stays)
+    used = {v for b in kept for v in _reads(b)} | set(results)
+    found: list[Binding] = [Let((), drop(v)) for v in formals if v not in used]
+    for b in kept:
+        found.append(b)
+        found += [Let((), drop(v)) for v in b.vars if v not in used]
+    return found
+
+
+def _reads(b: Binding) -> Any:
+    return free(b.rhs) if isinstance(b, Let) else (b.arg,)
+
+
+def threaded(
+    emitter: Emitter, formals: Sequence[Var], bindings: Sequence[Binding], results: Sequence[Var]
+) -> tuple[list[Binding], list[Var]]:
+    """The same with every linear variable used exactly once: dups where it is used more often.
+
+    Linear formals that are not used are dropped.
+    """
+    uses: dict[Var, int] = {}
+    for b in bindings:
+        for v in b.rhs.operands() if isinstance(b, Let) else (b.arg,):  # type: ignore[union-attr]
+            uses[v] = uses.get(v, 0) + 1
+    for v in results:
+        uses[v] = uses.get(v, 0) + 1
+    copies: dict[Var, Any] = {}
+    written: list[Binding] = []
+
+    def enter(binders: Iterable[Var]) -> None:
+        for v in binders:
+            if v.linear and uses.get(v, 0) > 1:
+                made, chain = chained(emitter, v, uses[v])
+                written.extend(chain)
+                copies[v] = iter(made)
+            elif v.linear and not uses.get(v, 0):
+                written.append(Let((), drop(v)))
+
+    def occurrence(v: Var) -> Var:
+        return next(copies[v]) if v in copies else v
+
+    enter(formals)
+    for b in bindings:
+        if isinstance(b, Unpack):
+            written.append(Unpack(b.vars, occurrence(b.arg)))
+        else:
+            assert isinstance(b.rhs, Leaf)
+            written.append(Let(b.vars, b.rhs.renamed(occurrence)))
+        enter(b.vars)
+    return written, [occurrence(v) for v in results]
+
+
+def chained(emitter: Emitter, v: Var, times: int) -> tuple[list[Var], list[Binding]]:
+    """`times` copies of a linear variable, and the chain of dups that makes them."""
+    made, chain = [], []
+    for _ in range(times - 1):
+        a, b = emitter.fresh(v.name, v.type, True), emitter.fresh(v.name, v.type, True)
+        chain.append(Let((a, b), Dup((v,))))
+        made.append(a)
+        v = b
+    return [*made, v], chain
+
+
+def moves(t: Type) -> bool:
+    """Whether a number or array of the type has a tangent of its own."""
+    return isinstance(t, ArrayType) and carries_tangents(t.dtype)

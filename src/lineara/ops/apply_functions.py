@@ -1,0 +1,192 @@
+"""Functions of the user's on parts of arrays: along axes, piece by piece, element by element."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.primitive import Box, implements, op, registry
+from lineara.facts.types import type_of
+from lineara.ops.join import takes_arrays
+from lineara.ops.shape import any_box, as_array, moveaxis, normal_axis, sizes
+
+
+@implements(np.apply_along_axis, always=True)
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    """The function of each vector along an axis."""
+    arr = as_array(arr)
+    ndim = type_of(arr).ndim
+    axis = normal_axis(axis, ndim, "apply_along_axis")
+    rows = moveaxis(arr, axis, -1)
+    rest = type_of(rows).shape[:-1]
+    if not math.prod(rest):
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    found = [as_array(func1d(rows[at], *args, **kwargs)) for at in np.ndindex(rest)]
+    inner = type_of(found[0]).shape
+    stacked = op("reshape")(op("stack")(*found), shape=(*rest, *inner))
+    here = tuple(range(axis, axis + len(inner)))
+    return moveaxis(stacked, tuple(range(len(rest), len(rest) + len(inner))), here)
+
+
+@implements(np.apply_over_axes, always=True)
+def apply_over_axes(func, a, axes):
+    """A function of an array and an axis, over several axes in turn."""
+    found = as_array(a)
+    ndim = type_of(found).ndim
+    for axis in sizes(axes):
+        axis = normal_axis(axis, ndim, "apply_over_axes")
+        new = as_array(func(found, axis))
+        if type_of(new).ndim < ndim:
+            new = registry.functions[np.expand_dims](new, axis)
+        found = new
+    return found
+
+
+@implements(np.piecewise, always=True)
+def piecewise(x, condlist, funclist, *args, **kw):
+    """The function, or the number, of the condition that holds; the last one where none does."""
+    x = as_array(x)
+    if (isinstance(condlist, list | tuple) and condlist and np.ndim(condlist[0]) > 0) or (
+        isinstance(condlist, list | tuple) and type_of(x).ndim == 0
+    ):
+        conditions = list(condlist)
+    else:
+        conditions = list(condlist) if np.ndim(condlist) > type_of(x).ndim else [condlist]
+    n = len(conditions)
+    if len(funclist) not in (n, n + 1):
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    if len(funclist) == n + 1:
+        none = np.logical_not(conditions[0])
+        for c in conditions[1:]:
+            none = np.logical_and(none, np.logical_not(c))
+        conditions.append(none)
+    found: Any = op("broadcast_to")(np.zeros((), type_of(x).dtype), shape=type_of(x).shape)
+    for condition, function in zip(conditions, funclist, strict=True):
+        found = _piece(found, x, condition, function, args, kw)
+    same = type_of(found) == type_of(x)
+    found = found if same else _cut("piecewise", found, type_of(x).dtype)
+    return registry.array(np.zeros_like, (x,), {}, found)
+
+
+def _cut(name: str, found: Any, dtype: np.dtype) -> Any:
+    """The results in the dtype that NumPy gives them; traced ones are not cut to integers."""
+    if dtype.kind in "fc":
+        return op("astype")(found, dtype=dtype)
+    if isinstance(found, Box):
+        raise NoRuleError(
+            f"{name}: NumPy would cut the results to {dtype.name}, and they would not move; "
+            + ("give it an array of floats" if name == "piecewise" else "give it otypes=[float]")
+        )
+    return found.astype(dtype)
+
+
+def _piece(found: Any, x: Any, condition: Any, function: Any, args: tuple, kw: dict) -> Any:
+    """One piece: the function sees only the elements that it is for, unless these are not known."""
+    if not callable(function):
+        return op("where")(condition, function, found)
+    if isinstance(condition, Box) or not type_of(x).shape:
+        hidden = op("where")(condition, x, op("stop_gradient")(x))
+        return op("where")(condition, function(hidden, *args, **kw), found)
+    at = np.nonzero(condition)
+    if not at[0].size:
+        return found
+    values = as_array(function(op("index")(x, at=at), *args, **kw))
+    values = op("broadcast_to")(values, shape=at[0].shape)
+    return op("where")(condition, op("scatter")(values, at=at, shape=type_of(x).shape), found)
+
+
+def choose(a, choices, out=None, mode="raise"):
+    """The elements of the choices that an array of integers names."""
+    listed = [c if type(c) in (int, float, complex) else as_array(c) for c in choices]
+    n = len(listed)
+    shape = np.broadcast_shapes(np.shape(a), *(type_of(c).shape for c in listed))
+    a = np.clip(a, 0, n - 1) if mode == "clip" else np.mod(a, n) if mode == "wrap" else a
+    if not isinstance(a, Box) and np.any((np.asarray(a) < 0) | (np.asarray(a) >= n)):
+        raise ValueError("invalid entry in choice array")
+    found = listed[0]
+    for i in range(1, n):
+        found = op("where")(op("equal")(a, i), listed[i], found)
+    return registry.functions[np.broadcast_to](found, shape)
+
+
+takes_arrays(np.choose)(choose)
+
+
+@implements(np.ndenumerate, always=True)
+def ndenumerate(arr):
+    """The positions, each with the element there."""
+    arr = as_array(arr)
+    return ((at, arr[at]) for at in np.ndindex(type_of(arr).shape))
+
+
+class Vectorized:
+    """np.vectorize of a function: it is called with the elements of the broadcast arguments."""
+
+    def __init__(
+        self,
+        pyfunc: Callable[..., Any],
+        otypes: Any = None,
+        doc: str | None = None,
+        excluded: Any = None,
+        cache: bool = False,
+        signature: str | None = None,
+    ) -> None:
+        self.pyfunc, self.otypes, self.signature = pyfunc, otypes, signature
+        self.excluded = set() if excluded is None else set(excluded)
+        self.__name__ = getattr(pyfunc, "__name__", "vectorize")
+        self.__doc__ = doc or pyfunc.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The results as arrays: several of them if the function gives a tuple."""
+        varied = [i for i in range(len(args)) if i not in self.excluded]
+        names = [k for k in kwargs if k not in self.excluded]
+        values = [as_array(args[i]) for i in varied] + [as_array(kwargs[k]) for k in names]
+        if self.signature is not None:
+            raise NoRuleError(
+                "vectorize: signature= has no rule; loop over the leading axes, and np.stack what "
+                "comes out"
+            )
+        shape = np.broadcast_shapes(*(type_of(v).shape for v in values))
+        if not math.prod(shape):
+            raise ShapeError("vectorize: the arguments have no elements to call the function with")
+        spread = [registry.functions[np.broadcast_to](v, shape) for v in values]
+        filled, named, found = list(args), dict(kwargs), []
+        for at in np.ndindex(shape):
+            for i, v in zip(varied, spread, strict=False):
+                filled[i] = _element(v, at)
+            for k, v in zip(names, spread[len(varied) :], strict=True):
+                named[k] = _element(v, at)
+            found.append(self.pyfunc(*filled, **named))
+        several = isinstance(found[0], tuple)
+        columns = zip(*found, strict=True) if several else [found]
+        made = [self._joined(c, shape, j) for j, c in enumerate(columns)]
+        made = [registry.array(_each, tuple(values), {}, m) for m in made]
+        return tuple(made) if several else made[0]
+
+    def _joined(self, values: Sequence[Any], shape: tuple[int, ...], place: int) -> Any:
+        made = as_array(list(values)) if any_box(values) else np.asarray(values)
+        made = op("reshape")(made, shape=shape)
+        first = type_of(values[0]).dtype  # NumPy's word, if nothing else is said
+        dtype = first if self.otypes is None else np.dtype(self.otypes[place])
+        return made if type_of(made).dtype == dtype else _cut("vectorize", made, dtype)
+
+
+def _each(*values: Any) -> Any:
+    """What NumPy makes of the values, one by one."""
+    return np.frompyfunc(lambda *_: 0, len(values), 1)(*values)
+
+
+def _element(values: Any, at: tuple[int, ...]) -> Any:
+    """A number, as NumPy hands it to the function."""
+    return (
+        values[at]
+        if at
+        else op("reshape")(values, shape=())
+        if isinstance(values, Box)
+        else values[()]
+    )
+
+
+implements(np.vectorize, always=True)(Vectorized)

@@ -1,0 +1,295 @@
+"""Functions of NumPy and of `math` written with the elementwise primitives."""
+
+import cmath
+import math
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import TypeMismatchError
+from lineara.facts.primitive import Constant, Elementwise, implements, op, refuses, registry
+from lineara.facts.types import is_complex, type_of
+from lineara.ops.elementwise import (
+    abs_,
+    atan2,
+    clip_above,
+    clip_below,
+    cos,
+    deg2rad,
+    divide,
+    equal,
+    exponent,
+    greater,
+    hypot,
+    imag,
+    ldexp,
+    log,
+    power,
+    rad2deg,
+    real,
+    remainder,
+    rint,
+    sin,
+    trunc,
+    where,
+)
+from lineara.ops.shape import as_array, as_floats
+
+
+@implements(np.clip)
+def clip(a, a_min=None, a_max=None, *, min=None, max=None):
+    """The nearest value in [a_min, a_max]; at an edge the bound and the value share the slope."""
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    if low is None and high is None:
+        return +a if type_of(a).shape else a  # a copy
+    a = a if low is None else clip_below(a, low)
+    return a if high is None else clip_above(a, high)
+
+
+@implements(np.where)
+def np_where(condition, *choices):
+    """np.where in its form of three arguments; with one it gives positions."""
+    if not choices:
+        return op("nonzero")(condition)
+    return where(op("not_equal")(condition, 0), *choices)  # our own copy of the condition
+
+
+@implements(np.float_power)
+def float_power(x1, x2):
+    """x1 ** x2 in double precision."""
+    wide = [np.result_type(float, type_of(v).dtype) for v in (x1, x2)]
+    return power(*(op("astype")(v, dtype=t) for v, t in zip((x1, x2), wide, strict=True)))
+
+
+@implements(np.positive)
+def positive(x):
+    """The numbers as they are; of an array, in one of its own."""
+    return +x
+
+
+@implements(np.heaviside)
+def heaviside(x1, x2):
+    """0 below zero, 1 above, x2 at zero."""
+    x1 = as_floats(x1)
+    if "c" in (type_of(x1).dtype.kind, type_of(x2).dtype.kind):
+        raise TypeMismatchError("heaviside: complex numbers have no order; take the real part")
+    step = op("astype")(greater(x1, 0), dtype=type_of(x1).dtype)
+    return where(equal(x1, 0), x2, where(op("isnan")(x1), x1, step))
+
+
+@implements(np.modf, math.modf)
+def modf(x):
+    """The fraction, which moves with x, and the whole part, which does not."""
+    return x - trunc(x), trunc(x)
+
+
+@implements(np.divmod)
+def divmod_(x, w):
+    """Floor of the quotient, and the remainder."""
+    return op("floor_divide")(x, w), remainder(x, w)
+
+
+@implements(np.ldexp, math.ldexp)
+def np_ldexp(x, n):
+    """x 2**n for an integer n."""
+    return ldexp(x, np.int64(n) if type(n) is int else n)
+
+
+@implements(np.frexp, math.frexp)
+def frexp(x):
+    """The number without its power of two, and that power, which does not move."""
+    power_of_two = exponent(x)
+    return ldexp(x, -power_of_two), power_of_two
+
+
+def _widened(outside: Any, function: Any) -> Any:
+    """The function, of complex numbers if one value lies outside of the real ones' domain."""
+
+    def stand_in(*args):
+        """The value, complex if it has to be."""
+        found = [as_array(a) for a in args]
+        if not any(map(is_complex, found)) and np.any(outside(*found)):
+            found = [a + 0j for a in found]
+        return registry.functions[function](*found)
+
+    return stand_in
+
+
+_negative = {np.emath.sqrt: np.sqrt, np.emath.log: np.log}
+_negative |= {np.emath.log2: np.log2, np.emath.log10: np.log10}
+for _wide, _narrow in _negative.items():
+    implements(_wide)(_widened(lambda x: x < 0, _narrow))
+for _wide, _narrow in {np.emath.arcsin: np.arcsin, np.emath.arccos: np.arccos}.items():
+    implements(_wide)(_widened(lambda x: np.abs(x) > 1, _narrow))
+implements(np.emath.arctanh)(_widened(lambda x: np.abs(x) > 1, np.arctanh))
+implements(np.emath.power)(_widened(lambda x, p: x < 0, np.power))
+
+
+@implements(np.emath.logn)
+def logn(n, x):
+    """The logarithm to base n, complex if it has to be."""
+    ln = registry.functions[np.emath.log]
+    return ln(x) / ln(n)
+
+
+registry.readers |= {
+    np.array_str, np.array_repr, np.array2string, np.can_cast, np.common_type,
+    np.min_scalar_type, np.shares_memory, np.may_share_memory,
+}  # fmt: skip
+refuses(np.save, np.savetxt, np.savez, np.savez_compressed, advice="save lineara.stop_gradient(x)")
+refuses(np.isnat, advice="it asks about moments, which are constants: give it plain ones")
+refuses(np.nested_iters, np.nditer, advice="loop over the elements, or write it with whole arrays")
+refuses(np.bmat, np.asmatrix, advice="np.matrix has rules of its own; use np.block, arrays and @")
+refuses(np.frompyfunc, advice="np.vectorize calls the same function, and is followed")
+
+
+@implements(np.nan_to_num)
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """Finite numbers in place of what is not: constants there."""
+    if type_of(x).dtype.kind not in "fc":
+        found = positive(x)
+    elif is_complex(x):
+        parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
+        found = parts[0] + 1j * parts[1]
+    else:
+        largest = np.finfo(type_of(x).dtype)
+        high = largest.max if posinf is None else posinf
+        low = largest.min if neginf is None else neginf
+        found = where(op("isposinf")(x), high, where(op("isneginf")(x), low, x))
+        found = where(op("isnan")(x), nan, found)
+        found = found if type_of(found) == type_of(x) else op("astype")(found, dtype=x.dtype)
+    if copy or not type_of(x).shape:
+        return found
+    x[...] = found
+    return x
+
+
+@implements(np.real_if_close)
+def real_if_close(a, tol=100):
+    """The real part where every imaginary part is close to 0, in machine precisions."""
+    if not is_complex(a):
+        return a
+    near = tol * np.finfo(type_of(a).dtype).eps if tol > 1 else tol
+    return real(a) if np.all(np.abs(op("imag")(a)) < near) else a
+
+
+@implements(np.angle)
+def angle(z, deg=False):
+    """The argument of a complex number; of a real one it is locally constant."""
+    found = atan2(imag(z), real(z))
+    return rad2deg(found) if deg else found
+
+
+@implements(math.pow)
+def pow_(x, y):
+    """x ** y."""
+    return x**y
+
+
+@implements(math.log)
+def log_base(x, base=None):
+    """The logarithm, to any base."""
+    return log(x) if base is None else log(x) / log(base)
+
+
+@implements(math.remainder)
+def ieee_remainder(x, y):
+    """x less the multiple of y that is nearest to it."""
+    return x - rint(divide(x, y)) * y
+
+
+@implements(math.hypot)
+def hypot_all(*coordinates):
+    """The Euclidean norm of the coordinates."""
+    if not coordinates:
+        return 0.0
+    found = abs_(coordinates[0])
+    for c in coordinates[1:]:
+        found = hypot(found, c)
+    return found
+
+
+@implements(math.dist)
+def dist(p, q):
+    """The Euclidean distance of two points."""
+    return hypot_all(*(a - b for a, b in zip(p, q, strict=True)))
+
+
+@implements(math.fsum)
+def fsum(values):
+    """The sum of the values."""
+    found = 0.0
+    for v in values:
+        found = found + v
+    return found
+
+
+@implements(math.prod)
+def prod(values, *, start=1):
+    """The product of the values."""
+    for v in values:
+        start = start * v
+    return start
+
+
+def sumprod(p, q):
+    """The sum of products."""
+    return fsum(a * b for a, b in zip(p, q, strict=True))
+
+
+def fma(x, y, z):
+    """x y + z."""
+    return x * y + z
+
+
+for _own in [p for p in registry.primitives.values() if isinstance(p, Elementwise | Constant)]:
+    if hasattr(math, _own.name):  # math.sinh is our sinh, but for those written above
+        registry.functions.setdefault(getattr(math, _own.name), _own)
+for _late in (sumprod, fma):  # of Python 3.12 and 3.13
+    if hasattr(math, _late.__name__):
+        registry.functions[getattr(math, _late.__name__)] = _late
+registry.functions |= {math.degrees: rad2deg, math.radians: deg2rad}
+
+
+# --- cmath: every argument is a complex number ---------------------------------------------------
+
+
+def _widened_to_complex(act: Any) -> Any:
+    """The function of a complex number, of a real one too."""
+    return lambda z: act(op("astype")(z, dtype=np.dtype(complex)))
+
+
+_HOLOMORPHIC = "exp log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
+for _name in _HOLOMORPHIC.split():
+    implements(getattr(cmath, _name))(_widened_to_complex(op(_name)))
+for _name in ("isfinite", "isinf", "isnan"):
+    registry.functions[getattr(cmath, _name)] = op(_name)
+registry.functions[cmath.isclose] = registry.functions[math.isclose]
+
+
+@implements(cmath.log)
+def complex_log(z, base=None):
+    """The principal logarithm, to any base."""
+    found = _widened_to_complex(log)(z)
+    return found if base is None else found / _widened_to_complex(log)(base)
+
+
+@implements(cmath.phase)
+def phase(z):
+    """The argument of a complex number."""
+    return atan2(imag(z), real(z))
+
+
+@implements(cmath.polar)
+def polar(z):
+    """The absolute value and the argument."""
+    return abs_(z), phase(z)
+
+
+@implements(cmath.rect)
+def rect(r, phi):
+    """The complex number of that absolute value and argument."""
+    return r * cos(phi) + 1j * (r * sin(phi))
+
+
+registry.functions |= {np.degrees: rad2deg, np.radians: deg2rad}

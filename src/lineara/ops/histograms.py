@@ -1,0 +1,123 @@
+"""Counting into bins: the counts move with the weights, the bins are locally constant."""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import TypeMismatchError
+from lineara.facts.primitive import Box, implements, op
+from lineara.facts.types import type_of
+from lineara.ops.index import diff, line
+from lineara.ops.join import concatenate, takes_arrays
+from lineara.ops.reduce import np_sum
+from lineara.ops.shape import as_array, as_doubles
+
+
+def _still(a: Any) -> Any:
+    """The plain values, which decide how many results there are or where they lie."""
+    found = op("stop_gradient")(a)
+    if isinstance(found, Box):
+        op("flatnonzero")(found)  # which says that a shape would depend on values
+    return found
+
+
+@implements(np.bincount)
+def bincount(x, /, weights=None, minlength=0):
+    """The sum of the weights of each of 0, 1, 2, ...; it moves with the weights."""
+    x = _still(as_array(x))
+    x = x.astype(np.intp) if x.dtype.kind == "b" else x
+    plain = np.bincount(x, minlength=minlength)  # NumPy's word on what may be counted
+    if weights is None:
+        return plain
+    weights = as_array(weights)
+    if type_of(weights).shape != x.shape:
+        raise ValueError("The weights and list don't have the same length.")
+    return op("scatter")(as_doubles(weights), at=(x,), shape=plain.shape)
+
+
+def _edges(a: Any, bins: Any, range: Any) -> Any:
+    """The edges of the bins: those given, or equal steps over the range, which may be traced."""
+    if type_of(a).dtype.kind == "c":
+        raise TypeMismatchError(
+            "a histogram of complex numbers, which have no order, is not differentiated; take that "
+            "of z.real, z.imag or abs(z)"
+        )
+    if isinstance(bins, str):
+        known: Any = None if range is None else [_still(as_array(v)) for v in range]
+        bins = len(np.histogram_bin_edges(_still(a), bins, known)) - 1
+    if np.ndim(bins) or isinstance(bins, Box):
+        return as_array(bins)
+    if range is not None:
+        low, high = range
+    elif not type_of(a).size:
+        low, high = 0.0, 1.0
+    else:
+        low, high = (op(name)(a, axis=(0,), keepdims=False) for name in ("min", "max"))
+    same = np.equal(low, high)  # a range of nothing is made one wide
+    low, high = op("where")(same, low - 0.5, low), op("where")(same, high + 0.5, high)
+    dtype = type_of(a).dtype if type_of(a).dtype.kind == "f" else np.dtype(float)
+    steps = np.arange(bins).astype(dtype) * ((high - low) / bins) + low
+    return concatenate([steps, op("reshape")(high, shape=(1,))], dtype=dtype)
+
+
+@implements(np.histogram_bin_edges)
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
+    """The edges of the bins: equal steps from the smallest value to the largest, which move."""
+    return _edges(line(as_array(a), None, "histogram")[0], bins, range)
+
+
+@implements(np.histogram)
+def histogram(a, bins=10, range=None, density=None, weights=None):
+    """How many values lie in each bin, or the sum of their weights; and the edges."""
+    sample = line(as_array(a), None, "histogram")[0]
+    flat = None if weights is None else line(as_array(weights), None, "histogram")[0]
+    ranges = None if range is None else [range]
+    found, edges = histogramdd([sample], [bins], ranges, density, flat)
+    if flat is None and not density and not isinstance(found, Box):
+        found = found.astype(int)
+    elif flat is not None and not density:
+        found = op("astype")(found, dtype=type_of(flat).dtype)
+    return found, edges[0]
+
+
+@implements(np.histogram2d)
+def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
+    """The same in the plane; and the edges along both axes."""
+    two = isinstance(bins, list | tuple) and len(bins) == 2
+    found, edges = histogramdd([x, y], bins if two else [bins, bins], range, density, weights)
+    return found, *edges
+
+
+@takes_arrays(np.histogramdd)
+def histogramdd(sample, bins=10, range=None, density=None, weights=None):
+    """The same in any number of dimensions: a sample is a matrix, or a list of coordinates."""
+    rows = [as_array(c) for c in sample] if isinstance(sample, list | tuple) else _columns(sample)
+    d = len(rows)
+    bins = bins if isinstance(bins, list | tuple | np.ndarray) else [bins] * d
+    ranges = [None] * d if range is None else range
+    edges = [_edges(c, b, r) for c, b, r in zip(rows, bins, ranges, strict=True)]
+    shape = tuple(type_of(e).shape[0] - 1 for e in edges)
+    places, inside = [], True
+    for c, e in zip(rows, edges, strict=True):
+        c, e = op("stop_gradient")(c), op("stop_gradient")(e)
+        last = type_of(e).shape[0] - 1
+        at = op("searchsorted")(e, c, side="right") - 1
+        at = np.where(c == e[-1], last - 1, at)
+        inside = np.logical_and(inside, np.logical_and(at >= 0, at < last))
+        places.append(np.clip(at, 0, last - 1))
+    if weights is None:
+        weights = np.ones(type_of(rows[0]).shape)
+    kept = op("keep")(as_doubles(as_array(weights)), inside)
+    found = op("scatter")(kept, at=tuple(places), shape=shape)
+    if density:
+        found = found / np_sum(found * 1.0)
+        for i, e in enumerate(edges):
+            found = found / np.reshape(diff(e), [-1 if j == i else 1 for j in np.arange(d)])
+    return found, tuple(edges)
+
+
+def _columns(sample: Any) -> list[Any]:
+    sample = as_array(sample)
+    if type_of(sample).ndim == 1:
+        return [sample]
+    return [sample[:, i] for i in np.arange(type_of(sample).shape[1])]

@@ -1,0 +1,122 @@
+"""The reductions that leave out what is not a number: those lanes are structural zeros."""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.facts.primitive import Box, Constant, implements, op, registry
+from lineara.facts.types import type_of
+from lineara.ops.elementwise import root
+from lineara.ops.reduce import given, modulus_squared, per
+from lineara.ops.shape import as_array
+
+for _name in ("nanargmax", "nanargmin"):
+    registry.functions[getattr(np, _name)] = Constant(_name)
+
+
+def _missing(a: Any) -> Any:
+    """Where a value is not a number; exact numbers always are."""
+    return op("isnan")(op("stop_gradient")(a))
+
+
+def _without(a: Any, fill: float) -> Any:
+    a = as_array(a)
+    if type_of(a).dtype.kind not in "fcO":
+        return a
+    missing = _missing(a)
+    if not isinstance(missing, Box) and not np.any(missing):
+        return a
+    return op("where")(missing, fill, a)
+
+
+def _options(keepdims: Any, **given_too: Any) -> dict[str, Any]:
+    found = {"keepdims": given(keepdims) and bool(keepdims)}
+    return found | {k: v for k, v in given_too.items() if given(v)}
+
+
+@implements(np.nansum)
+def nansum(a, axis=None, dtype=None, out=None, keepdims=None, initial=None, where=None):
+    """Sum over axes of what is a number."""
+    options = _options(keepdims, initial=initial, where=where)
+    return registry.functions[np.sum](_without(a, 0.0), axis, dtype, **options)
+
+
+@implements(np.nanprod)
+def nanprod(a, axis=None, dtype=None, out=None, keepdims=None, initial=None, where=None):
+    """Product over axes of what is a number."""
+    options = _options(keepdims, initial=initial, where=where)
+    return registry.functions[np.prod](_without(a, 1.0), axis, dtype, **options)
+
+
+@implements(np.nancumsum)
+def nancumsum(a, axis=None, dtype=None, out=None):
+    """Running sum of what is a number."""
+    return registry.functions[np.cumsum](_without(a, 0.0), axis, dtype)
+
+
+@implements(np.nancumprod)
+def nancumprod(a, axis=None, dtype=None, out=None):
+    """Running product of what is a number."""
+    return registry.functions[np.cumprod](_without(a, 1.0), axis, dtype)
+
+
+def _extremum(function: Any, fill: float) -> Any:
+    def stand_in(a, axis=None, out=None, keepdims=None, initial=None, where=None):
+        """The extreme one over axes of what is a number."""
+        options = _options(keepdims, initial=initial, where=where)
+        found = registry.functions[function](_without(a, fill), axis, **options)
+        empty = np.all(_missing(as_array(a)), axis=axis, keepdims=options["keepdims"])
+        none = np.logical_and(empty, not given(initial))
+        return found if none is np.False_ else op("where")(none, np.nan, found)
+
+    return stand_in
+
+
+implements(np.nanmax)(_extremum(np.max, -np.inf))
+implements(np.nanmin)(_extremum(np.min, np.inf))
+
+
+def _present(a: Any, where: Any) -> Any:
+    """Where a value counts."""
+    there = np.logical_not(_missing(a))
+    return np.logical_and(there, where) if given(where) else there
+
+
+@implements(np.nanmean)
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=None, *, where=None):
+    """Mean over axes of what is a number."""
+    a = as_array(a)
+    options = _options(keepdims)
+    count = np.sum(_present(a, where), axis=axis, keepdims=options["keepdims"])
+    return per(nansum(a, axis, dtype, where=where, **options), count)
+
+
+@implements(np.nanvar)
+def nanvar(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=None,
+    *,
+    where=None,
+    mean=None,
+    correction=None,
+):
+    """Mean squared distance from the mean, of what is a number."""
+    a = as_array(a)
+    options = _options(keepdims)
+    mean = mean if given(mean) else nanmean(a, axis, dtype, keepdims=True, where=where)
+    squares = modulus_squared(_without(a, 0.0) - mean)
+    there = _present(a, where)
+    total = registry.functions[np.sum](squares, axis, dtype, where=there, **options)
+    count = np.sum(there, axis=axis, keepdims=options["keepdims"])
+    free = count - (correction if given(correction) else ddof)
+    return per(total, op("where")(free > 0, free, np.nan))
+
+
+@implements(np.nanstd)
+def nanstd(*args, **options):
+    """Square root of the variance of what is a number."""
+    return root(nanvar(*args, **options))

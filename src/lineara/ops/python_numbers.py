@@ -1,0 +1,326 @@
+"""What Python's operators, `math` and `cmath` make of Python's numbers, in programs and lanes.
+
+    python_divide, python_power, ..     x / y, x ** y, ..
+    math_exp, cmath_exp, ..             math.exp(x), cmath.exp(x), ..
+
+The value of numbers is Python's, whose bits and exceptions are its own; over lanes it is that of
+the base, and where that is not finite Python's is asked.  The derivative is that of the base.
+"""
+
+import cmath
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import StagingError
+from lineara.facts.primitive import Box, Constant, Elementwise, Primitive, aligned, op, registry
+from lineara.facts.types import ArrayType, is_complex, type_of
+
+PLAIN = np.ndarray | np.generic | float | int | complex
+FLOATS = {float, np.float64}
+WHOLE = np.iinfo(np.int64)
+
+
+class Own(Primitive):
+    """A function of Python's, `act`, with the type and the derivative of a base.
+
+    Of values that may be Python's or NumPy's, `either`, it is an error where the two differ.
+    """
+
+    def __init__(self, name: str, base: Any, act: Callable[..., Any]) -> None:
+        self.base, self.act = base, act
+        operators = name.startswith("python")
+        self.raised = (ZeroDivisionError if operators else ValueError, OverflowError)
+        if isinstance(base, Constant):
+            super().__init__(name)
+            return
+        assert isinstance(self, Elementwise), f"{name}: the kind is that of the base"
+        Elementwise.__init__(
+            self,
+            name,
+            *base.stated,
+            array=lambda *args: base.array(*args),
+            wirtinger=base._wirtinger,
+            conjugate=base._conjugate,
+            selects=base.selects,
+        )
+        self.inlined = False
+
+    def result(self, *args: Any, line: str = "", either: bool = False, **params: Any) -> Any:
+        """The type that the base gives; of rounding, and of questions, their own."""
+        y = self.base.result(*args)
+        return ArrayType(y.shape, np.dtype(GIVES.get(self.name, y.dtype)))
+
+    def evaluate(
+        self, xp: Any, /, *args: Any, line: str = "", either: bool = False, **params: Any
+    ) -> Any:
+        """Python's own of numbers; of exact ones, and where a test makes them complex, the base."""
+        if FLOATS.issuperset(map(type, args)):
+            return self.of_numbers([float(a) for a in args], line, either, params)
+        foreign = not all([isinstance(a, PLAIN) for a in args])
+        if foreign or (self.name.startswith("math") and any(map(is_complex, args))):
+            return self.base.evaluate(xp, *args)
+        if any([np.ndim(a) for a in args]):
+            return self.of_lanes(args, line, either, params)
+        return self.of_numbers(args, line, either, params)
+
+    def of_numbers(self, args: Any, line: str, either: bool, params: dict[str, Any]) -> Any:
+        """The value of Python's numbers, as one of NumPy's classes."""
+        given = [a if type(a) is float else _pythons(a) for a in args]
+        try:
+            y = self.act(*given, **params)
+        except (ArithmeticError, ValueError) as e:
+            if either:
+                raise _torn(f"raises {type(e).__name__}", line) from None
+            if line:
+                e.add_note(f"in a program, at {line}")
+            raise
+        if type(y) is float is type(given[0]):
+            return np.float64(y)
+        kinds = set(map(type, given))
+        if self.name == "python_power" and type(y) not in kinds:
+            if either:
+                raise _torn(f"gives a number of class {type(y).__name__}", line)
+            raise StagingError(
+                f"{given[0]!r} ** {given[1]!r} has the class {type(y).__name__} in Python, but a "
+                "program knows the types of its values before it runs; take complex(x) ** y, "
+                "float(x) ** y, or np.float64(x) ** y",
+                line=line,
+            )
+        if type(y) is float:
+            return np.float64(y)
+        if type(y) is complex:
+            return np.complex128(y)
+        if type(y) is int and not WHOLE.min <= y <= WHOLE.max:
+            raise StagingError(
+                f"a whole number of Python's has {y.bit_length()} bits here, but in a program it "
+                "may have 63 beside the sign; make it a float before",
+                line=line,
+            )
+        return np.int64(y) if type(y) is int else np.bool_(y)
+
+    def of_lanes(self, args: Any, line: str, either: bool, params: dict[str, Any]) -> Any:
+        """The base, and Python's own value in every lane where that is not finite."""
+        spread = np.broadcast_arrays(*args)
+        t = self.result(*map(type_of, spread))
+        if t.dtype.kind in "fc" and self.name not in EVERYWHERE:
+            with np.errstate(all="ignore"):
+                y = np.array(self.base.evaluate(np, *args), t.dtype)
+            asked = np.argwhere(~np.isfinite(y))
+        else:
+            y, asked = np.empty(t.shape, t.dtype), np.ndindex(t.shape)
+        for i in map(tuple, asked):
+            y[i] = self.of_numbers([a[i] for a in spread], line, either, params)
+        return y
+
+    def on_objects(self, *args: Any) -> Any:
+        """As the base."""
+        return self.base.on_objects(*args)
+
+    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """Line the trailing axes up."""
+        return self(*aligned(args, batched), **params)
+
+
+class OwnElementwise(Own, Elementwise):
+    """A function of Python's with a derivative."""
+
+
+class OwnConstant(Own, Constant):
+    """A function of Python's that is locally constant."""
+
+
+def _pythons(a: Any) -> Any:
+    return a.item() if isinstance(a, np.generic | np.ndarray) else a
+
+
+def _torn(what: str, line: str) -> StagingError:
+    return StagingError(
+        f"Python's arithmetic {what} here and NumPy's does not, and the number is Python's in one "
+        "branch or round of a loop and NumPy's in another; make it one of them where it begins, "
+        "float(x) or np.float64(x)",
+        line=line,
+    )
+
+
+def own(name: str, base: Any, act: Callable[..., Any]) -> Any:
+    """Declare Python's function `act` over a base."""
+    return (OwnConstant if isinstance(base, Constant) else OwnElementwise)(name, base, act)
+
+
+# --- operators ------------------------------------------------------------------------------------
+
+OPERATORS = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+    "remainder": operator.mod,
+    "floor_divide": operator.floordiv,
+    "left_shift": operator.lshift,
+    "right_shift": operator.rshift,
+    "abs": abs,
+}
+for _name, _act in OPERATORS.items():
+    own(f"python_{_name}", op(_name), _act)
+
+# --- math and cmath -------------------------------------------------------------------------------
+
+GIVES: dict[str, Any] = {f"math_{name}": int for name in ("floor", "ceil", "trunc")}
+# Those whose base is another function, or differs by more than two in the last place.
+EVERYWHERE = {"math_remainder", "math_isclose", "cmath_isclose", "math_gamma", "math_lgamma"}
+OF_MATH = """
+acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 fmod gamma lgamma log
+log1p log10 log2 sin sinh sqrt tan tanh ldexp hypot floor ceil trunc isclose pow remainder degrees
+radians
+"""
+OF_CMATH = "exp log log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh isclose"
+BASES = {"degrees": "rad2deg", "radians": "deg2rad", "pow": "power"}
+
+
+def _real(x: Any) -> Any:
+    """A number as math's functions take it: in double precision."""
+    if not isinstance(x, Box):
+        return math.ldexp(x, 0)  # which raises what math raises
+    if x.shape:
+        raise TypeError("only arrays of one element can be converted to Python's numbers")
+    t = x.dtype
+    if t.kind == "c" and getattr(x, "weak", False):
+        raise TypeError("must be real number, not complex")
+    x = op("real")(x) if t.kind == "c" else x
+    return x if x.dtype == float else op("astype")(x, dtype=np.dtype(float))
+
+
+def _complex(z: Any) -> Any:
+    """A number as cmath's functions take it."""
+    return op("astype")(z, dtype=np.dtype(complex)) if isinstance(z, Box) else complex(z)
+
+
+def _taking(convert: Callable[[Any], Any], act: Any) -> Callable[..., Any]:
+    return lambda *args, **options: act(*map(convert, args), **options)
+
+
+_functions = registry.in_programs
+for _name in OF_MATH.split():
+    _own = own(f"math_{_name}", op(BASES.get(_name, _name)), getattr(math, _name))
+    _functions[getattr(math, _name)] = _taking(_real, _own)
+for _name in OF_CMATH.split():
+    _own = own(f"cmath_{_name}", op(_name), getattr(cmath, _name))
+    _functions[getattr(cmath, _name)] = _taking(_complex, _own)
+for _name in ("isfinite", "isinf", "isnan", "copysign", "nextafter"):
+    _functions[getattr(math, _name)] = _taking(_real, op(_name))
+_functions[math.fabs] = _taking(_real, op("abs"))
+_sum = own("math_fsum", op("add"), lambda x, w: math.fsum((x, w)))
+_fraction = own("math_fraction", op("fraction"), lambda x: math.modf(x)[0])
+
+
+def _in_programs(function: Any) -> Callable[[Any], Any]:
+    def declare(ours: Any) -> Any:
+        _functions[function] = ours
+        return ours
+
+    return declare
+
+
+@_in_programs(math.trunc)
+def trunc(x):
+    """The whole part, as Python's whole number."""
+    if isinstance(x, Box) and x.dtype.kind == "b" and not x.weak:
+        raise TypeError("type numpy.bool doesn't define __trunc__ method")
+    return op("math_trunc")(_real(x))
+
+
+@_in_programs(math.log)
+def log(x, base=None):
+    """The logarithm, to any base."""
+    number = op("math_log")(_real(x))
+    if base is None:
+        return number
+    return op("python_divide")(number, op("math_log")(_real(base)))
+
+
+@_in_programs(math.ldexp)
+def ldexp(x, n):
+    """x 2**n."""
+    return op("math_ldexp")(_real(x), n)
+
+
+@_in_programs(math.frexp)
+def frexp(x):
+    """The number without its power of two, and that power."""
+    found, power_of_two = registry.functions[np.frexp](_real(x))
+    return found, op("astype")(power_of_two, dtype=np.dtype(np.int64))
+
+
+@_in_programs(math.modf)
+def modf(x):
+    """The fraction and the whole part."""
+    return _fraction(_real(x)), op("trunc")(_real(x))
+
+
+@_in_programs(math.hypot)
+def hypot(*coordinates):
+    """The Euclidean norm of two coordinates."""
+    if len(coordinates) != 2:
+        _refuse("hypot", len(coordinates), "np.sqrt(np.sum(np.square(coordinates)))")
+    return op("math_hypot")(*map(_real, coordinates))
+
+
+@_in_programs(math.dist)
+def dist(p, q):
+    """The Euclidean distance of two points in the plane."""
+    if len(p) != 2:
+        _refuse("dist", len(p), "np.linalg.norm")
+    return hypot(*[_real(a) - _real(b) for a, b in zip(p, q, strict=True)])
+
+
+@_in_programs(math.fsum)
+def fsum(values):
+    """The sum of two values."""
+    values = list(values)
+    if len(values) != 2:
+        _refuse("fsum", len(values), "sum or np.sum")
+    return _sum(*map(_real, values))
+
+
+def _refuse(name: str, n: int, works: str) -> None:
+    raise StagingError(
+        f"math.{name} of {n} numbers has bits of its own, which a program has no operation for; "
+        f"use {works}, which may differ in the last ones"
+    )
+
+
+for _name in ("sumprod", "fma"):  # of Python 3.12 and 3.13
+    if hasattr(math, _name):
+        _functions[getattr(math, _name)] = lambda *args, _name=_name: _refuse(
+            _name, len(args), "* and +"
+        )
+
+
+@_in_programs(cmath.log)
+def complex_log(z, base=None):
+    """The principal logarithm, to any base."""
+    number = op("cmath_log")(_complex(z))
+    if base is None:
+        return number
+    return op("python_divide")(number, op("cmath_log")(_complex(base)))
+
+
+@_in_programs(cmath.phase)
+def phase(z):
+    """The argument of a complex number."""
+    z = _complex(z)
+    return op("math_atan2")(op("imag")(z), op("real")(z))
+
+
+@_in_programs(cmath.polar)
+def polar(z):
+    """The absolute value and the argument."""
+    return op("python_abs")(_complex(z)), phase(z)
+
+
+__all__ = ["Own"]

@@ -1,0 +1,61 @@
+"""SciPy's functions that are read as if the user had written them.
+
+Where a function of SciPy's is Python that calls NumPy, and other functions with rules, nobody needs
+to write it once more: the overlay copies its source as it copies the user's.  What it calls that is
+compiled has no source, and is refused with the function's name.
+
+Here is only what has no shortcut for a value that may be traced.  Source that tests `a[0] != 1` or
+`not np.any(u)` has another derivative at that value than beside it, and is written anew elsewhere.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError
+from lineara.facts.primitive import follows
+from lineara.ops.scipy.without_rule import WRITE
+from lineara.ops.shape import any_box, as_array
+
+NAMES = {
+    "scipy.signal": """
+abcd_normalize bessel bilinear_zpk bode butter cheb1ap cheb2ap cheby1 cheby2 coherence
+cont2discrete csd czt dbode decimate deconvolve dfreqresp dimpulse dlsim dstep ellip envelope firwin
+firwin2 freqresp freqs freqs_zpk freqz freqz_sos freqz_zpk gauss_spline gausspulse group_delay
+hilbert2 iirfilter impulse istft lombscargle lp2bp lp2bp_zpk lp2bs lp2bs_zpk lp2hp lp2hp_zpk lp2lp
+lp2lp_zpk periodogram resample resample_poly savgol_filter sawtooth sos2tf sos2zpk
+sosfilt_zi sosfiltfilt sosfreqz spectrogram square ss2tf ss2zpk step stft sweep_poly tf2sos tf2ss
+tf2zpk vectorstrength welch wiener zoom_fft zpk2sos zpk2ss zpk2tf
+""",
+    "scipy.signal.windows": "exponential",
+    "scipy.interpolate": "lagrange",
+    "scipy.optimize": "rosen rosen_der rosen_hess rosen_hess_prod",
+    "scipy.stats": "cumfreq relfreq",
+}
+for _module, _names in NAMES.items():
+    follows(_module, _names, WRITE)
+
+
+# --- what has a shortcut ------------------------------------------------------------------------
+
+
+def _is_traced(value: Any) -> bool:
+    return any_box([value])
+
+
+def _lsim(run: Callable[..., Any], system, U, T, X0=None, interp=True):  # SciPy's names
+    """scipy.signal.lsim, which skips an input that is 0 and the time before the first moment."""
+    if _is_traced(T):
+        raise NoRuleError(
+            "scipy.signal.lsim: of traced times it has no rule; give plain T=, and scale the "
+            "system: the matrices A and B times c run c times as fast"
+        )
+    if not _is_traced(U) or np.any(as_array(U)):
+        return run(system, U, T, X0, interp)
+    found = run(system, as_array(U) + 1.0, T, X0, interp)  # the response is affine in the input
+    less = run(system, np.ones(np.shape(U)), T, None, interp)
+    return found[0], *(a - b for a, b in zip(found[1:], less[1:], strict=True))
+
+
+follows("scipy.signal", "lsim", WRITE, around=_lsim)

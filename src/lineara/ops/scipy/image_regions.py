@@ -1,0 +1,63 @@
+"""scipy.ndimage: what is measured in the labelled regions of an image."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.facts.primitive import implements
+from lineara.facts.types import type_of
+from lineara.ops.shape import as_doubles, as_floats
+
+Measure = Callable[..., Any]
+
+
+def _measured(x: Any, labels: Any, index: Any, measure: Measure) -> Any:
+    """The measure of each region: of its values, and of where they are in the flat image."""
+    x = as_floats(x)
+    flat, shape = np.ravel(x), type_of(x).shape
+    if labels is None:
+        return measure(flat, np.arange(type_of(flat).shape[0]), shape)
+    marks = np.ravel(np.broadcast_to(np.asarray(labels), shape))
+    regions = [marks > 0] if index is None else [marks == i for i in np.ravel(index)]
+    places = [np.flatnonzero(r) for r in regions]
+    found = [measure(flat[at], at, shape) for at in places]
+    if index is None or np.ndim(index) == 0:
+        return found[0]
+    if isinstance(found[0], tuple):
+        return found
+    return np.reshape(np.stack(found), np.shape(index))
+
+
+def _of_values(*names: str) -> Callable[[Measure], Measure]:
+    """Declare a measure of the values of a region."""
+
+    def register(measure: Measure) -> Measure:
+        @implements(*[f"scipy.ndimage.{name}" for name in names])
+        def call(input, labels=None, index=None):  # SciPy's names
+            return _measured(input, labels, index, lambda v, at, shape: measure(v))
+
+        call.__name__, call.__doc__ = names[0], measure.__doc__
+        return measure
+
+    return register
+
+
+_of_values("sum_labels", "sum")(np.sum)
+_of_values("mean")(lambda v: np.mean(as_doubles(v)))
+_of_values("variance")(lambda v: np.var(as_doubles(v)))
+_of_values("standard_deviation")(lambda v: np.std(as_doubles(v)))
+_of_values("minimum")(np.min)
+_of_values("maximum")(np.max)
+_of_values("median")(np.median)
+
+
+@implements("scipy.ndimage.center_of_mass")
+def center_of_mass(input, labels=None, index=None):  # SciPy's names
+    """The mean place of a region, weighted by its values."""
+
+    def center(v: Any, at: Any, shape: Any) -> Any:
+        places, v = np.unravel_index(at, shape), as_doubles(v)
+        return tuple([np.sum(v * p) / np.sum(v) for p in places])
+
+    return _measured(input, labels, index, center)

@@ -1,0 +1,151 @@
+"""Functions of sparse matrices whose derivatives are those of the dense matrix.
+
+SciPy's iteration says which eigenvalues, and in which order and sign; the dense factorisation,
+whose rule holds at every order, says how they move.  So these are for matrices of moderate size.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError
+from lineara.facts.primitive import op, registry
+from lineara.facts.types import type_of
+from lineara.ops.eigen import has_values
+from lineara.ops.scipy.sparse_products import is_sparse
+from lineara.ops.scipy.sparse_traced import (
+    SparseValues,
+    build,
+    class_of_sparse,
+    instead,
+    plain_matrix,
+)
+from lineara.ops.shape import as_array
+
+LARGEST = 4000  # rows and columns: a dense matrix of 128 MB
+
+
+def _dense(name: str, a: Any) -> Any:
+    """The matrix with its zeros."""
+    if max(a.shape) > LARGEST:
+        raise NoRuleError(
+            f"scipy.sparse.linalg.{name}: of traced values it is differentiated as that of a dense "
+            f"matrix, of up to {LARGEST} rows and columns; this one has the shape {a.shape}"
+        )
+    return a.toarray() if isinstance(a, SparseValues) or is_sparse(a) else as_array(a)
+
+
+def _iterated(name: str, a: Any, *args: Any, **options: Any) -> Any:
+    """What SciPy finds for the plain matrix."""
+    from scipy.sparse import linalg
+
+    if not has_values(np.sum(a.data if isinstance(a, SparseValues) else a)):
+        raise NoRuleError(
+            f"{name}: it iterates on numbers, which are not known while a program is written; "
+            "numpy.linalg has rules for A.toarray()"
+        )
+    return getattr(linalg, name)(plain_matrix(a), *args, **options)
+
+
+def _nearest(all_: Any, wanted: Any) -> np.ndarray:
+    """For each number that is wanted the place of the nearest one; no place is named twice."""
+    left = list(range(len(all_)))
+    found = []
+    for w in wanted:
+        found.append(min(left, key=lambda i: abs(all_[i] - w)))
+        left.remove(found[-1])
+    return np.array(found, int)
+
+
+def _turn(ours: Any, theirs: Any) -> np.ndarray:
+    """The sign or phase that each column of ours lacks to be theirs."""
+    inner = np.sum(np.conj(plain_matrix(ours)) * theirs, axis=0)
+    inner = np.where(inner == 0, 1, inner)
+    return inner / np.abs(inner)
+
+
+def _no_other(name: str, **options: Any) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise NoRuleError(f"scipy.sparse.linalg.{name}: {option}= has no rule")
+
+
+@instead("linalg.eigsh")
+def eigsh(A, k=6, M=None, sigma=None, which="LM", v0=None, *args, **options):  # SciPy's names
+    """Some eigenvalues of a symmetric matrix, and their vectors."""
+    return _eigen("eigsh", np.linalg.eigh, A, k, M, sigma, which, v0, *args, **options)
+
+
+@instead("linalg.eigs")
+def eigs(A, k=6, M=None, sigma=None, which="LM", v0=None, *args, **options):  # SciPy's names
+    """Some eigenvalues of a square matrix, and their vectors."""
+    return _eigen("eigs", np.linalg.eig, A, k, M, sigma, which, v0, *args, **options)
+
+
+def _eigen(name, factor, A, k, M, *args, return_eigenvectors=True, **options):
+    _no_other(name, M=M, **{o: options.get(o) for o in ("Minv", "OPinv")})
+    if not isinstance(A, SparseValues) and hasattr(A, "matvec"):
+        raise NoRuleError(f"{name}: a LinearOperator has no rule; a matrix has, dense or sparse")
+    dense = _dense(name, A)
+    w_found, v_found = _iterated(name, A, k, M, *args, **options)
+    if not return_eigenvectors:  # in another order
+        w_found = _iterated(name, A, k, M, *args, return_eigenvectors=False, **options)
+        w = registry.functions[np.linalg.eigvalsh if name == "eigsh" else np.linalg.eigvals](dense)
+        return w[_nearest(plain_matrix(w), w_found)]
+    w, v = registry.functions[factor](dense)
+    at = _nearest(plain_matrix(w), w_found)
+    v = v[:, at]
+    return w[at], v * _turn(v, v_found)
+
+
+@instead("linalg.svds")
+def svds(A, k=6, ncv=None, tol=0, which="LM", v0=None, maxiter=None, *args, **options):
+    """Some singular values, the least first, and their vectors."""
+    with_vectors = options.pop("return_singular_vectors", args[0] if args else True)
+    dense = _dense("svds", A)
+    u0, s0, _ = _iterated("svds", A, k, ncv, tol, which, v0, maxiter, True, *args[1:], **options)
+    if with_vectors is False:
+        s = registry.functions[np.linalg.svd](dense, compute_uv=False)
+        return s[_nearest(plain_matrix(s), s0)]
+    u, s, vh = registry.functions[np.linalg.svd](dense, full_matrices=False)
+    at = _nearest(plain_matrix(s), s0)
+    turn = _turn(u[:, at], u0)
+    return u[:, at] * turn, s[at], vh[at] * np.conj(turn)[:, None]
+
+
+def _like(a: Any, dense: Any) -> SparseValues:
+    return build(class_of_sparse((a,)), dense)
+
+
+@instead("linalg.inv")
+def inv(A):  # SciPy's name
+    """The inverse, which is sparse by class only."""
+    return _like(A, registry.functions[np.linalg.inv](_dense("inv", A)))
+
+
+@instead("linalg.expm")
+def expm(A):  # SciPy's name
+    """The exponential, which is sparse by class only."""
+    return _like(A, op("expm")(_dense("expm", A)))
+
+
+@instead("linalg.matrix_power")
+def matrix_power(A, power):  # SciPy's name
+    """A power of a square matrix."""
+    return _like(A, registry.functions[np.linalg.matrix_power](_dense("matrix_power", A), power))
+
+
+def _least_squares(name: str) -> None:
+    @instead(f"linalg.{name}")
+    def solve(A, b, damp=0.0, *args, **options):  # SciPy's name
+        dense, b = _dense(name, A), as_array(b)
+        found = _iterated(name, A, plain_matrix(b), plain_matrix(damp), *args, **options)
+        n = type_of(dense).shape[1]
+        rows = np.concatenate([dense, damp * np.eye(n)]) if plain_matrix(damp) else dense
+        b = np.concatenate([b, np.zeros(n)]) if plain_matrix(damp) else b
+        exact = registry.functions[np.linalg.lstsq](rows, b, rcond=None)[0]
+        return found[0] + (exact - op("stop_gradient")(exact)), *found[1:]
+
+
+_least_squares("lsqr")
+_least_squares("lsmr")

@@ -1,0 +1,184 @@
+"""scipy.special: logistic functions, entropies, powers, integrals, losses, hypergeometric ones."""
+
+import math
+
+from lineara.ops.elementwise import (
+    abs_,
+    cos,
+    cosh,
+    exp,
+    hypot,
+    log,
+    log1p,
+    sign,
+    sin,
+    sqrt,
+    where,
+)
+from lineara.ops.scipy import special_kernels
+from lineara.ops.scipy.special import ORDER, defined, kernel, special
+from lineara.ops.scipy.special_kernels import part, scipy_special
+
+# --- logistic functions and entropies ------------------------------------------------------------
+
+expit = special("expit", lambda y, x: y * expit(-x))
+logit = special("logit", lambda y, x: defined(y, 1 / (x * (1 - x))))
+log_expit = special("log_expit", lambda y, x: expit(-x))
+entr = special("entr", lambda y, x: where(x < 0, 0, -log(x) - 1), selects=True)
+
+
+def _log_ratio(x, w):
+    """log(x / w), also where the two nearly agree or the quotient overflows."""
+    near = abs(x - w) < 0.5 * w
+    return where(near, log1p(where(near, (x - w) / w, 0)), log(x) - log(w))
+
+
+rel_entr = special(
+    "rel_entr",
+    lambda y, x, w: where((x < 0) + (w < 0), 0, _log_ratio(x, w) + 1),
+    lambda y, x, w: where((x <= 0) + (w < 0), 0, -x / w),
+    selects=True,
+)
+kl_div = special(
+    "kl_div",
+    lambda y, x, w: where((x < 0) + (w < 0), 0, _log_ratio(x, w)),
+    lambda y, x, w: where((x < 0) + (w < 0), 0, where(x == 0, 1, (w - x) / w)),
+    selects=True,
+)
+xlogy = special(
+    "xlogy", lambda y, x, w: log(w), lambda y, x, w: where(x == 0, 0, x / w), selects=True
+)
+xlog1py = special(
+    "xlog1py",
+    lambda y, x, w: log1p(w),
+    lambda y, x, w: where(x == 0, 0, x / (1 + w)),
+    selects=True,
+)
+
+# --- powers and exponentials ---------------------------------------------------------------------
+
+exp10 = special("exp10", lambda y, x: y * math.log(10))
+exprel = special("exprel", lambda y, x: hyp1f1(2, 3, x) / 2)
+cosm1 = special("cosm1", lambda y, x: -sin(x))
+powm1 = special("powm1", lambda y, x, w: w * x ** (w - 1), lambda y, x, w: x**w * log(x))
+boxcox = special(  # log(x) exprel(w log(x))
+    "boxcox",
+    lambda y, x, w: x ** (w - 1),
+    lambda y, x, w: where(x == 0, 1 / (w * w), log(x) ** 2 * hyp1f1(2, 3, w * log(x)) / 2),
+)
+boxcox1p = special(
+    "boxcox1p",
+    lambda y, x, w: (1 + x) ** (w - 1),
+    lambda y, x, w: where(x == -1, 1 / (w * w), log1p(x) ** 2 * hyp1f1(2, 3, w * log1p(x)) / 2),
+)
+inv_boxcox = special(  # exp(log1p(w x) / w)
+    "inv_boxcox",
+    lambda y, x, w: y ** (1 - w),
+    lambda y, x, w: -y * x * x * log1p_deficit(w * x),
+)
+inv_boxcox1p = special(
+    "inv_boxcox1p",
+    lambda y, x, w: (1 + y) ** (1 - w),
+    lambda y, x, w: -(1 + y) * x * x * log1p_deficit(w * x),
+)
+log1p_deficit = kernel(  # (log1p(x) - x / (1 + x)) / x^2
+    "log1p_deficit", lambda y, x: -2 / 3 * hyp2f1(3, 3, 4, -x)
+)
+_DEGREE = math.pi / 180
+sindg = special("sindg", lambda y, x: _DEGREE * cosdg(x))
+cosdg = special("cosdg", lambda y, x: -_DEGREE * sindg(x))
+tandg = special("tandg", lambda y, x: _DEGREE * (1 + y * y))
+cotdg = special("cotdg", lambda y, x: -_DEGREE * (1 + y * y))
+
+# --- integrals -----------------------------------------------------------------------------------
+
+expi = special("expi", lambda y, x: exp(x) / x)
+exp1 = special("exp1", lambda y, x: defined(y, -exp(-x) / x))
+expn = special("expn", ORDER, lambda y, x, w: where(x == 0, -y * (1 + 1 / w), -expn(abs(x - 1), w)))
+spence = special(  # smooth at 1, as no quotient is
+    "spence",
+    lambda y, x: where(abs(x - 1) < 0.1, -hyp2f1(1, 1, 2, 1 - x), log(x) / where(x == 1, 1, 1 - x)),
+)
+cosine_integral = kernel("cosine_integral", lambda y, x: cos(x) / x, array=part("sici", 1))
+hyperbolic_cosine_integral = kernel(
+    "hyperbolic_cosine_integral", lambda y, x: cosh(x) / x, array=part("shichi", 1)
+)
+lambertw = kernel(
+    "lambertw",
+    lambda y, x, w: exp(-y) / (1 + y),
+    "its branch",
+    array=lambda z, k: scipy_special("lambertw")(z, k),
+)
+wrightomega = special("wrightomega", lambda y, x: y / (1 + y))
+
+# --- losses --------------------------------------------------------------------------------------
+
+huber = special(
+    "huber",
+    lambda y, x, w: where((x < 0) + (abs_(w) <= x), 0, abs_(w) - x),
+    lambda y, x, w: where(x < 0, 0, where(abs_(w) <= x, w, x * sign(w))),
+    selects=True,
+)
+pseudo_huber = special(  # x (sqrt(x^2 + w^2) - x)
+    "pseudo_huber",
+    lambda y, x, w: where(x > 0, _huber_slope(x, w / x), 0),
+    lambda y, x, w: where(x > 0, w / hypot(1, w / x), 0),
+    selects=True,
+)
+
+
+def _huber_slope(x, t):
+    """The derivative of x^2 (s - 1) in x, where s = sqrt(1 + t^2) and t = w / x."""
+    s = hypot(1, t)
+    return x * (t / (1 + s)) ** 2 * (t * (t / s))
+
+
+# --- hypergeometric functions and elliptic integrals ---------------------------------------------
+
+hyp0f1 = special("hyp0f1", "its parameter", lambda y, x, w: hyp0f1(x + 1, w) / x)
+hyp1f1 = special(
+    "hyp1f1",
+    *["its parameters"] * 2,
+    lambda y, x, w, u: x / w * hyp1f1(x + 1, w + 1, u),
+    array=special_kernels.hyp1f1,
+)
+hyp2f1 = special(
+    "hyp2f1",
+    *["its parameters"] * 3,
+    lambda y, x, w, u, v: x * w / u * hyp2f1(x + 1, w + 1, u + 1, v),
+)
+hyperu = special("hyperu", *["its parameters"] * 2, lambda y, x, w, u: -x * hyperu(x + 1, w + 1, u))
+ellipk = special("ellipk", lambda y, x: ellipk_slope(x))
+ellipk_slope = kernel("ellipk_slope", lambda y, x: 9 * math.pi / 64 * hyp2f1(2.5, 2.5, 3, x))
+ellipe = special("ellipe", lambda y, x: defined(y, -math.pi / 8 * hyp2f1(0.5, 1.5, 2, x)))
+ellipkm1 = special("ellipkm1", lambda y, x: ellipkm1_slope(x))
+ellipkm1_slope = kernel(  # Legendre's equation gives the second derivative
+    "ellipkm1_slope",
+    lambda y, x: where(
+        x < 0.5,
+        (ellipkm1(x) / 4 - (1 - 2 * x) * y) / (x * (1 - x)),
+        9 * math.pi / 64 * hyp2f1(2.5, 2.5, 3, 1 - x),
+    ),
+)
+PARAMETER = "its parameter m"
+ellipkinc = special("ellipkinc", lambda y, x, w: 1 / sqrt(1 - w * sin(x) ** 2), PARAMETER)
+ellipeinc = special("ellipeinc", lambda y, x, w: sqrt(1 - w * sin(x) ** 2), PARAMETER)
+jacobi_sn = kernel(
+    "jacobi_sn",
+    lambda y, x, w: jacobi_cn(x, w) * jacobi_dn(x, w),
+    PARAMETER,
+    array=part("ellipj", 0),
+)
+jacobi_cn = kernel(
+    "jacobi_cn",
+    lambda y, x, w: -jacobi_sn(x, w) * jacobi_dn(x, w),
+    PARAMETER,
+    array=part("ellipj", 1),
+)
+jacobi_dn = kernel(
+    "jacobi_dn",
+    lambda y, x, w: -w * jacobi_sn(x, w) * jacobi_cn(x, w),
+    PARAMETER,
+    array=part("ellipj", 2),
+)
+jacobi_am = kernel("jacobi_am", lambda y, x, w: jacobi_dn(x, w), PARAMETER, array=part("ellipj", 3))

@@ -1,0 +1,359 @@
+"""Order: sorting, partition, quantiles, distinct values, and the set routines made of them.
+
+What is sorted, chosen or found once is read by position; the positions are locally constant.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import ShapeError
+from lineara.facts.primitive import Box, implements, op
+from lineara.facts.types import is_complex, type_of
+from lineara.ops.index import Found, line, take, take_along_axis
+from lineara.ops.shape import as_array, as_floats, normal_axes
+
+
+@implements(np.sort)
+def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    """The elements in order; ties keep theirs."""
+    a, axis = line(a, axis, "sort")
+    return take_along_axis(a, op("argsort")(a, axis=axis, kind="stable"), axis)
+
+
+@implements(np.sort_complex)
+def sort_complex(a):
+    """The elements in order, as complex numbers."""
+    found = sort(a)
+    wide = np.result_type(type_of(a).dtype, np.complex64)
+    return found if is_complex(found) else op("astype")(found, dtype=wide)
+
+
+@implements(np.partition)
+def partition(a, kth, axis=-1, kind="introselect", order=None):
+    """The elements with those of the ranks kth in their places, smaller ones before them."""
+    a, axis = line(a, axis, "partition")
+    return take_along_axis(a, op("argpartition")(a, kth, axis=axis), axis)
+
+
+# --- quantiles ------------------------------------------------------------------------------------
+
+
+def _between(alpha: float, beta: float) -> Callable[[Any, Any], Any]:
+    """The place of a quantile among n sorted values  [Hyndman and Fan 1996, definitions 4 to 9]."""
+    return lambda q, n: n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")  # no mixtures
+
+PLACES: dict[str, Callable[[Any, Any], Any]] = {  # of the quantile q among n sorted values
+    "inverted_cdf": lambda q, n: np.ceil(_still(n * q)) - 1,
+    "averaged_inverted_cdf": lambda q, n: 0.5 * (np.floor(_still(n * q)) + np.ceil(n * q - 1)),
+    "closest_observation": lambda q, n: np.rint(_still(n * q)) - 1,
+    "interpolated_inverted_cdf": _between(0, 1),
+    "hazen": _between(0.5, 0.5),
+    "weibull": _between(0, 0),
+    "linear": lambda q, n: (n - 1) * q,
+    "median_unbiased": _between(1 / 3, 1 / 3),
+    "normal_unbiased": _between(3 / 8, 3 / 8),
+    "lower": lambda q, n: np.floor(_still((n - 1) * q)),
+    "higher": lambda q, n: np.ceil(_still((n - 1) * q)),
+    "midpoint": lambda q, n: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
+    "nearest": lambda q, n: np.rint(_still((n - 1) * q)),
+}
+
+
+def _still(place: Any) -> Any:
+    return op("stop_gradient")(place)
+
+
+@implements(np.quantile)
+def quantile(
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
+    weights=None,
+):
+    """The values below which the fractions q lie: linear in between, also in q."""
+    return _quantile(a, q, axis, method, keepdims, weights, False)
+
+
+@implements(np.percentile)
+def percentile(
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=False,
+    *,
+    weights=None,
+):
+    """The quantiles of q hundredths."""
+    return _quantile(a, _hundredth(q), axis, method, keepdims, weights, False)
+
+
+@implements(np.nanquantile)
+def nanquantile(
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=np._NoValue,
+    *,
+    weights=None,
+):
+    """The quantiles of what is a number."""
+    return _quantile(a, q, axis, method, keepdims, weights, True)
+
+
+@implements(np.nanpercentile)
+def nanpercentile(
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input=False,
+    method="linear",
+    keepdims=np._NoValue,
+    *,
+    weights=None,
+):
+    """The percentiles of what is a number."""
+    return _quantile(a, _hundredth(q), axis, method, keepdims, weights, True)
+
+
+def _hundredth(q: Any) -> Any:
+    return as_array(q) / 100 if isinstance(q, list | tuple) else q / 100
+
+
+@implements(np.median)
+def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    """The middle value, or the mean of the two."""
+    rows, shape = _in_front(as_floats(a), axis, keepdims, "median")
+    n = type_of(rows).shape[0]
+    order, bad = _ranks(rows, np.unique([(n - 1) // 2, n // 2]))
+    middle = [take_along_axis(rows, order[i : i + 1], 0) for i in range(type_of(order).shape[0])]
+    found = middle[0] if len(middle) == 1 else 0.5 * (middle[0] + middle[1])
+    return op("reshape")(_spoiled(found, bad), shape=shape)
+
+
+@implements(np.nanmedian)
+def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValue):
+    """The median of what is a number."""
+    return _quantile(a, 0.5, axis, "linear", keepdims, None, True)
+
+
+def _in_front(a: Any, axis: Any, keepdims: Any, name: str) -> tuple[Any, tuple[int, ...]]:
+    """The axes to reduce as one axis in front, the rest as another; and the shape of the result."""
+    shape = type_of(a).shape
+    axes = normal_axes(axis, len(shape), name)
+    rest = [i for i in range(len(shape)) if i not in axes]
+    rows = op("permute_dims")(a, axes=(*axes, *rest)) if shape else a
+    size = int(np.prod([shape[i] for i in rest], dtype=int))
+    count = int(np.prod([shape[i] for i in axes], dtype=int))
+    if not count:
+        raise ShapeError(f"{name}: {type_of(a)} has no elements to choose from")
+    kept = [n if i in rest else 1 for i, n in enumerate(shape)]
+    wanted = kept if keepdims is True else [shape[i] for i in rest]
+    return op("reshape")(rows, shape=(count, size)), tuple(wanted)
+
+
+def _ranks(rows: Any, places: np.ndarray) -> tuple[Any, Any]:
+    """Which elements have these ranks in each column, and whether one is no number."""
+    kth = np.append(places, type_of(rows).shape[0] - 1)
+    order = op("argpartition")(rows, tuple(kth.tolist()), axis=0)
+    last = take_along_axis(rows, order[-1:], 0)
+    return order[places], op("isnan")(_still(last))
+
+
+def _spoiled(found: Any, bad: Any) -> Any:
+    """NaN where a column holds one."""
+    return (
+        found if not isinstance(bad, Box) and not np.any(bad) else op("where")(bad, np.nan, found)
+    )
+
+
+def _quantile(
+    a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any, nan: bool
+) -> Any:
+    a = as_array(a) if method in ELEMENTS else as_floats(a)
+    weak = not isinstance(q, np.ndarray | np.generic | list | tuple) and not type_of(q).shape
+    if is_complex(a):
+        raise TypeError("a must be an array of real numbers")
+    if method not in PLACES or (weights is not None and method != "inverted_cdf"):
+        wanted = "inverted_cdf" if method in PLACES else ", ".join(PLACES)
+        raise ValueError(f"{method!r} is not a method here; use {wanted}")
+    q = as_array(q)
+    if not isinstance(_still(q), Box) and np.any((_still(q) < 0) | (_still(q) > 1)):
+        raise ValueError("quantiles must be in the range [0, 1]")
+    rows, shape = _in_front(a, axis, keepdims, "quantile")
+    asked, (n, size) = type_of(q).shape, type_of(rows).shape
+    level = op("reshape")(q, shape=(type_of(q).size, 1))
+    if weights is None and not nan and not isinstance(_still(q), Box):
+        place = PLACES[method](level, n)
+        places = np.clip(np.floor(_still(place)).astype(int), 0, n - 1)
+        ends = np.unique(np.append(places, np.minimum(places + 1, n - 1)))
+        order, bad = _ranks(rows, ends)
+        lower, upper = (
+            op("index")(order, at=np.searchsorted(ends, p[:, 0]))
+            for p in (places, np.minimum(places + 1, n - 1))
+        )
+    else:
+        order = op("argsort")(_still(rows), axis=0, kind="stable")
+        missing = op("isnan")(_still(rows))
+        count = np.sum(np.logical_not(missing), axis=0, keepdims=True) if nan else n
+        if weights is None:
+            place = PLACES[method](level, count)
+        else:
+            place = _weighted_place(level, order, _weights(weights, a, axis, rows), missing, nan)
+        bad = np.equal(count, 0) if nan else np.any(missing, axis=0, keepdims=True)
+        top = np.maximum(count - 1, 0)
+        places = np.clip(np.floor(_still(place)), 0, top).astype(int)
+        at = [
+            np.broadcast_to(p, (level.shape[0], size))
+            for p in (places, np.minimum(places + 1, top))
+        ]
+        lower, upper = (take_along_axis(order, p, 0) for p in at)
+    found = take_along_axis(rows, lower, 0)
+    part = np.clip(place - places, 0.0, None)
+    if isinstance(part, Box) or np.any(part):
+        part = op("astype")(part, dtype=type_of(rows).dtype) if weak else part
+        found = found + (take_along_axis(rows, upper, 0) - found) * part
+    if not weak and type_of(q).dtype.kind == "f" and method not in ELEMENTS:
+        found = op("astype")(found, dtype=np.result_type(type_of(rows).dtype, type_of(q).dtype))
+    if type_of(found).dtype.kind in "fc":  # whole numbers hold no NaN
+        found = _spoiled(found, bad)
+    return op("reshape")(found, shape=(*asked, *shape))
+
+
+def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:
+    """The weights as the rows lie; those of one axis for every column."""
+    weights = as_array(weights)
+    if type_of(weights).shape == type_of(a).shape:
+        return _still(_in_front(weights, axis, False, "quantile")[0])
+    return np.broadcast_to(np.reshape(_still(weights), (-1, 1)), type_of(rows).shape)
+
+
+def _weighted_place(level: Any, order: Any, weights: Any, missing: Any, nan: bool) -> Any:
+    """How many sorted values have a share of the weight, with those before them, below q."""
+    weights = np.where(missing, 0.0, weights) if nan else weights
+    run = np.cumsum(take_along_axis(weights, order, 0), axis=0)
+    share = run / run[-1:]
+    # weights of nothing at the beginning hold no quantile, not even that of 0
+    share = np.where(np.logical_and(share == 0, share[:1] == 0), -1.0, share)
+    below = np.expand_dims(share, 0) < np.expand_dims(_still(level), 1)
+    return np.sum(below, axis=1)
+
+
+# --- distinct values ---------------------------------------------------------------------------
+class Distinct(Found):
+    """The first places of distinct values, the way back to all of them, and how often each is."""
+
+    def evaluate(self, xp, /, x, axis=None, equal_nan=True):
+        return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
+
+
+distinct = Distinct("distinct")
+
+
+@implements(np.unique)
+def unique(
+    ar,
+    return_index=False,
+    return_inverse=False,
+    return_counts=False,
+    axis=None,
+    *,
+    equal_nan=True,
+    sorted=True,
+):
+    """The distinct values in order: each is the first of those that are equal to it."""
+    ar = as_array(ar)
+    first, inverse, counts = distinct(ar, axis=axis, equal_nan=equal_nan)
+    flat, along = line(ar, axis, "unique")
+    asked = (return_index, return_inverse, return_counts)
+    extra = [v for v, wanted in zip((first, inverse, counts), asked, strict=True) if wanted]
+    found = take(flat, first, along)
+    return (found, *extra) if extra else found
+
+
+@implements(np.unique_all)
+def unique_all(x):
+    """The distinct values, their first places, the way back, and how often each is."""
+    return _ALL(*unique(x, True, True, True, equal_nan=False))
+
+
+@implements(np.unique_counts)
+def unique_counts(x):
+    """The distinct values, and how often each is."""
+    return _COUNTS(*unique(x, return_counts=True, equal_nan=False))
+
+
+@implements(np.unique_inverse)
+def unique_inverse(x):
+    """The distinct values, and the way back to all of them."""
+    return _INVERSE(*unique(x, return_inverse=True, equal_nan=False))
+
+
+@implements(np.unique_values)
+def unique_values(x):
+    """The distinct values."""
+    return unique(x, equal_nan=False)
+
+
+_ALL, _COUNTS, _INVERSE = (
+    type(f(np.zeros(1))) for f in (np.unique_all, np.unique_counts, np.unique_inverse)
+)
+
+
+def _where(mask: Any, flat: Any) -> Any:
+    return op("index")(flat, at=(op("flatnonzero")(mask),))
+
+
+@implements(np.union1d)
+def union1d(ar1, ar2):
+    """The distinct values of both."""
+    return unique(np.append(ar1, ar2))
+
+
+@implements(np.intersect1d)
+def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
+    """The distinct values that are in both, as elements of the first."""
+    flat = [line(as_array(a), None, "intersect1d")[0] for a in (ar1, ar2)]
+    places = [np.arange(flat[0].shape[0]), np.arange(flat[1].shape[0])]
+    if not assume_unique:
+        places = [distinct(a)[0] for a in flat]
+        flat = [take(a, p) for a, p in zip(flat, places, strict=True)]
+    order = np.argsort(flat[0], kind="stable")
+    first = order[np.isin(flat[0], flat[1])[order]]
+    common = take(flat[0], first)
+    if not return_indices:
+        return common
+    turned = np.argsort(flat[1], kind="stable")
+    second = turned[np.isin(flat[1], flat[0])[turned]]
+    return common, places[0][first], places[1][second]
+
+
+@implements(np.setdiff1d)
+def setdiff1d(ar1, ar2, assume_unique=False):
+    """The distinct values of the first that are not in the second."""
+    found = line(as_array(ar1), None, "setdiff1d")[0] if assume_unique else unique(ar1)
+    return _where(np.logical_not(np.isin(found, ar2)), found)
+
+
+@implements(np.setxor1d)
+def setxor1d(ar1, ar2, assume_unique=False):
+    """The distinct values that are in one of the two."""
+    found = sort(np.append(*((ar1, ar2) if assume_unique else map(unique, (ar1, ar2)))))
+    changes = np.concatenate([[True], found[1:] != found[:-1], [True]])
+    return _where(np.logical_and(changes[1:], changes[:-1]), found)

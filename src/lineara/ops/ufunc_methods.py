@@ -1,0 +1,189 @@
+"""The methods of ufuncs: reduce, accumulate, reduceat and outer, written with their operation."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.primitive import Box, op, registry
+from lineara.facts.types import type_of
+from lineara.ops.index import line, take_along_axis
+from lineara.ops.reduce import given, reduced_axes, running
+from lineara.ops.shape import as_array, normal_axis
+
+WHOLE = {  # what has a function of its own, of the same arguments
+    "reduce": {
+        np.add: np.sum,
+        np.multiply: np.prod,
+        np.maximum: np.max,
+        np.minimum: np.min,
+        np.logical_and: np.all,
+        np.logical_or: np.any,
+    },
+    "accumulate": {np.add: np.cumsum, np.multiply: np.cumprod},
+}
+NOTHING = {  # associative ones, and what changes no other value
+    np.multiply: 1.0,
+    np.maximum: -np.inf,
+    np.minimum: np.inf,
+    np.fmax: np.nan,
+    np.fmin: np.nan,
+    np.logaddexp: -np.inf,
+    np.logaddexp2: -np.inf,
+    np.hypot: 0.0,
+}
+# What changes nothing on the right of an operation, where `initial=` stands on its left.
+ON_THE_RIGHT = {np.subtract: 0.0, np.divide: 1.0, np.power: 1.0, np.float_power: 1.0}
+
+RECORDS = {np.maximum: np.greater, np.minimum: np.less, np.fmax: np.greater, np.fmin: np.less}
+
+
+def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, where=True):
+    """One value for each line along the axes."""
+    whole = WHOLE["reduce"].get(ufunc)
+    options = {"initial": initial} if given(initial) else {}
+    if whole is not None:
+        options |= {} if where is True else {"where": where}
+        options |= {} if dtype is None else {"dtype": dtype}
+        return registry.functions[whole](a, axis=axis, keepdims=keepdims, **options)
+    a = _as(a, dtype)
+    nothing = NOTHING | (ON_THE_RIGHT if options else {})
+    if where is not True:
+        if ufunc not in nothing:
+            raise NoRuleError(
+                f"np.{ufunc.__name__}.reduce of a traced value takes no where=; reduce the "
+                "elements that the mask selects, x[mask]"
+            )
+        a = op("where")(where, a, nothing[ufunc])
+    shape = type_of(a).shape
+    axes = reduced_axes(axis, len(shape), f"{ufunc.__name__}.reduce")
+    if len(axes) > 1 and ufunc not in NOTHING:
+        raise ShapeError(
+            f"np.{ufunc.__name__}.reduce: which of the axes {axes} comes first matters; "
+            "reduce one axis after the other"
+        )
+    along = axes[0] if len(axes) == 1 else len(shape) - len(axes)
+    if len(axes) != 1:  # one axis of all that is reduced, so that `initial` enters once
+        kept = tuple(i for i in range(len(shape)) if i not in axes)
+        lines = (*[shape[i] for i in kept], math.prod(shape[i] for i in axes))
+        a = op("reshape")(op("permute_dims")(a, axes=(*kept, *axes)), shape=lines)
+    a = _along(ufunc, a, along, **options)
+    left = tuple(n for i, n in enumerate(shape) if i not in axes)
+    ones = tuple(1 if i in axes else n for i, n in enumerate(shape))
+    found = op("reshape")(a, shape=ones if keepdims else left)
+    return +found if left else found  # no view of what was reduced
+
+
+def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
+    """The reduction of one axis, which stays with length 1."""
+    act, t = registry.functions[ufunc], type_of(a)
+    lead = (slice(None),) * axis
+    shape = (*t.shape[:axis], 1, *t.shape[axis + 1 :])
+    if initial is not None:
+        first = op("astype")(op("broadcast_to")(initial, shape=shape), dtype=t.dtype)
+        a = op("concat")(first, a, axis=axis)
+    elif not t.shape[axis] and ufunc.identity is None:
+        raise ShapeError(
+            f"{ufunc.__name__}: {t} has no elements; give it at least one, or initial="
+        )
+    elif not t.shape[axis]:
+        return np.full(shape, ufunc.identity, t.dtype)
+    n = type_of(a).shape[axis]
+    if ufunc not in NOTHING:
+        found = a[(*lead, slice(0, 1))]
+        for i in range(1, n):
+            found = act(found, a[(*lead, slice(i, i + 1))])
+        return found
+    while n > 1:  # halves with halves
+        half = n // 2
+        joined = act(a[(*lead, slice(0, half))], a[(*lead, slice(half, 2 * half))])
+        rest = (a[(*lead, slice(2 * half, None))],) if n % 2 else ()
+        a = op("concat")(joined, *rest, axis=axis) if rest else joined
+        n = half + n % 2
+    return a
+
+
+def accumulate(ufunc, a, axis=0, dtype=None):
+    """The running reduction along an axis."""
+    whole = WHOLE["accumulate"].get(ufunc)
+    if whole is not None:
+        return registry.functions[whole](a, axis, dtype)
+    a = _as(a, dtype)
+    axis = normal_axis(axis, type_of(a).ndim, f"{ufunc.__name__}.accumulate")
+    act, lead = registry.functions[ufunc], (slice(None),) * axis
+    if ufunc in RECORDS:
+        return take_along_axis(a, _records(ufunc, a, axis), axis)
+    if ufunc in NOTHING:
+        return running(act, a, axis)
+    rows = [a[(*lead, slice(0, 1))]]
+    for i in range(1, type_of(a).shape[axis]):
+        rows.append(act(rows[-1], a[(*lead, slice(i, i + 1))]))
+    return op("concat")(*rows, axis=axis)
+
+
+def _records(ufunc: Any, a: Any, axis: int) -> Any:
+    """Where the extreme one so far stands, at each place: the first of those that are equal."""
+    values, lead = op("stop_gradient")(a), (slice(None),) * axis
+    best = _run(ufunc, values, axis)
+    n, ndim = type_of(a).shape[axis], type_of(a).ndim
+    before, here = best[(*lead, slice(None, -1))], values[(*lead, slice(1, None))]
+    new = RECORDS[ufunc](here, before)
+    one, other = (here, before) if ufunc in (np.maximum, np.minimum) else (before, here)
+    no_number = np.logical_and(np.isnan(one), np.logical_not(np.isnan(other)))
+    at = np.reshape(np.arange(1, n), [-1 if i == axis else 1 for i in range(ndim)])
+    at = np.where(np.logical_or(new, no_number), at, 0)
+    first = np.zeros((*type_of(a).shape[:axis], min(n, 1), *type_of(a).shape[axis + 1 :]), int)
+    return _run(np.maximum, np.concatenate([first, at], axis), axis)
+
+
+def _run(ufunc: Any, values: Any, axis: int) -> Any:
+    """The running reduction of what does not move."""
+    if isinstance(values, Box):
+        return running(registry.functions[ufunc], values, axis)
+    return ufunc.accumulate(values, axis)
+
+
+def reduceat(ufunc, a, indices, axis=0, dtype=None):
+    """The reduction of the parts that begin at the indices; of one element where none follow."""
+    a, axis = line(_as(a, dtype), axis, f"{ufunc.__name__}.reduceat")
+    n, lead = type_of(a).shape[axis], (slice(None),) * axis
+    starts = np.asarray(indices).astype(int)
+    if not starts.size:
+        return a[(*lead, slice(0, 0))]
+    if np.any((starts < 0) | (starts >= n)):
+        raise ShapeError(f"{ufunc.__name__}.reduceat: the indices {starts} leave the {n} elements")
+    stops = np.append(starts[1:], n)
+    stops = np.where(stops > starts, stops, starts + 1)
+    if ufunc is not np.add:
+        parts = zip(starts.tolist(), stops.tolist(), strict=True)
+        found = [_one(ufunc, a[(*lead, slice(i, j))], axis) for i, j in parts]
+        return op("concat")(*found, axis=axis)
+    read = np.concatenate([np.arange(i, j) for i, j in zip(starts, stops, strict=True)])
+    part = np.repeat(np.arange(starts.size), stops - starts)
+    shape = (*type_of(a).shape[:axis], starts.size, *type_of(a).shape[axis + 1 :])
+    return op("scatter")(op("index")(a, at=(*lead, read)), at=(*lead, part), shape=shape)
+
+
+def _one(ufunc: Any, a: Any, axis: int) -> Any:
+    return reduce_(ufunc, a, axis, keepdims=True)
+
+
+def outer(ufunc, a, b):
+    """The operation on all pairs of elements."""
+    a, b = as_array(a), as_array(b)
+    shape = (*type_of(a).shape, *(1,) * type_of(b).ndim)
+    return registry.functions[ufunc](registry.functions[np.reshape](a, shape) if shape else a, b)
+
+
+def _as(a: Any, dtype: Any) -> Any:
+    return a if dtype is None else op("astype")(a, dtype=np.dtype(dtype))
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "reduce": reduce_,
+    "accumulate": accumulate,
+    "reduceat": reduceat,
+    "outer": outer,
+}

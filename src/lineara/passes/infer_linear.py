@@ -1,0 +1,363 @@
+"""L, linearity regained: E backwards, for a definition that is linear in some of its formals.
+
+    f(xs, as ;) -> (ss, rs ;)      =>      f.l(xs ; ~as) -> (ss ; rs)
+
+Python code knows no linear variables.  What it wrote about the vectors as is followed from them on:
+every operation that meets one must be linear in it, a constant beside one must be zero, and what is
+used twice is dup'd.  What is not linear is an error here; the checker judges what comes out.
+
+In a loop a vector that is the same in every round is carried, and a carry that becomes linear is
+linear from the start.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import LinearityError
+from lineara.facts.primitive import Constant, General, Joint, Linear
+from lineara.facts.types import ArrayType, Type, carries_tangents, show, type_of
+from lineara.linear_a.branches import Cond, Switch
+from lineara.linear_a.calls import Call, Facts
+from lineara.linear_a.check import check_def
+from lineara.linear_a.loops import Scan, While
+from lineara.linear_a.program import Program
+from lineara.linear_a.rules_as_text import Boxed, Emitter, closed, threaded, tidy
+from lineara.linear_a.syntax import (
+    Accum,
+    Applied,
+    Binding,
+    Block,
+    Copy,
+    Def,
+    Drop,
+    Leaf,
+    Let,
+    Lit,
+    Names,
+    Prim,
+    Put,
+    Ret,
+    Var,
+    Zero,
+    renamed_params,
+    zero,
+)
+from lineara.passes.jvp import all_vars
+
+Flags = tuple[bool, ...]
+SMALL = 64  # elements: what constants up to this size make is a constant
+
+
+def regain(program: Program, name: str, flags: Flags, want: Flags, made: str) -> Program:
+    """The program with `made`: the definition, linear in the formals and results with a flag.
+
+    Raises LinearityError where it is not linear in them, or where another result depends on them.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> p = parse("def f(x: f64, a: f64;) -> (f64;) = let b = x * a in let c = b + a in sin(x) * c")
+    >>> print(regain(p, "f", (False, True), (True,), "g").defs["g"].lxs)
+    (~a,)
+    """
+    run = _Regain(program)
+    run.made[made] = _One(run, program.defs[name], flags, want).definition(made)
+    program = program.with_(*run.made.values())
+    for d in run.made.values():
+        check_def(program, d)
+    return program
+
+
+class _Regain:
+    """One run: the definitions made so far, and which results depend on which formals."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.made: dict[str, Any] = {}  # None while it is being made
+        self.flows = Facts()
+
+    def definition(
+        self, name: str, flags: Flags, want: Flags, on: Sequence[int] = (), bare: bool = False
+    ) -> str:
+        """The name of a definition that is linear in these; the formals `on` are handed on too.
+
+        A bare one does not take the linear formals: it may not read them.
+        """
+        marks = ["".join("01"[f] for f in zone) for zone in (flags, want)]
+        new = f"{name}.l{marks[0]}'{marks[1]}{'.on' if on else ''}{'.bare' if bare else ''}"
+        if new not in self.made and new not in self.program.defs:
+            self.made[new] = None
+            one = _One(self, self.program.defs[name], flags, want, on, bare)
+            self.made[new] = one.definition(new)
+        return new
+
+    def flow(self, name: str, flags: Flags) -> Flags:
+        """Which results of a definition depend on the formals with a flag."""
+        d = self.program.defs[name]
+        return self.flows((name, flags), (False,) * len(d.results), lambda: self._flow(d, flags))
+
+    def _flow(self, d: Def, flags: Flags) -> Flags:
+        on = dict(zip(d.params, flags, strict=True))
+
+        def of(e: Leaf, count: int) -> Flags:
+            if isinstance(e, Ret | Copy):
+                return tuple([on[a] for a in e.args])
+            if isinstance(e, Applied):
+                return self.applied(e, tuple([on[a] for a in e.args]))
+            inert = isinstance(e, Prim) and isinstance(e.primitive, Constant)
+            return (not inert and any([on[a] for a in e.operands()]),) * count
+
+        for b in d.body.bindings:
+            e = leaf_of(b)
+            on.update(zip(b.vars, of(e, len(b.vars)), strict=True))
+        return of(d.body.leaf, len(d.results))
+
+    def applied(self, e: Applied, flags: Flags) -> Flags:
+        """The same of a form; carries settle."""
+        if isinstance(e, Call):
+            return self.flow(e.functions[0], flags)
+        if isinstance(e, Cond | Switch):
+            columns = zip(*[self.flow(f, flags[1:]) for f in e.functions], strict=True)
+            return tuple([any(column) for column in columns])
+        inner = self.carried(e, flags)
+        nc = count_of_carries(e)
+        found = self.flow(e.functions[-1], inner)
+        return (*inner[e.nk : e.nk + nc], *found[nc:])  # type: ignore[attr-defined]
+
+    def carried(self, e: Any, flags: Flags) -> Flags:
+        """The flags of the formals of a loop's body."""
+        nc = count_of_carries(e)
+        while True:
+            found = self.flow(e.functions[-1], flags)[:nc]
+            carries = flags[e.nk : e.nk + nc]
+            wider = tuple([a or b for a, b in zip(carries, found, strict=True)])
+            if wider == carries:
+                return flags
+            flags = (*flags[: e.nk], *wider, *flags[e.nk + nc :])
+
+
+def count_of_carries(e: Any) -> int:
+    """How many arguments of a loop are carried."""
+    return e.nc if isinstance(e, Scan) else len(e.args) - e.nk
+
+
+def leaf_of(b: Binding) -> Leaf:
+    """The right-hand side of a binding of a traced program, which is flat."""
+    assert isinstance(b, Let), "a traced program takes no product apart"
+    assert isinstance(b.rhs, Leaf), "a traced program has no nested blocks"
+    return b.rhs
+
+
+class _One:
+    """L of one definition: what each variable is now, a box or a constant."""
+
+    def __init__(
+        self,
+        run: _Regain,
+        d: Def,
+        flags: Flags,
+        want: Flags,
+        on: Sequence[int] = (),
+        bare: bool = False,
+    ) -> None:
+        self.run, self.d, self.flags, self.want = run, d, flags, want
+        self.on, self.bare = on, bare
+        self.out = Emitter(Names([v.name for v in all_vars(d)]))
+        self.out.like = "v"
+        self.at: dict[Var, Any] = {}
+        self.nothing: set[Var] = set()  # values that are some value times zero
+
+    def definition(self, name: str) -> Def:
+        """The definition under its new name; linear formals and results come last."""
+        d = self.d
+        formals = [Var(p.name, p.type, f) for p, f in zip(d.params, self.flags, strict=True)]
+        self.at = dict(zip(d.params, map(self.out.box, formals), strict=True))
+        if self.bare:
+            formals = [v for v in formals if not v.linear]
+        for b in d.body.bindings:
+            self.likes = [v.name for v in b.vars]
+            found = self.leaf(leaf_of(b), [v.type for v in b.vars])
+            self.at.update(zip(b.vars, found, strict=True))
+        self.likes = []
+        found = self.leaf(d.body.leaf, list(d.results))
+        handed = [self.at[d.params[i]].var for i in self.on]
+        zones: list[list[Var]] = [[], handed]
+        for v, t, w in zip(found, d.results, self.want, strict=True):
+            zones[w].append(self.vector(v, t) if w else self.value(v, t))
+        params = sorted(formals, key=lambda v: v.linear)
+        results = [*zones[0], *zones[1]]
+        kept, results = threaded(self.out, params, tidy(self.out.bindings, results), results)
+        body = Block(tuple(closed(kept, params, results)), Ret(tuple(results)))
+        types = [tuple([v.type for v in zone]) for zone in zones]
+        return Def(name, tuple(params), types[0], types[1], body)
+
+    # --- what a variable is --------------------------------------------------------------------
+
+    def value(self, v: Any, t: Type) -> Var:
+        """A non-linear variable; a constant is written down."""
+        if not isinstance(v, Boxed):
+            assert isinstance(t, ArrayType)
+            if np.ndim(v) and not np.any(v):
+                return self.out.bind("z", t, zero(t, linear=False))
+            return self.out.unbox(v, t)
+        if v.var.linear:
+            raise LinearityError(
+                f"a value ({show(t)}) depends on a vector; a linear function gives vectors of them"
+            )
+        return v.var
+
+    def vector(self, v: Any, t: Type) -> Var:
+        """A linear variable; of a constant, that of zero."""
+        if isinstance(v, Boxed) and v.var.linear:
+            return v.var
+        if v.var not in self.nothing if isinstance(v, Boxed) else np.any(v):
+            raise LinearityError(
+                f"a constant {show(t)} that is not zero stands where a vector does, which is "
+                "affine; a linear function maps zero to zero"
+            )
+        return self.out.bind("z", t, zero(t), linear=True)
+
+    def plain(self, v: Var) -> Var:
+        """The variable that stands for a non-linear one."""
+        return self.value(self.at[v], v.type)
+
+    def is_vector(self, v: Var) -> bool:
+        """Whether a variable became linear."""
+        found = self.at[v]
+        return isinstance(found, Boxed) and found.var.linear
+
+    # --- leaves ----------------------------------------------------------------------------------
+
+    def leaf(self, e: Leaf, types: list[Type]) -> list[Any]:
+        """What the results of a leaf are."""
+        match e:
+            case Ret() | Copy():
+                return [self.at[a] for a in e.args]
+            case Drop():
+                return []
+            case Lit(value=value):
+                return [value]
+            case Zero(type=t):
+                assert isinstance(t, ArrayType)
+                return [np.broadcast_to(t.dtype.type(0), t.shape)[()]]
+            case Put() | Accum():
+                return [self.part(e)]
+            case Applied():
+                return self.applied(e, types)
+        assert isinstance(e, Prim), type(e).__name__
+        return [self.prim(e, types[0])]
+
+    def written(self, e: Leaf, types: Sequence[Type], flags: Sequence[bool] = ()) -> list[Boxed]:
+        """The results of a leaf that is written down, in the order of the text."""
+        made = []
+        for i, t in enumerate(types):
+            like = self.likes[i] if i < len(self.likes) else "v"
+            made.append(self.out.fresh(like, t, bool(flags) and flags[i]))
+        self.out.bindings.append(Let(tuple(sorted(made, key=lambda v: v.linear)), e))
+        return [self.out.box(v) for v in made]
+
+    def prim(self, e: Prim, t: Type) -> Any:
+        """A primitive: as it is on values, as the linear map that it is on vectors."""
+        args = [self.at[a] for a in e.args]
+        linear = [i for i, a in enumerate(e.args) if self.is_vector(a)]
+        if not linear:
+            if not any([isinstance(self.at[v], Boxed) for v in e.operands()]):
+                still = e.name == "broadcast_to" and not np.any(args[0])
+                if still or type_of(t).size <= SMALL:
+                    params = renamed_params(e.params, self.at.__getitem__)
+                    with np.errstate(all="ignore"):
+                        return e.primitive(*args, **params)
+            (made,) = self.written(e.renamed(self.plain), [t])
+            if e.name == "multiply" and not all([isinstance(a, Boxed) or np.any(a) for a in args]):
+                self.nothing.add(made.var)
+            return made
+        params = renamed_params(e.params, self.plain)
+        p = e.primitive
+        if isinstance(p, Constant):
+            raise LinearityError(
+                f"{e.name} reads the value of a vector ({show(e.args[linear[0]].type)}); a linear "
+                "function may not depend on it that way"
+            )
+        if isinstance(p, Linear | General) and p.linear is not None:
+            if not set(linear) <= set(p.linear):
+                raise LinearityError(f"{e.name} is not linear in argument {linear[0] + 1}")
+            if isinstance(p, General):
+                return self.general(p, args, linear, params)
+        return self.out.interpret(p, tuple(args), params)
+
+    def general(self, p: General, args: list[Any], linear: list[int], params: Any) -> Any:
+        """A primitive that states its jvp, in the arguments in which it is linear."""
+
+        def recur(of_tangents: Any, types: Any) -> Joint:
+            del types
+            return Joint(lambda tangents: of_tangents(*tangents), lambda _: [])
+
+        joint = p.linearize(None, tuple(args), tuple(linear), params, recur)
+        assert joint is not None, f"{p.name} is linear but gives no map"
+        return joint.forward([args[i] for i in linear])
+
+    def part(self, e: Put | Accum) -> Any:
+        """An array that is written: a vector if it or what is written is one."""
+        at = renamed_params(e.at, self.plain)
+        if not any(map(self.is_vector, e.args)):
+            return self.written(type(e)(tuple(map(self.plain, e.args)), at), [e.args[0].type])[0]
+        x, *rest = [self.at[a] for a in e.args]
+        nothing = [isinstance(y, Boxed) or bool(np.any(y)) for y in rest] == [False]
+        if nothing and isinstance(e, Accum):
+            return x
+        vectors = [self.vector(self.at[a], a.type) for a in (e.args[:1] if nothing else e.args)]
+        return self.written(type(e)(tuple(vectors), at), [vectors[0].type], [True])[0]
+
+    # --- forms -----------------------------------------------------------------------------------
+
+    def applied(self, e: Applied, types: list[Type]) -> list[Any]:
+        """Calls, branches and loops, of definitions that are linear where they must be."""
+        flags = tuple(map(self.is_vector, e.args))
+        if not any(flags):
+            return self.written(e.renamed(self.plain), types)
+        if isinstance(e, Scan | While):
+            return self.loop(e, flags, types)
+        want = self.run.applied(e, flags)
+        k = 0 if isinstance(e, Call) else 1
+        if any(flags[:k]):
+            raise LinearityError(
+                f"a branch is chosen by a vector ({show(e.args[0].type)}); a linear function does "
+                "the same for all"
+            )
+        functions = tuple([self.run.definition(f, flags[k:], want) for f in e.functions])
+        return self.written(e.on(self.arguments(e, flags), functions), types, want)
+
+    def arguments(self, e: Applied, flags: Flags) -> tuple[Var, ...]:
+        """The arguments, vectors last."""
+        pairs = list(zip(e.args, flags, strict=True))
+        values = [self.plain(a) for a, f in pairs if not f]
+        return (*values, *[self.vector(self.at[a], a.type) for a, f in pairs if f])
+
+    def loop(self, e: Any, flags: Flags, types: list[Type]) -> list[Any]:
+        """A loop: invariant vectors are carries that each round hands on."""
+        flags = self.run.carried(e, flags)
+        nc = count_of_carries(e)
+        found = self.run.flow(e.functions[-1], flags)
+        want = (*flags[e.nk : e.nk + nc], *found[nc:])
+        on = [i for i in range(e.nk) if flags[i]]
+        body = self.run.definition(e.functions[-1], flags, want, on)
+        nk, linear = e.nk - len(on), sum(flags[e.nk : e.nk + nc])
+        args = self.arguments(e, flags)
+        if isinstance(e, Scan):
+            n, way = e.n, e.direction
+            made: Any = Scan(args, (body,), n, way, nk, nc - linear, len(on) + linear)
+        else:
+            m = len(self.run.program.defs[e.functions[0]].params)
+            test = self.run.definition(e.functions[0], flags[:m], (False,), bare=True)
+            made = While(args, (test, body), nk)
+        rest = [self.out.fresh("z", e.args[i].type, True) for i in on]
+        results = self.written(made, types, want)
+        b = self.out.bindings.pop()
+        k = len(want) - sum(want)
+        self.out.bindings.append(Let((*b.vars[:k], *rest, *b.vars[k:]), b.rhs))  # type: ignore
+        return results
+
+
+def moving(types: Sequence[Any]) -> Flags:
+    """Which values of these types move: floating and complex ones."""
+    return tuple([isinstance(t, ArrayType) and carries_tangents(t.dtype) for t in types])

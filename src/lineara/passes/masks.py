@@ -1,0 +1,362 @@
+"""M, erasure with masks: a linear variable becomes its values and which of its lanes are alive.
+
+    f(xs:ts ; ~as:us) -> (ss ; rs)      =>      f.m(xs, as:us, ms:us' ;) -> (ss, rs, ns:rs' ;)
+
+Each vector stands beside its mask: a1, m1, a2, m2, ..  In us' numbers are booleans, and a name is
+`NAME.live`.  A lane that is dead is zero, and stays it whatever it is multiplied with.  What
+becomes of masks is said in one place, `cotangent/dead_lanes.py`; it runs here on boxed variables.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.cotangent.dead_lanes import Masked
+from lineara.errors import ProgramError
+from lineara.facts.registry import op
+from lineara.facts.types import ArrayType, Family, Named, Product, Type
+from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.dimensions import Samples
+from lineara.linear_a.gc_pause import uncollected
+from lineara.linear_a.program import Program
+from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, closed, text
+from lineara.linear_a.syntax import (
+    Accum,
+    Applied,
+    Block,
+    Copy,
+    Def,
+    Drop,
+    Dup,
+    Inj,
+    Leaf,
+    Let,
+    Lit,
+    Names,
+    Prim,
+    Proj,
+    Put,
+    Read,
+    Ret,
+    Tup,
+    Unpack,
+    Var,
+    Vars,
+    Zero,
+    lit,
+    zero,
+)
+from lineara.passes.jvp import all_vars, reboxed, remembered
+from lineara.passes.names import LIVE, M
+from lineara.passes.unzip import is_nonlinear
+
+BOOL = np.dtype(bool)
+Pair = tuple[Var, Var]
+
+
+@uncollected
+def masks(program: Program, name: str, strong: bool = False) -> Program:
+    """The program with `name.m`, and that of every callee that has linear parts.
+
+    If `strong`, a computed zero times infinity is zero too; the suffix is then `.ms`.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> from lineara.linear_a.show import show_def
+    >>> p = masks(parse("def f(x: f64; ~a: f64) -> (; f64) = x * ~a"), "f")
+    >>> print(show_def(p.defs["f.m"]))
+    def f.m(x: f64, a: f64, live: bool;) -> (f64, bool;) =
+      let k: f64 = 0.0 in
+      let k2: f64 = where(live, x, k) in
+      let k3: f64 = k2 * a in
+      (k3, live;)
+    <BLANKLINE>
+    """
+    todo, done, helpers, used = [name], {}, {}, set()
+    rules: dict[Any, Text] = {}
+    suffix = M + "s" * strong
+    while todo:
+        f = todo.pop()
+        if f in done or f + suffix in program.defs:
+            continue
+        one = _Masks(program, f, suffix, rules, helpers)
+        done[f] = one.definition()
+        todo += one.needed
+        used |= one.used
+    program = program.with_(*helpers.values(), *[done[f] for f in reversed(done)])
+    return program.with_(types=live_types(program, used))
+
+
+class _Masks:
+    """M of one definition."""
+
+    def __init__(
+        self,
+        program: Program,
+        name: str,
+        suffix: str,
+        rules: dict[Any, Text],
+        helpers: dict[str, Def],
+    ) -> None:
+        if name not in program.defs:
+            raise ProgramError(f"masks: there is no definition {name}")
+        self.program = program
+        self.d = program.defs[name]
+        self.suffix = suffix
+        self.rules = rules
+        self.helpers = helpers
+        self.needed: list[str] = []
+        self.used: set[Type] = set()  # types of which that of masks is asked for
+        self.names = Names([v.name for v in all_vars(self.d)])
+        self.out = Emitter(self.names)
+        self.pairs: dict[Var, Pair] = {}
+        self.harmless: set[Var] = set()  # numbers that are known to be finite
+
+    def definition(self) -> Def:
+        """f.m."""
+        d = self.d
+        params = (*d.xs, *[v for a in d.lxs for v in self.pair(a)])
+        results = self.expression(d.body)
+        bindings = closed(self.out.bindings, params, results)
+        types = (*d.results, *self.types(d.lresults))
+        return Def(d.name + self.suffix, params, types, (), Block(tuple(bindings), Ret(results)))
+
+    # --- what forms ask for ----------------------------------------------------------------------
+
+    def recur(self, name: str) -> str:
+        """A callee with masks; one without linear parts is its own."""
+        if is_nonlinear(self.program, name):
+            return name
+        self.needed.append(name)
+        return name + self.suffix
+
+    def define(self, d: Def) -> None:
+        """A definition that a form needs."""
+        self.helpers[d.name] = d
+
+    def each(self, vs: Iterable[Var]) -> Vars:
+        """What stands for variables."""
+        return tuple([w for v in vs for w in (self.pairs[v] if v.linear else (v,))])
+
+    def types(self, us: Iterable[Type]) -> tuple[Type, ...]:
+        """The types of what stands for linear variables."""
+        return tuple([t for u in us for t in (u, self.live(u))])
+
+    def bound(self, rs: Sequence[Var], leaf: Leaf) -> None:
+        """One more binding."""
+        self.out.bindings.append(Let(tuple(rs), leaf))
+
+    def reordered(self, loop: Leaf, outcome: Any, nc: int, nlc: int) -> Leaf:
+        """A loop whose results (c', lc', y, ly) are bound and handed on as (c', y, lc', ly)."""
+        ts, us = outcome[0], self.types(outcome[1])
+        rs = [self.fresh("r", t) for t in (*ts[:nc], *us[: 2 * nlc], *ts[nc:], *us[2 * nlc :])]
+        self.bound(rs, loop)
+        k, m = nc + 2 * nlc, len(ts)
+        return Ret((*rs[:nc], *rs[k : m + 2 * nlc], *rs[nc:k], *rs[m + 2 * nlc :]))
+
+    # --- variables -------------------------------------------------------------------------------
+
+    def fresh(self, like: str, t: Type) -> Var:
+        """A variable with a name that is free."""
+        return self.out.fresh(like, t)
+
+    def live(self, t: Type) -> Type:
+        """The type of masks."""
+        self.used.add(t)
+        return live_type(t)
+
+    def pair(self, a: Var) -> Pair:
+        """The variables of a linear binder."""
+        self.pairs[a] = Var(a.name, a.type), self.fresh("live", self.live(a.type))
+        return self.pairs[a]
+
+    def columns(self, args: Iterable[Var]) -> tuple[Vars, Vars]:
+        """The values of linear variables, and their masks."""
+        pairs = [self.pairs[a] for a in args]
+        return tuple([v for v, _ in pairs]), tuple([m for _, m in pairs])
+
+    def both(self, like: str, leaves: Sequence[Leaf], t: Type) -> Vars:
+        """The pair that is bound to two leaves."""
+        e, live = leaves
+        return self.one(like, t, e), self.one("live", self.live(t), live)
+
+    def one(self, like: str, t: Type, e: Leaf) -> Var:
+        """The variable that a leaf is bound to."""
+        v = self.fresh(like, t)
+        self.bound([v], e)
+        return v
+
+    # --- M ---------------------------------------------------------------------------------------
+
+    def expression(self, e: Leaf | Block) -> Vars:
+        """The results, non-linear ones and pairs."""
+        while isinstance(e, Block):
+            for b in e.bindings:
+                if isinstance(b, Unpack):
+                    self.unpack(b)
+                else:
+                    self.let(b)
+            e = e.leaf
+        return self.leaf(e)
+
+    def unpack(self, b: Unpack) -> None:
+        """The parts of the values, and of the mask."""
+        made = [self.pair(v) for v in b.vars] if b.arg.linear else [(v,) for v in b.vars]
+        columns = zip(*made, strict=True) if made else [()] * len(self.each((b.arg,)))
+        for whole, parts in zip(self.each((b.arg,)), columns, strict=True):
+            self.out.bindings.append(Unpack(tuple(parts), whole))
+
+    def let(self, b: Let) -> None:
+        """The binders stand for the results."""
+        if isinstance(b.rhs, Lit) and np.all(np.isfinite(b.rhs.value)):
+            self.harmless.update(b.vars)
+        if isinstance(b.rhs, Leaf) and not any([v.linear for v in (*b.vars, *b.rhs.args)]):
+            self.out.bindings.append(b)
+            return
+        found = iter(self.expression(b.rhs))
+        for v in b.vars:
+            if v.linear:
+                self.pairs[v] = next(found), next(found)
+            else:
+                self.bound([v], Copy((next(found),)))
+
+    def leaf(self, e: Leaf) -> Vars:
+        """M of a leaf."""
+        match e:
+            case Ret() | Copy():
+                return self.each(e.args)
+            case Dup():
+                return self.each(e.args * 2)
+            case Drop():
+                return ()
+            case Read(args=(a,), at=at):
+                y = type_of_leaf(self.program, e).lxs[0]
+                parts = [Prim((v,), op("index"), {"at": at}) for v in self.pairs[a]]
+                return (*self.both("y", parts, y), *self.pairs[a])
+            case Applied():
+                return self.applied(e)
+        ts, us = type_of_leaf(self.program, e)
+        if not us:
+            return (self.one("v", ts[0], e),)
+        (t,) = us
+        match e:
+            case Zero():
+                return self.both("z", [_zero(t), _zero(self.live(t))], t)
+            case Tup(args=args, fields=fields):
+                return self.both("p", [Tup(c, False, fields) for c in self.columns(args)], t)
+            case Inj(args=(a,), tag=tag, type=s):
+                v, m = self.pairs[a]
+                return self.both("s", [Inj((v,), tag, s), Inj((m,), tag, self.live(s))], t)
+            case Accum() | Put():
+                return self.both("d", [type(e)(c, e.at) for c in self.columns(e.args)], t)
+            case Proj(args=(a,), tag=tag):
+                return self.both("d", [Proj((v,), tag) for v in self.pairs[a]], t)
+            case Prim(name="add"):
+                return self.both("ds", [Prim(c, e.primitive) for c in self.columns(e.args)], t)
+            case Prim(name="multiply"):
+                return self.scaled(e.args[0], *self.pairs[e.args[1]], e)
+            case Prim():
+                return self.prim(e, t)
+        raise AssertionError(type(e).__name__)
+
+    def applied(self, e: Applied) -> Vars:
+        """Calls, branches and loops, which state what E makes of them."""
+        made = e.erase(self)
+        if isinstance(made, Ret):
+            return made.args
+        ts, us = type_of_leaf(self.program, e)
+        rs = [self.fresh("r", t) for t in (*ts, *self.types(us))]
+        self.bound(rs, made)
+        return tuple(rs)
+
+    def scaled(self, k: Var, v: Var, m: Var, e: Prim) -> Pair:
+        """k * v: of a product, each part; what is finite makes no dead lane alive."""
+        t = self.program.unfold(v.type)
+        if not isinstance(t, Product):
+            if k in self.harmless:
+                return self.one("dp", v.type, Prim((k, v), e.primitive)), m
+            a = Var(v.name, v.type, True)
+            self.pairs[a] = v, m
+            made = self.prim(Prim((k, a), e.primitive), v.type)
+            return made[0], made[1]
+        values, alive = [tuple([self.fresh("p", s) for s in types])
+                         for types in (t.items, self.types(t.items)[1::2])]  # fmt: skip
+        self.out.bindings += [Unpack(values, v), Unpack(alive, m)]
+        found = [
+            self.scaled(k, p, q, e) if self.program.has_scalars(p.type) else (p, q)
+            for p, q in zip(values, alive, strict=True)
+        ]
+        made = [Tup(c, False, t.fields) for c in zip(*found, strict=True)]
+        return self.one("p", v.type, made[0]), self.one("live", m.type, made[1])
+
+    def prim(self, e: Prim, t: Type) -> Vars:
+        """A primitive as masked vectors see it: a text, made once a signature."""
+        known = tuple([(v.type, v.linear) for v in e.operands()]), self.suffix
+        strong = self.suffix != M
+        made = remembered(self.rules, e, known, lambda: rule_text(e, t, strong))
+        plain = [v for v in e.operands() if not v.linear]
+        return tuple(made.copied([*plain, *self.each(e.lxs)], self.out, {}))
+
+
+def rule_text(e: Prim, t: Type, strong: bool) -> Text:
+    """The non-linear operands, then vectors and masks, to the result and its mask."""
+    plain = [v for v in e.operands() if not v.linear]
+    formals = [Var(f"x{i}", v.type) for i, v in enumerate(plain)]
+    for i, a in enumerate(e.lxs):
+        formals += [Var(f"a{i}", a.type), Var(f"m{i}", live_type(a.type))]
+
+    def rule(samples: Samples, *boxed: Any) -> Sequence[Any]:
+        boxes, pairs = iter(boxed[: len(plain)]), iter(boxed[len(plain) :])
+        args = tuple(
+            [Masked(next(pairs), next(pairs), 0, strong) if a.linear else next(boxes)
+             for a in e.args]
+        )  # fmt: skip
+        params = reboxed(e.params, boxes, samples.at)
+        first = next(a for a in args if isinstance(a, Masked))
+        y = first.interpret(e.primitive, args, params)
+        return y.v, y.live if isinstance(y.live, Boxed) else _full(y, first.v.emitter)
+
+    return text(e, rule, formals, [t, live_type(t)])
+
+
+def _full(y: Masked, out: Emitter) -> Boxed:
+    """A mask that is known: every lane lives."""
+    one = out.box(out.unbox(np.bool_(True)))
+    return op("broadcast_to")(one, shape=y.shape) if y.shape else one
+
+
+def _zero(t: Type) -> Leaf:
+    """The zero of a type, as a value."""
+    if isinstance(t, ArrayType) and not t.shape:
+        return lit(t.dtype.type(0), t)
+    return zero(t, linear=False)
+
+
+def live_type(t: Type) -> Type:
+    """The type of the masks of vectors."""
+    if isinstance(t, Named):
+        return Named(t.name + LIVE, t.dims)
+    if isinstance(t, ArrayType):
+        return ArrayType(t.shape, BOOL)
+    return t._replace(items=tuple(map(live_type, t.items)))
+
+
+def live_types(program: Program, used: Iterable[Type]) -> dict[str, Type | Family]:
+    """The definitions of the `NAME.live` that masks of the types mention."""
+    found: dict[str, Type | Family] = {}
+    open_ = list(used)
+    while open_:
+        t = open_.pop()
+        if isinstance(t, Named):
+            name = t.name + LIVE
+            if name not in found and name not in program.types:
+                stated = program.types[t.name]
+                made = live_type(program.stated(t.name))
+                found[name] = Family(stated.dims, made) if isinstance(stated, Family) else made
+                open_.append(program.stated(t.name))
+        elif not isinstance(t, ArrayType):
+            open_ += t.items
+    return found
+
+
+__all__ = ["live_type", "masks"]

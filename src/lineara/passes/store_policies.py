@@ -1,0 +1,160 @@
+"""Checkpoint policies: which values the tape stores, and which ones f.lin computes again.
+
+    store_all            everything that linear code reads
+    recompute_all        nothing but what calls and loops tape
+    save_only_named      what went through checkpoint_name
+    save_contractions    the results of matrix products and their like
+    recompute_calls      nothing of some functions: a whole call is run again
+    binomial             of a loop, what it starts from and some snapshots     (treeverse.py)
+    minimal_tape         the fewest bytes                                      (min_cut.py)
+    budget               the least work again within so many bytes             (min_cut.py)
+
+A policy maps the cut of one definition to the bindings to compute again.  The simple form is asked
+about one binding at a time: `again(definition, binding, bytes, work) -> bool`.  Whatever a policy
+says, derivatives are the same  (spec, sections 7.2 and 13.g).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lineara.facts.primitive import Multilinear
+from lineara.linear_a.cost import Costs
+from lineara.linear_a.syntax import (
+    Applied,
+    Binding,
+    Copy,
+    Drop,
+    Let,
+    Lit,
+    Prim,
+    Ret,
+    Tup,
+)
+from lineara.passes.names import NL, of_jvp
+from lineara.passes.unzip import Cut, Policy, store_all
+
+Again = Callable[[str, Binding, int, int], bool]
+
+
+def policy(again: Again) -> Policy:
+    """The policy that asks about one binding at a time; what makes no array is not asked about."""
+
+    def chosen(cut: Cut) -> set[Binding]:
+        book = Costs(cut.program)
+        return {
+            b
+            for b in cut.context
+            if is_view(b)
+            or again(cut.name, b, sum(book.bytes(v.type) for v in b.vars), book.work(b))
+        }
+
+    return chosen
+
+
+@policy
+def recompute_all(definition: str, b: Binding, bytes: int, work: int) -> bool:
+    """Store the arguments, and what calls and loops tape."""
+    return applied(b) is None
+
+
+@policy
+def save_contractions(definition: str, b: Binding, bytes: int, work: int) -> bool:
+    """Store the results of what multiplies and adds up: matmul, einsum and their like."""
+    e = primitive(b)
+    return applied(b) is None and not (e and isinstance(e.primitive, Multilinear))
+
+
+def save_only_named(*names: str) -> Policy:
+    """Store what went through `checkpoint_name` under one of the names (or any)."""
+
+    def chosen(cut: Cut) -> set[Binding]:
+        return {b for b in cut.context if applied(b) is None and not _is_named(b, names)}
+
+    return chosen
+
+
+def _is_named(b: Binding, names: Sequence[str]) -> bool:
+    e = primitive(b)
+    if e is None or e.name != "checkpoint_name":
+        return False
+    return not names or e.params["name"] in names
+
+
+def recompute_calls(*functions: str, rest: Policy = store_all) -> Policy:
+    """Run calls of these functions again as a whole; without functions, all calls."""
+
+    def chosen(cut: Cut) -> set[Binding]:
+        calls = {
+            b
+            for b in cut.context
+            if (e := applied(b)) is not None
+            and (not functions or any(source(f) in functions for f in e.functions))
+        }
+        return rest(cut) | calls
+
+    return chosen
+
+
+def source(name: str) -> str:
+    """The definition whose jvp and non-linear half have that name."""
+    return of_jvp(name.removesuffix(NL))
+
+
+@dataclass(frozen=True)
+class binomial:
+    """Reverse loops with so many snapshots, in as few steps as that takes.
+
+    A loop keeps what it starts from; one whose stacks are no arrays is left to `rest`, like all
+    that is no loop.  So does a while loop, whose rounds are counted as it runs  (counted.py).
+    """
+
+    snapshots: int
+    rest: Policy = store_all
+
+    def __call__(self, cut: Cut) -> set[Binding]:
+        """What `rest` says."""
+        return self.rest(cut)
+
+
+# --- what bindings are --------------------------------------------------------------------------
+
+
+def applied(b: Binding) -> Applied | None:
+    """The call, branch or loop in a binding."""
+    e = b.rhs if isinstance(b, Let) else None
+    while isinstance(e, Drop):
+        e = e.body
+    return e if isinstance(e, Applied) else None
+
+
+def primitive(b: Binding) -> Prim | None:
+    """The primitive application in a binding."""
+    return b.rhs if isinstance(b, Let) and isinstance(b.rhs, Prim) else None
+
+
+def is_view(b: Binding) -> bool:
+    """Whether a binding makes no array and does no work: storing it would store its base."""
+    if not isinstance(b, Let):
+        return False
+    if isinstance(b.rhs, Prim):
+        return b.rhs.primitive.view and b.rhs.name != "checkpoint_name"
+    return isinstance(b.rhs, Copy | Ret | Tup | Lit)
+
+
+# --- what a choice costs ------------------------------------------------------------------------
+
+
+class Price(NamedTuple):
+    """What a choice costs: the bytes of the tape, and the work that is done a second time."""
+
+    bytes: int
+    work: int
+
+
+def price(cut: Cut, again: set[Binding], costs: Costs) -> Price:
+    """The price of a choice: what both sides compute is extra, what only f.lin needs is not."""
+    written, stored = cut.tape(again)
+    both = set(written) & set(cut.kept(stored))
+    taped = [v for v in stored if v not in cut.invariants]
+    return Price(costs.tape(taped), sum(map(costs.work, both)))

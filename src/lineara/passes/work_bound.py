@@ -1,0 +1,97 @@
+"""c_J: how much more work f.jvp may do than f, computed from the primitives that f applies.
+
+    W(J f) <= c_J W(f) + R       c_J = max over the primitives p in f of W(J p) / W(p), at least 2
+
+It is at least 2 since a number that is dropped is dropped with its tangent.  R counts what ends
+with a tangent and costs the value nothing: the scalars of what is given, made or dropped, each
+once.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from lineara.facts.primitive import Constant
+from lineara.facts.types import ArrayType
+from lineara.linear_a.check import type_of_leaf
+from lineara.linear_a.cost import drop_work, work
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import Block, Drop, Leaf, Let, Prim
+from lineara.passes.jvp import rule_text
+from lineara.passes.unzip import functions
+
+
+def c_jvp(program: Program, name: str) -> Fraction | None:
+    """c_J of a definition and all that it calls; None if an operation without work has a jvp with.
+
+    An operation on arrays without elements may be one: what its rule does with numbers stays.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> c_jvp(parse("def f(x: f64;) -> (f64;) = sin(x)"), "f")
+    Fraction(3, 1)
+    >>> c_jvp(parse("def f(x: f64, y: f64;) -> (f64;) = x * y"), "f")
+    Fraction(4, 1)
+    """
+    ratios = {
+        _signature(program, e): e for f in reached(program, name)
+        for e in applications(program.defs[f].body)
+    }  # fmt: skip
+    found = [ratio(program, e) for e in ratios.values()]
+    return None if None in found else max([Fraction(2), *[r for r in found if r is not None]])
+
+
+def _signature(program: Program, e: Prim) -> tuple:
+    return e.name, tuple([program.unfold(a.type) for a in e.args]), repr(e.params)
+
+
+def reached(program: Program, name: str) -> list[str]:
+    """A definition and those that it calls, each once."""
+    found, todo = [], [name]
+    while todo:
+        f = todo.pop()
+        if f not in found:
+            found.append(f)
+            todo += functions(program.defs[f].body)
+    return found
+
+
+def applications(e: Leaf | Block) -> Iterator[Prim]:
+    """The primitives that an expression applies."""
+    if isinstance(e, Prim):
+        yield e
+    elif isinstance(e, Drop):
+        yield from applications(e.body)
+    elif isinstance(e, Block):
+        for b in e.bindings:
+            if isinstance(b, Let):
+                yield from applications(b.rhs)
+        yield from applications(e.leaf)
+
+
+def ratio(program: Program, e: Prim) -> Fraction | None:
+    """W(J p) / W(p) where every argument that can move does; 1 for what R pays for."""
+    (t,), _ = type_of_leaf(program, e)
+    before = work(program, e, t)
+    more = added(program, e, t)
+    if not more:
+        return Fraction(1)
+    return Fraction(before + more, before) if before else None
+
+
+def added(program: Program, e: Prim, t) -> int:
+    """W(J p) - W(p)."""
+    if not isinstance(program.unfold(t), ArrayType):
+        return program.scalars(t)  # a sum of products: the tangents are added
+    active = tuple([i for i, a in enumerate(e.args) if not program.is_inert(a.type)])
+    if not active or e.name == "index":
+        return 0
+    if program.is_inert(t) or isinstance(e.primitive, Constant):
+        return sum(program.scalars(e.args[i].type) for i in active)
+    total = 0
+    for b in rule_text(e, t, active).bindings:
+        assert isinstance(b, Let)
+        assert isinstance(b.rhs, Leaf)
+        if isinstance(b.rhs, Drop):
+            total += drop_work(program, (), [a.type for a in b.rhs.operands()])
+        elif b.vars:
+            total += work(program, b.rhs, b.vars[0].type)
+    return total

@@ -1,0 +1,310 @@
+"""Functions that make arrays: in a trace, arrays that traced values may be written into."""
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.facts.primitive import implements, op
+from lineara.facts.types import type_of
+from lineara.ops.shape import as_array, told
+from lineara.python.numpy_functions import call_foreign
+from lineara.tape.level import Level
+from lineara.tape.levels import threads, writable
+from lineara.tape.node import Array, Scalar, Traced, layout, objects, plain, staged
+from lineara.tape.written_arrays import Written
+
+
+def any_traced(values: Any) -> bool:
+    """Whether a traced value is among the arguments, also inside lists and tuples."""
+    for v in values:
+        if isinstance(v, Traced) or (isinstance(v, list | tuple) and any_traced(v)):
+            return True
+    return False
+
+
+def _owned(made: Any) -> Any:
+    """A fresh array, writable for traced values; several in a tuple or list."""
+    if not threads.open:
+        return made
+    if isinstance(made, tuple | list):
+        return type(made)([_owned(m) for m in made])
+    return writable(made) if isinstance(made, np.ndarray) and made.dtype.kind in "fc" else made
+
+
+def maker(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose result is a fresh array."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any_traced(args) or (kwargs and any_traced(kwargs.values())):
+            kwargs.pop("device", None)  # there is one
+            return call_foreign(original, args, kwargs)
+        return _owned(original(*args, **kwargs))
+
+    return call
+
+
+def like(original: Callable[..., Any]) -> Callable[..., Any]:
+    """zeros_like and its kin: only shape, dtype and layout of the array matter."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        shown = [layout(a) for a in args]
+        return _owned(original(*shown, **{k: layout(v) for k, v in kwargs.items()}))
+
+    return call
+
+
+def full(original: Callable[..., Any]) -> Callable[..., Any]:
+    """full and full_like: a write everywhere."""
+
+    @functools.wraps(original)
+    def call(shape: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
+        if not any_traced((fill_value,)):
+            return like(original)(shape, fill_value, *args, **kwargs)
+        given = args[0] if args else kwargs.get("dtype")
+        if given is None and original is np.full:
+            kwargs["dtype"] = as_array(fill_value).dtype
+        made = like(original)(shape, 0.0, *args, **kwargs)
+        if made.dtype.kind == "O":
+            made[...] = objects(fill_value)
+        elif staged(fill_value) and not isinstance(made, Traced):  # whole numbers are not written
+            same = op("astype")(fill_value, dtype=made.dtype)
+            return op("broadcast_to")(same, shape=made.shape)
+        else:
+            made[...] = fill_value
+        return made
+
+    return call
+
+
+def scalars(obj: Any, level: Any) -> bool:
+    """Whether a list holds nothing but numbers of the fast kind."""
+    return isinstance(obj, list | tuple) and all(
+        [type(v) is level.N or type(v) is level.S or type(v) is float for v in obj]
+    )
+
+
+@functools.wraps(np.array)
+def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
+    """np.array of traced values: an array that keeps their derivatives and may be written."""
+    if not any_traced((obj,)):
+        found = told(obj)
+        if not isinstance(found, Traced):
+            return _owned(np.array(found, dtype, copy=copy, **options))
+        obj = found
+    copy = _COPIES.get(copy, copy)
+    level = threads.open[-1] if threads.open else None
+    if dtype is None and not options and type(level) is Level and scalars(obj, level):
+        return level.join(obj)
+    if dtype is not None and np.dtype(dtype).kind == "O":
+        return np.array(objects(obj), copy=copy, **options)
+    made = as_array(obj)
+    if dtype is not None and np.dtype(dtype) != made.dtype:
+        made = made.astype(dtype)
+    if isinstance(made, Scalar):  # an array without axes, which may be written as any other
+        made = made.level.buffer(made.typed())
+    elif isinstance(made, Array) and ((made is obj and copy) or not _ordered(made, **options)):
+        made = made.copy(order=options.get("order") or "K")
+    for _ in range(options.get("ndmin", 0) - made.ndim):
+        made = made[None]
+    return made
+
+
+_COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: True}
+
+
+def _ordered(a: Array, order: str | None = None, **_: Any) -> bool:
+    """Whether the elements lie in memory as `order` asks."""
+    return a.in_order if order == "C" else a.T.in_order if order == "F" else True
+
+
+def _converted(a: Traced, dtype: Any) -> Any:
+    """A traced value as an array of the dtype; itself where it has it."""
+    if dtype is None or np.dtype(dtype) == a.dtype:
+        return a
+    return objects(a) if np.dtype(dtype).kind == "O" else a.astype(dtype)
+
+
+def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
+    """asarray and its kin: the array itself where it is one."""
+
+    @functools.wraps(original)
+    def call(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not any_traced((a,)):
+            a = told(a)
+            if not isinstance(a, Traced):
+                found = original(a, dtype, *args, **kwargs)
+                return _owned(found) if isinstance(a, list | tuple) else found
+        order = args[0] if args else kwargs.get("order")
+        rows = original is np.ascontiguousarray  # at least one axis
+        order = "C" if rows else order
+        if kwargs.get("copy") or isinstance(a, list | tuple) or issubclass(type(a), Scalar):
+            return array(a, dtype, order=order, ndmin=int(rows))
+        a = _converted(a, dtype)
+        return a if not isinstance(a, Array) or _ordered(a, order) else a.copy(order=order)
+
+    return call
+
+
+@functools.wraps(np.asfortranarray)
+def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Any:
+    """The array itself where its transpose lies in C order, else a copy."""
+    if not any_traced((a,)):
+        return np.asfortranarray(a, dtype, **options)
+    a = _converted(a, dtype) if isinstance(a, Array) else array(a, dtype, ndmin=1)
+    return a if not isinstance(a, Array) or a.T.in_order else a.copy(order="F")
+
+
+@functools.wraps(np.copy)
+def copy(a: Any, *args: Any, **kwargs: Any) -> Any:
+    """np.copy: of a traced array, one that may be written."""
+    order = args[0] if args else kwargs.get("order", "K")
+    return array(a, order=order)
+
+
+@functools.wraps(np.isscalar)
+def isscalar(element: Any) -> bool:
+    """Whether it is a number: a traced scalar is."""
+    return isinstance(element, Scalar) or np.isscalar(element)
+
+
+# --- makers that take values ---------------------------------------------------------------------
+
+
+@implements(np.linspace)
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    """Equal steps from start to stop, both of which may be traced."""
+    div = num - 1 if endpoint else num
+    step = (stop - start) / div if div > 0 else (stop - start) * np.nan
+    k = np.arange(num).astype(np.result_type(type_of(step).dtype, np.float32))
+    k = k.reshape(-1, *(1,) * len(type_of(step).shape))
+    made = k * step + start if div > 0 else k * (stop - start) + start
+    if endpoint and num > 1:
+        made[-1] = stop
+    if axis != 0:
+        made = np.moveaxis(made, 0, axis)
+    made = made if dtype is None else made.astype(dtype)
+    return (made, step) if retstep else made
+
+
+@implements(np.arange)
+def arange(start, stop=None, step=1, dtype=None):
+    """start, start + step, ... below stop; how many there are is a constant."""
+    if stop is None:
+        start, stop = 0.0, start
+    shown = np.arange(plain(start), plain(stop), plain(step))
+    made = start + np.arange(len(shown)) * ((start + step) - start)
+    dtype = shown.dtype if dtype is None else dtype
+    return made if made.dtype == dtype else made.astype(dtype)
+
+
+@implements(np.logspace)
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """base ** linspace(start, stop)."""
+    found = linspace(start, stop, num, endpoint, axis=axis) if any_traced((start, stop)) else None
+    exponents = np.linspace(start, stop, num, endpoint, axis=axis) if found is None else found
+    made = np.power(base, exponents)
+    return made if dtype is None else made.astype(dtype)
+
+
+@implements(np.geomspace)
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """Equal ratios from start to stop."""
+    div = max(num - 1 if endpoint else num, 1)
+    k = np.arange(num, dtype=float).reshape(-1, *(1,) * len(type_of(start * stop).shape)) / div
+    made = start * (stop / start) ** k
+    made = made if axis == 0 else np.moveaxis(made, 0, axis)
+    return made if dtype is None else made.astype(dtype)
+
+
+@implements(np.kaiser)
+def kaiser(M, beta):
+    """The Kaiser window, which moves with beta."""
+    if M == 1:
+        return np.ones(1) + 0.0 * beta
+    half = (M - 1) / 2.0
+    inside = np.sqrt(1 - ((np.arange(M) - half) / half) ** 2.0)
+    return np.i0(beta * inside) / np.i0(beta)
+
+
+@implements(np.meshgrid)
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """Coordinates of a grid from those along its axes."""
+    n = len(xi)
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    turn = {0: 1, 1: 0} if indexing == "xy" and n > 1 else {}
+    lines = [
+        np.reshape(v, [-1 if j == turn.get(i, i) else 1 for j in range(n)])
+        for i, v in enumerate(map(as_array, xi))
+    ]
+    found = lines if sparse else np.broadcast_arrays(*lines)
+    return tuple([v.copy() for v in found] if copy else found)
+
+
+@functools.wraps(np.fromiter)
+def fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
+    """The values of an iterator, which may be traced."""
+    values = list(itertools.islice(iter, count) if count >= 0 else iter)
+    if any_traced(values):
+        return array(values, dtype)
+    return _owned(np.fromiter(values, dtype, count, **options))
+
+
+@implements(np.astype)
+def astype(x, dtype, /, *, copy=True, device=None):
+    """The array in another dtype."""
+    return x.astype(dtype, copy=copy)
+
+
+@implements(np.asarray_chkfinite, np.require)
+def checked(a, dtype=None, *options, **more):
+    """The values as an array; those that are not finite are refused as NumPy refuses them."""
+    return _converted(a, dtype) if isinstance(a, Array) else array(a, dtype)
+
+
+@functools.wraps(memoryview)
+def memory(obj: Any) -> Any:
+    """memoryview: of an array that is made in a trace the content, which cannot be written."""
+    if isinstance(obj, Written) and obj.constant() is not None:
+        return memoryview(obj.__array__())
+    return call_foreign(memoryview, (obj,), {}) if isinstance(obj, Traced) else memoryview(obj)
+
+
+@functools.wraps(np.frombuffer)
+def frombuffer(buffer: Any, *args: Any, **options: Any) -> Any:
+    """np.frombuffer: the same."""
+    return np.frombuffer(memory(buffer) if isinstance(buffer, Traced) else buffer, *args, **options)
+
+
+def makers() -> dict[Any, Any]:
+    """Every function that makes arrays, and what stands in for it."""
+    fresh = [np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.linspace, np.arange]
+    fresh += [np.logspace, np.geomspace, np.fromfunction, np.vander, np.meshgrid]
+    fresh += [
+        np.random.rand,
+        np.random.randn,
+        np.random.random,
+        np.random.uniform,
+        np.random.normal,
+    ]
+    fresh += [np.random.standard_normal, np.hanning, np.hamming, np.blackman]
+    fresh += [np.nditer]  # which has no rule
+    found: dict[Any, Any] = {f: maker(f) for f in fresh}
+    found |= {f: like(f) for f in (np.zeros_like, np.ones_like, np.empty_like)}
+    found |= {f: full(f) for f in (np.full, np.full_like)}
+    found |= {f: as_array_function(f) for f in (np.asarray, np.asanyarray, np.ascontiguousarray)}
+    found |= {memoryview: memory, np.frombuffer: frombuffer}
+    places = (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from)
+    found |= {f: like(f) for f in places}
+    return found | {
+        np.array: array,
+        np.fromiter: fromiter,
+        np.copy: copy,
+        np.asfortranarray: asfortranarray,
+        np.isscalar: isscalar,
+    }

@@ -1,0 +1,92 @@
+"""Builtins that must know of twins: `isinstance`, `issubclass`, `type`, `super`, `globals`."""
+
+import builtins
+import functools
+import sys
+import types
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, cast
+
+from lineara.python.container_copies import SHOWN
+from lineara.python.namespaces import Namespace, Replacer
+
+
+def replaced_builtins(
+    overlay: Replacer,
+    is_instance: Callable[[Any, Any], bool | None] | None,
+    type_of: Callable[[Any], type | None] | None,
+) -> dict[int, Any]:
+    """`id(builtin)` -> what copied code sees; the callables may answer before Python does."""
+
+    def real(cls: Any) -> Any:
+        return tuple(map(real, cls)) if type(cls) is tuple else overlay.original(cls)
+
+    def itself(obj: Any) -> Any:
+        """A function or class of the user's or NumPy's, where a copy or stand-in came."""
+        return overlay.original(obj) if type(obj) is FunctionType or isinstance(obj, type) else obj
+
+    @functools.wraps(isinstance)
+    def isinstance_(obj: Any, cls: Any, /) -> bool:
+        obj, cls = itself(obj), real(cls)
+        if is_instance is None:
+            return isinstance(obj, cls)
+        for one in _alternatives(cls):
+            answer = is_instance(obj, one)
+            if isinstance(obj, one) if answer is None else answer:
+                return True
+        return False
+
+    @functools.wraps(issubclass)
+    def issubclass_(cls: Any, classes: Any, /) -> bool:
+        return issubclass(overlay.original(cls), real(classes))
+
+    class _Meta(type):
+        def __call__(cls, *args: Any, **options: Any) -> Any:
+            if cls is not type_:
+                return super().__call__(*args, **options)
+            if len(args) != 1 or options:
+                return type(*args, **options)
+            obj = itself(args[0])
+            found = type_of(obj) if type_of else None
+            found = SHOWN.get(type(obj), type(obj)) if found is None else found
+            return overlay.replace(overlay.original(found))
+
+    class type_(type, metaclass=_Meta):
+        __class_getitem__ = classmethod(lambda cls, item: types.GenericAlias(type, item))
+
+    @functools.wraps(super)
+    def super_(*args: Any) -> Any:
+        if args:
+            return super(overlay.original(args[0]), *args[1:])
+        frame = sys._getframe(1)
+        own = frame.f_locals
+        if "__class__" not in own:
+            raise RuntimeError("super(): __class__ cell not found")
+        return super(own["__class__"], own[frame.f_code.co_varnames[0]])
+
+    @functools.wraps(globals)
+    def globals_() -> dict[str, Any]:
+        """The real module's dict.  The user may write to it: nothing is remembered any more."""
+        space = sys._getframe(1).f_globals
+        while isinstance(space, Namespace):
+            space.open = True
+            space.drop(*list(space))
+            space = space.real
+        return space
+
+    pairs = {
+        isinstance: isinstance_,
+        issubclass: issubclass_,
+        super: super_,
+        globals: globals_,
+        type: type_,
+    }
+    type_.__name__, type_.__qualname__, type_.__module__ = "type", "type", builtins.__name__
+    return {id(old): cast(Any, new) for old, new in pairs.items()}
+
+
+def _alternatives(cls: Any) -> tuple[Any, ...]:
+    if type(cls) is tuple:
+        return tuple(one for part in cls for one in _alternatives(part))
+    return cls.__args__ if isinstance(cls, types.UnionType) else (cls,)

@@ -1,0 +1,98 @@
+"""`x is True` and `x is np.float64` in copied code, where these are not the objects they seem.
+
+A truth value of a program is not known while it is written, and in copied code a class stands for
+each class of numbers.  What is loaded just before `is` becomes a constant that answers `x in c`: in
+as many bytes, since no instruction may move.
+"""
+
+import dis
+import sys
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.errors import StagingError
+from lineara.facts.primitive import Box
+from lineara.facts.registry import registry
+
+_IN, _LOAD, _NOP = (dis.opmap[name] for name in ("CONTAINS_OP", "LOAD_CONST", "NOP"))
+_CACHES = 1 if sys.version_info >= (3, 13) else 0  # after CONTAINS_OP
+_CLASSES = {"float", "complex"} | {  # names of classes of numbers
+    n for n, v in vars(np).items() if isinstance(v, type) and issubclass(v, np.generic)
+}
+_GLOBAL, _LOCAL = ("LOAD_GLOBAL", "LOAD_NAME"), ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DEREF")
+
+
+class Truth(NamedTuple):
+    """A truth value: `x in Truth(True)` is `x is True`, and may refuse."""
+
+    truth: bool
+
+    def __contains__(self, x: Any) -> bool:
+        if isinstance(x, Box) and not getattr(x, "known", True) and x.dtype.kind == "b":
+            if getattr(x, "weak", False) is False:  # NumPy's truth values are other objects
+                return False
+            raise StagingError(
+                f"`is {self.truth}` of a staged bool[]: which truth value it is is not known while "
+                "a program is written; use np.where, lineara.cond or np.logical_not"
+            )
+        return x is self.truth
+
+
+class Named(NamedTuple):
+    """What a name and its attributes give, which may be a class of numbers."""
+
+    local: bool
+    names: tuple[str, ...]
+
+    def __contains__(self, x: Any) -> bool:
+        value = self.value(sys._getframe(1))
+        if x is value or not (isinstance(x, type) and isinstance(value, type)):
+            return x is value
+        return x in registry.classes and value in registry.classes and bool(x == value)
+
+    def value(self, frame: FrameType) -> Any:
+        """What the code would have loaded."""
+        name, *attributes = self.names
+        if self.local:
+            found = frame.f_locals[name]
+        else:
+            try:
+                found = frame.f_globals[name]
+            except KeyError:
+                found = frame.f_builtins[name]
+        for attribute in attributes:
+            found = getattr(found, attribute)
+        return found
+
+
+def _asked(code: CodeType) -> Iterator[tuple[int, int, Any]]:
+    """Where such a comparison begins, where its `is` stands, and the constant."""
+    lines = list(dis.get_instructions(code))
+    for k, line in enumerate(lines):
+        if line.opname != "IS_OP":
+            continue
+        first = k - 1
+        while lines[first].opname == "LOAD_ATTR":
+            first -= 1
+        loaded = lines[first]
+        names = tuple([i.argval for i in lines[first:k]])
+        if loaded.opname == "LOAD_CONST" and type(loaded.argval) is bool:
+            yield loaded.offset, line.offset, Truth(loaded.argval)
+        elif loaded.opname in _GLOBAL + _LOCAL and names[-1] in _CLASSES:
+            yield loaded.offset, line.offset, Named(loaded.opname in _LOCAL, names)
+
+
+def compared(code: CodeType, flat: bytearray, consts: list[Any]) -> None:
+    """Let the code, whose bytes are `flat`, ask `in` of constants, which are added to `consts`."""
+    if dis.opmap["IS_OP"] not in code.co_code[::2]:
+        return
+    for start, at, constant in _asked(code):
+        load = at - 2 - 2 * _CACHES
+        if load < start or len(consts) >= 256:
+            continue
+        asked = [_LOAD, len(consts), _IN, flat[at + 1], *[0, 0] * _CACHES]
+        flat[start : at + 2] = bytes([_NOP, 0] * ((load - start) // 2) + asked)
+        consts.append(constant)

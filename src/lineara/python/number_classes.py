@@ -1,0 +1,150 @@
+"""What `float`, `complex` and NumPy's floating types are in the user's code: they keep derivatives.
+
+Each is a subclass of the type that it stands for, so that it is a dtype, a base class, a pattern
+and half of `float | None`; calling it converts, and `isinstance` asks for the real type.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from lineara.containers.proxy import is_lazy
+from lineara.facts.primitive import op, registry
+from lineara.tape.class_questions import type_shown
+from lineara.tape.node import Array, Scalar, Traced, plain, staged
+from lineara.tape.number_kinds import valued
+
+
+class _Constructor(type):
+    """The metaclass: `original` is the type, `convert` what a call does with traced arguments."""
+
+    original: type
+    convert: Callable[..., Any]
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        if "original" not in vars(cls):  # a subclass of the user's
+            return super().__call__(*args, **options)
+        if any([isinstance(a, Traced) for a in args]):
+            return cls.convert(*args, **options)
+        return cls.original(*args, **options)
+
+    def __instancecheck__(cls, obj: Any) -> bool:
+        if "original" not in vars(cls):
+            return super().__instancecheck__(obj)
+        answer = is_instance(obj, cls.original)
+        return isinstance(obj, cls.original) if answer is None else answer
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        if "original" not in vars(cls):
+            return super().__subclasscheck__(other)
+        return issubclass(other, cls.original)
+
+    def __eq__(cls, other: object) -> Any:
+        same = other is cls or other is vars(cls).get("original")
+        return True if same else NotImplemented
+
+    def __hash__(cls) -> int:  # so that a table by types finds it under both
+        return hash(cls.original)
+
+
+class _Maker(_Constructor):
+    """The metaclass of a foreign class that takes collections of traced values."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        if "original" not in vars(cls):
+            return super().__call__(*args, **options)
+        return cls.convert(*args, **options)
+
+
+def maker_class(original: Any, convert: Callable[..., Any]) -> type:
+    """The class that stands for a foreign class, whose objects `convert` makes."""
+    names = {"original": original, "convert": staticmethod(convert), "__doc__": original.__doc__}
+    return _Maker(original.__name__, (original,), names | {"__module__": original.__module__})
+
+
+def constructor(original: Any, convert: Callable[..., Any]) -> type:
+    """The class that stands for a floating type."""
+    names = {"dtype": np.dtype(original), "original": original, "convert": staticmethod(convert)}
+    names |= {"__doc__": original.__doc__, "__module__": original.__module__}
+    if original in (float, complex):
+        names["fromhex"] = getattr(original, "fromhex", None)
+    bases = () if original is np.bool_ else (original,)  # which has no subclasses
+    return _Constructor(original.__name__, bases, names)
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, Array) else value
+
+
+def to_float(value: Any) -> Any:
+    """float() of a traced number."""
+    value = _number(value)
+    if value.dtype.kind == "c":
+        raise TypeError("float() argument must be a real number, not a complex one")
+    wide = value if value.dtype.kind == "f" else op("astype")(value, dtype=np.dtype(float))
+    return wide.item()
+
+
+def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
+    """complex() of traced numbers."""
+    parts = [_number(v) for v in (real, imag) if v is not None]
+    found = parts[0] if imag is None else parts[0] + 1j * parts[1]
+    found = found if found.dtype.kind == "c" else op("astype")(found, dtype=np.dtype(complex))
+    return found.item() if staged(parts) else valued(found, complex(*map(plain, parts)))
+
+
+def _typed(dtype: Any) -> Callable[..., Any]:
+    def convert(value: Any) -> Any:
+        value = value.now()
+        found = value if value.dtype == dtype else value.astype(dtype)
+        found = found if found.shape else found[()] if isinstance(found, Array) else found
+        return found.typed() if issubclass(type(found), Scalar) else found
+
+    return convert
+
+
+def _whole(t: Any) -> Callable[..., Any]:
+    """A type of whole numbers, which are constants."""
+
+    def convert(value: Any) -> Any:
+        value = value.now()
+        if isinstance(value, Array) or staged(value):
+            return value.astype(np.dtype(t))
+        return t(plain(value))
+
+    return convert
+
+
+@cache
+def constructors() -> dict[Any, type]:
+    """Every type of numbers and what stands for it: the same classes wherever it is asked."""
+    found = {float: constructor(float, to_float), complex: constructor(complex, to_complex)}
+    for t in (np.float64, np.float32, np.complex128, np.complex64):
+        found[t] = constructor(t, _typed(np.dtype(t)))
+    for t in {np.dtype(char).type for char in "?bBhHiIlLqQ"}:
+        found[t] = constructor(t, _whole(t))
+    registry.classes |= found
+    return found
+
+
+def class_of(value: Any) -> type | None:
+    """What type() says of a traced value, and of a proxy."""
+    if isinstance(value, Traced):
+        return type_shown(value)
+    return value._lineara_kind.cls if is_lazy(value) else None
+
+
+def is_instance(value: Any, cls: type) -> bool | None:
+    """What isinstance says of a traced value: that it is the number or the array it stands for."""
+    if not isinstance(value, Traced):
+        return None
+    try:
+        if getattr(value, "weak", False) is None:  # a staged number, of one kind or the other
+            kinds = [value.level.alias(value, weak).stands_for() for weak in (True, False)]
+            if issubclass(kinds[0], cls) == issubclass(kinds[1], cls):
+                return issubclass(kinds[0], cls) or None
+        return issubclass(value.stands_for(), cls) or None
+    except TypeError:  # a protocol with data, which looks at the value
+        return None

@@ -1,0 +1,234 @@
+"""NumPy's functions and methods on traced values: ours that stands in for each, or a refusal."""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.containers.points import is_labelled, without_unit
+from lineara.errors import DetachError, NoRuleError
+from lineara.facts.primitive import Constant, innermost, registry
+from lineara.facts.types import type_of
+from lineara.ops.shape import any_box, as_array
+from lineara.python.numpy_layout import as_numpy_lays
+from lineara.python.numpy_values import failed, is_asked, own_value, place_of_out
+from lineara.tape.node import (
+    Array,
+    Scalar,
+    Traced,
+    derived,
+    follows,
+    plain,
+    plain_deep,
+    staged,
+)
+from lineara.tape.number_kinds import as_numpys, numpys, real_typed
+from lineara.tape.numpy_errors import foreign_name, refused
+
+
+def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
+    ours = rule_of(func)
+    args = tuple([without_unit(a)[0] if is_labelled(a) else a for a in args])
+    args, out = _without_out(func, args, kwargs)
+    if func in registry.readers or (ours is None and not follows((args, tuple(kwargs.values())))):
+        result = constant_call(func, args, kwargs)
+        return result if out is None else write_out(out, result)
+    if ours is None:
+        raise NoRuleError(
+            f"{foreign_name(func)} of a traced value has no derivative rule; {_advice(func)}"
+        )
+    if isinstance(ours, Constant):
+        result = locally_constant(ours, func, args, kwargs)
+        return result if out is None else write_out(out, result)
+    if func in (np.real, np.imag) and issubclass(type(args[0]), Scalar):
+        return getattr(args[0], func.__name__)
+    given, args = args, as_numpys(args)
+    if func is np.clip and args:  # which makes an array of it first
+        args = (real_typed(args[0]), *args[1:])
+    if func not in registry.sequences:
+        args = tuple([as_array(a) if _is_sequence(a) else a for a in args])
+    try:
+        if is_asked(func, args, kwargs, out):
+            result = own_value(func, args, kwargs, ours, out, given)
+        else:
+            result = numpys(ours(*args, **kwargs))
+    except Exception as e:
+        error = refused(foreign_name(func), args, kwargs, e) if isinstance(e, _SHAPES) else e
+        raise failed(func, args, kwargs, error, out) from None
+    if func in DERIVED and (func is not np.einsum or len(args) == 2):
+        source = next((a for a in (*args, *kwargs.values()) if isinstance(a, Array)), None)
+        if func is np.real and source is not None and source.dtype.kind != "c":
+            return source
+        if func is np.diag and source is not None and source.ndim == 1:
+            return result
+        if isinstance(result, list | tuple):
+            pairs = zip(result, args, strict=True)
+            return type(result)([derived(r, a) for r, a in pairs])
+        result = as_numpy_lays(func, args, kwargs, result, views=True)
+        if source is None and isinstance(result, Array):  # of a number
+            return result.level.derived(result, result)
+        return derived(result, source)
+    if out is not None:
+        return write_out(out, result)
+    if issubclass(type(result), Scalar):
+        return _without_axes(func, result, given)
+    return as_numpy_lays(func, args, kwargs, result)
+
+
+# What gives a view also of an array without axes, and what makes an array without axes.
+_VIEWS = {np.squeeze, np.reshape, np.transpose, np.swapaxes, np.moveaxis}
+_ARRAYS = {np.where, np.select, np.piecewise, np.i0, np.roll, np.real_if_close}
+
+
+def _without_axes(func: Any, result: Any, args: tuple) -> Any:
+    """A number, which of some functions is an array without axes."""
+    source: Any = args[0] if args else None
+    if staged(result) or func not in _VIEWS | _ARRAYS:
+        return result
+    if func in _VIEWS and isinstance(source, Array):
+        return source.only()
+    if func in _VIEWS and not getattr(source, "weak", True):  # of NumPy's number itself
+        return result
+    return result.level.buffer(result.typed())
+
+
+def _is_sequence(value: Any) -> bool:
+    """Whether it is a list or a tuple with traced values, which becomes an array."""
+    return issubclass(type(value), list | tuple) and any_box(value)
+
+
+def _advice(func: Any) -> str:
+    """What works in place of a function without a rule."""
+    of_python = isinstance(func, np.ufunc) and func.__name__.endswith("(vectorized)")
+    return registry.advice.get(np.frompyfunc if of_python else func, ADVICE)
+
+
+def rule_of(func: Any) -> Any:
+    """What stands in for a function; its module may have been imported just now."""
+    found = registry.functions.get(func)
+    return registry.functions.get(func) if found is None and registry.arrive() else found
+
+
+_SHAPES = (ValueError, IndexError)
+ADVICE = (
+    "write it with functions that have one, "
+    "or declare it with lineara.custom_jvp or lineara.custom_vjp"
+)
+
+
+def _without_out(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, Any]:
+    """The arguments without the array that is to be written, and that array."""
+    out = kwargs.pop("out", None)
+    place = place_of_out(func)
+    if out is None and place is not None and len(args) > place:
+        args, out = (*args[:place], None, *args[place + 1 :]), args[place]
+    return args, None if out is np._NoValue else out
+
+
+# Views of NumPy's that are arrays of their own here: when either is written, the other is refused.
+DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.diag, np.real, np.imag, np.einsum}
+DERIVED |= {np.lib.stride_tricks.sliding_window_view, np.linalg.diagonal}
+
+
+def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The plain result; of values that have types only, one more operation on them."""
+    if not staged((*args, *kwargs.values())):
+        return constant_call(func, args, kwargs)
+    args = tuple([as_array(a) if _is_sequence(a) else a for a in args])
+    box = innermost(tuple([a for a in (*args, *kwargs.values()) if staged(a)]))
+    assert isinstance(box, Traced)
+    while box.known:
+        box = box.now().v
+    return box.level.constant_call(ours, func, args, kwargs)
+
+
+def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A locally constant function of the plain values."""
+    found = func(*map(plain_deep, args), **{k: plain_deep(v) for k, v in kwargs.items()})
+    for part in found if isinstance(found, list | tuple) else (found,):
+        if isinstance(part, np.ndarray):
+            for a in (*args, *kwargs.values()):
+                if isinstance(a, Array):
+                    _give(part, a)
+    return found
+
+
+def _give(found: np.ndarray, source: Array) -> None:
+    """A plain result that is a view of what an array of constants holds: neither may be written."""
+    content = plain(source)
+    if np.may_share_memory(found, content):
+        found.flags.writeable = False
+        source.give(content)
+
+
+def write_out(out: Any, value: Any) -> Any:
+    """Write a result into the `out=` that the user gave."""
+    if isinstance(value, tuple) and isinstance(out, tuple):
+        pairs = zip(out, value, strict=True)
+        return tuple([v if o is None else write_out(o, v) for o, v in pairs])
+    target = out[0] if isinstance(out, tuple) else out
+    if not isinstance(target, Array) and not isinstance(value, Traced):
+        target[...] = value
+        return target
+    if not isinstance(target, Array):
+        raise DetachError(
+            "out= is a plain array, which cannot hold the derivative of a traced "
+            f"{type_of(value)}; "
+            "make it inside the differentiated function, or leave out= away"
+        )
+    target[...] = value
+    return target
+
+
+# --- methods ----------------------------------------------------------------------------------
+
+
+def _method(function: Any, name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return call_foreign(function, (self, *args), kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"As np.{name}."
+    return method
+
+
+_REDUCTIONS = (np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.cumsum, np.cumprod)
+_MOVES = (np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.trace, np.diagonal)
+_CONSTANTS = (np.argmax, np.argmin, np.argsort, np.nonzero, np.all, np.any, np.searchsorted)
+_CONSTANTS += (np.argpartition, np.round)
+for _function in (*_REDUCTIONS, *_MOVES, *_CONSTANTS, np.dot, np.clip, np.choose):
+    setattr(Array, _function.__name__, _method(_function, _function.__name__))
+    setattr(Scalar, _function.__name__, _method(_function, _function.__name__))
+
+
+def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if not args and not kwargs and self.shape:
+        return self.total()
+    return call_foreign(np.sum, (self, *args), kwargs)
+
+
+def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """As np.compress."""
+    return call_foreign(np.compress, (condition, self, axis, out), {})
+
+
+def _partition(self: Any, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+    """Partition in place."""
+    self[...] = call_foreign(np.partition, (self, kth, axis), {})
+
+
+def _refusal(name: str, advice: str) -> Any:
+    def refuse(self: Any, *_: Any, **__: Any) -> Any:
+        raise NoRuleError(f"{name}: a traced {type_of(self)} has no such method; {advice}")
+
+    return refuse
+
+
+Array.partition = _partition  # type: ignore[attr-defined]  # set, as those above
+Array.resize = _refusal("resize", "x = np.resize(x, shape) makes another array")  # type: ignore[attr-defined]
+Array.setflags = _refusal("setflags", "lineara keeps what it needs from being written")  # type: ignore[attr-defined]
+Array.compress = Scalar.compress = _compress  # type: ignore[attr-defined]
+_sum.__name__ = "sum"  # pint asks for it
+for _name in ("reshape", "flatten"):
+    setattr(Scalar, _name, getattr(Array, _name))
+Array.sum = _sum  # type: ignore[attr-defined]  # the methods above are set, not declared

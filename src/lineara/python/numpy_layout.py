@@ -1,0 +1,215 @@
+"""Results of NumPy's functions lie in memory as NumPy's do, whatever ours are composed of.
+
+Whoever reshapes a result and writes into that asks whether it is a view, so a result has the
+strides of NumPy's.  An operation that is evaluated by NumPy's own function has them already.  Of a
+composition they are learned: NumPy's function runs once for each signature, of values or, while a
+program is written, of sample values, and the strides are remembered.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from lineara.facts.primitive import registry
+from lineara.facts.types import ArrayType, type_of
+from lineara.tape.node import Array, Scalar, Traced, laid, plain, staged
+from lineara.tape.strides import Doubtful, c_strides, in_c_order, laid_out, narrow, strides_of
+
+ARRAYS = Array | np.ndarray
+KNOWN = 4096  # signatures that are remembered
+FEW = 8  # integers, which may be axes; those of a larger array are positions
+
+
+# Operations that do.
+TURNED = {"index", "permute_dims", "broadcast_to", "einsum"}
+
+
+class _Unknown(Exception):
+    """NumPy's function cannot be asked: it calls back, or its arguments have no signature."""
+
+
+_known: dict[Any, Any] = {}
+# Functions that give another order than C of arrays in C order.
+TURNING = {
+    np.take,
+    np.cross,
+    np.nanquantile,
+    np.nanpercentile,
+    np.histogramdd,
+    np.insert,
+    np.vander,
+}
+TURNING |= {np.histogram2d, np.tensordot, np.repeat, np.delete, np.linalg.cross, np.compress}
+TURNING |= {np.linalg.cholesky, np.linalg.qr, np.linalg.eigh, np.linalg.eig, np.linalg.svd}
+TURNING |= {np.linalg.tensordot, np.vander}
+
+
+def as_numpy_lays(
+    func: Any,
+    args: tuple,
+    kwargs: dict[str, Any],
+    result: Any,
+    views: bool = False,
+    turns: bool = False,
+) -> Any:
+    """The result of `func(*args, **kwargs)`, laid out as NumPy's own.
+
+    Where NumPy gives a view, so do we; `views` says that ours is an array of its own.  `turns` says
+    that NumPy may give another order than C also of arrays in C order.
+    """
+    several = issubclass(type(result), tuple | list)
+    parts = result if several else (result,)
+    shapes = [tuple(r.shape) if issubclass(type(r), ARRAYS) else () for r in parts]
+    if all([len(shape) < 2 for shape in shapes]):
+        return result
+    given = list(_arrays((args, kwargs)))
+    turns = turns or views or func in TURNING
+    if not turns and all([in_c_order(tuple(a.shape), strides_of(a)) for a in given]):
+        return result
+    lays = learned(func, args, kwargs, shapes)
+    if lays is None or len(lays) != len(parts):
+        return result
+    found = [
+        r if lay is None or (lay[1] and not views) else _laid(r, lay[0], given)
+        for r, lay in zip(parts, lays, strict=True)
+    ]
+    if not several:
+        return found[0]
+    if all([r is p for r, p in zip(found, parts, strict=True)]):
+        return result
+    return type(result)(*found) if hasattr(result, "_fields") else type(result)(found)
+
+
+def as_numpys_array(func: Any, args: tuple, kwargs: dict[str, Any], result: Any) -> Any:
+    """The same of a result that is an array in NumPy also where it has no axes."""
+    if issubclass(type(result), Scalar) and not staged(result):
+        return result.level.buffer(result.typed())
+    return as_numpy_lays(func, args, kwargs, result)
+
+
+def lay_of(primitive: Any, args: tuple, params: dict[str, Any], y: Any) -> Any:
+    """The strides of NumPy's result of an operation on staged values; None where in C order."""
+    shape = tuple(getattr(y, "shape", ()))
+    if len(shape) < 2:
+        return None
+    if any([isinstance(strides_of(a), Doubtful) for a in _arrays(args)]):
+        return Doubtful(c_strides(shape))
+    if primitive.name not in TURNED and all(
+        [in_c_order(tuple(a.shape), strides_of(a)) for a in _arrays(args)]
+    ):
+        return None
+    lays = learned(primitive, args, params, [shape])
+    fits = lays is not None and lays[0] is not None and len(lays[0][0]) == len(shape)
+    return lays[0][0] if lays is not None and fits else None
+
+
+def _laid(r: Any, lay: tuple[int, ...], given: list[Any]) -> Any:
+    """A result with these strides, if it has others."""
+    shape = tuple(r.shape)
+    if len(lay) != len(shape) or narrow(shape, lay) == narrow(shape, strides_of(r)):
+        return r
+    return r.copy() if any([r is a for a in given]) else laid(r, lay)
+
+
+def _arrays(values: Any) -> Any:
+    """The arrays of more than one axis among the arguments."""
+    for v in values.values() if type(values) is dict else values:
+        kind = type(v)
+        if issubclass(kind, ARRAYS):
+            if len(v.shape) > 1:
+                yield v
+        elif issubclass(kind, tuple | list | dict):
+            yield from _arrays(v)
+
+
+def learned(func: Any, args: tuple, kwargs: dict[str, Any], shapes: Any = None) -> Any:
+    """Of each of NumPy's results the strides, and whether it is a view; None if NumPy is not asked.
+
+    The `shapes` of our results tell apart what they depend on.
+    """
+    try:
+        key = (func, _signature(args), _signature(kwargs), tuple(shapes))
+        found = _known.get(key, _known)
+    except (_Unknown, TypeError):  # of a class of the user's, or no key
+        return None
+    if found is _known:
+        if len(_known) >= KNOWN:
+            _known.clear()
+        found = _known[key] = _asked(func, _shown(args), _shown(kwargs))
+    return found
+
+
+def _signature(v: Any) -> Any:
+    """What the strides of a result may depend on."""
+    if isinstance(v, tuple | list):
+        return (type(v).__name__, *map(_signature, v))
+    if isinstance(v, dict):
+        return tuple([(k, _signature(w)) for k, w in v.items()])
+    if isinstance(v, Traced | np.ndarray):
+        shape, kind = tuple(v.shape), v.dtype.kind
+        axes = kind in "iu" and v.size <= FEW and not staged(v)  # which may say where
+        return shape, kind, narrow(shape, strides_of(v)), plain(v).tobytes() if axes else b""
+    if isinstance(v, slice):
+        return "slice", v.start, v.stop, v.step
+    if (
+        v is None
+        or v is Ellipsis
+        or isinstance(v, str | bool | int | float | complex | np.generic | np.dtype)
+    ):
+        return type(v).__name__, v
+    if isinstance(v, type) and issubclass(v, np.generic | float | complex | int):
+        return v
+    raise _Unknown
+
+
+def _shown(v: Any) -> Any:
+    """Values for NumPy, in the same layout."""
+    if isinstance(v, tuple | list):
+        return type(v)([_shown(w) for w in v])
+    if isinstance(v, dict):
+        return {k: _shown(w) for k, w in v.items()}
+    if not isinstance(v, Traced):
+        return v
+    return sample(type_of(v), strides_of(v)) if staged(v) else plain(v)
+
+
+def sample(t: ArrayType, lay: tuple[int, ...]) -> Any:
+    """Some values of a type, with these strides: matrices that can be inverted and factored."""
+    found = np.cos(np.arange(t.size, dtype=float)).reshape(t.shape) / (4 * (t.size + 1))
+    if t.ndim > 1 and t.shape[-1] == t.shape[-2]:
+        found = found + np.diag(1.0 + np.arange(t.shape[-1]))
+    else:
+        found = found + 0.5
+    found = np.zeros(t.shape, t.dtype) if t.dtype.kind in "iub" else found.astype(t.dtype)
+    return laid_out(found, lay) if t.ndim else found[()]
+
+
+def _asked(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = func(*args, **kwargs)
+    except Exception:  # which ours would have raised, of the values themselves
+        return None
+    parts = found if isinstance(found, tuple | list) else (found,)
+    arrays = list(_plain_arrays((args, kwargs)))
+    return tuple([_strides(p, arrays) for p in parts])
+
+
+def _plain_arrays(values: Any) -> Any:
+    for v in values.values() if isinstance(values, dict) else values:
+        if isinstance(v, tuple | list | dict):
+            yield from _plain_arrays(v)
+        elif isinstance(v, np.ndarray):
+            yield v
+
+
+def _strides(found: Any, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], bool] | None:
+    if not isinstance(found, np.ndarray):
+        return None
+    return strides_of(found), any([np.may_share_memory(found, a) for a in arrays])
+
+
+registry.lay = as_numpy_lays
+registry.array = as_numpys_array

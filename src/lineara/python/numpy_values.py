@@ -1,0 +1,300 @@
+"""The value of a call is NumPy's or SciPy's own: its bits, dtype, strides and exceptions.
+
+Where our function is composed of others (a median, a covariance, an interpolation) the derivative
+comes from the composition, and NumPy's function is asked for the value.  Both must agree up to
+rounding.  Where ours fails, NumPy's is asked whether it would have, and with what.
+"""
+
+import copy
+import functools
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import LinearaError, LinearityError, NoRuleError
+from lineara.facts.primitive import Box, Joint
+from lineara.facts.types import type_of
+from lineara.tape.node import Array, Scalar, Traced, plain, staged
+from lineara.tape.number_kinds import numpys, valued
+from lineara.tape.numpy_errors import foreign_name
+
+# Functions whose value is NumPy's by nature: they move elements, or are one primitive, which
+# NumPy's function evaluates.
+_EXACT = """
+reshape ravel transpose permute_dims swapaxes matrix_transpose moveaxis rollaxis expand_dims squeeze
+broadcast_to broadcast_arrays flip flipud fliplr rot90 roll repeat tile take take_along_axis
+compress extract diagonal diag diagflat tril triu einsum matmul dot vdot outer
+concatenate concat stack append atleast_1d atleast_2d atleast_3d vstack hstack
+dstack column_stack block array_split split vsplit hsplit dsplit unstack sum prod max amax min amin
+mean sort cumsum where clip positive meshgrid astype asarray_chkfinite require arange
+linspace ndenumerate real imag solve inv det
+"""
+# Functions that write to an argument, or call a function of the user's.
+_ONCE = """
+copyto put putmask place put_along_axis fill_diagonal apply_along_axis apply_over_axes piecewise
+vectorize from_dlpack fromiter fromfunction
+"""
+_CANCELLED = 1e-6  # of the largest argument: a result may be a difference of such numbers
+_CLOSE = {"f": 1e-3, "F": 1e-3, "e": 1e-1}  # relative to the largest element, by dtype
+_IDENTITY = Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
+
+
+_PLAIN_OPTIONS = frozenset({"axis", "axes", "keepdims", "shape", "offset", "axis1", "axis2"})
+
+
+@functools.cache
+def is_composed(func: Any) -> bool:
+    """Whether a call of NumPy's function is asked of NumPy, too."""
+    return _may_ask(func) and not (_is_numpys(func) and func.__name__ in _EXACT.split())
+
+
+def is_asked(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> bool:
+    """The same of one call: what is cast, or written where it shall be, NumPy checks."""
+    if func is np.einsum and len(args) > 3:
+        return True
+    if func is np.dot and max([getattr(a, "ndim", 0) for a in args]) > 2:
+        return True
+    unusual = out is not None or not _PLAIN_OPTIONS.issuperset(kwargs)
+    return is_composed(func) or (unusual and _may_ask(func))
+
+
+@functools.cache
+def _may_ask(func: Any) -> bool:
+    """Whether NumPy's function may be called once more: it changes nothing."""
+    name, module = getattr(func, "__name__", ""), str(getattr(func, "__module__", None))
+    theirs = _is_numpys(func) or module.partition(".")[0] in ("scipy", "statistics")
+    return theirs and not module.startswith("numpy.random") and name not in _ONCE.split()
+
+
+def _is_numpys(func: Any) -> bool:
+    """Whether it is NumPy's, or a ufunc, and not SciPy's."""
+    module = str(getattr(func, "__module__", None)).partition(".")[0]
+    return module == "numpy" or isinstance(getattr(func, "__self__", func), np.ufunc)
+
+
+class _Unasked(Exception):
+    """The arguments are not all plain data."""
+
+
+def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
+    """An argument as NumPy gets it; an array that may be looked at only."""
+    kind = type(value)
+    if issubclass(kind, list | tuple):
+        parts = [_as_plain(v, arrays) for v in value]
+        return parts if issubclass(kind, list) else tuple(parts)
+    if isinstance(value, Traced):
+        try:
+            number = issubclass(kind, Scalar) and not value.weak
+            value = value.dtype.type(plain(value)) if number else plain(value)
+        except LinearityError:  # a linear value has a type only
+            raise _Unasked from None
+    if isinstance(value, Box):  # lanes
+        raise _Unasked
+    if isinstance(value, np.inexact):
+        arrays.append(np.asarray(value))
+    elif type(value) is np.ndarray:
+        arrays.append(value)
+        value = value.view()
+        value.flags.writeable = False
+    elif callable(value) and not isinstance(value, type):
+        raise _Unasked
+    return value
+
+
+def _scratch(out: Any) -> Any:
+    """What is like `out`, and may be written."""
+    if isinstance(out, tuple):
+        return tuple(map(_scratch, out))
+    if isinstance(out, Array):
+        return np.empty(out.shape, out.dtype).view(_Scratch)
+    return copy.copy(out)
+
+
+class _Scratch(np.ndarray):
+    """An array that is no argument."""
+
+
+def asked(
+    func: Any, args: tuple, kwargs: dict[str, Any], out: Any, arrays: list[np.ndarray]
+) -> Any:
+    """What NumPy's function gives for the plain arguments, which `arrays` gets."""
+    given = _as_plain(args, arrays)
+    options = {name: _as_plain(v, arrays) for name, v in kwargs.items()}
+    if out is not None:
+        place = place_of_out(func)
+        if place is None or len(given) <= place:
+            options["out"] = _scratch(out)
+        else:
+            given = (*given[:place], _scratch(out), *given[place + 1 :])
+    return func(*given, **options)
+
+
+@functools.cache
+def place_of_out(func: Any) -> int | None:
+    """Where a function of NumPy's takes `out` among its arguments by position."""
+    try:
+        parameters = inspect.signature(func).parameters
+    except (TypeError, ValueError):  # a builtin without a signature
+        return None
+    found = parameters.get("out")
+    by_position = found is not None and found.kind is found.POSITIONAL_OR_KEYWORD
+    return list(parameters).index("out") if by_position else None
+
+
+def failed(
+    func: Any, args: tuple, kwargs: dict[str, Any], error: Exception, out: Any = None
+) -> Exception:
+    """The exception that NumPy's function raises where ours has failed; else a refusal."""
+    if not _may_ask(func) or staged((*args, *kwargs.values(), out)):
+        return error
+    try:
+        _quietly(asked, (func, args, kwargs, out, []), {})
+    except _Unasked:
+        return error
+    except Exception as plainly:
+        if "read-only" in str(plainly) or isinstance(plainly, LinearaError):
+            return error
+        return _like(error, plainly)
+    if isinstance(error, LinearaError):
+        return error
+    return _as_both(
+        NoRuleError(
+            f"{foreign_name(func)}: NumPy has a value here, and its derivative has failed with "
+            f"{type(error).__name__}: {error}; write it with functions that have a rule"
+        ),
+        error,
+    )
+
+
+def _like(error: Exception, plainly: Exception) -> Exception:
+    """NumPy's exception; where ours says it better, one that is of both classes."""
+    if not isinstance(error, LinearaError):
+        return plainly.with_traceback(None)
+    return error if isinstance(error, type(plainly)) else _as_both(error, plainly, refuses=False)
+
+
+def _as_both(ours: LinearaError, theirs: Exception, **names: Any) -> Exception:
+    """An error of ours that whoever expects the other class catches, too."""
+    both = _both(type(ours), type(theirs), **names)
+    found = both.__new__(both)
+    found.args = ours.args
+    vars(found).update(vars(theirs) | vars(ours))
+    return found
+
+
+@functools.cache
+def _both(ours: type, theirs: type, **names: Any) -> Any:
+    names |= {"__module__": ours.__module__, "__str__": ours.__str__}
+    return type(ours.__name__, (ours, theirs), names)
+
+
+def own_value(
+    func: Any,
+    args: tuple,
+    kwargs: dict[str, Any],
+    ours: Any,
+    out: Any = None,
+    given: tuple | None = None,
+) -> Any:
+    """The result of `ours(*args, **kwargs)` with the value that NumPy's gives for what was given.
+
+    The array `out` is not written here; NumPy says whether it may hold the result.
+    """
+    if staged((*args, *kwargs.values(), out)):
+        return numpys(ours(*args, **kwargs))
+    arrays: list[np.ndarray] = []
+    try:
+        value = asked(func, args if given is None else given, kwargs, out, arrays)
+    except _Unasked:
+        return numpys(ours(*args, **kwargs))
+    except Exception as e:
+        result = _quietly(ours, args, kwargs)  # which may say it better
+        if "read-only" in str(e):  # it overwrites its argument
+            return numpys(result)
+        raise
+    return _valued(func, numpys(_quietly(ours, args, kwargs)), value, arrays)
+
+
+def _quietly(f: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return f(*args, **kwargs)
+
+
+def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
+    """y with the value of NumPy's; each part of a tuple or a list."""
+    if isinstance(value, tuple | list) and isinstance(y, tuple | list) and len(y) == len(value):
+        parts = [_valued(func, *pair, arrays) for pair in zip(y, value, strict=True)]
+        if all([p is q for p, q in zip(parts, y, strict=True)]):
+            return y
+        made = type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
+        if hasattr(y, "__dict__"):  # fields of a named tuple that are not among its elements
+            vars(made).update(vars(y))
+        return made
+    if isinstance(value, np.ndarray) and any([np.may_share_memory(value, a) for a in arrays]):
+        return y
+    if not isinstance(y, Traced):
+        return value if type(value) is type(y) else y
+    y = _with_its_signs(y, value)
+    if not _is_like(plain(y), value, arrays):
+        raise NoRuleError(
+            f"{foreign_name(func)}: its value, {type_of(value)}, is another than that of the "
+            "composition that the derivative would come from; write it with functions that have a "
+            "rule"
+        )
+    if isinstance(y, Array) and isinstance(value, np.ndarray) and value.ndim:
+        return y if _same(plain(y), value) else carried(y, value)
+    y = y[()] if isinstance(y, Array) else y
+    if type(value) is np.ndarray and value.dtype.kind in "fc":
+        return y.level.buffer(valued(y, value[()]))
+    if not isinstance(value, np.inexact | float | complex):
+        return y
+    return valued(y, value)
+
+
+def _with_its_signs(y: Any, value: Any) -> Any:
+    """Columns with the signs of those of SciPy's: an eigenvector may have either."""
+    found = plain(y)
+    if np.ndim(value) != 2 or np.shape(found) != np.shape(value) or found.dtype.kind != "f":
+        return y
+    with np.errstate(all="ignore"):
+        turned = np.sum(found * value, axis=0) < 0
+        if not turned.any() or not np.allclose(np.abs(found), np.abs(value), rtol=1e-6, atol=1e-9):
+            return y
+    return y * np.where(turned, -1.0, 1.0).astype(found.dtype)
+
+
+def _same(a: Any, b: np.ndarray) -> bool:
+    """Whether two arrays have the same bits and lie in memory alike."""
+    alike = type(a) is np.ndarray and a.dtype == b.dtype and a.strides == b.strides
+    return alike and a.tobytes() == b.tobytes()
+
+
+def carried(y: Any, value: Any) -> Any:
+    """An array with the derivative of y and another value."""
+    node = y.now() if isinstance(y, Traced) else y
+    if not isinstance(node, Traced):
+        return value
+    if node.dtype != value.dtype:
+        node = node.astype(value.dtype).now()
+    below = carried(node.v, value)
+    return node.level.record(below, (node,), _IDENTITY, "astype", value.size)
+
+
+def _is_like(found: Any, value: Any, arrays: list[np.ndarray]) -> bool:
+    """Whether a composition agrees with NumPy."""
+    if np.shape(found) != np.shape(value):
+        return False
+    with np.errstate(all="ignore"):
+        a, b = np.asarray(found), np.asarray(value)
+        if a.dtype.kind not in "fc" or (a == b).all():
+            return True
+        close = max([_CLOSE.get(t.char, 1e-8) for t in [x.dtype for x in (a, b, *arrays)]])
+        within = close * max(_largest(b), _CANCELLED * max(map(_largest, arrays), default=0.0))
+        return bool(np.allclose(a, b, rtol=close, atol=within, equal_nan=True))
+
+
+def _largest(a: np.ndarray) -> Any:
+    return np.abs(a[np.isfinite(a)]).max(initial=0.0)

@@ -1,0 +1,275 @@
+"""What the overlay puts in place of NumPy's, math's and Python's functions.
+
+Each stand-in looks at its arguments: with a traced one it is ours, without it is the original.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Container
+from typing import Any
+
+import numpy as np
+
+import lineara.python.array_api as _standard  # declares what the array API standard asks for
+import lineara.python.array_writers as _assigning  # declares the functions that write
+from lineara.errors import DetachError, NoRuleError
+from lineara.facts.primitive import Constant, Elementwise, registry
+from lineara.ops.shape import told
+from lineara.ops.ufunc_methods import METHODS
+from lineara.python.array_makers import any_traced, maker, makers
+from lineara.python.bracket_makers import Grid, Joined
+from lineara.python.number_classes import class_of, constructors, is_instance
+from lineara.python.numpy_functions import call_foreign
+from lineara.python.ufuncs import apply_ufunc
+from lineara.tape.node import Scalar, Traced, plain, staged
+from lineara.tape.number_kinds import valued
+from lineara.tape.numpy_errors import foreign_name
+
+_PRODUCTS = (math.prod, getattr(math, "sumprod", None))  # of the numbers' own arithmetic
+Copy = Callable[[Any], Callable[..., Any]]
+
+
+def stand_in(original: Any) -> Any:
+    """The stand-in of a function that has a rule."""
+    ours = registry.functions[original]
+    if original in registry.always:
+        return ours
+    if isinstance(original, np.ufunc):
+        return _ufunc_stand_in(original, ours)
+    if original in _PRODUCTS:
+        return _when_traced(original, ours)
+    if original.__module__ in ("math", "cmath"):
+        return _math_stand_in(original, ours)
+    return _total(asked(original)) if original is np.sum else asked(original)
+
+
+def asked(original: Any) -> Any:
+    """A function that is ours, or reads plain values, where an argument is traced."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any_traced(args) or (kwargs and any_traced(kwargs.values())):
+            return call_foreign(original, args, kwargs)
+        try:
+            return original(*args, **kwargs)
+        except ValueError as e:
+            given = tuple(map(told, args))
+            if "__array__" not in str(e) or not any_traced(given):
+                raise
+        return call_foreign(original, given, kwargs)
+
+    return call
+
+
+def _when_traced(original: Any, ours: Any) -> Any:
+    """A function that ours is with the numbers' own arithmetic."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        reached = any_traced(args) or any_traced(kwargs.values())
+        return (ours if reached else original)(*args, **kwargs)
+
+    return call
+
+
+def named(original: Any, copy: Copy | None = None) -> Any:
+    """A function without a rule, which may be Python that follows: where not, it is named.
+
+    With `copy` it is the copy that is called where a traced value is near.
+    """
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        run = original
+        if copy and _reached([*args, *kwargs.values()]):
+            run = copy(original)
+            if original in registry.around:
+                run = functools.partial(registry.around[original], run)
+        try:
+            return run(*args, **kwargs)
+        except DetachError as e:
+            raise NoRuleError(
+                f"{foreign_name(original)} of a traced value has no derivative rule; "
+                f"{registry.named[original]}"
+            ) from e
+
+    return call
+
+
+def _reached(values: list[Any]) -> bool:
+    """Whether a traced value is among these, or in an object among them."""
+    held = [vars(v).values() for v in values if hasattr(v, "__dict__")]
+    return any_traced(values) or any(map(any_traced, held))
+
+
+def _total(general: Any) -> Any:
+    """np.sum: the sum of all elements of an array needs no more than the array's word."""
+
+    @functools.wraps(np.sum)
+    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if not args and not kwargs and isinstance(a, Traced) and a.shape:
+            return a.total()
+        return general(a, *args, **kwargs)
+
+    return call
+
+
+def _fast(ours: Any) -> str | None:
+    """The name of the node method for a unary elementwise primitive."""
+    unary = isinstance(ours, Elementwise) and ours.arity == 1 and ours.inlined
+    return ours.name if unary and ours.name not in ("abs", "negative") else None
+
+
+def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any_traced(args) or (kwargs and any_traced(kwargs.values())):
+            if len(args) > ufunc.nin:
+                args, kwargs["out"] = args[: ufunc.nin], args[ufunc.nin :]
+            return apply_ufunc(ufunc, "__call__", args, kwargs)
+        return ufunc(*args, **kwargs)
+
+    name = _fast(ours)
+    if name:
+        call = _unary_ufunc(ufunc, call, name)
+    for attribute in dir(ufunc):
+        if not attribute.startswith("__"):
+            in_ours = _method(ufunc, attribute) if attribute in METHODS else None
+            setattr(call, attribute, in_ours or getattr(ufunc, attribute))
+    call.__name__, call.__doc__ = ufunc.__name__, ufunc.__doc__
+    vars(call)["__wrapped__"] = ufunc  # whose signature it has
+    return call
+
+
+def _method(ufunc: np.ufunc, name: str) -> Any:
+    """A method of a ufunc, where a traced value is in a list or is the first value."""
+    original, names = getattr(ufunc, name), ("axis", "dtype", "out", "keepdims", "initial", "where")
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not any_traced(args) and not any_traced(kwargs.values()):
+            return original(*args, **kwargs)
+        inputs = 2 if name in ("outer", "reduceat") else 1
+        given = dict(zip(names, args[inputs:], strict=False))
+        return apply_ufunc(ufunc, name, args[:inputs], given | kwargs)
+
+    return call
+
+
+def _math_stand_in(original: Any, ours: Any) -> Any:
+    """math's and cmath's functions raise where NumPy's have an infinity or a NaN: so do these."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not any_traced(args):
+            return original(*args, **kwargs)
+        if staged(args):
+            in_program: Any = registry.in_programs.get(original, ours)
+            return _pythons(in_program(*args, **kwargs))
+        if isinstance(ours, Constant):
+            return original(*_plain_args(args), **kwargs)
+        real = _real_args(args) if original.__module__ == "math" else args
+        with np.errstate(all="ignore"):  # math does not warn
+            y = ours(*_typed_args(real), **{k: _typed_args(v) for k, v in kwargs.items()})
+        return valued(y, original(*_plain_args(args), **{k: plain(v) for k, v in kwargs.items()}))
+
+    name = "log" if original is math.log else _fast(ours)
+    return functools.wraps(original)(_unary_math(original, call, name)) if name else call
+
+
+def _unary_math(original: Any, general: Any, name: str) -> Any:
+    """What calls with one traced scalar take: the node's method that raises as math does."""
+    bases = original is math.log  # the one that takes a second argument
+    text = f"""
+def call(x{", *base" * bases}):
+    if {"base or " * bases}type(x) is float:
+        return {"general(x, *base) if base else " * bases}original(x)
+    try:
+        return type(x).math_{name}(x)
+    except AttributeError:
+        return general(x)
+"""
+    return _compiled(text, Scalar=Scalar, original=original, general=general)
+
+
+def _unary_ufunc(ufunc: np.ufunc, general: Any, name: str) -> Any:
+    """What calls with one traced value take: the node's method."""
+    text = f"""
+def call(x, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True):
+    if out is None and where is True and dtype is None and order == "K":
+        if type(x) is not ndarray and type(x) is not float:
+            try:
+                return type(x).np_{name}(x)  # what only forwards attributes answers itself
+            except AttributeError:
+                pass
+        if casting == "same_kind" and subok is True:
+            return general(x)
+    return general(x, out=out, where=where, casting=casting, order=order, dtype=dtype, subok=subok)
+"""
+    return _compiled(text, ndarray=np.ndarray, general=general)
+
+
+def _compiled(text: str, **scope: Any) -> Any:
+    exec(compile(text, "<lineara stand-in>", "exec"), scope)
+    return scope["call"]
+
+
+def _typed_args(args: Any) -> Any:
+    if isinstance(args, list | tuple):
+        return type(args)(map(_typed_args, args))
+    return args.typed() if isinstance(args, Scalar) else args
+
+
+def _real_args(args: Any) -> Any:
+    """What math sees of NumPy's complex numbers."""
+    if isinstance(args, list | tuple):
+        return type(args)(map(_real_args, args))
+    return args.real if isinstance(args, Scalar | np.complexfloating) else args
+
+
+def _pythons(found: Any) -> Any:
+    """What math and cmath give: numbers of Python's."""
+    if isinstance(found, tuple):
+        return tuple(map(_pythons, found))
+    return found.item() if isinstance(found, Scalar) else found
+
+
+def _plain_args(args: Any) -> Any:
+    return [type(a)(_plain_args(a)) if isinstance(a, list | tuple) else plain(a) for a in args]
+
+
+def replacements(copy: Copy | None = None, known: Container[int] = ()) -> dict[int, Any]:
+    """`id(foreign function)` -> what stands in for it in the user's code; not those `known`.
+
+    `copy` makes the copies of the functions whose source is followed.
+    """
+    found = {id(f): stand_in(f) for f in registry.functions if id(f) not in known}
+    rest = [f for f in registry.named if f not in registry.functions and id(f) not in known]
+    tried = [f for f in rest if not isinstance(f, np.ufunc)]  # NumPy asks us of those
+    for f in tried:
+        follow = copy if f in registry.followed else None
+        found[id(f)] = asked(f) if f in registry.readers else named(f, follow)
+    refused = {f: maker(f) for f in registry.advice if f is not np.nditer}
+    others = (
+        ()
+        if known
+        else (refused | makers() | constructors() | bracketed() | {hasattr: has_attribute}).items()
+    )
+    return found | {id(f): ours for f, ours in others}
+
+
+@functools.wraps(hasattr)
+def has_attribute(obj: Any, name: str, /) -> bool:
+    """Whether the number or the array has the attribute that it stands for."""
+    if issubclass(type(obj), Scalar):
+        return hasattr(obj.stands_for(), name) and (hasattr(obj, name) or True)
+    return hasattr(obj, name)
+
+
+def bracketed() -> dict[Any, Any]:
+    """The objects of NumPy's that make arrays of what stands between their brackets."""
+    return {v: Joined(v) for v in (np.r_, np.c_)} | {v: Grid(v) for v in (np.mgrid, np.ogrid)}
+
+
+__all__ = ["class_of", "is_instance", "replacements"]
+
+del _assigning, _standard

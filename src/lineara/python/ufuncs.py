@@ -1,0 +1,238 @@
+"""NumPy's ufuncs on traced values: calls with out=, where=, dtype=; reduce, outer, at, ..."""
+
+import functools
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from lineara.containers.points import is_labelled, is_quantity, operated
+from lineara.errors import DetachError, NoRuleError
+from lineara.facts.primitive import Box, Constant, Primitive, op, registry
+from lineara.facts.types import type_of
+from lineara.ops.index import flat_positions, is_basic
+from lineara.ops.products import along
+from lineara.ops.shape import as_array
+from lineara.ops.ufunc_methods import METHODS, WHOLE
+from lineara.python.numpy_functions import call_foreign, constant_call, rule_of, write_out
+from lineara.python.numpy_layout import as_numpy_lays
+from lineara.python.numpy_values import carried, failed, is_composed, own_value
+from lineara.tape.node import Array, Traced, as_type, plain, staged
+from lineara.tape.number_kinds import as_numpys, numpys
+
+REFLECTED = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.divide: "__rtruediv__",
+    np.power: "__rpow__",
+    np.remainder: "__rmod__",
+}
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+    """A NumPy ufunc, or one of its methods, on traced arguments."""
+    if any([is_labelled(a) for a in inputs]):
+        found = _of_labelled(ufunc, method, inputs, kwargs)
+        return getattr(ufunc, method)(*inputs, **kwargs) if found is NotImplemented else found
+    if any([_answers_ufuncs(a) for a in inputs]):
+        return getattr(ufunc, method)(*inputs, **kwargs)  # NumPy asks all of them
+    ours = rule_of(ufunc)
+    if ours is None:
+        return call_foreign(
+            ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs
+        )
+    if method == "at":
+        return _ufunc_at(ufunc, *inputs[:2], *map(as_array, inputs[2:]))
+    count = 1 if method == "reduceat" else len(inputs)  # not the indices
+    inputs = (*map(_entered, inputs[:count]), *inputs[count:])
+    out = kwargs.pop("out", None)
+    act = ufunc if method == "__call__" else getattr(ufunc, method)
+    try:
+        if method == "__call__":
+            result = _called(ufunc, ours, inputs, out, **kwargs)
+        elif isinstance(ours, Constant) and not staged(inputs):
+            result = constant_call(act, inputs, kwargs)
+        else:
+            run = functools.partial(METHODS[method], ufunc)
+            whole = WHOLE.get(method, {}).get(ufunc)
+            exact = whole is not None and not is_composed(whole)
+            result = run(*inputs, **kwargs) if exact else own_value(act, inputs, kwargs, run)
+    except Exception as e:
+        raise failed(act, inputs, kwargs, e, out) from None
+    if out is not None:
+        return write_out(out, result)
+    turns = method == "__call__"
+    if turns and kwargs.get("order", "K") == "K" and "axes" not in kwargs:
+        return result
+    return as_numpy_lays(getattr(ufunc, method), inputs, kwargs, result, turns=turns)
+
+
+def _entered(a: Any) -> Any:
+    """An operand; sequences and what only says that it is an array become one."""
+    if issubclass(type(a), list | tuple):
+        return as_array(a)
+    if hasattr(type(a), "__array__") and not isinstance(a, Box) and not hasattr(a, "shape"):
+        return a.__array__()  # in a differentiation, perhaps an array of ours
+    return a
+
+
+def _called(
+    ufunc: Any,
+    ours: Any,
+    inputs: tuple,
+    out: Any,
+    where: Any = True,
+    casting: str = "same_kind",
+    dtype: Any = None,
+    order: str = "K",
+    subok: bool = True,
+    **options: Any,
+) -> Any:
+    """A ufunc with the options that say where, in which dtype, and with which casts."""
+    unknown = options.keys() - ({"axis", "axes"} if ufunc.signature else set())
+    if unknown:
+        raise NoRuleError(
+            f"np.{ufunc.__name__} of a traced value takes no {min(unknown)}=; "
+            "it takes out=, where= and dtype="
+        )
+    if dtype is not None or out is not None:
+        inputs = _in_dtype(ufunc, inputs, out, casting, dtype)
+    if where is not True:
+        return _called_where(ufunc, ours, inputs, out, where)
+    if isinstance(ours, Constant) and not staged(inputs):
+        return ufunc(*map(plain, inputs))
+    if "axes" in options:
+        return along(ours, ufunc.signature, inputs, options["axes"])
+    inputs = as_numpys(inputs)
+    if is_composed(ufunc) and not isinstance(ours, Primitive):
+        return numpys(own_value(ufunc, inputs, options, ours))
+    return numpys(ours(*inputs, **options))
+
+
+def _in_dtype(ufunc: Any, inputs: tuple, out: Any, casting: str, dtype: Any) -> tuple:
+    """The arguments as NumPy would cast them, or its error."""
+    outs = [None] * ufunc.nout if out is None else out if isinstance(out, tuple) else (out,)
+    kinds = [type(a) if type(a) in (int, float, complex) else type_of(a).dtype for a in inputs]
+    given = (*kinds, *[None if o is None else type_of(o).dtype for o in outs])
+    asked = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
+    loop = ufunc.resolve_dtypes(given, signature=asked, casting=casting)
+    if dtype is None:
+        return inputs
+    pairs = zip(inputs, loop[: ufunc.nin], strict=True)
+    return tuple([_cast(a, t) for a, t in pairs])
+
+
+def _cast(value: Any, dtype: np.dtype) -> Any:
+    """A value in another dtype; Python's numbers have none."""
+    if isinstance(value, Traced):
+        return value if value.dtype == dtype else as_type(value, dtype)
+    return value.astype(dtype) if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _called_where(ufunc: Any, ours: Any, inputs: tuple, out: Any, where: Any) -> Any:
+    """A ufunc on the elements that a mask selects: the others are not even looked at."""
+    whole = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
+    spread = registry.functions[np.broadcast_to]
+    if staged((where, *inputs)):
+        found = ours(*inputs)
+    else:
+        lanes = whole or (1,)
+        at = np.nonzero(np.broadcast_to(plain(where), lanes))
+        part = [op("index")(spread(a, lanes), at=at) if type_of(a).shape else a for a in inputs]
+        found = _called(ufunc, ours, tuple(part), None)
+        back = [spread(v, at[0].shape) for v in several(found)]  # also where all are numbers
+        back = [op("scatter")(v, at=at, shape=lanes) for v in back]
+        back = back if whole else [op("reshape")(v, shape=()) for v in back]
+        found = tuple(back) if isinstance(found, tuple) else back[0]
+    if out is None and not staged((where, *inputs)):
+        return found
+    outs = several(out) if out is not None else (0,) * ufunc.nout
+    kept = [op("where")(where, v, o) for v, o in zip(several(found), outs, strict=True)]
+    return tuple(kept) if isinstance(found, tuple) else kept[0]
+
+
+def several(value: Any) -> tuple:
+    """The results of a function that may give one or several."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
+    """Unbuffered in-place operation at an index: a place that is named twice is written twice."""
+    if not isinstance(target, Array):
+        raise DetachError(
+            f"np.{ufunc.__name__}.at writes traced values into a plain array, which cannot hold "
+            "their derivative; make the array inside the differentiated function"
+        )
+    if ufunc in (np.add, np.subtract) and not target.known and not target.entered(values[0]):
+        target.w.add_at(at, values[0] if ufunc is np.add else -values[0])
+        return
+    if is_basic(at):
+        target[at] = ufunc(target[at], *values)
+        return
+    flat = flat_positions(at, target.shape)
+    values = tuple([registry.functions[np.broadcast_to](v, flat.shape) for v in values])
+    if ufunc in (np.add, np.subtract):
+        places, which = np.unique(flat, return_inverse=True)
+        summed = op("scatter")(values[0], at=(which.reshape(flat.shape),), shape=places.shape)
+        index = np.unravel_index(places, target.shape)
+        before = target[index]
+        after = ufunc(before, summed)
+        if not staged((before, summed)):  # NumPy adds them one after the other
+            value = np.array(plain(before))
+            ufunc.at(value, which.reshape(flat.shape), plain(values[0]))
+            after = carried(after, value)
+        target[index] = after
+        return
+    turn = _turns(flat.ravel())
+    for i in range(max(turn, default=-1) + 1):
+        now = np.flatnonzero(turn == i)
+        index = np.unravel_index(flat.ravel()[now], target.shape)
+        given = [registry.functions[np.ravel](v)[now] for v in values]
+        target[index] = ufunc(target[index], *given)
+
+
+def _turns(places: np.ndarray) -> np.ndarray:
+    """How often each place has been named before."""
+    order = np.argsort(places, kind="stable")
+    first = np.searchsorted(places[order], places[order])
+    turn = np.empty(places.size, int)
+    turn[order] = np.arange(places.size) - first
+    return turn
+
+
+def _of_labelled(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+    """A binary ufunc of a labelled array that leaves it to us; else NotImplemented."""
+    simple = method == "__call__" and len(inputs) == 2 and not kwargs
+    return operated(ufunc, *inputs) if simple else NotImplemented
+
+
+def _answers_ufuncs(x: Any) -> bool:
+    """Whether a value has a class of the user's that answers NumPy's ufuncs itself."""
+    if isinstance(x, Box | np.ndarray | np.generic | Number) or is_quantity(x):
+        return False
+    return callable(getattr(type(x), "__array_ufunc__", None))
+
+
+def _array_ufunc(self: Traced, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    if any([is_labelled(a) for a in inputs]):
+        return _of_labelled(ufunc, method, inputs, kwargs)
+    if any([_answers_ufuncs(a) for a in inputs]):
+        return NotImplemented
+    if method == "__call__" and not kwargs and len(inputs) == 2:
+        reflected = REFLECTED.get(ufunc)
+        if reflected is not None and inputs[1] is self:  # a plain number or array on the left
+            left = inputs[0]
+            number = type(left) is np.float64 or type(left) is np.int64
+            if number and self.shape and self.dtype == np.float64:
+                left = left.item()
+            return getattr(self, reflected)(left)
+    return apply_ufunc(ufunc, method, inputs, kwargs)
+
+
+def _array_function(self: Traced, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+    return call_foreign(func, args, kwargs)
+
+
+Traced.__array_ufunc__ = _array_ufunc
+Traced.__array_function__ = _array_function  # type: ignore[attr-defined]  # NumPy's protocols

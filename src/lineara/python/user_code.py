@@ -1,0 +1,81 @@
+"""The overlay of differentiation: NumPy, SciPy, math and some builtins, seen through ours."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.containers.boundary import forget_classes, shown
+from lineara.facts.primitive import registry
+from lineara.facts.registry import stands_for
+from lineara.ops.apply_functions import Vectorized
+from lineara.python.array_makers import any_traced
+from lineara.python.overlay import Overlay
+from lineara.python.stand_ins import class_of, is_instance, replacements
+from lineara.tape.levels import collector
+from lineara.tape.node import Traced
+
+
+@functools.cache
+def overlay() -> Overlay:
+    """The one overlay of the process; it holds copies of functions and no state of a trace."""
+
+    def copy(f: Callable[..., Any]) -> Callable[..., Any]:
+        return made.followed(f)
+
+    table = replacements(copy)
+
+    def arrive() -> bool:
+        """What has been imported since has its stand-ins."""
+        news = registry.arrive()
+        if news:
+            table.update(replacements(copy, known=table))
+            forget_classes()
+        return news
+
+    packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas"]
+    made = Overlay(table, packages, is_instance, class_of, registry.objects, arrive, _is_traced)
+    collector.ended.append(made.kept.tidy)
+    return made
+
+
+def _is_traced(value: Any) -> bool:
+    return issubclass(type(value), Traced)
+
+
+def _vectorized(v: np.vectorize) -> Any:
+    """One that was made outside of the user's function: its own function sees our NumPy."""
+    f = overlay().replace(v.pyfunc)
+    return Vectorized(f, v.otypes, v.__doc__, v.excluded, v.cache, v.signature)
+
+
+registry.objects[np.vectorize] = _vectorized
+
+
+@stands_for("numba.core.registry.CPUDispatcher")
+def _compiled_by_numba(dispatcher: Any) -> Any:
+    """What numba has compiled: of traced values the Python function that it was made from."""
+    f = overlay().replace(dispatcher.py_func)
+
+    @functools.wraps(dispatcher.py_func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        traced = any_traced(args) or any_traced(kwargs.values())
+        return (f if traced else dispatcher)(*args, **kwargs)
+
+    return call
+
+
+def seen(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The user's function, seeing our NumPy."""
+    return overlay()(f)
+
+
+def method(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A class of the user's whose instance is an argument, or a method, seeing our NumPy."""
+    return overlay().replace(f)
+
+
+def lifted(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments that we have put together; containers as proxies, whose methods see our NumPy."""
+    return tuple(shown(a, method) for a in args)

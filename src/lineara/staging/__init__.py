@@ -1,0 +1,1 @@
+"""Python to programs: tracing, control flow, lanes, and rules inside of programs."""

@@ -1,0 +1,582 @@
+"""Arrays of a function that is traced: storage that is written by `put`, and views of it.
+
+A view is the steps that lead to it from the whole: writing takes the part out, writes it, and puts
+it back.  What only constants were written to is still a constant, and is written in place.
+"""
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.errors import MutationError, ShapeError, StagingError, TypeMismatchError
+from lineara.facts.primitive import innermost, op
+from lineara.facts.types import ArrayType, carries_tangents, type_of
+from lineara.linear_a.rules_as_text import Boxed, Emitter
+from lineara.linear_a.syntax import Accum, Put, sampled, zero
+from lineara.ops.index import (
+    check_index,
+    flat_positions,
+    is_basic,
+    normal,
+    normal_part,
+    read,
+    show_index,
+)
+from lineara.ops.shape import as_array
+from lineara.python.numpy_layout import lay_of
+from lineara.tape.node import Traced, outlived
+from lineara.tape.strides import (
+    Doubtful,
+    copied,
+    grid,
+    in_c_order,
+    locate,
+    packed,
+    reshaped_strides,
+    strides_of,
+)
+from lineara.tape.written_arrays import Part, Written
+
+LITERAL = 64  # elements: a constant up to this size stands in the text, a larger one beside it
+
+
+class Step(NamedTuple):
+    """One step from an array to a part of it: index, permute_dims or reshape."""
+
+    name: str
+    param: Any
+
+    def taken(self, x: Any) -> Any:
+        """The part."""
+        key = {"index": "at", "permute_dims": "axes", "reshape": "shape"}[self.name]
+        if self.name == "index" and isinstance(x, np.ndarray):  # a view, also of one element
+            at = self.param if isinstance(self.param, tuple) else (self.param,)
+            whole = any([p is Ellipsis for p in at]) or not is_basic(self.param)
+            return x[at if whole else (*at, Ellipsis)]
+        return op(self.name)(x, **{key: self.param})
+
+    def back(self, out: Emitter, x: Any, y: Any) -> Any:
+        """The array x with y in place of the part."""
+        if self.name == "index":
+            return put(out, x, self.param, y)
+        if self.name == "reshape":
+            return op("reshape")(y, shape=x.shape)
+        return op("permute_dims")(y, axes=tuple(int(i) for i in np.argsort(self.param)))
+
+
+def put(out: Emitter, x: Boxed, at: Any, y: Boxed) -> Boxed:
+    """x with y in place of x[at]; the positions are all different."""
+    at = at if isinstance(at, tuple) else (at,)
+    at = tuple([p.var if isinstance(p, Boxed) else p for p in at])
+    return out.box(out.bind("v", x.var.type, Put((x.var, y.var), at)))
+
+
+class Cell:
+    """The storage that an array and its views share: a constant until a staged value goes in.
+
+    `inside` has the roots of the differentiations in which it was made, which no two of them share.
+    If there are any, the arrays that show the storage are known: they may become arrays of those.
+    """
+
+    __slots__ = ("arrays", "asked", "content", "given", "inside", "lay", "level", "version")
+
+    def __init__(self, level: Any, content: Any, inside: Sequence[Any], lay: Any = None) -> None:
+        self.level = level
+        self.content = content
+        self.inside = inside
+        self.lay = strides_of(content) if lay is None else lay  # the strides of NumPy's array
+        self.asked = False  # whether something depends on how it lies in memory
+        self.version = 0
+        self.given: list[Any] = []  # plain arrays that NumPy's user takes for views
+        self.arrays: list[Any] = []
+
+    def was_made_in(self, level: Any) -> bool:
+        """Whether it was made while that differentiation went on, by what is differentiated."""
+        return any([roots is level.roots for roots in self.inside])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the content."""
+        return self.content.dtype
+
+    def ask(self, ndim: int) -> None:
+        """Something depends on how a part with so many axes lies in memory."""
+        self.asked |= ndim > 1
+        self.level.shared.asked |= ndim > 1
+
+    def boxed(self) -> Boxed:
+        """The content as a variable."""
+        if not isinstance(self.content, Boxed):
+            self.content = as_box(self.level, self.content)
+        return self.content
+
+
+def as_box(level: Any, value: Any) -> Boxed:
+    """A constant as a variable."""
+    if isinstance(value, Boxed):
+        return value
+    value = np.asarray(value)
+    if value.size > 1 and carries_tangents(value.dtype) and not value.any():
+        t = type_of(value)
+        return level.out.box(level.out.bind("v", t, zero(t, linear=False)))
+    value = level.constant(value) if value.size > LITERAL else value
+    return value if isinstance(value, Boxed) else level.out.box(level.out.unbox(value))
+
+
+class Region:
+    """What an array shows of a cell: the whole, or what some steps lead to."""
+
+    __slots__ = (
+        "buffer",
+        "cache",
+        "made",
+        "offset",
+        "quick",
+        "shape",
+        "source",
+        "steps",
+        "strides",
+    )
+
+    def __init__(self, cell: Cell, steps: tuple[Step, ...], position: Any) -> None:
+        self.buffer = cell
+        self.steps = steps
+        self.offset, self.strides, self.shape = position
+        self.cache: tuple[int, Any] = (-1, None)
+        self.quick: Any = None
+        self.made: Any = None
+        self.source: Any = None
+
+    @classmethod
+    def whole(cls, cell: Cell) -> "Region":
+        """All of a cell."""
+        return cls(cell, (), (0, cell.lay, tuple(cell.content.shape)))
+
+    @property
+    def lay(self) -> tuple[int, ...]:
+        """The strides of NumPy's array."""
+        return Doubtful(self.strides) if isinstance(self.buffer.lay, Doubtful) else self.strides
+
+    def _part(self, step: Step, position: Any) -> "Region":
+        last = self.steps[-1] if self.steps else None
+        steps = (*self.steps, step)
+        if last is not None and last.name == step.name == "index" and _all_integers(last.param):
+            merged = (*_tuple(last.param), *_tuple(step.param))
+            steps = (*self.steps[:-1], Step("index", merged))
+        part = Region(self.buffer, steps, position)
+        part.source = self.source
+        return part
+
+    # --- views ------------------------------------------------------------------------------------
+
+    def of(self, whole: Part) -> Part | None:
+        """The same region of an array of a differentiation, or None where there is none."""
+        found: Part | None = whole
+        if self.source is not None:
+            return None
+        for step in self.steps:
+            if found is None or any(boxes(step.param)) or not is_basic(step.param):
+                return None
+            ways = {"index": found.sub, "permute_dims": found.permuted, "reshape": found.reshaped}
+            found = ways[step.name](step.param)
+        if found is not None:
+            found.made = self.made
+        return found
+
+    def sub(self, at: Any) -> "Region":
+        """The region of an index of integers, some of them staged, and slices."""
+        level = self.buffer.level
+        first = tuple([0 if isinstance(p, Traced) else p for p in _tuple(at)])
+        read(np.broadcast_to(np.zeros((), self.buffer.dtype), self.shape), first)
+        position = locate(first, self.offset, self.strides, self.shape)
+        return self._part(Step("index", level.parameter(_tuple(at))), position)
+
+    def permuted(self, axes: tuple[int, ...]) -> "Region":
+        """The axes in another order."""
+        order = [tuple(of[i] for i in axes) for of in (self.strides, self.shape)]
+        return self._part(Step("permute_dims", axes), (self.offset, *order))
+
+    def reshaped(self, shape: tuple[int, ...]) -> "Region | None":
+        """The elements under another shape, or None where NumPy copies."""
+        strides = reshaped_strides(self.shape, self.strides, shape)
+        self.buffer.ask(len(self.shape))
+        if strides is None:
+            return None
+        return self._part(Step("reshape", shape), (self.offset, strides, shape))
+
+    def strided(
+        self, offset: int, strides: tuple[int, ...], shape: tuple[int, ...], lay: tuple[int, ...]
+    ) -> "Region":
+        """The region at a position of the whole cell, of an array that NumPy lays out so."""
+        size = int(np.prod(self.shape))
+        flat = self._part(Step("reshape", (size,)), (0, (1,), (size,)))
+        return flat._part(Step("index", (grid(offset, strides, shape),)), (offset, lay, shape))
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def content(self) -> Any:
+        """What the region shows now: an array of numbers or a box."""
+        x = self.buffer.content
+        for step in self.steps:
+            if isinstance(x, np.ndarray) and any(boxes(step.param)):
+                x = as_box(self.buffer.level, x)
+            x = step.taken(x)
+        return x
+
+    def now(self) -> Any:
+        """The present content: an array that keeps it, staged or plain."""
+        version, node = self.cache
+        self._refuse_stale()
+        if version != self.buffer.version or not isinstance(node, Traced):
+            x = self.content()
+            node = self.buffer.level.still(x, self.lay) if isinstance(x, Boxed) else copied(x)
+            self.cache = (self.buffer.version, node)
+        return node
+
+    def _refuse_stale(self) -> None:
+        if self.source is not None and _version(self.source[0]) != self.source[1]:
+            raise MutationError(
+                "an array was written after a view of it was taken that does not follow (as .real, "
+                ".imag, broadcast_to, diagonal and einsum give); take the view again, or a copy "
+                "before the write"
+            )
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def write(self, at: Any, value: Any) -> None:
+        """The region `at` gets the value."""
+        cell = self.buffer
+        self._refuse()
+        value = value.now() if isinstance(value, Traced) else value
+        if cell.dtype.kind == "f" and type_of(value).dtype.kind == "c":
+            raise TypeMismatchError(
+                f"write: a complex value does not fit into an array of {cell.dtype}; "
+                "take its real part, or make the array complex"
+            )
+        level = cell.level
+        value = level.entered(value)
+        at = normal(level.parameter(at))
+        staged = [isinstance(v, Boxed) for v in (cell.content, value)]
+        if not any(staged) and not any(boxes((at, self.steps))):
+            self._store(self.content(), at, value)
+        else:
+            cell.content = self._written(cell.boxed(), self.steps, at, value)
+        cell.version += 1
+
+    def _store(self, into: Any, at: Any, value: Any) -> None:
+        try:
+            into[at] = value
+        except (ValueError, IndexError) as e:
+            raise _misfit(value, at, self.shape, e) from None
+
+    def _written(self, x: Boxed, steps: Sequence[Step], at: Any, value: Any) -> Boxed:
+        """The array x with the value at an index of what the steps lead to."""
+        out = self.buffer.level.out
+        if steps:
+            first, *rest = steps
+            together = first.name == "index" and _all_integers(first.param) and _is_view(at)
+            if together and not rest:
+                return self._written(x, (), (*_tuple(first.param), *_tuple(at)), value)
+            part = first.taken(x)
+            return first.back(out, x, self._written(part, rest, at, value))
+        at = _tuple(at)
+        if any(_masks(at)):
+            return self._masked(x, at, value)
+        if len(at) == 1 and at[0] is Ellipsis:
+            return self.fitted(value, type_of(x), at)
+        if not _is_view(at):
+            if any(boxes(at)):
+                raise StagingError(
+                    "an array was written at staged positions, among which one may come twice; "
+                    "np.add.at adds at such positions, and a loop writes one after the other"
+                )
+            return self._scattered(x, at, value)
+        part = op("index").result(x.var.type, at=sampled(tuple(map(_unboxed, at))))
+        return put(out, x, at, self.fitted(value, part, at))
+
+    def _scattered(self, x: Boxed, at: Any, value: Any) -> Boxed:
+        """The write at index arrays or a mask: of one position the last write counts."""
+        try:
+            places = flat_positions(at, x.shape)
+        except IndexError as e:
+            raise _misfit(value, at, x.shape, e) from None
+        y = self.fitted(value, ArrayType(places.shape, x.dtype), at)
+        flat = places.reshape(-1)
+        last = flat.size - 1 - np.unique(flat[::-1], return_index=True)[1]
+        y = op("reshape")(y, shape=(flat.size,))
+        if last.size < flat.size:
+            y = op("index")(y, at=(np.sort(last),))
+            flat = flat[np.sort(last)]
+        out = self.buffer.level.out
+        whole = op("reshape")(x, shape=(int(np.prod(x.shape)),))
+        at = _unboxed(self.buffer.level.constant(flat))
+        return op("reshape")(put(out, whole, (at,), y), shape=x.shape)
+
+    def _masked(self, x: Boxed, at: Any, value: Any) -> Boxed:
+        """The write where a staged mask holds."""
+        mask = at[0]
+        if (
+            len(at) > 1
+            or not isinstance(mask, Boxed)
+            or mask.shape != x.shape
+            or type_of(value).shape
+        ):
+            raise StagingError(
+                "where a staged mask holds, one number may be written; "
+                "for an array of values use np.where(mask, values, array)"
+            )
+        y = self.fitted(value, ArrayType((), x.dtype), at)
+        return op("where")(mask, y, x)
+
+    def add_at(self, at: Any, value: Any) -> None:
+        """np.add.at: every occurrence of a position adds."""
+        self._refuse()
+        cell, level = self.buffer, self.buffer.level
+        at = _tuple(normal(level.parameter(np.asarray(at) if isinstance(at, list) else at)))
+        shape = np.empty(self.shape, bool)[sampled(tuple(map(_unboxed, at)))].shape
+        y = self.fitted(level.entered(value), ArrayType(shape, cell.dtype), at)
+        x = cell.boxed()
+        parts = [x]
+        for step in self.steps:
+            parts.append(step.taken(parts[-1]))
+        last = parts.pop()
+        where = tuple(map(_unboxed, at))
+        made = level.out.box(level.out.bind("v", last.var.type, Accum((last.var, y.var), where)))
+        for step, part in zip(reversed(self.steps), reversed(parts), strict=True):
+            made = step.back(level.out, part, made)
+        cell.content = made
+        cell.version += 1
+
+    def fitted(self, value: Any, t: ArrayType, at: Any) -> Boxed:
+        """A value in the shape and dtype of what it is written to."""
+        if not isinstance(value, Boxed):
+            try:
+                value = np.broadcast_to(_lean(np.asarray(value), t), t.shape).astype(t.dtype)
+            except ValueError as e:
+                raise _misfit(value, at, self.shape, e) from None
+            return as_box(self.buffer.level, value)
+        v = type_of(value)
+        lead = len(v.shape) - len(t.shape)
+        if lead > 0 and set(v.shape[:lead]) == {1}:
+            value = op("reshape")(value, shape=v.shape[lead:])
+        try:
+            same = np.broadcast_shapes(value.shape, t.shape) == t.shape
+        except ValueError:
+            same = False
+        if not same:
+            raise _misfit(value, at, self.shape, f"it has the shape {v.shape}, not {t.shape}")
+        value = value if value.dtype == t.dtype else op("astype")(value, dtype=t.dtype)
+        return value if value.shape == t.shape else op("broadcast_to")(value, shape=t.shape)
+
+    def _refuse(self) -> None:
+        cell = self.buffer
+        cell.level.shared.written = True
+        if not cell.level.open:
+            raise outlived()
+        if cell.level.inner is not None:
+            raise StagingError(
+                "the function of a branch or loop writes into an array that was made outside it; "
+                "pass the array in, and return it"
+            )
+        if cell.asked and isinstance(cell.lay, Doubtful):
+            raise self.doubtful("an array was reshaped and written")
+        if self.source is not None:
+            raise MutationError(
+                "this array is a view of another one that Lineara cannot write through (as .real, "
+                ".imag, broadcast_to, diagonal and einsum give); write to that one, or to a copy"
+            )
+        if not cell.version:
+            cell.level.overlaps.write(cell)
+        cell.given = [found for found in cell.given if found() is not None]
+        if cell.given:
+            raise MutationError(
+                "an array was written after NumPy had given a plain view of it that does not "
+                "follow; take the view after the write, or of a copy"
+            )
+
+    def doubtful(self, what: str) -> StagingError:
+        """The error for what depends on how an array lies that may lie in several ways."""
+        return StagingError(
+            f"{what}, and what comes of that depends on how it lies in memory, where branches or "
+            "the rounds of a loop give it in different ways; take a copy, a.copy(), of what they "
+            "give"
+        )
+
+    def give(self, found: np.ndarray) -> None:
+        """Remember a plain array that NumPy's user takes for a view."""
+        self.buffer.given.append(weakref.ref(found))
+
+    @property
+    def values(self) -> Any:
+        """The content, as arrays of eager levels have it."""
+        return self.buffer.content
+
+
+class StagedArray(Written):
+    """An array of the function that is traced."""
+
+    __slots__ = ()
+
+    def lying(self) -> tuple[int, ...]:
+        """The strides, where values depend on them."""
+        shared = self.level.shared
+        shared.asked = shared.written = True
+        if isinstance(self.lay, Doubtful):
+            raise self.w.doubtful("an array was read in the order of its memory")
+        return self.lay
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the elements lie in memory in C order."""
+        self.w.buffer.ask(len(self.shape))
+        return in_c_order(self.shape, self.lay)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, list):
+            at = normal_part(at)
+        level = self.level.innermost()
+        if level is not self.level:
+            return self._from_around(level, at)
+        parts = _tuple(at)
+        if not is_basic(tuple([0 if _is_integer(p) else p for p in parts])):
+            check_index(at, self)
+            if any([isinstance(p, Traced) and p.dtype.kind == "b" for p in parts]):
+                raise StagingError(
+                    "an array was read where a staged mask holds: how many elements there are "
+                    "depends on values; keep the shape with np.where(mask, a, b)"
+                )
+            given, x, at = at, self.w.content(), normal(level.parameter(at))
+            if isinstance(x, np.ndarray) and not any(boxes(at)):
+                return self._own(np.array(read(x, at)))
+            y = op("index")(as_box(level, x), at=at)
+            return level.wrap(y, lay_of(op("index"), (self,), {"at": given}, y))
+        found = self.w.sub(at)
+        if found.shape or any([p is Ellipsis for p in parts]):
+            made = level.handle(found)
+            made.w.made = (self, at)
+            return made
+        x = found.content()
+        return level.wrap(x) if isinstance(x, Boxed) else x[()]
+
+    def _from_around(self, level: Any, at: Any) -> Any:
+        """A part, as a definition inside sees it: what is written to it would be lost."""
+        found = level.buffer(self)[at]
+        return level.derived(found, self) if isinstance(found, StagedArray) else found
+
+    def entered(self, value: Any) -> bool:
+        """Whether this is an array of the differentiation that a value belongs to from now on.
+
+        The function that is differentiated has made it, of values that do not move, so nobody
+        outside has it.  It becomes what it would be had it been made with np.zeros, and so do all
+        that share its memory.  Of what was made outside it is refused.
+        """
+        box, cell = innermost((value,)), self.w.buffer
+        if not isinstance(box, Traced) or not box.known or box.depth <= self.depth:
+            return False
+        parts: list[Any] = [None]
+        if cell.was_made_in(box.level) and not cell.given:
+            packed_lay = packed(tuple(cell.content.shape), cell.lay, "K")  # as buffers are
+            content = Region.whole(Cell(cell.level, cell.content, cell.inside, packed_lay))
+            whole = Part.of(box.level, cell.level.handle(content), cell.lay)
+            parts = [a.w.of(whole) for a in cell.arrays]
+        if any([p is None for p in parts]):
+            self._refuse_inner(value)
+        for a, part in zip(cell.arrays, parts, strict=True):
+            a.__class__ = box.level.XW
+            a.w = part
+        return True
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        if isinstance(value, StagedArray) and value.w.made is not None and value.w.made[0] is self:
+            same = value.w.made[1]
+            if same is at or (is_basic(at) and is_basic(same) and same == at):
+                return  # x[at] += v has already written through the view
+        if isinstance(value, list | tuple):
+            value = as_array(value)
+        if self.entered(value):
+            self[at] = value
+            return
+        if isinstance(at, list):
+            at = normal_part(at)
+        check_index(at, self)
+        self.w.write(at, value)
+
+    def assign_all(self, value: Any) -> Any:
+        """Every element gets a value: an in-place operation."""
+        if self.entered(value):
+            return self.assign_all(value)
+        t = type_of(value)
+        if t.shape != self.w.shape:
+            raise ShapeError(
+                f"in-place operation: {t} does not fit into {type_of(self)}; "
+                "broadcasting cannot make the target larger"
+            )
+        self.w.write(Ellipsis, value)
+        return self
+
+    def give(self, found: np.ndarray) -> None:
+        """A plain view of the content was given away."""
+        self.w.give(found)
+
+
+# --- small things ---------------------------------------------------------------------------------
+
+
+def _tuple(at: Any) -> tuple[Any, ...]:
+    return at if isinstance(at, tuple) and not isinstance(at, Step) else (at,)
+
+
+def _is_integer(p: Any) -> bool:
+    """Whether a part of an index is a staged number."""
+    return isinstance(p, Traced) and not p.shape and p.dtype.kind in "iu"
+
+
+def _is_number(p: Any) -> bool:
+    return isinstance(p, Boxed) and not p.shape
+
+
+def _all_integers(at: Any) -> bool:
+    return all([_is_number(p) or type(p) in (int, np.int64) for p in _tuple(at)])
+
+
+def boxes(params: Any) -> Any:
+    """The boxes in parameters."""
+    if isinstance(params, Boxed):
+        yield True
+    elif isinstance(params, tuple | list):
+        for p in params:
+            yield from boxes(p)
+    elif isinstance(params, dict):
+        yield from boxes(list(params.values()))
+
+
+def _is_view(at: Any) -> bool:
+    """Whether an index has no arrays; beside these an integer would count as one."""
+    return is_basic(tuple([0 if _is_number(p) else p for p in _tuple(at)]))
+
+
+def _masks(at: Any) -> Any:
+    return [isinstance(p, Boxed) and p.dtype.kind == "b" for p in _tuple(at)]
+
+
+def _unboxed(p: Any) -> Any:
+    return p.var if isinstance(p, Boxed) else p
+
+
+def _lean(value: np.ndarray, t: ArrayType) -> np.ndarray:
+    """Without the unit axes in front that NumPy lets a write have."""
+    lead = value.ndim - len(t.shape)
+    return value.reshape(value.shape[lead:]) if lead > 0 and value.size == t.size else value
+
+
+def _misfit(value: Any, at: Any, shape: tuple[int, ...], why: Any) -> ShapeError:
+    return ShapeError(
+        f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape "
+        f"{shape}: {why}"
+    )
+
+
+def _version(array: Any) -> int:
+    return array.w.buffer.version if isinstance(array, Written) else 0

@@ -1,0 +1,721 @@
+"""A level whose values are variables of a Linear A program: what is done is written down.
+
+A staged value has a type and no value, and everything that looks at one is an error that names the
+forms that take its place.  What does not depend on one is calculated while the function runs.
+
+Arrays are written by `put`.  A view is a way through the array that it shows: writing takes the
+part out, writes it, and puts it back.  An array that only constants were written to is still one.
+"""
+
+import inspect
+import operator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.errors import (
+    LeakedVariableError,
+    StagingError,
+    user_line,
+)
+from lineara.facts.primitive import (
+    Box,
+    Constant,
+    Elementwise,
+    HigherOrder,
+    OfType,
+    Primitive,
+    Recur,
+    op,
+)
+from lineara.facts.types import ArrayType, type_of
+from lineara.linear_a.dimensions import may_raise
+from lineara.linear_a.rules_as_text import Boxed, Emitter
+from lineara.linear_a.syntax import Binding, Def, Let, Names, Var
+from lineara.python.numpy_layout import lay_of
+from lineara.staging.caught_errors import refuse_caught
+from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
+from lineara.tape.class_questions import asks_who_multiplies, hidden, in_object
+from lineara.tape.codegen import COMPARISONS
+from lineara.tape.level import Level, slow_methods
+from lineara.tape.levels import __file__ as OPENING
+from lineara.tape.levels import threads
+from lineara.tape.node import Array, Scalar, Traced, layout, outlived
+from lineara.tape.numpy_errors import refused
+from lineara.tape.reads import View
+from lineara.tape.strides import laid_out, packed, strides_of
+from lineara.tape.written_arrays import Written
+
+PYTHONS = (ZeroDivisionError, OverflowError, ValueError)  # what Python's arithmetic raises
+FLOAT64 = ArrayType((), np.dtype(float))
+STILL = View(None, 0, (), True)  # of arrays whose content does not change
+_VIEWS = {"reshape", "permute_dims", "index"}  # of an array of a definition around, not written
+UNSIZED = {"nonzero", "flatnonzero", "argwhere", "compress", "extract", "distinct"}
+
+
+class Shared:
+    """What the definitions of one program share."""
+
+    def __init__(self) -> None:
+        self.defs: dict[str, Def] = {}
+        self.called: dict[Any, Any] = {}
+        self.rules: dict[str, Any] = {}  # of definitions whose derivative the user states
+        self.names = Names()
+        self.open: dict[Any, Any] = {}  # functions that are being written: they may call themselves
+        self.skipped: set[Any] = set()  # those whose calls were left out, for want of their types
+        self.types: dict[str, Any] = {}  # the named types that definitions mention
+        self.asked = False  # whether something depends on how an array lies in memory
+        self.written = False  # whether an array was written
+        self.kinded = False  # whether something depends on which numbers are Python's
+        self.raising: set[str] = set()  # definitions that may raise what Python raises
+
+    def raises(self, name: str) -> bool:
+        """Whether a definition may raise what Python raises; one that is not done yet may."""
+        return name in self.raising or name not in self.defs
+
+    def stays(self, b: Binding) -> bool:
+        """Whether a binding is no dead code even where nobody uses its results."""
+        return isinstance(b, Let) and may_raise(b.rhs, self.raises)
+
+
+class Seen(NamedTuple):
+    """What is known of a value that a definition gets or gives."""
+
+    type: ArrayType
+    lay: tuple[int, ...] | None = None  # the strides of NumPy's array, where not in C order
+    weak: bool | None = False  # whether it is a number of Python's; None where it may be either
+
+
+def seen(value: Any) -> Seen:
+    """What is known of a value."""
+    return Seen(type_of(value), strides_of(value), weakness(value))
+
+
+def weakness(value: Any) -> bool | None:
+    """Whether a value is a number of Python's; None where it may be one of NumPy's."""
+    if issubclass(type(value), Scalar):
+        return value.weak
+    return not isinstance(value, Traced | np.ndarray | np.generic | Boxed)
+
+
+def of_both(kinds: Iterable[bool | None]) -> bool | None:
+    """Of what kind the arithmetic of several numbers is, and what comes of it."""
+    kinds = list(kinds)
+    return False if False in kinds else None if None in kinds else True
+
+
+class StagedLevel(Level):
+    """One definition that is being written."""
+
+    has_fast_path = False
+    has_numbers = True
+
+    def __init__(self, depth: int, recur: Recur) -> None:
+        super().__init__(depth, recur)
+        body = slow_methods() | {"level": self, "depth": depth, "__slots__": (), "known": False}
+        body |= {f"__{name}__": _refusal(name) for name in _ASKS}
+        body |= {"below": _below, "__repr__": lambda n: f"staged({type_of(n)!r})"}
+        body |= {f"__{name}__": _logical(name) for name in ("and", "or", "xor")}
+        body |= {f"__r{name}__": _logical(name) for name in ("and", "or", "xor")}
+        for name, way in (("l", "left"), ("r", "right")):
+            body |= _shifts(f"{name}shift", op(f"{way}_shift"))
+        body |= {"__pow__": _power(body["__pow__"])}
+        body |= {"__invert__": lambda n: op("logical_not" if _is_bool(n) else "invert")(n)}
+        number = body | numbers_methods() | {"__hash__": _refusal("hash")}
+        numpys = {"stands_for": lambda n: n.dtype.type, "weak": False}
+        self.N = self.SG = type("StagedNumber", (Scalar,), number | numpys)
+        own = hidden(Scalar, np.float64, float) | {"stands_for": _pythons_class, "weak": True}
+        self.S = type("StagedNumber", (Scalar,), number | own)
+        either = {"weak": None, "stands_for": _class_of_either}
+        self.E = type("StagedNumber", (Scalar,), number | either)  # of one kind or the other
+        fixed = {"k": STILL, "lay": property(lambda n: n.w)}
+        self.X = self.XG = type("StagedArray", (Array,), body | fixed)
+        own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
+        self.XW = type("StagedArray", (StagedArray, Array), own | {"k": None})
+
+    def start(self, tape: list[Any] | None = None) -> None:
+        """Begin a definition."""
+        super().start(tape)
+        self.out = Emitter(Names())
+        self.out.like = "v"
+        self.beside: list[tuple[Var, np.ndarray]] = []  # large constants: formals with their values
+        self.around: dict[Any, tuple[Var, Any]] = {}  # what of outer definitions is mentioned
+        self.inner: StagedLevel | None = None  # the definition inside this one, being written
+        self.differentiated: set[Any] = (
+            set()
+        )  # functions that are called, in a differentiation here
+        self.frame = sys._getframe(1)  # of what traces
+        while self.frame.f_back is not None and self.frame.f_code.co_filename == OPENING:
+            self.frame = self.frame.f_back
+        self.adopts = False  # whether values of differentiations around become formals
+        self.literals = False  # large constants stand in the text too: there is nobody to give them
+        self.shared = Shared()
+
+    # --- definitions within the program ------------------------------------------------------
+
+    @contextmanager
+    def holding(self, level: "StagedLevel") -> Iterator[None]:
+        """The block writes the definition `level`, which is used in this one."""
+        level.shared = self.shared
+        level.adopts = self.adopts
+        self.inner = level
+        try:
+            yield
+        finally:
+            self.inner = None
+
+    def innermost(self) -> "StagedLevel":
+        """The definition that is being written now, this one or one inside it."""
+        return self if self.inner is None else self.inner.innermost()
+
+    def name_of_definition(self, like: str) -> str:
+        """A name that no other definition has."""
+        return self.shared.names(like)
+
+    def add(self, *defs: Def) -> None:
+        """More definitions of the program."""
+        self.shared.defs |= {d.name: d for d in defs}
+        for d in defs:
+            if may_raise(d.body, self.shared.raises):
+                self.shared.raising.add(d.name)
+
+    def mark(self) -> Any:
+        """The definitions so far."""
+        return dict(self.shared.defs), dict(self.shared.called), self.shared.names.copy()
+
+    def back_to(self, mark: Any) -> None:
+        """Forget the definitions since."""
+        defs, called, names = mark
+        self.shared.defs, self.shared.called = dict(defs), dict(called)
+        self.shared.names = names.copy()
+
+    @property
+    def called(self) -> dict[Any, Any]:
+        """The functions that have a definition already."""
+        return self.shared.called
+
+    # --- values ------------------------------------------------------------------------------
+
+    def formal(self, name: str, like: Seen) -> Any:
+        """A formal, as the function sees it."""
+        return self.given(self.out.fresh(name, like.type), like)
+
+    def given(self, v: Var, like: Seen) -> Any:
+        """A variable as the function sees it."""
+        box = self.out.box(v)
+        return self.wrap(box, like.lay) if box.shape else self.number(box, like.weak)
+
+    def number(self, v: Boxed, weak: bool | None) -> Any:
+        """A number as Python's (weak), as NumPy's, or as one of either."""
+        return self.scalar(v, self.S if weak else self.N if weak is False else self.E)
+
+    def scalar(self, v: Any, cls: Any = None) -> Any:
+        """A number, NumPy's where nothing else is said."""
+        return super().scalar(v, cls or self.N)
+
+    def alias(self, p: Any, weak: bool) -> Any:
+        """The number p as Python's (weak) or as NumPy's."""
+        if p.weak is weak:
+            return p
+        t = p.dtype
+        wide = np.result_type(t, {"f": float, "c": complex, "b": bool}.get(t.kind, np.int64))
+        p = op("astype")(p, dtype=wide) if weak and wide != t else p
+        return p.level.number(p.v, weak)
+
+    def wrap(self, v: Any, lay: Any = None) -> Any:
+        """A staged number, or an array that may be written, with these strides or in C order."""
+        if not isinstance(v, Boxed):
+            return v
+        return self.handle(self.whole(v, lay)) if v.shape else self.scalar(v)
+
+    def still(self, v: Boxed, lay: tuple[int, ...]) -> Any:
+        """An array that keeps its content."""
+        o = self.X()
+        o.v, o.a, o.b, o.g, o.s, o.w = v, None, None, None, v.shape, lay
+        return o
+
+    def entered(self, a: Any) -> Any:
+        """An operand: a box, or what is constant."""
+        a = a.now() if isinstance(a, Traced) else a
+        if not isinstance(a, Traced):
+            return self.constant(a) if isinstance(a, np.ndarray) else a
+        if self.mine(a):
+            return a.v
+        if isinstance(a.level, StagedLevel) or self.adopts:
+            return self.mention(a)
+        raise LeakedVariableError(
+            "a value of a differentiation around this trace was used in it; "
+            "pass it as an argument of the traced function"
+        )
+
+    def as_box(self, value: Any) -> Boxed:
+        """A value, or a constant, as a variable."""
+        return as_box(self, self.entered(value) if isinstance(value, Traced) else value)
+
+    def constant(self, a: np.ndarray) -> Any:
+        """A small array as it is; of a large one a formal, whose value is kept beside."""
+        if a.size <= LITERAL:
+            return a.copy(order="K")
+        if a.dtype.kind in "fciub" and (a == a.reshape(-1)[0]).all():
+            like = self.out.box(self.out.unbox(a.reshape(-1)[0], ArrayType((), a.dtype)))
+            return self.out.apply(op("broadcast_to"), (like,), {"shape": a.shape}, "v")
+        if self.literals:
+            return a.copy(order="K")
+        for v, kept in self.beside:
+            if kept.dtype == a.dtype and (kept is a or np.array_equal(kept, a)):
+                return self.out.box(v)
+        v = self.out.fresh("c", type_of(a))
+        self.beside.append((v, a.copy()))
+        return self.out.box(v)
+
+    def mention(self, a: Any) -> Boxed:
+        """A value of a definition around this one becomes one more formal."""
+        key = a.v.var if isinstance(a.level, StagedLevel) else id(a)
+        for v, kept in a.level.beside if isinstance(a.level, StagedLevel) else ():
+            if v is key:
+                return self.constant(kept)
+        found = self.around.get(key)
+        if found is None:
+            name = key.name if isinstance(key, Var) else "w"
+            found = self.around[key] = self.out.fresh(name or "x", type_of(a)), a
+        return self.out.box(found[0])
+
+    def parameter(self, value: Any) -> Any:
+        """A parameter of a primitive, with variables for staged values in it."""
+        if isinstance(value, Traced):
+            return self.entered(value)
+        if isinstance(value, tuple | list):
+            return tuple([self.parameter(v) for v in value])
+        if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+            return self.constant(value)
+        return value
+
+    # --- applying primitives -------------------------------------------------------------------
+
+    def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Write an application down; of constants, evaluate it."""
+        if not self.open:
+            raise outlived()
+        if self.inner is not None:
+            return self.innermost().apply(primitive, args, params)
+        if self.kinks is not None:
+            return self.kinks.apply(self, primitive, args, params)
+        if args and isinstance(args[0], StagedArray) and args[0].level is self:
+            moved = args[0].moved(primitive.name, params)
+            if moved is not None:
+                return moved
+        if isinstance(primitive, HigherOrder):
+            return primitive.trace_staged(self, tuple(map(_settled, args)), params)
+        weak: bool | None = False
+        if primitive.raised:
+            weak = of_both(map(weakness, args)) if primitive.name.startswith("python") else True
+            params |= {"line": user_line()} | ({"either": True} if weak is None else {})
+            self.shared.kinded = True
+            shown = ", ".join([repr(type_of(a)) for a in args])
+            self.uncaught(f"{primitive.name} of staged {shown}", primitive.raised)
+        args = _in_precision(primitive, args)
+        if primitive.name in UNSIZED:
+            raise StagingError(
+                f"{primitive.name}: the shape of the result depends on staged values; "
+                "keep the shape with np.where(condition, a, b), or count with a sum"
+            )
+        entered = tuple([self.entered(a) for a in args])
+        given, params = params, {k: self.parameter(v) for k, v in params.items()}
+        boxed = any([isinstance(a, Boxed) for a in entered]) or any(boxes(params))
+        if not boxed:
+            y = primitive(*entered, **params)
+            return self.own(y) if type_of(y).shape else y
+        try:
+            y = self.out.interpret(primitive, entered, params)
+            y = self.wrap(y, lay_of(primitive, args, given, y))
+            y = self.number(y.v, weak) if weak is not False and not y.shape else y
+        except (ValueError, IndexError) as e:
+            raise refused(primitive.name, entered, params, e) from None
+        outside = primitive.name in _VIEWS and getattr(args[0], "level", self) is not self
+        if outside and y.shape and not any(_arrays(params)):
+            return self.derived(y, args[0])
+        return y
+
+    def of_numbers(self, name: str, act: Any, args: tuple) -> Any:
+        """An operator of numbers: Python's own where all of them are Python's, or may be."""
+        if not self.open:
+            raise outlived()
+        weak = of_both(map(weakness, args))
+        if weak is False and _is_pythons_complex(*args):
+            weak, args = True, (args[0], args[1].item())
+        if weak is False:
+            return op(name)(*args)
+        kinds = set(map(_kind, args))
+        if "b" in kinds:
+            if kinds == {"b"} and weak is None:
+                raise _truths(name)
+            args = tuple([_counted(a) for a in args])
+            kinds = set(map(_kind, args))
+        if name == "power" and kinds == {"i"} and type(args[1]) is int and args[1] < 0:
+            args = (op("astype")(args[0], dtype=np.dtype(float)), args[1])
+        own = f"python_{name}" if _may_differ(name, args, kinds) and self.kinks is None else name
+        y = op(own)(*args)
+        return y.level.number(y.v, weak)
+
+    def constant_call(self, primitive: Constant, func: Any, args: tuple, kwargs: Any) -> Any:
+        """A locally constant function of NumPy's: its operands, and its other arguments by name."""
+        if self.inner is not None:
+            return self.innermost().constant_call(primitive, func, args, kwargs)
+        if isinstance(primitive, OfType):
+            return func(*map(layout, args), **kwargs)
+        operands, params = _operands(func, args, kwargs)
+        return primitive(*operands, **params)
+
+    # --- reading and writing arrays --------------------------------------------------------------
+
+    def getitem(self, x: Array, at: Any) -> Any:
+        """x[at] of an array that keeps its content."""
+        return self.buffer(x)[at]
+
+    def setitem(self, x: Array, at: Any, value: Any) -> None:
+        """x[at] = value."""
+        self.begin(x)
+        x[at] = value
+
+    def begin(self, x: Array) -> None:
+        """Let x be written."""
+        if not isinstance(x, Written):
+            lay = x.lay
+            x.__class__ = self.XW
+            x.w = self.whole(x.v, lay)
+
+    def assign_all(self, x: Array, value: Any) -> Any:
+        """An in-place operation."""
+        self.begin(x)
+        return x.assign_all(value)
+
+    def copy(self, x: Array, order: str = "C") -> Any:
+        """An array of its own, of the definition that is being written."""
+        lay = packed(tuple(x.shape), strides_of(x), order)
+        if self.inner is not None:
+            return self.innermost().buffer(x, lay)
+        node = x.now()
+        content = node.v if isinstance(node, Traced) else node.copy(order=order)
+        return self.handle(self.whole(content, lay))
+
+    def laid(self, x: Array, lay: tuple[int, ...]) -> Any:
+        """An array of its own with the content of x, which lies in memory so."""
+        return self.innermost().buffer(x, lay)
+
+    def buffer(self, content: Any, lay: Any = None) -> Any:
+        """An array that holds `content`, which lies in memory as it did, or so."""
+        lay = strides_of(content) if lay is None else lay
+        content = content.now() if isinstance(content, Traced) else content
+        content = self.entered(content) if isinstance(content, Traced) else content
+        if isinstance(content, np.ndarray):
+            content, lay = laid_out(content, lay), None
+        return self.handle(self.whole(content, lay))
+
+    def whole(self, content: Any, lay: Any = None) -> Region:
+        """All of a new array."""
+        inside = [v.roots for v in threads.open if v.depth > self.depth]
+        return Region.whole(Cell(self, content, inside, lay))
+
+    def own(self, y: Any) -> Any:
+        """A fresh array of constants, into which staged values may be written."""
+        return y if type_of(y).dtype.kind not in "fc" else self.buffer(y)
+
+    def handle(self, part: Any) -> Any:
+        """An array at a region of a cell."""
+        o = self.XW()
+        o.v = o.a = o.b = o.g = None
+        o.w = part
+        if part.buffer.inside:
+            part.buffer.arrays.append(o)
+        return o
+
+    def close(self) -> None:
+        """End the definition."""
+        self.locks.release()
+        self.overlaps.clear()
+        self.asked.clear()
+        self.frame = None
+        self.open = False
+
+    def uncaught(self, what: str, kinds: Sequence[type[BaseException]] = PYTHONS) -> None:
+        """Refuse what may raise where the function that is traced would catch that."""
+        outermost = next(v for v in threads.open if isinstance(v, StagedLevel))
+        refuse_caught(what, kinds, outermost.frame)
+
+    def applied(self, names: Sequence[str]) -> None:
+        """Definitions are applied: they may raise what theirs raises."""
+        raising = [name for name in names if self.shared.raises(name)]
+        if raising:
+            self.uncaught(f"what {raising[0]} does", PYTHONS)
+
+
+# --- what is asked of a value that is not there ---------------------------------------------------
+
+
+_ASKS = {
+    "bool": "bool() of a staged {t}: whether it is true is not known while a program is written; "
+    "use np.where or np.maximum for a choice between values, lineara.cond for one between "
+    "branches, and lineara.while_loop for a loop that ends on it",
+    "int": "int() of a staged {t}: its value is not known while a program is written; "
+    "use astype(int), or pass a Python int, which is a constant of the program",
+    "index": "a staged {t} was used as a Python integer, whose value is not known while a program "
+    "is written; index a staged array (np.take(a, i) of a plain one), loop with lineara.fori_loop, "
+    "and pass sizes as Python ints, which are constants of the program",
+    "round": "round() of a staged {t}: use np.round",
+    "floor": "math.floor() of a staged {t}: use np.floor",
+    "ceil": "math.ceil() of a staged {t}: use np.ceil",
+    "trunc": "math.trunc() of a staged {t}: use np.trunc",
+    "float": "a staged {t} was about to become a plain number, which a program cannot hold; make "
+    "the array that is written with np.zeros, np.array(a) or np.copy(a) in the traced function",
+    "complex": "a staged {t} was about to become a plain number, which a program cannot hold",
+    "array": "a staged {t} was about to become a plain array, which a program cannot hold; use "
+    "NumPy functions that have a rule, and np.take(a, i) for a[i] of a plain array a",
+    "format": "a staged {t} was written as text, but its value is not known; print its type",
+    "hash": "hash() of a staged {t}: a key of a dict and a member of a set are found by their "
+    "values, and this one is not known while a program is written",
+    "str": "a staged {t} was written as text, but its value is not known; print its type",
+    "reduce": "a staged {t} cannot be pickled: it belongs to a trace that runs here",
+}
+
+
+def _refusal(name: str) -> Any:
+    text = _ASKS[name]
+
+    def refuse(n: Any, *_: Any, **__: Any) -> Any:
+        if not n.level.open:
+            raise outlived()
+        if name == "array" and asks_who_multiplies(sys._getframe(1)):
+            return in_object(n)
+        raise StagingError(text.format(t=type_of(n)))
+
+    return refuse
+
+
+def _arrays(params: dict[str, Any]) -> Any:
+    """Whether parts of an index are arrays, of which NumPy makes a copy."""
+    at = params.get("at", ())
+    return [isinstance(p, np.ndarray | Boxed) and p.shape for p in _parts(at)]
+
+
+def _parts(at: Any) -> tuple[Any, ...]:
+    return at if isinstance(at, tuple) else (at,)
+
+
+def _settled(a: Any) -> Any:
+    return a.now() if isinstance(a, Traced) else a
+
+
+def _below(n: Any) -> Any:
+    if not n.level.open:
+        raise outlived()
+    raise StagingError(
+        f"the value of a staged {type_of(n)} was asked for, but it is not known while a program is "
+        "written; use functions that have a rule, np.where, lineara.cond or lineara.while_loop"
+    )
+
+
+def _logical(name: str) -> Any:
+    def method(n: Any, other: Any) -> Any:
+        both = _is_bool(n) and _is_bool(other)
+        return op(f"{'logical' if both else 'bitwise'}_{name}")(n, other)
+
+    return method
+
+
+def _shifts(name: str, shift: Any) -> dict[str, Any]:
+    """The operators of a shift, with the number on either side."""
+    return {f"__{name}__": lambda n, k: shift(n, k), f"__r{name}__": lambda n, k: shift(k, n)}
+
+
+def _power(power: Any) -> Any:
+    """The power; of booleans NumPy squares in another dtype than it raises in."""
+
+    def method(n: Any, k: Any) -> Any:
+        return op("square")(n) if type(k) is int and k == 2 and _is_bool(n) else power(n, k)
+
+    return method
+
+
+# --- numbers, Python's and NumPy's ----------------------------------------------------------------
+
+
+def numbers_methods() -> dict[str, Any]:
+    """What numbers have in place of the operators of values."""
+    found = {f"__{name}__": _comparison(name) for name in COMPARISONS}
+    for stem, name in INTEGRAL.items():
+        found |= {f"__{stem}__": _integral(name), f"__r{stem}__": _integral(name, True)}
+    for stem, name in (("pos", "positive"), ("invert", "invert")):
+        found[f"__{stem}__"] = _unary(name)
+    return found | {name: property(_part(name)) for name in ("real", "imag")}
+
+
+def _part(name: str) -> Any:
+    def part(n: Any) -> Any:
+        if n.dtype.kind != "c":
+            n = _counted(n) if n.weak else n
+            return n if name == "real" else n.dtype.type(0).item() if n.weak else n.dtype.type(0)
+        found = op(name)(n)
+        return found.level.number(found.v, n.weak)
+
+    return part
+
+
+INTEGRAL = {"floordiv": "floor_divide", "lshift": "left_shift", "rshift": "right_shift"}
+INTEGRAL |= {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
+
+
+def _comparison(name: str) -> Any:
+    general = getattr(Box, f"__{name}__")
+
+    def compare(n: Any, other: Any) -> Any:
+        weak = of_both(map(weakness, (n, other)))
+        if weak is not False and name[0] in "lg" and "c" in map(_kind, (n, other)):
+            raise TypeError(f"'{COMPARISONS[name]}' not supported between complex numbers")
+        found = general(n, other)
+        if not issubclass(type(found), Scalar) or found.known:
+            return found
+        return found.level.number(found.v, weak)
+
+    return compare
+
+
+def _integral(name: str, reflected: bool = False) -> Any:
+    """An operator whose results are locally constant."""
+    stem = {v: k for k, v in INTEGRAL.items()}[name]
+    act = getattr(operator, {"and": "and_", "or": "or_"}.get(stem, stem))
+    logical = name.replace("bitwise", "logical")
+
+    def method(n: Any, other: Any) -> Any:
+        args = (other, n) if reflected else (n, other)
+        truths = stem in ("and", "or", "xor") and all(map(_is_bool, args))
+        if of_both(map(weakness, args)) is False or truths:
+            found = op(logical if truths else name)(*args)
+            if truths and not found.shape:
+                return found.level.number(found.v, of_both(map(weakness, args)))
+            return found
+        return n.level.of_numbers(name, act, args)
+
+    return method
+
+
+def _unary(name: str) -> Any:
+    def method(n: Any) -> Any:
+        if not _is_bool(n):
+            return n if name == "positive" else n.level.alias(op(name)(n), bool(n.weak))
+        if n.weak is None:
+            raise _truths(name)
+        if n.weak:
+            n = _counted(n)
+            return n if name == "positive" else n.level.number(op(name)(n).v, True)
+        if name == "invert":
+            return op("logical_not")(n)
+        raise TypeError("The numpy boolean positive, the `+` operator, is not supported")
+
+    return method
+
+
+def _pythons_class(n: Any) -> type:
+    return {"f": float, "c": complex, "b": bool}.get(n.dtype.kind, int)
+
+
+def _class_of_either(n: Any) -> type:
+    raise StagingError(
+        f"the class of a staged {type_of(n)} was asked for, which is Python's in one branch or "
+        "round of a loop and NumPy's in another; make it one of them where it begins, float(x) or "
+        "np.float64(x)"
+    )
+
+
+def _truths(name: str) -> StagingError:
+    works = {"add": "np.logical_or(a, b)", "invert": "np.logical_not(a)"}.get(name, "np.where")
+    return StagingError(
+        f"{name} of a staged bool[]: Python's truth values count as numbers there and NumPy's do "
+        "not, and in one branch or round of a loop they are Python's and in another NumPy's; "
+        f"use {works}, or a.astype(int)"
+    )
+
+
+def _is_pythons_complex(first: Any, *others: Any) -> bool:
+    """Whether a complex number of Python's answers, for a float64 is a float to it."""
+    pythons = weakness(first) is True and _kind(first) == "c" and len(others) == 1
+    return pythons and type_of(others[0]) == FLOAT64
+
+
+def _counted(a: Any) -> Any:
+    """A truth value of Python's as a number, for arithmetic."""
+    if isinstance(a, bool):
+        return int(a)
+    if not isinstance(a, Traced) or not _is_bool(a):
+        return a
+    found = op("astype")(a, dtype=np.dtype(np.int64))
+    return found.level.number(found.v, a.weak)
+
+
+def _may_differ(name: str, args: tuple, kinds: set[str]) -> bool:
+    """Whether Python's operator may raise where NumPy's does not, or give other bits."""
+    if name in ("negative", "bitwise_and", "bitwise_or", "bitwise_xor"):
+        return False
+    if kinds == {"i"}:
+        return name != "abs"
+    if name in ("divide", "remainder", "floor_divide") and "c" not in kinds:
+        return isinstance(args[1], Traced) or not args[1]
+    return name == "power" or ("c" in kinds and name not in ("add", "subtract"))
+
+
+ROUNDED = {"where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+ROUNDED |= {"floor_divide"}
+
+
+def _in_precision(primitive: Primitive, args: tuple) -> tuple:
+    """Numbers of Python's in the precision of the arrays and of NumPy's numbers that they meet."""
+    meets = isinstance(primitive, Elementwise) or primitive.name in ROUNDED
+    if len(args) < 2 or not meets or primitive.name == "ldexp":
+        return args
+    weak = [isinstance(a, Scalar) and a.weak is True and _kind(a) in "ifc" for a in args]
+    if not any(weak):
+        return args
+    rest = [a for a, w in zip(args, weak, strict=True) if not w]
+    if primitive.name == "where":
+        rest = rest[1:]
+    if all([type(a) in (int, float, complex) for a in rest]):
+        return args
+    shown = [a if type(a) in (int, float, complex) else type_of(a).dtype for a in rest]
+    shown += [_pythons_class(a)(1) for a, w in zip(args, weak, strict=True) if w]
+    t = np.result_type(*shown)
+    pairs = zip(args, weak, strict=True)
+    return tuple([op("astype")(a, dtype=t) if w and a.dtype != t else a for a, w in pairs])
+
+
+def _is_bool(a: Any) -> bool:
+    return _kind(a) == "b"
+
+
+_KINDS = {float: "f", int: "i", bool: "b", complex: "c"}
+
+
+def _kind(a: Any) -> str:
+    """The kind of the dtype of a value, asked in the shortest way."""
+    v = getattr(a, "v", None)
+    if type(v) is Boxed:
+        return v.dtype.kind
+    return _KINDS.get(type(a)) or type_of(a).dtype.kind
+
+
+def _operands(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[list, dict[str, Any]]:
+    """What a function works on, and what else it is told, where that is not its default."""
+    if isinstance(func, np.ufunc):
+        return list(args), kwargs
+    signature = inspect.signature(func)
+    operands, params = [], {}
+    for name, value in signature.bind(*args, **kwargs).arguments.items():
+        formal = signature.parameters[name]
+        if formal.kind is formal.VAR_POSITIONAL:
+            operands.extend(value)
+        elif formal.default is formal.empty and name != "kth":
+            operands.append(value)
+        elif value is not formal.default:
+            params[name] = value
+    return operands, params

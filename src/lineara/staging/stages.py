@@ -1,0 +1,184 @@
+"""The stages of a derivative: every pass' program as text, with what it costs, and a certificate.
+
+captured      f            the function as it was traced
+jvp           f.jvp        the value and the tangent
+unzipped      f.jvp.nl     the value and the tape;  f.jvp.lin, the tangent from the tape
+transposed    f.jvp.lin.t  the cotangents from the tape
+erased        …lin.t.e     the same without linear types, to be differentiated again
+simplified    both         without dead code, copies, zeros and what is computed twice
+"""
+
+import difflib
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lineara.engines.interpreter import run
+from lineara.errors import StagingError
+from lineara.facts.types import ArrayType
+from lineara.linear_a.check import check
+from lineara.linear_a.cost import size
+from lineara.linear_a.program import Program
+from lineara.linear_a.show import show_program
+from lineara.passes.erase import erase
+from lineara.passes.jvp import jvp
+from lineara.passes.names import JVP, LIN, NL, E, T
+from lineara.passes.policy_table import chosen
+from lineara.passes.simplify import simplify
+from lineara.passes.transpose import transpose
+from lineara.passes.unzip import Policy, functions, store_all, unzip
+from lineara.staging.certificate import Certificate, bytes_of, certified
+from lineara.staging.tracing import Staged, trace
+from lineara.staging.value_and_map import Halves
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One program on the way: what a pass added to it, as text, and the cost of running it."""
+
+    name: str
+    text: str
+    definitions: tuple[str, ...]
+    work: int  # of the definitions that are run at this stage, for the arguments given
+    size: int  # of what the pass added
+
+    @property
+    def heading(self) -> str:
+        """One line: the name, the definitions and the costs."""
+        return f"{self.name}: {', '.join(self.definitions)}; work {self.work}, size {self.size}"
+
+    def __str__(self) -> str:
+        return f"{self.heading}\n\n{self.text}"
+
+
+class Stages:
+    """Every stage of the derivative of a function.  It prints; in a notebook the stages fold.
+
+    `stages["jvp"]` is a stage, `stages.diff("captured", "jvp")` what changed, `stages.certificate`
+    what is proved and counted, and `stages.value_and_grad(*args)` runs what came out.
+    """
+
+    def __init__(self, staged: Staged, args: tuple, kwargs: dict[str, Any], policy: Policy) -> None:
+        self.staged = staged
+        self.operands = staged.operands(args, kwargs)
+        staged.test(self.operands)
+        f = staged.name
+        self._tape_bytes = 0
+        nl, lin, back = f + JVP + NL, f + JVP + LIN, f + JVP + LIN + T
+        passes: list[tuple[str, tuple[str, ...], Callable[[Program], Program]]] = [
+            ("captured", (f,), lambda p: p),
+            ("jvp", (f + JVP,), lambda p: jvp(p, f)),
+            ("unzipped", (nl, lin), lambda p: unzip(p, f + JVP, policy)),
+            ("transposed", (nl, back), lambda p: transpose(p, lin)),
+            ("erased", (nl, back + E), lambda p: erase(p, back)),
+            ("simplified", (nl, back + E), lambda p: simplify(p, *applied(p, nl, back + E))),
+        ]
+        program, programs = staged.program, []
+        for _, _, go in passes:
+            program = go(program)
+            programs.append(program)
+        self.program = check(program)
+        counted = self._count(f, programs[-2])
+        self.stages: list[Stage] = []
+        before = Program({}, {})
+        for (name, entries, _), program, work in zip(passes, programs, counted, strict=True):
+            types = {k: t for k, t in program.types.items() if k not in before.types}
+            defs = {k: d for k, d in program.defs.items() if before.defs.get(k) is not d}
+            text = show_program(types, defs)
+            self.stages.append(Stage(name, text, entries, work, size(Program(types, defs))))
+            before = program
+        value, forward, _, reverse, *_ = counted
+        self.certificate = replace(  # what was counted in place of what was foretold
+            certified(staged.program, f, policy, self.operands),
+            value=value, forward=forward, reverse=reverse, tape_bytes=self._tape_bytes,
+        )  # fmt: skip
+
+    def _count(self, f: str, program: Program) -> list[int]:
+        """The work of each stage, measured."""
+        d = program.defs[f + JVP]
+        xs = [_ones(v.type) for v in d.lxs]
+        cs = [_ones(t) for t in d.lresults]
+        value = run(program, f, *self.operands)
+        ahead = run(program, f + JVP, *self.operands, *xs)
+        first = run(program, f + JVP + NL, *self.operands)
+        tape = first.results[-1]
+        self._tape_bytes = bytes_of(tape)
+        halves = [
+            run(program, f + JVP + LIN, tape, *xs),
+            run(program, f + JVP + LIN + T, tape, *cs),
+            run(program, f + JVP + LIN + T + E, tape, *cs),
+        ]
+        works = [first.work + half.work for half in halves]
+        *_, tape = (first := run(self.program, f + JVP + NL, *self.operands)).results
+        last = run(self.program, f + JVP + LIN + T + E, tape, *cs)
+        return [value.work, ahead.work, *works, first.work + last.work]
+
+    def __getitem__(self, name: str) -> Stage:
+        for stage in self.stages:
+            if stage.name == name:
+                return stage
+        raise StagingError(
+            f"stages: there is no stage {name!r}; there is "
+            f"{', '.join(stage.name for stage in self.stages)}"
+        )
+
+    def diff(self, before: str, after: str) -> str:
+        """What changed from one stage to another, as a unified diff of their texts."""
+        old, new = (self[name].text.splitlines() for name in (before, after))
+        return "\n".join(difflib.unified_diff(old, new, before, after, lineterm="", n=2))
+
+    def value_and_grad(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """The value and the gradient, by the last stage; the function has one real result."""
+        halves = Halves(self.staged, self.program, args, kwargs)
+        halves.real("value_and_grad")
+        found, named = halves.gradient([1.0])
+        g = (found, named) if named else found[0] if len(found) == 1 else found
+        return halves.value, g
+
+    def __repr__(self) -> str:
+        return "\n".join([*map(str, self.stages), str(self.certificate)])
+
+    def _repr_html_(self) -> str:
+        """The stages as sections that fold."""
+        sections = [
+            f"<details><summary>{html.escape(s.heading)}</summary>"
+            f"<pre>{html.escape(s.text)}</pre></details>"
+            for s in self.stages
+        ]
+        return f"<div>{''.join(sections)}<pre>{html.escape(str(self.certificate))}</pre></div>"
+
+
+def stages(
+    f: Callable[..., Any], *args: Any, policy: Policy | str = store_all, **kwargs: Any
+) -> Stages:
+    """Every stage of the derivative of f at arguments of these types.
+
+    >>> found = stages(lambda x: x * x, 3.0)
+    >>> found.certificate.value, found.certificate.forward, found.certificate.tape_bytes
+    (1, 4, 8)
+    >>> found.value_and_grad(5.0)
+    (25.0, 10.0)
+    """
+    return Stages(trace(f, *args, **kwargs), args, kwargs, chosen(policy, "stages"))
+
+
+def applied(program: Program, *names: str) -> list[str]:
+    """The definitions of these names, and all that they apply."""
+    found, open_ = {}, list(names)
+    while open_:
+        name = open_.pop()
+        if name not in found:
+            found[name] = None
+            open_ += functions(program.defs[name].body)
+    return list(found)
+
+
+def _ones(t: Any) -> Any:
+    assert isinstance(t, ArrayType), "a function of arrays has arrays as its operands"
+    return np.ones(t.shape, t.dtype) if t.shape else t.dtype.type(1)
+
+
+__all__ = ["Certificate", "Stage", "Stages", "stages"]

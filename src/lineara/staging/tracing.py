@@ -1,0 +1,430 @@
+"""Staging by tracing: a Python function of arrays and containers becomes a Linear A program.
+
+The function runs once, on staged values, through the operations that the eager engine intercepts.
+Floating and complex leaves of the arguments and arrays of integers or booleans become formals;
+Python's integers and flags, strings and functions are constants of the program, as are large
+arrays that it mentions, which are formals whose values are kept beside it.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.containers.boundary import UNTOUCHED, lift, rebuild
+from lineara.containers.points import manifold_of
+from lineara.containers.proxy import Places
+from lineara.engines.interpreter import Machine, Outcome, run
+from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
+from lineara.facts.types import ArrayType, Named, show_type, type_of
+from lineara.linear_a.cost import size
+from lineara.linear_a.program import Program
+from lineara.linear_a.rules_as_text import Boxed, closed
+from lineara.linear_a.syntax import Block, Def, Names, Ret, Var
+from lineara.passes.jvp import all_vars
+from lineara.passes.names import JVP, E, T
+from lineara.passes.unzip import functions
+from lineara.python.user_code import method, overlay, seen
+from lineara.staging.staged_arrays import as_box
+from lineara.staging.staged_level import Seen, StagedLevel, weakness
+from lineara.tape.leaves import kind_of_number
+from lineara.tape.levels import innermost_level, open_level, outside
+from lineara.tape.node import Traced, layout
+from lineara.tape.strides import narrow, strides_of
+from lineara.trees import Structure, flatten, leaf_paths, map_leaves, unflatten
+
+
+class Signature(NamedTuple):
+    """How a call becomes the arguments of a definition: its containers, and its constants."""
+
+    structure: Structure
+    types: tuple[ArrayType | None, ...]  # of the leaves; None for constants
+    constants: tuple[Any, ...]
+    lays: tuple[Any, ...] | None = None  # where the program depends on how arrays lie in memory
+    weak: tuple[Any, ...] | None = None  # where it depends on which numbers are Python's
+    pythons: tuple[bool, ...] = ()  # whether the formals were traced for numbers of Python's
+
+    def values(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[Any]:
+        """The numbers of a call that fits, or an error that says what does not."""
+        return numbers(self.check(args, kwargs, name))
+
+    def check(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[tuple[Any, ArrayType]]:
+        """The numbers of a call that fits, with the types of the formals."""
+        leaves, structure = flatten((args, kwargs))
+        if structure != self.structure:
+            raise StagingError(
+                f"{name} was traced for arguments of the form {self.structure}, but was given "
+                f"{structure}; trace it again for these"
+            )
+        return list(self._pairs(leaves, name))
+
+    def _pairs(self, leaves: Sequence[Any], name: str) -> Any:
+        for i, (v, t, c) in enumerate(zip(leaves, self.types, self.constants, strict=True)):
+            if t is None:
+                if v is not c and (type(v) is not type(c) or np.any(v != c)):
+                    raise StagingError(
+                        f"{name} was traced with the constant {c!r} at {self._path(i, leaves)}, "
+                        f"but was given {v!r}; trace it again for this one"
+                    )
+                continue
+            got = type_of(v)
+            if got.shape != t.shape or not np.can_cast(got.dtype, t.dtype):
+                raise StagingError(
+                    f"{name} was traced for {t} at {self._path(i, leaves)}, but was given "
+                    f"{show_type(v)}; trace it again for this type"
+                )
+            if self.weak is not None and weakness(v) is not self.weak[i]:
+                kinds = ("NumPy's", "Python's")
+                raise StagingError(
+                    f"{name} does what Python does with its own numbers and NumPy with its: it was "
+                    f"traced for one of {kinds[self.weak[i]]} at {self._path(i, leaves)}, but was "
+                    f"given one of {kinds[not self.weak[i]]}; trace it again, or give it "
+                    f"{'float(x)' if self.weak[i] else 'np.float64(x)'}"
+                )
+            lay = strides_of(v)
+            if self.lays is not None and narrow(t.shape, lay) != narrow(t.shape, self.lays[i]):
+                raise StagingError(
+                    f"{name} writes into a reshaped {t}, and whether that is a view depends on how "
+                    f"the array at {self._path(i, leaves)} lies in memory: it was traced for the "
+                    f"strides {self.lays[i]}, but was given {lay}, counted in elements; trace it "
+                    "again, or give it a copy that lies as the other did"
+                )
+            yield v, t
+
+    def _path(self, i: int, leaves: Sequence[Any]) -> str:
+        """Where a leaf stands among the arguments."""
+        return leaf_paths(unflatten(self.structure, leaves), root="arguments")[i]
+
+    def call(self, parts: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
+        """The arguments, by position and by name, with these in place of the numbers."""
+        left = iter(parts)
+        pairs = zip(self.types, self.constants, strict=True)
+        return unflatten(self.structure, [c if t is None else next(left) for t, c in pairs])
+
+    def tree(self, parts: Sequence[Any]) -> Any:
+        """The arguments with these in place of the numbers: one, or a tuple."""
+        args, kwargs = self.call(parts)
+        return (args, kwargs) if kwargs else args[0] if len(args) == 1 else args
+
+
+def numbers(found: Sequence[tuple[Any, ArrayType]]) -> list[Any]:
+    """Numbers of a call as numbers of the types of the formals."""
+    return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in found]
+
+
+class Results(NamedTuple):
+    """How the results of a definition become what the function returned."""
+
+    structure: Structure
+    constants: tuple[Any, ...]  # in the places of what is no number; `Results` elsewhere
+    weak: tuple[bool, ...]  # whether a number is Python's; of those of either kind it is
+
+    def tree(self, values: Sequence[Any]) -> Any:
+        """What the function returns."""
+        left = iter(zip(values, self.weak, strict=True))
+        leaves = [_own(*next(left)) if c is Results else c for c in self.constants]
+        return unflatten(self.structure, leaves)
+
+
+class Staged:
+    """A function as a program.  It prints as the text, and is called as the function was.
+
+    program, name     the program, and the name of the definition of the function in it
+    signature         how arguments become operands
+    results           how results become what the function returned
+    beside            the values of the last formals: large constants
+    rules             of the definitions whose derivatives the user states
+    f                 the function
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        name: str,
+        signature: Signature,
+        results: Results,
+        beside: list,
+        rules: dict[str, Any],
+        f: Callable[..., Any],
+    ) -> None:
+        self.rules = rules
+        self.f = f
+        self.program = program
+        self.name = name
+        self.signature = signature
+        self.results = results
+        self.beside = beside
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The value, by the evaluator of the language; of traced values, that of the function."""
+        found = self.signature.check(args, kwargs, self.name)
+        if any([isinstance(v, Traced) for v, _ in found]):
+            return seen(self.f)(*args, **kwargs)
+        return self.results.tree(self._run(found).results)
+
+    def run(self, *args: Any, **kwargs: Any) -> Outcome:
+        """The results as the program gives them, and the work that was done."""
+        return self._run(self.signature.check(args, kwargs, self.name))
+
+    def _run(self, found: Sequence[tuple[Any, ArrayType]]) -> Outcome:
+        operands = [*numbers(found), *self.beside]
+        self.test(operands)
+        return run(self.program, self.name, *operands)
+
+    def test(self, operands: Sequence[Any]) -> None:
+        """Test rules of the user's that were not tested yet, with the values that reach them."""
+        if not all(rule.is_tested for rule in self.rules.values()):
+            Tester(self.program, self.rules).call(self.name, operands)
+
+    def operands(self, args: tuple, kwargs: dict[str, Any] | None = None) -> list[Any]:
+        """The operands of the definition, for arguments of the function."""
+        return [*self.signature.values(args, kwargs or {}, self.name), *self.beside]
+
+    def size(self) -> int:
+        """The size of the text."""
+        return size(self.program)
+
+    def __repr__(self) -> str:
+        return str(self.program)
+
+
+class Tester(Machine):
+    """The evaluator, which shows rules the values that their functions are given."""
+
+    def __init__(self, program: Program, rules: dict[str, Any]) -> None:
+        super().__init__(program)
+        self.rules = rules
+
+    def call(self, name: str, values: Sequence[Any]) -> None:
+        """Run a definition."""
+        with np.errstate(all="ignore"):
+            self.drive(self.enter(name, list(values)))
+
+    def enter(self, name: str, values: list[Any]) -> Any:
+        """A definition on values; its rule sees them first."""
+        if name in self.rules:
+            self.rules[name].test(values)
+        return super().enter(name, values)
+
+
+def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
+    """The program that f is for arguments of these types.
+
+    Floating and complex numbers and arrays, and arrays of integers or booleans, in any containers,
+    are what the program is a function of; Python's integers, flags and strings are constants of it.
+    (If there are integers only, they count as floating, as in `grad`.)
+
+    >>> trace(lambda x: x * x, 3.0)
+    def f(x: f64;) -> (f64;) =
+      let v: f64 = x * x in
+      (v;)
+    <BLANKLINE>
+    >>> trace(lambda x: x * x, 3.0)(4.0)
+    16.0
+    """
+    if not callable(f):
+        raise TypeMismatchError(f"trace: takes a function, but was given {show_type(f)}")
+    if innermost_level() is not None:  # of the arguments the types count, not the values
+        types = map_leaves(lambda v: layout(v), overlay().restore((args, kwargs)))
+        with outside():
+            return trace(f, *types[0], **types[1])
+    name = definition_name(f)
+    with open_level(StagedLevel) as level:
+        given = Given(level, f, args, kwargs)
+        level.shared.names(name)
+        out = seen(f)(*given.args, **given.kwargs)
+        given.places.settle()
+        made, results = definition(level, name, given.formals, overlay().restore(out), name)
+        beside = [value for _, value in level.beside]
+        shared = level.shared
+    program = needed(Program(shared.types, {**shared.defs, made.name: made}), made.name)
+    signature = given.signature
+    if shared.asked and shared.written:
+        signature = signature._replace(lays=given.lays)
+    if shared.kinded:
+        signature = signature._replace(weak=given.weak)
+    return Staged(program, made.name, signature, results, beside, shared.rules, f)
+
+
+def needed(program: Program, name: str) -> Program:
+    """The definitions that one applies, with their rules, and the types that these mention."""
+    open_, found = [name], set()
+    while open_:
+        f = open_.pop()
+        if f not in found:
+            found.add(f)
+            open_ += functions(program.defs[f].body)
+            open_ += [f + s for s in (JVP, T, E) if f + s in program.defs]
+    defs = {f: d for f, d in program.defs.items() if f in found}
+    return Program(named_types(program, defs.values()) if program.types else {}, defs)
+
+
+def named_types(program: Program, defs: Iterable[Def]) -> dict[str, Any]:
+    """The named types that definitions mention, or that these types mention in turn."""
+    open_: list[Any] = [t for d in defs for t in (*d.results, *d.lresults)]
+    open_ += [v.type for d in defs for v in all_vars(d)]
+    found = set()
+    while open_:
+        t = open_.pop()
+        if isinstance(t, Named) and t.name not in found:
+            found.add(t.name)
+            open_.append(program.stated(t.name))
+        elif not isinstance(t, ArrayType | Named):
+            open_ += t.items
+    return {k: t for k, t in program.types.items() if k in found}
+
+
+def definition_name(f: Any) -> str:
+    """A name for the definition of a function: its own, if the language has it."""
+    name = getattr(f, "__name__", "f")
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) and name not in WORDS else "f"
+
+
+WORDS = {"let", "in", "def", "type", "dup", "drop", "zero", "zeros", "case", "of", "with"}
+
+
+class Given:
+    """The arguments of a function as it is traced: containers as proxies, numbers staged."""
+
+    def __init__(self, level: StagedLevel, f: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+        self.level = level
+        whole = (args, kwargs)
+        leaves, structure = flatten(whole)
+        numbers = [_is_formal(v) for v in leaves]
+        self.promote = not any(numbers) and any(kind_of_number(v) == "i" for v in leaves)
+        self.nodes: list[tuple[Any, Any]] = []
+        names = Names()
+        wanted = [names(n) for n in _names(f, args, kwargs)]
+        level.out.names = Names(wanted)
+        self.places = Places()
+        self.args = [self._lifted(a) for a in args]
+        self.kwargs = {k: self._lifted(v) for k, v in kwargs.items()}
+        self._sources = [*args, *kwargs.values()]
+        types = [self.type(v) for v in leaves]
+        constants = tuple([None if t else v for v, t in zip(leaves, types, strict=True)])
+        self.signature = Signature(structure, tuple(types), constants)
+        self.lays = tuple(
+            [strides_of(v) if t else None for v, t in zip(leaves, types, strict=True)]
+        )
+        self.weak = tuple([weakness(v) for v in leaves])
+        formals = [w is True for w, t in zip(self.weak, types, strict=True) if t]
+        self.signature = self.signature._replace(pythons=tuple(formals))
+        self._names = [n for n, t in zip(wanted, types, strict=True) if t]
+
+    def type(self, v: Any) -> ArrayType | None:
+        """The type of the formal of a leaf; None for a constant."""
+        if _is_formal(v):
+            return type_of(v)
+        return ArrayType((), np.dtype(float)) if self.promote and kind_of_number(v) == "i" else None
+
+    def _lifted(self, a: Any) -> Any:
+        return lift(a, self._leaf, method=method, places=self.places)
+
+    def _leaf(self, v: Any) -> Any:
+        if isinstance(v, Traced):
+            raise LeakedVariableError("trace: an argument belongs to a differentiation around it")
+        t = self.type(v)
+        if t is None:
+            return v
+        var = Var("", t)
+        node = self.level.given(var, Seen(t, strides_of(v), weakness(v)))
+        self.nodes.append((node, var))
+        if t.shape:
+            self.level.overlaps.add(v, node)
+        return node
+
+    @property
+    def formals(self) -> list[Var]:
+        """The formals in the order of the leaves; of what was never read as well."""
+        found: list[Var] = []
+        by_node = {id(node): var for node, var in self.nodes}
+
+        def leaf(v: Any, node: Any) -> None:
+            t = self.type(v)
+            if t is not None:
+                found.append(Var("", t) if node is UNTOUCHED else by_node[id(node)])
+
+        for source, lifted in zip(self._sources, [*self.args, *self.kwargs.values()], strict=True):
+            if isinstance(lifted, Traced):
+                leaf(source, lifted)
+            else:
+                rebuild(source, lifted, leaf)
+        for var, name in zip(found, self._names, strict=True):
+            var.name = name
+        return found
+
+
+def _is_formal(v: Any) -> bool:
+    if manifold_of(v) is not None and callable(v):
+        raise StagingError(
+            f"trace: {v!r} is a function, and the arguments of a program are numbers; trace a "
+            "function of the numbers that uses it, or take the derivative outside of trace"
+        )
+    if manifold_of(v) is not None:
+        raise StagingError(f"trace: {show_type(v)} is a point of a manifold; pass its coordinates")
+    if isinstance(v, np.ndarray | np.generic):
+        return v.dtype.kind in "fc" or (v.dtype.kind in "iub" and v.ndim > 0)
+    return type(v) in (float, complex)
+
+
+def _names(f: Any, args: tuple, kwargs: dict[str, Any]) -> list[str]:
+    """Names for the leaves: the parameter of the function, and the way to the leaf."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    roots = [*positional, *[f"x{i}" for i in range(len(positional), len(args))]][: len(args)]
+    found = []
+    for root, a in zip([*roots, *kwargs], [*args, *kwargs.values()], strict=True):
+        found += [_word(p) for p in leaf_paths(a, root=root)]
+    return found
+
+
+def _word(path: str) -> str:
+    """A path as a name of the language: params['w'][0] is params.w.0."""
+    name = re.sub(r"[^A-Za-z0-9_]+", ".", path).strip(".")
+    return name if re.match(r"[A-Za-z_]", name) and name not in WORDS else f"x.{name}"
+
+
+def definition(
+    level: StagedLevel, name: str, formals: Sequence[Var], out: Any, said: str
+) -> tuple[Def, Results]:
+    """The definition that a level holds, with these results; what nothing needs is left out."""
+    leaves, structure = flatten(out)
+    constants: list[Any] = []
+    results: list[Var] = []
+    weak: list[bool] = []
+    for leaf in leaves:
+        v = leaf.now() if isinstance(leaf, Traced) else leaf
+        if isinstance(v, Traced):
+            v = level.entered(v)
+        elif isinstance(v, float | complex | np.floating | np.complexfloating) or (
+            isinstance(v, np.ndarray) and v.dtype.kind in "fc"
+        ):
+            v = as_box(level, v)
+        if isinstance(v, Boxed):
+            constants.append(Results)
+            results.append(v.var)
+            weak.append(weakness(leaf) is not False)
+        else:
+            constants.append(leaf)
+    params = [*formals, *[v for v, _ in level.beside], *[v for v, _ in level.around.values()]]
+    bindings = closed(level.out.bindings, params, results, level.shared.stays)
+    body = Block(tuple(bindings), Ret(tuple(results)))
+    made = Def(name, tuple(params), tuple([v.type for v in results]), (), body)
+    return made, Results(structure, tuple(constants), tuple(weak))
+
+
+def _own(v: Any, weak: bool) -> Any:
+    """A number of the language as Python's or NumPy's; an array of one's own."""
+    if isinstance(v, np.ndarray) and v.ndim:
+        return np.array(v)
+    return v.item() if weak and isinstance(v, np.generic) else v
+
+
+__all__ = ["Signature", "Staged", "definition", "trace"]

@@ -1,0 +1,167 @@
+"""What a traced value shows to code that asks what it is: what NumPy's value would answer.
+
+`isinstance`, patterns, `functools.singledispatch` and the abstract classes all ask for
+`x.__class__`.  Our own code asks too, and sees the traced class itself.  An `isinstance` that says
+no is slow therefore: where it often does, on hot paths, we ask `issubclass(type(x), ...)`.
+"""
+
+import dis
+import inspect
+import sys
+from abc import ABCMeta
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import DetachError, is_own_file
+from lineara.facts.registry import registry
+
+_ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
+# Modules of classes with rules of their own: where they meet a class unknown to them, ours answers.
+_OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "numpy.ma.core", "scipy.sparse._base"}
+_OWN_RULES |= {"scipy.sparse._sputils"}
+_OWN_RULES |= {"pandas.core.ops.array_ops", "xarray.core.variable", "xarray.namedarray.core"}
+_PRODUCTS = ("_matmul_dispatch", "_divide", "multiply", "_multiply_2d_with_broadcasting")
+_PATTERN = dis.opmap["MATCH_CLASS"]
+_OPERATOR, _REMAINDERS = dis.opmap["BINARY_OP"], (6, 19)  # % and %=
+_SEQUENCE = 1 << 5  # CPython's flag of the classes that sequence patterns take apart
+
+
+def class_shown(value: Any) -> type:
+    """The class that the code now running should see."""
+    frame: Any = sys._getframe(1)
+    if frame.f_code.co_filename == _ABSTRACT:
+        frame = frame.f_back
+    if frame.f_code.co_name == "isscalar" and frame.f_back is not None:  # NumPy's, for its caller
+        frame = frame.f_back
+    asker = frame.f_globals.get("__name__")
+    if is_own_file(frame.f_code.co_filename) or asker in _OWN_RULES:
+        return type(value)
+    if asker == "json.encoder" and not value.shape:  # which writes the digits of a float
+        return type(value.__float__())
+    if type(frame.f_globals) is not dict and _reads_class(frame):  # a copy of the user's function
+        found = type_shown(value)
+        return registry.classes.get(found, found)
+    shown: type = value.stands_for()
+    return shown
+
+
+def _reads_class(frame: FrameType) -> bool:
+    """Whether a function names `__class__`; a pattern asks for it too, as isinstance does."""
+    code = frame.f_code
+    return "__class__" in code.co_names and code.co_code[frame.f_lasti] != _PATTERN
+
+
+# Whoever is registered here gets the flag, and is no `collections.abc.Sequence` by it.
+_Sequences: Any = ABCMeta("_Sequences", (), {"__abc_tpflags__": _SEQUENCE})
+
+
+def in_patterns(cls: type) -> type:
+    """The class of arrays, which `case [a, b]` takes apart if it does NumPy's: from 2.5 on."""
+    if np.ndarray.__flags__ & _SEQUENCE:
+        _Sequences.register(cls)
+    return cls
+
+
+def formats(frame: FrameType) -> bool:
+    """Whether the operator % of a text asks for a float."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] == _OPERATOR and code[at + 1] in _REMAINDERS
+
+
+def asks_who_multiplies(frame: FrameType) -> bool:
+    """Whether a sparse matrix looks if it knows the other factor: of an object it does not."""
+    module = frame.f_globals.get("__name__", "")
+    if frame.f_code.co_name not in _PRODUCTS or not module.startswith("scipy.sparse."):
+        return False
+    asker: Any = frame
+    while asker is not None and asker.f_globals.get("__name__", "").startswith("scipy.sparse."):
+        if asker.f_code.co_name.startswith("__"):  # an operator, which may leave it to the other
+            return True
+        asker = asker.f_back
+    return frame.f_code.co_name == "_matmul_dispatch"
+
+
+def in_object(value: Any) -> np.ndarray:
+    """An array of one object, of which a sparse matrix says that it does not know it."""
+    found = np.empty((), object)
+    found[()] = value
+    return found
+
+
+# The object's own `__class__` is set when an array turns into one that was written.
+as_shown = property(class_shown, vars(object)["__class__"].__set__)
+
+
+def type_shown(value: Any) -> type:
+    """What type() says of a traced value."""
+    shown: type = value.stands_for()
+    return shown
+
+
+class Address:
+    """What stands for the address of an array that is made in a trace: to use it is refused."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def _refuse(self, *_: Any) -> Any:
+        raise DetachError(
+            f"{self.__name__}: what is written at the address of an array that is made in a "
+            "differentiated function would be lost; take a plain copy, np.array(y.tolist()), "
+            "and write it back with y[...] = copy"
+        )
+
+    __getattr__ = __getitem__ = __iter__ = __int__ = __index__ = _refuse
+
+
+class Withheld:
+    """An attribute of NumPy's value that gives its memory or its digits away.
+
+    It is refused, not missing: code that asks `hasattr` would take another branch.
+    """
+
+    def __init__(self, name: str, way: str) -> None:
+        self.name = name
+        self.way = way  # the method that refuses, or gives a plain value where nothing is traced
+
+    def __get__(self, value: Any, owner: type) -> Any:
+        if value is None:
+            return self
+        if self.name.startswith("__array_") and asks_who_multiplies(sys._getframe(1)):
+            raise AttributeError(self.name)
+        found = getattr(getattr(value, self.way)(), self.name)
+        if self.name == "__array_interface__":
+            return found | {"data": Address(self.name)}
+        return Address(self.name) if self.name == "ctypes" else found
+
+
+class Hidden:
+    """An attribute of NumPy's numbers that Python's have not: there for our own code only."""
+
+    def __init__(self, name: str, own: Any, shown: type) -> None:
+        self.name = name
+        self.own = own
+        self.shown = shown
+
+    def __get__(self, value: Any, owner: type) -> Any:
+        if value is None:
+            return self.own
+        if not value.weak or is_own_file(sys._getframe(1).f_code.co_filename):
+            get = getattr(type(self.own), "__get__", None)
+            return self.own if get is None else get(self.own, value, owner)
+        raise AttributeError(f"'{self.shown.__name__}' object has no attribute '{self.name}'")
+
+
+def hidden(cls: type, numpys: type, pythons: type) -> dict[str, Hidden]:
+    """Descriptors for what `cls` answers as a number of NumPy's and not as one of Python's."""
+    names = [n for n in dir(numpys) if not n.startswith("__") and not hasattr(pythons, n)]
+    own = {n: inspect.getattr_static(cls, n, None) for n in names}
+    return {n: Hidden(n, v, pythons) for n, v in own.items() if v is not None}
+
+
+def withhold(cls: type, way: str, *names: str) -> None:
+    """Refuse these attributes of a class, as the method `way` refuses."""
+    for name in names:
+        setattr(cls, name, Withheld(name, way))

@@ -1,0 +1,168 @@
+"""One gradient: open a level, run the function on traced arguments, sweep back, close.
+
+The function already sees our NumPy (python/overlay).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lineara.containers.boundary import lift, rebuild
+from lineara.containers.points import without_unit
+from lineara.containers.proxy import Places
+from lineara.cotangent.dead_lanes import Masked
+from lineara.errors import StructureError
+from lineara.facts.types import type_of
+from lineara.tape.leaves import Gradients, Leaves, beside, one_like
+from lineara.tape.level import Level
+from lineara.tape.levels import deeper, open_level
+from lineara.tape.masked_sweep import any_nan, settle
+from lineara.tape.node import Traced, leaked, outlived, staged
+from lineara.tape.reads import forget
+from lineara.tape.results import check_numbers, release_tree, scalar_output, with_aux
+from lineara.tape.sweep import reverse, tidy
+from lineara.trees import leaf_paths
+
+
+@dataclass
+class Asked:
+    """What the user asked of a gradient."""
+
+    argnums: tuple[int, ...] = (0,)
+    has_aux: bool = False
+    sparse: bool | tuple[str, ...] = False
+    combine: Callable[[Any, Any], Any] | None = None
+    builder: bool = False
+    strong_zero: bool = False
+    name: str = "grad"
+
+
+def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> list[Any]:
+    """The arguments, those to differentiate as lazy traced proxies."""
+    found = list(args)
+    for i in argnums:
+        a = args[i]
+        if type(a) is np.ndarray or type(a) is float:
+            found[i] = leaves(a)
+            continue
+        if leaves.places is None:
+            leaves.places = Places(leaves.others)
+        found[i] = lift(a, leaves, method=leaves.method, places=leaves.places)
+    return found
+
+
+def backward(f: Any, args: tuple, kwargs: dict[str, Any], asked: Asked, method: Any) -> Any:
+    """(value, gradients of args[argnums], aux) of a function with one real result."""
+    with open_level() as level:
+        return _backward(level, f, args, kwargs, asked, method)
+
+
+def _backward(
+    level: Level, f: Any, args: tuple, kwargs: dict[str, Any], asked: Asked, method: Any
+) -> Any:
+    """The same at an open level.
+
+    A function of its own, so that the result's node is gone when the level clears its tape from
+    the end: a chain of nodes is then freed one by one and not by recursion.
+    """
+    given = [args[i] for i in asked.argnums]
+    leaves = Leaves(level, given, method, beside(args, kwargs, asked.argnums))
+    lifted = lift_args(args, asked.argnums, leaves)
+    for i in asked.argnums:
+        if lifted[i] is args[i]:  # a leaf that stays as it is
+            check_numbers([args[i]], asked.name)
+    out = f(*lifted, **kwargs)
+    if leaves.places is not None and leaves.places.several:
+        leaves.places.settle()
+    if not isinstance(asked.sparse, bool):
+        _check_names(asked.sparse, given, asked.name)
+    if not leaves.nodes:
+        check_numbers(given, asked.name)
+    out, aux = with_aux(out, asked.has_aux, asked.name)
+    y, unit = out, None
+    if type(y) is not level.S and type(y) is not level.N:  # which are one real number
+        number, unit = without_unit(out)
+        y = scalar_output(number, asked.name)
+    value = y
+    if isinstance(y, Traced) and y.level is level:
+        _sweep_back(level, y, leaves.nodes, asked.strong_zero)
+        value = y.v
+    if unit is not None:
+        value = type(out)(value, unit)
+    grads = Gradients(level, leaves.points, unit)
+    found = [_gradient(args[i], lifted[i], grads, asked) for i in asked.argnums]
+    aux = release_tree(aux, level) if asked.has_aux else None
+    return value, found, aux
+
+
+@np.errstate(all="ignore")
+def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -> None:
+    """The reverse sweep; a masked one follows where the plain one has produced a NaN.
+
+    In a trace nobody can know whether it will, so there the masked one is all that is written.
+    """
+    if y.g is leaked:
+        raise outlived()
+    level.locks.check()
+    unknown = staged(y)
+    if not strong_zero and not unknown:
+        y.g = one_like(y.v)
+        parted = reverse(level.tape, (level.S, level.N), last=True)
+        level.swept = True
+        if not any_nan(level, nodes):
+            for n in parted:
+                forget(n)
+            return
+        level.swept = False
+        tidy(level.tape, nodes, last=False)
+    with deeper() as depth:
+        one = type_of(y.v).dtype.type(1) if unknown else one_like(y.v)
+        y.g = Masked(one, None, depth, strong_zero)
+        reverse(level.tape, (level.S, level.N), last=False)
+        for n in nodes:
+            settle(n)
+
+
+def _gradient(source: Any, lifted: Any, grads: Gradients, asked: Asked) -> Any:
+    """The gradient of one argument, in its own container."""
+    if asked.combine is not None:
+        combine = asked.combine
+        return rebuild(source, lifted, lambda x, n: combine(x, grads.dense(x, n)))
+    if asked.builder or asked.sparse is True:
+        if isinstance(lifted, Traced):
+            return grads.sparse(source, lifted)
+        return rebuild(source, lifted, grads.sparse, sparse=True)
+    if asked.sparse:
+        return _some_sparse(source, lifted, grads, asked.sparse)
+    if isinstance(lifted, Traced):
+        return grads.dense(source, lifted)
+    return rebuild(source, lifted, grads.dense)
+
+
+def _some_sparse(source: Any, lifted: Any, grads: Gradients, names: Sequence[str]) -> Any:
+    """Sparse for the leaves whose path ends with one of the names, dense for the others."""
+    paths = iter(leaf_paths(source))
+
+    def finish(x: Any, n: Any) -> Any:
+        return grads.sparse(x, n) if _named(next(paths), names) else grads.dense(x, n)
+
+    return rebuild(source, lifted, finish)
+
+
+def _named(path: str, names: Sequence[str]) -> list[str]:
+    """The names that a path ends with."""
+    words = path.replace("]", "").replace("'", "").replace("[", ".").split(".")
+    return [s for s in names if s == path or words[-len(s.split(".")) :] == s.split(".")]
+
+
+def _check_names(names: Sequence[str], sources: Sequence[Any], name: str) -> None:
+    """Refuse a name in `sparse` that no leaf has."""
+    paths = [path for source in sources for path in leaf_paths(source)]
+    missing = set(names).difference(*[_named(path, names) for path in paths])
+    if missing:
+        raise StructureError(
+            f"{name}: sparse names {', '.join(sorted(missing))}, which is no leaf; the leaves are "
+            f"{', '.join(paths[:8]) or 'one array without a name'}"
+        )

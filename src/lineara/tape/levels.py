@@ -1,0 +1,211 @@
+"""Opening and closing levels: one class for each thread and depth, reused from trace to trace.
+
+Garbage collection rests while any trace is open, since a collection walks the whole tape.
+"""
+
+import gc
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import (
+    LinearaError,
+    MutationError,
+    watchers,
+)
+from lineara.facts.primitive import Joint
+from lineara.tape.level import Level
+from lineara.tape.library_errors import in_place_of, line_of
+from lineara.tape.linear_level import LinearLevel, linear_joint
+from lineara.tape.swallowed_errors import prune, raise_swallowed
+
+
+class _Threads(threading.local):
+    """The levels of this thread: those that wait for reuse, and how many are open."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[tuple[type, int], list[Level]] = defaultdict(list)
+        self.open: list[Level] = []
+        self.depth = 0
+        self.kinks: Any = None  # what decides at kinks in the function that runs
+        self.refused: list[LinearaError] = []  # since the outermost of the open levels began
+
+
+class _Collector:
+    """Counts the threads with open traces; the last one to close lets collection go on."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.count = 0
+        self.was_on = False
+        self.ended: list[Callable[[], None]] = []  # called when no trace is open any more
+
+    def pause(self) -> None:
+        with self.lock:
+            if not self.count:
+                self.was_on = gc.isenabled()
+                gc.disable()
+            self.count += 1
+
+    def resume(self) -> None:
+        with self.lock:
+            self.count -= 1
+            if not self.count:
+                for tidy in self.ended:
+                    tidy()
+                if self.was_on:
+                    gc.enable()
+
+
+threads = _Threads()
+collector = _Collector()
+
+
+def _remember(error: LinearaError) -> None:
+    """A refusal must come out of its trace, whatever catches it on its way."""
+    if threads.open:
+        threads.refused.append(error)
+        prune(threads.refused)
+
+
+watchers.append(_remember)
+
+
+def enter(cls: type[Level] = Level) -> Level:
+    """Open a level inside those that are open in this thread."""
+    around, depth = threads.open, threads.depth + 1
+    waiting = threads.waiting[cls, depth]
+    level = waiting.pop() if waiting else cls(depth, linear_map_of)
+    level.start()
+    if around:
+        level.outer = around[-1]
+    else:
+        level.outer = None
+        collector.pause()
+    threads.depth = depth
+    around.append(level)
+    if threads.kinks is not None:
+        level.decide(threads.kinks)
+    return level
+
+
+def leave(level: Level) -> None:
+    """Close the innermost level; it waits for the next trace of its depth."""
+    if level.kinks is not None:
+        level.decide(None)
+    level.close()
+    around, depth = threads.open, level.depth
+    found = around.pop()
+    assert found is level, "levels close in the order opposite to their opening"
+    threads.depth = depth - 1
+    threads.waiting[type(level), depth].append(level)
+    if not around:
+        collector.resume()
+
+
+class open_level:  # a context manager is named as a function is
+    """A level that is open while the block runs."""
+
+    __slots__ = ("cls", "level")
+
+    def __init__(self, cls: type[Level] = Level) -> None:
+        self.cls = cls
+
+    def __enter__(self) -> Any:
+        self.level = enter(self.cls)
+        return self.level
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is None:
+            leave(self.level)
+            if threads.refused and not threads.open:
+                found, threads.refused = threads.refused, []
+                raise_swallowed(found)
+            return
+        refused = isinstance(error, ValueError) and "read-only" in str(error)
+        mutated = refused and bool(self.level.locks.arrays)
+        leave(self.level)
+        if not threads.open:
+            threads.refused = []
+        if mutated:
+            assert isinstance(error, ValueError)
+            raise _mutated(error) from None
+        ours = in_place_of(error)
+        if ours is not None:
+            raise ours from None
+
+
+@contextmanager
+def deciding(kinks: Any) -> Iterator[None]:
+    """`kinks` decides at the kinks that the levels open in this thread meet."""
+    before, levels = threads.kinks, [(level, level.kinks) for level in threads.open]
+    threads.kinks = kinks
+    for level, _ in levels:
+        level.decide(kinks)
+    try:
+        yield
+    finally:
+        threads.kinks = before
+        for level, found in levels:
+            level.decide(found)
+
+
+@contextmanager
+def deeper() -> Iterator[int]:
+    """A depth inside the open levels, for values that no tape belongs to."""
+    threads.depth += 1
+    try:
+        yield threads.depth
+    finally:
+        threads.depth -= 1
+
+
+def linear_map_of(fun: Any, types: Sequence[Any]) -> Joint:
+    """The linear map of a function of tangents, from its text."""
+    return linear_joint(open_level, fun, types)
+
+
+def innermost_level() -> Level | None:
+    """The level opened last in this thread, if one is open."""
+    return threads.open[-1] if threads.open else None
+
+
+def _mutated(error: ValueError) -> MutationError:
+    """NumPy's refusal to write a locked array, said as ours, at the user's line."""
+    return MutationError(
+        "a plain array that this derivative still needs was about to be overwritten; "
+        "copy it first, where it is used with traced values",
+        line=line_of(error),
+    )
+
+
+def writable(content: np.ndarray) -> Any:
+    """An array of the user's making that traced values may be written into, at every open level."""
+    around = innermost_level()
+    return content if around is None else around.own(content)
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """The block runs as code that no trace follows: arrays that it makes are plain ones."""
+    hidden, threads.open = threads.open, []
+    try:
+        yield
+    finally:
+        threads.open = hidden
+
+
+__all__ = [
+    "LinearLevel",
+    "deeper",
+    "enter",
+    "innermost_level",
+    "leave",
+    "open_level",
+    "outside",
+    "writable",
+]

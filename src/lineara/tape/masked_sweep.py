@@ -1,0 +1,101 @@
+"""Where a NaN has arrived, and masked cotangents brought back to plain ones.
+
+The plain sweep is followed by a masked one only where it has produced a NaN.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.cotangent.batched import Batched
+from lineara.cotangent.dead_lanes import unmasked
+from lineara.cotangent.formal import Formal
+from lineara.facts.primitive import Box, Outer
+from lineara.tape.level import Level
+from lineara.tape.node import Scalar, Traced, layout
+from lineara.tape.pull_reads import SMALL
+from lineara.tape.reads import Reads, View
+
+SHORT = 4096  # elements up to which a dot product, which is one call of C, costs less than a sum
+
+
+def settle(n: Any) -> None:
+    """Replace the masked cotangents of a leaf, and of what was read of it, by their values."""
+    n.g = unmasked(n.g)
+    if isinstance(n, Scalar) or n.k is None:
+        return
+    n.k.pieces[:] = [_bare(piece) for piece in n.k.pieces]
+    for o in n.k.sums:
+        o.g = unmasked(o.g)
+    if type(n.k) is Reads:
+        for o in n.k.nodes:
+            o.g = unmasked(o.g)
+        for o in n.k.views:
+            settle(o)
+
+
+def _bare(piece: Any) -> Any:
+    """A contribution without masks."""
+    moving = [name for name in piece._fields if name != "at"]
+    return piece._replace(**{name: unmasked(getattr(piece, name)) for name in moving})
+
+
+def any_nan(level: Level, nodes: Sequence[Any]) -> bool:
+    """Whether a NaN has arrived at one of the leaves."""
+    if level.depth == 1:  # plain scalars: one sum tells of all
+        kinds = level.S, level.N
+        try:
+            total = sum([n.g for n in nodes if type(n) in kinds])
+        except TypeError:  # formal vectors among them
+            total = None
+        if total == total and not isinstance(total, Formal | None):
+            nodes = [n for n in nodes if type(n) not in kinds]
+    return bool(nodes) and any([_is_nan(n) for n in nodes])
+
+
+def _is_nan(n: Any) -> bool:
+    """Whether a NaN has arrived at a leaf."""
+    if issubclass(type(n), Scalar):
+        g = layout(n.g) if isinstance(n.g, Traced) else n.g
+        return has_nan(g)
+    k = n.k
+    if k is None:
+        return has_nan(n.g)
+    if n.g is not None and has_nan(n.g):
+        return True
+    if any([has_nan(p.u if type(p) is Outer else p.x_bar) for p in k.pieces]):
+        return True
+    if any([has_nan(o.g) for o in k.sums]):
+        return True
+    if type(k) is View:
+        return False
+    found = [o.g for o in k.nodes]
+    at_once = n.level.depth == 1 and bool(found)  # plain numbers: one sum tells
+    if (at_once and has_nan(sum(found))) or (not at_once and any([has_nan(g) for g in found])):
+        return True
+    few, others = [], []  # what arrived at views, if no more than a few numbers did; other views
+    for o in k.views:
+        g = o.g
+        if o.k.pieces or o.k.sums or not (g is None or _is_few(g)):
+            others.append(o)
+        elif g is not None:
+            few.append(g)
+    return bool(few and has_nan(np.concatenate(few, axis=None))) or any(map(_is_nan, others))
+
+
+def _is_few(g: Any) -> bool:
+    return type(g) is np.ndarray and g.size <= SMALL
+
+
+def has_nan(g: Any) -> bool:
+    """Whether a cotangent or tangent holds a NaN, under whatever wraps it."""
+    if isinstance(g, Box):
+        g = layout(g) if isinstance(g, Traced) else g.v if isinstance(g, Batched) else g
+        g = layout(g)
+    if isinstance(g, float | complex | np.inexact):
+        return bool(g != g)
+    if isinstance(g, np.ndarray) and g.dtype.kind in "fc":
+        total = np.vdot(g, g) if g.size <= SHORT else g.sum()  # a NaN if there is one
+        return bool(total != total)
+    return isinstance(g, Formal) and any(map(has_nan, g.numbers()))

@@ -1,0 +1,665 @@
+"""Traced values: what every level's scalars and arrays have in common.
+
+A node is its value and at most two inline weighted edges: `a` with weight `d`, `b` with weight
+`e`.  Every other linear map is an entry of its own on the tape.  Creation order is topological
+order.  `g` holds the cotangent (in the reverse sweep) or the tangent (in the forward sweep).
+"""
+
+import dis
+import functools
+import math
+import operator
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import (
+    DetachError,
+    LeakedVariableError,
+    NoRuleError,
+    TypeMismatchError,
+    is_library_file,
+)
+from lineara.facts.primitive import Box, Primitive, innermost, op, registry
+from lineara.facts.types import type_of
+from lineara.ops.index import check_index, is_basic, read
+from lineara.ops.scipy.sparse_products import is_sparse, sparse_matmul
+from lineara.tape.class_questions import (
+    as_shown,
+    asks_who_multiplies,
+    formats,
+    in_object,
+    in_patterns,
+    withhold,
+)
+from lineara.tape.numpy_errors import about_to_become_plain, asks_by_name
+from lineara.tape.strides import in_c_order, laid_out, narrow, packed, strides_of
+
+# Nothing has arrived: compared by identity, so it is a float object of its own (a literal 0.0 could
+# be shared with other code); a 0.0 that was computed is another object.
+zero = float("0.0")
+ONE = object()  # the weight of the identity
+
+
+class Leaked:
+    """Stands in the cotangent slot of every node of a closed trace, so that adding to it raises."""
+
+    def _raise(self, *_: Any) -> Any:
+        raise outlived()
+
+    __add__ = __radd__ = __mul__ = __rmul__ = _raise
+    shape = property(_raise)
+
+
+leaked = Leaked()
+
+
+def outlived() -> LeakedVariableError:
+    """The error for a traced value that is used after its differentiation."""
+    return LeakedVariableError(
+        "a traced value was used after the differentiation that made it had ended; "
+        "return it from the function (has_aux=True) or take its value inside, instead of storing it"
+    )
+
+
+class Traced(Box):
+    """A number or an array that a differentiation is following."""
+
+    __slots__ = ()
+    level: Any  # the Level that the class belongs to
+    v: Any
+    known = True  # whether there is a value to look at, at all
+
+    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Evaluate one level below and record the linear map beside."""
+        return self.level.apply(primitive, args, params)
+
+    # --- leaving the trace -----------------------------------------------------------------
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        if not self.level.open:
+            raise outlived()
+        if asks_who_multiplies(sys._getframe(1)):
+            return in_object(self)
+        if asks_by_name(sys._getframe(1)):
+            return self
+        raise about_to_become_plain(self)
+
+    def __float__(self) -> float:
+        if not self.level.open:
+            raise outlived()
+        if formats(sys._getframe(1)):
+            return float(plain(self))
+        raise DetachError(
+            f"float() of a traced {type_of(self)} here would lose its derivative: a plain array "
+            "cannot hold it, nor can code that Lineara does not see; make the array that is "
+            "written with np.zeros, np.array(a) or np.copy(a) in the differentiated function, or "
+            "use lineara.stop_gradient to mean it"
+        )
+
+    def __complex__(self) -> complex:
+        if not self.level.open:
+            raise outlived()
+        raise DetachError(
+            f"complex() of a traced {type_of(self)} would lose its derivative; make the array that "
+            "is written in the differentiated function, or use lineara.stop_gradient to mean it"
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.now().v)
+
+    def __int__(self) -> int:
+        return int(self.now().v)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(plain(self), digits)
+
+    def __format__(self, spec: str) -> str:
+        return format(plain(self), spec)
+
+    def __repr__(self) -> str:
+        v = plain(self)
+        return f"traced({float(v) if type(v) is np.float64 else v!r})"
+
+    def __reduce__(self) -> Any:
+        raise DetachError(
+            "a traced value cannot be pickled: it belongs to a differentiation that runs here; "
+            "take lineara.stop_gradient of it, or differentiate inside the other process"
+        )
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __matmul__(self, other: Any) -> Any:
+        if is_sparse(other):
+            return sparse_matmul(self, other)
+        return NotImplemented if has_priority(other) else op("matmul")(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        if is_sparse(other):
+            return sparse_matmul(other, self)
+        return NotImplemented if has_priority(other) else op("matmul")(other, self)
+
+    # --- what it is --------------------------------------------------------------------------
+
+    def now(self) -> Any:
+        """The node that stands for the present content."""
+        return self
+
+    def constant(self) -> Any:
+        """The plain content of an array in which nothing is traced; else None."""
+        return None
+
+    def give(self, found: np.ndarray) -> None:
+        """A plain view of the content was given away: only written arrays need to know."""
+
+    def below(self) -> Any:
+        """The value one level below, for code that looks at it."""
+        return self.v
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return np.shape(self.v) if not isinstance(self.v, Box) else self.v.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the value."""
+        v = self.v
+        return v.dtype if hasattr(v, "dtype") else np.result_type(type(v))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the value."""
+        return self.size * self.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
+    def real(self) -> Any:
+        """The real part."""
+        return derived(op("real")(self), self) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self[...] = value + 1j * op("imag")(self) if self.dtype.kind == "c" else value
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part."""
+        if self.dtype.kind == "c":
+            return derived(op("imag")(self), self)
+        found = op("real")(self) * 0.0
+        if isinstance(self, Array):
+            found = laid(found, packed(self.shape, self.lay, "A"))
+        return derived(found, self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self[...] = op("real")(self) + 1j * value
+
+    def conjugate(self) -> Any:
+        """The complex conjugate."""
+        return op("conj")(self) if self.dtype.kind == "c" else self
+
+    conj = conjugate
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __floor__(self) -> Any:
+        return int(np.floor(plain(self)))
+
+    def __ceil__(self) -> Any:
+        return int(np.ceil(plain(self)))
+
+    def __trunc__(self) -> Any:
+        return int(plain(self))
+
+
+def plain(value: Any) -> Any:
+    """The number or array under every level of tracing."""
+    while isinstance(value, Traced):
+        value = value.now()
+        value = value.below() if isinstance(value, Traced) else value
+    return value
+
+
+def plain_deep(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain_deep, value))
+    return plain(value)
+
+
+def follows(value: Any) -> bool:
+    """Whether a derivative is followed in a value: not in a written array of constants."""
+    if isinstance(value, list | tuple):
+        return any([follows(v) for v in value])
+    return isinstance(value, Traced) and value.constant() is None
+
+
+def derived(result: Any, source: Any) -> Any:
+    """The result of a function that gives a view of `source` in NumPy."""
+    if isinstance(result, Array) and isinstance(source, Array) and result is not source:
+        return source.level.derived(result, source)
+    return result
+
+
+def laid(value: Any, lay: tuple[int, ...]) -> Any:
+    """The same array, which lies in memory with these strides."""
+    if isinstance(value, np.ndarray):
+        return laid_out(value, lay)
+    node = value.now() if isinstance(value, Traced) else value
+    if isinstance(node, np.ndarray):  # a written array of constants
+        return value.level.own(laid_out(node, lay))
+    return node.level.laid(node, lay) if isinstance(node, Array) else node
+
+
+class Scalar(Traced):
+    """A traced scalar."""
+
+    __slots__ = ("a", "b", "d", "e", "g", "v")
+    __class__ = as_shown  # type: ignore[assignment]  # for isinstance
+
+    of_type: Any = None  # the type of all numbers of the class, where they have one
+
+    @property
+    def weak(self) -> bool:
+        """Whether it is a number of Python's, which takes the precision of an array it meets."""
+        v = self.v
+        return v.weak if isinstance(v, Scalar) else not isinstance(v, Box | np.generic)
+
+    def typed(self) -> Any:
+        """The number as NumPy's."""
+        return self.level.alias(self, weak=False)
+
+    def stands_for(self) -> type:
+        """The class that the plain number has."""
+        v = self.v
+        return v.stands_for() if isinstance(v, Scalar) else type(plain(self))
+
+    def item(self, *_: Any) -> Any:
+        """The number as Python's: it keeps its derivative."""
+        return self.level.alias(self, weak=True)
+
+    tolist = item
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """No axes."""
+        return ()
+
+    @property
+    def T(self) -> Any:
+        """The scalar itself."""
+        return self
+
+    def copy(self, *_: Any) -> Any:
+        """The scalar itself: nobody can write it."""
+        return self
+
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+        """The scalar in another dtype; integers and booleans are constants."""
+        return self if np.dtype(dtype).kind == "O" else as_type(self, np.dtype(dtype))
+
+
+@in_patterns
+class Array(Traced):
+    """A traced array."""
+
+    __slots__ = ("a", "b", "d", "e", "g", "k", "s", "v", "w")
+    __hash__ = None  # type: ignore[assignment]  # object has one; an ndarray has none
+    __class__ = as_shown  # type: ignore[assignment]  # for isinstance
+
+    def stands_for(self) -> type:
+        """The class that NumPy's array has."""
+        return np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return self.s
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        self.level.begin(self)
+        self.set_shape(value)
+
+    def total(self) -> Any:
+        """The sum of all elements."""
+        return op("sum")(self, axis=tuple(range(self.ndim)), keepdims=False)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a traced array without axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self == value))
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.level.getitem(self, at)
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        self.level.setitem(self, at, value)
+
+    def item(self, *at: Any) -> Any:
+        """One element as Python's number, traced."""
+        if not at and self.size != 1:
+            raise ValueError("item() of an array with more than one element; say which")
+        at = (at[0] if isinstance(at[0], tuple) else at) if at else (0,)
+        flat = op("reshape")(self, shape=(self.size,)) if len(at) == 1 else self
+        return flat[at].item()
+
+    def tolist(self) -> list[Any]:
+        """Nested lists of traced scalars; of an array without axes its number."""
+        return [v.tolist() for v in self] if self.shape else self.item()
+
+    def copy(self, order: str = "C") -> Any:
+        """An array that may be written without changing this one."""
+        return self.level.copy(self, order)
+
+    def __copy__(self) -> Any:
+        return self.copy(order="K")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy(order="K")
+
+    def __pos__(self) -> Any:
+        return self.copy(order="K")
+
+    @property
+    def lay(self) -> tuple[int, ...]:
+        """The strides of NumPy's array, in elements."""
+        return strides_of(self.v)
+
+    def lying(self) -> tuple[int, ...]:
+        """The strides, where values depend on them."""
+        return self.lay
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the elements lie in memory in C order, one after the other."""
+        return in_c_order(self.shape, self.lay)
+
+    def fill(self, value: Any) -> None:
+        """Write one value everywhere."""
+        self[...] = value
+
+    def astype(self, dtype: Any, order: str = "K", *_: Any, copy: bool = True, **__: Any) -> Any:
+        """The array in another dtype; integers and booleans are constants."""
+        lay = packed(self.shape, self.lay, order)
+        as_it_is = order == "K" or narrow(self.shape, lay) == narrow(self.shape, self.lay)
+        if not copy and np.dtype(dtype) == self.dtype and as_it_is:
+            return self
+        found = as_type(self, np.dtype(dtype))
+        return found if as_it_is else laid(found, lay)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+        """The elements under another shape."""
+        shape = shape[0] if len(shape) == 1 else shape
+        found = registry.functions[np.reshape](self, shape, order)
+        return self.only() if isinstance(found, Scalar) and not staged(found) else found
+
+    def only(self) -> Any:
+        """The only element as a view without axes."""
+        return self[(*(0,) * self.ndim, ...)]
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order."""
+        axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return registry.functions[np.transpose](self, axes or None)
+
+    @property
+    def T(self) -> Any:
+        """The axes reversed."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Any:
+        """The last two axes exchanged."""
+        return op("permute_dims")(self, axes=(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
+
+    @property
+    def flat(self) -> Any:
+        """The elements in C order, to read and to write."""
+        return FlatElements(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.flat[:] = value
+
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """Another array object with the same elements; not with another dtype."""
+        if not (dtype is None or dtype is np.ndarray or np.dtype(dtype) == self.dtype):
+            raise NoRuleError(f"view: {type_of(self)} has no derivative when seen as {dtype}")
+        return self[...]
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """self.flat[indices] = values."""
+        registry.functions[np.put](self, indices, values, mode)
+
+    def flatten(self, order: str = "C") -> Any:
+        """A copy with one axis."""
+        return registry.functions[np.ravel](self, order).copy()
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        """Sort in place."""
+        self[...] = registry.functions[np.sort](self, axis)
+
+
+def _whole_quotient(p: Any, q: Any) -> Any:
+    """p // q, a constant: of plain numbers their own, which may raise or warn."""
+    arrays = isinstance(p, Array) or isinstance(q, Array)
+    if arrays or staged((p, q)):
+        return op("floor_divide")(p, q)
+    return plain(p) // plain(q)
+
+
+def _of_plain(name: str) -> Any:
+    """A method that answers for the plain number: a constant."""
+    return lambda p, *args: getattr(plain(p), name)(*args)
+
+
+Scalar.__floordiv__ = _whole_quotient  # type: ignore[attr-defined]  # in place of Box's
+Scalar.__rfloordiv__ = lambda p, q: _whole_quotient(q, p)  # type: ignore[attr-defined]
+Traced.__str__ = _of_plain("__str__")
+for _name in ("__hash__", "as_integer_ratio", "hex", "is_integer"):
+    setattr(Scalar, _name, _of_plain(_name))
+
+
+def _hashed(x: Scalar, plainly: Any = Scalar.__hash__) -> int:
+    """That of the number; in a library, where keys are those of caches, the derivative would go."""
+    frame = sys._getframe(1)
+    if is_library_file(frame.f_code.co_filename):
+        raise TypeMismatchError(
+            "a library looks up a traced number in a dict or a set, as in a cache: what it finds "
+            "there for an equal number has another derivative; give the call a derivative with "
+            "lineara.external"
+        )
+    x.level.asked[:] = [True]
+    return plainly(x)
+
+
+_WRITTEN_OUT = [dis.opmap[name] for name in ("COMPARE_OP", "CONTAINS_OP")]
+_COMPARING = [os.path.join(os.path.dirname(__file__), name) for name in ("node.py", "codegen.py")]
+_COMPARING += ["<lineara codegen>", functools.__file__]
+
+
+def refuse_found(p: Scalar, q: Any) -> None:
+    """Refuse a comparison by which a dict finds an equal number: not one that is written out.
+
+    What a memo holds for the equal number has the derivative of that one, or none.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename in _COMPARING:
+        frame = frame.f_back
+    if p is not q and frame.f_code.co_code[frame.f_lasti] not in _WRITTEN_OUT:
+        raise DetachError(
+            f"a dict or a set was asked for a traced {type_of(p)} and has another number that is "
+            "equal: what it holds has the derivative of that number, or none; give each "
+            "differentiation a memo of its own, or ask for lineara.stop_gradient(x) to mean it"
+        )
+
+
+Scalar.__hash__ = _hashed  # type: ignore[method-assign]
+
+
+def has_priority(other: Any) -> bool:
+    """Whether NumPy's arrays let the other side answer: a unit, a sparse matrix, a linear map."""
+    if isinstance(other, Box | np.ndarray | np.generic):
+        return False
+    if getattr(type(other), "__array_ufunc__", ...) is None:
+        return True
+    return getattr(other, "__array_priority__", 0) > 0
+
+
+def as_type(value: Traced, dtype: np.dtype) -> Any:
+    """A traced value in another dtype: its derivative is kept, or there is none, or it refuses."""
+    if dtype.kind in "fc":
+        return op("astype")(value, dtype=dtype)
+    if dtype.kind in "biu" and staged(value):
+        return op("astype")(value, dtype=dtype)
+    if dtype.kind in "biu" or not follows(value):
+        found = np.asarray(plain(value)).astype(dtype)
+        return found if isinstance(value, Array) else found[()]
+    if dtype.kind == "O":
+        return objects(value)
+    raise DetachError(
+        f"a traced {type_of(value)} was about to become {_ODD.get(dtype.kind, dtype)}, which "
+        "cannot hold its derivative; keep it as numbers, or use lineara.stop_gradient to mean it"
+    )
+
+
+_ODD = {"S": "bytes", "U": "text", "M": "moments", "m": "spans of time", "V": "records"}
+
+
+def objects(value: Any) -> np.ndarray:
+    """np.array(value, dtype=object): its elements keep their derivatives."""
+    shape = np.array(plain_deep(value), dtype=object).shape
+    found = np.empty(math.prod(shape), dtype=object)
+    for i, at in enumerate(np.ndindex(shape)):
+        found[i] = _element(value, at)
+    return found.reshape(shape)
+
+
+def _element(value: Any, at: tuple[int, ...]) -> Any:
+    """What nested sequences and arrays hold at an index."""
+    for depth, i in enumerate(at):
+        if not isinstance(value, list | tuple):
+            return value[at[depth:]]
+        value = value[i]
+    if isinstance(value, Scalar):
+        return value
+    return value[()] if isinstance(value, np.ndarray) else value
+
+
+class FlatElements:
+    """What `x.flat` is: the elements in C order, an iterator that can be indexed and assigned."""
+
+    __slots__ = ("_rest", "base")
+
+    def __init__(self, base: Array) -> None:
+        self.base = base
+        self._rest: Any = None
+
+    def __len__(self) -> int:
+        return self.base.size
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        if self._rest is None:
+            self._rest = iter(range(len(self)))
+        return self[next(self._rest)]
+
+    def _at(self, at: Any) -> Any:
+        if isinstance(at, int | np.integer):
+            n = len(self)
+            if not -n <= at < n:
+                raise IndexError(f"index {at} is out of bounds for size {n}")
+            return tuple([int(i) for i in np.unravel_index(at % n, self.base.shape)])
+        return np.unravel_index(np.arange(len(self))[at], self.base.shape)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.base[self._at(at)]
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        places = self._at(at)
+        if not isinstance(at, int | np.integer):  # the values in turn, as often as they fit
+            value = registry.functions[np.resize](value, places[0].shape)
+        self.base[places] = value
+
+
+def _in_place(stem: str) -> Any:
+    act = getattr(operator, stem)
+
+    def method(self: Any, other: Any) -> Any:
+        return self.level.assign_all(self, act(self, other))
+
+    method.__name__ = f"__i{stem}__"
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv", "matmul"):
+    setattr(Array, f"__i{_name}__", _in_place(_name))
+
+
+_MEMORY = ("__array_interface__", "__array_struct__", "data", "tobytes", "tofile", "dump", "dumps")
+withhold(Scalar, "__array__", *_MEMORY)
+withhold(Array, "__array__", *_MEMORY, "__dlpack__", "__dlpack_device__", "ctypes")
+withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap")
+
+
+# --- values that have a type only --------------------------------------------------------------
+
+
+def staged(value: Any) -> bool:
+    """Whether somewhere under it is a value that has a type only."""
+    if issubclass(type(value), list | tuple):
+        return any([staged(v) for v in value])
+    while issubclass(type(value), Traced):
+        value = value.now()
+        if issubclass(type(value), Traced):
+            if not value.known:
+                return True
+            value = value.v
+    return False
+
+
+def layout(value: Any) -> Any:
+    """What `plain` gives; of a value that has a type only, zeros of that type."""
+    if not staged(value):
+        return plain(value)
+    t = type_of(value)
+    return laid_out(np.zeros(t.shape, t.dtype), strides_of(value))
+
+
+__all__ = ["Array", "Scalar", "Traced", "check_index", "innermost", "is_basic", "plain", "read"]

@@ -1,0 +1,97 @@
+"""What kind of number a traced number is: Python's or NumPy's, and how one becomes the other.
+
+A number of Python's is `weak`: it raises what Python raises, and takes the precision of an array it
+meets.  A float64 of NumPy's is kept as Python's float too, whose operations give the same bits.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.facts.primitive import Box, op
+from lineara.facts.types import ArrayType
+from lineara.tape.class_questions import hidden
+from lineara.tape.node import Scalar, Traced, plain, staged
+
+
+def _numpys(p: Any) -> Any:
+    """The plain number of a float64 of NumPy's, which is kept as Python's float."""
+    return np.float64(p.v) if type(p.v) is float else p.v
+
+
+# What the classes of a level's numbers have beside the operations of Scalar.
+_FLOAT64 = ArrayType((), np.dtype(float))
+NUMPYS = {"weak": False, "of_type": _FLOAT64, "below": _numpys}
+SLOW = {"weak": vars(Scalar)["weak"], "of_type": None}
+
+
+@functools.cache
+def pythons() -> dict[str, Any]:
+    """The same for Python's floats, when all that Scalar answers is declared."""
+    return {"weak": True, "of_type": _FLOAT64} | hidden(Scalar, np.float64, float)
+
+
+def typed(v: Any) -> Any:
+    """A number as NumPy's, whose arithmetic does not refuse."""
+    return v.typed() if isinstance(v, Box) else np.result_type(type(v), float).type(v)
+
+
+def decided(name: str, act: Callable[..., Any], args: tuple) -> Any:
+    """An operator whose kinks are decided: its own value, and the derivative that was chosen."""
+    found = op(name)(*map(typed, args))
+    return found if staged(args) else valued(found, act(*map(plain, args)))
+
+
+def valued(y: Any, value: Any) -> Any:
+    """The derivative of y with the value that was calculated in its place, of its kind."""
+    if type(value) is tuple:
+        return tuple([valued(*pair) for pair in zip(y, value, strict=True)])
+    if not issubclass(type(y), Scalar) or type(value) is int:
+        return value
+    found = y.level.alias(y, weak=not isinstance(value, np.generic))
+    inside = valued(found.v, value)
+    return found.level.revalued(found, float(inside) if type(inside) is np.float64 else inside)
+
+
+def numpys(value: Any) -> Any:
+    """What a function of NumPy's gives: its own numbers, also of Python's."""
+    kind = type(value)
+    if issubclass(kind, list | tuple) and any([issubclass(type(v), Scalar) for v in value]):
+        parts = [numpys(v) for v in value]
+        made = kind(*parts) if hasattr(value, "_fields") else kind(parts)
+        if hasattr(value, "__dict__"):  # fields of a named tuple that are not among its elements
+            vars(made).update({name: numpys(v) for name, v in vars(value).items()})
+        return made
+    return value.typed() if issubclass(kind, Scalar) else value
+
+
+def real_typed(a: Any) -> Any:
+    """A real number as NumPy's: complex ones raise nowhere, and what they give is NumPy's."""
+    return a.typed() if issubclass(type(a), Scalar) and a.dtype.kind == "f" else a
+
+
+def as_numpys(args: Any) -> Any:
+    """The arguments of a function of NumPy's; where all are Python's numbers, they count as its."""
+    for a in args:
+        if type(a) not in (int, float, complex, bool) and not getattr(type(a), "weak", False):
+            return args
+        if issubclass(type(a), Scalar) and not a.weak:
+            return args
+    return tuple([real_typed(a) for a in args])
+
+
+def _conjugate(p: Any) -> Any:
+    if p.dtype.kind != "c":
+        return p
+    return p.level.alias(op("conj")(p), p.weak)
+
+
+def _imag(p: Any) -> Any:
+    return _imag_of_complex(p) if p.dtype.kind == "c" or staged(p) else plain(p).imag
+
+
+_imag_of_complex: Any = Traced.imag.fget
+Scalar.conjugate = Scalar.conj = _conjugate  # type: ignore[method-assign]
+Scalar.imag = property(_imag)  # type: ignore[assignment]  # of a real number a constant

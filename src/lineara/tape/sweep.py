@@ -1,0 +1,142 @@
+"""The two sweeps over a tape: the linear map forward, and its transpose.
+
+What flows is anything that adds and multiplies: numbers and arrays, traced values of an outer
+level, batched or masked values.  After a sweep every slot is clean again (or marks a leak).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.facts.primitive import Outer, Piece
+from lineara.tape.level import Entry, clear
+from lineara.tape.node import ONE, Array, Scalar, leaked, outlived, zero
+from lineara.tape.pull_reads import distribute, pull
+from lineara.tape.reads import Reads
+
+
+def add(p: Any, c: Any) -> None:
+    """A contribution to the cotangent of the node p."""
+    if c is None:
+        return
+    kind = type(c)
+    if kind is Piece or kind is Outer:
+        if p.g is leaked:
+            raise outlived()
+        if p.k is None:
+            p.k = Reads()
+        p.k.pieces.append(c)
+    elif issubclass(type(p), Scalar):
+        c = c.item() if kind is np.float64 or kind is np.ndarray else c
+        p.g = c if p.g is zero else p.g + c  # exact numbers stay exact
+    else:
+        h = p.g
+        p.g = c if h is None else h + c
+
+
+def arrived(n: Any) -> Any:
+    """The cotangent that has arrived at a node, or None."""
+    if issubclass(type(n), Scalar):
+        return None if n.g is zero else n.g
+    return pull(n)
+
+
+def reverse(tape: Sequence[Any], scalar: tuple[type, type], last: bool) -> list[Any]:
+    """The transposed map: every node hands its cotangent to its parents, latest first.
+
+    After the last sweep, gives the arrays that were read in parts: once no masked sweep has to
+    follow, these reads can be forgotten.
+    """
+    parted: list[Any] = []
+    empty = leaked if last else zero
+    none = leaked if last else None
+    python, numpy = scalar
+    for n in reversed(tape):
+        kind = type(n)
+        if kind is python or kind is numpy:
+            g = n.g
+            n.g = empty
+            if g is zero:
+                continue
+            n.a.g += g * n.d
+            b = n.b
+            if b is not None:
+                b.g += g * n.e
+        elif kind is Entry:
+            o = n.out
+            g = arrived(o)
+            clear(o, last)
+            if last and isinstance(o, Array):
+                parted.append(o)
+            if g is not None:
+                for p, c in zip(n.parents, n.joint.back(g), strict=True):
+                    add(p, c)
+        else:
+            if n.k is None:
+                g = n.g
+                n.g = none
+            else:
+                g = pull(n)
+                clear(n, last)
+                if last:
+                    parted.append(n)
+            if g is None:
+                continue
+            a = n.a
+            d = n.d
+            c = g if d is ONE else g * d
+            h = a.g
+            a.g = c if h is None else h + c
+            b = n.b
+            if b is not None:
+                d = n.e
+                c = g if d is ONE else g * d
+                h = b.g
+                b.g = c if h is None else h + c
+    return parted
+
+
+def forward(tape: Sequence[Any], scalar: tuple[type, type]) -> None:
+    """The map itself: every node gets its tangent from its parents, earliest first."""
+    python, numpy = scalar
+    for n in tape:
+        kind = type(n)
+        if kind is python or kind is numpy:
+            t = n.a.g
+            if t is not zero:
+                t = t * n.d
+            b = n.b
+            if b is not None and b.g is not zero:
+                t = b.g * n.e if t is zero else t + b.g * n.e
+            n.g = t
+        elif kind is Entry:
+            tangents = [None if p.g is zero else p.g for p in n.parents]
+            o = n.out
+            still = all([t is None for t in tangents])
+            t = None if still else n.joint.forward(tangents)
+            if isinstance(o, Scalar):
+                o.g = zero if t is None else t
+            else:
+                o.g = t
+                distribute(o, t)
+        else:
+            t = _times(n.a.g, n.d)
+            if n.b is not None:
+                u = _times(n.b.g, n.e)
+                t = u if t is None else t if u is None else t + u
+            n.g = t
+            if n.k is not None:
+                distribute(n, t)
+
+
+def _times(t: Any, d: Any) -> Any:
+    return t if t is None or d is ONE else t * d
+
+
+def tidy(tape: Sequence[Any], roots: Sequence[Any], last: bool) -> None:
+    """Empty every slot after a forward sweep."""
+    for n in tape:
+        clear(n.out if type(n) is Entry else n, last)
+    for n in roots:
+        clear(n, last)

@@ -1,0 +1,1 @@
+"""Places in source text, and what parsers share."""
