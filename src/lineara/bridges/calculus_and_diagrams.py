@@ -21,44 +21,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lineara.calculus import terms as tm
 from lineara.calculus import types as ty
 from lineara.calculus.interface import linear_a, to_python
 from lineara.calculus.machine import Machine
 from lineara.calculus.symbols import Foreign, Symbol, declared, standard
-from lineara.calculus.terms import (
-    App,
-    At,
-    Cons,
-    Copair,
-    Covec,
-    DualMap,
-    Ev,
-    Fix,
-    Fst,
-    Fun,
-    Head,
-    If,
-    IsNil,
-    J,
-    JFun,
-    Lam,
-    Let,
-    List,
-    Literal,
-    Pair,
-    Probe,
-    Pull,
-    Scale,
-    Snd,
-    Sum,
-    Tail,
-    Term,
-    Var,
-    Zero,
-    app,
-    lam,
-    let,
-)
 from lineara.diagrams.draft import Draft
 from lineara.diagrams.from_programs import diagram_of as diagram_of_program
 from lineara.diagrams.lowering import lowered
@@ -71,8 +38,19 @@ from lineara.staging.tracing import trace
 from lineara.trampoline import Deep, run
 
 Scope = dict[str, list[Wire]]
-_DERIVED = (J, Pull, JFun, DualMap, At, Covec, Copair, Probe, Ev, Scale)
-_LISTS = (Fix, List, Cons, Head, Tail, IsNil)
+_DERIVED = (
+    tm.J,
+    tm.Pull,
+    tm.JFun,
+    tm.DualMap,
+    tm.At,
+    tm.Covec,
+    tm.Copair,
+    tm.Probe,
+    tm.Ev,
+    tm.Scale,
+)
+_LISTS = (tm.Fix, tm.List, tm.Cons, tm.Head, tm.Tail, tm.IsNil)
 _BASES = {ty.R: R, ty.BOOL: B, ty.INT: Z}
 _EXACT = {
     "iadd": "add", "isub": "subtract", "imul": "multiply", "idiv": "floor_divide",
@@ -96,7 +74,7 @@ def flat(t: ty.Type) -> list[WireType]:
     )
 
 
-def diagram_of(term: Term) -> Net:
+def diagram_of(term: tm.Term) -> Net:
     """The diagram of a closed term; the arguments of a function are its inputs.
 
     Recursion, lists and derivatives have no node.  A term that has them is evaluated as far as it
@@ -112,7 +90,7 @@ def diagram_of(term: Term) -> Net:
         raise DiagramError(ty.TOO_DEEP) from None
 
 
-def _subterms(term: Term) -> Iterator[Term]:
+def _subterms(term: tm.Term) -> Iterator[tm.Term]:
     open_, seen = [term], set()
     while open_:
         t = open_.pop()
@@ -120,18 +98,18 @@ def _subterms(term: Term) -> Iterator[Term]:
             seen.add(t)
             yield t
             open_ += t.parts
-            if isinstance(t, Fun) and t.symbol.body is not None:
+            if isinstance(t, tm.Fun) and t.symbol.body is not None:
                 open_.append(t.symbol.body)
 
 
-def _evaluated(term: Term, missing: Term) -> Net:
+def _evaluated(term: tm.Term, missing: tm.Term) -> Net:
     """The diagram of the program that a term comes to."""
     try:
         if isinstance(term.type, ty.Arrow):
             staged = linear_a(term)
         else:
             found = to_python(Machine().value(term), term.type)
-            if isinstance(found, Term):
+            if isinstance(found, tm.Term):
                 raise CalculusError("its value is no number")
             staged = trace(lambda: found)
         return lowered(diagram_of_program(staged.program, staged.name).net)
@@ -147,13 +125,13 @@ def _evaluated(term: Term, missing: Term) -> Net:
     )
 
 
-def _whole(term: Term) -> Deep:
+def _whole(term: tm.Term) -> Deep:
     d, scope, t = Draft(), {}, term.type
-    while isinstance(term, Let) and isinstance(term.parts[1], Var):
+    while isinstance(term, tm.Let) and isinstance(term.parts[1], tm.Var):
         if term.parts[1].name != term.name:
             break
         term = term.parts[0]  # a definition that is all there is
-    while isinstance(term, Lam):
+    while isinstance(term, tm.Lam):
         scope[term.name] = [d.input(s) for s in flat(term.source)]
         term = term.parts[0]
         t = term.type
@@ -165,40 +143,42 @@ def _whole(term: Term) -> Deep:
     return d.done(*outs)
 
 
-def _compiled(t: Term, scope: Scope, d: Draft) -> Deep:
+def _compiled(t: tm.Term, scope: Scope, d: Draft) -> Deep:
     """The wires of a term."""
     match t:
-        case Var(_, name):
+        case tm.Var(_, name):
             return scope[name]
-        case Literal(_, held):
+        case tm.Literal(_, held):
             return [d.const(held)]
-        case Zero(_, stated):
+        case tm.Zero(_, stated):
             return _zeros(d, stated)
-        case Lam((body,), name, source):
+        case tm.Lam((body,), name, source):
             return [(yield _box(body, [(name, source)], scope, d))]
-        case Let((bound, body), name):
+        case tm.Let((bound, body), name):
             found = yield _compiled(bound, scope, d)
             return (yield _compiled(body, {**scope, name: found}, d))
-        case If((c, yes, no)):
+        case tm.If((c, yes, no)):
             asked = yield _compiled(c, scope, d)
             sides = []
             for s in (yes, no):
                 sides.append((yield _box(s, [], scope, d)))
             return list(d.add("eval", d.add("sel", (*asked, *sides))))
-    assert isinstance(t, App | Pair | Fst | Snd | Fun | Sum), "others are evaluated before"
+    assert isinstance(t, tm.App | tm.Pair | tm.Fst | tm.Snd | tm.Fun | tm.Sum), (
+        "others are evaluated before"
+    )
     parts = []
     for p in t.parts:
         parts.append((yield _compiled(p, scope, d)))
     match t:
-        case App():
+        case tm.App():
             return list(d.add("eval", parts[0] + parts[1]))
-        case Pair():
+        case tm.Pair():
             return parts[0] + parts[1]
-        case Fst():
+        case tm.Fst():
             return parts[0][: len(flat(t.type))]
-        case Snd():
+        case tm.Snd():
             return parts[0][-len(flat(t.type)) :]
-        case Fun(_, symbol):
+        case tm.Fun(_, symbol):
             return (yield _called(symbol, parts[0], d))
     return _sum(d, parts, flat(t.type))
 
@@ -217,7 +197,7 @@ def _called(symbol: Symbol, args: list[Wire], d: Draft) -> Deep:
     return [d.op(name, *args)]
 
 
-def _box(body: Term, bound: Sequence[tuple[str, ty.Type]], scope: Scope, d: Draft) -> Deep:
+def _box(body: tm.Term, bound: Sequence[tuple[str, ty.Type]], scope: Scope, d: Draft) -> Deep:
     names = sorted(body.free.difference([x for x, _ in bound]))
     inner = Draft()
     within = {x: [inner.input(w.type) for w in scope[x]] for x in names}
@@ -285,7 +265,7 @@ def unflat(t: WireType) -> ty.Type:
     raise DiagramError(f"a wire of the type {show(t)} has no values in the calculus")
 
 
-def term_of(net: Net) -> Term:
+def term_of(net: Net) -> tm.Term:
     r"""The term of a diagram: a function of its inputs one by one, each node a let.
 
     >>> from lineara import calculus, diagrams
@@ -300,51 +280,53 @@ def term_of(net: Net) -> Term:
 def _abstracted(net: Net, own: int, names: Any) -> Deep:
     """Lambdas for the inputs, over the nodes of the diagram as lets."""
     binders = [(f"x%{next(names)}", unflat(w.type)) for w in net.inputs[:own]]
-    known: dict[Wire, Term] = {w: Var((), *x) for w, x in zip(net.inputs, binders, strict=False)}
+    known: dict[Wire, tm.Term] = {
+        w: tm.Var((), *x) for w, x in zip(net.inputs, binders, strict=False)
+    }
     body = yield _body(net, known, names)
     for x in reversed(binders):
-        body = lam(x, body)
+        body = tm.lam(x, body)
     return body
 
 
-def _body(net: Net, known: dict[Wire, Term], names: Any) -> Deep:
-    lets: list[tuple[str, Term]] = []
+def _body(net: Net, known: dict[Wire, tm.Term], names: Any) -> Deep:
+    lets: list[tuple[str, tm.Term]] = []
     for node in topological(net):
         ins = [known[w] for w in node.ins]
         if node.kind in ("copy", "drop"):
             known.update(dict.fromkeys(node.outs, ins[0]))
             continue
         made = yield _node(node, ins, names)
-        if isinstance(made, Literal):
+        if isinstance(made, tm.Literal):
             known[node.outs[0]] = made
             continue
         name = f"y%{next(names)}"
         lets.append((name, made))
-        whole = Var((), name, made.type)
+        whole = tm.Var((), name, made.type)
         known.update(zip(node.outs, taken_apart(whole, len(node.outs)), strict=True))
     if not net.outputs:
         raise DiagramError("a diagram without outputs has no value, and a term has one")
     found = tupled([known[w] for w in net.outputs])
     for name, made in reversed(lets):
-        found = let(name, made, found)
+        found = tm.let(name, made, found)
     return found
 
 
-def _node(node: Node, ins: list[Term], names: Any) -> Deep:
+def _node(node: Node, ins: list[tm.Term], names: Any) -> Deep:
     match node.kind:
         case "const":
-            return Literal((), node.data)
+            return tm.Literal((), node.data)
         case "zero" if node.data == R:
-            return Literal((), 0.0)
+            return tm.Literal((), 0.0)
         case "op" if not node.data:
             symbol = _symbol(node)
-            return Fun((tupled(ins),), symbol)
+            return tm.Fun((tupled(ins),), symbol)
         case "add" if node.outs[0].type == R:
-            return Sum(tuple(ins))
+            return tm.Sum(tuple(ins))
         case "eval":
-            return app(ins[0], tupled(ins[1:])) if ins[1:] else ins[0]
+            return tm.app(ins[0], tupled(ins[1:])) if ins[1:] else ins[0]
         case "sel":
-            return If(tuple(ins))
+            return tm.If(tuple(ins))
         case "box":
             return (yield _lambda(node, ins, names))
     raise DiagramError(f"{node!r} has no term; bundles and frames are the diagrams' own")
@@ -362,29 +344,29 @@ def _symbol(node: Node) -> Symbol:
     return found
 
 
-def _lambda(node: Node, ins: list[Term], names: Any) -> Deep:
+def _lambda(node: Node, ins: list[tm.Term], names: Any) -> Deep:
     body = node.body
-    known: dict[Wire, Term] = dict(zip(body.inputs, ins, strict=False))
+    known: dict[Wire, tm.Term] = dict(zip(body.inputs, ins, strict=False))
     bound = body.inputs[len(ins) :]
     if not bound:
         return (yield _body(body, known, names))
     x = (f"x%{next(names)}", nested([unflat(w.type) for w in bound]))
-    known.update(zip(bound, taken_apart(Var((), *x), len(bound)), strict=True))
-    return lam(x, (yield _body(body, known, names)))
+    known.update(zip(bound, taken_apart(tm.Var((), *x), len(bound)), strict=True))
+    return tm.lam(x, (yield _body(body, known, names)))
 
 
-def tupled(parts: Sequence[Term]) -> Term:
+def tupled(parts: Sequence[tm.Term]) -> tm.Term:
     """Several terms as pairs nested to the right."""
     found = parts[-1]
     for p in reversed(parts[:-1]):
-        found = Pair((p, found))
+        found = tm.Pair((p, found))
     return found
 
 
-def taken_apart(t: Term, n: int) -> list[Term]:
+def taken_apart(t: tm.Term, n: int) -> list[tm.Term]:
     """The parts of a tuple of n."""
     found = []
     for _ in range(n - 1):
-        found.append(Fst((t,)))
-        t = Snd((t,))
+        found.append(tm.Fst((t,)))
+        t = tm.Snd((t,))
     return [*found, t] if n else []

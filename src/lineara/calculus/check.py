@@ -5,9 +5,9 @@ position is linear: the body of `dual`, and what a `Back` sends back.  Every ste
 keeps the type of its term; tests run this after each.
 """
 
+from lineara.calculus import terms as tm
 from lineara.calculus.linear_positions import offender
 from lineara.calculus.show import show as show_term
-from lineara.calculus.terms import Back, DualMap, JAt, PullAt, Term, Var
 from lineara.calculus.types import Arrow, Dual, Row, Type, show
 from lineara.errors import CalculusError
 from lineara.trampoline import Deep, run
@@ -15,10 +15,10 @@ from lineara.trampoline import Deep, run
 Scope = dict[str, Type]
 
 
-Known = dict[Term, Scope]  # terms that are well typed where their free names have these types
+Known = dict[tm.Term, Scope]  # terms that are well typed where their free names have these types
 
 
-def check(term: Term, known: Known | None = None) -> Type:
+def check(term: tm.Term, known: Known | None = None) -> Type:
     """The type of a closed term; CalculusError where it is not well typed.
 
     With `known` what a call has found out serves the next, as along a reduction.
@@ -30,11 +30,11 @@ def check(term: Term, known: Known | None = None) -> Type:
     return run(_check(term, {}, {} if known is None else known))
 
 
-def _check(t: Term, scope: Scope, known: Known) -> Deep:
+def _check(t: tm.Term, scope: Scope, known: Known) -> Deep:
     own = {x: scope[x] for x in t.free if x in scope}
     if known.get(t) == own:
         return t.type
-    if isinstance(t, Var):
+    if isinstance(t, tm.Var):
         if scope.get(t.name) != t.stated:
             have = show(scope[t.name]) if t.name in scope else "not known"
             raise CalculusError(f"{t.name} is {have} here, and stands as {show(t.stated)}")
@@ -47,7 +47,7 @@ def _check(t: Term, scope: Scope, known: Known) -> Deep:
     again = t.on(t.parts)
     if again.type != t.type or again.value != t.value or again.free != t.free:
         raise CalculusError(f"{show_term(t)} is {show(again.type)}, and says {show(t.type)}")
-    if isinstance(t, DualMap | Back):
+    if isinstance(t, tm.DualMap | tm.Back):
         names = frozenset(t.bound(0))
         wrong = offender(t.parts[0], names)
         if wrong is not None:
@@ -60,18 +60,18 @@ def _check(t: Term, scope: Scope, known: Known) -> Deep:
     return again.type
 
 
-def _environment(t: Term) -> None:
+def _environment(t: tm.Term) -> None:
     """What belongs to the names of an environment is of their types."""
-    if isinstance(t, JAt):
+    if isinstance(t, tm.JAt):
         n, types = len(t.names), [s for _, s in t.names]
         wanted = [*types, *types]
         found = [p.type for p in t.parts[1:]]
         assert len(t.parts) == 2 * n + 1
-    elif isinstance(t, PullAt):
+    elif isinstance(t, tm.PullAt):
         series, w, *at = t.parts
         wanted = [Arrow(series.type, Dual(series.type)), *[s for _, s in t.names]]
         found = [w.type, *[v.type for v in at]]
-    elif isinstance(t, Back):
+    elif isinstance(t, tm.Back):
         wanted = [Row((*[Dual(s) for _, s in t.names], Dual(t.parts[0].type)))]
         found = [t.parts[1].type]
     else:

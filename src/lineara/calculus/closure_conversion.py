@@ -38,25 +38,11 @@ from lineara.facts.primitive import op
 from lineara.facts.types import UNIT, ArrayType, Named
 from lineara.facts.types import Product as Tuple
 from lineara.facts.types import Sum as Alternatives
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.calls import call
 from lineara.linear_a.program import Program, tangent_type, tangent_types
 from lineara.linear_a.rules_as_text import closed
-from lineara.linear_a.syntax import (
-    Block,
-    Def,
-    Inj,
-    Leaf,
-    Let,
-    Names,
-    Prim,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    lit,
-    zero,
-)
 from lineara.passes.derivatives import reverse
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
@@ -78,12 +64,12 @@ EXACT = {
 class Text:
     """One definition as it is written."""
 
-    def __init__(self, names: dict[str, Var], formals: Sequence[Var]) -> None:
+    def __init__(self, names: dict[str, ir.Var], formals: Sequence[ir.Var]) -> None:
         self.env = names
         self.formals = tuple(formals)
-        self.names = Names([v.name for v in formals])
+        self.names = ir.Names([v.name for v in formals])
         self.bindings: list[Any] = []
-        self.pairs: dict[Var, tuple[Var, ...]] = {}  # those that were put together here
+        self.pairs: dict[ir.Var, tuple[ir.Var, ...]] = {}  # those that were put together here
 
 
 class Conversion:
@@ -135,44 +121,46 @@ class Conversion:
 
     # --- writing --------------------------------------------------------------------------------
 
-    def bind(self, like: str, t: Any, leaf: Leaf) -> Var:
+    def bind(self, like: str, t: Any, leaf: ir.Leaf) -> ir.Var:
         """The variable that a leaf with one result is bound to."""
-        v = Var(self.text.names(like), t)
-        self.text.bindings.append(Let((v,), leaf))
+        v = ir.Var(self.text.names(like), t)
+        self.text.bindings.append(ir.Let((v,), leaf))
         return v
 
-    def unpack(self, v: Var) -> tuple[Var, ...]:
+    def unpack(self, v: ir.Var) -> tuple[ir.Var, ...]:
         """The parts of a product."""
         if v in self.text.pairs:
             return self.text.pairs[v]
         t: Any = v.type
         stem = v.name.rstrip("0123456789")
-        made = tuple([Var(self.text.names(f"{stem}.{i}"), s) for i, s in enumerate(t.items)])
-        self.text.bindings.append(Unpack(made, v))
+        made = tuple([ir.Var(self.text.names(f"{stem}.{i}"), s) for i, s in enumerate(t.items)])
+        self.text.bindings.append(ir.Unpack(made, v))
         return made
 
-    def prim(self, name: str, *args: Var, **params: Any) -> Var:
+    def prim(self, name: str, *args: ir.Var, **params: Any) -> ir.Var:
         """A primitive applied."""
         p = op(name)
-        return self.bind("k", p.result(*[a.type for a in args], **params), Prim(args, p, params))
+        return self.bind("k", p.result(*[a.type for a in args], **params), ir.Prim(args, p, params))
 
-    def number(self, held: Any) -> Var:
+    def number(self, held: Any) -> ir.Var:
         """A constant."""
         t = TRUTH if isinstance(held, bool) else I64 if isinstance(held, int) else F64
-        return self.bind("k", t, lit(t.dtype.type(held), t))
+        return self.bind("k", t, ir.lit(t.dtype.type(held), t))
 
-    def define(self, name: str, formals: Sequence[Var], results: Sequence[Var]) -> None:
+    def define(self, name: str, formals: Sequence[ir.Var], results: Sequence[ir.Var]) -> None:
         """The definition that has been written."""
         bindings = closed(self.text.bindings, formals, results)
         types = tuple([v.type for v in results])
-        made = Def(name, tuple(formals), types, (), Block(tuple(bindings), Ret(tuple(results))))
+        made = ir.Def(
+            name, tuple(formals), types, (), ir.Block(tuple(bindings), ir.Ret(tuple(results)))
+        )
         self.program = self.program.with_(made, types=self.types)
 
     def helper(self, name: str, formals: Sequence[Any], body: Any) -> str:
         """A small definition, written once: `body` gives its result from its formals."""
         if name not in self.program.defs:
             outer = self.text
-            params = [Var(f"x{i}", t) for i, t in enumerate(formals)]
+            params = [ir.Var(f"x{i}", t) for i, t in enumerate(formals)]
             self.text = Text({}, params)
             self.define(name, params, [body(*params)])
             self.text = outer
@@ -180,19 +168,19 @@ class Conversion:
 
     # --- numbers of ground types ------------------------------------------------------------------
 
-    def zeros(self, t: Type) -> Var:
+    def zeros(self, t: Type) -> ir.Var:
         """Zero of a ground type."""
         if isinstance(t, Product):
             return self.pair(self.zeros(t.left), self.zeros(t.right))
         return self.number(0.0)
 
-    def pair(self, a: Var, b: Var) -> Var:
+    def pair(self, a: ir.Var, b: ir.Var) -> ir.Var:
         """<a, b>."""
-        p = self.bind("p", Tuple((a.type, b.type)), Tup((a, b)))
+        p = self.bind("p", Tuple((a.type, b.type)), ir.Tup((a, b)))
         self.text.pairs[p] = (a, b)
         return p
 
-    def each(self, t: Type, act: Any, *vs: Var) -> Var:
+    def each(self, t: Type, act: Any, *vs: ir.Var) -> ir.Var:
         """An operation on the numbers of vectors of a ground type."""
         if not isinstance(t, Product):
             return act(*vs)
@@ -200,7 +188,7 @@ class Conversion:
         left, right = zip(*pairs, strict=True)
         return self.pair(self.each(t.left, act, *left), self.each(t.right, act, *right))
 
-    def dot(self, t: Type, k: Var, v: Var) -> Var:
+    def dot(self, t: Type, k: ir.Var, v: ir.Var) -> ir.Var:
         """The sum of the products of the numbers."""
         if not isinstance(t, Product):
             return self.prim("multiply", k, v)
@@ -292,8 +280,8 @@ class Conversion:
         self.branches += 1
         ways = (f"then{self.branches}", f"else{self.branches}")
         for name, p in zip(ways, n.parts[1:], strict=True):
-            outer, taken = self.text, Names()
-            formals = [Var(taken(x), v.type) for x, v in zip(names, given, strict=True)]
+            outer, taken = self.text, ir.Names()
+            formals = [ir.Var(taken(x), v.type) for x, v in zip(names, given, strict=True)]
             self.text = Text(dict(zip(names, formals, strict=True)), formals)
             self.define(name, formals, [(yield self.value(p))])
             self.text = outer
@@ -302,13 +290,13 @@ class Conversion:
     # --- lists ------------------------------------------------------------------------------------
 
     def _nil(self, n: Node) -> Deep:
-        unit = self.bind("u", UNIT, Tup(()))
-        return self.bind("l", self.type(n.type), Inj((unit,), 0, self.type(n.type)))
+        unit = self.bind("u", UNIT, ir.Tup(()))
+        return self.bind("l", self.type(n.type), ir.Inj((unit,), 0, self.type(n.type)))
         yield
 
     def _cons(self, n: Node) -> Deep:
         head, tail = yield self._values(n)
-        return self.bind("l", tail.type, Inj((self.pair(head, tail),), 1, tail.type))
+        return self.bind("l", tail.type, ir.Inj((self.pair(head, tail),), 1, tail.type))
 
     def _asked(self, n: Node, word: str, empty: Any, full: Any) -> Deep:
         (items,) = yield self._values(n)
@@ -333,37 +321,37 @@ class Conversion:
         rest = lambda p: self.unpack(p)[1]  # noqa: E731
         return self._asked(n, "tail", lambda u: self.nothing(t, "tail_of_an_empty_list"), rest)
 
-    def nothing(self, t: Any, why: str) -> Var:
+    def nothing(self, t: Any, why: str) -> ir.Var:
         """A result that there is not: the program ends with an error, in which `why` stands."""
         while why in self.program.defs:
             why += "'"
         name = self.helper(why, (), lambda: self.some(t, ()))
         return self.bind("y", t, Switch((self.number(1),), (name,)))
 
-    def some(self, t: Any, within: tuple[str, ...]) -> Var:
+    def some(self, t: Any, within: tuple[str, ...]) -> ir.Var:
         """Some value of a type."""
         if isinstance(t, Named):
             ways = self.types[t.name].items
             for i, way in enumerate(ways):
                 if t.name not in within and t.name not in _names(way):
                     payload = self.some(way, (*within, t.name))
-                    return self.bind("s", t, Inj((payload,), i, t))
+                    return self.bind("s", t, ir.Inj((payload,), i, t))
             raise CalculusError("linear_a: a list of functions is empty, and none stands in it")
         if isinstance(t, Tuple):
-            return self.bind("p", t, Tup(tuple([self.some(s, within) for s in t.items])))
+            return self.bind("p", t, ir.Tup(tuple([self.some(s, within) for s in t.items])))
         return self.number(t.dtype.type(0).item())
 
     # --- functions --------------------------------------------------------------------------------
 
     def _function(self, n: Node) -> Deep:
         env = [self.text.env[x] for x in n.data.free]
-        payload = self.bind("env", Tuple(tuple([v.type for v in env])), Tup(tuple(env)))
+        payload = self.bind("env", Tuple(tuple([v.type for v in env])), ir.Tup(tuple(env)))
         return self.closure(n.data, n.type.root(), payload)
         yield
 
-    def closure(self, label: Label, c: Functions, env: Var) -> Var:
+    def closure(self, label: Label, c: Functions, env: ir.Var) -> ir.Var:
         """A function with its environment."""
-        return self.bind("f", self.type(c), Inj((env,), c.labels.index(label), self.type(c)))
+        return self.bind("f", self.type(c), ir.Inj((env,), c.labels.index(label), self.type(c)))
 
     def _apply(self, n: Node) -> Deep:
         f, a = yield self._values(n)
@@ -383,8 +371,8 @@ class Conversion:
         self.state[label], self.calls[label] = "open", []
         self.open.append(label)
         outer = self.text
-        env = Var("env", self.environment(label))
-        formal = Var("x", self.type(self.flow.names[label.formal]))
+        env = ir.Var("env", self.environment(label))
+        formal = ir.Var("x", self.type(self.flow.names[label.formal]))
         self.text = Text({label.formal: formal}, (env, formal))
         self.text.env |= zip(label.free, self.unpack(env), strict=True)
         if label.own is not None:
@@ -425,7 +413,7 @@ class Conversion:
         name = f"{self.name(c)}.at"
         if name not in self.program.defs:
             outer = self.text
-            f, a = Var("f", self.type(c)), Var("x", self.type(c.source))
+            f, a = ir.Var("f", self.type(c)), ir.Var("x", self.type(c.source))
             self.text = Text({}, (f, a))
             y = self.bind("y", self.type(c.target), Case((f, a), self.functions(c)))
             self.define(name, (f, a), [y])
@@ -438,17 +426,17 @@ class Conversion:
         self.program = erase(jvp(self.program, name), name + JVP)
         d = self.program.defs[name + JVP + E]
         given = [f, a, *self.still(f), s]
-        y, dy = [Var(self.text.names(x), t) for x, t in zip(("y", "dy"), d.results, strict=True)]
-        self.text.bindings.append(Let((y, dy), call(d.name, *given)))
+        y, dy = [ir.Var(self.text.names(x), t) for x, t in zip(("y", "dy"), d.results, strict=True)]
+        self.text.bindings.append(ir.Let((y, dy), call(d.name, *given)))
         return dy
 
-    def still(self, f: Var) -> list[Var]:
+    def still(self, f: ir.Var) -> list[ir.Var]:
         """The tangent of a function that does not move, if it has tangents at all."""
         if self.program.is_inert(f.type):
             return []
         t = tangent_type(self.program, f.type)
         self.program = self.program.with_(types=tangent_types(self.program, iter([t, f.type])))
-        return [self.bind("df", t, zero(t, linear=False))]
+        return [self.bind("df", t, ir.zero(t, linear=False))]
 
     def _pull(self, n: Node) -> Deep:
         f = yield self.value(n.parts[0])
@@ -457,12 +445,14 @@ class Conversion:
         half = name + JVP + LIN + T
         self.program = erase(reverse(self.program, name), half)
         nl, back = self.program.defs[name + JVP + NL], self.program.defs[half + E]
-        y, tape = [Var(self.text.names(x), t) for x, t in zip(("y", "t"), nl.results, strict=True)]
-        self.text.bindings.append(Let((y, tape), call(nl.name, f, a)))
+        y, tape = [
+            ir.Var(self.text.names(x), t) for x, t in zip(("y", "t"), nl.results, strict=True)
+        ]
+        self.text.bindings.append(ir.Let((y, tape), call(nl.name, f, a)))
         self.text.env[n.data] = y
         k = yield self.value(n.parts[2])
-        bars = [Var(self.text.names("c"), t) for t in back.results]
-        self.text.bindings.append(Let(tuple(bars), call(back.name, tape, k)))
+        bars = [ir.Var(self.text.names("c"), t) for t in back.results]
+        self.text.bindings.append(ir.Let(tuple(bars), call(back.name, tape, k)))
         return bars[-1]
 
 
@@ -485,8 +475,8 @@ def converted(term: Term, python: Any, samples: Sequence[Any]) -> Staged:
         t = t.target
     node, found, own = flow(body, names)
     made = Conversion(found)
-    formals: list[Var] = []
-    leaves: list[Var] = []
+    formals: list[ir.Var] = []
+    leaves: list[ir.Var] = []
 
     def whole() -> Deep:
         for i, (x, s) in enumerate(names.items()):
@@ -518,15 +508,15 @@ def _kept(program: Program, name: str) -> Program:
         defs = {f: d for f, d in program.defs.items() if f in found}
 
 
-def _formal(made: Conversion, name: str, t: Type, formals: list[Var]) -> Var:
+def _formal(made: Conversion, name: str, t: Type, formals: list[ir.Var]) -> ir.Var:
     if not isinstance(t, Product):
-        formals.append(Var(made.text.names(name), F64))
+        formals.append(ir.Var(made.text.names(name), F64))
         return formals[-1]
     left = _formal(made, f"{name}.0", t.left, formals)
     return made.pair(left, _formal(made, f"{name}.1", t.right, formals))
 
 
-def _results(made: Conversion, y: Var, t: Type, leaves: list[Var]) -> None:
+def _results(made: Conversion, y: ir.Var, t: Type, leaves: list[ir.Var]) -> None:
     t = t.of if isinstance(t, ty.Dual) and is_ground(t.of) else t
     if isinstance(t, Product):
         for v, s in zip(made.unpack(y), (t.left, t.right), strict=True):

@@ -13,40 +13,27 @@ The derivative at an environment is no elementary term: it is written out here, 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from lineara.calculus import terms as tm
 from lineara.calculus.jacobian import Tangents, derivative
 from lineara.calculus.substitution import Fresh, subst
-from lineara.calculus.terms import (
-    App,
-    DualMap,
-    Fix,
-    If,
-    JAt,
-    Lam,
-    Let,
-    Term,
-    Var,
-    Zero,
-    is_zero,
-    let,
-)
 from lineara.trampoline import Deep, run
 
 
 class Series(NamedTuple):
     """Bindings in order, and the atom that is the result."""
 
-    bindings: tuple[tuple[str, Term], ...]
-    result: Term
+    bindings: tuple[tuple[str, tm.Term], ...]
+    result: tm.Term
 
-    def term(self) -> Term:
+    def term(self) -> tm.Term:
         """The series as lets."""
         found = self.result
         for name, e in reversed(self.bindings):
-            found = let(name, e, found)
+            found = tm.let(name, e, found)
         return found
 
 
-def divide(term: Term, fresh: Fresh, raw: bool = False) -> Series:
+def divide(term: tm.Term, fresh: Fresh, raw: bool = False) -> Series:
     """A of a term.
 
     >>> from lineara.calculus.program import term
@@ -59,9 +46,9 @@ def divide(term: Term, fresh: Fresh, raw: bool = False) -> Series:
     return Series(tuple(divider.bindings), result)
 
 
-def is_atom(t: Term) -> bool:
+def is_atom(t: tm.Term) -> bool:
     """Whether a term needs no name: a variable, or a value that is closed."""
-    return isinstance(t, Var) or (t.value and not t.free)
+    return isinstance(t, tm.Var) or (t.value and not t.free)
 
 
 class _Divider:
@@ -70,10 +57,10 @@ class _Divider:
     def __init__(self, fresh: Fresh, raw: bool) -> None:
         self.fresh = fresh
         self.raw = raw  # whether a tangent's term may stand as it is: nothing differentiates it
-        self.bindings: list[tuple[str, Term]] = []
+        self.bindings: list[tuple[str, tm.Term]] = []
         self.open: list[Tangents] = []
 
-    def bind(self, e: Term, like: str = "a") -> Term:
+    def bind(self, e: tm.Term, like: str = "a") -> tm.Term:
         """The name of an elementary term; where derivatives are written, its tangents follow."""
         name = self.fresh(like)
         self.bindings.append((name, e))
@@ -81,47 +68,47 @@ class _Divider:
         for i in range(len(levels) - 1, -1, -1):  # a tangent has tangents in the levels outside
             self.open = levels[:i]
             d = derivative(e, levels[i], self.fresh)
-            if d is not None and not is_zero(d):
+            if d is not None and not tm.is_zero(d):
                 levels[i][name] = self._written(d)
         self.open = levels
-        return Var((), name, e.type)
+        return tm.Var((), name, e.type)
 
-    def _written(self, d: Term) -> Term:
+    def _written(self, d: tm.Term) -> tm.Term:
         if self.open or not self.raw or is_atom(d):
             return run(self.name(d, {}))
         self.bindings.append((self.fresh("v"), d))
-        return Var((), self.bindings[-1][0], d.type)
+        return tm.Var((), self.bindings[-1][0], d.type)
 
-    def name(self, t: Term, env: Mapping[str, Term]) -> Deep:
+    def name(self, t: tm.Term, env: Mapping[str, tm.Term]) -> Deep:
         """The atom that is the value of a term whose names are atoms."""
         env = dict(env)
         while True:
-            if isinstance(t, Var):
+            if isinstance(t, tm.Var):
                 return env.get(t.name, t)
             if is_atom(t):
                 return t
-            if isinstance(t, App) and isinstance(t.parts[0], Lam):
+            if isinstance(t, tm.App) and isinstance(t.parts[0], tm.Lam):
                 f, a = t.parts
-                assert isinstance(f, Lam)
+                assert isinstance(f, tm.Lam)
                 held = yield self.name(a, {y: env[y] for y in a.free if y in env})
                 env = {y: env[y] for y in f.free if y in env}
                 env[f.name] = held
                 t = f.parts[0]
-            elif isinstance(t, Let):
+            elif isinstance(t, tm.Let):
                 e, t, x = t.parts[0], t.parts[1], t.name
                 inner = {y: env[y] for y in e.free if y in env}
                 env[x] = yield self.name(e, inner)
             else:
                 break
-        if isinstance(t, JAt):
+        if isinstance(t, tm.JAt):
             return (yield self._derivative(t, env))
-        if isinstance(t, Lam | Fix):
+        if isinstance(t, tm.Lam | tm.Fix):
             return self.bind(subst(t, env))
         return self.bind((yield self._elementary(t, env)))
 
-    def _elementary(self, t: Term, env: Mapping[str, Term]) -> Deep:
+    def _elementary(self, t: tm.Term, env: Mapping[str, tm.Term]) -> Deep:
         """The construct with atoms for the parts that are evaluated."""
-        kept = {0} if isinstance(t, DualMap) else {1, 2} if isinstance(t, If) else set()
+        kept = {0} if isinstance(t, tm.DualMap) else {1, 2} if isinstance(t, tm.If) else set()
         found = []
         for i, p in enumerate(t.parts):
             if i in kept:
@@ -132,7 +119,7 @@ class _Divider:
                 found.append((yield self.name(p, inner)))
         return t.on(tuple(found))
 
-    def _derivative(self, t: JAt, env: Mapping[str, Term]) -> Deep:
+    def _derivative(self, t: tm.JAt, env: Mapping[str, tm.Term]) -> Deep:
         """The rule J: P with tangents beside it; the atom of the tangent of its result."""
         n = len(t.names)
         along, at, own = [], [], {}
@@ -143,12 +130,12 @@ class _Divider:
         for (x, _), v in zip(t.names, at, strict=True):
             own[x] = self.bind(v, x)  # a name of its own: V may be what P also has as a constant
         tangents: Tangents = {
-            own[x].name: d for (x, _), d in zip(t.names, along, strict=True) if not is_zero(d)
+            own[x].name: d for (x, _), d in zip(t.names, along, strict=True) if not tm.is_zero(d)
         }
         self.open.append(tangents)
         body = t.parts[0]
         inner = {y: env[y] for y in body.free if y in env}
         result = yield self.name(body, inner | own)
         self.open.pop()
-        found = tangents.get(result.name) if isinstance(result, Var) else None
-        return Zero((), t.type) if found is None else found
+        found = tangents.get(result.name) if isinstance(result, tm.Var) else None
+        return tm.Zero((), t.type) if found is None else found

@@ -10,26 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from lineara.calculus import terms as tm
 from lineara.calculus.symbols import INTEGER, Symbol
 from lineara.calculus.syntax import Syntax, Text, nearest
-from lineara.calculus.terms import (
-    App,
-    At,
-    Cons,
-    Copair,
-    Ev,
-    Fst,
-    Head,
-    If,
-    IsNil,
-    J,
-    Pair,
-    Pull,
-    Scale,
-    Snd,
-    Tail,
-    Term,
-)
 from lineara.calculus.types import (
     BOOL,
     DISCRETE,
@@ -51,9 +34,9 @@ from lineara.text.source_location import Place
 from lineara.trampoline import Deep
 
 PLAIN: dict[str, Any] = {
-    "app": App, "pair": Pair, "fst": Fst, "snd": Snd, "j": J, "pull": Pull, "copair": Copair,
-    "ev": Ev, "at": At, "scale": Scale, "if": If, "cons": Cons, "head": Head, "tail": Tail,
-    "isnil": IsNil,
+    "app": tm.App, "pair": tm.Pair, "fst": tm.Fst, "snd": tm.Snd, "j": tm.J, "pull": tm.Pull,
+    "copair": tm.Copair, "ev": tm.Ev, "at": tm.At, "scale": tm.Scale, "if": tm.If, "cons": tm.Cons,
+    "head": tm.Head, "tail": tm.Tail, "isnil": tm.IsNil,
 }  # fmt: skip
 
 _MENDS = {  # what a part of a construct must be, for its error
@@ -147,7 +130,7 @@ class Inference:
         self.numeric: list[Syntax] = []  # operators whose operands are R or Int
         self.ground: list[tuple[Syntax, Type]] = []
         self.uses: list[tuple[Syntax, Definition]] = []
-        self.places: dict[Term, Place] = {}
+        self.places: dict[tm.Term, Place] = {}
 
     def wrong(self, place: Place, message: str) -> Exception:
         """The error at a place."""

@@ -10,19 +10,19 @@ those of the eager engine too, so `lineara.grad` goes through it.
 from collections.abc import Callable
 from typing import Any
 
+from lineara.calculus import terms as tm
 from lineara.calculus.closure_conversion import converted, sample
 from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.program import term as term_of
 from lineara.calculus.python_calls import foreign
 from lineara.calculus.readback import read_back
-from lineara.calculus.terms import Covec, Pull, Term, constant_form, num
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R, Type, is_ground, show
 from lineara.calculus.values import Both, Items, Nothing, Number, is_number, items, listed
 from lineara.errors import CalculusError, StagingError
 from lineara.staging.tracing import Staged, trace
 
 
-def run(term: Term | str, fuel: int = FUEL) -> Term:
+def run(term: tm.Term | str, fuel: int = FUEL) -> tm.Term:
     r"""The value of a closed term or of a text, by the machine.
 
     >>> from lineara.calculus.show import show as text
@@ -33,7 +33,7 @@ def run(term: Term | str, fuel: int = FUEL) -> Term:
     return read_back(Machine(fuel).value(t), t.type)
 
 
-def type_of(term: Term | str) -> str:
+def type_of(term: tm.Term | str) -> str:
     r"""The type of a term or of a text.
 
     >>> type_of("\\x. sin(x) * x")
@@ -42,7 +42,7 @@ def type_of(term: Term | str) -> str:
     return show(_closed(term).type)
 
 
-def gradient(term: Term | str) -> Term:
+def gradient(term: tm.Term | str) -> tm.Term:
     r"""The term of the gradient of a function to R: \x. pull(f; \_. covec(1)) x.
 
     >>> from lineara.calculus.show import show as text
@@ -55,10 +55,10 @@ def gradient(term: Term | str) -> Term:
             f"a gradient is of a function to R, but this is {show(f.type)}; pull(f; w) takes a "
             "1-form w for any result"
         )
-    return Pull((f, constant_form(R, Covec((num(1),)))))
+    return tm.Pull((f, tm.constant_form(R, tm.Covec((tm.num(1),)))))
 
 
-def function(term: Term | str, fuel: int = FUEL) -> Callable[..., Any]:
+def function(term: tm.Term | str, fuel: int = FUEL) -> Callable[..., Any]:
     r"""A function of the calculus as one of Python; arguments may be given one by one.
 
     >>> import lineara
@@ -87,7 +87,7 @@ def function(term: Term | str, fuel: int = FUEL) -> Callable[..., Any]:
     return called
 
 
-def linear_a(term: Term | str, fuel: int = FUEL) -> Staged:
+def linear_a(term: tm.Term | str, fuel: int = FUEL) -> Staged:
     r"""A function of numbers as a Linear A program.
 
     The machine runs once on the variables of a program: functions and pulls leave the operations
@@ -124,7 +124,7 @@ def linear_a(term: Term | str, fuel: int = FUEL) -> Staged:
         return converted(_closed(term), f, samples)
 
 
-def _closed(term: Term | str) -> Term:
+def _closed(term: tm.Term | str) -> tm.Term:
     return term_of(term) if isinstance(term, str) else term
 
 
@@ -140,7 +140,7 @@ def to_machine(value: Any, t: Type) -> Any:
         case ListOf(item):
             return listed([to_machine(v, item) for v in value])
         case Arrow() | Dual():
-            if isinstance(value, Term):
+            if isinstance(value, tm.Term):
                 if value.type != t:
                     raise CalculusError(
                         f"{show(t)} is asked for, and the term is {show(value.type)}"

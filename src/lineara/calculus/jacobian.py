@@ -13,51 +13,16 @@ derivative of a list is a list's, that of a choice the choice of the derivatives
 
 from collections.abc import Callable, Sequence
 
+from lineara.calculus import terms as tm
 from lineara.calculus.partials import partials
 from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.symbols import Symbol
-from lineara.calculus.terms import (
-    App,
-    At,
-    Binder,
-    Cons,
-    Copair,
-    Covec,
-    DualMap,
-    Ev,
-    Fix,
-    Fst,
-    Fun,
-    Head,
-    If,
-    IsNil,
-    J,
-    JAt,
-    JFun,
-    Lam,
-    List,
-    Pair,
-    Probe,
-    Pull,
-    Scale,
-    Snd,
-    Sum,
-    Tail,
-    Term,
-    Var,
-    Zero,
-    app,
-    dual,
-    lam,
-    total,
-    var,
-)
 from lineara.calculus.types import Arrow
 
-Tangents = dict[str, Term]  # of the names that move
+Tangents = dict[str, tm.Term]  # of the names that move
 
 
-def derivative(e: Term, tangents: Tangents, fresh: Fresh) -> Term | None:
+def derivative(e: tm.Term, tangents: Tangents, fresh: Fresh) -> tm.Term | None:
     """d(E), or None where it is zero.
 
     >>> from lineara.calculus.show import show
@@ -68,8 +33,8 @@ def derivative(e: Term, tangents: Tangents, fresh: Fresh) -> Term | None:
     'J{sin}(v) x'
     """
 
-    def tangent(z: Term) -> Term | None:
-        return tangents.get(z.name) if isinstance(z, Var) else None
+    def tangent(z: tm.Term) -> tm.Term | None:
+        return tangents.get(z.name) if isinstance(z, tm.Var) else None
 
     if e.free.isdisjoint(tangents):
         return None
@@ -80,13 +45,13 @@ def derivative(e: Term, tangents: Tangents, fresh: Fresh) -> Term | None:
     return _of_binder(e, of, tangents, fresh)
 
 
-def moving(t: Term, tangents: Tangents) -> list[Binder]:
+def moving(t: tm.Term, tangents: Tangents) -> list[tm.Binder]:
     """The free names of a term that move, with their types."""
     found = {}
     open_ = [(t, t.free.intersection(tangents))]
     while open_:
         s, names = open_.pop()
-        if isinstance(s, Var) and s.name in names:
+        if isinstance(s, tm.Var) and s.name in names:
             found[s.name] = s.type
         for i, p in enumerate(s.parts):
             inner = names.intersection(p.free).difference(s.bound(i))
@@ -95,133 +60,139 @@ def moving(t: Term, tangents: Tangents) -> list[Binder]:
     return [(x, found[x]) for x in sorted(found)]
 
 
-def along(t: Term, tangents: Tangents) -> Term:
+def along(t: tm.Term, tangents: Tangents) -> tm.Term:
     r"""J(\<X>.t; <v_X>)<X> for the moving names X of t; zero without any."""
     names = moving(t, tangents)
     if not names:
-        return Zero((), t.type)
-    return JAt((t, *[tangents[x] for x, _ in names], *map(var, names)), tuple(names))
+        return tm.Zero((), t.type)
+    return tm.JAt((t, *[tangents[x] for x, _ in names], *map(tm.var, names)), tuple(names))
 
 
-def _of_binder(e: Term, of: Sequence[Term | None], tangents: Tangents, fresh: Fresh) -> Term | None:
+def _of_binder(
+    e: tm.Term, of: Sequence[tm.Term | None], tangents: Tangents, fresh: Fresh
+) -> tm.Term | None:
     match e:
-        case Var(_, name):
+        case tm.Var(_, name):
             return tangents[name]
-        case Lam((body,), x):
+        case tm.Lam((body,), x):
             inner = {y: v for y, v in tangents.items() if y != x}
-            return lam((x, e.source), along(body, inner))
-        case Fix():
+            return tm.lam((x, e.source), along(body, inner))
+        case tm.Fix():
             return derivative(unfolded(e), tangents, fresh)
-        case If((c, a, b)):
-            return If((c, along(a, tangents), along(b, tangents)))
-        case DualMap((s, z), x):
-            constant = DualMap((s, of[1]), x, e.source) if of[1] is not None else None
+        case tm.If((c, a, b)):
+            return tm.If((c, along(a, tangents), along(b, tangents)))
+        case tm.DualMap((s, z), x):
+            constant = tm.DualMap((s, of[1]), x, e.source) if of[1] is not None else None
             inner = {y: v for y, v in tangents.items() if y != x}
             moved = None
             if not s.free.isdisjoint(inner):
-                moved = DualMap((along(s, inner), z), x, e.source)
+                moved = tm.DualMap((along(s, inner), z), x, e.source)
             return _sum([constant, moved])
-        case Pull((y, z)):
+        case tm.Pull((y, z)):
             if of[0] is None:
-                return Pull((y, of[1]))
+                return tm.Pull((y, of[1]))
             return derivative(pulled(y, z, fresh), tangents, fresh)
     raise AssertionError(f"d: {type(e).__name__} is not elementary")
 
 
-def _sum(terms: Sequence[Term | None]) -> Term | None:
+def _sum(terms: Sequence[tm.Term | None]) -> tm.Term | None:
     found = [t for t in terms if t is not None]
-    return total(found, found[0].type) if found else None
+    return tm.total(found, found[0].type) if found else None
 
 
-def _linear(e: Term, of: Sequence[Term | None], fresh: Fresh) -> Term | None:
+def _linear(e: tm.Term, of: Sequence[tm.Term | None], fresh: Fresh) -> tm.Term | None:
     """Jointly linear: the construct on the tangents, zeros for what does not move."""
     pairs = zip(of, e.parts, strict=True)
-    return e.on(tuple([Zero((), p.type) if v is None else v for v, p in pairs]))
+    return e.on(tuple([tm.Zero((), p.type) if v is None else v for v, p in pairs]))
 
 
-def _bilinear(e: Term, of: Sequence[Term | None], fresh: Fresh) -> Term | None:
+def _bilinear(e: tm.Term, of: Sequence[tm.Term | None], fresh: Fresh) -> tm.Term | None:
     return _sum([None if v is None else e.with_(i, v) for i, v in enumerate(of)])
 
 
-def _symbol(e: Term, of: Sequence[Term | None], fresh: Fresh) -> Term | None:
-    assert isinstance(e, Fun)
-    return app(JFun((of[0],), e.symbol), e.parts[0]) if e.symbol.moves and of[0] else None
+def _symbol(e: tm.Term, of: Sequence[tm.Term | None], fresh: Fresh) -> tm.Term | None:
+    assert isinstance(e, tm.Fun)
+    return tm.app(tm.JFun((of[0],), e.symbol), e.parts[0]) if e.symbol.moves and of[0] else None
 
 
-def _application(e: Term, of: Sequence[Term | None], fresh: Fresh) -> Term | None:
+def _application(e: tm.Term, of: Sequence[tm.Term | None], fresh: Fresh) -> tm.Term | None:
     y, z = e.parts
     moved = of[1] if of[1] is not None else None
     return _sum(
         [
-            app(of[0], z) if of[0] is not None else None,
-            app(J((y, moved)), z) if moved is not None else None,
+            tm.app(of[0], z) if of[0] is not None else None,
+            tm.app(tm.J((y, moved)), z) if moved is not None else None,
         ]
     )
 
 
-def _probe(e: Term, of: Sequence[Term | None], fresh: Fresh) -> Term | None:
+def _probe(e: tm.Term, of: Sequence[tm.Term | None], fresh: Fresh) -> tm.Term | None:
     """Linear in the directions and the functional; the point's tangent is one more direction."""
     at, *directions, k = e.parts
     found = [None if v is None else e.with_(i, v) for i, v in enumerate(of) if i]
     if of[0] is not None:
-        found.append(Probe((at, *directions, of[0], k)))
+        found.append(tm.Probe((at, *directions, of[0], k)))
     return _sum(found)
 
 
-_Rule = Callable[[Term, Sequence[Term | None], Fresh], Term | None]
+_Rule = Callable[[tm.Term, Sequence[tm.Term | None], Fresh], tm.Term | None]
 _RULES: dict[type, _Rule] = {
-    **dict.fromkeys((Sum, Pair, Fst, Snd, JFun, Covec, Ev, Copair), _linear),
-    **dict.fromkeys((List, Cons, Head, Tail), _linear),
-    **dict.fromkeys((J, At, Scale), _bilinear),
-    Fun: _symbol,
-    App: _application,
-    Probe: _probe,
-    IsNil: lambda e, of, fresh: None,
+    **dict.fromkeys(
+        (tm.Sum, tm.Pair, tm.Fst, tm.Snd, tm.JFun, tm.Covec, tm.Ev, tm.Copair), _linear
+    ),
+    **dict.fromkeys((tm.List, tm.Cons, tm.Head, tm.Tail), _linear),
+    **dict.fromkeys((tm.J, tm.At, tm.Scale), _bilinear),
+    tm.Fun: _symbol,
+    tm.App: _application,
+    tm.Probe: _probe,
+    tm.IsNil: lambda e, of, fresh: None,
 }
 
 
 # --- a function value as a lambda -----------------------------------------------------------------
 
 
-def unfolded(f: Fix) -> Lam:
+def unfolded(f: tm.Fix) -> tm.Lam:
     """A recursion once unfolded."""
-    return Lam((subst(f.parts[0], {f.own: f}),), f.name, f.stated.source)
+    return tm.Lam((subst(f.parts[0], {f.own: f}),), f.name, f.stated.source)
 
 
-def pulled(y: Term, z: Term, fresh: Fresh) -> Lam:
+def pulled(y: tm.Term, z: tm.Term, fresh: Fresh) -> tm.Lam:
     r"""pull(y; z) by its definition, \a. dual(\u. J(y; u) a; z (y a))."""
     assert isinstance(y.type, Arrow)
     a, u = (fresh("x"), y.type.source), (fresh("u"), y.type.source)
-    return lam(a, dual(u, app(J((y, var(u))), var(a)), app(z, app(y, var(a)))))
+    return tm.lam(
+        a, tm.dual(u, tm.app(tm.J((y, tm.var(u))), tm.var(a)), tm.app(z, tm.app(y, tm.var(a))))
+    )
 
 
-def as_lambda(f: Term, fresh: Fresh) -> Lam:
+def as_lambda(f: tm.Term, fresh: Fresh) -> tm.Lam:
     """A function value, eta-expanded until it is a lambda."""
     match f:
-        case Lam():
+        case tm.Lam():
             return f
-        case Fix():
+        case tm.Fix():
             return unfolded(f)
-        case Pull((y, z)):
+        case tm.Pull((y, z)):
             return pulled(y, z, fresh)
     assert isinstance(f.type, Arrow)
     x = (fresh("x"), f.type.source)
     match f:
-        case Zero():
-            return lam(x, Zero((), f.type.target))
-        case Sum(parts):
-            return lam(x, Sum(tuple([app(p, var(x)) for p in parts])))
-        case JFun((s,), symbol):
-            return lam(x, symbol_derivative(symbol, var(x), s, fresh))
-        case J((g, s)):
+        case tm.Zero():
+            return tm.lam(x, tm.Zero((), f.type.target))
+        case tm.Sum(parts):
+            return tm.lam(x, tm.Sum(tuple([tm.app(p, tm.var(x)) for p in parts])))
+        case tm.JFun((s,), symbol):
+            return tm.lam(x, symbol_derivative(symbol, tm.var(x), s, fresh))
+        case tm.J((g, s)):
             inner = as_lambda(g, fresh)
             here = (inner.name, inner.source)
-            return lam(x, JAt((inner.parts[0], s, var(x)), (here,)))
+            return tm.lam(x, tm.JAt((inner.parts[0], s, tm.var(x)), (here,)))
     raise AssertionError(f"{type(f).__name__} is no function value")
 
 
-def symbol_derivative(symbol: Symbol, x: Term, v: Term, fresh: Fresh) -> Term:
+def symbol_derivative(symbol: Symbol, x: tm.Term, v: tm.Term, fresh: Fresh) -> tm.Term:
     """Jf(x) v as a term: the declared partials, read as expressions; of a declared symbol, J."""
     if symbol.body is not None:
-        return app(J((symbol.body, v)), x)
+        return tm.app(tm.J((symbol.body, v)), x)
     return partials(symbol, x, v, fresh)

@@ -20,40 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.calculus import scalars
+from lineara.calculus import terms as tm
 from lineara.calculus.divide import divide, is_atom
 from lineara.calculus.scalars import Forward, Reverse, Tape
 from lineara.calculus.substitution import Fresh
 from lineara.calculus.symbols import Symbol
-from lineara.calculus.terms import (
-    App,
-    At,
-    Cons,
-    Copair,
-    Covec,
-    DualMap,
-    Ev,
-    Fix,
-    Fst,
-    Fun,
-    Head,
-    If,
-    IsNil,
-    J,
-    JFun,
-    Lam,
-    List,
-    Literal,
-    Pair,
-    Probe,
-    Pull,
-    Scale,
-    Snd,
-    Sum,
-    Tail,
-    Term,
-    Var,
-    Zero,
-)
 from lineara.calculus.types import DISCRETE, Arrow, Dual, ListOf, Product, Type
 from lineara.calculus.values import (
     Along,
@@ -100,7 +71,7 @@ FUEL = 1_000_000
 class Code(NamedTuple):
     """A body, divided: what each binding does, and where the result is."""
 
-    instructions: tuple[tuple[str, Any, Term, tuple[tuple[bool, Any], ...]], ...]
+    instructions: tuple[tuple[str, Any, tm.Term, tuple[tuple[bool, Any], ...]], ...]
     result: tuple[bool, Any]
 
 
@@ -119,9 +90,9 @@ class Machine:
         self.fuel = self.filled = fuel
         self.steps = self.calls = self.vjps = 0
         self._levels = itertools.count(1)
-        self._codes: dict[Term, Code] = {}
+        self._codes: dict[tm.Term, Code] = {}
 
-    def value(self, term: Term) -> Any:
+    def value(self, term: tm.Term) -> Any:
         """The value of a closed term."""
         if term.free:
             raise CalculusError(f"only a closed term has a value: {', '.join(sorted(term.free))}")
@@ -140,7 +111,7 @@ class Machine:
 
     # --- code -----------------------------------------------------------------------------------
 
-    def evaluate(self, term: Term, env: Mapping[str, Any]) -> Deep:
+    def evaluate(self, term: tm.Term, env: Mapping[str, Any]) -> Deep:
         """The value of a term in an environment."""
         code = self._codes.get(term)
         if code is None:
@@ -156,11 +127,11 @@ class Machine:
         named, x = code.result
         return own[x] if named else x
 
-    def _compiled(self, term: Term) -> Code:
+    def _compiled(self, term: tm.Term) -> Code:
         series = divide(term, Fresh(term))  # names that a closure's environment does not have
         made = []
         for name, e in series.bindings:
-            kept = (Lam, Fix, DualMap, If)
+            kept = (tm.Lam, tm.Fix, tm.DualMap, tm.If)
             parts = e.parts if not isinstance(e, kept) else _EVALUATED[type(e)](e)
             operands = tuple([self._operand(p) for p in parts])
             if is_atom(e):
@@ -169,8 +140,8 @@ class Machine:
                 made.append((name, _ACTS[type(e)], e, operands))
         return Code(tuple(made), self._operand(series.result))
 
-    def _operand(self, atom: Term) -> tuple[bool, Any]:
-        if isinstance(atom, Var):
+    def _operand(self, atom: tm.Term) -> tuple[bool, Any]:
+        if isinstance(atom, tm.Var):
             return True, atom.name
         return False, run(constant(atom))
 
@@ -179,9 +150,9 @@ class Machine:
     def apply(self, f: Any, a: Any) -> Deep:
         """A function value at a value."""
         match f:
-            case Closure(Lam() as t, env):
+            case Closure(tm.Lam() as t, env):
                 return (yield self.evaluate(t.parts[0], {**env, t.name: a}))
-            case Closure(Fix() as t, env):
+            case Closure(tm.Fix() as t, env):
                 if self.fuel == 0:
                     raise exhausted(t.own, self.filled)
                 self.fuel -= 1
@@ -439,11 +410,11 @@ def _one(v: Any, level: int, index: int, own: int) -> Deep:
     return changed(v, Change(number))
 
 
-_EVALUATED: dict[type, Callable[[Term], tuple[Term, ...]]] = {
-    Lam: lambda e: (),
-    Fix: lambda e: (),
-    DualMap: lambda e: (e.parts[1],),
-    If: lambda e: (e.parts[0],),
+_EVALUATED: dict[type, Callable[[tm.Term], tuple[tm.Term, ...]]] = {
+    tm.Lam: lambda e: (),
+    tm.Fix: lambda e: (),
+    tm.DualMap: lambda e: (e.parts[1],),
+    tm.If: lambda e: (e.parts[0],),
 }
 
 
@@ -474,7 +445,7 @@ def _closure(m: Machine, e: Any, values: list, env: dict) -> Any:
 
 def _dual_map(m: Machine, e: Any, values: list, env: dict) -> Any:
     s = e.parts[0]
-    f = Closure(Lam((s,), e.name, e.source), {x: env[x] for x in s.free if x != e.name})
+    f = Closure(tm.Lam((s,), e.name, e.source), {x: env[x] for x in s.free if x != e.name})
     return m.gradient(f, zero(e.source), e.source, None, values[0])
 
 
@@ -518,47 +489,47 @@ def _tail(m: Machine, e: Any, values: list, env: dict) -> Any:
 
 _Act = Callable[[Machine, Any, list, dict], Any]
 _ACTS: dict[type, _Act] = {
-    Var: _copy,
-    Lam: _closure,
-    Fix: _closure,
-    Zero: lambda m, e, v, env: zero(e.type),
-    App: lambda m, e, v, env: m.apply(v[0], v[1]),
-    Pair: lambda m, e, v, env: (v[0], v[1]),
-    Fst: lambda m, e, v, env: v[0][0],
-    Snd: lambda m, e, v, env: v[0][1],
-    Fun: lambda m, e, v, env: m.symbol(e.symbol, v[0]),
-    JFun: lambda m, e, v, env: Along(e.symbol, v[0]),
-    J: lambda m, e, v, env: Along(v[0], v[1]),
-    Pull: lambda m, e, v, env: Pulled(v[0], v[1], e.type.source),
-    DualMap: _dual_map,
-    If: _choice,
-    Covec: lambda m, e, v, env: _covector(v[0]),
-    Copair: lambda m, e, v, env: Both(v[0], v[1]),
-    Probe: lambda m, e, v, env: Bag(((v[0], tuple(v[1:-1]), v[-1]),)),
-    Ev: lambda m, e, v, env: Evaluation(v[0]),
-    At: lambda m, e, v, env: m.pair(v[0], v[1]),
-    Scale: lambda m, e, v, env: scale(v[0], v[1]),
-    Sum: _sum,
-    List: lambda m, e, v, env: Items(tuple(v)) if e.dual else listed(v),
-    Cons: lambda m, e, v, env: Cell(v[0], v[1]),
-    Head: _head,
-    Tail: _tail,
-    IsNil: lambda m, e, v, env: isinstance(v[0], Nil),
+    tm.Var: _copy,
+    tm.Lam: _closure,
+    tm.Fix: _closure,
+    tm.Zero: lambda m, e, v, env: zero(e.type),
+    tm.App: lambda m, e, v, env: m.apply(v[0], v[1]),
+    tm.Pair: lambda m, e, v, env: (v[0], v[1]),
+    tm.Fst: lambda m, e, v, env: v[0][0],
+    tm.Snd: lambda m, e, v, env: v[0][1],
+    tm.Fun: lambda m, e, v, env: m.symbol(e.symbol, v[0]),
+    tm.JFun: lambda m, e, v, env: Along(e.symbol, v[0]),
+    tm.J: lambda m, e, v, env: Along(v[0], v[1]),
+    tm.Pull: lambda m, e, v, env: Pulled(v[0], v[1], e.type.source),
+    tm.DualMap: _dual_map,
+    tm.If: _choice,
+    tm.Covec: lambda m, e, v, env: _covector(v[0]),
+    tm.Copair: lambda m, e, v, env: Both(v[0], v[1]),
+    tm.Probe: lambda m, e, v, env: Bag(((v[0], tuple(v[1:-1]), v[-1]),)),
+    tm.Ev: lambda m, e, v, env: Evaluation(v[0]),
+    tm.At: lambda m, e, v, env: m.pair(v[0], v[1]),
+    tm.Scale: lambda m, e, v, env: scale(v[0], v[1]),
+    tm.Sum: _sum,
+    tm.List: lambda m, e, v, env: Items(tuple(v)) if e.dual else listed(v),
+    tm.Cons: lambda m, e, v, env: Cell(v[0], v[1]),
+    tm.Head: _head,
+    tm.Tail: _tail,
+    tm.IsNil: lambda m, e, v, env: isinstance(v[0], Nil),
 }
 
 
-def constant(t: Term) -> Deep:
+def constant(t: tm.Term) -> Deep:
     """A closed value of the calculus as the machine holds it."""
     match t:
-        case Literal(_, held):
+        case tm.Literal(_, held):
             return held
-        case Zero():
+        case tm.Zero():
             return zero(t.type)
-        case Lam() | Fix():
+        case tm.Lam() | tm.Fix():
             return Closure(t, {})
     found = []
     for p in t.parts:
         found.append((yield constant(p)))
-    if isinstance(t, Sum):
+    if isinstance(t, tm.Sum):
         return _sum(None, t, found, {})  # type: ignore[arg-type]  # adding asks no machine
     return _ACTS[type(t)](None, t, found, {})  # type: ignore[arg-type]  # nor does forming

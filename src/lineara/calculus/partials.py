@@ -9,15 +9,15 @@ the derivative, and it says nothing that the declaration does not.
 import functools
 from typing import Any
 
+from lineara.calculus import terms as tm
 from lineara.calculus.substitution import Fresh
 from lineara.calculus.symbols import Foreign, Symbol, declared, standard
-from lineara.calculus.terms import Fst, Fun, If, Pair, Snd, Term, Var, is_zero, let, num, total
 from lineara.calculus.types import BOOL, Product, R, Type
 from lineara.errors import CalculusError
 from lineara.facts.symbol import Sym
 
 
-def partials(symbol: Symbol, x: Term, v: Term, fresh: Fresh) -> Term:
+def partials(symbol: Symbol, x: tm.Term, v: tm.Term, fresh: Fresh) -> tm.Term:
     """Jf(x) v.
 
     >>> from lineara.calculus.show import show
@@ -27,27 +27,27 @@ def partials(symbol: Symbol, x: Term, v: Term, fresh: Fresh) -> Term:
     """
     if isinstance(symbol, Foreign):
         tangents = enumerate(_components(v, _count(symbol.takes)))
-        slopes = [(Fun((x,), symbol.partial(i)), t) for i, t in tangents]
-        return total([Fun((Pair(pair),), _times()) for pair in slopes], R)
+        slopes = [(tm.Fun((x,), symbol.partial(i)), t) for i, t in tangents]
+        return tm.total([tm.Fun((tm.Pair(pair),), _times()) for pair in slopes], R)
     primitive = symbol.primitive
-    y = Var((), fresh("y"), R)
+    y = tm.Var((), fresh("y"), R)
     args, tangents = _components(x, primitive.arity), _components(v, primitive.arity)
     names = {"y": y, **dict(zip(primitive.ARGS, args, strict=False))}
     terms = []
     for partial, t in zip(primitive.expressions(), tangents, strict=True):
         p = expression(partial, names)
-        if is_zero(p):
+        if tm.is_zero(p):
             continue
-        terms.append(t if getattr(p, "held", None) == 1 else Fun((Pair((p, t)),), _times()))
-    body = total(terms, R)
-    return let(y.name, Fun((x,), symbol), body) if y.name in body.free else body
+        terms.append(t if getattr(p, "held", None) == 1 else tm.Fun((tm.Pair((p, t)),), _times()))
+    body = tm.total(terms, R)
+    return tm.let(y.name, tm.Fun((x,), symbol), body) if y.name in body.free else body
 
 
-def _components(x: Term, n: int) -> list[Term]:
+def _components(x: tm.Term, n: int) -> list[tm.Term]:
     """The numbers of a vector, nested to the right."""
     if n == 1:
         return [x]
-    return [Fst((x,)), *_components(Snd((x,)), n - 1)]
+    return [tm.Fst((x,)), *_components(tm.Snd((x,)), n - 1)]
 
 
 def _count(t: Type) -> int:
@@ -58,15 +58,15 @@ def _times() -> Symbol:
     return standard()["multiply"]
 
 
-def expression(e: Any, names: dict[str, Term]) -> Term:
+def expression(e: Any, names: dict[str, tm.Term]) -> tm.Term:
     """A symbolic expression of a declaration, as a term."""
     if not isinstance(e, Sym):
-        return num(float(e))
+        return tm.num(float(e))
     if not e.args:
         return names[e.head]
     args = [expression(a, names) for a in e.args]
     if e.head == "where":
-        return If(tuple(args))
+        return tm.If(tuple(args))
     if e.head == "real":  # numbers are real here
         return args[0]
     head = e.head
@@ -77,4 +77,4 @@ def expression(e: Any, names: dict[str, Term]) -> Term:
         raise CalculusError(
             f"the derivative of a derivative needs {e.head}, which is no function symbol here"
         )
-    return Fun((functools.reduce(lambda rest, a: Pair((a, rest)), reversed(args)),), symbol)
+    return tm.Fun((functools.reduce(lambda rest, a: tm.Pair((a, rest)), reversed(args)),), symbol)

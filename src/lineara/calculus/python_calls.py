@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from lineara.calculus import terms as tm
 from lineara.calculus.from_python import of
 from lineara.calculus.symbols import Foreign
-from lineara.calculus.terms import Fst, Fun, Pair, Snd, Term, lam, var
 from lineara.calculus.types import Arrow, Product, R, Type, is_ground, power, show
 from lineara.errors import CalculusError
 from lineara.facts.box import Box
 from lineara.python.user_code import seen
 
 
-def foreign(f: Callable[..., Any], t: Arrow) -> Term:
+def foreign(f: Callable[..., Any], t: Arrow) -> tm.Term:
     r"""The term of a Python function as one of the type.
 
     >>> import math
@@ -38,7 +38,7 @@ def foreign(f: Callable[..., Any], t: Arrow) -> Term:
     name = getattr(f, "__name__", "")
     name = name if name.isidentifier() else "python"
     formals = [(f"x{i}", s) for i, s in enumerate(sources)]
-    numbers = [n for x in formals for n in _numbers(var(x), x[1])]
+    numbers = [n for x in formals for n in _numbers(tm.var(x), x[1])]
 
     def component(i: int) -> Callable[..., Any]:
         def called(*args: Any) -> Any:
@@ -48,42 +48,42 @@ def foreign(f: Callable[..., Any], t: Arrow) -> Term:
 
         return called
 
-    width = len(_numbers(var(("y", target)), target))
+    width = len(_numbers(tm.var(("y", target)), target))
     names = [name] if width == 1 else [f"{name}_{i}" for i in range(width)]
     takes = power(len(numbers))
     parts = [Foreign(x, takes, R, python=component(i)) for i, x in enumerate(names)]
-    body = _built(iter([Fun((_together(numbers),), s) for s in parts]), target)
+    body = _built(iter([tm.Fun((_together(numbers),), s) for s in parts]), target)
     for x in reversed(formals):
-        body = lam(x, body)
+        body = tm.lam(x, body)
     return body
 
 
-def _read(f: Callable[..., Any], t: Arrow) -> Term:
+def _read(f: Callable[..., Any], t: Arrow) -> tm.Term:
     found = of(f)
     if found.type != t:
         raise CalculusError(f"{show(t)} is asked for, and {f!r} is {show(found.type)}")
     return found
 
 
-def _numbers(x: Term, t: Type) -> list[Term]:
+def _numbers(x: tm.Term, t: Type) -> list[tm.Term]:
     """The numbers of a vector."""
     if not isinstance(t, Product):
         return [x]
-    return _numbers(Fst((x,)), t.left) + _numbers(Snd((x,)), t.right)
+    return _numbers(tm.Fst((x,)), t.left) + _numbers(tm.Snd((x,)), t.right)
 
 
-def _together(numbers: list[Term]) -> Term:
+def _together(numbers: list[tm.Term]) -> tm.Term:
     """Numbers as the argument of a symbol."""
     first, *rest = numbers
-    return Pair((first, _together(rest))) if rest else first
+    return tm.Pair((first, _together(rest))) if rest else first
 
 
-def _built(numbers: Iterator[Term], t: Type) -> Term:
+def _built(numbers: Iterator[tm.Term], t: Type) -> tm.Term:
     """Numbers as a vector."""
     if not isinstance(t, Product):
         return next(numbers)
     left = _built(numbers, t.left)
-    return Pair((left, _built(numbers, t.right)))
+    return tm.Pair((left, _built(numbers, t.right)))
 
 
 def _grouped(numbers: Iterator[Any], t: Type) -> Any:

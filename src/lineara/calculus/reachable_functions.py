@@ -14,42 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from lineara.calculus import terms as tm
 from lineara.calculus import types as ty
 from lineara.calculus.show import show
 from lineara.calculus.substitution import Fresh, subst, subterms
-from lineara.calculus.terms import (
-    App,
-    At,
-    Cons,
-    Copair,
-    Covec,
-    DualMap,
-    Fix,
-    Fst,
-    Fun,
-    Head,
-    If,
-    IsNil,
-    J,
-    JFun,
-    Lam,
-    Let,
-    List,
-    Literal,
-    Pair,
-    Pull,
-    Scale,
-    Snd,
-    Sum,
-    Tail,
-    Term,
-    Var,
-    Zero,
-    app,
-    lam,
-    let,
-    var,
-)
 from lineara.calculus.types import Arrow, Base, Dual, ListOf, Product, Type, is_ground
 from lineara.errors import CalculusError
 from lineara.trampoline import Deep, run
@@ -153,7 +121,7 @@ class Label:
     own: str | None
     formal: str
     body: Node
-    text: Term
+    text: tm.Term
     free: tuple[str, ...] = ()
 
 
@@ -163,7 +131,7 @@ Scope = dict[str, tuple[str, Annotated]]
 class Flow:
     """The tree of a term, and the annotated types of its names."""
 
-    def __init__(self, term: Term) -> None:
+    def __init__(self, term: tm.Term) -> None:
         self.fresh = Fresh(term)
         self.names: dict[str, Annotated] = {}
         self.labels: list[Label] = []
@@ -177,37 +145,37 @@ class Flow:
         self.names[found] = t
         return found
 
-    def visit(self, t: Term, scope: Scope) -> Deep:
+    def visit(self, t: tm.Term, scope: Scope) -> Deep:
         """The tree of a term in a scope."""
         match t:
-            case Var(_, name):
+            case tm.Var(_, name):
                 own, found = scope[name]
                 return Node("var", (), found, own)
-            case Literal(_, held):
+            case tm.Literal(_, held):
                 return Node("number", (), t.type, held)
-            case Zero():
+            case tm.Zero():
                 return (yield self._zero(t, scope))
-            case Lam() | Fix():
+            case tm.Lam() | tm.Fix():
                 return (yield self._function(t, scope))
-            case Let((e, body), x):
+            case tm.Let((e, body), x):
                 return (yield self._let(x, e, body, scope))
-            case App():
+            case tm.App():
                 return (yield self._apply(t, scope))
-            case J() | JFun() | Pull():
+            case tm.J() | tm.JFun() | tm.Pull():
                 return (yield self.visit(self._expanded(t), scope))
-            case Sum() | Scale() if isinstance(t.type, Arrow):
+            case tm.Sum() | tm.Scale() if isinstance(t.type, Arrow):
                 return (yield self.visit(self._expanded(t), scope))
-            case DualMap((s, k), x, source):
-                f = lam((x, source), s)
-                at = Zero((), source)
+            case tm.DualMap((s, k), x, source):
+                f = tm.lam((x, source), s)
+                at = tm.Zero((), source)
                 y = self.fresh("k")
-                bound = lam(("_", s.type), Var((), y, k.type))
-                return (yield self.visit(let(y, k, app(Pull((f, bound)), at)), scope))
-            case Covec((a,)):
+                bound = tm.lam(("_", s.type), tm.Var((), y, k.type))
+                return (yield self.visit(tm.let(y, k, tm.app(tm.Pull((f, bound)), at)), scope))
+            case tm.Covec((a,)):
                 return (yield self.visit(a, scope))
-            case Fun(_, symbol) if symbol.body is not None:
-                return (yield self.visit(app(symbol.body, t.parts[0]), scope))
-            case List(parts, item, dual):
+            case tm.Fun(_, symbol) if symbol.body is not None:
+                return (yield self.visit(tm.app(symbol.body, t.parts[0]), scope))
+            case tm.List(parts, item, dual):
                 if dual:
                     self.refuse(t)
                 found: Any = Node("nil", (), annotated(ListOf(item)))
@@ -218,50 +186,50 @@ class Flow:
                 return found
         return (yield self._plain(t, scope))
 
-    def refuse(self, t: Term) -> NoReturn:
+    def refuse(self, t: tm.Term) -> NoReturn:
         """The error of what has no counterpart in a program."""
         raise CalculusError(
             f"linear_a: {show(t)} has no counterpart in a program; the machine has it, and so have "
             "the rules"
         )
 
-    def _plain(self, t: Term, scope: Scope) -> Deep:
+    def _plain(self, t: tm.Term, scope: Scope) -> Deep:
         found = []
         for p in t.parts:
             found.append((yield self.visit(p, scope)))
         parts: Any = tuple(found)
         match t:
-            case Pair() | Copair():
+            case tm.Pair() | tm.Copair():
                 return Node("pair", parts, Both(parts[0].type, parts[1].type))
-            case Fst():
+            case tm.Fst():
                 return Node("fst", parts, parts[0].type.left)
-            case Snd():
+            case tm.Snd():
                 return Node("snd", parts, parts[0].type.right)
-            case Fun(_, symbol):
+            case tm.Fun(_, symbol):
                 return Node("fun", parts, annotated(t.type), symbol)
-            case If():
+            case tm.If():
                 unify(parts[1].type, parts[2].type)
                 return Node("if", parts, parts[1].type)
-            case Cons():
+            case tm.Cons():
                 unify(parts[0].type, parts[1].type.item)
                 return Node("cons", parts, parts[1].type)
-            case Head():
+            case tm.Head():
                 return Node("head", parts, parts[0].type.item)
-            case Tail():
+            case tm.Tail():
                 return Node("tail", parts, parts[0].type)
-            case IsNil():
+            case tm.IsNil():
                 return Node("isnil", parts, t.type)
-            case At() if is_ground(t.parts[1].type):
+            case tm.At() if is_ground(t.parts[1].type):
                 return Node("dot", parts, t.type, t.parts[1].type)
-            case Sum() if _numbers(t.type):
+            case tm.Sum() if _numbers(t.type):
                 return Node("add", parts, parts[0].type, _numbers(t.type))
-            case Scale() if _numbers(t.type):
+            case tm.Scale() if _numbers(t.type):
                 return Node("scale", parts, parts[1].type, _numbers(t.type))
         self.refuse(t)
 
     def _zero(self, t: Any, scope: Scope) -> Deep:
         if isinstance(t.type, Arrow):
-            found = lam((self.fresh("x"), t.type.source), Zero((), t.type.target))
+            found = tm.lam((self.fresh("x"), t.type.source), tm.Zero((), t.type.target))
             return (yield self.visit(found, scope))
         if isinstance(t.type, ListOf):
             return Node("nil", (), annotated(t.type))
@@ -274,7 +242,7 @@ class Flow:
         assert isinstance(found, Functions)
         formal = self.name(t.name, found.source)
         inner, own = {**scope, t.name: (formal, found.source)}, None
-        if isinstance(t, Fix):
+        if isinstance(t, tm.Fix):
             own = self.name(t.own, found)
             inner = {**scope, t.own: (own, found), t.name: (formal, found.source)}
         body = yield self.visit(t.parts[0], inner)
@@ -285,45 +253,47 @@ class Flow:
         found.root().labels.append(label)
         return Node("function", (), found, label)
 
-    def _let(self, x: str, e: Term, body: Term, scope: Scope) -> Deep:
-        if isinstance(e, Lam | Fix) and self._copies(x, e, body):
+    def _let(self, x: str, e: tm.Term, body: tm.Term, scope: Scope) -> Deep:
+        if isinstance(e, tm.Lam | tm.Fix) and self._copies(x, e, body):
             return (yield self.visit(subst(body, {x: e}), scope))
         bound = yield self.visit(e, scope)
         own = self.name(x, bound.type)
         inner = yield self.visit(body, {**scope, x: (own, bound.type)})
         return Node("let", (bound, inner), inner.type, own, (own,))
 
-    def _copies(self, x: str, e: Term, body: Term) -> bool:
+    def _copies(self, x: str, e: tm.Term, body: tm.Term) -> bool:
         """Whether a function is copied to where it is used."""
         if x not in body.free:
             return False
         inside = list(subterms(e))
-        uses = sum([isinstance(s, Var) and s.name == x for s in subterms(body)])
-        if uses > 1 and not any([isinstance(s, J | JFun | Pull | DualMap) for s in inside]):
+        uses = sum([isinstance(s, tm.Var) and s.name == x for s in subterms(body)])
+        if uses > 1 and not any(
+            [isinstance(s, tm.J | tm.JFun | tm.Pull | tm.DualMap) for s in inside]
+        ):
             added = (uses - 1) * len(inside)
             if added > self.growth:
                 return False
             self.growth -= added
         return True
 
-    def _apply(self, t: Term, scope: Scope) -> Deep:
+    def _apply(self, t: tm.Term, scope: Scope) -> Deep:
         f, a = t.parts
-        if isinstance(f, Lam):
+        if isinstance(f, tm.Lam):
             return (yield self._let(f.name, a, f.parts[0], scope))
-        if isinstance(f, Let):  # let x = e in f, applied
+        if isinstance(f, tm.Let):  # let x = e in f, applied
             x = self.fresh(f.name)
-            own = Var((), x, f.parts[0].type)
-            moved = let(x, f.parts[0], app(subst(f.parts[1], {f.name: own}), a))
+            own = tm.Var((), x, f.parts[0].type)
+            moved = tm.let(x, f.parts[0], tm.app(subst(f.parts[1], {f.name: own}), a))
             return (yield self.visit(moved, scope))
-        if isinstance(f, J | JFun | Pull):
+        if isinstance(f, tm.J | tm.JFun | tm.Pull):
             return (yield self._derivative(f, a, scope))
         function, argument = (yield self.visit(f, scope)), (yield self.visit(a, scope))
         unify(function.type.source, argument.type)
         return Node("apply", (function, argument), function.type.target)
 
-    def _derivative(self, f: Any, a: Term, scope: Scope) -> Deep:
+    def _derivative(self, f: Any, a: tm.Term, scope: Scope) -> Deep:
         """J(g; s) a and pull(g; w) a, of g from numbers to numbers."""
-        function: Any = self._of_symbol(f) if isinstance(f, JFun) else f.parts[0]
+        function: Any = self._of_symbol(f) if isinstance(f, tm.JFun) else f.parts[0]
         source, target = function.type.source, function.type.target
         if not (is_ground(source) and is_ground(target)):
             raise CalculusError(
@@ -333,33 +303,33 @@ class Flow:
         at = yield self.visit(a, scope)
         g = yield self.visit(function, scope)
         unify(g.type.source, at.type)
-        if isinstance(f, Pull):
+        if isinstance(f, tm.Pull):
             y = self.fresh("y")
             own = self.name(y, g.type.target)
-            form = app(f.parts[1], Var((), y, target))
+            form = tm.app(f.parts[1], tm.Var((), y, target))
             w = yield self.visit(form, {**scope, y: (own, g.type.target)})
             return Node("pull", (g, at, w), annotated(source), own, (own,))
         s = yield self.visit(f.parts[-1], scope)
         return Node("along", (g, at, s), annotated(target))
 
-    def _of_symbol(self, f: Any) -> Term:
+    def _of_symbol(self, f: Any) -> tm.Term:
         x = (self.fresh("x"), f.type.source)
-        return lam(x, Fun((var(x),), f.symbol))
+        return tm.lam(x, tm.Fun((tm.var(x),), f.symbol))
 
-    def _expanded(self, t: Any) -> Term:
+    def _expanded(self, t: Any) -> tm.Term:
         r"""A function that is no abstraction as one: let its parts be evaluated, then \z. it z."""
         names = [(self.fresh("f"), p.type) for p in t.parts]
         z = (self.fresh("z"), t.type.source)
-        own = tuple([var(x) for x in names])
-        if isinstance(t, Sum):
-            body: Term = Sum(tuple([app(f, var(z)) for f in own]))
-        elif isinstance(t, Scale):
-            body = Scale((own[0], app(own[1], var(z))))
+        own = tuple([tm.var(x) for x in names])
+        if isinstance(t, tm.Sum):
+            body: tm.Term = tm.Sum(tuple([tm.app(f, tm.var(z)) for f in own]))
+        elif isinstance(t, tm.Scale):
+            body = tm.Scale((own[0], tm.app(own[1], tm.var(z))))
         else:
-            body = app(t.on(own), var(z))
-        found: Term = lam(z, body)
+            body = tm.app(t.on(own), tm.var(z))
+        found: tm.Term = tm.lam(z, body)
         for x, p in reversed(list(zip(names, t.parts, strict=True))):
-            found = let(x[0], p, found)
+            found = tm.let(x[0], p, found)
         return found
 
 
@@ -385,7 +355,7 @@ def free(node: Node) -> Iterator[str]:
     return (x for x in used if x not in bound)
 
 
-def flow(term: Term, names: dict[str, Type]) -> tuple[Node, Flow, dict[str, str]]:
+def flow(term: tm.Term, names: dict[str, Type]) -> tuple[Node, Flow, dict[str, str]]:
     """The tree of a term with free names, whose types are ground; and what these are called."""
     found = Flow(term)
     scope: Scope = {}

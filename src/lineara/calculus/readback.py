@@ -9,32 +9,10 @@
 
 from typing import Any
 
+from lineara.calculus import terms as tm
 from lineara.calculus.scalars import Forward
 from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.symbols import Symbol
-from lineara.calculus.terms import (
-    Copair,
-    Covec,
-    Ev,
-    J,
-    JAt,
-    JFun,
-    List,
-    Literal,
-    Pair,
-    Probe,
-    Pull,
-    Scale,
-    Sum,
-    Term,
-    Var,
-    Zero,
-    app,
-    lam,
-    num,
-    total,
-    var,
-)
 from lineara.calculus.types import Arrow, Dual, ListOf, Product, Type
 from lineara.calculus.values import (
     Along,
@@ -60,7 +38,7 @@ from lineara.errors import CalculusError
 from lineara.trampoline import Deep, run
 
 
-def read_back(value: Any, stated: Type | None = None) -> Term:
+def read_back(value: Any, stated: Type | None = None) -> tm.Term:
     """The term of a value; `stated`, its type, tells what an empty list is of."""
     return run(_term(value, stated))
 
@@ -68,21 +46,21 @@ def read_back(value: Any, stated: Type | None = None) -> Term:
 def _term(v: Any, t: Type | None) -> Deep:
     """The term of a value of the type; what is nothing is zero of it."""
     if isinstance(v, bool | int):
-        return Literal((), v)
+        return tm.Literal((), v)
     if is_number(v):
-        return num(v)
+        return tm.num(v)
     match v:
         case Nothing(own):
-            return Zero((), own if t is None else t)
+            return tm.Zero((), own if t is None else t)
         case Nil():
             assert isinstance(t, ListOf), "the type of an empty list must be known"
-            return List((), t.item)
+            return tm.List((), t.item)
         case Cell():
             item = t.item if isinstance(t, ListOf) else None
             made = []
             for u in items(v):
                 made.append((yield _term(u, item)))
-            return List(tuple(made), made[0].type)
+            return tm.List(tuple(made), made[0].type)
         case Closure(term, env):
             table = {}
             for x, u in env.items():
@@ -90,10 +68,10 @@ def _term(v: Any, t: Type | None) -> Deep:
                 table[x] = yield _term(u, stated)
             return subst(term, table)
         case Number(r):
-            return Covec((num(r),))
+            return tm.Covec((tm.num(r),))
         case Both(p, q):
             left, right = _parts_of(t)
-            return Copair(((yield _term(p, left)), (yield _term(q, right))))
+            return tm.Copair(((yield _term(p, left)), (yield _term(q, right))))
         case Bag(probes):
             made = []
             for at, along, k in probes:
@@ -102,38 +80,38 @@ def _term(v: Any, t: Type | None) -> Deep:
                 for d in along:
                     directions.append((yield _term(d, source)))
                 inner = yield _term(k, None if target is None else Dual(target))
-                made.append(Probe((where, *directions, inner)))
-            return total(made, made[0].type)
+                made.append(tm.Probe((where, *directions, inner)))
+            return tm.total(made, made[0].type)
         case Evaluation(u):
-            return Ev(((yield _term(u, None)),))
+            return tm.Ev(((yield _term(u, None)),))
         case Items(parts):
             item = t.of.item if isinstance(t, Dual) and isinstance(t.of, ListOf) else None
             made = []
             for p in parts:
                 made.append((yield _term(p, None if item is None else Dual(item))))
-            return List(tuple(made), item or made[0].type.of, dual=True)
+            return tm.List(tuple(made), item or made[0].type.of, dual=True)
         case Along(Symbol() as symbol, s):
-            return JFun(((yield _term(s, symbol.takes)),), symbol)
+            return tm.JFun(((yield _term(s, symbol.takes)),), symbol)
         case Along(f, d):
             g = yield _term(f, t)
-            return J((g, (yield _term(d, g.type.source))))
+            return tm.J((g, (yield _term(d, g.type.source))))
         case Pulled(f, w, _):
             g = yield _term(f, None)
-            return Pull((g, (yield _term(w, None))))
+            return tm.Pull((g, (yield _term(w, None))))
         case Total(parts):
             made = []
             for p in parts:
                 made.append((yield _term(p, t)))
-            return Sum(tuple(made))
+            return tm.Sum(tuple(made))
         case Multiple(r, f):
             g = yield _term(f, t)
             x = (Fresh(g)("x"), g.type.source)
-            return lam(x, Scale((num(r), app(g, var(x)))))
+            return tm.lam(x, tm.Scale((tm.num(r), tm.app(g, tm.var(x)))))
         case Tangent(Closure() as f, level):
             return (yield _of_tangent(f, level))
     if type(v) is tuple:
         left, right = (t.left, t.right) if isinstance(t, Product) else (None, None)
-        return Pair(((yield _term(v[0], left)), (yield _term(v[1], right))))
+        return tm.Pair(((yield _term(v[0], left)), (yield _term(v[1], right))))
     raise CalculusError(
         f"the value is a {type(v).__name__.lower()} function of the machine, for which there is "
         "no term; reduce the term instead, or apply the function"
@@ -152,12 +130,12 @@ def _parts_of(t: Type | None) -> tuple[Type | None, Type | None]:
     return None, None
 
 
-def type_in(term: Term, x: str) -> Type:
+def type_in(term: tm.Term, x: str) -> Type:
     """The type of a name that is free in a term."""
     open_ = [term]
     while open_:
         s = open_.pop()
-        if isinstance(s, Var):
+        if isinstance(s, tm.Var):
             return s.type
         open_ += [p for i, p in enumerate(s.parts) if x in p.free and x not in s.bound(i)]
     raise AssertionError(f"{x} is not free here")
@@ -170,7 +148,7 @@ def _of_tangent(f: Closure, level: int) -> Deep:
         stated = type_in(f.term, x)
         base = yield _term((yield primal(u, level)), stated)
         moved = yield _term(tangent(u, level), stated)
-        if isinstance(u, Forward) or not isinstance(moved, Zero):
+        if isinstance(u, Forward) or not isinstance(moved, tm.Zero):
             names.append((x, stated))
             along.append(moved)
             at.append(base)
@@ -178,4 +156,4 @@ def _of_tangent(f: Closure, level: int) -> Deep:
             fixed[x] = base
     function = subst(f.term, fixed)
     z = (Fresh(function)("z"), f.term.type.source)
-    return lam(z, JAt((app(function, var(z)), *along, *at), tuple(names)))
+    return tm.lam(z, tm.JAt((tm.app(function, tm.var(z)), *along, *at), tuple(names)))

@@ -9,54 +9,13 @@ reducer holds C as a stack and works at its end; nothing is searched twice.
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from lineara.calculus import terms as tm
 from lineara.calculus.canonical_values import added, of_list, paired, scaled, written
 from lineara.calculus.divide import divide, is_atom
 from lineara.calculus.jacobian import as_lambda, derivative
 from lineara.calculus.machine import exhausted
 from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.term_numbers import covector, numbers_of, structure, symbol_jvp, symbol_value
-from lineara.calculus.terms import (
-    App,
-    At,
-    Back,
-    Cons,
-    Copair,
-    Cotangents,
-    Covec,
-    DualMap,
-    Ev,
-    Fix,
-    Fst,
-    Fun,
-    Head,
-    If,
-    IsNil,
-    J,
-    JAt,
-    JFun,
-    Lam,
-    Let,
-    List,
-    Literal,
-    Pair,
-    Pick,
-    Probe,
-    Pull,
-    PullAt,
-    Scale,
-    Snd,
-    Still,
-    Sum,
-    Tail,
-    Term,
-    Var,
-    Zero,
-    app,
-    dual,
-    is_zero,
-    total,
-    var,
-)
 from lineara.calculus.transpose import operand, transpose, zeroed
 from lineara.calculus.types import Dual, Product, R
 from lineara.errors import CalculusError
@@ -76,8 +35,8 @@ class Step(NamedTuple):
 
     rule: Rule
     path: tuple[int, ...]
-    redex: Term
-    contractum: Term
+    redex: tm.Term
+    contractum: tm.Term
 
 
 BETA = Rule("1", "application")
@@ -102,76 +61,76 @@ CHOICE = Rule("if", "choice")
 LISTS = Rule("list", "list")
 COVECTOR = Rule("covec", "functional on a pair")
 CONQUER = {
-    Var: Rule("10", "variable"),
-    Sum: Rule("11", "sum"),
-    Fst: Rule("12", "projection"),
-    Snd: Rule("12", "projection"),
-    JFun: Rule("13", "Jacobian"),
-    Pull: Rule("14", "pullback"),
-    Covec: Rule("14", "covector"),
-    Fun: Rule("15", "function symbol"),
-    DualMap: Rule("16", "dual map"),
-    Lam: Rule("18", "abstraction"),
-    Fix: Rule("18", "abstraction"),
-    App: Rule("19", "application"),
-    Pair: Rule("20", "pair"),
-    List: Rule("20", "list"),
-    Cons: Rule("20", "list"),
-    Head: Rule("12", "projection"),
-    Tail: Rule("12", "projection"),
+    tm.Var: Rule("10", "variable"),
+    tm.Sum: Rule("11", "sum"),
+    tm.Fst: Rule("12", "projection"),
+    tm.Snd: Rule("12", "projection"),
+    tm.JFun: Rule("13", "Jacobian"),
+    tm.Pull: Rule("14", "pullback"),
+    tm.Covec: Rule("14", "covector"),
+    tm.Fun: Rule("15", "function symbol"),
+    tm.DualMap: Rule("16", "dual map"),
+    tm.Lam: Rule("18", "abstraction"),
+    tm.Fix: Rule("18", "abstraction"),
+    tm.App: Rule("19", "application"),
+    tm.Pair: Rule("20", "pair"),
+    tm.List: Rule("20", "list"),
+    tm.Cons: Rule("20", "list"),
+    tm.Head: Rule("12", "projection"),
+    tm.Tail: Rule("12", "projection"),
 }
 BILINEAR = Rule("21", "bilinear")
 
 
-def rule_of(e: Term) -> Rule:
+def rule_of(e: tm.Term) -> Rule:
     """The rule by which an elementary term is pulled back."""
-    if isinstance(e, Pull) and e.parts[0].free:
+    if isinstance(e, tm.Pull) and e.parts[0].free:
         return Rule("17", "pullback along what moves")
     return CONQUER.get(type(e), BILINEAR)
 
 
 _TRANSPOSED = {
-    Var: "variable", Sum: "sum", Pair: "pair", Fst: "projection", Snd: "projection",
-    App: "application", JFun: "Jacobian", J: "derivative", Lam: "abstraction",
-    DualMap: "dual map", Pull: "pullback", Covec: "covector", Copair: "covector",
-    Ev: "evaluation", At: "pairing", Scale: "multiple", Probe: "probe", JAt: "derivative",
-    Let: "let", Fun: "symbol", If: "choice",
+    tm.Var: "variable", tm.Sum: "sum", tm.Pair: "pair", tm.Fst: "projection", tm.Snd: "projection",
+    tm.App: "application", tm.JFun: "Jacobian", tm.J: "derivative", tm.Lam: "abstraction",
+    tm.DualMap: "dual map", tm.Pull: "pullback", tm.Covec: "covector", tm.Copair: "covector",
+    tm.Ev: "evaluation", tm.At: "pairing", tm.Scale: "multiple", tm.Probe: "probe",
+    tm.JAt: "derivative", tm.Let: "let", tm.Fun: "symbol", tm.If: "choice",
 }  # fmt: skip
 
 
-def transposed(s: Term) -> Rule:
+def transposed(s: tm.Term) -> Rule:
     """The rule by which a linear map is transposed."""
     return Rule("5", f"transposed {_TRANSPOSED.get(type(s), 'list')}")
 
 
 # --- contexts -------------------------------------------------------------------------------------
 
-_PATHS: dict[type, Callable[[Term], tuple[int, ...]]] = {
-    Let: lambda t: (0,),
-    If: lambda t: (0,),
-    DualMap: lambda t: (1,),
-    JAt: lambda t: tuple(range(1, len(t.parts))),
-    PullAt: lambda t: tuple(range(2, len(t.parts))),
-    Back: lambda t: (1,),
+_PATHS: dict[type, Callable[[tm.Term], tuple[int, ...]]] = {
+    tm.Let: lambda t: (0,),
+    tm.If: lambda t: (0,),
+    tm.DualMap: lambda t: (1,),
+    tm.JAt: lambda t: tuple(range(1, len(t.parts))),
+    tm.PullAt: lambda t: tuple(range(2, len(t.parts))),
+    tm.Back: lambda t: (1,),
 }
 
 
-def focus(t: Term) -> tuple[int, ...] | None:
+def focus(t: tm.Term) -> tuple[int, ...] | None:
     """Where in a term that is no value evaluation goes on; None: the term itself is the redex."""
     evaluated = _PATHS.get(type(t))
     for i in range(len(t.parts)) if evaluated is None else evaluated(t):
-        if not t.parts[i].value and not (isinstance(t, Sum) and isinstance(t.parts[i], Zero)):
+        if not t.parts[i].value and not (isinstance(t, tm.Sum) and isinstance(t.parts[i], tm.Zero)):
             return (i,)
-    if isinstance(t, DualMap) and not isinstance(t.parts[1], Zero):
+    if isinstance(t, tm.DualMap) and not isinstance(t.parts[1], tm.Zero):
         return operand(t)
-    if isinstance(t, PullAt) and isinstance(t.parts[0], Let):
+    if isinstance(t, tm.PullAt) and isinstance(t.parts[0], tm.Let):
         e = t.parts[0].parts[0]
         if not e.value and e.free.isdisjoint(t.bound(0)):
             return (0, 0)
     return None
 
 
-def plugged(t: Term, path: tuple[int, ...], part: Term) -> Term:
+def plugged(t: tm.Term, path: tuple[int, ...], part: tm.Term) -> tm.Term:
     """The term with another part at the path."""
     first, *rest = path
     return t.with_(first, plugged(t.parts[first], tuple(rest), part) if rest else part)
@@ -188,17 +147,17 @@ class Reducer:
     'covec(6)'
     """
 
-    def __init__(self, term: Term, fuel: int = FUEL) -> None:
+    def __init__(self, term: tm.Term, fuel: int = FUEL) -> None:
         if term.free:
             free = ", ".join(sorted(term.free))
             raise CalculusError(f"only a closed term is reduced, and {free} is free here")
-        self.frames: list[tuple[Term, tuple[int, ...]]] = []
+        self.frames: list[tuple[tm.Term, tuple[int, ...]]] = []
         self.at = term
         self.fresh = Fresh(term)
         self.fuel = self.filled = fuel
         self.steps = self.calls = self.vjps = 0
 
-    def term(self) -> Term:
+    def term(self) -> tm.Term:
         """The whole term."""
         t = self.at
         for parent, path in reversed(self.frames):
@@ -248,111 +207,111 @@ class Reducer:
 
     # --- redexes ----------------------------------------------------------------------------------
 
-    def contract(self, t: Term) -> tuple[Rule, Term]:
+    def contract(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         """The rule of a redex, and what it becomes."""
         rule = _REDEXES.get(type(t))
         if rule is None:
             raise AssertionError(f"{type(t).__name__} is stuck")
         return rule(self, t)
 
-    def unfold(self, f: Fix) -> Lam:
+    def unfold(self, f: tm.Fix) -> tm.Lam:
         """A recursion once unfolded; fuel is spent."""
         if self.fuel == 0:
             raise exhausted(f.own, self.filled)
         self.fuel -= 1
         return as_lambda(f, self.fresh)
 
-    def _app(self, t: Term) -> tuple[Rule, Term]:
+    def _app(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         f, a = t.parts
         match f:
-            case Lam((body,), x):
+            case tm.Lam((body,), x):
                 return BETA, subst(body, {x: a})
-            case Fix():
+            case tm.Fix():
                 unfolded = self.unfold(f)
                 return UNFOLD, subst(unfolded.parts[0], {unfolded.name: a})
-            case Zero():
-                return ZERO, Zero((), t.type)
-            case Sum(parts):
-                return SUMS, Sum(tuple([app(p, a) for p in parts]))
-            case JFun((s,), symbol):
+            case tm.Zero():
+                return ZERO, tm.Zero((), t.type)
+            case tm.Sum(parts):
+                return SUMS, tm.Sum(tuple([tm.app(p, a) for p in parts]))
+            case tm.JFun((s,), symbol):
                 self.calls += 1
                 return JACOBIAN, structure(symbol_jvp(symbol, numbers_of(a), numbers_of(s)), t.type)
-            case J((g, d)):
+            case tm.J((g, d)):
                 body = as_lambda(g, self.fresh)
                 here = (body.name, body.source)
-                made = JAt((body.parts[0], d, a), (here,))
+                made = tm.JAt((body.parts[0], d, a), (here,))
                 return FORWARD, divide(made, self.fresh, raw=True).term()
-            case Pull((g, w)):
+            case tm.Pull((g, w)):
                 body = as_lambda(g, self.fresh)
                 x = (self.fresh(body.name), body.source)  # no binder within can hide it
-                series = divide(subst(body.parts[0], {body.name: var(x)}), self.fresh).term()
-                return DIVIDE, Pick((PullAt((series, w, a), (x,)),))
+                series = divide(subst(body.parts[0], {body.name: tm.var(x)}), self.fresh).term()
+                return DIVIDE, tm.Pick((tm.PullAt((series, w, a), (x,)),))
         raise AssertionError(f"{type(f).__name__} is no function value")
 
-    def _let(self, t: Term) -> tuple[Rule, Term]:
-        assert isinstance(t, Let)
+    def _let(self, t: tm.Term) -> tuple[Rule, tm.Term]:
+        assert isinstance(t, tm.Let)
         return LET, subst(t.parts[1], {t.name: t.parts[0]})
 
-    def _projection(self, t: Term) -> tuple[Rule, Term]:
-        return PROJECTION, t.parts[0].parts[0 if isinstance(t, Fst) else 1]
+    def _projection(self, t: tm.Term) -> tuple[Rule, tm.Term]:
+        return PROJECTION, t.parts[0].parts[0 if isinstance(t, tm.Fst) else 1]
 
-    def _symbol(self, t: Term) -> tuple[Rule, Term]:
-        assert isinstance(t, Fun)
+    def _symbol(self, t: tm.Term) -> tuple[Rule, tm.Term]:
+        assert isinstance(t, tm.Fun)
         self.calls += 1
         return SYMBOL, structure(symbol_value(t.symbol, numbers_of(t.parts[0])), t.type)
 
-    def _zero(self, t: Term) -> tuple[Rule, Term]:
+    def _zero(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         if t.type == R:
-            return ZERO, Literal((), Still(0.0))
+            return ZERO, tm.Literal((), tm.Still(0.0))
         assert isinstance(t.type, Product)
-        return ZERO, Pair((Zero((), t.type.left), Zero((), t.type.right)))
+        return ZERO, tm.Pair((tm.Zero((), t.type.left), tm.Zero((), t.type.right)))
 
-    def _sum(self, t: Term) -> tuple[Rule, Term]:
+    def _sum(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         return SUMS, added(t.parts)
 
-    def _at(self, t: Term) -> tuple[Rule, Term]:
+    def _at(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         return PAIRING, paired(*t.parts)
 
-    def _scale(self, t: Term) -> tuple[Rule, Term]:
+    def _scale(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         return SCALING, scaled(t.parts[0], t.parts[1], self.fresh)
 
-    def _covec(self, t: Term) -> tuple[Rule, Term]:
-        return COVECTOR, Copair(tuple([Covec((p,)) for p in t.parts[0].parts]))
+    def _covec(self, t: tm.Term) -> tuple[Rule, tm.Term]:
+        return COVECTOR, tm.Copair(tuple([tm.Covec((p,)) for p in t.parts[0].parts]))
 
-    def _if(self, t: Term) -> tuple[Rule, Term]:
+    def _if(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         c, a, b = t.parts
-        return CHOICE, a if isinstance(c, Literal) and c.held else b
+        return CHOICE, a if isinstance(c, tm.Literal) and c.held else b
 
-    def _list(self, t: Term) -> tuple[Rule, Term]:
+    def _list(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         return LISTS, of_list(t)
 
-    def _dual(self, t: Term) -> tuple[Rule, Term]:
-        assert isinstance(t, DualMap)
+    def _dual(self, t: tm.Term) -> tuple[Rule, tm.Term]:
+        assert isinstance(t, tm.DualMap)
         return transposed(t.parts[0]), transpose(t, self.fresh, self._numbers)
 
-    def _numbers(self, j: Term, r: Term, k: Term) -> Term:
-        assert isinstance(j, JFun)
+    def _numbers(self, j: tm.Term, r: tm.Term, k: tm.Term) -> tm.Term:
+        assert isinstance(j, tm.JFun)
         self.vjps += 1
         return covector(j.symbol, r, k)
 
-    def _jat(self, t: Term) -> tuple[Rule, Term]:
+    def _jat(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         return FORWARD, divide(t, self.fresh, raw=True).term()
 
-    def _pick(self, t: Term) -> tuple[Rule, Term]:
+    def _pick(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         return PICK, written(t.parts[0].parts[0])
 
     # --- the pullback of a series -----------------------------------------------------------------
 
-    def _pull_at(self, t: Term) -> tuple[Rule, Term]:
-        assert isinstance(t, PullAt)
+    def _pull_at(self, t: tm.Term) -> tuple[Rule, tm.Term]:
+        assert isinstance(t, tm.PullAt)
         series, w, *at = t.parts
         names = [x for x, _ in t.names]
-        if not isinstance(series, Let):
-            found: list[Term] = [Zero((), Dual(s)) for _, s in t.names]
-            if isinstance(series, Var):
+        if not isinstance(series, tm.Let):
+            found: list[tm.Term] = [tm.Zero((), Dual(s)) for _, s in t.names]
+            if isinstance(series, tm.Var):
                 i = names.index(series.name)
-                found[i] = app(w, at[i])
-            return VARIABLE, Cotangents(tuple(found))
+                found[i] = tm.app(w, at[i])
+            return VARIABLE, tm.Cotangents(tuple(found))
         e, rest, y = series.parts[0], series.parts[1], series.name
         if e.value and not e.free:
             return INACTIVE, t.with_(0, subst(rest, {y: e}))
@@ -361,67 +320,67 @@ class Reducer:
         if joined is not None:
             rule, body = joined
             return rule, t.with_(0, _spliced(y, divide(body, self.fresh), rest))
-        tangents: dict[str, Term] = {x: Var((), f"d{x}", s) for x, s in t.names}
+        tangents: dict[str, tm.Term] = {x: tm.Var((), f"d{x}", s) for x, s in t.names}
         d = derivative(e, tangents, self.fresh)
         here = subst(e, values)
-        if d is None or is_zero(d):
-            return INACTIVE, t.with_(0, Let((here, rest), y))
-        inner = PullAt((rest, w, *at, here), (*t.names, (y, e.type)))
+        if d is None or tm.is_zero(d):
+            return INACTIVE, t.with_(0, tm.Let((here, rest), y))
+        inner = tm.PullAt((rest, w, *at, here), (*t.names, (y, e.type)))
         binders = tuple([(f"d{x}", s) for x, s in t.names])
-        return rule_of(e), Back((subst(d, values), inner), binders)
+        return rule_of(e), tm.Back((subst(d, values), inner), binders)
 
-    def _joined(self, e: Term, values: dict[str, Term]) -> tuple[Rule, Term] | None:
+    def _joined(self, e: tm.Term, values: dict[str, tm.Term]) -> tuple[Rule, tm.Term] | None:
         """What an elementary term stands for that can join the series, or None."""
         match e:
-            case App((f, a)) if not f.free:
-                body = self.unfold(f) if isinstance(f, Fix) else as_lambda(f, self.fresh)
-                return INLINE, app(body, a)
-            case If((c, a, b)):
-                c = values[c.name] if isinstance(c, Var) else c
-                assert isinstance(c, Literal)
+            case tm.App((f, a)) if not f.free:
+                body = self.unfold(f) if isinstance(f, tm.Fix) else as_lambda(f, self.fresh)
+                return INLINE, tm.app(body, a)
+            case tm.If((c, a, b)):
+                c = values[c.name] if isinstance(c, tm.Var) else c
+                assert isinstance(c, tm.Literal)
                 return CHOOSE, a if c.held else b
         return None
 
-    def _back(self, t: Term) -> tuple[Rule, Term]:
-        assert isinstance(t, Back)
+    def _back(self, t: tm.Term) -> tuple[Rule, tm.Term]:
+        assert isinstance(t, tm.Back)
         s, n = t.parts
         *own, k = n.parts
         names = frozenset([x for x, _ in t.names])
         found = []
         for (x, source), have in zip(t.names, own, strict=True):
-            if x in s.free and not isinstance(k, Zero):
+            if x in s.free and not isinstance(k, tm.Zero):
                 one = zeroed(s, names - {x})
-                have = total([have, dual((x, source), one, k)], Dual(source))
+                have = tm.total([have, tm.dual((x, source), one, k)], Dual(source))
             found.append(have)
-        return BACK, Cotangents(tuple(found))
+        return BACK, tm.Cotangents(tuple(found))
 
 
-def _spliced(y: str, series: Any, rest: Term) -> Term:
+def _spliced(y: str, series: Any, rest: tm.Term) -> tm.Term:
     """`rest` after the series, its result under the name y."""
-    found = Let((series.result, rest), y)
+    found = tm.Let((series.result, rest), y)
     if is_atom(series.result):
         found = subst(rest, {y: series.result})
     for name, e in reversed(series.bindings):
-        found = Let((e, found), name)
+        found = tm.Let((e, found), name)
     return found
 
 
-_REDEXES: dict[type, Callable[[Reducer, Any], tuple[Rule, Term]]] = {
-    App: Reducer._app,
-    Let: Reducer._let,
-    Fst: Reducer._projection,
-    Snd: Reducer._projection,
-    Fun: Reducer._symbol,
-    Zero: Reducer._zero,
-    Sum: Reducer._sum,
-    At: Reducer._at,
-    Scale: Reducer._scale,
-    Covec: Reducer._covec,
-    If: Reducer._if,
-    DualMap: Reducer._dual,
-    JAt: Reducer._jat,
-    Pick: Reducer._pick,
-    PullAt: Reducer._pull_at,
-    Back: Reducer._back,
-    **dict.fromkeys((Cons, Head, Tail, IsNil), Reducer._list),
+_REDEXES: dict[type, Callable[[Reducer, Any], tuple[Rule, tm.Term]]] = {
+    tm.App: Reducer._app,
+    tm.Let: Reducer._let,
+    tm.Fst: Reducer._projection,
+    tm.Snd: Reducer._projection,
+    tm.Fun: Reducer._symbol,
+    tm.Zero: Reducer._zero,
+    tm.Sum: Reducer._sum,
+    tm.At: Reducer._at,
+    tm.Scale: Reducer._scale,
+    tm.Covec: Reducer._covec,
+    tm.If: Reducer._if,
+    tm.DualMap: Reducer._dual,
+    tm.JAt: Reducer._jat,
+    tm.Pick: Reducer._pick,
+    tm.PullAt: Reducer._pull_at,
+    tm.Back: Reducer._back,
+    **dict.fromkeys((tm.Cons, tm.Head, tm.Tail, tm.IsNil), Reducer._list),
 }

@@ -5,27 +5,27 @@ from typing import Any
 
 import numpy as np
 
+from lineara.calculus import terms as tm
 from lineara.calculus.machine import Machine, no_infinity
 from lineara.calculus.symbols import Symbol
-from lineara.calculus.terms import Copair, Covec, Literal, Pair, Still, Term, Zero, num
 from lineara.calculus.types import Dual, Product, R, Type
 from lineara.calculus.values import Along, Both, Closure, Number, is_number
 
 
-def numbers_of(v: Term) -> list:
+def numbers_of(v: tm.Term) -> list:
     """The numbers in a value of R^n, in order; a zero counts as what it stands for.
 
     >>> numbers_of(Pair((num(1), Pair((num(2), num(3))))))
     [1.0, 2.0, 3.0]
     """
     match v:
-        case Literal(_, held):
+        case tm.Literal(_, held):
             return [held]
-        case Pair((a, b)) | Copair((a, b)):
+        case tm.Pair((a, b)) | tm.Copair((a, b)):
             return numbers_of(a) + numbers_of(b)
-        case Covec((a,)):
+        case tm.Covec((a,)):
             return numbers_of(a)
-    assert isinstance(v, Zero)
+    assert isinstance(v, tm.Zero)
     return [0.0] * _width(v.type)
 
 
@@ -35,16 +35,16 @@ def _width(t: Type) -> int:
     return _width(t.of) if isinstance(t, Dual) else 1
 
 
-def structure(found: list, t: Type) -> Term:
+def structure(found: list, t: Type) -> tm.Term:
     """Numbers as a value of a product of R, or the one value there is."""
     return _structure(iter(found), t)
 
 
-def _structure(numbers: Iterator, t: Type) -> Term:
+def _structure(numbers: Iterator, t: Type) -> tm.Term:
     if not isinstance(t, Product):
         held = next(numbers)
-        return num(held) if t == R and type(held) is not Still else Literal((), held)
-    return Pair((_structure(numbers, t.left), _structure(numbers, t.right)))
+        return tm.num(held) if t == R and type(held) is not tm.Still else tm.Literal((), held)
+    return tm.Pair((_structure(numbers, t.left), _structure(numbers, t.right)))
 
 
 def symbol_value(symbol: Symbol, args: list) -> list:
@@ -52,8 +52,8 @@ def symbol_value(symbol: Symbol, args: list) -> list:
 
     A product with what is zero by structure is so too.
     """
-    if symbol.name == "multiply" and any([type(a) is Still for a in args]):
-        return [Still(0.0)]
+    if symbol.name == "multiply" and any([type(a) is tm.Still for a in args]):
+        return [tm.Still(0.0)]
     if symbol.body is not None:
         m = Machine()
         return _flat(m.apply_to(Closure(symbol.body, {}), _nested(args, symbol.takes)))
@@ -70,17 +70,17 @@ def symbol_jvp(symbol: Symbol, args: list, tangents: list) -> list:
     """Jf at numbers, along others; what is zero by structure meets no partial."""
     if symbol.name == "multiply":  # the partial in one factor is the other
         pairs = zip(tangents, reversed(args), strict=True)
-        tangents = [Still(0.0) if type(w) is Still else t for t, w in pairs]
-    if all([type(t) is Still for t in tangents]):
-        return [Still(0.0)] * _width(symbol.gives)
+        tangents = [tm.Still(0.0) if type(w) is tm.Still else t for t, w in pairs]
+    if all([type(t) is tm.Still for t in tangents]):
+        return [tm.Still(0.0)] * _width(symbol.gives)
     if symbol.body is not None:
         along = Along(Closure(symbol.body, {}), _nested(tangents, symbol.takes))
         return _flat(Machine().apply_to(along, _nested(args, symbol.takes)))
     with np.errstate(all="ignore"):
-        return [symbol.jvp(args, [None if type(t) is Still else t for t in tangents])]
+        return [symbol.jvp(args, [None if type(t) is tm.Still else t for t in tangents])]
 
 
-def covector(symbol: Symbol, r: Term, k: Term) -> Term:
+def covector(symbol: Symbol, r: tm.Term, k: tm.Term) -> tm.Term:
     """Jf(r)^T k, as a canonical functional."""
     args, bars = numbers_of(r), numbers_of(k)
     if symbol.body is not None:
@@ -92,16 +92,16 @@ def covector(symbol: Symbol, r: Term, k: Term) -> Term:
         found = symbol.vjp(args, *bars)
     if symbol.name == "multiply":
         found = [
-            None if type(w) is Still else x for x, w in zip(found, reversed(args), strict=True)
+            None if type(w) is tm.Still else x for x, w in zip(found, reversed(args), strict=True)
         ]
     return _covector(iter(found), symbol.takes)
 
 
-def _covector(numbers: Iterator, t: Type) -> Term:
+def _covector(numbers: Iterator, t: Type) -> tm.Term:
     if not isinstance(t, Product):
         found = next(numbers)
-        return Zero((), Dual(R)) if found is None else Covec((num(found),))
-    return Copair((_covector(numbers, t.left), _covector(numbers, t.right)))
+        return tm.Zero((), Dual(R)) if found is None else tm.Covec((tm.num(found),))
+    return tm.Copair((_covector(numbers, t.left), _covector(numbers, t.right)))
 
 
 # --- as the machine holds them --------------------------------------------------------------------

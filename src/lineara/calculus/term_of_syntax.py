@@ -7,34 +7,18 @@ In `dual(\x. S; K)` x must be in linear positions, and the error shows the one t
 
 from typing import Any
 
+from lineara.calculus import terms as tm
 from lineara.calculus.infer import PLAIN, Inference
 from lineara.calculus.linear_positions import offender
 from lineara.calculus.show import show as show_term
 from lineara.calculus.substitution import Fresh
 from lineara.calculus.symbols import INFIX, INTEGER, standard
 from lineara.calculus.syntax import Syntax
-from lineara.calculus.terms import (
-    Covec,
-    DualMap,
-    Fix,
-    Fun,
-    JFun,
-    Lam,
-    Let,
-    List,
-    Literal,
-    Pair,
-    Probe,
-    Sum,
-    Term,
-    Var,
-    Zero,
-)
 from lineara.calculus.types import DISCRETE, INT, Arrow, Type, show
 from lineara.trampoline import Deep, run
 
 
-def build(found: Inference, s: Syntax, instance: Any) -> Term:
+def build(found: Inference, s: Syntax, instance: Any) -> tm.Term:
     """The term of a construct that has been inferred; `instance` names a definition's."""
     return run(_Builder(found, instance).build(s))
 
@@ -71,32 +55,32 @@ class _Builder:
             if s in found.noted:
                 definition, t = found.noted[s]
                 t = found.concrete(t)
-                return Var((), self.instance(definition, t), t)
+                return tm.Var((), self.instance(definition, t), t)
             if not self.names.get(s.data):
                 symbol, x = found.symbols[s.data], self.fresh("x")
-                return Lam((Fun((Var((), x, symbol.takes),), symbol),), x, symbol.takes)
-            return Var((), *self.names[s.data][-1])
+                return tm.Lam((tm.Fun((tm.Var((), x, symbol.takes),), symbol),), x, symbol.takes)
+            return tm.Var((), *self.names[s.data][-1])
         if kind == "literal":
-            return Literal((), s.data)
+            return tm.Literal((), s.data)
         if kind == "zero":
-            return Zero((), s.data)
+            return tm.Zero((), s.data)
         if kind in ("within", "ann"):
             return (yield self.build(s.parts[0]))
         if kind == "call" and s in found.noted:
             return (yield self.build(found.noted[s]))
         if kind == "lam":
             t, name = found.concrete(found.noted[s]), self.named(s.data.name)
-            return Lam(((yield self._under([(s.data.name, name, t)], s.parts[0])),), name, t)
+            return tm.Lam(((yield self._under([(s.data.name, name, t)], s.parts[0])),), name, t)
         if kind == "rec":
             t = found.concrete(found.noted[s])
             assert isinstance(t, Arrow)
             own, name = self.named(s.data[0]), self.named(s.data[1])
             inner = [(s.data[0], own, t), (s.data[1], name, t.source)]
-            return Fix(((yield self._under(inner, s.parts[0])),), own, name, t)
+            return tm.Fix(((yield self._under(inner, s.parts[0])),), own, name, t)
         if kind == "let":
             bound, name = (yield self.build(s.parts[0])), self.named(s.data)
             body = yield self._under([(s.data, name, bound.type)], s.parts[1])
-            return Let((bound, body), name)
+            return tm.Let((bound, body), name)
         if kind == "dual":
             return (yield self._dual(s))
         made = []
@@ -106,32 +90,32 @@ class _Builder:
         if kind in PLAIN:
             return PLAIN[kind](operands)
         if kind == "covec":
-            return Covec(operands)
+            return tm.Covec(operands)
         if kind == "probe":
-            return Probe(operands)
+            return tm.Probe(operands)
         if kind == "call":
-            return Fun(operands, found.symbols[s.data])
+            return tm.Fun(operands, found.symbols[s.data])
         if kind == "jfun":
-            return JFun(operands, found.symbols[s.data])
+            return tm.JFun(operands, found.symbols[s.data])
         if kind == "list":
-            return List(operands, found.concrete(found.noted[s]), s.data)
+            return tm.List(operands, found.concrete(found.noted[s]), s.data)
         return self._arithmetic(s, operands)
 
-    def _arithmetic(self, s: Syntax, operands: tuple[Term, ...]) -> Term:
+    def _arithmetic(self, s: Syntax, operands: tuple[tm.Term, ...]) -> tm.Term:
         t = self.found.concrete(self.found.noted[s])
         sign = "+" if s.kind == "sum" else s.data
         if t == INT:
             symbol, made = standard()[INTEGER[sign]], operands[0]
             for p in operands[1:]:
-                made = Fun((Pair((made, p)),), symbol)
+                made = tm.Fun((tm.Pair((made, p)),), symbol)
             return made
         if s.kind == "sum":
             if t in DISCRETE:
                 self.found.refuse(
                     s.place, f"{show(t)} is not added; there are and(…), or(…), not(…)"
                 )
-            return Sum(operands)
-        return Fun((Pair(operands),), standard()[INFIX[sign]])
+            return tm.Sum(operands)
+        return tm.Fun((tm.Pair(operands),), standard()[INFIX[sign]])
 
     def _dual(self, s: Syntax) -> Deep:
         t, name = self.found.concrete(self.found.noted[s]), self.named(s.data.name)
@@ -145,4 +129,4 @@ class _Builder:
                 "linear in it; linear are sums, pairs, fst, snd, a product with what does not "
                 "contain it, and it as the function that is applied",
             )
-        return DualMap((body, (yield self.build(s.parts[1]))), name, t)
+        return tm.DualMap((body, (yield self.build(s.parts[1]))), name, t)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from lineara.calculus import terms as tm
 from lineara.calculus.symbols import Symbol, standard
-from lineara.calculus.terms import Fst, Fun, Pair, Snd, Term, lam, num, total, var
 from lineara.calculus.types import Product, R, power
 from lineara.facts.primitive import op
 
@@ -49,32 +49,34 @@ def _applied(n: int) -> Callable[..., Any]:
 def _linear(name: str, n: int, f: Callable[..., Any]) -> Symbol:
     v = ("v", power(n))
     columns = [np.ravel(f(e)) for e in np.eye(n)]
-    body = _vector([_combination(row, _parts(var(v), n)) for row in zip(*columns, strict=True)])
-    return Symbol(name, power(n), body.type, body=lam(v, body), joint=True)
+    body = _vector([_combination(row, _parts(tm.var(v), n)) for row in zip(*columns, strict=True)])
+    return Symbol(name, power(n), body.type, body=tm.lam(v, body), joint=True)
 
 
 def _bilinear(name: str, n: int, m: int, f: Callable[..., Any]) -> Symbol:
     v = ("v", Product(power(n), power(m)))
-    left, right = _parts(Fst((var(v),)), n), _parts(Snd((var(v),)), m)
+    left, right = _parts(tm.Fst((tm.var(v),)), n), _parts(tm.Snd((tm.var(v),)), m)
     pairs = list(itertools.product(range(n), range(m)))
     columns = [np.ravel(f(np.eye(n)[i], np.eye(m)[j])) for i, j in pairs]
     times = standard()["multiply"]
-    terms = [Fun((Pair((left[i], right[j])),), times) for i, j in pairs]
+    terms = [tm.Fun((tm.Pair((left[i], right[j])),), times) for i, j in pairs]
     body = _vector([_combination(row, terms) for row in zip(*columns, strict=True)])
-    return Symbol(name, v[1], body.type, body=lam(v, body), each=(0, 1))
+    return Symbol(name, v[1], body.type, body=tm.lam(v, body), each=(0, 1))
 
 
-def _parts(t: Term, n: int) -> list[Term]:
+def _parts(t: tm.Term, n: int) -> list[tm.Term]:
     """The numbers of a vector, nested to the right."""
-    return [t] if n == 1 else [Fst((t,)), *_parts(Snd((t,)), n - 1)]
+    return [t] if n == 1 else [tm.Fst((t,)), *_parts(tm.Snd((t,)), n - 1)]
 
 
-def _combination(row: Sequence[float], terms: Sequence[Term]) -> Term:
+def _combination(row: Sequence[float], terms: Sequence[tm.Term]) -> tm.Term:
     times = standard()["multiply"]
     pairs = [(float(c), t) for c, t in zip(row, terms, strict=True) if c]
-    return total([t if c == 1 else Fun((Pair((num(c), t)),), times) for c, t in pairs], R)
+    return tm.total(
+        [t if c == 1 else tm.Fun((tm.Pair((tm.num(c), t)),), times) for c, t in pairs], R
+    )
 
 
-def _vector(parts: Sequence[Term]) -> Term:
+def _vector(parts: Sequence[tm.Term]) -> tm.Term:
     first, *rest = parts
-    return Pair((first, _vector(rest))) if rest else first
+    return tm.Pair((first, _vector(rest))) if rest else first

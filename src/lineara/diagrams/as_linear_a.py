@@ -36,25 +36,11 @@ from lineara.errors import DiagramError
 from lineara.facts.primitive import registry
 from lineara.facts.types import ArrayType, Named, Product, Sum
 from lineara.facts.types import Stack as Stacked
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Cond
 from lineara.linear_a.calls import Call
 from lineara.linear_a.loops import Scan
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    Block,
-    Def,
-    Inj,
-    Let,
-    Names,
-    Prim,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    drop,
-    lit,
-)
-from lineara.linear_a.syntax import zero as zero_of
 from lineara.passes.names import JVP, LIN, NL, T, mangled
 from lineara.passes.names import E as ERASED
 
@@ -89,8 +75,8 @@ class _Writer:
     def __init__(self, net: Net, names: WireNames) -> None:
         self.net = net
         self.names = names
-        self.fresh = Names([WHOLE])
-        self.defs: dict[str, Def] = {}
+        self.fresh = ir.Names([WHOLE])
+        self.defs: dict[str, ir.Def] = {}
         self.world = ""
         self.worlds: dict[Net, str] = {}
         self.functions: dict[tuple[Type, str], str] = {}
@@ -168,22 +154,24 @@ class _Writer:
         formals = [b.formal(w) for w in net.inputs]
         params = formals
         if captured is not None:
-            whole = Var(b.fresh("env"), self.product(_types(net.inputs[:captured])))
+            whole = ir.Var(b.fresh("env"), self.product(_types(net.inputs[:captured])))
             params = [whole, *formals[captured:]]
             if captured:
-                b.bindings.append(Unpack(tuple(formals[:captured]), whole))
-        self.defs[name] = Def(name, (), (), (), Block((), Ret(())))  # stands before what it needs
+                b.bindings.append(ir.Unpack(tuple(formals[:captured]), whole))
+        self.defs[name] = ir.Def(
+            name, (), (), (), ir.Block((), ir.Ret(()))
+        )  # stands before what it needs
         for node in topological(net):
             b.node(node)
         self.defs[name] = b.done(name, params, [b.env[w] for w in net.outputs])
 
     def short(
-        self, name: str, types: Sequence[Any], act: Callable[["_Body", list[Var]], Any]
+        self, name: str, types: Sequence[Any], act: Callable[["_Body", list[ir.Var]], Any]
     ) -> str:
         """A definition of a few lines, written once."""
         if name not in self.defs:
             b = _Body(self)
-            params = [Var(f"a{i}", t) for i, t in enumerate(types)]
+            params = [ir.Var(f"a{i}", t) for i, t in enumerate(types)]
             self.defs[name] = b.done(name, params, act(b, params))
         return name
 
@@ -193,41 +181,41 @@ class _Body:
 
     def __init__(self, writer: _Writer) -> None:
         self.w = writer
-        self.fresh = Names(writer.names.values())
-        self.env: dict[Wire, Var] = {}
+        self.fresh = ir.Names(writer.names.values())
+        self.env: dict[Wire, ir.Var] = {}
         self.bindings: list[Any] = []
 
-    def done(self, name: str, params: Sequence[Var], outs: Sequence[Var]) -> Def:
+    def done(self, name: str, params: Sequence[ir.Var], outs: Sequence[ir.Var]) -> ir.Def:
         """The definition; what nobody uses is dropped."""
         used, made = set(outs), list(params)
         for x in self.bindings:
-            used.update([x.arg] if isinstance(x, Unpack) else x.rhs.operands())
+            used.update([x.arg] if isinstance(x, ir.Unpack) else x.rhs.operands())
             made += x.vars
         idle = [v for v in made if v not in used]
-        drops = [Let((), drop(*idle))] if idle else []
-        body = Block((*self.bindings, *drops), Ret(tuple(outs)))
-        return Def(name, tuple(params), tuple([v.type for v in outs]), (), body)
+        drops = [ir.Let((), ir.drop(*idle))] if idle else []
+        body = ir.Block((*self.bindings, *drops), ir.Ret(tuple(outs)))
+        return ir.Def(name, tuple(params), tuple([v.type for v in outs]), (), body)
 
-    def formal(self, w: Wire) -> Var:
+    def formal(self, w: Wire) -> ir.Var:
         """The variable of a wire."""
         name = self.w.names.get(w, "").lstrip("~") or self.fresh("x")
-        self.env[w] = v = Var(name, self.w.type(w.type))
+        self.env[w] = v = ir.Var(name, self.w.type(w.type))
         return v
 
-    def bind(self, leaf: Any, *types: Any) -> tuple[Var, ...]:
+    def bind(self, leaf: Any, *types: Any) -> tuple[ir.Var, ...]:
         """Variables for what a leaf gives."""
-        made = tuple([Var(self.fresh("v"), t) for t in types])
-        self.bindings.append(Let(made, leaf))
+        made = tuple([ir.Var(self.fresh("v"), t) for t in types])
+        self.bindings.append(ir.Let(made, leaf))
         return made
 
-    def bundle(self, tag: int, *parts: Var) -> Var:
+    def bundle(self, tag: int, *parts: ir.Var) -> ir.Var:
         """A bundle; 0 is that of nothing."""
-        (whole,) = self.bind(Tup(parts), Product(tuple([p.type for p in parts])))
-        return self.bind(Inj((whole,), tag, Named(BUNDLE)), Named(BUNDLE))[0]
+        (whole,) = self.bind(ir.Tup(parts), Product(tuple([p.type for p in parts])))
+        return self.bind(ir.Inj((whole,), tag, Named(BUNDLE)), Named(BUNDLE))[0]
 
-    def zero(self, t: Any) -> Var:
+    def zero(self, t: Any) -> ir.Var:
         """A zero of a type."""
-        return self.bundle(0) if t == Named(BUNDLE) else self.bind(zero_of(t, False), t)[0]
+        return self.bundle(0) if t == Named(BUNDLE) else self.bind(ir.zero(t, False), t)[0]
 
     def node(self, node: Node) -> None:
         """What a node is."""
@@ -237,41 +225,41 @@ class _Body:
             return
         if node.kind != "drop":
             leaf = self.leaf(node, ins)
-            self.bindings.append(Let(tuple([self.formal(w) for w in node.outs]), leaf))
+            self.bindings.append(ir.Let(tuple([self.formal(w) for w in node.outs]), leaf))
 
-    def leaf(self, node: Node, ins: list[Var]) -> Any:
+    def leaf(self, node: Node, ins: list[ir.Var]) -> Any:
         """The leaf that gives what the node gives."""
         args, types = tuple(ins), [self.w.type(w.type) for w in node.outs]
         match node.kind:
             case "const":
-                return lit(np.asarray(node.data, types[0].dtype)[()], types[0])
+                return ir.lit(np.asarray(node.data, types[0].dtype)[()], types[0])
             case "op":
                 n = len(args) - marks(node.data or ())
                 params = dict(unmarked(node.data or (), args[n:]))
-                return Prim(args[:n], registry.primitives[node.name], params)
+                return ir.Prim(args[:n], registry.primitives[node.name], params)
             case "box":
-                (env,) = self.bind(Tup(args), Product(tuple([v.type for v in args])))
+                (env,) = self.bind(ir.Tup(args), Product(tuple([v.type for v in args])))
                 tag = self.w.boxes[node.outs[0].type, self.w.world].index(node)
-                return Inj((env,), tag, types[0])
+                return ir.Inj((env,), tag, types[0])
             case "eval":
                 return self.applied(node.ins[0].type, args)
             case "add" if types[0] == Named(BUNDLE):
                 return Call(args, (self.adds(),))
             case "add" if isinstance(types[0], ArrayType):
-                return Prim(args, registry.primitives["add"])
+                return ir.Prim(args, registry.primitives["add"])
             case "zero" if types[0] == Named(BUNDLE):
-                (unit,) = self.bind(Tup(()), Product(()))
-                return Inj((unit,), 0, types[0])
+                (unit,) = self.bind(ir.Tup(()), Product(()))
+                return ir.Inj((unit,), 0, types[0])
             case "zero":
-                return zero_of(types[0], False)
+                return ir.zero(types[0], False)
             case "pack":
                 tag = self.w.bundles.index(_types(node.ins)) + 1
-                (parts,) = self.bind(Tup(args), Product(tuple([v.type for v in args])))
-                return Inj((parts,), tag, types[0])
+                (parts,) = self.bind(ir.Tup(args), Product(tuple([v.type for v in args])))
+                return ir.Inj((parts,), tag, types[0])
             case "unpack":
                 return Call(args, (self.opens(tuple(node.data)),))
             case "sel" if isinstance(types[0], ArrayType):
-                return Prim(args, registry.primitives["where"])
+                return ir.Prim(args, registry.primitives["where"])
             case "sel":
                 return Cond(args, tuple([self.side(i, types[0]) for i in (0, 1)]))
             case "route":
@@ -286,19 +274,19 @@ class _Body:
                 return Call(args, (name + FRAMES[node.kind],))
         raise DiagramError(f"{node.label} has no text in Linear A here")
 
-    def applied(self, t: Any, args: tuple[Var, ...]) -> Any:
+    def applied(self, t: Any, args: tuple[ir.Var, ...]) -> Any:
         """A function value at arguments."""
         labels = tuple([self.w.labels[b] for b in self.w.boxes.get((t, self.w.world), ())])
         if labels:
             return Case(args, labels)
         name = f"{args[0].type}.apply"  # in what a frame holds, which is not run: a loop
 
-        def again(b: _Body, a: list[Var]) -> tuple[Var, ...]:
+        def again(b: _Body, a: list[ir.Var]) -> tuple[ir.Var, ...]:
             return b.bind(Call(tuple(a), (name,)), *map(self.w.type, t.target))
 
         return Call(args, (self.w.short(name, [v.type for v in args], again),))
 
-    def rounds(self, node: Node, args: tuple[Var, ...]) -> Scan:
+    def rounds(self, node: Node, args: tuple[ir.Var, ...]) -> Scan:
         """A scan: the function is the same in every round."""
         n, carries, reverse = node.data
         t = node.ins[0].type
@@ -319,7 +307,7 @@ class _Body:
     def way(self, i: int, t: Any) -> str:
         """A cotangent on one side, and zero on the other."""
 
-        def act(b: _Body, a: list[Var]) -> tuple[Var, ...]:
+        def act(b: _Body, a: list[ir.Var]) -> tuple[ir.Var, ...]:
             nothing = b.zero(t)
             return (nothing, a[0]) if i else (a[0], nothing)
 
@@ -331,12 +319,12 @@ class _Body:
         known = self.w.bundles.index(ts) + 1 if ts in self.w.bundles else 0
         name = f"{BUNDLE}.open{known}" if known else f"{BUNDLE}.open.{len(self.w.defs)}"
 
-        def parts(b: _Body, a: list[Var]) -> tuple[Var, ...]:
-            made = tuple([Var(b.fresh("p"), t) for t in types])
-            b.bindings.append(Unpack(made, a[0]))
+        def parts(b: _Body, a: list[ir.Var]) -> tuple[ir.Var, ...]:
+            made = tuple([ir.Var(b.fresh("p"), t) for t in types])
+            b.bindings.append(ir.Unpack(made, a[0]))
             return made
 
-        def zeros(b: _Body, a: list[Var]) -> tuple[Var, ...]:
+        def zeros(b: _Body, a: list[ir.Var]) -> tuple[ir.Var, ...]:
             return tuple([b.zero(t) for t in types])
 
         ways = []
@@ -358,13 +346,13 @@ class _Body:
         payloads = self.payloads()
 
         def both(tag: int, other: int) -> Any:
-            def act(b: _Body, a: list[Var]) -> tuple[Var, ...]:
+            def act(b: _Body, a: list[ir.Var]) -> tuple[ir.Var, ...]:
                 if tag != other:  # the other is nothing: two functions never meet
-                    return b.bind(Inj((a[1],), tag, e), e)
+                    return b.bind(ir.Inj((a[1],), tag, e), e)
                 sides = []
                 for v in a:
-                    made = [Var(b.fresh("p"), t) for t in payloads[tag].items]
-                    b.bindings.append(Unpack(tuple(made), v))
+                    made = [ir.Var(b.fresh("p"), t) for t in payloads[tag].items]
+                    b.bindings.append(ir.Unpack(tuple(made), v))
                     sides.append(made)
                 return (b.bundle(tag, *[b.total(x, y) for x, y in zip(*sides, strict=True)]),)
 
@@ -377,20 +365,22 @@ class _Body:
             act = lambda b, a: b.bind(Case((a[1], a[0]), ways), e)  # noqa: E731
             return self.w.short(f"{name}.{tag}", [payloads[tag], e], act)
 
-        self.w.defs[name] = Def(name, (), (), (), Block((), Ret(())))  # bundles hold bundles
+        self.w.defs[name] = ir.Def(
+            name, (), (), (), ir.Block((), ir.Ret(()))
+        )  # bundles hold bundles
         ways = tuple([first(tag) for tag in range(len(payloads))])
         del self.w.defs[name]
         return self.w.short(name, [e, e], lambda b, a: b.bind(Case(tuple(a), ways), e))
 
-    def total(self, x: Var, y: Var) -> Var:
+    def total(self, x: ir.Var, y: ir.Var) -> ir.Var:
         """The sum of two cotangents."""
         if x.type == Named(BUNDLE):
             return self.bind(Call((x, y), (f"{BUNDLE}.add",)), x.type)[0]
-        return self.bind(Prim((x, y), registry.primitives["add"]), x.type)[0]
+        return self.bind(ir.Prim((x, y), registry.primitives["add"]), x.type)[0]
 
 
 def _types(wires: Sequence[Wire]) -> tuple[Type, ...]:
     return tuple([w.type for w in wires])
 
 
-Act = Callable[[_Body, list[Var]], Sequence[Var]]
+Act = Callable[[_Body, list[ir.Var]], Sequence[ir.Var]]

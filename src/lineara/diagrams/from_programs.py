@@ -33,39 +33,12 @@ from lineara.diagrams.types import Type as WireType
 from lineara.errors import DiagramError
 from lineara.facts.primitive import registry
 from lineara.facts.types import ArrayType, Family, Type, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.calls import Call, Sized
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    Accum,
-    Applied,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Inj,
-    Leaf,
-    Let,
-    Lit,
-    Names,
-    Part,
-    Prim,
-    Proj,
-    Put,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Vars,
-    Zero,
-    lit,
-)
-from lineara.linear_a.syntax import drop as dropped
-from lineara.linear_a.syntax import zero as zero_of
 from lineara.trampoline import run
 
 LARGEST = 20_000  # nodes of a diagram in which every call is unfolded
@@ -140,12 +113,12 @@ class _Drawing:
             )
         return draft.done(*outs)
 
-    def block(self, e: Leaf | Block, env: dict[Var, Wire], d: Draft, within: Any) -> Any:
+    def block(self, e: ir.Leaf | ir.Block, env: dict[ir.Var, Wire], d: Draft, within: Any) -> Any:
         """The wires of the results."""
-        if isinstance(e, Leaf):
+        if isinstance(e, ir.Leaf):
             return (yield from self.leaf(e, env, d, within, None))
         for b in e.bindings:
-            if isinstance(b, Unpack):
+            if isinstance(b, ir.Unpack):
                 t = [self.wire_type(v.type) for v in b.vars]
                 outs = d.add(
                     "frame",
@@ -154,7 +127,7 @@ class _Drawing:
                     gives=t,
                     linear=[v.linear for v in b.vars],
                 )
-            elif isinstance(b.rhs, Leaf):
+            elif isinstance(b.rhs, ir.Leaf):
                 outs = yield from self.leaf(b.rhs, env, d, within, b.vars)
             else:
                 outs = yield from self.block(b.rhs, env, d, within)
@@ -162,35 +135,35 @@ class _Drawing:
         return (yield from self.block(e.leaf, env, d, within))
 
     def leaf(
-        self, e: Leaf, env: dict[Var, Wire], d: Draft, within: Any, binders: Vars | None
+        self, e: ir.Leaf, env: dict[ir.Var, Wire], d: Draft, within: Any, binders: ir.Vars | None
     ) -> Any:
         """The wires of a leaf's results."""
         match e:
-            case Ret() | Copy():
+            case ir.Ret() | ir.Copy():
                 return [env[a] for a in e.args]
-            case Dup():
+            case ir.Dup():
                 return [env[e.args[0]]] * 2
-            case Drop(body=body):
+            case ir.Drop(body=body):
                 yield from self.block(body, dict(env), d, within)
                 return []
-            case Lit(value=value, type=t):
+            case ir.Lit(value=value, type=t):
                 return [d.const(_plain(value, t))]
-            case Zero(type=t, linear=linear) if self._adds(t):
+            case ir.Zero(type=t, linear=linear) if self._adds(t):
                 return d.add("zero", data=self.wire_type(t), linear=[linear])
         ins = [env[a] for a in e.operands()]
         kinds = self.results(e, binders)
         gives, linear = [self.wire_type(t) for t, _ in kinds], [k for _, k in kinds]
-        if isinstance(e, Applied):
+        if isinstance(e, ir.Applied):
             bodies = []
             for f in e.functions:
                 bodies.append((yield self.definition(f, within)))
-            held, _ = marked(_extras(e), Var)
+            held, _ = marked(_extras(e), ir.Var)
             return d.add(
                 "frame", ins, name=_head(e), data=(type(e).__name__, e.functions, held),
                 bodies=bodies, gives=gives, linear=linear,
             )  # fmt: skip
-        if isinstance(e, Prim):
-            params, _ = marked(tuple(e.params.items()), Var)
+        if isinstance(e, ir.Prim):
+            params, _ = marked(tuple(e.params.items()), ir.Var)
             if self._is_op(e.name, ins, gives, params):
                 return d.add(
                     "op", ins, name=e.name, data=params or None, gives=gives, linear=linear
@@ -208,7 +181,7 @@ class _Drawing:
         except DiagramError:
             return False
 
-    def results(self, e: Leaf, binders: Vars | None) -> list[tuple[Type, bool]]:
+    def results(self, e: ir.Leaf, binders: ir.Vars | None) -> list[tuple[Type, bool]]:
         """The types of what a leaf gives, and which are linear."""
         if binders is not None:
             return [(v.type, v.linear) for v in binders]
@@ -228,11 +201,11 @@ def _plain(value: Any, t: Type) -> Any:
     return bool(made) if short == "bool[]" else int(made) if short == "i64[]" else made[()]
 
 
-def _head(e: Applied) -> str:
+def _head(e: ir.Applied) -> str:
     return f"call {e.functions[0]}" if type(e) is Call else e.head().strip()
 
 
-def _extras(e: Applied) -> Any:
+def _extras(e: ir.Applied) -> Any:
     """What an application states beside its definitions and arguments."""
     match e:
         case Scan():
@@ -244,20 +217,20 @@ def _extras(e: Applied) -> Any:
     return ()
 
 
-def _stated(e: Leaf) -> tuple[str, Any]:
+def _stated(e: ir.Leaf) -> tuple[str, Any]:
     """The name of a leaf that is a frame, and what it holds."""
     match e:
-        case Prim(primitive=p, params=params):
-            return p.name, ("prim", marked(tuple(params.items()), Var)[0])
-        case Part(at=at):
-            return type(e).__name__.lower(), ("part", marked(at, Var)[0])
-        case Tup(linear=linear, fields=fields):
+        case ir.Prim(primitive=p, params=params):
+            return p.name, ("prim", marked(tuple(params.items()), ir.Var)[0])
+        case ir.Part(at=at):
+            return type(e).__name__.lower(), ("part", marked(at, ir.Var)[0])
+        case ir.Tup(linear=linear, fields=fields):
             return "tuple", ("tuple", linear, fields)
-        case Zero(linear=linear):
+        case ir.Zero(linear=linear):
             return "zero", ("zero", linear)
-        case Inj(tag=tag):
+        case ir.Inj(tag=tag):
             return f"inj {tag}", ("inj", tag)
-        case Proj(tag=tag):
+        case ir.Proj(tag=tag):
             return f"proj {tag}", ("proj", tag)
     raise AssertionError(f"no frame for {type(e).__name__}")
 
@@ -277,7 +250,7 @@ class _Writing:
 
     def __init__(self, drawn: Drawn) -> None:
         self.drawn = drawn
-        self.defs: dict[str, Def] = {}
+        self.defs: dict[str, ir.Def] = {}
         self.begun: set[str] = set()
 
     def type(self, t: WireType) -> Type:
@@ -299,11 +272,11 @@ class _Writing:
         if again is not None and again.kind == "frame" and again.name == f"again {name}":
             return
         self.begun.add(name)
-        names, env = Names(), {}
+        names, env = ir.Names(), {}
         bindings: list[Any] = []
 
-        def bind(like: str, w: Wire) -> Var:
-            env[w] = v = Var(names(like), self.type(w.type), w.linear)
+        def bind(like: str, w: Wire) -> ir.Var:
+            env[w] = v = ir.Var(names(like), self.type(w.type), w.linear)
             return v
 
         for w in net.inputs:
@@ -315,10 +288,10 @@ class _Writing:
         xs, lxs = ([v for v in outs if v.linear is k] for k in (False, True))
         ts, us = tuple([v.type for v in xs]), tuple([v.type for v in lxs])
         ordered = [v for k in (False, True) for v in params if v.linear is k]
-        body = Block(tuple(bindings), Ret((*xs, *lxs)))
-        self.defs[name] = Def(name, tuple(ordered), ts, us, body)
+        body = ir.Block(tuple(bindings), ir.Ret((*xs, *lxs)))
+        self.defs[name] = ir.Def(name, tuple(ordered), ts, us, body)
 
-    def node(self, node: Node, env: dict[Wire, Var], bind: Any, bindings: list[Any]) -> Any:
+    def node(self, node: Node, env: dict[Wire, ir.Var], bind: Any, bindings: list[Any]) -> Any:
         """The bindings of a node."""
         args = tuple([env[w] for w in node.ins])
         if node.kind == "copy" and not node.ins[0].linear:
@@ -326,7 +299,7 @@ class _Writing:
             return
         if node.kind == "drop":
             if node.ins[0].linear or not _used_elsewhere(node.ins[0]):
-                bindings.append(Let((), dropped(args[0])))
+                bindings.append(ir.Let((), ir.drop(args[0])))
             return
         if node.kind == "frame":
             leaf = yield from self.framed(node, args)
@@ -335,32 +308,32 @@ class _Writing:
         like = "k" if node.kind == "const" else "v"
         made = tuple([bind(like, w) for w in node.outs])
         if leaf is None:
-            bindings.append(Unpack(made, args[0]))
+            bindings.append(ir.Unpack(made, args[0]))
         else:
-            bindings.append(Let(made, leaf))
+            bindings.append(ir.Let(made, leaf))
 
-    def plain(self, node: Node, args: Vars) -> Leaf:
+    def plain(self, node: Node, args: ir.Vars) -> ir.Leaf:
         """The leaf of a node that the diagrams have themselves."""
         match node.kind:
             case "const":
                 t = self.type(node.outs[0].type)
                 assert isinstance(t, ArrayType), "constants are numbers and arrays"
-                return lit(np.asarray(node.data, t.dtype)[()], t)
+                return ir.lit(np.asarray(node.data, t.dtype)[()], t)
             case "op":
                 n = len(args) - marks(node.data or ())
                 params = unmarked(node.data or (), args[n:])
-                return Prim(args[:n], registry.primitives[node.name], dict(params))
+                return ir.Prim(args[:n], registry.primitives[node.name], dict(params))
             case "copy":
-                return Dup(args)
+                return ir.Dup(args)
             case "add":
-                return Prim(args, registry.primitives["add"])
+                return ir.Prim(args, registry.primitives["add"])
             case "zero":
-                return zero_of(self.type(node.data), node.outs[0].linear)
+                return ir.zero(self.type(node.data), node.outs[0].linear)
             case "sel":
-                return Prim(args, registry.primitives["where"])
+                return ir.Prim(args, registry.primitives["where"])
         raise DiagramError(f"{node!r} has no counterpart in Linear A; simplify the diagram first")
 
-    def framed(self, node: Node, args: Vars) -> Any:
+    def framed(self, node: Node, args: ir.Vars) -> Any:
         """The leaf of a frame; None for taking a tuple apart."""
         if node.name == "untuple":
             return None
@@ -380,23 +353,23 @@ class _Writing:
         out = node.outs[0] if node.outs else None
         return self.stated(word, node, args[:n], rest, out)
 
-    def stated(self, word: str, node: Node, args: Vars, rest: Any, out: Wire | None) -> Leaf:
+    def stated(self, word: str, node: Node, args: ir.Vars, rest: Any, out: Wire | None) -> ir.Leaf:
         """The leaf of a frame without a body."""
         match word:
             case "prim":
-                return Prim(args, registry.primitives[node.name], dict(rest[0]))
+                return ir.Prim(args, registry.primitives[node.name], dict(rest[0]))
             case "part":
-                kind: Any = {"read": Read, "accum": Accum, "put": Put}[node.name]
+                kind: Any = {"read": ir.Read, "accum": ir.Accum, "put": ir.Put}[node.name]
                 return kind(args, rest[0])
             case "tuple":
-                return Tup(args, *rest)
+                return ir.Tup(args, *rest)
             case "proj":
-                return Proj(args, rest[0])
+                return ir.Proj(args, rest[0])
         assert out is not None, f"{word} gives a value"
         if word == "inj":
-            return Inj(args, rest[0], self.type(out.type))
+            return ir.Inj(args, rest[0], self.type(out.type))
         if word == "zero":
-            return zero_of(self.type(out.type), rest[0])
+            return ir.zero(self.type(out.type), rest[0])
         raise DiagramError(f"{node!r} is no frame of a Linear A program")
 
 

@@ -29,10 +29,10 @@ from lineara.errors import DiagramError
 from lineara.facts.box import Box, Outer
 from lineara.facts.primitive import Constant, Elementwise, General, HigherOrder
 from lineara.facts.symbol import Sym
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Block, Def, Let, Prim, Var, drop
 from lineara.ops.scipy.special import Special
 from lineara.passes.derivatives import reverse
 from lineara.passes.erase import erase
@@ -177,17 +177,17 @@ def _of_program(
 ) -> list[Wire | None]:
     """A fact that is a jvp, transposed as a program is: by the passes of Linear A."""
     types = [array_of(w.type) for w in xs]  # type: ignore[arg-type]
-    formals = tuple([Var(f"x{i}", t) for i, t in enumerate(types)])
-    leaf = Prim(formals, primitive, dict(params))
+    formals = tuple([ir.Var(f"x{i}", t) for i, t in enumerate(types)])
+    leaf = ir.Prim(formals, primitive, dict(params))
     found = type_of_leaf(Program({}, {}), leaf).xs
-    program = Program({}, {"f": Def("f", formals, found, (), Block((), leaf))})
+    program = Program({}, {"f": ir.Def("f", formals, found, (), ir.Block((), leaf))})
     program = erase(reverse(program, "f"), "f" + JVP + LIN + T)
     nl, back = program.defs["f" + JVP + NL], program.defs["f" + JVP + LIN + T + E]
-    *ys, tape = [Var(f"y{i}", t) for i, t in enumerate(nl.results)]
-    bars = tuple([Var(f"s{i}", v.type) for i, v in enumerate(back.xs[1:])])
-    calls = (Let((*ys, tape), Call(formals, (nl.name,))), Let((), drop(*ys)))
-    body = Block(calls, Call((tape, *bars), (back.name,)))
-    whole = Def("pullback", (*formals, *bars), back.results, (), body)
+    *ys, tape = [ir.Var(f"y{i}", t) for i, t in enumerate(nl.results)]
+    bars = tuple([ir.Var(f"s{i}", v.type) for i, v in enumerate(back.xs[1:])])
+    calls = (ir.Let((*ys, tape), Call(formals, (nl.name,))), ir.Let((), ir.drop(*ys)))
+    body = ir.Block(calls, Call((tape, *bars), (back.name,)))
+    whole = ir.Def("pullback", (*formals, *bars), back.results, (), body)
     net = lowered(diagram_of(program.with_(whole), "pullback").net)
     return [*d.inline(net, [*xs, *ss])]
 

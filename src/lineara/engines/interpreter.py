@@ -14,34 +14,11 @@ import numpy as np
 from lineara.engines.memory import Deaths, Meter, Owners, deaths, owner
 from lineara.errors import LinearaError, ProgramError
 from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, is_complex, show, type_of
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import Judge, counted
 from lineara.linear_a.cost import cells, varies, work
 from lineara.linear_a.dimensions import applications, dims_in, is_index, is_open, with_dims
 from lineara.linear_a.program import Program, scalars_of
-from lineara.linear_a.syntax import (
-    Accum,
-    Applied,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Inj,
-    Leaf,
-    Lit,
-    Part,
-    Prim,
-    Proj,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Vars,
-    Zero,
-    renamed_params,
-    vars_in,
-)
 
 Steps = Generator[Any, Any, Any]
 
@@ -155,12 +132,12 @@ def may_end(program: Program, name: str) -> bool:
     return known[name]
 
 
-class Env(dict[Var, Any]):
+class Env(dict[ir.Var, Any]):
     """The values of the variables of a definition, where each of them dies, and its dimensions."""
 
     __slots__ = ("deaths", "dims")
     deaths: Deaths
-    dims: dict[Var, int]
+    dims: dict[ir.Var, int]
 
 
 class Machine:
@@ -171,15 +148,15 @@ class Machine:
         self.scalar = scalar
         self.judge = Judge(program, "")
         self.meter = meter
-        self.deaths: dict[Block, Deaths] = program.noted["deaths"]  # of bodies entered so far
+        self.deaths: dict[ir.Block, Deaths] = program.noted["deaths"]  # of bodies entered so far
         self.owners = Owners()
         self.work = 0
         self.fuel: int | None = None  # how many definitions may still be entered
         self.written = 0
-        self.dims: dict[Var, int] = {}  # of the definition whose leaf is at hand
+        self.dims: dict[ir.Var, int] = {}  # of the definition whose leaf is at hand
         self.costs: dict[Any, int | None] = program.noted["costs"]  # None: it depends on tags
         self.sized: dict[Any, int | None] = {}  # the same of leaves with dimensions
-        self.stated: dict[Leaf, Any] = program.noted["stated"]  # where results have dimensions
+        self.stated: dict[ir.Leaf, Any] = program.noted["stated"]  # where results have dimensions
 
     def drive(self, steps: Steps) -> Any:
         """Run generators that yield generators, to the value of the first.
@@ -221,11 +198,11 @@ class Machine:
             )
         self.fuel -= 1
 
-    def block(self, block: Block, env: "Env") -> Steps:
+    def block(self, block: ir.Block, env: "Env") -> Steps:
         """The bindings in order, then the values of the leaf; variables die with their last use."""
         *dying, at_last = env.deaths[block]
         for b, dead in zip(block.bindings, dying, strict=True):
-            if isinstance(b, Unpack):
+            if isinstance(b, ir.Unpack):
                 whole = env[b.arg]
                 values: Any = [ZERO] * len(b.vars) if whole is ZERO else list(whole)
                 if self.owners and b.arg not in dead:
@@ -239,25 +216,25 @@ class Machine:
                 env.pop(v, None)
         return (yield from self.expression(block.leaf, env, at_last))
 
-    def expression(self, e: Leaf | Block, env: "Env", dead: Vars = ()) -> Steps:
+    def expression(self, e: ir.Leaf | ir.Block, env: "Env", dead: ir.Vars = ()) -> Steps:
         """The values of a leaf or a block; the dead are handed over to what is applied."""
-        if isinstance(e, Block):
+        if isinstance(e, ir.Block):
             return (yield self.block(e, env))
-        if isinstance(e, Drop):
+        if isinstance(e, ir.Drop):
             return (yield from self.drop(e, env))
         args = [env[a] for a in e.args]
-        if isinstance(e, Applied):
+        if isinstance(e, ir.Applied):
             self.share(e, args, dead)
             for v in dead:
                 del env[v]
             return (yield e.with_length(env.dims).run(self, args))
         self.dims = env.dims
-        if isinstance(e, Part):
+        if isinstance(e, ir.Part):
             mine = e.args[0] in dead and e.args.count(e.args[0]) == 1
             found = self.part(e, args, env, mine)
         else:
             found = self.leaf(e, args, env)
-            if isinstance(e, Prim):
+            if isinstance(e, ir.Prim):
                 self.made(e, args, found[0], dead)
             else:
                 self.share(e, args, dead)
@@ -265,7 +242,7 @@ class Machine:
             self.meter.made(found)
         return list(found)
 
-    def agree(self, d: Def, values: Sequence[Any], open_: Sequence[int]) -> None:
+    def agree(self, d: ir.Def, values: Sequence[Any], open_: Sequence[int]) -> None:
         """Values whose types leave a size open have the size that a definition is given."""
         sizes = {p: int(v) for p, v in zip(d.params, values, strict=True) if is_index(p)}
         for i in open_:
@@ -277,14 +254,14 @@ class Machine:
                     "another size; give the size that it was made with"
                 )
 
-    def share(self, e: Leaf, args: Sequence[Any], dead: Vars) -> None:
+    def share(self, e: ir.Leaf, args: Sequence[Any], dead: ir.Vars) -> None:
         """What a leaf hands on of variables that live on, or twice, belongs to nobody alone."""
         if self.owners:
             for v, a in zip(e.args, args, strict=True):
-                if v not in dead or isinstance(e, Dup) or e.args.count(v) > 1:
+                if v not in dead or isinstance(e, ir.Dup) or e.args.count(v) > 1:
                     self.owners.share(a)
 
-    def made(self, e: Prim, args: Sequence[Any], y: Any, dead: Vars) -> None:
+    def made(self, e: ir.Prim, args: Sequence[Any], y: Any, dead: ir.Vars) -> None:
         """Count what a primitive has written; a view of an array is written where that may be."""
         shown = [(v, a) for v, a in zip(e.args, args, strict=True) if shows(y, a)]
         sole = [v in dead and e.args.count(v) == 1 and a in self.owners for v, a in shown]
@@ -312,45 +289,45 @@ class Machine:
 
         return tuple(map(fresh, results))
 
-    def drop(self, e: Drop, env: "Env") -> Steps:
+    def drop(self, e: ir.Drop, env: "Env") -> Steps:
         """Evaluate and forget; forgetting costs what was there."""
         values = yield from self.expression(e.body, env)
         last = e.body
-        while isinstance(last, Block):
+        while isinstance(last, ir.Block):
             last = last.leaf
-        assert isinstance(last, Copy | Ret) or values is not None
+        assert isinstance(last, ir.Copy | ir.Ret) or values is not None
         self.dims = env.dims
         for v, t, linear in self.typed(last, values):
             t = with_dims(t, self.dims)
             self.work += measure(self.program, t, v) if linear else cells(self.program, t)
         return []
 
-    def typed(self, leaf: Leaf, values: Sequence[Any]) -> list[tuple[Any, Type, bool]]:
+    def typed(self, leaf: ir.Leaf, values: Sequence[Any]) -> list[tuple[Any, Type, bool]]:
         """The values of a leaf with their types and zones."""
-        if isinstance(leaf, Drop):
+        if isinstance(leaf, ir.Drop):
             return []
         xs, us = self.judge.leaf(leaf)
         zones = [False] * len(xs) + [True] * len(us)
         return list(zip(values, (*xs, *us), zones, strict=True))
 
-    def leaf(self, e: Leaf, args: list[Any], env: dict[Var, Any]) -> Sequence[Any]:
+    def leaf(self, e: ir.Leaf, args: list[Any], env: dict[ir.Var, Any]) -> Sequence[Any]:
         """The values of a primitive, or of a leaf that only hands on what there is."""
         match e:
-            case Prim():
+            case ir.Prim():
                 return (self.prim(e, args, env),)
-            case Ret() | Copy():
+            case ir.Ret() | ir.Copy():
                 return args
-            case Dup():
+            case ir.Dup():
                 return (args[0], args[0])
-            case Lit(value=value):
+            case ir.Lit(value=value):
                 return (value if self.scalar is None else exactly(value, self.scalar),)
-            case Tup():
+            case ir.Tup():
                 return (tuple(args),)
-            case Zero(type=t, linear=linear):
+            case ir.Zero(type=t, linear=linear):
                 return (ZERO if linear else self.zero(t),)
-            case Inj(tag=tag):
+            case ir.Inj(tag=tag):
                 return (Tagged(tag, args[0]),)
-            case Proj(tag=tag):
+            case ir.Proj(tag=tag):
                 held = args[0]
                 if held is ZERO:
                     return (ZERO,)
@@ -358,12 +335,12 @@ class Machine:
                 return (held.payload,)
         raise AssertionError(type(e).__name__)
 
-    def prim(self, e: Prim, args: list[Any], env: dict[Var, Any]) -> Any:
+    def prim(self, e: ir.Prim, args: list[Any], env: dict[ir.Var, Any]) -> Any:
         """A primitive; of zeros it is zero where it is linear."""
         self.work += self.cost(e, args)
         params = e.params
         if params and not e.primitive.raised:  # whose parameters are never variables
-            params = renamed_params(params, env.__getitem__)
+            params = ir.renamed_params(params, env.__getitem__)
         if any([a is ZERO for a in args]):
             return self.prim_of_zeros(e, args, params)
         if e.name == "add" and isinstance(args[0], tuple | list):
@@ -372,7 +349,7 @@ class Machine:
             return times(*args)
         return self.looked_at(e, self.apply(e, args, params))
 
-    def looked_at(self, e: Leaf, y: Any) -> Any:
+    def looked_at(self, e: ir.Leaf, y: Any) -> Any:
         """A result of the size that it should have; samples cannot tell how far a part reaches."""
         if not self.dims:
             return y
@@ -390,7 +367,7 @@ class Machine:
             )
         return y
 
-    def apply(self, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
+    def apply(self, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """NumPy's value of the primitive; errors name the equation."""
         try:
             if self.scalar is None:
@@ -407,7 +384,7 @@ class Machine:
                 mend = "; keep it away from there, or ask for infinities and NaN: ieee=True, --ieee"
             Judge(self.program, "").wrong(f"{e.name} fails as the program runs: {text}{mend}", e)
 
-    def prim_of_zeros(self, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
+    def prim_of_zeros(self, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """A linear map, some of whose arguments are zero."""
         if e.name == "add":
             return args[1] if args[0] is ZERO else args[0]
@@ -417,17 +394,19 @@ class Machine:
         made = [self.zero(v.type) if a is ZERO else a for a, v in zip(args, e.args, strict=True)]
         return self.looked_at(e, self.apply(e, made, params))
 
-    def part(self, e: Part, args: list[Any], env: dict[Var, Any], mine: bool) -> Sequence[Any]:
+    def part(
+        self, e: ir.Part, args: list[Any], env: dict[ir.Var, Any], mine: bool
+    ) -> Sequence[Any]:
         """read, accum, put: in place, if this is the last use and the array is nobody else's."""
-        at = renamed_params(e.at, env.__getitem__)
+        at = ir.renamed_params(e.at, env.__getitem__)
         x = args[0]
         y: Any = args[1] if len(args) > 1 else ZERO
         self.work += self.cost(e, args)
-        if isinstance(e, Read):
+        if isinstance(e, ir.Read):
             part = ZERO if x is ZERO else self.looked_at(e, self.part_of(e, x, at))
             self.written += nbytes(part)
             return (part, x)
-        if y is ZERO and (x is ZERO or isinstance(e, Accum)):
+        if y is ZERO and (x is ZERO or isinstance(e, ir.Accum)):
             return (x,)
         if x is ZERO:
             x = self.zero(e.args[0].type)
@@ -436,12 +415,12 @@ class Machine:
             x = self.copied(x, np.result_type(x, y) if is_complex(y) else None)
         x = x if is_array(x) else np.asarray(x)
         self.written += nbytes(y)
-        if y is not ZERO and any([isinstance(p, slice) and any(vars_in(p)) for p in e.at]):
+        if y is not ZERO and any([isinstance(p, slice) and any(ir.vars_in(p)) for p in e.at]):
             self.within(e, x, at, y)
         self.write(e, x, at, y)
         return (x[()] if not x.ndim else x,)
 
-    def within(self, e: Part, x: Any, at: Any, y: Any) -> None:
+    def within(self, e: ir.Part, x: Any, at: Any, y: Any) -> None:
         """A part up to a dimension lies within the array."""
         found = np.shape(x[at])
         if found != np.shape(y):
@@ -451,10 +430,10 @@ class Machine:
                 e,
             )
 
-    def write(self, e: Part, x: np.ndarray, at: Any, y: Any) -> None:
+    def write(self, e: ir.Part, x: np.ndarray, at: Any, y: Any) -> None:
         """Add to the part of an array, or overwrite it."""
         try:
-            if isinstance(e, Accum):
+            if isinstance(e, ir.Accum):
                 np.add.at(x, at, y)
             elif repeats(at, x.shape):
                 raise ProgramError(
@@ -496,7 +475,7 @@ class Machine:
             self.meter.made(made)
         return made
 
-    def part_of(self, e: Part, x: Any, at: Any) -> Any:
+    def part_of(self, e: ir.Part, x: Any, at: Any) -> Any:
         """What is read is a copy: the array may be written, and a view would keep all of it."""
         try:
             return np.array(x[at])[()]
@@ -516,7 +495,7 @@ class Machine:
         """Whether a loop goes on after so many rounds."""
         return bool(condition)
 
-    def cost(self, e: Leaf, args: list[Any]) -> int:
+    def cost(self, e: ir.Leaf, args: list[Any]) -> int:
         """W of the leaf; known from its types unless there are tags."""
         known, key = (self.sized, (e, *self.dims.values())) if self.dims else (self.costs, e)
         found = known.get(key, -1)
@@ -526,14 +505,14 @@ class Machine:
             return found
         return measure(self.program, with_dims(e.args[0].type, self.dims), args[-1])
 
-    def _static(self, e: Leaf) -> int | None:
+    def _static(self, e: ir.Leaf) -> int | None:
         if any(varies(t) for a in e.args for t in self.program.leaves(a.type)):
             return None
         xs, us = self.judge.leaf(e)
         return work(self.program, e, (*us, *xs)[0], self.dims)
 
 
-def owned(e: Prim, y: Any) -> Any:
+def owned(e: ir.Prim, y: Any) -> Any:
     """What is read of an array is a copy, lest a part keep the whole of it alive."""
     return np.array(y) if e.name == "index" and getattr(y, "base", None) is not None else y
 
@@ -686,7 +665,7 @@ def exactly(value: Any, scalar: Any) -> Any:
     return value
 
 
-def dims_given(program: Program, name: str, args: Sequence[Any]) -> dict[Var, int]:
+def dims_given(program: Program, name: str, args: Sequence[Any]) -> dict[ir.Var, int]:
     """The dimensions of a definition in numbers."""
     at = dict(zip(program.defs[name].params, args, strict=True))
     found = {v: at[v] for v in program.dims(name)}
@@ -699,7 +678,7 @@ def dims_given(program: Program, name: str, args: Sequence[Any]) -> dict[Var, in
     return {v: int(n) for v, n in found.items()}
 
 
-def _fit(program: Program, p: Var, value: Any, name: str, dims: dict[Var, int]) -> Any:
+def _fit(program: Program, p: ir.Var, value: Any, name: str, dims: dict[ir.Var, int]) -> Any:
     """A value of the type of a formal, or an error."""
     try:
         return fit(program, with_dims(p.type, dims), value)

@@ -7,9 +7,9 @@ numbers are no arrays and count nothing.
 import weakref
 from typing import Any
 
-from lineara.linear_a.syntax import Block, Def, Drop, Let, Unpack, Var, occurrences
+from lineara.linear_a import syntax as ir
 
-Deaths = dict[Block, list[tuple[Var, ...]]]
+Deaths = dict[ir.Block, list[tuple[ir.Var, ...]]]
 
 
 class Meter:
@@ -104,7 +104,7 @@ def owner(array: Any) -> Any:
     return array
 
 
-def deaths(d: Def) -> Deaths:
+def deaths(d: ir.Def) -> Deaths:
     """The variables that nothing reads after a binding of a block, or after its leaf, in order.
 
     What is read for the last time in a nested block dies there.
@@ -114,16 +114,16 @@ def deaths(d: Def) -> Deaths:
     while open_:
         block, mortal = open_.pop()
         mortal.update(v for b in block.bindings for v in b.vars)
-        live: set[Var] = set()
+        live: set[ir.Var] = set()
         rows = []
         for b in (block.leaf, *reversed(block.bindings)):
-            e: Any = b.rhs if isinstance(b, Let) else b
-            reads = (b.arg,) if isinstance(b, Unpack) else dict.fromkeys(occurrences(e))
+            e: Any = b.rhs if isinstance(b, ir.Let) else b
+            reads = (b.arg,) if isinstance(b, ir.Unpack) else dict.fromkeys(ir.occurrences(e))
             dead = tuple([v for v in reads if v in mortal and v not in live])
             live.update(reads)
-            while isinstance(e, Drop):
+            while isinstance(e, ir.Drop):
                 e = e.body
-            if isinstance(e, Block):
+            if isinstance(e, ir.Block):
                 open_.append((e, set(dead)))
                 dead = ()
             rows.append(dead)

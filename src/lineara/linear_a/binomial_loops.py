@@ -17,8 +17,8 @@ from typing import Any
 
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Type, stacked
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call, Writer
-from lineara.linear_a.syntax import Leaf, Let, Prim, Ret, Var, Vars, drop
 
 
 def advances(n: int, s: int) -> int:
@@ -58,7 +58,7 @@ def split(n: int, s: int) -> int:
     return low
 
 
-def unzip_with_snapshots(u: Any, loop: Any, s: int) -> tuple[Leaf, Leaf] | None:
+def unzip_with_snapshots(u: Any, loop: Any, s: int) -> tuple[ir.Leaf, ir.Leaf] | None:
     """U of a scan that keeps its arguments and s snapshots; None where that is not possible."""
     d = u.program.defs[loop.body]
     _, nlc = loop.carried()
@@ -68,9 +68,9 @@ def unzip_with_snapshots(u: Any, loop: Any, s: int) -> tuple[Leaf, Leaf] | None:
         return None
     ts, _ = loop.outcome(d)
     rs = u.results(ts)
-    u.context.append(Let(rs, loop.nonlinear(loop.xs, (u.primal(loop.body),))))
+    u.context.append(ir.Let(rs, loop.nonlinear(loop.xs, (u.primal(loop.body),))))
     segments = Segments(u, loop, d)
-    return Ret(rs), Call((*loop.xs, *loop.lxs), (segments.all(loop.n, s),))
+    return ir.Ret(rs), Call((*loop.xs, *loop.lxs), (segments.all(loop.n, s),))
 
 
 class Segments:
@@ -104,14 +104,14 @@ class Segments:
                 todo += [(k, s_), (n_ - k, max(s_ - 1, 0))]
         return self.name("seg", n, s)
 
-    def writer(self, n: int, s: int) -> tuple[Writer, Vars, Vars, Vars, Vars, Vars]:
+    def writer(self, n: int, s: int) -> tuple[Writer, ir.Vars, ir.Vars, ir.Vars, ir.Vars, ir.Vars]:
         """A segment's formals: ks, cs, xs, lcs, lxs."""
         d, c = self.d, self.c
         formals = [
             *d.xs[:c],
-            *[Var(v.name, stacked(v.type, n)) for v in d.xs[c:]],
+            *[ir.Var(v.name, stacked(v.type, n)) for v in d.xs[c:]],
             *d.lxs[: self.nlc],
-            *[Var(v.name, stacked(v.type, n), True) for v in d.lxs[self.nlc :]],
+            *[ir.Var(v.name, stacked(v.type, n), True) for v in d.lxs[self.nlc :]],
         ]
         w = Writer(self.name("seg", n, s), formals)
         m = len(d.xs)
@@ -126,7 +126,7 @@ class Segments:
         lrow = [shaped(w, x, v.type) for x, v in zip(lxs, d.lxs[self.nlc :], strict=True)]
         kinds = [*[("r", t, False) for t in d.results], ("t", self.tape, False)]
         *rs, t = w.let(Call((*ks, *cs, *row), (self.nl,)), *kinds)
-        w.let(drop(*rs))
+        w.let(ir.drop(*rs))
         found = self.linear(w, Call((t, *lcs, *lrow), (self.lin,)), d.lresults)
         lys = [shaped(w, y, stacked(y.type, 1)) for y in found[self.nlc :]]
         return w.done(*found[: self.nlc], *lys)
@@ -156,10 +156,10 @@ class Segments:
             one[self.nlc :], two[self.nlc :], self.outcome(n)[self.nlc :], strict=True
         ):
             both = (a, b) if forward else (b, a)
-            lys += w.let(Prim(both, op("concat"), {"axis": 0}), ("dy", t, True))
+            lys += w.let(ir.Prim(both, op("concat"), {"axis": 0}), ("dy", t, True))
         return w.done(*two[: self.nlc], *lys)
 
-    def linear(self, w: Writer, e: Leaf, types: Sequence[Type]) -> Vars:
+    def linear(self, w: Writer, e: ir.Leaf, types: Sequence[Type]) -> ir.Vars:
         """Linear results bound."""
         return w.let(e, *[("dc", t, True) for t in types])
 
@@ -173,7 +173,7 @@ class Segments:
         name = self.name("adv", k)
         if name not in self.u.run.defs:
             d, c = self.d, self.c
-            formals = [*d.xs[:c], *[Var(v.name, stacked(v.type, k)) for v in d.xs[c:]]]
+            formals = [*d.xs[:c], *[ir.Var(v.name, stacked(v.type, k)) for v in d.xs[c:]]]
             w = Writer(name, formals)
             kinds = [("m", v.type, False) for v in d.xs[self.k : c]]
             m = w.let(self.loop.rounds(w.formals, self.carries_only(), k), *kinds)
@@ -189,19 +189,19 @@ class Segments:
         if name not in self.u.run.defs:
             w = Writer(name, self.d.xs)
             rs = w.let(Call(w.formals, (primal,)), *[("r", t, False) for t in self.d.results])
-            w.let(drop(*rs[nc:]))
+            w.let(ir.drop(*rs[nc:]))
             self.u.define(w.done(*rs[:nc]))
         return name
 
 
-def shaped(w: Writer, x: Var, t: Type) -> Var:
+def shaped(w: Writer, x: ir.Var, t: Type) -> ir.Var:
     """A row as a stack of one, or back."""
     assert isinstance(t, ArrayType)
-    return w.let(Prim((x,), op("reshape"), {"shape": t.shape}), (x.name, t, x.linear))[0]
+    return w.let(ir.Prim((x,), op("reshape"), {"shape": t.shape}), (x.name, t, x.linear))[0]
 
 
-def part(w: Writer, x: Var, rows: slice) -> Var:
+def part(w: Writer, x: ir.Var, rows: slice) -> ir.Var:
     """Some rows of a stack."""
     assert isinstance(x.type, ArrayType)
     t = ArrayType((rows.stop - rows.start, *x.type.shape[1:]), x.type.dtype)
-    return w.let(Prim((x,), op("index"), {"at": (rows,)}), (x.name, t, x.linear))[0]
+    return w.let(ir.Prim((x,), op("index"), {"at": (rows,)}), (x.name, t, x.linear))[0]

@@ -15,10 +15,10 @@ import numpy as np
 
 from lineara.errors import ProgramError
 from lineara.facts.types import ArrayType, Family, Named, Sum, Type, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call, Form, Writer, call
 from lineara.linear_a.dimensions import matching, with_dims
 from lineara.linear_a.lane_partition import Side, sides
-from lineara.linear_a.syntax import Inj, Leaf, Let, Proj, Ret, Var, Vars, drop
 
 BOOL = ArrayType((), np.dtype(bool))
 BYTE = np.dtype(np.uint8)  # sorted in linear time
@@ -54,7 +54,7 @@ class Choice(Form):
                     )
         return first
 
-    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Vars]]:
+    def zipped(self, defs: Any) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
         """Each branch on its arguments, without the payload."""
         for f in self.functions:
             if f in defs:
@@ -84,7 +84,7 @@ class Choice(Form):
         """That of the branches, if all cost the same."""
         return works[0] if len(set(works)) == 1 else None
 
-    def jvp(self, j: Any, phi: Any, later: Any) -> Leaf:
+    def jvp(self, j: Any, phi: Any, later: Any) -> ir.Leaf:
         """JCase: the jvps of the branches; the tangent of a payload has the tag of the value."""
         defs = j.program.defs
         sum_ = j.moves(self.args[0].type)
@@ -105,10 +105,10 @@ class Choice(Form):
         """f.jvp on the tangent of a sum, of which it takes the payload."""
         return jvp
 
-    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+    def unzip(self, u: Any) -> tuple[ir.Leaf, ir.Leaf]:
         """UCase: the tape of the branch that was taken, tagged."""
         if all(map(u.is_nonlinear, self.functions)):
-            return self, Ret(())
+            return self, ir.Ret(())
         halves = [u.recur(f) for f in self.functions]
         names = self.functions if len(self.functions) > 1 else (*self.functions, "")
         name = "'".join(names) + ".tape"  # no branch's own
@@ -131,30 +131,30 @@ class Choice(Form):
         rs = u.results(self.stated(d.name, d, u.program.defs)[0])
         given = tuple([self.xs[k + 1] for k in places])
         t = u.fresh("t", Named(name, given))
-        u.context.append(Let((*rs, t), self.on(self.xs, tuple(tagged))))
+        u.context.append(ir.Let((*rs, t), self.on(self.xs, tuple(tagged))))
         lins = [
             self.taking(u, f, half, own)
             for f, half, own in zip(self.functions, halves, dims, strict=True)
         ]
-        return Ret(rs), Case((t, *given, *self.lxs), tuple(lins))
+        return ir.Ret(rs), Case((t, *given, *self.lxs), tuple(lins))
 
-    def taking(self, u: Any, f: str, half: Any, dims: Vars) -> str:
+    def taking(self, u: Any, f: str, half: Any, dims: ir.Vars) -> str:
         """f.lin for all the dimensions that the tape of the branches has."""
         _, lin, tape = half
         if tape.dims == dims:
             return lin
         d = u.program.defs[f]
-        w = Writer(f"{lin}.{len(dims)}dims", (Var("t", tape), *dims, *d.lxs))
+        w = Writer(f"{lin}.{len(dims)}dims", (ir.Var("t", tape), *dims, *d.lxs))
         t, *rest = w.formals
         for n in dims:
             if n not in tape.dims:
-                w.let(drop(n))
+                w.let(ir.drop(n))
         us = [("r", s, True) for s in d.lresults]
         made = w.let(Call((t, *tape.dims, *rest[len(dims) :]), (lin,)), *us)
         u.define(w.done(*made))
         return w.name
 
-    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+    def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """The branches over lanes; where lanes choose for themselves, each over those that do."""
         which, *rest = args
         if which in b.batched:
@@ -169,11 +169,11 @@ class Choice(Form):
         ]
         return b.results(self, self.on((which, *b.ahead, *rest), tuple(names)), want)
 
-    def behind(self, b: Any, f: str, name: str, rest: Sequence[Var]) -> str:
+    def behind(self, b: Any, f: str, name: str, rest: Sequence[ir.Var]) -> str:
         """A branch over lanes that takes a payload before their number."""
         return name
 
-    def ways(self, b: Any, which: Var) -> tuple[Var, list[tuple[str, Var]]]:
+    def ways(self, b: Any, which: ir.Var) -> tuple[ir.Var, list[tuple[str, ir.Var]]]:
         """A key that sorts the lanes, and in its order the definitions and the lanes of each."""
         raise ProgramError("batch: a tag may differ from lane to lane; batch what is around it")
 
@@ -184,11 +184,11 @@ class Choice(Form):
         w = Writer(f"{nl}.{whole.name}{i}", d.xs)
         kinds = [("r", t, False) for t in d.results]
         *rs, t = w.let(Call(w.formals, (nl,)), *kinds, ("t", tape, False))
-        (s,) = w.let(Inj((t,), i, whole), ("s", whole, False))
+        (s,) = w.let(ir.Inj((t,), i, whole), ("s", whole, False))
         u.define(w.done(*rs, s))
         return w.name
 
-    def without_tape(self, u: Any, b: Let, dead: list[Var]) -> Any:
+    def without_tape(self, u: Any, b: ir.Let, dead: list[ir.Var]) -> Any:
         """The primal branches, if it is the tape that nobody reads."""
         names = [u.of_half(f) for f in self.functions]
         if None in names or b.vars[-1] not in dead:
@@ -206,7 +206,7 @@ class Cond(Choice):
         """cond[f, g]."""
         return f"cond[{', '.join(self.functions)}]"
 
-    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Cond":
+    def on(self, args: ir.Vars, functions: tuple[str, ...] | None = None) -> "Cond":
         """The same on other arguments, and with other definitions."""
         return Cond(args, functions or self.functions)
 
@@ -216,7 +216,7 @@ class Cond(Choice):
             judge.wrong(f"the form is {self.FORM}", self)
         return Choice.result(self, judge)
 
-    def ways(self, b: Any, which: Var) -> tuple[Var, list[tuple[str, Var]]]:
+    def ways(self, b: Any, which: ir.Var) -> tuple[ir.Var, list[tuple[str, ir.Var]]]:
         """False comes first."""
         f, g = self.functions
         return which, [(g, b.prim_("logical_not", which)), (f, which)]
@@ -236,7 +236,7 @@ class Switch(Choice):
         """switch[f0, .., fn]."""
         return f"switch[{', '.join(self.functions)}]"
 
-    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Switch":
+    def on(self, args: ir.Vars, functions: tuple[str, ...] | None = None) -> "Switch":
         """The same on other arguments, and with other definitions."""
         return Switch(args, functions or self.functions)
 
@@ -247,7 +247,7 @@ class Switch(Choice):
             judge.wrong(f"the form is {self.FORM}", self)
         return Choice.result(self, judge)
 
-    def ways(self, b: Any, which: Var) -> tuple[Var, list[tuple[str, Var]]]:
+    def ways(self, b: Any, which: ir.Var) -> tuple[ir.Var, list[tuple[str, ir.Var]]]:
         """The index itself; the least and the largest are looked at, so there is one for each."""
         w = Side(b, b.helper("way"), ())
         b.define(w.done())
@@ -277,11 +277,11 @@ class Case(Choice):
         """case x of f0 | .. | fn with, before the other arguments."""
         return f"case {self.args[0]!r} of {' | '.join(self.functions)} with "
 
-    def shown(self) -> Vars:
+    def shown(self) -> ir.Vars:
         """The arguments that stand between the brackets."""
         return self.args[1:]
 
-    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Case":
+    def on(self, args: ir.Vars, functions: tuple[str, ...] | None = None) -> "Case":
         """The same on other arguments, and with other definitions."""
         return Case(args, functions or self.functions)
 
@@ -292,7 +292,7 @@ class Case(Choice):
             judge.wrong(f"the form is {self.FORM}; x is {show(self.args[0].type)}", self)
         return t.items
 
-    def behind(self, b: Any, f: str, name: str, rest: Sequence[Var]) -> str:
+    def behind(self, b: Any, f: str, name: str, rest: Sequence[ir.Var]) -> str:
         """The payload comes first."""
         if not b.ahead:
             return name
@@ -321,16 +321,16 @@ class Case(Choice):
             for k, v in enumerate(d.params) if k and k not in merged and j.moves(v.type)
         ]  # fmt: skip
         payload = d.params[0]
-        lead = Var("ds", whole, True)
+        lead = ir.Var("ds", whole, True)
         w = Writer(f"{jvp}.{j.mangled(x.type)}{i}", (*d.params, lead))
         *xs, s = w.formals
         rest = [w.var(f"d{n}", t, True) for n, t in tangents]
         w.formals = (*w.formals, *rest)
-        (p,) = w.let(Proj((s,), i), ("dp", j.tangent_type(payload.type), True))
+        (p,) = w.let(ir.Proj((s,), i), ("dp", j.tangent_type(payload.type), True))
         if j.moves(payload.type):
             given = [p, *rest]
         else:
-            w.let(drop(p))
+            w.let(ir.drop(p))
             given = rest
         kinds = [("y", s, False) for s in d.results]
         kinds += [("d", j.tangent_type(d.params[k].type), True) for k in t.on]

@@ -11,32 +11,32 @@ from typing import Any
 
 from lineara.errors import ProgramError
 from lineara.facts.types import ArrayType, Type, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import is_index, is_open, matching, with_dims
-from lineara.linear_a.syntax import Applied, Block, Def, Dup, Leaf, Let, Names, Ret, Var, Vars
 
 Types = tuple[Type, ...]
 
 
-class Form(Applied):
+class Form(ir.Applied):
     """What all forms share: transposed and erased, they apply the transposed and the erased."""
 
     __slots__ = ()
 
-    def stated(self, f: str, d: Def, defs: Any) -> tuple[Types, Types]:
+    def stated(self, f: str, d: ir.Def, defs: Any) -> tuple[Types, Types]:
         """The results of a definition that is applied, about the dimensions here."""
-        at: dict[Var, Any] = {}
+        at: dict[ir.Var, Any] = {}
         for g, formals, args in self.zipped(defs):
             at |= matching(formals, args) if g == f else {}
         ts, us = ([with_dims(t, at) for t in zone] for zone in (d.results, d.lresults))
         return tuple(ts), tuple(us)
 
-    def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
+    def transpose(self, t: Any, cs: Sequence[ir.Var]) -> dict[ir.Var, ir.Var]:
         """TApp: the cotangents of the results stand for the linear arguments."""
         made = [t.fresh(a) for a in self.lxs]
         t.write(made, self.on((*self.xs, *cs), tuple(map(t.recur, self.functions))))
         return dict(zip(self.lxs, made, strict=True))
 
-    def erase(self, e: Any) -> Leaf:
+    def erase(self, e: Any) -> ir.Leaf:
         """The erased definitions, on all the arguments."""
         return self.on(e.each(self.args), tuple(map(e.recur, self.functions)))
 
@@ -50,11 +50,11 @@ class Call(Form):
         """What stands before the arguments."""
         return self.functions[0]
 
-    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Call":
+    def on(self, args: ir.Vars, functions: tuple[str, ...] | None = None) -> "Call":
         """The same on other arguments, and with another definition."""
         return Call(args, functions or self.functions)
 
-    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Vars]]:
+    def zipped(self, defs: Any) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
         """The definition on its arguments."""
         (f,) = self.functions
         if f in defs:
@@ -74,7 +74,7 @@ class Call(Form):
         """That of the body."""
         return works[0]
 
-    def jvp(self, j: Any, phi: Any, later: Any) -> Leaf:
+    def jvp(self, j: Any, phi: Any, later: Any) -> ir.Leaf:
         """JApp: the jvp of the definition, which hands on what is needed later."""
         (f,) = self.functions
         t = j.threaded(phi, self, [(f, 0)], range(len(self.args)), later)
@@ -82,21 +82,21 @@ class Call(Form):
         d = j.program.defs[f]
         return j.handed(t, made, self.stated(f, d, j.program.defs)[0], phi)
 
-    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+    def unzip(self, u: Any) -> tuple[ir.Leaf, ir.Leaf]:
         """UApp and UAppN: the callee's halves, with its tape between them."""
         (f,) = self.functions
         if u.is_nonlinear(f):
-            return self, Ret(())
+            return self, ir.Ret(())
         d = u.program.defs[f]
         nl, lin, tape = u.recur(f)
         rs = u.results(self.stated(f, d, u.program.defs)[0])
         ((_, *pairs),) = self.zipped(u.program.defs)
         t = u.fresh("t", with_dims(tape, matching(*pairs)))
-        u.context.append(Let((*rs, t), self.on(self.xs, (nl,))))
+        u.context.append(ir.Let((*rs, t), self.on(self.xs, (nl,))))
         given = with_dims(tape, matching(d.xs, self.xs)).dims
-        return Ret(rs), self.linear((t, *given, *self.lxs), lin)
+        return ir.Ret(rs), self.linear((t, *given, *self.lxs), lin)
 
-    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+    def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """The definition over the lanes; one after the other, if it cannot be."""
         try:
             name, flags = b.recur(self.functions[0], b.has_lanes(args))
@@ -106,11 +106,11 @@ class Call(Form):
             return b.in_turn(self, args)
         return b.results(self, Call((*b.ahead, *args), (name,)), flags)
 
-    def linear(self, args: Vars, name: str) -> Leaf:
+    def linear(self, args: ir.Vars, name: str) -> ir.Leaf:
         """The linear half on its tape, the dimensions of that, and the linear arguments."""
         return Call(args, (name,))
 
-    def without_tape(self, u: Any, b: Let, dead: list[Var]) -> Any:
+    def without_tape(self, u: Any, b: ir.Let, dead: list[ir.Var]) -> Any:
         """The primal call, if it is the tape that nobody reads."""
         name = u.of_half(self.functions[0])
         if name is None or b.vars[-1] not in dead:
@@ -133,11 +133,11 @@ class Sized(Call):
         """sized[f, 0]."""
         return f"sized[{', '.join([self.functions[0], *map(str, self.sizes)])}]"
 
-    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Sized":
+    def on(self, args: ir.Vars, functions: tuple[str, ...] | None = None) -> "Sized":
         """The same on other arguments, and with another definition."""
         return Sized(args, functions or self.functions, self.sizes)
 
-    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Any]]:
+    def zipped(self, defs: Any) -> Iterator[tuple[str, ir.Vars, Any]]:
         """The definition on its arguments; those that are sizes have no names in types."""
         for f, formals, args in Call.zipped(self, defs):
             yield f, formals, tuple([None if i in self.sizes else a for i, a in enumerate(args)])
@@ -159,7 +159,7 @@ class Sized(Call):
                 )
         return found
 
-    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+    def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """The definition over the lanes; one after the other, if they have sizes of their own."""
         if any([args[i] in b.batched for i in self.sizes]):
             return b.in_turn(self, args)
@@ -174,7 +174,7 @@ class Sized(Call):
         machine.agree(d, values, open_)
         return machine.enter(d.name, values)
 
-    def linear(self, args: Vars, name: str) -> Leaf:
+    def linear(self, args: ir.Vars, name: str) -> ir.Leaf:
         """The linear half, on the sizes that its tape leaves open."""
         known = getattr(args[0].type, "dims", ())
         return Sized(args, (name,), tuple([i + 1 for i, n in enumerate(known) if n is None]))
@@ -221,39 +221,39 @@ def call(name: str, *args: Any) -> Call:
 class Writer:
     """A small definition under construction, for the wrappers that forms need."""
 
-    def __init__(self, name: str, formals: Sequence[Var]) -> None:
+    def __init__(self, name: str, formals: Sequence[ir.Var]) -> None:
         self.name = name
         self.shared = {v.name for v in formals if is_index(v)}
-        self.names = Names(self.shared)
+        self.names = ir.Names(self.shared)
         self.formals = tuple([self.formal(v) for v in formals])
         self.bindings: list[Any] = []
 
-    def var(self, like: str, t: Type, linear: bool = False) -> Var:
+    def var(self, like: str, t: Type, linear: bool = False) -> ir.Var:
         """A variable with a name that is free."""
-        return Var(self.names(like), t, linear)
+        return ir.Var(self.names(like), t, linear)
 
-    def formal(self, v: Var) -> Var:
+    def formal(self, v: ir.Var) -> ir.Var:
         """A formal like that one; whole numbers are shared, for types may mention them."""
         if is_index(v) and v.name in self.shared:
             self.shared.remove(v.name)
             return v
         return self.var(v.name, v.type, v.linear)
 
-    def let(self, e: Leaf, *kinds: tuple[str, Type, bool]) -> Vars:
+    def let(self, e: ir.Leaf, *kinds: tuple[str, Type, bool]) -> ir.Vars:
         """Bind the results of a leaf."""
         made = tuple([self.var(*kind) for kind in kinds])
-        self.bindings.append(Let(made, e))
+        self.bindings.append(ir.Let(made, e))
         return made
 
-    def dup(self, a: Var) -> Vars:
+    def dup(self, a: ir.Var) -> ir.Vars:
         """Two of a linear variable."""
-        return self.let(Dup((a,)), (a.name, a.type, True), (a.name, a.type, True))
+        return self.let(ir.Dup((a,)), (a.name, a.type, True), (a.name, a.type, True))
 
-    def done(self, *results: Var) -> Def:
+    def done(self, *results: ir.Var) -> ir.Def:
         """The definition with these results, non-linear ones first."""
         xs = [v for v in results if not v.linear]
         lxs = [v for v in results if v.linear]
-        body = Block(tuple(self.bindings), Ret((*xs, *lxs)))
+        body = ir.Block(tuple(self.bindings), ir.Ret((*xs, *lxs)))
         types = tuple([v.type for v in xs]), tuple([v.type for v in lxs])
         formals = sorted(self.formals, key=lambda v: v.linear)
-        return Def(self.name, tuple(formals), *types, body)
+        return ir.Def(self.name, tuple(formals), *types, body)

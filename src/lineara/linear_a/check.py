@@ -16,6 +16,7 @@ from lineara.errors import LinearaError, ProgramError
 from lineara.facts.primitive import Elementwise, Linear, Multilinear
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Family, Named, Product, Sum, Type, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import (
     dims_in,
     is_index,
@@ -27,30 +28,6 @@ from lineara.linear_a.dimensions import (
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_binding, show_leaf
-from lineara.linear_a.syntax import (
-    PLACE,
-    Accum,
-    Applied,
-    Binding,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Inj,
-    Leaf,
-    Lit,
-    Part,
-    Prim,
-    Proj,
-    Put,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Zero,
-)
 from lineara.text.source_location import Place
 from lineara.text.source_location import located as shown_at
 
@@ -91,7 +68,7 @@ def check(program: Program) -> Program:
     return program
 
 
-def check_def(program: Program, d: Def) -> None:
+def check_def(program: Program, d: ir.Def) -> None:
     """TypeDef: the body has the stated results and uses exactly the formals."""
     judge = Judge(program, d.name)
     judge.at = d
@@ -111,7 +88,7 @@ def check_def(program: Program, d: Def) -> None:
     judge.close(d.params, d)
 
 
-def type_of_leaf(program: Program, leaf: Leaf, where: str = "") -> Typing:
+def type_of_leaf(program: Program, leaf: ir.Leaf, where: str = "") -> Typing:
     """The types of the results of a leaf, from the types that its variables store."""
     return Judge(program, where).leaf(leaf)
 
@@ -139,8 +116,8 @@ class Judge:
         self.program = program
         self.name = name
         self.known = {} if known is None else known  # of primitives, by their argument types
-        self.scope: set[Var] = set()
-        self.used: set[Var] = set()  # linear ones too: once is all they may
+        self.scope: set[ir.Var] = set()
+        self.used: set[ir.Var] = set()  # linear ones too: once is all they may
         self.names: set[str] = set()
         self.depth = 0
         self.at: Any = None  # the binding or leaf that is being judged
@@ -164,9 +141,9 @@ class Judge:
 
     def _equation(self, at: Any, which: int) -> tuple[str, int]:
         """The equation as it prints, on one line, and where the variable stands in it."""
-        if isinstance(at, Def):
+        if isinstance(at, ir.Def):
             return f"def {at.name}", 4
-        if isinstance(at, Leaf):
+        if isinstance(at, ir.Leaf):
             text = " ".join(show_leaf(at).split())
             args = at.args
         else:
@@ -183,7 +160,7 @@ class Judge:
 
     # --- the environment --------------------------------------------------------------------
 
-    def bind(self, v: Var, at: Any, which: int = -1) -> None:
+    def bind(self, v: ir.Var, at: Any, which: int = -1) -> None:
         """A binder enters the environment."""
         if v.name in self.names:
             self.wrong(f"{v!r} is bound twice in {self.name}; give one another name", at, which)
@@ -198,7 +175,7 @@ class Judge:
         self.names.add(v.name)
         self.scope.add(v)
 
-    def use(self, args: Sequence[Var], at: Any) -> None:
+    def use(self, args: Sequence[ir.Var], at: Any) -> None:
         """Occurrences of variables: of linear ones the only occurrence."""
         for i, v in enumerate(args):
             if v not in self.scope:
@@ -214,7 +191,7 @@ class Judge:
                 )
             self.used.add(v)
 
-    def close(self, binders: Sequence[Var], at: Any = None) -> None:
+    def close(self, binders: Sequence[ir.Var], at: Any = None) -> None:
         """Binders leave the environment; each was used."""
         for i, v in enumerate(binders):
             if v not in self.used:
@@ -238,7 +215,7 @@ class Judge:
             elif not isinstance(t, ArrayType):
                 open_ += t.items
 
-    def dimensions(self, found: Iterable[Var]) -> None:
+    def dimensions(self, found: Iterable[ir.Var]) -> None:
         """Variables where dimensions stand: i64 formals, which are used by that."""
         if self.dims is None:
             return
@@ -252,7 +229,7 @@ class Judge:
 
     # --- blocks -------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> Typing:
+    def block(self, block: ir.Block) -> Typing:
         """TypeLet, TypeUnpack, TypeLUnpack and the leaf at the end."""
         self.depth += 1
         if self.depth > DEPTH:
@@ -267,9 +244,9 @@ class Judge:
         self.depth -= 1
         return found
 
-    def binding(self, b: Binding) -> None:
+    def binding(self, b: ir.Binding) -> None:
         """The binders have the types of what they are bound to."""
-        if isinstance(b, Unpack):
+        if isinstance(b, ir.Unpack):
             self.use((b.arg,), b)
             types: Types = self.items(b)
             zones = [(tuple(b.vars), types)]
@@ -296,7 +273,7 @@ class Judge:
         for i, v in enumerate(b.vars):
             self.bind(v, b, i)
 
-    def items(self, b: Unpack) -> Types:
+    def items(self, b: ir.Unpack) -> Types:
         """The components of the product that is taken apart."""
         t = self.program.unfold(b.arg.type)
         if not isinstance(t, Product):
@@ -306,20 +283,20 @@ class Judge:
             self.wrong(f"the parts of {b.arg!r} are in its own zone: all linear, or none", b)
         return t.items
 
-    def expression(self, e: Leaf | Block) -> Typing:
+    def expression(self, e: ir.Leaf | ir.Block) -> Typing:
         """A leaf or a block."""
-        if isinstance(e, Block):
+        if isinstance(e, ir.Block):
             return self.block(e)
-        if isinstance(e, Drop):
+        if isinstance(e, ir.Drop):
             self.expression(e.body)
             return Typing((), ())
         self.use(e.operands(), e)
         self.dimensions(mentioned_by(e))
-        if isinstance(e, Applied) and self.dims is not None:
+        if isinstance(e, ir.Applied) and self.dims is not None:
             self.applied(e)
         return self.leaf(e)
 
-    def applied(self, e: Applied) -> None:
+    def applied(self, e: ir.Applied) -> None:
         """What is a dimension of a definition is one where it is applied, and stays what it is."""
         for f, formals, args in e.zipped(self.program.defs):
             at = matching(formals, args)
@@ -335,29 +312,29 @@ class Judge:
 
     # --- leaves -------------------------------------------------------------------------------
 
-    def leaf(self, e: Leaf) -> Typing:
+    def leaf(self, e: ir.Leaf) -> Typing:
         """The types of the results, from the types of the operands."""
         rule = _RULES.get(type(e))
         if rule is None:
-            assert isinstance(e, Applied)
+            assert isinstance(e, ir.Applied)
             return Typing(*e.result(self))
         found = rule(self, e)
         return found if isinstance(found, Typing) else self._zoned(found, e)
 
-    def _zoned(self, t: Type, e: Leaf) -> Typing:
+    def _zoned(self, t: Type, e: ir.Leaf) -> Typing:
         """One result, in the zone of the arguments."""
         return Typing((), (t,)) if any(a.linear for a in e.args) else Typing((t,), ())
 
-    def definition(self, name: str, at: Any) -> Def:
+    def definition(self, name: str, at: Any) -> ir.Def:
         """The definition of that name."""
         if name not in self.program.defs:
             near = _near(name, self.program.defs)
             self.wrong(f"there is no definition {name}{near}", at)
         return self.program.defs[name]
 
-    def fits(self, at: Any, what: str, formals: Sequence[Var], args: Sequence[Var]) -> None:
+    def fits(self, at: Any, what: str, formals: Sequence[ir.Var], args: Sequence[ir.Var]) -> None:
         """The arguments have the types and zones of the formals, about the dimensions given."""
-        dims: dict[Var, Any] = {}
+        dims: dict[ir.Var, Any] = {}
         for linear, zone in ((False, "non-linear"), (True, "linear")):
             want = [p for p in formals if p.linear is linear]
             got = [a for a in args if a.linear is linear]
@@ -379,7 +356,7 @@ class Judge:
                         list(args).index(a),
                     )
 
-    def array(self, v: Var, e: Leaf, i: int) -> ArrayType:
+    def array(self, v: ir.Var, e: ir.Leaf, i: int) -> ArrayType:
         """The type of an operand that must be a number or an array."""
         t = self.program.unfold(v.type)
         if not isinstance(t, ArrayType):
@@ -387,7 +364,7 @@ class Judge:
         assert isinstance(t, ArrayType)
         return t
 
-    def prim(self, e: Prim) -> Any:
+    def prim(self, e: ir.Prim) -> Any:
         """TypePrim, TypeLinAdd, TypeLinMul, and the linear maps that primitives are."""
         if any(a.linear for a in e.args):
             return self.linear_prim(e)
@@ -396,10 +373,10 @@ class Judge:
         types = tuple([self.array(a, e, i) for i, a in enumerate(e.args)])
         return Typing((self.primitive(e, types),), ())
 
-    def _arrays(self, args: Sequence[Var]) -> bool:
+    def _arrays(self, args: Sequence[ir.Var]) -> bool:
         return all(isinstance(self.program.unfold(a.type), ArrayType) for a in args)
 
-    def equal_types(self, e: Prim) -> Type:
+    def equal_types(self, e: ir.Prim) -> Type:
         """The common type of the two operands of a sum."""
         s, t = (a.type for a in e.args)
         if not self.program.same(s, t):
@@ -411,7 +388,7 @@ class Judge:
             )
         return s
 
-    def primitive(self, e: Prim, types: tuple[ArrayType, ...], at: Any = None) -> ArrayType:
+    def primitive(self, e: ir.Prim, types: tuple[ArrayType, ...], at: Any = None) -> ArrayType:
         """What the primitive makes of arguments of those types; errors are about e, or `at`."""
         try:
             key: Any = (e.primitive, types, hashable(e.params))
@@ -444,7 +421,7 @@ class Judge:
             self.known[key] = found
         return found
 
-    def linear_prim(self, e: Prim) -> Any:
+    def linear_prim(self, e: ir.Prim) -> Any:
         """A primitive in the arguments that it is linear in."""
         linear = tuple([i for i, a in enumerate(e.args) if a.linear])
         p = e.primitive
@@ -467,7 +444,7 @@ class Judge:
         types = tuple([self.array(a, e, i) for i, a in enumerate(e.args)])
         return self.primitive(e, types)
 
-    def scale(self, e: Prim) -> Type:
+    def scale(self, e: ir.Prim) -> Type:
         """TypeLinMul: the factor is a number, or has the shape of the linear operand."""
         x, a = e.args
         k = self.array(x, e, 0)
@@ -488,7 +465,7 @@ class Judge:
             )
         return a.type
 
-    def linear_args(self, e: Leaf, n: int) -> None:
+    def linear_args(self, e: ir.Leaf, n: int) -> None:
         """A form that takes n linear arguments and nothing else."""
         if len(e.args) != n or not all(a.linear for a in e.args):
             word = type(e).__name__.lower()
@@ -498,31 +475,31 @@ class Judge:
                 e,
             )
 
-    def part(self, e: Part) -> Typing:
+    def part(self, e: ir.Part) -> Typing:
         """read, accum and put: of linear arrays, or accum and put of others."""
         word = type(e).__name__.lower()
-        if isinstance(e, Read):
+        if isinstance(e, ir.Read):
             self.linear_args(e, 1)
-        elif len(e.args) not in ((2,) if isinstance(e, Accum) else (1, 2)):
+        elif len(e.args) not in ((2,) if isinstance(e, ir.Accum) else (1, 2)):
             self.wrong(f"{word} takes an array and a part, not {len(e.args)} variables", e)
         linear = e.args[0].linear
         if any(a.linear is not linear for a in e.args):
             self.wrong(f"{word} takes an array and a part of one zone: both linear, or none", e, 1)
         x = self.array(e.args[0], e, 0)
-        y = self.primitive(Prim((), op("index"), {"at": e.at}), (x,), e)
-        if isinstance(e, Read):
+        y = self.primitive(ir.Prim((), op("index"), {"at": e.at}), (x,), e)
+        if isinstance(e, ir.Read):
             return Typing((), (y, x))
         if len(e.args) == 2 and self.array(e.args[1], e, 1) != y:
             self.wrong(f"the part is {show(y)}, but {e.args[1]!r} is {show(e.args[1].type)}", e, 1)
         return Typing((), (x,)) if linear else Typing((x,), ())
 
-    def tagged(self, e: Inj | Proj) -> Any:
+    def tagged(self, e: ir.Inj | ir.Proj) -> Any:
         """inj and proj: the payload has the type of its tag."""
-        t = self.program.unfold(e.type if isinstance(e, Inj) else e.args[0].type)
+        t = self.program.unfold(e.type if isinstance(e, ir.Inj) else e.args[0].type)
         if not isinstance(t, Sum) or not 0 <= e.tag < len(t.items):
             self.wrong(f"{show(t)} has no alternative {e.tag}; alternatives count from 0", e)
         assert isinstance(t, Sum)
-        if isinstance(e, Proj):
+        if isinstance(e, ir.Proj):
             return t.items[e.tag]
         if not self.program.same(t.items[e.tag], e.args[0].type):
             self.wrong(
@@ -533,31 +510,31 @@ class Judge:
             )
         return e.type
 
-    def tup(self, e: Tup) -> Typing:
+    def tup(self, e: ir.Tup) -> Typing:
         """TypeTup, TypeLinTup."""
         if any(a.linear is not e.linear for a in e.args):
             self.wrong("a product is wholly linear or wholly non-linear: ~<~a, ~b> or <x, y>", e)
         t = Product(tuple([a.type for a in e.args]), e.fields)
         return Typing((), (t,)) if e.linear else Typing((t,), ())
 
-    def ret(self, e: Ret) -> Typing:
+    def ret(self, e: ir.Ret) -> Typing:
         """TypeRet."""
         return Typing(tuple([v.type for v in e.xs]), tuple([v.type for v in e.lxs]))
 
-    def copy(self, e: Copy) -> Type:
+    def copy(self, e: ir.Copy) -> Type:
         """TypeVar, TypeLinVar."""
         return e.args[0].type
 
-    def dup(self, e: Dup) -> Typing:
+    def dup(self, e: ir.Dup) -> Typing:
         """TypeDup."""
         self.linear_args(e, 1)
         return Typing((), (e.args[0].type,) * 2)
 
-    def literal(self, e: Lit) -> Typing:
+    def literal(self, e: ir.Lit) -> Typing:
         """TypeLit."""
         return Typing((e.type,), ())
 
-    def zero(self, e: Zero) -> Typing:
+    def zero(self, e: ir.Zero) -> Typing:
         """TypeLinZero."""
         self.well_formed(e.type)
         if e.linear and not self.program.is_linear(e.type):
@@ -566,18 +543,18 @@ class Judge:
 
 
 _RULES: dict[type, Any] = {
-    Ret: Judge.ret,
-    Copy: Judge.copy,
-    Dup: Judge.dup,
-    Lit: Judge.literal,
-    Zero: Judge.zero,
-    Tup: Judge.tup,
-    Prim: Judge.prim,
-    Read: Judge.part,
-    Accum: Judge.part,
-    Put: Judge.part,
-    Inj: Judge.tagged,
-    Proj: Judge.tagged,
+    ir.Ret: Judge.ret,
+    ir.Copy: Judge.copy,
+    ir.Dup: Judge.dup,
+    ir.Lit: Judge.literal,
+    ir.Zero: Judge.zero,
+    ir.Tup: Judge.tup,
+    ir.Prim: Judge.prim,
+    ir.Read: Judge.part,
+    ir.Accum: Judge.part,
+    ir.Put: Judge.part,
+    ir.Inj: Judge.tagged,
+    ir.Proj: Judge.tagged,
 }
 
 
@@ -607,10 +584,10 @@ def located(program: Program, place: Place, message: str) -> str:
 
 def hashable(params: Any) -> Any:
     """The parameters as a key: of variables only the type matters, unless they are dimensions."""
-    if isinstance(params, Var):
+    if isinstance(params, ir.Var):
         return params.type
     if isinstance(params, dict):
-        return tuple([(k, hashable(v) if k == PLACE else _sized(v)) for k, v in params.items()])
+        return tuple([(k, hashable(v) if k == ir.PLACE else _sized(v)) for k, v in params.items()])
     if isinstance(params, tuple):
         return tuple([hashable(v) for v in params])
     if isinstance(params, slice):

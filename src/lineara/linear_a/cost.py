@@ -18,26 +18,12 @@ from typing import Any
 
 from lineara.facts.primitive import reals
 from lineara.facts.types import UNIT, ArrayType, Family, Named, Stack, Sum, Type
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import dims_in, is_open, with_dims
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    Accum,
-    Applied,
-    Binding,
-    Block,
-    Def,
-    Drop,
-    Leaf,
-    Let,
-    Prim,
-    Put,
-    Unpack,
-    Var,
-    renamed_params,
-)
 
-NONE: dict[Var, int] = {}
+NONE: dict[ir.Var, int] = {}
 
 
 def cells(program: Program, t: Type) -> int:
@@ -45,7 +31,7 @@ def cells(program: Program, t: Type) -> int:
     return sum(1 for _ in program.leaves(t))
 
 
-def weight(program: Program, v: Var) -> int:
+def weight(program: Program, v: ir.Var) -> int:
     """What a variable counts in the balance of work: |u| if linear, else its arrays."""
     return program.scalars(v.type) if v.linear else cells(program, v.type)
 
@@ -55,15 +41,15 @@ def drop_work(program: Program, xs: Sequence[Type], lxs: Sequence[Type]) -> int:
     return sum(cells(program, t) for t in xs) + sum(program.scalars(t) for t in lxs)
 
 
-def work(program: Program, e: Leaf, y: Type | None, dims: Any = NONE) -> int:
+def work(program: Program, e: ir.Leaf, y: Type | None, dims: Any = NONE) -> int:
     """W of a leaf that applies no definition; y is the type of its (first) result.
 
     `dims` are the dimensions of types in numbers.
     """
     args = [with_dims(a.type, dims) for a in e.args]
-    if isinstance(e, Accum | Put):
+    if isinstance(e, ir.Accum | ir.Put):
         return sum([extent(program, t) for t in args[1:]])
-    if not isinstance(e, Prim):
+    if not isinstance(e, ir.Prim):
         return 0
     if not any(a.linear for a in e.args):
         if e.name == "add" and not isinstance(program.unfold(args[0]), ArrayType):
@@ -74,7 +60,7 @@ def work(program: Program, e: Leaf, y: Type | None, dims: Any = NONE) -> int:
         return program.scalars(args[0])
     types = tuple(map(program.unfold, args))
     found = program.unfold(with_dims(y, dims)) if y is not None else None
-    params = renamed_params(e.params, lambda v: dims.get(v, v)) if dims else e.params
+    params = ir.renamed_params(e.params, lambda v: dims.get(v, v)) if dims else e.params
     return e.primitive.arithmetic(found, types, params)
 
 
@@ -115,23 +101,23 @@ def static_works(program: Program) -> dict[str, int | None]:
 
 def _calls(program: Program, name: str) -> list[str]:
     leaves = _leaves(program.defs[name].body) if name in program.defs else ()
-    return [g for e in leaves if isinstance(e, Applied) for g in e.functions]
+    return [g for e in leaves if isinstance(e, ir.Applied) for g in e.functions]
 
 
-def _leaves(e: Leaf | Block) -> Iterator[Leaf]:
+def _leaves(e: ir.Leaf | ir.Block) -> Iterator[ir.Leaf]:
     """Every leaf of an expression, drops before what they drop."""
-    if isinstance(e, Block):
+    if isinstance(e, ir.Block):
         for b in e.bindings:
-            if isinstance(b, Let):
+            if isinstance(b, ir.Let):
                 yield from _leaves(b.rhs)
         yield from _leaves(e.leaf)
         return
     yield e
-    if isinstance(e, Drop):
+    if isinstance(e, ir.Drop):
         yield from _leaves(e.body)
 
 
-def _static(program: Program, body: Block, known: dict[str, int | None]) -> int | None:
+def _static(program: Program, body: ir.Block, known: dict[str, int | None]) -> int | None:
     total = 0
     for e in _leaves(body):
         w = _static_leaf(program, e, known)
@@ -142,20 +128,20 @@ def _static(program: Program, body: Block, known: dict[str, int | None]) -> int 
 
 
 def _static_leaf(
-    program: Program, e: Leaf, known: dict[str, int | None], dims: Any = NONE
+    program: Program, e: ir.Leaf, known: dict[str, int | None], dims: Any = NONE
 ) -> int | None:
-    if isinstance(e, Applied):
+    if isinstance(e, ir.Applied):
         return e.work([known[f] for f in e.functions])
-    if isinstance(e, Drop):
+    if isinstance(e, ir.Drop):
         last = e.body
-        while isinstance(last, Block):
+        while isinstance(last, ir.Block):
             last = last.leaf
-        if isinstance(last, Drop):
+        if isinstance(last, ir.Drop):
             return 0
         xs, us = type_of_leaf(program, last)
         us = tuple([with_dims(t, dims) for t in us])
         return None if _unknown(program, us) else drop_work(program, xs, us)
-    if not isinstance(e, Prim | Accum | Put):
+    if not isinstance(e, ir.Prim | ir.Accum | ir.Put):
         return 0
     xs, us = type_of_leaf(program, e)
     linear = [with_dims(a.type, dims) for a in e.args if a.linear]
@@ -180,16 +166,16 @@ def varies(t: Type) -> bool:
 NOMINAL = 1000  # what policies take a dimension for
 
 
-class _Sample(dict[Var, int]):
+class _Sample(dict[ir.Var, int]):
     """Every dimension at its nominal size."""
 
     def __contains__(self, v: object) -> bool:
-        return isinstance(v, Var)
+        return isinstance(v, ir.Var)
 
-    def __missing__(self, v: Var) -> int:
+    def __missing__(self, v: ir.Var) -> int:
         return NOMINAL
 
-    def get(self, v: Var, default: Any = None) -> int:
+    def get(self, v: ir.Var, default: Any = None) -> int:
         """The nominal size, whatever the variable."""
         return NOMINAL
 
@@ -201,7 +187,7 @@ SAMPLE = _Sample()
 
 
 def _rounds(n: Any) -> int:
-    return NOMINAL if isinstance(n, Var) else n or 1
+    return NOMINAL if isinstance(n, ir.Var) else n or 1
 
 
 class Costs:
@@ -231,23 +217,23 @@ class Costs:
             return _rounds(t.n) * found[0]
         return max(found, default=0) if isinstance(t, Sum) else sum(found)
 
-    def tape(self, found: Iterable[Var]) -> int:
+    def tape(self, found: Iterable[ir.Var]) -> int:
         """The bytes of a tape of those variables."""
         return sum([self.bytes(v.type) for v in found])
 
-    def work(self, e: Binding | Leaf | Block) -> int:
+    def work(self, e: ir.Binding | ir.Leaf | ir.Block) -> int:
         """W of a binding or an expression."""
         match e:
-            case Unpack():
+            case ir.Unpack():
                 return 0
-            case Let():
+            case ir.Let():
                 return self.work(e.rhs)
-            case Block():
+            case ir.Block():
                 return sum(map(self.work, e.bindings)) + self.work(e.leaf)
-            case Applied():
+            case ir.Applied():
                 rounds = _rounds(getattr(e, "n", None))
                 return rounds * max([self.definition(f) for f in e.functions], default=0)
-        inner = self.work(e.body) if isinstance(e, Drop) else 0
+        inner = self.work(e.body) if isinstance(e, ir.Drop) else 0
         return inner + (_static_leaf(self.program, e, {}, SAMPLE) or 0)
 
     def definition(self, name: str) -> int:
@@ -276,19 +262,19 @@ def size(e: Any) -> int:
     match e:
         case Program():
             return sum(1 + type_size(t) for t in e.types.values()) + sum(map(size, e.defs.values()))
-        case Def():
+        case ir.Def():
             stated = sum(map(type_size, (*e.results, *e.lresults)))
             return 2 + _binders(e.params) + stated + size(e.body)
-        case Block():
+        case ir.Block():
             return sum(map(size, e.bindings)) + size(e.leaf)
-        case Let():
+        case ir.Let():
             return 1 + _binders(e.vars) + size(e.rhs)
-        case Unpack():
+        case ir.Unpack():
             return 2 + _binders(e.vars)
-        case Drop():
+        case ir.Drop():
             return 1 + size(e.body)
     return 1 + len(e.operands())
 
 
-def _binders(found: Sequence[Var]) -> int:
+def _binders(found: Sequence[ir.Var]) -> int:
     return sum(1 + type_size(v.type) for v in found)

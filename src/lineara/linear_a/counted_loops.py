@@ -19,15 +19,15 @@ import numpy as np
 
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Switch
 from lineara.linear_a.calls import Call, Writer
-from lineara.linear_a.syntax import Leaf, Let, Prim, Ret, Var, Vars, drop, lit
 
 INT = ArrayType((), np.dtype(np.int64))
 BOOL = ArrayType((), np.dtype(bool))
 
 
-def unzip_counted(u: Any, loop: Any, s: int) -> tuple[Leaf, Leaf] | None:
+def unzip_counted(u: Any, loop: Any, s: int) -> tuple[ir.Leaf, ir.Leaf] | None:
     """U of a while loop that keeps its arguments; None if its rounds give more than carries."""
     d = u.program.defs[loop.body]
     nc, nlc = loop.carried()
@@ -36,15 +36,15 @@ def unzip_counted(u: Any, loop: Any, s: int) -> tuple[Leaf, Leaf] | None:
     segments = Segments(u, loop, d)
     start, n = u.fresh("i", INT), u.fresh("n", INT)
     rs = u.results(d.results)
-    u.context.append(Let((start,), number(0)))
+    u.context.append(ir.Let((start,), number(0)))
     counted = loop.counting((*loop.xs, start), segments.counted())
-    u.context.append(Let((*rs, n), counted))
-    return Ret(rs), Call((n, *loop.xs, *loop.lxs), (segments.all(s),))
+    u.context.append(ir.Let((*rs, n), counted))
+    return ir.Ret(rs), Call((n, *loop.xs, *loop.lxs), (segments.all(s),))
 
 
-def number(n: int) -> Leaf:
+def number(n: int) -> ir.Leaf:
     """An integer."""
-    return lit(np.int64(n), INT)
+    return ir.lit(np.int64(n), INT)
 
 
 class Segments:
@@ -61,23 +61,23 @@ class Segments:
         """The name of one of the definitions."""
         return f"{self.d.name}.{what}{chr(39).join(map(str, (self.k, *snapshots)))}"
 
-    def integer(self, w: Writer, like: str, name: str, *args: Var, t: ArrayType = INT) -> Var:
+    def integer(self, w: Writer, like: str, name: str, *args: ir.Var, t: ArrayType = INT) -> ir.Var:
         """An operation on integers."""
-        return w.let(Prim(args, op(name)), (like, t, False))[0]
+        return w.let(ir.Prim(args, op(name)), (like, t, False))[0]
 
-    def one_more(self, w: Writer, i: Var) -> Var:
+    def one_more(self, w: Writer, i: ir.Var) -> ir.Var:
         """i + 1."""
         (one,) = w.let(number(1), ("one", INT, False))
         return self.integer(w, "j", "add", i, one)
 
-    def primal(self, w: Writer, xs: Vars) -> Vars:
+    def primal(self, w: Writer, xs: ir.Vars) -> ir.Vars:
         """The carries after a round."""
         kinds = [("r", t, False) for t in self.d.results]
         return w.let(Call(xs, (self.u.primal(self.d.name),)), *kinds)
 
     def counted(self) -> str:
         """The primal body, with the number of rounds as its last carry."""
-        w = Writer(self.name("counted"), (*self.d.xs, Var("i", INT)))
+        w = Writer(self.name("counted"), (*self.d.xs, ir.Var("i", INT)))
         *xs, i = w.formals
         rs = self.primal(w, tuple(xs))
         self.u.define(w.done(*rs, self.one_more(w, i)))
@@ -101,20 +101,20 @@ class Segments:
         branches = self.name("none"), self.name("single"), self.name("double", s)
         return w.done(*self.linear(w, Switch((which, n, *xs, *lcs), branches)))
 
-    def writer(self, what: str, *snapshots: int) -> tuple[Writer, Var, Vars, Vars]:
+    def writer(self, what: str, *snapshots: int) -> tuple[Writer, ir.Var, ir.Vars, ir.Vars]:
         """n, ks and cs, ~lcs."""
-        w = Writer(self.name(what, *snapshots), (Var("n", INT), *self.d.xs, *self.d.lxs))
+        w = Writer(self.name(what, *snapshots), (ir.Var("n", INT), *self.d.xs, *self.d.lxs))
         m = 1 + len(self.d.xs)
         return w, w.formals[0], w.formals[1:m], w.formals[m:]
 
-    def linear(self, w: Writer, e: Leaf) -> Vars:
+    def linear(self, w: Writer, e: ir.Leaf) -> ir.Vars:
         """Linear results bound."""
         return w.let(e, *[("dc", t, True) for t in self.d.lresults])
 
     def none(self) -> Any:
         """No round."""
         w, n, xs, lcs = self.writer("none")
-        w.let(drop(n, *xs))
+        w.let(ir.drop(n, *xs))
         return w.done(*lcs)
 
     def single(self) -> Any:
@@ -122,7 +122,7 @@ class Segments:
         w, n, xs, lcs = self.writer("single")
         kinds = [*[("r", t, False) for t in self.d.results], ("t", self.tape, False)]
         *rs, t = w.let(Call(xs, (self.nl,)), *kinds)
-        w.let(drop(n, *rs))
+        w.let(ir.drop(n, *rs))
         return w.done(*self.linear(w, Call((t, *lcs), (self.lin,))))
 
     def double(self, s: int) -> Any:
@@ -142,7 +142,7 @@ class Segments:
         With the least r for which b = C(s+1+r, s+1) >= n, min(C(s+r, s+1), n - C(s+r-1, s)) rounds
         are one of the choices that take the fewest steps.
         """
-        w = Writer(self.name("split", s), (Var("n", INT),))
+        w = Writer(self.name("split", s), (ir.Var("n", INT),))
         (n,) = w.formals
         (one,) = w.let(number(1), ("one", INT, False))
         if not s:
@@ -161,29 +161,29 @@ class Segments:
         others = self.integer(w, "k", "subtract", n, low)
         self.u.define(w.done(self.integer(w, "k", "minimum", high, others)))
 
-    def quotient(self, w: Writer, a: Var, b: Var, c: Var) -> Var:
+    def quotient(self, w: Writer, a: ir.Var, b: ir.Var, c: ir.Var) -> ir.Var:
         """a b / c, a whole number."""
         return self.integer(w, "q", "floor_divide", self.integer(w, "p", "multiply", a, b), c)
 
     def short(self, name: str) -> Any:
         """Whether b < n."""
-        w = Writer(name, (Var("n", INT), Var("r", INT), Var("b", INT)))
+        w = Writer(name, (ir.Var("n", INT), ir.Var("r", INT), ir.Var("b", INT)))
         n, r, b = w.formals
-        w.let(drop(r))
+        w.let(ir.drop(r))
         return w.done(self.integer(w, "p", "less", b, n, t=BOOL))
 
     def longer(self, name: str, s: int) -> Any:
         """r + 1, and C(s+2+r, s+1) = C(s+1+r, s+1) (s+2+r) / (r+1)."""
-        w = Writer(name, (Var("n", INT), Var("r", INT), Var("b", INT)))
+        w = Writer(name, (ir.Var("n", INT), ir.Var("r", INT), ir.Var("b", INT)))
         n, r, b = w.formals
-        w.let(drop(n))
+        w.let(ir.drop(n))
         more = self.one_more(w, r)
         (u,) = w.let(number(s + 1), ("u", INT, False))
         return w.done(more, self.quotient(w, b, self.integer(w, "v", "add", u, more), more))
 
     def advance(self) -> Any:
         """So many rounds forward."""
-        w = Writer(self.name("advance"), (Var("n", INT), *self.d.xs))
+        w = Writer(self.name("advance"), (ir.Var("n", INT), *self.d.xs))
         n, *xs = w.formals
         (i,) = w.let(number(0), ("i", INT, False))
         kinds = [("i", INT, False), *[("m", t, False) for t in self.d.results]]
@@ -191,23 +191,23 @@ class Segments:
             (n, *xs[: self.k], i, *xs[self.k :]), (self.name("more"), self.name("step"))
         )
         j, *m = w.let(loop, *kinds)
-        w.let(drop(j))
+        w.let(ir.drop(j))
         return w.done(*m)
 
     def more(self) -> Any:
         """Whether fewer than n rounds are done."""
-        w = Writer(self.name("more"), (Var("n", INT), *self.d.xs[: self.k], Var("i", INT)))
+        w = Writer(self.name("more"), (ir.Var("n", INT), *self.d.xs[: self.k], ir.Var("i", INT)))
         n, *ks, i = w.formals
         if ks:
-            w.let(drop(*ks))
+            w.let(ir.drop(*ks))
         return w.done(self.integer(w, "p", "less", i, n, t=BOOL))
 
     def step(self) -> Any:
         """One round, counted."""
         k = self.k
-        formals = (Var("n", INT), *self.d.xs[:k], Var("i", INT), *self.d.xs[k:])
+        formals = (ir.Var("n", INT), *self.d.xs[:k], ir.Var("i", INT), *self.d.xs[k:])
         w = Writer(self.name("step"), formals)
         n, ks, i, cs = w.formals[0], w.formals[1 : 1 + k], w.formals[1 + k], w.formals[2 + k :]
-        w.let(drop(n))
+        w.let(ir.drop(n))
         rs = self.primal(w, (*ks, *cs))
         return w.done(self.one_more(w, i), *rs)

@@ -17,52 +17,35 @@ import numpy as np
 
 from lineara.errors import LinearaError, ShapeError
 from lineara.facts.types import ArrayType, Named, Stack
-from lineara.linear_a.syntax import (
-    PLACE,
-    Applied,
-    Block,
-    Def,
-    Drop,
-    Inj,
-    Leaf,
-    Let,
-    Prim,
-    Unpack,
-    Var,
-    Vars,
-    Zero,
-    parts_of,
-    sampled,
-    vars_in,
-)
+from lineara.linear_a import syntax as ir
 
 I64 = ArrayType((), np.dtype(np.int64))
 FIRST = 1009  # the least sample: larger than what programs spell out, small enough to allocate
 
 
-def is_index(v: Var) -> bool:
+def is_index(v: ir.Var) -> bool:
     """Whether a variable is one whole number: what a dimension may be."""
     return not v.linear and v.type == I64
 
 
-def dims_in(t: Any) -> Iterator[Var]:
+def dims_in(t: Any) -> Iterator[ir.Var]:
     """The variables in the dimensions of a type, or of several."""
     open_ = [t]
     while open_:
         t = open_.pop()
         if isinstance(t, ArrayType):
-            yield from [n for n in t.shape if isinstance(n, Var)]
+            yield from [n for n in t.shape if isinstance(n, ir.Var)]
         elif isinstance(t, Named):
-            yield from [n for n in t.dims if isinstance(n, Var)]
+            yield from [n for n in t.dims if isinstance(n, ir.Var)]
         elif isinstance(t, Stack):
-            if isinstance(t.n, Var):
+            if isinstance(t.n, ir.Var):
                 yield t.n
             open_ += t.items
         else:
             open_ += reversed(getattr(t, "items", t))
 
 
-def with_dims(t: Any, at: Mapping[Var, Any]) -> Any:
+def with_dims(t: Any, at: Mapping[ir.Var, Any]) -> Any:
     """The type about other dimensions; those that `at` does not have stay."""
     if not at:
         return t
@@ -74,11 +57,11 @@ def with_dims(t: Any, at: Mapping[Var, Any]) -> Any:
     return Stack(items, *_replaced((t.n,), at)) if isinstance(t, Stack) else t._replace(items=items)
 
 
-def _replaced(dims: tuple[Any, ...], at: Mapping[Var, Any]) -> tuple[Any, ...]:
-    return tuple([at[n] if isinstance(n, Var) and n in at else n for n in dims])
+def _replaced(dims: tuple[Any, ...], at: Mapping[ir.Var, Any]) -> tuple[Any, ...]:
+    return tuple([at[n] if isinstance(n, ir.Var) and n in at else n for n in dims])
 
 
-def matching(formals: Sequence[Var], args: Sequence[Var]) -> dict[Var, Any]:
+def matching(formals: Sequence[ir.Var], args: Sequence[ir.Var]) -> dict[ir.Var, Any]:
     """What the dimensions of a definition are where it is applied to these arguments."""
     return {p: a for p, a in zip(formals, args, strict=False) if is_index(p)}
 
@@ -86,11 +69,11 @@ def matching(formals: Sequence[Var], args: Sequence[Var]) -> dict[Var, Any]:
 # --- which formals of a definition are dimensions ------------------------------------------------
 
 
-def dims_of(defs: Mapping[str, Def]) -> dict[str, Vars]:
+def dims_of(defs: Mapping[str, ir.Def]) -> dict[str, ir.Vars]:
     """Of each definition the formals that are dimensions, in it or in what it applies."""
     indices = {name: dict.fromkeys(filter(is_index, d.params)) for name, d in defs.items()}
-    found: dict[str, set[Var]] = {}
-    users: dict[str, list[tuple[str, dict[Var, Any]]]] = {}
+    found: dict[str, set[ir.Var]] = {}
+    users: dict[str, list[tuple[str, dict[ir.Var, Any]]]] = {}
     for name, known in indices.items():
         found[name] = set()
         if not known:
@@ -111,62 +94,62 @@ def dims_of(defs: Mapping[str, Def]) -> dict[str, Vars]:
     return {name: tuple([v for v in indices[name] if v in dims]) for name, dims in found.items()}
 
 
-def mentioned(d: Def) -> Iterator[Var]:
+def mentioned(d: ir.Def) -> Iterator[ir.Var]:
     """The variables in the types of a definition, and in the parameters that say how large."""
     yield from dims_in((*d.results, *d.lresults, *[v.type for v in d.params]))
     open_: list[Any] = [d.body]
     while open_:
         e = open_.pop()
-        if isinstance(e, Block):
+        if isinstance(e, ir.Block):
             open_ += e.bindings
             open_.append(e.leaf)
-        elif isinstance(e, Let | Unpack):
+        elif isinstance(e, ir.Let | ir.Unpack):
             yield from dims_in([v.type for v in e.vars])
-            if isinstance(e, Let):
+            if isinstance(e, ir.Let):
                 open_.append(e.rhs)
-        elif isinstance(e, Drop):
+        elif isinstance(e, ir.Drop):
             open_.append(e.body)
         else:
             yield from mentioned_by(e)
 
 
-def mentioned_by(e: Leaf) -> Iterator[Var]:
+def mentioned_by(e: ir.Leaf) -> Iterator[ir.Var]:
     """The dimensions in the types and the parameters that a leaf states."""
-    if isinstance(e, Zero | Inj):
+    if isinstance(e, ir.Zero | ir.Inj):
         yield from dims_in(e.type)
-    elif isinstance(e, Prim) and e.params:
+    elif isinstance(e, ir.Prim) and e.params:
         yield from sizes_in(e.params)
-    elif isinstance(e, Applied):
+    elif isinstance(e, ir.Applied):
         n = getattr(e, "n", None)
-        yield from [n] if isinstance(n, Var) else []
+        yield from [n] if isinstance(n, ir.Var) else []
 
 
-def applications(e: Leaf | Block) -> Iterator[Applied]:
+def applications(e: ir.Leaf | ir.Block) -> Iterator[ir.Applied]:
     """What an expression applies to arguments."""
-    return (leaf for leaf in leaves_of(e) if isinstance(leaf, Applied))
+    return (leaf for leaf in leaves_of(e) if isinstance(leaf, ir.Applied))
 
 
-def leaves_of(e: Leaf | Block) -> Iterator[Leaf]:
+def leaves_of(e: ir.Leaf | ir.Block) -> Iterator[ir.Leaf]:
     """The leaves of an expression that are evaluated."""
     open_: list[Any] = [e]
     while open_:
         e = open_.pop()
-        if isinstance(e, Drop):
+        if isinstance(e, ir.Drop):
             open_.append(e.body)
-        elif isinstance(e, Block):
-            open_ += [b.rhs for b in e.bindings if isinstance(b, Let)]
+        elif isinstance(e, ir.Block):
+            open_ += [b.rhs for b in e.bindings if isinstance(b, ir.Let)]
             open_.append(e.leaf)
         else:
             yield e
 
 
-def may_raise(e: Leaf | Block, knows: Callable[[str], bool]) -> bool:
+def may_raise(e: ir.Leaf | ir.Block, knows: Callable[[str], bool]) -> bool:
     """Whether evaluating may end in an exception of Python's; `knows` says it of definitions."""
     return any(
         [
             bool(leaf.primitive.raised)
-            if isinstance(leaf, Prim)
-            else isinstance(leaf, Applied) and any(map(knows, leaf.functions))
+            if isinstance(leaf, ir.Prim)
+            else isinstance(leaf, ir.Applied) and any(map(knows, leaf.functions))
             for leaf in leaves_of(e)
         ]
     )
@@ -175,11 +158,11 @@ def may_raise(e: Leaf | Block, knows: Callable[[str], bool]) -> bool:
 # --- parameters ----------------------------------------------------------------------------------
 
 
-def sizes_in(params: Mapping[str, Any]) -> Iterator[Var]:
+def sizes_in(params: Mapping[str, Any]) -> Iterator[ir.Var]:
     """The variables in parameters that say how large something is."""
     for k, value in params.items():
-        for v in value if isinstance(value, tuple) and k != PLACE else ():
-            if isinstance(v, Var):
+        for v in value if isinstance(value, tuple) and k != ir.PLACE else ():
+            if isinstance(v, ir.Var):
                 yield v
 
 
@@ -194,7 +177,7 @@ def is_open(t: Any) -> bool:
 class Samples:
     """A prime for each variable, and back."""
 
-    def __init__(self, at: dict[Var, int]) -> None:
+    def __init__(self, at: dict[ir.Var, int]) -> None:
         self.at = at
         self.of = {n: v for v, n in at.items()}
 
@@ -212,7 +195,7 @@ class Samples:
         """Parameters of a rule, about variables."""
         if not self.of:
             return params
-        return {k: v if k == PLACE else self._param(v) for k, v in params.items()}
+        return {k: v if k == ir.PLACE else self._param(v) for k, v in params.items()}
 
     def _param(self, value: Any) -> Any:
         if type(value) is tuple:
@@ -224,7 +207,7 @@ class Samples:
         return re.sub(r"\d+", lambda m: str(self.of.get(int(m[0]), m[0])), message)
 
 
-def samples(variables: Iterable[Var], *known: Any) -> tuple[Samples, Samples]:
+def samples(variables: Iterable[ir.Var], *known: Any) -> tuple[Samples, Samples]:
     """Two samples, in opposite orders, of numbers that do not occur in what is known."""
     every = list(dict.fromkeys(variables))
     taken = set(_numbers(known))
@@ -255,10 +238,10 @@ def result_type(primitive: Any, types: Sequence[ArrayType], params: dict[str, An
     """The type of what a primitive makes of arguments of those types."""
     if primitive.name == "index":
         types, params = _within(types[0], params)
-    places = [v.type for v in vars_in(params.get(PLACE))]
+    places = [v.type for v in ir.vars_in(params.get(ir.PLACE))]
     variables = [*dims_in((*types, *places)), *sizes_in(params)]
     if not variables:
-        params = sampled(params)
+        params = ir.sampled(params)
         found = primitive.result(*types, **params)
         wrong = primitive.misfit(found, *types, **params)
         if wrong:
@@ -268,7 +251,7 @@ def result_type(primitive: Any, types: Sequence[ArrayType], params: dict[str, An
     found = []
     for s in pair:
         try:
-            found.append(primitive.result(*map(s.type, types), **sampled(params, s.at)))
+            found.append(primitive.result(*map(s.type, types), **ir.sampled(params, s.at)))
         except LinearaError as error:
             raise ShapeError(s.text(error.message)) from None
         except (TypeError, ValueError, IndexError) as error:
@@ -282,14 +265,14 @@ def result_type(primitive: Any, types: Sequence[ArrayType], params: dict[str, An
 
 def _within(t: ArrayType, params: dict[str, Any]) -> tuple[Sequence[ArrayType], dict[str, Any]]:
     """An array and an index whose part 0:m is all of an axis, which has that length then."""
-    at = parts_of(params[PLACE])
-    if not any([isinstance(p, slice) and any(vars_in(p)) for p in at]):
+    at = ir.parts_of(params[ir.PLACE])
+    if not any([isinstance(p, slice) and any(ir.vars_in(p)) for p in at]):
         return (t,), params
     shape, found = [*t.shape], []
     taken = [0 if p is None or p is ... else getattr(p, "ndim", 1) or 1 for p in at]
     axis = 0
     for p, n in zip(at, taken, strict=True):
-        if isinstance(p, slice) and any(vars_in(p)):
+        if isinstance(p, slice) and any(ir.vars_in(p)):
             if p.start not in (None, 0) or p.step not in (None, 1):
                 raise ShapeError(
                     f"index: how long the part {_shown(p)} of {t} is has no name, and a dimension "
@@ -303,7 +286,7 @@ def _within(t: ArrayType, params: dict[str, Any]) -> tuple[Sequence[ArrayType], 
             shape[axis], p = p.stop, slice(None)
         found.append(p)
         axis += t.ndim - sum(taken) if p is ... else n
-    return (ArrayType(tuple(shape), t.dtype),), {**params, PLACE: tuple(found)}
+    return (ArrayType(tuple(shape), t.dtype),), {**params, ir.PLACE: tuple(found)}
 
 
 def _shown(p: slice) -> str:

@@ -6,20 +6,8 @@ never used is dropped there.  Blocks are always evaluated, so an occurrence in o
 
 from typing import Any
 
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    Binding,
-    Block,
-    Def,
-    Drop,
-    Dup,
-    Leaf,
-    Let,
-    Names,
-    Unpack,
-    Var,
-    drop,
-)
 
 
 def explicit(program: Program) -> Program:
@@ -32,87 +20,89 @@ def explicit(program: Program) -> Program:
 class _Explicit:
     """One definition."""
 
-    def __init__(self, d: Def, places: dict[Any, Any]) -> None:
+    def __init__(self, d: ir.Def, places: dict[Any, Any]) -> None:
         self.d = d
         self.places = places
-        self.uses: dict[Var, int] = {}
+        self.uses: dict[ir.Var, int] = {}
         self.names: set[str] = set()
-        self.copies: dict[Var, list[Var]] = {}
+        self.copies: dict[ir.Var, list[ir.Var]] = {}
 
-    def definition(self) -> Def:
+    def definition(self) -> ir.Def:
         """The definition, of which only the body differs."""
         d = self.d
         self.names.update([p.name for p in d.params])
         self.count(d.body)
-        self.fresh = Names(self.names)
-        written: list[Binding] = []
+        self.fresh = ir.Names(self.names)
+        written: list[ir.Binding] = []
         self.enter(d.params, written, d)
         body = self.block(d.body, written)
-        made = Def(d.name, d.params, d.results, d.lresults, body)
+        made = ir.Def(d.name, d.params, d.results, d.lresults, body)
         self.places[made] = self.places.get(d, ())
         return made
 
-    def count(self, e: Leaf | Block) -> None:
+    def count(self, e: ir.Leaf | ir.Block) -> None:
         """How often variables occur, and which names there are."""
-        if isinstance(e, Block):
+        if isinstance(e, ir.Block):
             for b in e.bindings:
                 self.names.update([v.name for v in b.vars])
-                if isinstance(b, Unpack):
+                if isinstance(b, ir.Unpack):
                     self.uses[b.arg] = self.uses.get(b.arg, 0) + 1
                 else:
                     self.count(b.rhs)
             self.count(e.leaf)
-        elif isinstance(e, Drop):
+        elif isinstance(e, ir.Drop):
             self.count(e.body)
         else:
             for v in e.operands():
                 self.uses[v] = self.uses.get(v, 0) + 1
 
-    def enter(self, binders: tuple[Var, ...], written: list[Binding], at: Any) -> None:
+    def enter(self, binders: tuple[ir.Var, ...], written: list[ir.Binding], at: Any) -> None:
         """Write the copies of variables that are bound, or drop them."""
         for v in binders:
             times = self.uses.get(v, 0)
             if not times:
-                self.write(written, Let((), drop(v)), at)
+                self.write(written, ir.Let((), ir.drop(v)), at)
             elif v.linear and times > 1:
                 made, whole = [], v
                 for _ in range(times - 1):
-                    a, b = (Var(self.fresh(v.name), v.type, True) for _ in range(2))
-                    self.write(written, Let((a, b), Dup((whole,))), at)
+                    a, b = (ir.Var(self.fresh(v.name), v.type, True) for _ in range(2))
+                    self.write(written, ir.Let((a, b), ir.Dup((whole,))), at)
                     made.append(a)
                     whole = b
                 self.copies[v] = [*made, whole][::-1]
 
-    def write(self, written: list[Binding], b: Let, at: Any) -> None:
+    def write(self, written: list[ir.Binding], b: ir.Let, at: Any) -> None:
         """One more binding, which stands where its variable is bound."""
         self.places[b] = self.places[b.rhs] = self.places.get(at, ())[:1]
         written.append(b)
 
-    def occurrence(self, v: Var) -> Var:
+    def occurrence(self, v: ir.Var) -> ir.Var:
         """The next copy of a variable."""
         return self.copies[v].pop() if v in self.copies else v
 
-    def block(self, block: Block, written: list[Binding]) -> Block:
+    def block(self, block: ir.Block, written: list[ir.Binding]) -> ir.Block:
         """A block after what is written already."""
         for b in block.bindings:
-            made: Binding = (
-                Unpack(b.vars, self.occurrence(b.arg))
-                if isinstance(b, Unpack)
-                else Let(b.vars, self.expression(b.rhs))
+            made: ir.Binding = (
+                ir.Unpack(b.vars, self.occurrence(b.arg))
+                if isinstance(b, ir.Unpack)
+                else ir.Let(b.vars, self.expression(b.rhs))
             )
             self.places[made] = self.places.get(b, ())
             written.append(made)
             self.enter(b.vars, written, b)
-        return Block(tuple(written), self.leaf(block.leaf))
+        return ir.Block(tuple(written), self.leaf(block.leaf))
 
-    def expression(self, e: Leaf | Block) -> Leaf | Block:
+    def expression(self, e: ir.Leaf | ir.Block) -> ir.Leaf | ir.Block:
         """A leaf or a block."""
-        return self.block(e, []) if isinstance(e, Block) else self.leaf(e)
+        return self.block(e, []) if isinstance(e, ir.Block) else self.leaf(e)
 
-    def leaf(self, e: Leaf) -> Leaf:
+    def leaf(self, e: ir.Leaf) -> ir.Leaf:
         """A leaf on the copies."""
         made = (
-            Drop((), self.expression(e.body)) if isinstance(e, Drop) else e.renamed(self.occurrence)
+            ir.Drop((), self.expression(e.body))
+            if isinstance(e, ir.Drop)
+            else e.renamed(self.occurrence)
         )
         self.places[made] = self.places.get(e, ())
         return made

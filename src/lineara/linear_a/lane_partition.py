@@ -16,46 +16,33 @@ import numpy as np
 from lineara.errors import ProgramError
 from lineara.facts.box import op
 from lineara.facts.types import ArrayType, Product, Type, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Sized, Writer, call
 from lineara.linear_a.dimensions import I64, result_type
-from lineara.linear_a.syntax import (
-    Leaf,
-    Let,
-    Prim,
-    Put,
-    Read,
-    Tup,
-    Unpack,
-    Var,
-    Vars,
-    drop,
-    lit,
-    zero,
-)
 
 Write = Any  # an Emitter, or whatever else has `bind`
 
 
-def applied(out: Write, name: str, *args: Var, **params: Any) -> Var:
+def applied(out: Write, name: str, *args: ir.Var, **params: Any) -> ir.Var:
     """A primitive on values, written down."""
     t = result_type(op(name), [a.type for a in args], params)  # type: ignore[misc]
-    return out.bind(name[:1], t, Prim(args, op(name), params))
+    return out.bind(name[:1], t, ir.Prim(args, op(name), params))
 
 
-def counting(out: Write, n: Any, ahead: Var | None = None) -> Var:
+def counting(out: Write, n: Any, ahead: ir.Var | None = None) -> ir.Var:
     """0, 1, .., n - 1, or the n numbers from another one on; n is a number, or a variable."""
-    if not isinstance(n, Var):
+    if not isinstance(n, ir.Var):
         found = out.bind(
-            "k", ArrayType((n,), I64.dtype), lit(np.arange(n), ArrayType((n,), I64.dtype))
+            "k", ArrayType((n,), I64.dtype), ir.lit(np.arange(n), ArrayType((n,), I64.dtype))
         )
         return found if ahead is None else applied(out, "add", found, ahead)
-    one = out.bind("k", I64, lit(np.int64(1), I64))
+    one = out.bind("k", I64, ir.lit(np.int64(1), I64))
     ones = applied(out, "broadcast_to", one, shape=(n,))
     first = one if ahead is None else applied(out, "subtract", one, ahead)
     return applied(out, "subtract", applied(out, "cumsum", ones, axis=0), first)
 
 
-def how_many(out: Write, flags: Var) -> Var:
+def how_many(out: Write, flags: ir.Var) -> ir.Var:
     """The number of those that are true."""
     return applied(out, "count_nonzero", flags)
 
@@ -64,8 +51,13 @@ def how_many(out: Write, flags: Var) -> Var:
 
 
 def sides(
-    b: Any, e: Leaf, which: Var, ways: Sequence[tuple[str, Var]], rest: Sequence[Var], cond: Any
-) -> list[Var]:
+    b: Any,
+    e: ir.Leaf,
+    which: ir.Var,
+    ways: Sequence[tuple[str, ir.Var]],
+    rest: Sequence[ir.Var],
+    cond: Any,
+) -> list[ir.Var]:
     """Each definition on the lanes that are flagged for it; all results have lanes.
 
     `which` sorts the lanes in the order of the ways; `cond` is the class of conditions.
@@ -74,7 +66,7 @@ def sides(
     flags = b.has_lanes(rest)
     sizes = [how_many(b.out, chosen) for _, chosen in ways]
     order = b.prim_("argsort", which, kind="stable")
-    lead = (*[Var(b.out.names("m"), I64) for _ in sizes], *b.ahead, order)
+    lead = (*[ir.Var(b.out.names("m"), I64) for _ in sizes], *b.ahead, order)
     w = Side(b, b.helper("sides"), (*lead, *rest))
     k = len(sizes)
     ms, order_, given = w.formals[:k], w.formals[len(lead) - 1], list(w.formals[len(lead) :])
@@ -105,7 +97,7 @@ def sides(
 # --- loops ----------------------------------------------------------------------------------------
 
 
-def rounds(b: Any, e: Any, args: Sequence[Var]) -> list[Var]:
+def rounds(b: Any, e: Any, args: Sequence[ir.Var]) -> list[ir.Var]:
     """A while loop whose lanes end at different times; all carries have lanes."""
     k, n = e.nk, len(e.xs)
     ks = args[:k]
@@ -122,7 +114,7 @@ def rounds(b: Any, e: Any, args: Sequence[Var]) -> list[Var]:
     order = b.prim_("argsort", b.prim_("logical_not", live), kind="stable")
     m = how_many(b.out, live)
     go = _going(b, ks, m)
-    one = _live(b, e, (Var(b.out.names("m"), I64), *b.ahead, order, *ks, *cs, *lcs), flags)
+    one = _live(b, e, (ir.Var(b.out.names("m"), I64), *b.ahead, order, *ks, *cs, *lcs), flags)
     w = Side(b, b.helper("round"), (*b.ahead, *ks, m, order, *cs, *lcs))
     a = len(b.ahead)
     same, moving = w.formals[: a + k], w.formals[a + k :]
@@ -133,11 +125,11 @@ def rounds(b: Any, e: Any, args: Sequence[Var]) -> list[Var]:
     loop = e.over((*b.ahead, *ks, m, order, *cs, *lcs), (go, w.name), a)
     left = [m.type, order.type, *[v.type for v in carries]]
     m, order, *found = b.bound(loop, left, (False, False, *[True] * len(carries)), n - k + 2)
-    b.out.bindings += [Let((), drop(v)) for v in (m, order)]
+    b.out.bindings += [ir.Let((), ir.drop(v)) for v in (m, order)]
     return found
 
 
-def _going(b: Any, ks: Sequence[Var], m: Var) -> str:
+def _going(b: Any, ks: Sequence[ir.Var], m: ir.Var) -> str:
     """Whether any lane still runs."""
     w = Side(b, b.helper("any"), (*b.ahead, *ks, m))
     w.forget(w.formals[:-1])
@@ -145,7 +137,7 @@ def _going(b: Any, ks: Sequence[Var], m: Var) -> str:
     return w.name
 
 
-def _live(b: Any, e: Any, formals: Vars, flags: Sequence[bool]) -> str:
+def _live(b: Any, e: Any, formals: ir.Vars, flags: Sequence[bool]) -> str:
     """A round of the lanes that still run: which of them go on, and the carries."""
     w = Side(b, b.helper("live"), formals)
     k, lead = e.nk, len(b.ahead) + 2
@@ -176,33 +168,35 @@ def _live(b: Any, e: Any, formals: Vars, flags: Sequence[bool]) -> str:
 class Side(Writer):
     """A definition beside a batched one, about some of its lanes."""
 
-    def __init__(self, b: Any, name: str, formals: Sequence[Var]) -> None:
+    def __init__(self, b: Any, name: str, formals: Sequence[ir.Var]) -> None:
         super().__init__(name, formals)
         self.b = b
 
-    def bind(self, like: str, t: Type, e: Leaf, linear: bool = False) -> Var:
+    def bind(self, like: str, t: Type, e: ir.Leaf, linear: bool = False) -> ir.Var:
         """The variable of a leaf with one result."""
         return self.let(e, (like, t, linear))[0]
 
-    def number(self, value: int) -> Var:
+    def number(self, value: int) -> ir.Var:
         """A whole number."""
-        return self.bind("k", I64, lit(np.int64(value), I64))
+        return self.bind("k", I64, ir.lit(np.int64(value), I64))
 
-    def forget(self, args: Sequence[Var]) -> None:
+    def forget(self, args: Sequence[ir.Var]) -> None:
         """Drop variables."""
-        self.bindings += [Let((), drop(a)) for a in args]
+        self.bindings += [ir.Let((), ir.drop(a)) for a in args]
 
-    def parts(self, v: Var, t: Product, lanes: Any) -> Vars:
+    def parts(self, v: ir.Var, t: Product, lanes: Any) -> ir.Vars:
         """The components of a product over lanes."""
         types = [self.b.run.type(s, lanes) for s in t.items]
         made = tuple([self.var(v.name, s, v.linear) for s in types])
-        self.bindings.append(Unpack(made, v))
+        self.bindings.append(ir.Unpack(made, v))
         return made
 
-    def product(self, t: Type, lanes: Any, parts: Sequence[Var], linear: bool) -> Var:
+    def product(self, t: Type, lanes: Any, parts: Sequence[ir.Var], linear: bool) -> ir.Var:
         """A product over lanes, of its components."""
         fields = self.b.unfold(t).fields
-        return self.bind("p", self.b.run.type(t, lanes), Tup(tuple(parts), linear, fields), linear)
+        return self.bind(
+            "p", self.b.run.type(t, lanes), ir.Tup(tuple(parts), linear, fields), linear
+        )
 
     def items(self, t: Type) -> tuple[Type, ...] | None:
         """The components of a product, None of an array."""
@@ -216,21 +210,26 @@ class Side(Writer):
             )
         return None
 
-    def blank(self, t: Type, lanes: Any, linear: bool) -> Var:
+    def blank(self, t: Type, lanes: Any, linear: bool) -> ir.Var:
         """Zeros for each lane."""
         whole = self.b.run.type(t, lanes)
         items = self.items(t)
         if linear:
-            return self.bind("z", whole, zero(whole), True)
+            return self.bind("z", whole, ir.zero(whole), True)
         if items is not None:
             return self.product(t, lanes, [self.blank(s, lanes, False) for s in items], False)
         number = ArrayType((), whole.dtype)
-        k = self.bind("k", number, lit(whole.dtype.type(0), number))
+        k = self.bind("k", number, ir.lit(whole.dtype.type(0), number))
         return applied(self, "broadcast_to", k, shape=whole.shape)
 
     def taken(
-        self, args: Sequence[Var], types: Sequence[Type], flags: Sequence[bool], pos: Var, m: Var
-    ) -> tuple[list[Var], list[Var]]:
+        self,
+        args: Sequence[ir.Var],
+        types: Sequence[Type],
+        flags: Sequence[bool],
+        pos: ir.Var,
+        m: ir.Var,
+    ) -> tuple[list[ir.Var], list[ir.Var]]:
         """The lanes at some positions of what has lanes, and what is left of all arguments."""
         pairs = [
             self.take(v, t, pos, m) if b else (v, v)
@@ -238,7 +237,7 @@ class Side(Writer):
         ]
         return [y for y, _ in pairs], [x for _, x in pairs]
 
-    def take(self, v: Var, t: Type, pos: Var, m: Var) -> tuple[Var, Var]:
+    def take(self, v: ir.Var, t: Type, pos: ir.Var, m: ir.Var) -> tuple[ir.Var, ir.Var]:
         """The lanes at some positions, and the variable for all that is left."""
         items = self.items(t)
         if items is not None:
@@ -250,22 +249,22 @@ class Side(Writer):
             return mine, self.product(t, self.b.lanes, [x for _, x in found], True)
         part = self.b.run.type(t, m)
         if v.linear:
-            y, rest = self.let(Read((v,), (pos,)), ("y", part, True), (v.name, v.type, True))
+            y, rest = self.let(ir.Read((v,), (pos,)), ("y", part, True), (v.name, v.type, True))
             return y, rest
-        return self.bind("y", part, Prim((v,), op("index"), {"at": (pos,)})), v
+        return self.bind("y", part, ir.Prim((v,), op("index"), {"at": (pos,)})), v
 
-    def put(self, x: Var, y: Var, t: Type, pos: Any, m: Var) -> Var:
+    def put(self, x: ir.Var, y: ir.Var, t: Type, pos: Any, m: ir.Var) -> ir.Var:
         """x with y in the lanes at some positions."""
         items = self.items(t)
         if items is None:
-            return self.bind(x.name, x.type, Put((x, y), (pos,)), x.linear)
+            return self.bind(x.name, x.type, ir.Put((x, y), (pos,)), x.linear)
         whole = self.b.unfold(t)
         xs = self.parts(x, whole, self.b.lanes)
         ys = self.parts(y, whole, m)
         made = [self.put(*one, pos, m) for one in zip(xs, ys, items, strict=True)]
         return self.product(t, self.b.lanes, made, x.linear)
 
-    def none(self, name: str, args: Vars, zones: Sequence[tuple[Type, bool]], m: Var) -> str:
+    def none(self, name: str, args: ir.Vars, zones: Sequence[tuple[Type, bool]], m: ir.Var) -> str:
         """A definition that takes these arguments for no lanes, and gives nothing for each."""
         w = Side(self.b, name, args)
         w.forget(w.formals)
@@ -287,8 +286,8 @@ def placed(b: Any, x: ArrayType, at: tuple[Any, ...], has: bool) -> tuple[Any, A
     rank = {i: _rank(p) for i, p in enumerate(at) if _is_position(p)}
     places, nb = list(rank), max(rank.values(), default=0)
     together = not places or places == list(range(places[0], places[-1] + 1))
-    moved = [b.at[p] if isinstance(p, Var) else p for p in at]
-    own = [i for i in places if isinstance(at[i], Var) and moved[i] in b.batched]
+    moved = [b.at[p] if isinstance(p, ir.Var) else p for p in at]
+    own = [i for i in places if isinstance(at[i], ir.Var) and moved[i] in b.batched]
     if not own and (together or not nb):
         return (slice(None), *moved), None
     for i in own:
@@ -316,15 +315,15 @@ def without_masks(at: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _is_position(p: Any) -> bool:
-    return isinstance(p, Var | int | np.integer | np.ndarray)
+    return isinstance(p, ir.Var | int | np.integer | np.ndarray)
 
 
 def _rank(p: Any) -> int:
     """How many axes an array among positions has."""
-    return len(getattr(p.type, "shape", ())) if isinstance(p, Var) else np.ndim(p)
+    return len(getattr(p.type, "shape", ())) if isinstance(p, ir.Var) else np.ndim(p)
 
 
-def _padded(b: Any, v: Any, n: int) -> Var:
+def _padded(b: Any, v: Any, n: int) -> ir.Var:
     """Lanes of numbers with n axes of length 1 behind the lanes."""
     if not n:
         return v
@@ -332,7 +331,7 @@ def _padded(b: Any, v: Any, n: int) -> Var:
     return b.prim_("reshape", v, shape=(lead, *(1,) * n, *rest))
 
 
-def in_turn(b: Any, e: Any, args: Sequence[Var], scan: Any) -> list[Var]:
+def in_turn(b: Any, e: Any, args: Sequence[ir.Var], scan: Any) -> list[ir.Var]:
     """One lane after the other, by a scan; `scan` is the class of them."""
     args = [b.lift(a) if a.linear else a for a in args]
     flags = b.has_lanes(args)

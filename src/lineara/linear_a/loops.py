@@ -19,12 +19,12 @@ import numpy as np
 
 from lineara.errors import ProgramError
 from lineara.facts.types import ArrayType, Stack, Type, show, stacked
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.binomial_loops import unzip_with_snapshots
 from lineara.linear_a.calls import Call, Form, Writer
 from lineara.linear_a.counted_loops import unzip_counted
 from lineara.linear_a.dimensions import is_index, matching, with_dims
 from lineara.linear_a.lane_partition import rounds
-from lineara.linear_a.syntax import Leaf, Let, Rename, Ret, Var, Vars, vars_in
 
 Zoned = tuple[tuple[Type, ...], tuple[Type, ...]]
 
@@ -55,7 +55,7 @@ class Loop(Form):
         """How many carries there are, non-linear and linear."""
         raise NotImplementedError
 
-    def zipped(self, defs: Any) -> Iterator[tuple[str, Vars, Vars]]:
+    def zipped(self, defs: Any) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
         """What is the same in every round."""
         for f in self.functions:
             if f in defs:
@@ -88,11 +88,11 @@ class Loop(Form):
                     self,
                 )
 
-    def with_tangents(self, args: Vars, functions: tuple[str, ...], linear: int) -> Any:
+    def with_tangents(self, args: ir.Vars, functions: tuple[str, ...], linear: int) -> Any:
         """The loop with more linear carries."""
         raise NotImplementedError
 
-    def jvp(self, j: Any, phi: Any, later: Any) -> Leaf:
+    def jvp(self, j: Any, phi: Any, later: Any) -> ir.Leaf:
         """JScan: the tangents of ks go from round to round, and are handed on."""
         k, (nc, _) = self.invariants, self.carried()
         t = j.threaded(phi, self, [(self.body, 0)], range(k), later)
@@ -105,10 +105,10 @@ class Loop(Form):
         ts, _ = self.outcome(j.program.defs[self.body])
         return j.handed(t, loop, ts, phi)
 
-    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+    def unzip(self, u: Any) -> tuple[ir.Leaf, ir.Leaf]:
         """UScan and UScanHoist: the tapes of the rounds in a stack, without what is invariant."""
         if all(map(u.is_nonlinear, self.functions)):
-            return self, Ret(())
+            return self, ir.Ret(())
         k = self.invariants
         nl, lin, tape, read = u.hoisted(self.body, k)
         d = u.program.defs[self.body]
@@ -117,15 +117,15 @@ class Loop(Form):
         here = with_dims(tape, matching(d.xs[:k], self.xs[:k]))
         t = u.fresh("ts", stacked(here, self.length))
         forward = self.nonlinear(self.xs, (*self.functions[:-1], nl))
-        u.context.append(Let((*rs, t), forward))
+        u.context.append(ir.Let((*rs, t), forward))
         _, nlc = self.carried()
         invariant = [self.args[i] for i in read]
         back = Scan(
             (*invariant, t, *self.lxs), (lin,), self.length, self.way, len(invariant), 0, nlc
         )
-        return Ret(rs), back
+        return ir.Ret(rs), back
 
-    def settled(self, b: Any, args: Sequence[Var]) -> tuple[tuple[bool, ...], str, Any]:
+    def settled(self, b: Any, args: Sequence[ir.Var]) -> tuple[tuple[bool, ...], str, Any]:
         """Which arguments have lanes from round to round, the body on them, and its results."""
         m, k = len(self.xs), self.invariants
         nc, nlc = self.carried()
@@ -153,11 +153,11 @@ class Loop(Form):
         """fwd or rev."""
         return "fwd"
 
-    def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> Any:
+    def nonlinear(self, args: ir.Vars, functions: tuple[str, ...]) -> Any:
         """The loop without its linear part."""
         raise NotImplementedError
 
-    def without_tape(self, u: Any, b: Let, dead: list[Var]) -> Any:
+    def without_tape(self, u: Any, b: ir.Let, dead: list[ir.Var]) -> Any:
         """The primal loop, if it is the tapes that nobody reads."""
         name = u.of_half(self.body)
         if name is None or b.vars[-1] not in dead:
@@ -171,7 +171,7 @@ class Loop(Form):
         body = e.recur(d.name)
         if (n == k + nc and len(d.results) == nc) or (not d.lxs and not d.lresults):
             return body
-        linear = [Var(v.name, t) for v in d.lxs for t in e.types([v.type])]
+        linear = [ir.Var(v.name, t) for v in d.lxs for t in e.types([v.type])]
         w = Writer(f"{body}.{name}", (*d.xs, *linear))
         kinds = [("r", t, False) for t in (*d.results, *e.types(d.lresults))]
         formals = w.formals
@@ -200,7 +200,7 @@ class Loop(Form):
         k = len(ts) - nc
         return [*cs, *made[:k], *lcs, *made[k:]]
 
-    def lengths(self, machine: Any, ks: list[Any]) -> dict[Var, int]:
+    def lengths(self, machine: Any, ks: list[Any]) -> dict[ir.Var, int]:
         """The dimensions of the body, in numbers, under the names that they have here."""
         at = dict(zip(self.xs, ks, strict=False))
         return {a: int(k) for a, k in at.items() if is_index(a)}
@@ -210,7 +210,7 @@ class Loop(Form):
         return [[] for _ in range(len(d.results) + len(d.lresults) - sum(self.carried()))]
 
 
-def rows(b: Any, v: Var) -> Var:
+def rows(b: Any, v: ir.Var) -> ir.Var:
     """An array with its first two axes exchanged: lanes of rows are rows of lanes, and back."""
     if not isinstance(v.type, ArrayType):
         return v
@@ -248,14 +248,14 @@ class Scan(Loop):
         numbers = f"{n}, {self.direction}, {self.nk}, {self.nc}, {self.nlc}"
         return f"scan[{self.body}, {numbers}]"
 
-    def operands(self) -> Vars:
+    def operands(self) -> ir.Vars:
         """The arguments, and the number of rounds if it is a variable."""
-        return (*self.args, *vars_in(self.n))
+        return (*self.args, *ir.vars_in(self.n))
 
-    def renamed(self, rename: Rename) -> "Scan":
+    def renamed(self, rename: ir.Rename) -> "Scan":
         """The same about other variables."""
         found = self.on(tuple([rename(a) for a in self.args]))
-        return found.with_length({self.n: rename(self.n)}) if isinstance(self.n, Var) else found
+        return found.with_length({self.n: rename(self.n)}) if isinstance(self.n, ir.Var) else found
 
     def with_length(self, dims: Any) -> "Scan":
         """The same with a number of rounds that is no variable."""
@@ -264,7 +264,7 @@ class Scan(Loop):
             return self
         return Scan(self.args, self.functions, n, self.direction, self.nk, self.nc, self.nlc)
 
-    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "Scan":
+    def on(self, args: ir.Vars, functions: tuple[str, ...] | None = None) -> "Scan":
         """The same on other arguments, and with another body."""
         return Scan(
             args, functions or self.functions, self.n, self.direction, self.nk, self.nc, self.nlc
@@ -294,11 +294,11 @@ class Scan(Loop):
         """nc and nlc."""
         return self.nc, self.nlc
 
-    def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> "Scan":
+    def nonlinear(self, args: ir.Vars, functions: tuple[str, ...]) -> "Scan":
         """The loop without its linear part."""
         return Scan(args, functions, self.n, self.direction, self.nk, self.nc, 0)
 
-    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+    def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """Every round over all lanes; a row of a stack is that of each lane."""
         flags, name, found = self.settled(b, args)
         m, k, c = len(self.xs), self.nk, self.nk + self.nc
@@ -319,11 +319,11 @@ class Scan(Loop):
         every = zip(made, stacks, found, strict=True)
         return [rows(b, v) if s and has else v for v, s, has in every]
 
-    def rounds(self, args: Vars, body: str, n: int) -> "Scan":
+    def rounds(self, args: ir.Vars, body: str, n: int) -> "Scan":
         """n rounds of another body without linear part, whose results are the carries."""
         return Scan(args, (body,), n, self.direction, self.nk, self.nc, 0)
 
-    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+    def unzip(self, u: Any) -> tuple[ir.Leaf, ir.Leaf]:
         """With the tapes of all rounds, or with as many snapshots as the policy allows."""
         s = u.snapshots
         plain = isinstance(self.n, int) and not u.program.dims(self.body)
@@ -333,7 +333,7 @@ class Scan(Loop):
                 return found
         return Loop.unzip(self, u)
 
-    def with_tangents(self, args: Vars, functions: tuple[str, ...], linear: int) -> "Scan":
+    def with_tangents(self, args: ir.Vars, functions: tuple[str, ...], linear: int) -> "Scan":
         """The loop with tangents as linear carries."""
         return Scan(args, functions, self.n, self.direction, self.nk, self.nc, linear)
 
@@ -345,9 +345,9 @@ class Scan(Loop):
         k = self.nk + self.nc
         want = [
             *d.xs[:k],
-            *[Var(v.name, stacked(v.type, self.n)) for v in d.xs[k:]],
+            *[ir.Var(v.name, stacked(v.type, self.n)) for v in d.xs[k:]],
             *d.lxs[: self.nlc],
-            *[Var(v.name, stacked(v.type, self.n), True) for v in d.lxs[self.nlc :]],
+            *[ir.Var(v.name, stacked(v.type, self.n), True) for v in d.lxs[self.nlc :]],
         ]
         if len(d.xs) < k or len(d.lxs) < self.nlc:
             judge.wrong(f"{self.body} has too few formals for nk, nc, nlc of {self.head()}", self)
@@ -379,7 +379,7 @@ class Scan(Loop):
         ordered = rows if self.direction == "fwd" else [row[::-1] for row in rows]
         return self.stacks(machine, d, cs, lcs, ordered, dims)
 
-    def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
+    def transpose(self, t: Any, cs: Sequence[ir.Var]) -> dict[ir.Var, ir.Var]:
         """TScan: the other way round; a carry that was dup'd every round becomes a sum."""
         if self.nc:
             raise ProgramError(
@@ -392,7 +392,7 @@ class Scan(Loop):
         t.write(made, loop)
         return dict(zip(self.lxs, made, strict=True))
 
-    def erase(self, e: Any) -> Leaf:
+    def erase(self, e: Any) -> ir.Leaf:
         """EScan: the linear carries join the carries."""
         d = e.program.defs[self.body]
         body = self.permuted(e, d, f"scan{self.nk}'{self.nc}'{self.nlc}")
@@ -416,7 +416,7 @@ class While(Loop):
         """while[..]."""
         return f"while[{', '.join(self.functions)}, {self.nk}]"
 
-    def on(self, args: Vars, functions: tuple[str, ...] | None = None) -> "While":
+    def on(self, args: ir.Vars, functions: tuple[str, ...] | None = None) -> "While":
         """The same on other arguments, and with other definitions."""
         return While(args, functions or self.functions, self.nk)
 
@@ -429,11 +429,11 @@ class While(Loop):
         """All arguments but the invariants."""
         return len(self.xs) - self.nk, len(self.lxs)
 
-    def nonlinear(self, args: Vars, functions: tuple[str, ...]) -> "While":
+    def nonlinear(self, args: ir.Vars, functions: tuple[str, ...]) -> "While":
         """The loop without its linear part."""
         return While(args, functions, self.nk)
 
-    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+    def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """Rounds over all lanes, or over those whose own condition still holds."""
         flags, name, found = self.settled(b, args)
         p = self.functions[0]
@@ -447,19 +447,19 @@ class While(Loop):
         given = [b.lift(a) if has else a for a, has in zip(args, flags, strict=True)]
         return b.results(self, self.over((*b.ahead, *given), (over, name), len(b.ahead)), found)
 
-    def over(self, args: Vars, functions: tuple[str, ...], ahead: int) -> "While":
+    def over(self, args: ir.Vars, functions: tuple[str, ...], ahead: int) -> "While":
         """The loop with more invariants in front."""
         return While(args, functions, self.nk + ahead)
 
-    def counting(self, args: Vars, body: str) -> "While":
+    def counting(self, args: ir.Vars, body: str) -> "While":
         """Another body, that carries something more than this one."""
         return While(args, (self.functions[0], body), self.nk)
 
-    def bounded(self, args: Vars, functions: tuple[str, ...]) -> "While":
+    def bounded(self, args: ir.Vars, functions: tuple[str, ...]) -> "While":
         """A loop with another condition and body, and one more invariant."""
         return While(args, functions, self.nk + 1)
 
-    def unzip(self, u: Any) -> tuple[Leaf, Leaf]:
+    def unzip(self, u: Any) -> tuple[ir.Leaf, ir.Leaf]:
         """With the tapes of all rounds, or with as many snapshots as the policy allows."""
         plain = not u.program.dims(self.body)
         if u.snapshots is not None and plain and not u.is_nonlinear(self.body):
@@ -468,7 +468,7 @@ class While(Loop):
                 return found
         return Loop.unzip(self, u)
 
-    def with_tangents(self, args: Vars, functions: tuple[str, ...], linear: int) -> "While":
+    def with_tangents(self, args: ir.Vars, functions: tuple[str, ...], linear: int) -> "While":
         """The loop with tangents as linear carries."""
         return While(args, functions, self.nk)
 
@@ -508,13 +508,13 @@ class While(Loop):
             cs, lcs = self.handed_on(d, found, rows)
         return self.stacks(machine, d, cs, lcs, rows, dims)
 
-    def transpose(self, t: Any, cs: Sequence[Var]) -> dict[Var, Var]:
+    def transpose(self, t: Any, cs: Sequence[ir.Var]) -> dict[ir.Var, ir.Var]:
         """A while loop depends on what it carries, so it is no Linear B."""
         raise ProgramError(
             f"transpose: {self.head()} has non-linear results or carries; unzip it first"
         )
 
-    def erase(self, e: Any) -> Leaf:
+    def erase(self, e: Any) -> ir.Leaf:
         """The linear carries join the carries; the condition takes the first ones only."""
         d = e.program.defs[self.body]
         nc, nlc = self.carried()

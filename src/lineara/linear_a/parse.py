@@ -28,6 +28,7 @@ from lineara.facts.types import (
     short_dtype,
     show,
 )
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.calls import Call, Sized
 from lineara.linear_a.check import DEPTH, ENDLESS, Judge, endless, located
@@ -39,32 +40,6 @@ from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.plain_lines import PLAIN, Node, Word
 from lineara.linear_a.plain_lines import binding as plain_binding
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    DTYPES,
-    KEYWORDS,
-    Accum,
-    Binding,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Inj,
-    Leaf,
-    Let,
-    Lit,
-    Names,
-    Prim,
-    Proj,
-    Put,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    lit,
-    zero,
-)
 from lineara.text.source_location import Place, unexpected
 from lineara.text.source_location import located as shown_at
 
@@ -141,7 +116,7 @@ _OWN = {
     "put": "put[i](~x, ~y), put[i](x, y), or without y for zero",
     "inj": "inj[tag, type](x)", "proj": "proj[tag](x)",
 }  # fmt: skip
-_PARTS = {"read": Read, "accum": Accum, "put": Put}
+_PARTS = {"read": ir.Read, "accum": ir.Accum, "put": ir.Put}
 FORMS: dict[str, Any] = {
     "cond": Cond, "scan": Scan, "sized": Sized, "switch": Switch, "while": While,
 }  # fmt: skip
@@ -205,15 +180,15 @@ class _Reader:
         self.text = text
         self.file = file
         self.types: dict[str, Type | Family] = {}
-        self.dims: dict[str, Var] = {}  # what dimensions may be in the definition at hand
-        self.defs: dict[str, Def] = {}
+        self.dims: dict[str, ir.Var] = {}  # what dimensions may be in the definition at hand
+        self.defs: dict[str, ir.Def] = {}
         self.places: dict[Any, tuple[Place, ...]] = {}
-        self.scope: dict[str, Var] = {}
-        self.numbers: dict[Var, int] = {}  # variables that may be dimensions, being numbers
-        self.names = Names()
+        self.scope: dict[str, ir.Var] = {}
+        self.numbers: dict[ir.Var, int] = {}  # variables that may be dimensions, being numbers
+        self.names = ir.Names()
         self.depth = 0
-        self.pending: list[Binding] = []  # those of the block so far
-        self.hidden: list[tuple[str, Var | None]] = []  # what names meant outside of the block
+        self.pending: list[ir.Binding] = []  # those of the block so far
+        self.hidden: list[tuple[str, ir.Var | None]] = []  # what names meant outside of the block
         self.so_far = Program(self.types, self.defs, self.places, self.text, self.file)
         self.judge = Judge(self.so_far, "")
         self.judge.numbers = self.numbers
@@ -239,7 +214,7 @@ class _Reader:
         for name, dims, _ in typedefs:
             if name in self.types:
                 raise self.wrong(f"the type {name} is defined twice; keep one", name)
-            known = tuple([Var(str(n), I64) for n in self.dimensions(dims)])
+            known = tuple([ir.Var(str(n), I64) for n in self.dimensions(dims)])
             self.types[str(name)] = Family(known, UNKNOWN) if known else UNKNOWN
         for name, _, stated in typedefs:
             family = self.types[str(name)]
@@ -258,9 +233,9 @@ class _Reader:
             d = self.defs[name]
             self.scope = {repr(p): p for p in d.params}
             self.dims = {p.name: p for p in d.params if is_index(p)}
-            self.names = Names([p.name for p in d.params])
+            self.names = ir.Names([p.name for p in d.params])
             body = self.block(t.children[3])
-            self.defs[name] = done = Def(name, d.params, d.results, d.lresults, body)
+            self.defs[name] = done = ir.Def(name, d.params, d.results, d.lresults, body)
             self.places[done] = self.places.pop(d)
         return self.so_far
 
@@ -269,22 +244,22 @@ class _Reader:
         name, formals, results, _ = t.children
         if name in self.defs:
             raise self.wrong(f"{name} is defined twice; keep one", name)
-        if name in FORMS or name in KEYWORDS - DTYPES:
+        if name in FORMS or name in ir.KEYWORDS - ir.DTYPES:
             raise self.wrong(f"{name} has a meaning; give the definition another name", name)
-        self.names = Names()
+        self.names = ir.Names()
         self.dims = {}
         for b in self.zones(formals):  # dimensions first: a type may name a later formal
             v, stated = str(b.children[0]), b.children[1]
             if stated is None or stated.data != "array" or v.startswith("~"):
                 continue
             if stated.children[0] == "i64" and not self.dimensions(stated.children[1]):
-                self.dims[v] = Var(v, I64)
+                self.dims[v] = ir.Var(v, I64)
         params = [self.formal(b) for b in self.zones(formals)]
         ts, us = (
             tuple(map(self.type, z.children)) if z.children != [None] else ()
             for z in results.children
         )
-        d = Def(str(name), tuple(params), ts, us, Block((), Ret(())))
+        d = ir.Def(str(name), tuple(params), ts, us, ir.Block((), ir.Ret(())))
         self.defs[d.name] = d
         self.places[d] = (_place(name), *(_place(b.children[0]) for b in self.zones(formals)))
 
@@ -297,7 +272,7 @@ class _Reader:
             raise self.wrong("linear names stand after the semicolon", found[i])
         return found
 
-    def formal(self, b: Any) -> Var:
+    def formal(self, b: Any) -> ir.Var:
         """A formal of a definition."""
         name, t = b.children
         if t is None:
@@ -306,7 +281,7 @@ class _Reader:
         fresh = self.names(bare)
         if fresh != bare:
             raise self.wrong(f"{name} is taken; give it another name", name)
-        return self.dims.get(name) or Var(fresh, self.type(t), name.startswith("~"))
+        return self.dims.get(name) or ir.Var(fresh, self.type(t), name.startswith("~"))
 
     # --- types ------------------------------------------------------------------------------
 
@@ -375,7 +350,7 @@ class _Reader:
 
     # --- blocks ------------------------------------------------------------------------------
 
-    def block(self, t: Any) -> Block:
+    def block(self, t: Any) -> ir.Block:
         """A block; what it binds is not seen outside of it."""
         with self.deeper("blocks", t):
             outside, self.pending = self.pending, []
@@ -384,7 +359,7 @@ class _Reader:
             for b in bindings:
                 self.pending.append(self.binding(plain_binding(b) if isinstance(b, str) else b))
             last = self.leaf(leaf)
-            found = Block(tuple(self.pending), last)
+            found = ir.Block(tuple(self.pending), last)
             for name, v in reversed(self.hidden):
                 if v is None:
                     del self.scope[name]
@@ -393,7 +368,7 @@ class _Reader:
             self.pending, self.hidden = outside, hidden
         return found
 
-    def binding(self, t: Any) -> Binding:
+    def binding(self, t: Any) -> ir.Binding:
         """A binding: what is bound first, then the binders."""
         target, rhs = t.children
         if target.data in ("parts", "lparts"):
@@ -401,7 +376,7 @@ class _Reader:
             arg = self.named(self.rhs(rhs), inner)
             types = self.items(arg, rhs)
             binders = [b for b in target.children if b is not None]
-            made = Unpack(self.bind(binders, types, target), arg)
+            made = ir.Unpack(self.bind(binders, types, target), arg)
         else:
             value = self.rhs(rhs)
             ts, us = self.types_of(value, rhs)
@@ -409,19 +384,19 @@ class _Reader:
                 binders = list(target.children)
             else:
                 binders = self.zones(target.children[0])
-            made = Let(self.bind(binders, (*ts, *us), target), value)
+            made = ir.Let(self.bind(binders, (*ts, *us), target), value)
             self.note(made)
         self.places[made] = (_place(target), *(_place(b.children[0]) for b in binders))
         return made
 
-    def rhs(self, t: Any) -> Leaf | Block:
+    def rhs(self, t: Any) -> ir.Leaf | ir.Block:
         """A leaf, or a block in braces."""
         (inner,) = t.children
         if inner.data == "block":
             return self.block(inner)
         return self.leaf(inner)
 
-    def bind(self, binders: Sequence[Any], types: Sequence[Type], at: Any) -> tuple[Var, ...]:
+    def bind(self, binders: Sequence[Any], types: Sequence[Type], at: Any) -> tuple[ir.Var, ...]:
         """Fresh variables of the stated types, or else of those of the values."""
         if len(binders) != len(types):
             raise self.wrong(f"{len(binders)} names for {len(types)} values; bind each once", at)
@@ -429,35 +404,35 @@ class _Reader:
         for b, t in zip(binders, types, strict=True):
             name, stated = str(b.children[0]), b.children[1]
             fresh = self.names(name.lstrip("~"))
-            v = Var(fresh, t if stated is None else self.type(stated), name.startswith("~"))
+            v = ir.Var(fresh, t if stated is None else self.type(stated), name.startswith("~"))
             made.append((name, v))
         for name, v in made:
             self.hidden.append((name, self.scope.get(name)))
             self.scope[name] = v
         return tuple([v for _, v in made])
 
-    def items(self, arg: Var, at: Any) -> tuple[Type, ...]:
+    def items(self, arg: ir.Var, at: Any) -> tuple[Type, ...]:
         """The components of a product."""
         t = self.so_far.unfold(arg.type)
         if not isinstance(t, Product):
             raise self.wrong(f"{arg!r} is {show(t)}; only a product is taken apart", at)
         return t.items
 
-    def types_of(self, e: Leaf | Block, at: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+    def types_of(self, e: ir.Leaf | ir.Block, at: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
         """The types of the values of a right-hand side."""
-        while isinstance(e, Block):
+        while isinstance(e, ir.Block):
             e = e.leaf
-        if isinstance(e, Drop):
+        if isinstance(e, ir.Drop):
             return (), ()
         ts, us = (tuple([with_dims(t, self.numbers) for t in zone]) for zone in self.judge.leaf(e))
         return ts, us
 
-    def note(self, b: Let) -> None:
+    def note(self, b: ir.Let) -> None:
         """A whole number by its own name may stand where a dimension does."""
-        if isinstance(b.rhs, Lit) and b.rhs.type == I64 and b.rhs.value >= 0:
+        if isinstance(b.rhs, ir.Lit) and b.rhs.type == I64 and b.rhs.value >= 0:
             self.numbers |= dict.fromkeys(b.vars, int(b.rhs.value))
 
-    def var(self, t: Any) -> Var:
+    def var(self, t: Any) -> ir.Var:
         """An occurrence of a variable."""
         name = str(t.children[0])
         if name not in self.scope:
@@ -467,13 +442,13 @@ class _Reader:
 
     # --- operands ----------------------------------------------------------------------------
 
-    def operand(self, t: Any) -> Var:
+    def operand(self, t: Any) -> ir.Var:
         """A variable; an expression gets the name of one."""
         return self.var(t) if t.data == "var" else self.named(self.leaf(t), t)
 
-    def named(self, e: Leaf | Block, at: Any) -> Var:
+    def named(self, e: ir.Leaf | ir.Block, at: Any) -> ir.Var:
         """The variable for an expression with one result, which is bound before."""
-        if isinstance(e, Copy):
+        if isinstance(e, ir.Copy):
             return e.args[0]
         ts, us = self.types_of(e, at)
         if len(ts) + len(us) != 1:
@@ -482,14 +457,14 @@ class _Reader:
                 "let (x, y;) = … in",
                 at,
             )
-        v = Var(self.names("v"), *((ts[0], False) if ts else (us[0], True)))
-        made = Let((v,), e)
+        v = ir.Var(self.names("v"), *((ts[0], False) if ts else (us[0], True)))
+        made = ir.Let((v,), e)
         self.note(made)
         self.places[made] = (_place(at), _place(at))
         self.pending.append(made)
         return v
 
-    def chain(self, t: Any) -> Leaf:
+    def chain(self, t: Any) -> ir.Leaf:
         """x * y + z: products first, then from the left; the last operation is the leaf."""
         parts = t.children
         total = sign = None
@@ -502,33 +477,33 @@ class _Reader:
                 sign, product = op, right
         return product if total is None else self.infix(total, sign, product)
 
-    def infix(self, left: tuple[Var, Place], sign: Any, right: Any) -> Leaf:
+    def infix(self, left: tuple[ir.Var, Place], sign: Any, right: Any) -> ir.Leaf:
         """One operation; its right side may be read already."""
         (x, at), (y, there) = left, self.side(right)
         if sign == "-" and x.linear and y.linear:
             y = self.negated(y, there)
             sign = "+"
-        made = Prim((x, y), registry.primitives[_INFIX[sign]])
+        made = ir.Prim((x, y), registry.primitives[_INFIX[sign]])
         self.places[made] = (at, at, there)
         return made
 
-    def side(self, e: Any) -> tuple[Var, Place]:
+    def side(self, e: Any) -> tuple[ir.Var, Place]:
         """An operand of an operation, and where it stands."""
-        if isinstance(e, Leaf):
+        if isinstance(e, ir.Leaf):
             place = self.places[e][0]
             return self.named(e, place), place
         return self.operand(e), _place(e)
 
-    def negated(self, a: Var, at: Place) -> Var:
+    def negated(self, a: ir.Var, at: Place) -> ir.Var:
         """-1.0 * ~a."""
         t = self.so_far.unfold(a.type)
         number = ArrayType((), t.dtype if isinstance(t, ArrayType) else np.dtype(float))
-        k = self.named(lit(number.dtype.type(-1), number), at)
-        return self.named(Prim((k, a), registry.primitives["multiply"]), at)
+        k = self.named(ir.lit(number.dtype.type(-1), number), at)
+        return self.named(ir.Prim((k, a), registry.primitives["multiply"]), at)
 
     # --- leaves ------------------------------------------------------------------------------
 
-    def leaf(self, t: Any) -> Leaf:
+    def leaf(self, t: Any) -> ir.Leaf:
         """A leaf, with the places of its operands."""
         if t.data == "within":
             with self.deeper("brackets", t):
@@ -537,37 +512,37 @@ class _Reader:
             return self.chain(t)
         occurrences: list[Any] = []
         if t.data == "var":
-            made, occurrences = Copy((self.var(t),)), [t]
+            made, occurrences = ir.Copy((self.var(t),)), [t]
         else:
             with self.deeper("expressions", t):
                 made = self._leaf(t, occurrences)
         self.places[made] = (_place(t), *map(_place, occurrences))
         return made
 
-    def _args(self, t: Any, seen: list[Any]) -> tuple[Var, ...]:
+    def _args(self, t: Any, seen: list[Any]) -> tuple[ir.Var, ...]:
         if t is None:
             return ()
         seen += t.children
         return tuple(map(self.operand, t.children))
 
-    def _leaf(self, t: Any, seen: list[Any]) -> Leaf:
+    def _leaf(self, t: Any, seen: list[Any]) -> ir.Leaf:
         parts = t.children
         match t.data:
             case "ret":
-                return Ret(self._zoned(parts[0], parts[1], seen))
+                return ir.Ret(self._zoned(parts[0], parts[1], seen))
             case "zero" | "zeros":
-                return zero(self.type(parts[0]), t.data == "zero")
+                return ir.zero(self.type(parts[0]), t.data == "zero")
             case "drop":
-                return Drop((), self.rhs(parts[0]))
+                return ir.Drop((), self.rhs(parts[0]))
             case "tup" | "ltup":
-                return Tup(self._args(parts[0], seen), t.data == "ltup")
+                return ir.Tup(self._args(parts[0], seen), t.data == "ltup")
             case "rec" | "lrec":
                 fields = tuple([str(e.children[0]) for e in parts])
                 if len(set(fields)) < len(fields):
                     raise self.wrong("a field stands twice; each has one value", t)
                 seen += [e.children[1] for e in parts]
                 args = tuple([self.operand(e.children[1]) for e in parts])
-                return Tup(args, t.data == "lrec", fields)
+                return ir.Tup(args, t.data == "lrec", fields)
             case "case":
                 x, *branches, first, second = parts
                 which = self.operand(x)
@@ -576,10 +551,10 @@ class _Reader:
                 return Case((which, *args), tuple(map(str, branches)))
             case "number":
                 value = self.literal(parts[0])
-                return lit(value, ArrayType(value.shape, value.dtype))
+                return ir.lit(value, ArrayType(value.shape, value.dtype))
         return self.application(t, seen)
 
-    def _zoned(self, xs: Any, lxs: Any, seen: list[Any]) -> tuple[Var, ...]:
+    def _zoned(self, xs: Any, lxs: Any, seen: list[Any]) -> tuple[ir.Var, ...]:
         left, right = self._args(xs, seen), self._args(lxs, seen)
         for i, v in enumerate((*left, *right)):
             if v.linear is not (i >= len(left)):
@@ -588,7 +563,7 @@ class _Reader:
                 )
         return (*left, *right)
 
-    def application(self, t: Any, seen: list[Any]) -> Leaf:
+    def application(self, t: Any, seen: list[Any]) -> ir.Leaf:
         """A primitive, a definition, or a form that takes parameters."""
         head, params, first, semicolon, second = t.children
         name = ALIASES.get(str(head), str(head))
@@ -602,15 +577,15 @@ class _Reader:
             return Call(args, (name,))
         args = self._args(first, seen)
         if name == "dup" and len(args) == 1 and args[0].linear and not given:
-            return Dup(args)
+            return ir.Dup(args)
         if name in _PARTS and args and (name != "read" or args[0].linear):
             return _PARTS[name](args, tuple([self.value(v) for _, v in given]))
         if name == "inj" and len(given) == 2 and len(args) == 1:
             (_, tag), (_, t) = given
             sum_ = self.type_name(t) if t.data == "name" else self.value(t)
-            return Inj(args, self.tag(tag), sum_)
+            return ir.Inj(args, self.tag(tag), sum_)
         if name == "proj" and len(given) == 1 and len(args) == 1:
-            return Proj(args, self.tag(given[0][1]))
+            return ir.Proj(args, self.tag(given[0][1]))
         if name in _OWN:
             raise self.wrong(f"the form is {_OWN[name]}", head)
         if name not in registry.primitives:
@@ -621,7 +596,7 @@ class _Reader:
             raise self.wrong(f"the parameters of {name} have names: {name}[name=value](…)", head)
         self.known(v for _, v in given)
         params = {str(k): self.value(v) for k, v in given}
-        return Prim(args, registry.primitives[name], params)
+        return ir.Prim(args, registry.primitives[name], params)
 
     def known(self, values: Iterable[Any]) -> None:
         """Refuse names among parameters that no variable has: a string has quotes."""
@@ -634,7 +609,7 @@ class _Reader:
                     near = hint if isinstance(hint, str) else (hint or [f"'{name}'"])[0]
                     raise self.wrong(f"{name} is not known here; did you mean {near}?", t)
 
-    def form(self, form: Any, args: tuple[Var, ...], given: list[Any], head: Any) -> Leaf:
+    def form(self, form: Any, args: tuple[ir.Var, ...], given: list[Any], head: Any) -> ir.Leaf:
         """A branch or a loop: the definitions it applies, then its numbers."""
         names = ("name", "array")  # a definition may be called f16
         values: list[Any] = [
@@ -673,7 +648,7 @@ class _Reader:
             case "empty":
                 suffix, dims = t.children
                 sizes = self.shape(dims)
-                if any(isinstance(n, Var) for n in sizes):
+                if any(isinstance(n, ir.Var) for n in sizes):
                     raise self.wrong("a literal has numbers for dimensions; zeros[type] is zero", t)
                 return np.zeros(sizes, wide(str(suffix)[1:]))
             case "name":

@@ -22,26 +22,9 @@ from lineara.facts.primitive import (
     registry,
 )
 from lineara.facts.types import ArrayType, Type, carries_tangents, show, type_of
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import Samples, dims_in, result_type, samples, sizes_in
 from lineara.linear_a.show import show_binding
-from lineara.linear_a.syntax import (
-    Binding,
-    Dup,
-    Leaf,
-    Let,
-    Names,
-    Prim,
-    Read,
-    Unpack,
-    Var,
-    Vars,
-    drop,
-    free,
-    lit,
-    parts_of,
-    sampled,
-    zero,
-)
 
 NO_SAMPLES = Samples({})
 
@@ -49,27 +32,27 @@ NO_SAMPLES = Samples({})
 class Emitter:
     """Bindings as they are written down."""
 
-    def __init__(self, names: Names | None = None, samples: Samples = NO_SAMPLES) -> None:
-        self.names = names or Names()
+    def __init__(self, names: ir.Names | None = None, samples: Samples = NO_SAMPLES) -> None:
+        self.names = names or ir.Names()
         self.samples = samples  # what rules see for dimensions that are variables
-        self.bindings: list[Binding] = []
+        self.bindings: list[ir.Binding] = []
         self.like = "k"  # what results of operations on values are called
 
-    def fresh(self, like: str, t: Type, linear: bool = False) -> Var:
+    def fresh(self, like: str, t: Type, linear: bool = False) -> ir.Var:
         """A variable with a name that is free."""
-        return Var(self.names(like), t, linear)
+        return ir.Var(self.names(like), t, linear)
 
-    def bind(self, like: str, t: Type, leaf: Leaf, linear: bool = False) -> Var:
+    def bind(self, like: str, t: Type, leaf: ir.Leaf, linear: bool = False) -> ir.Var:
         """The variable that a leaf with one result is bound to."""
         v = self.fresh(like, self.samples.back(t), linear)
-        self.bindings.append(Let((v,), leaf))
+        self.bindings.append(ir.Let((v,), leaf))
         return v
 
-    def box(self, v: Var) -> "Boxed":
+    def box(self, v: ir.Var) -> "Boxed":
         """A variable as rules see it."""
         return Boxed(self, v)
 
-    def unbox(self, value: Any, t: ArrayType | None = None) -> Var:
+    def unbox(self, value: Any, t: ArrayType | None = None) -> ir.Var:
         """The variable of a box; of a plain value, a literal's."""
         if isinstance(value, Boxed):
             return value.var
@@ -77,11 +60,11 @@ class Emitter:
         number = np.asarray(value, t.dtype)[()]
         stated = self.samples.back(t)
         if stated == t:
-            return self.bind("k", t, lit(number, t))
+            return self.bind("k", t, ir.lit(number, t))
         if np.any(number != number.flat[0]):
             raise ShapeError(f"an array of constants has the dimensions {stated}")
-        k = self.bind("k", ArrayType((), t.dtype), lit(number.flat[0], ArrayType((), t.dtype)))
-        return self.bind("k", t, Prim((k,), op("broadcast_to"), {"shape": stated.shape}))
+        k = self.bind("k", ArrayType((), t.dtype), ir.lit(number.flat[0], ArrayType((), t.dtype)))
+        return self.bind("k", t, ir.Prim((k,), op("broadcast_to"), {"shape": stated.shape}))
 
     # --- interpreting -----------------------------------------------------------------------
 
@@ -112,7 +95,7 @@ class Emitter:
         """A part of a linear array, which is handed on: the box stands for the rest from here."""
         part = result_type(op("index"), (x.var.type,), {"at": at})  # type: ignore[arg-type]
         y, rest = self.fresh("d", part, True), self.fresh(x.var.name, x.var.type, True)
-        self.bindings.append(Let((y, rest), Read((x.var,), parts_of(at))))
+        self.bindings.append(ir.Let((y, rest), ir.Read((x.var,), ir.parts_of(at))))
         x.var = rest
         return Boxed(self, y)
 
@@ -136,11 +119,11 @@ class Emitter:
     def apply(self, primitive: Any, args: tuple, params: dict[str, Any], like: str) -> Any:
         """The primitive on variables; a plain argument becomes a literal."""
         types = [type_of(a) if isinstance(a, Boxed) else a for a in args]
-        y = primitive.result(*types, **sampled(params, self.samples.at))
+        y = primitive.result(*types, **ir.sampled(params, self.samples.at))
         stated = [self.literal_type(primitive, i, a, y) for i, a in enumerate(args)]
         found = tuple(map(self.unbox, args, stated))
         linear = any(v.linear for v in found)
-        made = Prim(found, primitive, self.samples.params(params))
+        made = ir.Prim(found, primitive, self.samples.params(params))
         return Boxed(self, self.bind(like, type_of(y), made, linear))
 
     def literal_type(self, p: Primitive, place: int, a: Any, y: ArrayType) -> ArrayType | None:
@@ -160,7 +143,7 @@ class Emitter:
             raise LinearityError(f"a rule adds a constant {t} to tangents; that is affine")
         if not moves(t):
             t = ArrayType(t.shape, np.result_type(t.dtype, dtype))
-        return Boxed(self, self.bind("z", t, zero(self.samples.back(t)), linear=True))
+        return Boxed(self, self.bind("z", t, ir.zero(self.samples.back(t)), linear=True))
 
     # --- sums and multiples of tangents -------------------------------------------------------
 
@@ -180,7 +163,7 @@ class Emitter:
         if len(terms) == 1:
             return terms[0]
         a, b = (t.var for t in terms)
-        return Boxed(self, self.bind("ds", a.type, Prim((a, b), op("add")), linear=True))
+        return Boxed(self, self.bind("ds", a.type, ir.Prim((a, b), op("add")), linear=True))
 
     def _constant(self, p: Elementwise, i: int, linear: tuple[int, ...]) -> bool:
         """Whether the partial in argument i reads neither a linear argument nor the result."""
@@ -200,7 +183,7 @@ class Emitter:
             k = op("broadcast_to")(k, shape=y.shape)
         plain = None if isinstance(k, Boxed) else ArrayType(np.shape(k), y.dtype)
         factor = self.unbox(k, plain)
-        made = Prim((factor, a.var), op("multiply"))
+        made = ir.Prim((factor, a.var), op("multiply"))
         return Boxed(self, self.bind("dp", y, made, linear=True))
 
 
@@ -210,7 +193,7 @@ class Boxed(Box):
     __slots__ = ("emitter", "var")
     depth = math.inf
 
-    def __init__(self, emitter: Emitter, var: Var) -> None:
+    def __init__(self, emitter: Emitter, var: ir.Var) -> None:
         self.emitter = emitter
         self.var = var
 
@@ -286,19 +269,21 @@ def _unboxed(params: Any) -> Any:
 class Text(NamedTuple):
     """A block with formals: what a rule writes for one signature."""
 
-    formals: Vars
-    bindings: tuple[Binding, ...]
-    results: Vars
+    formals: ir.Vars
+    bindings: tuple[ir.Binding, ...]
+    results: ir.Vars
 
-    def copied(self, args: Sequence[Var], emitter: Emitter, likes: dict[Var, str]) -> list[Var]:
+    def copied(
+        self, args: Sequence[ir.Var], emitter: Emitter, likes: dict[ir.Var, str]
+    ) -> list[ir.Var]:
         """Write the text down about other variables; the variables of its results."""
         at = dict(zip(self.formals, args, strict=True))
 
-        def renamed(v: Var) -> Var:
+        def renamed(v: ir.Var) -> ir.Var:
             return at.get(v, v)  # a dimension in a parameter stays
 
         for b in self.bindings:
-            if isinstance(b, Unpack):
+            if isinstance(b, ir.Unpack):
                 arg, made = at[b.arg], []
             else:
                 arg, made = b.rhs.renamed(renamed), []  # type: ignore[union-attr]
@@ -306,15 +291,15 @@ class Text(NamedTuple):
                 at[v] = emitter.fresh(likes.get(v, v.name), v.type, v.linear)
                 made.append(at[v])
             emitter.bindings.append(
-                Unpack(tuple(made), arg) if isinstance(arg, Var) else Let(tuple(made), arg)
+                ir.Unpack(tuple(made), arg) if isinstance(arg, ir.Var) else ir.Let(tuple(made), arg)
             )
         return [at[v] for v in self.results]
 
 
 def text(
-    e: Prim,
+    e: ir.Prim,
     rule: Callable[..., Sequence[Any]],
-    formals: Sequence[Var],
+    formals: Sequence[ir.Var],
     wanted: Sequence[Type],
 ) -> Text:
     """What the rule of a primitive writes when it runs on samples of dimensions, and on boxes.
@@ -350,12 +335,12 @@ def _shown(made: Text) -> tuple[Any, ...]:
 
 def _text(
     rule: Callable[..., Sequence[Any]],
-    formals: Sequence[Var],
+    formals: Sequence[ir.Var],
     wanted: Sequence[Type],
     samples: Samples,
 ) -> Text:
     """What `rule` writes for one sample."""
-    emitter = Emitter(Names([f.name for f in formals]), samples)
+    emitter = Emitter(ir.Names([f.name for f in formals]), samples)
     with np.errstate(all="ignore"):
         found = rule(samples, *map(emitter.box, formals))
     results = []
@@ -363,7 +348,7 @@ def _text(
         if isinstance(r, Boxed):
             results.append(seen(r, t).var)
         elif r is None or not np.any(r):
-            results.append(emitter.bind("z", t, zero(t), linear=True))
+            results.append(emitter.bind("z", t, ir.zero(t), linear=True))
         else:
             raise LinearityError("a rule gives a constant as a tangent; that is affine")
     bindings, results = threaded(emitter, formals, tidy(emitter.bindings, results), results)
@@ -379,84 +364,87 @@ def seen(x: Boxed, t: Type) -> Boxed:
 
 
 def tidy(
-    bindings: Sequence[Binding],
-    results: Sequence[Var],
-    stays: Callable[[Binding], bool] = lambda b: False,
-) -> list[Binding]:
+    bindings: Sequence[ir.Binding],
+    results: Sequence[ir.Var],
+    stays: Callable[[ir.Binding], bool] = lambda b: False,
+) -> list[ir.Binding]:
     """The bindings that results depend on, and those that stay; of a rule, what it has used."""
     needed, kept = set(results), []
     for b in reversed(bindings):
         if any(v in needed for v in b.vars) or stays(b):
             kept.append(b)
-            needed.update(b.rhs.operands() if isinstance(b, Let) else (b.arg,))  # type: ignore
+            needed.update(b.rhs.operands() if isinstance(b, ir.Let) else (b.arg,))  # type: ignore
     return kept[::-1]
 
 
 def closed(
-    bindings: Sequence[Binding],
-    formals: Sequence[Var],
-    results: Sequence[Var],
-    stays: Callable[[Binding], bool] = lambda b: False,
-) -> list[Binding]:
+    bindings: Sequence[ir.Binding],
+    formals: Sequence[ir.Var],
+    results: Sequence[ir.Var],
+    stays: Callable[[ir.Binding], bool] = lambda b: False,
+) -> list[ir.Binding]:
     """The bindings that results need and those that stay, with drops of what is not used."""
     kept = tidy(bindings, results, stays)
     used = {v for b in kept for v in _reads(b)} | set(results)
-    found: list[Binding] = [Let((), drop(v)) for v in formals if v not in used]
+    found: list[ir.Binding] = [ir.Let((), ir.drop(v)) for v in formals if v not in used]
     for b in kept:
         found.append(b)
-        found += [Let((), drop(v)) for v in b.vars if v not in used]
+        found += [ir.Let((), ir.drop(v)) for v in b.vars if v not in used]
     return found
 
 
-def _reads(b: Binding) -> Any:
-    return free(b.rhs) if isinstance(b, Let) else (b.arg,)
+def _reads(b: ir.Binding) -> Any:
+    return ir.free(b.rhs) if isinstance(b, ir.Let) else (b.arg,)
 
 
 def threaded(
-    emitter: Emitter, formals: Sequence[Var], bindings: Sequence[Binding], results: Sequence[Var]
-) -> tuple[list[Binding], list[Var]]:
+    emitter: Emitter,
+    formals: Sequence[ir.Var],
+    bindings: Sequence[ir.Binding],
+    results: Sequence[ir.Var],
+) -> tuple[list[ir.Binding], list[ir.Var]]:
     """The same with every linear variable used exactly once: dups where it is used more often.
 
     Linear formals that are not used are dropped.
     """
-    uses: dict[Var, int] = {}
+    uses: dict[ir.Var, int] = {}
     for b in bindings:
-        for v in b.rhs.operands() if isinstance(b, Let) else (b.arg,):  # type: ignore[union-attr]
+        for v in b.rhs.operands() if isinstance(b, ir.Let) else (b.arg,):  # type: ignore[union-attr]
             uses[v] = uses.get(v, 0) + 1
     for v in results:
         uses[v] = uses.get(v, 0) + 1
-    copies: dict[Var, Any] = {}
-    written: list[Binding] = []
+    copies: dict[ir.Var, Any] = {}
+    written: list[ir.Binding] = []
 
-    def enter(binders: Iterable[Var]) -> None:
+    def enter(binders: Iterable[ir.Var]) -> None:
         for v in binders:
             if v.linear and uses.get(v, 0) > 1:
                 made, chain = chained(emitter, v, uses[v])
                 written.extend(chain)
                 copies[v] = iter(made)
             elif v.linear and not uses.get(v, 0):
-                written.append(Let((), drop(v)))
+                written.append(ir.Let((), ir.drop(v)))
 
-    def occurrence(v: Var) -> Var:
+    def occurrence(v: ir.Var) -> ir.Var:
         return next(copies[v]) if v in copies else v
 
     enter(formals)
     for b in bindings:
-        if isinstance(b, Unpack):
-            written.append(Unpack(b.vars, occurrence(b.arg)))
+        if isinstance(b, ir.Unpack):
+            written.append(ir.Unpack(b.vars, occurrence(b.arg)))
         else:
-            assert isinstance(b.rhs, Leaf)
-            written.append(Let(b.vars, b.rhs.renamed(occurrence)))
+            assert isinstance(b.rhs, ir.Leaf)
+            written.append(ir.Let(b.vars, b.rhs.renamed(occurrence)))
         enter(b.vars)
     return written, [occurrence(v) for v in results]
 
 
-def chained(emitter: Emitter, v: Var, times: int) -> tuple[list[Var], list[Binding]]:
+def chained(emitter: Emitter, v: ir.Var, times: int) -> tuple[list[ir.Var], list[ir.Binding]]:
     """`times` copies of a linear variable, and the chain of dups that makes them."""
     made, chain = [], []
     for _ in range(times - 1):
         a, b = emitter.fresh(v.name, v.type, True), emitter.fresh(v.name, v.type, True)
-        chain.append(Let((a, b), Dup((v,))))
+        chain.append(ir.Let((a, b), ir.Dup((v,))))
         made.append(a)
         v = b
     return [*made, v], chain

@@ -11,37 +11,18 @@ import numpy as np
 
 from lineara.facts.types import ArrayType, Family, Type, short_dtype, show_definition
 from lineara.facts.types import show as show_type
-from lineara.linear_a.syntax import (
-    Applied,
-    Binding,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Inj,
-    Leaf,
-    Lit,
-    Part,
-    Prim,
-    Proj,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Zero,
-)
+from lineara.linear_a import syntax as ir
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
 
-def show_program(types: Mapping[str, Type | Family], defs: Mapping[str, Def]) -> str:
+def show_program(types: Mapping[str, Type | Family], defs: Mapping[str, ir.Def]) -> str:
     """The text of a program, ending in a newline: types first, in order."""
     lines = [f"{show_definition(name, t)}\n" for name, t in types.items()]
     return "\n".join(["".join(lines)] * bool(lines) + [show_def(d) for d in defs.values()])
 
 
-def show_def(d: Def) -> str:
+def show_def(d: ir.Def) -> str:
     """The text of a definition."""
     formals = binders(d.xs, d.lxs)
     results = two_zones(map(show_type, d.results), map(show_type, d.lresults))
@@ -54,26 +35,26 @@ def two_zones(xs: Any, lxs: Any) -> str:
     return f"({left};{' ' * bool(right)}{right})"
 
 
-def binders(xs: Sequence[Var], lxs: Sequence[Var]) -> str:
+def binders(xs: Sequence[ir.Var], lxs: Sequence[ir.Var]) -> str:
     """(x: f64; ~a: f64)."""
     return two_zones(map(binder, xs), map(binder, lxs))
 
 
-def binder(v: Var) -> str:
+def binder(v: ir.Var) -> str:
     """x: f64, or ~a: f64."""
     return f"{v!r}: {show_type(v.type)}"
 
 
-def show_block(block: Block, depth: int) -> str:
+def show_block(block: ir.Block, depth: int) -> str:
     """The lines of a block, indented."""
     lines = [f"let {show_binding(b, depth)} in" for b in block.bindings]
     pad = "  " * depth
     return "\n".join(pad + line for line in [*lines, show_leaf(block.leaf)])
 
 
-def show_binding(b: Binding, depth: int = 1) -> str:
+def show_binding(b: ir.Binding, depth: int = 1) -> str:
     """`x: f64 = sin(y)`: a binding without its `let`."""
-    if isinstance(b, Unpack):
+    if isinstance(b, ir.Unpack):
         sigil = "~" * b.arg.linear
         return f"{sigil}<{', '.join(map(binder, b.vars))}> = {b.arg!r}"
     if len(b.vars) == 1:
@@ -83,49 +64,49 @@ def show_binding(b: Binding, depth: int = 1) -> str:
     return f"{left} = {show_rhs(b.rhs, depth)}"
 
 
-def show_rhs(e: Leaf | Block, depth: int) -> str:
+def show_rhs(e: ir.Leaf | ir.Block, depth: int) -> str:
     """A leaf, or a block in braces."""
-    if isinstance(e, Leaf):
+    if isinstance(e, ir.Leaf):
         return show_leaf(e, depth)
     return f"{{\n{show_block(e, depth + 1)}\n{'  ' * depth}}}"
 
 
-def show_leaf(e: Leaf, depth: int = 1) -> str:
+def show_leaf(e: ir.Leaf, depth: int = 1) -> str:
     """The text of a leaf."""
     names = [repr(a) for a in e.args]
     match e:
-        case Ret():
+        case ir.Ret():
             return two_zones(map(repr, e.xs), map(repr, e.lxs))
-        case Copy():
+        case ir.Copy():
             return names[0]
-        case Dup():
+        case ir.Dup():
             return f"dup({', '.join(names)})"
-        case Lit(value=value, type=t):
+        case ir.Lit(value=value, type=t):
             return show_literal(value, t)
-        case Zero(type=t, linear=linear):
+        case ir.Zero(type=t, linear=linear):
             return f"zero{'s' * (not linear)}[{show_type(t)}]"
-        case Tup(fields=None, linear=linear):
+        case ir.Tup(fields=None, linear=linear):
             return f"{'~' * linear}<{', '.join(names)}>"
-        case Tup(fields=fields, linear=linear):
+        case ir.Tup(fields=fields, linear=linear):
             pairs = zip(fields or (), names, strict=True)
             return f"{'~' * linear}{{{', '.join(f'{f}: {n}' for f, n in pairs)}}}"
-        case Drop(body=body):
+        case ir.Drop(body=body):
             return f"drop({show_rhs(body, depth)})"
-        case Part(at=at):
+        case ir.Part(at=at):
             return (
                 f"{type(e).__name__.lower()}[{', '.join(map(show_value, at))}]({', '.join(names)})"
             )
-        case Inj(tag=tag, type=t):
+        case ir.Inj(tag=tag, type=t):
             return f"inj[{tag}, {show_type(t)}]({names[0]})"
-        case Proj(tag=tag):
+        case ir.Proj(tag=tag):
             return f"proj[{tag}]({names[0]})"
-        case Prim(primitive=p, params=params):
+        case ir.Prim(primitive=p, params=params):
             if p.name in INFIX and not params and len(names) == 2:
                 return f"{names[0]} {INFIX[p.name]} {names[1]}"
             shown = {k: v for k, v in params.items() if k != "line"}  # it has no meaning
             given = ", ".join(f"{k}={show_value(v)}" for k, v in shown.items())
             return f"{p.name}{f'[{given}]' if given else ''}({', '.join(names)})"
-        case Applied():
+        case ir.Applied():
             shown = e.shown()
             zones = [[repr(a) for a in shown if a.linear is linear] for linear in (False, True)]
             return f"{e.head()}{two_zones(*zones)}"

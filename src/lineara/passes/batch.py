@@ -21,6 +21,7 @@ import numpy as np
 from lineara.errors import ProgramError
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Family, Named, Product, Stack, Type, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import I64, Samples, result_type
 from lineara.linear_a.gc_pause import uncollected
@@ -28,31 +29,6 @@ from lineara.linear_a.lane_partition import applied, in_turn, placed
 from lineara.linear_a.loops import Scan
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Emitter, Text, text
-from lineara.linear_a.syntax import (
-    Accum,
-    Applied,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Leaf,
-    Let,
-    Names,
-    Part,
-    Prim,
-    Put,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Zero,
-    drop,
-    lit,
-    parts_of,
-    vars_in,
-)
 from lineara.passes.jvp import reboxed, remembered
 from lineara.passes.names import JVP, T
 
@@ -119,7 +95,7 @@ class _Batch:
     def __init__(self, program: Program, owner: str = "") -> None:
         self.program = program
         self.owner = owner  # the definition for which all others are batched
-        self.done: dict[str, Def] = {}
+        self.done: dict[str, ir.Def] = {}
         self.origins: dict[str, tuple[str, Axes]] = {}
         self.known: dict[str, _Lanes] = {}
         self.types: dict[str, Type | Family] = {}
@@ -213,13 +189,13 @@ class _Batch:
             axis %= len(t.shape) + 1
             return ArrayType((*t.shape[:axis], lanes, *t.shape[axis:]), t.dtype)
         if isinstance(t, Named):
-            open_ = isinstance(lanes, Var)
+            open_ = isinstance(lanes, ir.Var)
             name = f"{t.name}.b{'' if open_ else lanes}{f'.{axis}' if axis else ''}"
             if name not in self.every.types:
                 self.types[name] = Product()
                 stated = self.program.types[t.name]
                 known = stated.dims if isinstance(stated, Family) else ()
-                n = Var(Names([v.name for v in known])("lanes"), I64) if open_ else lanes
+                n = ir.Var(ir.Names([v.name for v in known])("lanes"), I64) if open_ else lanes
                 made = self.type(self.program.stated(t.name), n, axis)
                 dims = (*[n] * open_, *known)
                 self.types[name] = Family(dims, made) if dims else made
@@ -235,18 +211,18 @@ class _Batch:
 class _Lanes:
     """One definition, whose lanes are as many as a number or a first formal says."""
 
-    def __init__(self, run: _Batch, d: Def, axes: Axes, size: int | None, name: str) -> None:
+    def __init__(self, run: _Batch, d: ir.Def, axes: Axes, size: int | None, name: str) -> None:
         self.run = run
         self.program = run.program
         self.d = d
         self.axes = axes
         self.size = size
         self.name = name
-        self.out = Emitter(Names([p.name for p in d.params]))
+        self.out = Emitter(ir.Names([p.name for p in d.params]))
         self.lanes: Lanes = self.out.fresh("lanes", I64) if size is None else size
         self.ahead = (self.lanes,) if size is None else ()
-        self.at: dict[Var, Var] = {}  # the variable of a batched one has another type
-        self.batched: set[Var] = set()  # new variables that have lanes
+        self.at: dict[ir.Var, ir.Var] = {}  # the variable of a batched one has another type
+        self.batched: set[ir.Var] = set()  # new variables that have lanes
         self.likes: Sequence[str] = ()  # the names of what is bound
         self.helpers = 0
         self.flags: Flags = ()
@@ -264,7 +240,7 @@ class _Lanes:
                     f"batch: {p!r} is a dimension in {d.name}, which is the same in all lanes; "
                     "give it no axis"
                 )
-            v = Var(p.name, self.type(p.type, axis), p.linear)
+            v = ir.Var(p.name, self.type(p.type, axis), p.linear)
             params.append(v)
             self.at[p] = found = v if axis == 0 else self.front(v, p.type, axis)
             self.batched.add(found)
@@ -272,7 +248,7 @@ class _Lanes:
         self.last = self.expression(d.body)
         self.flags = self.has_lanes(self.last)
 
-    def definition(self, name: str, flags: Flags) -> Def:
+    def definition(self, name: str, flags: Flags) -> ir.Def:
         """The batched definition, where results have lanes as the flags say."""
         d, written = self.d, len(self.out.bindings)
         stated = zip((*d.results, *d.lresults), flags, strict=True)
@@ -280,11 +256,11 @@ class _Lanes:
         pairs = zip(self.last, flags, strict=True)
         found = [self.lift(v) if b else self.shared(v) for v, b in pairs]
         if self.ahead and not any(flags) and all([a is None for a in self.axes]):
-            self.out.bindings.append(Let((), drop(self.lanes)))
+            self.out.bindings.append(ir.Let((), ir.drop(self.lanes)))
         k = len(d.results)
-        body = Block(tuple(self.out.bindings), Ret(tuple(found)))
+        body = ir.Block(tuple(self.out.bindings), ir.Ret(tuple(found)))
         del self.out.bindings[written:]
-        return Def(name, self.params, tuple(types[:k]), tuple(types[k:]), body)
+        return ir.Def(name, self.params, tuple(types[:k]), tuple(types[k:]), body)
 
     def like(self, i: int) -> str:
         """A name for result i of what is bound."""
@@ -292,26 +268,26 @@ class _Lanes:
 
     # --- variables ---------------------------------------------------------------------------
 
-    def bind(self, like: str, t: Type, e: Leaf, linear: bool) -> Var:
+    def bind(self, like: str, t: Type, e: ir.Leaf, linear: bool) -> ir.Var:
         """A new variable with lanes, for a leaf with one result."""
         v = self.out.bind(like, t, e, linear)
         self.batched.add(v)
         return v
 
-    def parts(self, v: Var, t: Product, batched: bool) -> list[Var]:
+    def parts(self, v: ir.Var, t: Product, batched: bool) -> list[ir.Var]:
         """The components of a product."""
         types = [self.type(s) if batched else s for s in t.items]
         made = [self.out.fresh(self.like(i), s, v.linear) for i, s in enumerate(types)]
-        self.out.bindings.append(Unpack(tuple(made), v))
+        self.out.bindings.append(ir.Unpack(tuple(made), v))
         if batched:
             self.batched.update(made)
         return made
 
-    def product(self, v: Var, parts: Sequence[Var], t: Product, whole: Type) -> Var:
+    def product(self, v: ir.Var, parts: Sequence[ir.Var], t: Product, whole: Type) -> ir.Var:
         """A batched product like v of batched parts."""
-        return self.bind(v.name, whole, Tup(tuple(parts), v.linear, t.fields), v.linear)
+        return self.bind(v.name, whole, ir.Tup(tuple(parts), v.linear, t.fields), v.linear)
 
-    def lift(self, v: Var) -> Var:
+    def lift(self, v: ir.Var) -> ir.Var:
         """A variable with lanes; one without is the same in all of them."""
         if v in self.batched:
             return v
@@ -324,31 +300,31 @@ class _Lanes:
                 f"batch: in {self.d.name}, {v!r} is a {show(t)} that all lanes share, and one of "
                 "the lane's own is needed; batch what is around it"
             )
-        made = Prim((v,), op("broadcast_to"), {"shape": whole.shape})
+        made = ir.Prim((v,), op("broadcast_to"), {"shape": whole.shape})
         return self.bind(v.name, whole, made, v.linear)
 
-    def shared(self, v: Var) -> Var:
+    def shared(self, v: ir.Var) -> ir.Var:
         """A cotangent that all lanes share, which is the sum of those of the lanes."""
         if v not in self.batched:
             return v
         t = self.unfold(v.type)
         assert v.linear, "only cotangents are wanted without lanes"
         assert isinstance(t, ArrayType), "a cotangent that lanes share is an array"
-        made = Prim((v,), op("sum"), {"axis": (0,), "keepdims": False})
+        made = ir.Prim((v,), op("sum"), {"axis": (0,), "keepdims": False})
         return self.out.bind(v.name, ArrayType(t.shape[1:], t.dtype), made, True)
 
-    def front(self, v: Var, t: Type, axis: int) -> Var:
+    def front(self, v: ir.Var, t: Type, axis: int) -> ir.Var:
         """The same with its lanes in front; t is the type of one lane."""
         whole, t = self.type(t), self.unfold(t)
         if isinstance(t, Product):
             parts = [self.out.fresh("p", self.type(s, axis), v.linear) for s in t.items]
-            self.out.bindings.append(Unpack(tuple(parts), v))
+            self.out.bindings.append(ir.Unpack(tuple(parts), v))
             moved = [self.front(p, s, axis) for p, s in zip(parts, t.items, strict=True)]
             return self.product(v, moved, t, whole)
         assert isinstance(t, ArrayType), show(t)
         axis %= len(t.shape) + 1
         order = (axis, *[i for i in range(len(t.shape) + 1) if i != axis])
-        made = Prim((v,), op("permute_dims"), {"axes": order})
+        made = ir.Prim((v,), op("permute_dims"), {"axes": order})
         return self.out.bind(v.name, whole, made, v.linear)
 
     def type(self, t: Type, axis: int = 0) -> Type:
@@ -361,120 +337,120 @@ class _Lanes:
 
     # --- expressions -------------------------------------------------------------------------
 
-    def expression(self, e: Leaf | Block) -> list[Var]:
+    def expression(self, e: ir.Leaf | ir.Block) -> list[ir.Var]:
         """The results of an expression, whose bindings are written, flat."""
-        if isinstance(e, Leaf):
+        if isinstance(e, ir.Leaf):
             return self.leaf(e)
         for b in e.bindings:
             self.likes = [v.name for v in b.vars]
-            found = self.unpack(b) if isinstance(b, Unpack) else self.expression(b.rhs)
+            found = self.unpack(b) if isinstance(b, ir.Unpack) else self.expression(b.rhs)
             self.at.update(zip(b.vars, found, strict=True))
         self.likes = []
         return self.leaf(e.leaf)
 
-    def unpack(self, b: Unpack) -> list[Var]:
+    def unpack(self, b: ir.Unpack) -> list[ir.Var]:
         """A batched product has batched parts."""
         arg = self.at[b.arg]
         t = self.unfold(b.arg.type)
         assert isinstance(t, Product)
         return self.parts(arg, t, arg in self.batched)
 
-    def leaf(self, e: Leaf) -> list[Var]:
+    def leaf(self, e: ir.Leaf) -> list[ir.Var]:
         """The results of a leaf."""
-        if isinstance(e, Drop):
+        if isinstance(e, ir.Drop):
             for v in self.expression(e.body):
-                self.out.bindings.append(Let((), drop(v)))
+                self.out.bindings.append(ir.Let((), ir.drop(v)))
             return []
-        if isinstance(e, Ret | Copy):
+        if isinstance(e, ir.Ret | ir.Copy):
             return [self.at[a] for a in e.args]
         args = [self.at[a] for a in e.args]
         if not any([self.at[v] in self.batched for v in e.operands()]):
             return self.plain(e)
-        if isinstance(e, Prim) and e.name == "index":
+        if isinstance(e, ir.Prim) and e.name == "index":
             return [self.read(e, args, e.params["at"])[0]]
-        if isinstance(e, Part):
+        if isinstance(e, ir.Part):
             return self.part(e, args)
-        if isinstance(e, Prim) and e.name == "scatter" and any(vars_in(e.params["at"])):
+        if isinstance(e, ir.Prim) and e.name == "scatter" and any(ir.vars_in(e.params["at"])):
             return self.scatter(e, args[0])
         match e:
-            case Tup(linear=linear, fields=fields):
+            case ir.Tup(linear=linear, fields=fields):
                 parts = [self.lift(a) for a in args]
                 t = Product(tuple([p.type for p in parts]), fields)
-                return [self.bind(self.like(0), t, Tup(tuple(parts), linear, fields), linear)]
-            case Dup():
+                return [self.bind(self.like(0), t, ir.Tup(tuple(parts), linear, fields), linear)]
+            case ir.Dup():
                 made = [self.out.fresh(args[0].name, args[0].type, True) for _ in range(2)]
-                self.out.bindings.append(Let(tuple(made), Dup(tuple(args))))
+                self.out.bindings.append(ir.Let(tuple(made), ir.Dup(tuple(args))))
                 self.batched.update(made)
                 return made
-            case Prim():
+            case ir.Prim():
                 return [self.prim(e, args)]
-            case Applied():
+            case ir.Applied():
                 return e.batch(self, args)
         self.refuse(e, "depends on what differs from lane to lane")
         raise AssertionError
 
-    def refuse(self, e: Leaf, why: str) -> None:
+    def refuse(self, e: ir.Leaf, why: str) -> None:
         """What cannot be batched."""
-        what = e.head() if isinstance(e, Applied) else type(e).__name__.lower()
+        what = e.head() if isinstance(e, ir.Applied) else type(e).__name__.lower()
         raise ProgramError(
             f"batch: in {self.d.name}, {what} {why}; batch what is around it, or run it lane by "
             "lane"
         )
 
-    def plain(self, e: Leaf) -> list[Var]:
+    def plain(self, e: ir.Leaf) -> list[ir.Var]:
         """What all lanes share stays as it is."""
         xs, us = type_of_leaf(self.run.program, e)
         made = [self.out.fresh(self.like(i), t, i >= len(xs)) for i, t in enumerate((*xs, *us))]
-        self.out.bindings.append(Let(tuple(made), e.renamed(self.at.__getitem__)))
+        self.out.bindings.append(ir.Let(tuple(made), e.renamed(self.at.__getitem__)))
         return made
 
-    def part(self, e: Part, args: list[Var]) -> list[Var]:
+    def part(self, e: ir.Part, args: list[ir.Var]) -> list[ir.Var]:
         """read, accum and put, of the same part in every lane or of a part of its own."""
-        if isinstance(e, Read):
+        if isinstance(e, ir.Read):
             return list(self.read(e, args, e.at))
-        assert isinstance(e, Accum | Put)
+        assert isinstance(e, ir.Accum | ir.Put)
         x, *rest = map(self.lift, args)
         at, order = placed(self, self.lane(e.args[0]), e.at, True)
         back = None if order is None else tuple(np.argsort(order).tolist())
         rest = [self.permuted(y, back) for y in rest]
         return [self.bind(x.name, x.type, type(e)((x, *rest), at), x.linear)]
 
-    def scatter(self, e: Prim, y: Var) -> list[Var]:
+    def scatter(self, e: ir.Prim, y: ir.Var) -> list[ir.Var]:
         """Zeros, to which each lane adds at positions of its own."""
         (t,) = self.outcome(e)[y.linear]
         whole = self.type(t)
-        x = self.bind("x", whole, Zero((), whole, y.linear), y.linear)
-        at, order = placed(self, t, parts_of(e.params["at"]), True)
+        x = self.bind("x", whole, ir.Zero((), whole, y.linear), y.linear)
+        at, order = placed(self, t, ir.parts_of(e.params["at"]), True)
         back = None if order is None else tuple(np.argsort(order).tolist())
-        made = Accum((x, self.permuted(self.lift(y), back)), at)
+        made = ir.Accum((x, self.permuted(self.lift(y), back)), at)
         return [self.bind(self.like(0), whole, made, y.linear)]
 
-    def read(self, e: Leaf, args: list[Var], at: Any) -> tuple[Var, ...]:
+    def read(self, e: ir.Leaf, args: list[ir.Var], at: Any) -> tuple[ir.Var, ...]:
         """The part of each lane, and of a linear array the rest."""
         (x,) = args
         has = x in self.batched
-        at, order = placed(self, self.lane(e.args[0]), parts_of(at), has)
+        at, order = placed(self, self.lane(e.args[0]), ir.parts_of(at), has)
         t = result_type(op("index"), (self.unfold(x.type),), {"at": at})  # type: ignore
-        if isinstance(e, Read):
+        if isinstance(e, ir.Read):
             part = self.out.fresh(self.like(0), t, True)
             rest = self.out.fresh(x.name, x.type, True)
-            self.out.bindings.append(Let((part, rest), Read((x,), at)))
+            self.out.bindings.append(ir.Let((part, rest), ir.Read((x,), at)))
             self.batched.update([part, *[rest] * has])
             return self.permuted(part, order), rest
-        y = self.bind(self.like(0), t, Prim((x,), op("index"), {"at": at}), x.linear)
+        y = self.bind(self.like(0), t, ir.Prim((x,), op("index"), {"at": at}), x.linear)
         return (self.permuted(y, order),)
 
-    def lane(self, v: Var) -> ArrayType:
+    def lane(self, v: ir.Var) -> ArrayType:
         """The type of an array in one lane."""
         t = self.unfold(v.type)
         assert isinstance(t, ArrayType)
         return t
 
-    def permuted(self, v: Var, axes: tuple[int, ...] | None) -> Var:
+    def permuted(self, v: ir.Var, axes: tuple[int, ...] | None) -> ir.Var:
         """The array with its axes in another order, if there is one."""
         if axes is None:
             return v
-        made = Prim((v,), op("permute_dims"), {"axes": axes})
+        made = ir.Prim((v,), op("permute_dims"), {"axes": axes})
         t = self.unfold(v.type)
         assert isinstance(t, ArrayType)
         t = ArrayType(tuple([t.shape[i] for i in axes]), t.dtype)
@@ -482,7 +458,7 @@ class _Lanes:
 
     # --- what forms ask for --------------------------------------------------------------------
 
-    def has_lanes(self, args: Sequence[Var]) -> Flags:
+    def has_lanes(self, args: Sequence[ir.Var]) -> Flags:
         """Which of the variables have lanes."""
         return tuple([a in self.batched for a in args])
 
@@ -499,13 +475,13 @@ class _Lanes:
         """A definition over some lanes."""
         return self.run.definition(name, tuple([0 if b else None for b in flags]), size, want)
 
-    def of_arrays(self, e: Leaf) -> bool:
+    def of_arrays(self, e: ir.Leaf) -> bool:
         """Whether a leaf takes and gives arrays only."""
         ts, us = self.outcome(e)
         types = (*[v.type for v in e.args], *ts, *us)
         return all([isinstance(self.unfold(t), ArrayType) for t in types])
 
-    def in_turn(self, e: Leaf, args: Sequence[Var]) -> list[Var]:
+    def in_turn(self, e: ir.Leaf, args: Sequence[ir.Var]) -> list[ir.Var]:
         """One lane after the other."""
         return in_turn(self, e, args, Scan)
 
@@ -514,38 +490,38 @@ class _Lanes:
         self.helpers += 1
         return f"{self.name}.{what}{self.helpers}"
 
-    def define(self, d: Def) -> None:
+    def define(self, d: ir.Def) -> None:
         """A definition that a form needs."""
         self.run.done[d.name] = d
 
-    def outcome(self, e: Leaf) -> Any:
+    def outcome(self, e: ir.Leaf) -> Any:
         """The types of what a leaf gives for one lane."""
         return type_of_leaf(self.program, e)
 
-    def results(self, e: Leaf, made: Leaf, flags: Flags) -> list[Var]:
+    def results(self, e: ir.Leaf, made: ir.Leaf, flags: Flags) -> list[ir.Var]:
         """The results of what stands for a leaf; those that have lanes as the flags say."""
         xs, us = self.outcome(e)
         types = [self.type(t) if b else t for t, b in zip((*xs, *us), flags, strict=True)]
         return self.bound(made, types, flags, len(xs))
 
-    def bound(self, made: Leaf, types: Sequence[Type], flags: Flags, k: int) -> list[Var]:
+    def bound(self, made: ir.Leaf, types: Sequence[Type], flags: Flags, k: int) -> list[ir.Var]:
         """Variables for the results of a leaf, of which k are non-linear."""
         found = [self.out.fresh(self.like(i), t, i >= k) for i, t in enumerate(types)]
-        self.out.bindings.append(Let(tuple(found), made))
+        self.out.bindings.append(ir.Let(tuple(found), made))
         self.batched.update([v for v, b in zip(found, flags, strict=True) if b])
         return found
 
-    def number(self, value: Any) -> Var:
+    def number(self, value: Any) -> ir.Var:
         """A whole number."""
-        return self.out.bind("k", I64, lit(np.int64(value), I64))
+        return self.out.bind("k", I64, ir.lit(np.int64(value), I64))
 
-    def prim_(self, name: str, *args: Var, **params: Any) -> Var:
+    def prim_(self, name: str, *args: ir.Var, **params: Any) -> ir.Var:
         """A primitive on values as they are."""
         return applied(self.out, name, *args, **params)
 
     # --- primitives --------------------------------------------------------------------------
 
-    def prim(self, e: Prim, args: list[Var]) -> Var:
+    def prim(self, e: ir.Prim, args: list[ir.Var]) -> ir.Var:
         """The batch rule of a primitive; sums and multiples of products, part by part."""
         linear = any([a.linear for a in args])
         if isinstance(self.unfold(args[-1].type), Product):
@@ -555,7 +531,7 @@ class _Lanes:
         try:
             rule = self.rule(e, args, flags, self.type(t))
         except ProgramError:  # it needs the number of lanes
-            if self.size is not None or any(vars_in(e.params)) or not self.of_arrays(e):
+            if self.size is not None or any(ir.vars_in(e.params)) or not self.of_arrays(e):
                 raise
             return self.in_turn(e, args)[0]
         plain = [self.at[v] for v in e.operands()[len(args) :]]
@@ -568,22 +544,22 @@ class _Lanes:
         self.batched.add(found)
         return found
 
-    def of_products(self, e: Prim, args: list[Var]) -> Var:
+    def of_products(self, e: ir.Prim, args: list[ir.Var]) -> ir.Var:
         """~p + ~q, x * ~p."""
         x, p = args
         if e.name == "add" or x not in self.batched:
             lifted = tuple([self.lift(a) if e.name == "add" else a for a in args])
-            return self.bind("s", lifted[-1].type, Prim(lifted, e.primitive), p.linear)
+            return self.bind("s", lifted[-1].type, ir.Prim(lifted, e.primitive), p.linear)
         p = self.lift(p)
         t = self.unfold(p.type)
         assert isinstance(t, Product)
         parts = [self.out.fresh("p", s, p.linear) for s in t.items]
-        self.out.bindings.append(Unpack(tuple(parts), p))
+        self.out.bindings.append(ir.Unpack(tuple(parts), p))
         self.batched.update(parts)
         scaled = [self.scaled(e, x, q) for q in parts]
         return self.product(p, scaled, t, p.type)
 
-    def scaled(self, e: Prim, x: Var, q: Var) -> Var:
+    def scaled(self, e: ir.Prim, x: ir.Var, q: ir.Var) -> ir.Var:
         """x * ~q, for lanes of both."""
         t = self.unfold(q.type)
         if isinstance(t, Product):
@@ -592,10 +568,10 @@ class _Lanes:
         (found,) = rule.copied((x, q), self.out, {})
         return found
 
-    def rule(self, e: Prim, args: Sequence[Var], flags: tuple[bool, ...], y: Type) -> Text:
+    def rule(self, e: ir.Prim, args: Sequence[ir.Var], flags: tuple[bool, ...], y: Type) -> Text:
         """The batch rule at these types, as text over formals of its own."""
         operands = [*args, *[self.at[v] for v in e.operands()[len(args) :]]]
-        formals = [Var(f"x{i}", v.type, v.linear) for i, v in enumerate(operands)]
+        formals = [ir.Var(f"x{i}", v.type, v.linear) for i, v in enumerate(operands)]
         k = len(args)
 
         def written(samples: Samples, *boxed: Any) -> Sequence[Any]:

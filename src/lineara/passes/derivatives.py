@@ -8,10 +8,10 @@ from typing import Any
 
 from lineara.errors import ProgramError
 from lineara.facts.types import ArrayType, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.dimensions import matching, with_dims
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var, drop, lit
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.names import GRAD, JVP, LIN, NL, VJP, E, T
@@ -38,20 +38,20 @@ def vjp(program: Program, name: str, policy: Policy = store_all) -> Program:
     program = reverse(program, name, policy)
     d, nl = program.defs[name], program.defs[name + JVP + NL]
     lin_t = program.defs[name + JVP + LIN + T]
-    names = Names([p.name for p in d.params])
+    names = ir.Names([p.name for p in d.params])
     at = matching(nl.xs, d.xs)  # a rule of the user's has formals of its own
     us = tuple([with_dims(u, at) for u in lin_t.lresults])
-    cs = [Var(names("ct"), with_dims(c.type, at), True) for c in lin_t.lxs]
+    cs = [ir.Var(names("ct"), with_dims(c.type, at), True) for c in lin_t.lxs]
     ys, t = _primal(nl, names, at)
-    gs = [Var(names("g"), u, True) for u in us]
-    body = Block(
+    gs = [ir.Var(names("g"), u, True) for u in us]
+    body = ir.Block(
         (
-            Let((*ys, t), Call(d.params, (nl.name,))),
-            Let(tuple(gs), Call((t, *t.type.dims, *cs), (lin_t.name,))),
+            ir.Let((*ys, t), Call(d.params, (nl.name,))),
+            ir.Let(tuple(gs), Call((t, *t.type.dims, *cs), (lin_t.name,))),
         ),
-        Ret((*ys, *gs)),
+        ir.Ret((*ys, *gs)),
     )
-    made = Def(name + VJP, (*d.params, *cs), d.results, us, body)
+    made = ir.Def(name + VJP, (*d.params, *cs), d.results, us, body)
     return program.with_(made)
 
 
@@ -72,23 +72,23 @@ def grad(program: Program, name: str, policy: Policy = store_all) -> Program:
     program = reverse(program, name, policy)
     program = erase(program, name + JVP + LIN + T)
     nl, back = program.defs[name + JVP + NL], program.defs[name + JVP + LIN + T + E]
-    names = Names([p.name for p in d.params])
+    names = ir.Names([p.name for p in d.params])
     at = matching(nl.xs, d.xs)
     ys, tape = _primal(nl, names, at)
-    one = Var(names("one"), t)
-    body = Block(
+    one = ir.Var(names("one"), t)
+    body = ir.Block(
         (
-            Let((*ys, tape), Call(d.params, (nl.name,))),
-            Let((), drop(*ys)),
-            Let((one,), lit(t.dtype.type(1), t)),
+            ir.Let((*ys, tape), Call(d.params, (nl.name,))),
+            ir.Let((), ir.drop(*ys)),
+            ir.Let((one,), ir.lit(t.dtype.type(1), t)),
         ),
         Call((tape, *tape.type.dims, one), (back.name,)),
     )
     results = tuple([with_dims(u, at) for u in back.results])
-    return program.with_(Def(name + GRAD, d.params, results, (), body))
+    return program.with_(ir.Def(name + GRAD, d.params, results, (), body))
 
 
-def _primal(nl: Def, names: Names, at: dict[Var, Any]) -> tuple[list[Var], Any]:
+def _primal(nl: ir.Def, names: ir.Names, at: dict[ir.Var, Any]) -> tuple[list[ir.Var], Any]:
     """Variables for the results of f.nl: the values, and the tape."""
     *types, tape = [with_dims(t, at) for t in nl.results]
-    return [Var(names("y"), s) for s in types], Var(names("t"), tape)
+    return [ir.Var(names("y"), s) for s in types], ir.Var(names("t"), tape)

@@ -13,39 +13,17 @@ from typing import Any
 from lineara.errors import ProgramError
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Product, Type, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import dims_in
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    Applied,
-    Binding,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Leaf,
-    Let,
-    Names,
-    Part,
-    Prim,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Vars,
-    Zero,
-    lit,
-    zero,
-)
 from lineara.passes.jvp import all_vars
 from lineara.passes.names import E, mangled
 from lineara.passes.unzip import is_nonlinear
 
-Sigma = dict[Var, Var]
+Sigma = dict[ir.Var, ir.Var]
 
 
 @uncollected
@@ -71,23 +49,23 @@ def erase(program: Program, name: str) -> Program:
 class Erase:
     """E of one definition."""
 
-    def __init__(self, program: Program, name: str, helpers: dict[str, Def]) -> None:
+    def __init__(self, program: Program, name: str, helpers: dict[str, ir.Def]) -> None:
         if name not in program.defs:
             raise ProgramError(f"erase: there is no definition {name}")
         self.program = program
         self.d = program.defs[name]
         self.helpers = helpers
         self.needed: list[str] = []
-        self.names = Names([v.name for v in all_vars(self.d)])
+        self.names = ir.Names([v.name for v in all_vars(self.d)])
         self.sigma: Sigma = {}
-        self.before: list[Binding] = []  # what the leaf at hand needs bound before it
+        self.before: list[ir.Binding] = []  # what the leaf at hand needs bound before it
 
-    def definition(self) -> Def:
+    def definition(self) -> ir.Def:
         """f.e."""
         d = self.d
         params = [self.binder(p) for p in d.params]
         body = self.block(d.body)
-        return Def(d.name + E, tuple(params), (*d.results, *d.lresults), (), body)
+        return ir.Def(d.name + E, tuple(params), (*d.results, *d.lresults), (), body)
 
     def recur(self, name: str) -> str:
         """The erasure of a callee; one without linear parts is its own."""
@@ -96,11 +74,11 @@ class Erase:
         self.needed.append(name)
         return name + E
 
-    def define(self, d: Def) -> None:
+    def define(self, d: ir.Def) -> None:
         """A definition that a form needs beside the erased ones."""
         self.helpers[d.name] = d
 
-    def each(self, vs: Iterable[Var]) -> Vars:
+    def each(self, vs: Iterable[ir.Var]) -> ir.Vars:
         """What stands for variables."""
         return tuple(map(self.at, vs))
 
@@ -108,107 +86,107 @@ class Erase:
         """The types of what stands for linear variables."""
         return tuple(us)
 
-    def bound(self, rs: Sequence[Var], leaf: Leaf) -> None:
+    def bound(self, rs: Sequence[ir.Var], leaf: ir.Leaf) -> None:
         """A binding before that of the leaf at hand."""
-        self.before.append(Let(tuple(rs), leaf))
+        self.before.append(ir.Let(tuple(rs), leaf))
 
-    def reordered(self, loop: Leaf, outcome: Any, nc: int, nlc: int) -> Leaf:
+    def reordered(self, loop: ir.Leaf, outcome: Any, nc: int, nlc: int) -> ir.Leaf:
         """A loop whose results (c', lc', y, ly) are bound and handed on as (c', y, lc', ly)."""
         ts, us = outcome[0], self.types(outcome[1])
         k = len(self.types(outcome[1][:nlc]))
         if len(ts) == nc or not k:
             return loop
-        rs = [Var(self.names("r"), t) for t in (*ts[:nc], *us[:k], *ts[nc:], *us[k:])]
+        rs = [ir.Var(self.names("r"), t) for t in (*ts[:nc], *us[:k], *ts[nc:], *us[k:])]
         self.bound(rs, loop)
         m = len(ts)
-        return Ret((*rs[:nc], *rs[nc + k : m + k], *rs[nc : nc + k], *rs[m + k :]))
+        return ir.Ret((*rs[:nc], *rs[nc + k : m + k], *rs[nc : nc + k], *rs[m + k :]))
 
-    def binder(self, v: Var) -> Var:
+    def binder(self, v: ir.Var) -> ir.Var:
         """The non-linear variable for a binder."""
         if not v.linear:
             return v
-        self.sigma[v] = found = Var(v.name, v.type)
+        self.sigma[v] = found = ir.Var(v.name, v.type)
         return found
 
-    def at(self, v: Var) -> Var:
+    def at(self, v: ir.Var) -> ir.Var:
         """σ."""
         return self.sigma[v] if v.linear else v
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: ir.Block) -> ir.Block:
         """The bindings, without dups."""
-        bindings: list[Binding] = []
+        bindings: list[ir.Binding] = []
         for b in block.bindings:
-            if isinstance(b, Unpack):
+            if isinstance(b, ir.Unpack):
                 arg = self.at(b.arg)
-                bindings.append(Unpack(tuple(map(self.binder, b.vars)), arg))
-            elif isinstance(b.rhs, Dup):
+                bindings.append(ir.Unpack(tuple(map(self.binder, b.vars)), arg))
+            elif isinstance(b.rhs, ir.Dup):
                 whole = self.at(b.rhs.args[0])
                 self.sigma |= dict.fromkeys(b.vars, whole)
-            elif isinstance(b.rhs, Read):
+            elif isinstance(b.rhs, ir.Read):
                 self.read(b, b.rhs, bindings)
             else:
                 rhs = self.expression(b.rhs)
                 bindings += self.taken()
-                bindings.append(Let(tuple(map(self.binder, b.vars)), rhs))
+                bindings.append(ir.Let(tuple(map(self.binder, b.vars)), rhs))
         leaf = self.leaf(block.leaf)
-        return Block((*bindings, *self.taken()), leaf)
+        return ir.Block((*bindings, *self.taken()), leaf)
 
-    def taken(self) -> list[Binding]:
+    def taken(self) -> list[ir.Binding]:
         """The bindings that were waiting."""
         found, self.before = self.before, []
         return found
 
-    def read(self, b: Let, e: Read, bindings: list[Binding]) -> None:
+    def read(self, b: ir.Let, e: ir.Read, bindings: list[ir.Binding]) -> None:
         """The part is looked up; the array that was handed on is the array."""
         x = self.at(e.args[0])
-        bindings.append(Let((self.binder(b.vars[0]),), self.lookup(x, e)))
+        bindings.append(ir.Let((self.binder(b.vars[0]),), self.lookup(x, e)))
         self.sigma[b.vars[1]] = x
 
-    def lookup(self, x: Var, e: Read) -> Prim:
+    def lookup(self, x: ir.Var, e: ir.Read) -> ir.Prim:
         """The part of a non-linear array."""
-        return Prim((x,), op("index"), {"at": e.at})
+        return ir.Prim((x,), op("index"), {"at": e.at})
 
-    def expression(self, e: Leaf | Block) -> Leaf | Block:
+    def expression(self, e: ir.Leaf | ir.Block) -> ir.Leaf | ir.Block:
         """A leaf or a block."""
-        return self.block(e) if isinstance(e, Block) else self.leaf(e)
+        return self.block(e) if isinstance(e, ir.Block) else self.leaf(e)
 
-    def leaf(self, e: Leaf) -> Leaf:
+    def leaf(self, e: ir.Leaf) -> ir.Leaf:
         """E of a leaf."""
         match e:
-            case Read(args=(a,)):
+            case ir.Read(args=(a,)):
                 (part, _) = type_of_leaf(self.program, e).lxs
-                y = Var(self.names("y"), part)
-                self.before.append(Let((y,), self.lookup(self.at(a), e)))
-                return Ret((y, self.at(a)))
-            case Ret():
-                return Ret(tuple(map(self.at, e.args)))
-            case Dup(args=(a,)):
-                return Ret((self.at(a), self.at(a)))
-            case Drop(body=body):
-                return Drop((), self.expression(body))
-            case Zero(type=t):
+                y = ir.Var(self.names("y"), part)
+                self.before.append(ir.Let((y,), self.lookup(self.at(a), e)))
+                return ir.Ret((y, self.at(a)))
+            case ir.Ret():
+                return ir.Ret(tuple(map(self.at, e.args)))
+            case ir.Dup(args=(a,)):
+                return ir.Ret((self.at(a), self.at(a)))
+            case ir.Drop(body=body):
+                return ir.Drop((), self.expression(body))
+            case ir.Zero(type=t):
                 return self.zero(t)
-            case Tup(args=args, fields=fields):
-                return Tup(tuple(map(self.at, args)), False, fields)
-            case Prim() if e.name == "multiply":
+            case ir.Tup(args=args, fields=fields):
+                return ir.Tup(tuple(map(self.at, args)), False, fields)
+            case ir.Prim() if e.name == "multiply":
                 return self.scale(e)
-            case Applied():
+            case ir.Applied():
                 return e.erase(self)
-            case Copy() | Part() | Prim():
+            case ir.Copy() | ir.Part() | ir.Prim():
                 return e.renamed(self.at)
         return e.renamed(self.at)
 
-    def zero(self, t: Type) -> Leaf:
+    def zero(self, t: Type) -> ir.Leaf:
         """0.0, or the zero of an array or a product."""
         if isinstance(t, ArrayType) and not t.shape:
-            return lit(t.dtype.type(0), t)
-        return zero(t, linear=False)
+            return ir.lit(t.dtype.type(0), t)
+        return ir.zero(t, linear=False)
 
-    def scale(self, e: Prim) -> Leaf:
+    def scale(self, e: ir.Prim) -> ir.Leaf:
         """x * a; of a product, a helper that scales its parts."""
         x, a = map(self.at, e.args)
         if isinstance(self.program.unfold(a.type), ArrayType):
-            return Prim((x, a), e.primitive)
+            return ir.Prim((x, a), e.primitive)
         return scaled(x, a, self.helper(x.type, a.type))
 
     def helper(self, k: Type, u: Type) -> str:
@@ -219,28 +197,28 @@ class Erase:
         t = self.program.unfold(u)
         if not isinstance(t, Product):
             raise ProgramError(f"erase: {show(u)} cannot be scaled; only numbers and products can")
-        names = Names([v.name for v in dims_in(u)])
-        x, a = Var(names("x"), k), Var(names("a"), u)
-        parts = [Var(names("p"), s) for s in t.items]
-        bindings: list[Binding] = [Unpack(tuple(parts), a)]
-        made: list[Var] = []
+        names = ir.Names([v.name for v in dims_in(u)])
+        x, a = ir.Var(names("x"), k), ir.Var(names("a"), u)
+        parts = [ir.Var(names("p"), s) for s in t.items]
+        bindings: list[ir.Binding] = [ir.Unpack(tuple(parts), a)]
+        made: list[ir.Var] = []
         for p in parts:
             if not self.program.has_scalars(p.type):
                 made.append(p)  # a part without numbers passes through: scaling would cost its drop
                 continue
-            q = Var(names("q"), p.type)
+            q = ir.Var(names("q"), p.type)
             plain = isinstance(self.program.unfold(p.type), ArrayType)
-            made_of: Leaf = (
-                Prim((x, p), op("multiply")) if plain else scaled(x, p, self.helper(k, p.type))
+            made_of: ir.Leaf = (
+                ir.Prim((x, p), op("multiply")) if plain else scaled(x, p, self.helper(k, p.type))
             )
-            bindings.append(Let((q,), made_of))
+            bindings.append(ir.Let((q,), made_of))
             made.append(q)
-        body = Block(tuple(bindings), Tup(tuple(made), False, t.fields))
+        body = ir.Block(tuple(bindings), ir.Tup(tuple(made), False, t.fields))
         dims = dict.fromkeys(dims_in(u))
-        self.helpers[name] = Def(name, (x, a, *dims), (u,), (), body)
+        self.helpers[name] = ir.Def(name, (x, a, *dims), (u,), (), body)
         return name
 
 
-def scaled(x: Var, a: Var, helper: str) -> Call:
+def scaled(x: ir.Var, a: ir.Var, helper: str) -> Call:
     """The call of a helper, which is given the dimensions of the type, too."""
     return Call((x, a, *dict.fromkeys(dims_in(a.type))), (helper,))

@@ -18,32 +18,13 @@ import numpy as np
 from lineara.errors import LinearityError
 from lineara.facts.primitive import Constant, General, Joint, Linear
 from lineara.facts.types import ArrayType, Type, carries_tangents, show, type_of
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Cond, Switch
 from lineara.linear_a.calls import Call, Facts
 from lineara.linear_a.check import check_def
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, Emitter, closed, threaded, tidy
-from lineara.linear_a.syntax import (
-    Accum,
-    Applied,
-    Binding,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Leaf,
-    Let,
-    Lit,
-    Names,
-    Prim,
-    Put,
-    Ret,
-    Var,
-    Zero,
-    renamed_params,
-    zero,
-)
 from lineara.passes.jvp import all_vars
 
 Flags = tuple[bool, ...]
@@ -96,15 +77,15 @@ class _Regain:
         d = self.program.defs[name]
         return self.flows((name, flags), (False,) * len(d.results), lambda: self._flow(d, flags))
 
-    def _flow(self, d: Def, flags: Flags) -> Flags:
+    def _flow(self, d: ir.Def, flags: Flags) -> Flags:
         on = dict(zip(d.params, flags, strict=True))
 
-        def of(e: Leaf, count: int) -> Flags:
-            if isinstance(e, Ret | Copy):
+        def of(e: ir.Leaf, count: int) -> Flags:
+            if isinstance(e, ir.Ret | ir.Copy):
                 return tuple([on[a] for a in e.args])
-            if isinstance(e, Applied):
+            if isinstance(e, ir.Applied):
                 return self.applied(e, tuple([on[a] for a in e.args]))
-            inert = isinstance(e, Prim) and isinstance(e.primitive, Constant)
+            inert = isinstance(e, ir.Prim) and isinstance(e.primitive, Constant)
             return (not inert and any([on[a] for a in e.operands()]),) * count
 
         for b in d.body.bindings:
@@ -112,7 +93,7 @@ class _Regain:
             on.update(zip(b.vars, of(e, len(b.vars)), strict=True))
         return of(d.body.leaf, len(d.results))
 
-    def applied(self, e: Applied, flags: Flags) -> Flags:
+    def applied(self, e: ir.Applied, flags: Flags) -> Flags:
         """The same of a form; carries settle."""
         if isinstance(e, Call):
             return self.flow(e.functions[0], flags)
@@ -141,10 +122,10 @@ def count_of_carries(e: Any) -> int:
     return e.nc if isinstance(e, Scan) else len(e.args) - e.nk
 
 
-def leaf_of(b: Binding) -> Leaf:
+def leaf_of(b: ir.Binding) -> ir.Leaf:
     """The right-hand side of a binding of a traced program, which is flat."""
-    assert isinstance(b, Let), "a traced program takes no product apart"
-    assert isinstance(b.rhs, Leaf), "a traced program has no nested blocks"
+    assert isinstance(b, ir.Let), "a traced program takes no product apart"
+    assert isinstance(b.rhs, ir.Leaf), "a traced program has no nested blocks"
     return b.rhs
 
 
@@ -154,7 +135,7 @@ class _One:
     def __init__(
         self,
         run: _Regain,
-        d: Def,
+        d: ir.Def,
         flags: Flags,
         want: Flags,
         on: Sequence[int] = (),
@@ -162,15 +143,15 @@ class _One:
     ) -> None:
         self.run, self.d, self.flags, self.want = run, d, flags, want
         self.on, self.bare = on, bare
-        self.out = Emitter(Names([v.name for v in all_vars(d)]))
+        self.out = Emitter(ir.Names([v.name for v in all_vars(d)]))
         self.out.like = "v"
-        self.at: dict[Var, Any] = {}
-        self.nothing: set[Var] = set()  # values that are some value times zero
+        self.at: dict[ir.Var, Any] = {}
+        self.nothing: set[ir.Var] = set()  # values that are some value times zero
 
-    def definition(self, name: str) -> Def:
+    def definition(self, name: str) -> ir.Def:
         """The definition under its new name; linear formals and results come last."""
         d = self.d
-        formals = [Var(p.name, p.type, f) for p, f in zip(d.params, self.flags, strict=True)]
+        formals = [ir.Var(p.name, p.type, f) for p, f in zip(d.params, self.flags, strict=True)]
         self.at = dict(zip(d.params, map(self.out.box, formals), strict=True))
         if self.bare:
             formals = [v for v in formals if not v.linear]
@@ -181,24 +162,24 @@ class _One:
         self.likes = []
         found = self.leaf(d.body.leaf, list(d.results))
         handed = [self.at[d.params[i]].var for i in self.on]
-        zones: list[list[Var]] = [[], handed]
+        zones: list[list[ir.Var]] = [[], handed]
         for v, t, w in zip(found, d.results, self.want, strict=True):
             zones[w].append(self.vector(v, t) if w else self.value(v, t))
         params = sorted(formals, key=lambda v: v.linear)
         results = [*zones[0], *zones[1]]
         kept, results = threaded(self.out, params, tidy(self.out.bindings, results), results)
-        body = Block(tuple(closed(kept, params, results)), Ret(tuple(results)))
+        body = ir.Block(tuple(closed(kept, params, results)), ir.Ret(tuple(results)))
         types = [tuple([v.type for v in zone]) for zone in zones]
-        return Def(name, tuple(params), types[0], types[1], body)
+        return ir.Def(name, tuple(params), types[0], types[1], body)
 
     # --- what a variable is --------------------------------------------------------------------
 
-    def value(self, v: Any, t: Type) -> Var:
+    def value(self, v: Any, t: Type) -> ir.Var:
         """A non-linear variable; a constant is written down."""
         if not isinstance(v, Boxed):
             assert isinstance(t, ArrayType)
             if np.ndim(v) and not np.any(v):
-                return self.out.bind("z", t, zero(t, linear=False))
+                return self.out.bind("z", t, ir.zero(t, linear=False))
             return self.out.unbox(v, t)
         if v.var.linear:
             raise LinearityError(
@@ -206,7 +187,7 @@ class _One:
             )
         return v.var
 
-    def vector(self, v: Any, t: Type) -> Var:
+    def vector(self, v: Any, t: Type) -> ir.Var:
         """A linear variable; of a constant, that of zero."""
         if isinstance(v, Boxed) and v.var.linear:
             return v.var
@@ -215,48 +196,48 @@ class _One:
                 f"a constant {show(t)} that is not zero stands where a vector does, which is "
                 "affine; a linear function maps zero to zero"
             )
-        return self.out.bind("z", t, zero(t), linear=True)
+        return self.out.bind("z", t, ir.zero(t), linear=True)
 
-    def plain(self, v: Var) -> Var:
+    def plain(self, v: ir.Var) -> ir.Var:
         """The variable that stands for a non-linear one."""
         return self.value(self.at[v], v.type)
 
-    def is_vector(self, v: Var) -> bool:
+    def is_vector(self, v: ir.Var) -> bool:
         """Whether a variable became linear."""
         found = self.at[v]
         return isinstance(found, Boxed) and found.var.linear
 
     # --- leaves ----------------------------------------------------------------------------------
 
-    def leaf(self, e: Leaf, types: list[Type]) -> list[Any]:
+    def leaf(self, e: ir.Leaf, types: list[Type]) -> list[Any]:
         """What the results of a leaf are."""
         match e:
-            case Ret() | Copy():
+            case ir.Ret() | ir.Copy():
                 return [self.at[a] for a in e.args]
-            case Drop():
+            case ir.Drop():
                 return []
-            case Lit(value=value):
+            case ir.Lit(value=value):
                 return [value]
-            case Zero(type=t):
+            case ir.Zero(type=t):
                 assert isinstance(t, ArrayType)
                 return [np.broadcast_to(t.dtype.type(0), t.shape)[()]]
-            case Put() | Accum():
+            case ir.Put() | ir.Accum():
                 return [self.part(e)]
-            case Applied():
+            case ir.Applied():
                 return self.applied(e, types)
-        assert isinstance(e, Prim), type(e).__name__
+        assert isinstance(e, ir.Prim), type(e).__name__
         return [self.prim(e, types[0])]
 
-    def written(self, e: Leaf, types: Sequence[Type], flags: Sequence[bool] = ()) -> list[Boxed]:
+    def written(self, e: ir.Leaf, types: Sequence[Type], flags: Sequence[bool] = ()) -> list[Boxed]:
         """The results of a leaf that is written down, in the order of the text."""
         made = []
         for i, t in enumerate(types):
             like = self.likes[i] if i < len(self.likes) else "v"
             made.append(self.out.fresh(like, t, bool(flags) and flags[i]))
-        self.out.bindings.append(Let(tuple(sorted(made, key=lambda v: v.linear)), e))
+        self.out.bindings.append(ir.Let(tuple(sorted(made, key=lambda v: v.linear)), e))
         return [self.out.box(v) for v in made]
 
-    def prim(self, e: Prim, t: Type) -> Any:
+    def prim(self, e: ir.Prim, t: Type) -> Any:
         """A primitive: as it is on values, as the linear map that it is on vectors."""
         args = [self.at[a] for a in e.args]
         linear = [i for i, a in enumerate(e.args) if self.is_vector(a)]
@@ -264,14 +245,14 @@ class _One:
             if not any([isinstance(self.at[v], Boxed) for v in e.operands()]):
                 still = e.name == "broadcast_to" and not np.any(args[0])
                 if still or type_of(t).size <= SMALL:
-                    params = renamed_params(e.params, self.at.__getitem__)
+                    params = ir.renamed_params(e.params, self.at.__getitem__)
                     with np.errstate(all="ignore"):
                         return e.primitive(*args, **params)
             (made,) = self.written(e.renamed(self.plain), [t])
             if e.name == "multiply" and not all([isinstance(a, Boxed) or np.any(a) for a in args]):
                 self.nothing.add(made.var)
             return made
-        params = renamed_params(e.params, self.plain)
+        params = ir.renamed_params(e.params, self.plain)
         p = e.primitive
         if isinstance(p, Constant):
             raise LinearityError(
@@ -296,21 +277,21 @@ class _One:
         assert joint is not None, f"{p.name} is linear but gives no map"
         return joint.forward([args[i] for i in linear])
 
-    def part(self, e: Put | Accum) -> Any:
+    def part(self, e: ir.Put | ir.Accum) -> Any:
         """An array that is written: a vector if it or what is written is one."""
-        at = renamed_params(e.at, self.plain)
+        at = ir.renamed_params(e.at, self.plain)
         if not any(map(self.is_vector, e.args)):
             return self.written(type(e)(tuple(map(self.plain, e.args)), at), [e.args[0].type])[0]
         x, *rest = [self.at[a] for a in e.args]
         nothing = [isinstance(y, Boxed) or bool(np.any(y)) for y in rest] == [False]
-        if nothing and isinstance(e, Accum):
+        if nothing and isinstance(e, ir.Accum):
             return x
         vectors = [self.vector(self.at[a], a.type) for a in (e.args[:1] if nothing else e.args)]
         return self.written(type(e)(tuple(vectors), at), [vectors[0].type], [True])[0]
 
     # --- forms -----------------------------------------------------------------------------------
 
-    def applied(self, e: Applied, types: list[Type]) -> list[Any]:
+    def applied(self, e: ir.Applied, types: list[Type]) -> list[Any]:
         """Calls, branches and loops, of definitions that are linear where they must be."""
         flags = tuple(map(self.is_vector, e.args))
         if not any(flags):
@@ -327,7 +308,7 @@ class _One:
         functions = tuple([self.run.definition(f, flags[k:], want) for f in e.functions])
         return self.written(e.on(self.arguments(e, flags), functions), types, want)
 
-    def arguments(self, e: Applied, flags: Flags) -> tuple[Var, ...]:
+    def arguments(self, e: ir.Applied, flags: Flags) -> tuple[ir.Var, ...]:
         """The arguments, vectors last."""
         pairs = list(zip(e.args, flags, strict=True))
         values = [self.plain(a) for a, f in pairs if not f]
@@ -354,7 +335,7 @@ class _One:
         results = self.written(made, types, want)
         b = self.out.bindings.pop()
         k = len(want) - sum(want)
-        self.out.bindings.append(Let((*b.vars[:k], *rest, *b.vars[k:]), b.rhs))  # type: ignore
+        self.out.bindings.append(ir.Let((*b.vars[:k], *rest, *b.vars[k:]), b.rhs))  # type: ignore
         return results
 
 

@@ -11,28 +11,18 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lineara.errors import ProgramError
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.cost import size
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    Binding,
-    Block,
-    Def,
-    Drop,
-    Leaf,
-    Let,
-    Names,
-    Unpack,
-    Var,
-)
 from lineara.passes.jvp import all_vars
 from lineara.passes.unzip import flat, functions, short
 
-Chosen = Callable[[Def], bool]
+Chosen = Callable[[ir.Def], bool]
 
 
-def every(d: Def) -> bool:
+def every(d: ir.Def) -> bool:
     """Inline all calls."""
     return True
 
@@ -58,7 +48,7 @@ def inline(program: Program, name: str, chosen: Chosen = every) -> Program:
     """
     if name not in program.defs:
         raise ProgramError(f"inline: there is no definition {name}")
-    ready: dict[str, Def] = {}
+    ready: dict[str, ir.Def] = {}
     open_ = [name]
     while open_:  # callees first
         f = open_[-1]
@@ -75,7 +65,7 @@ def inline(program: Program, name: str, chosen: Chosen = every) -> Program:
     return program.with_(ready[name])
 
 
-def called(e: Leaf | Block) -> Iterable[str]:
+def called(e: ir.Leaf | ir.Block) -> Iterable[str]:
     """The definitions that an expression calls."""
     return dict.fromkeys(functions(e))
 
@@ -83,61 +73,61 @@ def called(e: Leaf | Block) -> Iterable[str]:
 class _Inline:
     """One definition, with the bodies of those that it calls."""
 
-    def __init__(self, d: Def, bodies: dict[str, Def]) -> None:
+    def __init__(self, d: ir.Def, bodies: dict[str, ir.Def]) -> None:
         self.d = d
         self.bodies = bodies
-        self.names = Names([v.name for v in all_vars(d)])
+        self.names = ir.Names([v.name for v in all_vars(d)])
 
-    def definition(self) -> Def:
+    def definition(self) -> ir.Def:
         """The definition with its calls replaced."""
         d = self.d
-        return Def(d.name, d.params, d.results, d.lresults, self.block(d.body))
+        return ir.Def(d.name, d.params, d.results, d.lresults, self.block(d.body))
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: ir.Block) -> ir.Block:
         """The bindings, with those of the bodies among them."""
-        out: list[Binding] = []
+        out: list[ir.Binding] = []
         for b in block.bindings:
-            if isinstance(b, Unpack):
+            if isinstance(b, ir.Unpack):
                 out.append(b)
             else:
-                out.append(Let(b.vars, self.expression(b.rhs, out)))
+                out.append(ir.Let(b.vars, self.expression(b.rhs, out)))
         return flat(out, self.expression(block.leaf, out))
 
-    def expression(self, e: Leaf | Block, out: list[Binding]) -> Any:
+    def expression(self, e: ir.Leaf | ir.Block, out: list[ir.Binding]) -> Any:
         """A right-hand side; what a body binds is written before it."""
-        if isinstance(e, Block):
+        if isinstance(e, ir.Block):
             return self.block(e)
-        if isinstance(e, Drop):
-            return Drop((), short(self.expression(e.body, out)))
+        if isinstance(e, ir.Drop):
+            return ir.Drop((), short(self.expression(e.body, out)))
         if isinstance(e, Call) and e.functions[0] in self.bodies:
             d = self.bodies[e.functions[0]]
             return self.body(d.body, dict(zip(d.params, e.args, strict=True)), out)
         return e
 
-    def body(self, block: Block, at: dict[Var, Var], out: list[Binding]) -> Any:
+    def body(self, block: ir.Block, at: dict[ir.Var, ir.Var], out: list[ir.Binding]) -> Any:
         """The bindings of a body about other variables; its leaf is given."""
         for b in block.bindings:
-            if isinstance(b, Unpack):
-                out.append(Unpack(self.fresh(b.vars, at), at[b.arg]))
+            if isinstance(b, ir.Unpack):
+                out.append(ir.Unpack(self.fresh(b.vars, at), at[b.arg]))
             else:
                 made = self.copy(b.rhs, at)
-                out.append(Let(self.fresh(b.vars, at), made))
+                out.append(ir.Let(self.fresh(b.vars, at), made))
         return self.copy(block.leaf, at)
 
-    def fresh(self, binders: tuple[Var, ...], at: dict[Var, Var]) -> tuple[Var, ...]:
+    def fresh(self, binders: tuple[ir.Var, ...], at: dict[ir.Var, ir.Var]) -> tuple[ir.Var, ...]:
         """Binders with names that are free here."""
-        made = tuple([Var(self.names(v.name), v.type, v.linear) for v in binders])
+        made = tuple([ir.Var(self.names(v.name), v.type, v.linear) for v in binders])
         at.update(zip(binders, made, strict=True))
         return made
 
-    def copy(self, e: Leaf | Block, at: dict[Var, Var]) -> Any:
+    def copy(self, e: ir.Leaf | ir.Block, at: dict[ir.Var, ir.Var]) -> Any:
         """An expression about other variables."""
-        if isinstance(e, Block):
-            inner: list[Binding] = []
+        if isinstance(e, ir.Block):
+            inner: list[ir.Binding] = []
             leaf = self.body(e, at, inner)
-            return Block(tuple(inner), leaf)
-        if isinstance(e, Drop):
-            return Drop((), self.copy(e.body, at))
+            return ir.Block(tuple(inner), leaf)
+        if isinstance(e, ir.Drop):
+            return ir.Drop((), self.copy(e.body, at))
         return e.renamed(at.__getitem__)
 
 

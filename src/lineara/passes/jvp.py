@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from lineara.errors import ProgramError
 from lineara.facts.primitive import Constant, Joint
 from lineara.facts.types import ArrayType, Product, Type
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import call
 from lineara.linear_a.check import Judge, hashable
 from lineara.linear_a.dimensions import Samples
@@ -31,39 +32,10 @@ from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program, tangent_type, tangent_types
 from lineara.linear_a.rules_as_text import Emitter, Text, chained, text
 from lineara.linear_a.show import show_def
-from lineara.linear_a.syntax import (
-    PLACE,
-    Accum,
-    Applied,
-    Binding,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Inj,
-    Leaf,
-    Let,
-    Lit,
-    Names,
-    Prim,
-    Proj,
-    Put,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Vars,
-    Zero,
-    drop,
-    free,
-    parts_of,
-    zero,
-)
 from lineara.passes.names import JVP, mangled, tangent, variant
 from lineara.passes.signatures import agree, defined, jvp_signature
 
-Phi = dict[Var, Var]
+Phi = dict[ir.Var, ir.Var]
 
 
 @uncollected
@@ -106,8 +78,8 @@ class _Run:
         self.source = program
         self.rules: dict[Any, Text] = {}
         self.known: dict[Any, ArrayType] = {}
-        self.done: dict[str, Def] = {}
-        self.helpers: dict[str, Def] = {}
+        self.done: dict[str, ir.Def] = {}
+        self.helpers: dict[str, ir.Def] = {}
         self.seen: set[Type] = set()  # types whose tangents were asked for
         self.ruled: dict[str, bool] = {}
 
@@ -159,11 +131,11 @@ class _Jvp:
         self.d = program.defs[name]
         self.judge = Judge(program, name, run.known)
         self.needed: list[Wanted] = []
-        self.places: dict[Var, Place] = {}
+        self.places: dict[ir.Var, Place] = {}
         taken = [v.name for v in all_vars(self.d)]
-        self.out = Emitter(Names(taken))
+        self.out = Emitter(ir.Names(taken))
 
-    def definition(self) -> Def:
+    def definition(self) -> ir.Def:
         """f.jvp."""
         d, (name, on, same) = self.d, self.wanted
         if d.lresults or any(v.linear for v in all_vars(d)):
@@ -177,19 +149,19 @@ class _Jvp:
         phi = {x: self.tangent_of(x) for x in moving}
         tangents = tuple(phi.values())
         ruled = (on or same) and self.run.has_rule(name)
-        body = Block((), call(name, *d.params)) if ruled else d.body
+        body = ir.Block((), call(name, *d.params)) if ruled else d.body
         body = self.block(body, phi, [d.params[i] for i in on])
         handed = [self.tangent_type(d.params[i].type) for i in on]
         results = [self.tangent_type(t) for t in d.results if self.moves(t)]
         params = (*d.params, *tangents)
-        return Def(self.wanted.jvp, params, d.results, (*handed, *results), body)
+        return ir.Def(self.wanted.jvp, params, d.results, (*handed, *results), body)
 
     def recur(self, name: str, on: Sequence[int] = (), same: Sequence[Any] = ()) -> str:
         """The name of the jvp of a definition that is called."""
         self.needed.append(Wanted(name, tuple(on), tuple(same)))
         return self.needed[-1].jvp
 
-    def define(self, d: Def) -> None:
+    def define(self, d: ir.Def) -> None:
         """A definition that a form needs beside the jvps."""
         self.run.helpers[d.name] = d
 
@@ -208,11 +180,11 @@ class _Jvp:
         self.run.seen.add(t)
         return tangent_type(self.program, t)
 
-    def tangent_of(self, x: Var) -> Var:
+    def tangent_of(self, x: ir.Var) -> ir.Var:
         """A fresh variable for the tangent of x."""
         return self.out.fresh(tangent(x.name), self.tangent_type(x.type), True)
 
-    def split(self, phi: Phi, here: Iterable[Var], later: Iterable[Var]) -> Phi:
+    def split(self, phi: Phi, here: Iterable[ir.Var], later: Iterable[ir.Var]) -> Phi:
         """Tangents for the variables of a binding; what is needed later is dup'd."""
         found = {}
         for x in self.roots(here):
@@ -225,22 +197,24 @@ class _Jvp:
         return found
 
     def operands(
-        self, phi: Phi, args: Sequence[Var], later: Iterable[Var] = ()
-    ) -> list[Var | None]:
+        self, phi: Phi, args: Sequence[ir.Var], later: Iterable[ir.Var] = ()
+    ) -> list[ir.Var | None]:
         """A tangent for every occurrence, zero for a constant; of what cannot move, None."""
         found = zip(args, self.known(phi, args, later), strict=True)
         return [self.zero(a.type) if d is None and self.moves(a.type) else d for a, d in found]
 
-    def known(self, phi: Phi, args: Sequence[Var], later: Iterable[Var] = ()) -> list[Var | None]:
+    def known(
+        self, phi: Phi, args: Sequence[ir.Var], later: Iterable[ir.Var] = ()
+    ) -> list[ir.Var | None]:
         """A tangent for every occurrence of what moves here; of constants, None.
 
         Of what is needed later, one more stays in φ.
         """
-        times: dict[Var, int] = {}
+        times: dict[ir.Var, int] = {}
         for a in args:
             for x in self.roots([a]):
                 times[x] = times.get(x, 0) + 1
-        ready: dict[Var, Any] = {}
+        ready: dict[ir.Var, Any] = {}
         for x, n in times.items():
             if x in phi:
                 made, chain = chained(self.out, phi.pop(x), n + (x in later))
@@ -252,34 +226,36 @@ class _Jvp:
 
     # --- where tangents are --------------------------------------------------------------------
 
-    def place(self, b: Binding) -> None:
+    def place(self, b: ir.Binding) -> None:
         """What is bound is another variable, a view of one, or a product: no tangent of its own."""
-        e = b.rhs if isinstance(b, Let) else None
-        if isinstance(b, Unpack) and is_threaded(self.program, b.arg.type):
+        e = b.rhs if isinstance(b, ir.Let) else None
+        if isinstance(b, ir.Unpack) and is_threaded(self.program, b.arg.type):
             at = self.named(b.arg)
             if at not in self.places:
                 self.places[at] = Place(b.vars, product=b.arg.type)
                 return
             self.places |= {v: Place((x,)) for v, x in zip(b.vars, self.places[at].of, strict=True)}
-        elif isinstance(e, Copy | Ret):
+        elif isinstance(e, ir.Copy | ir.Ret):
             pairs = zip(b.vars, e.args, strict=True)
             self.places |= {v: Place((x,)) for v, x in pairs if self.moves(v.type)}
-        elif isinstance(e, Tup) and is_threaded(self.program, b.vars[0].type):
+        elif isinstance(e, ir.Tup) and is_threaded(self.program, b.vars[0].type):
             moving = [x for x in e.args if self.moves(x.type)]
             if len(self.roots(moving)) == sum([len(self.roots([x])) for x in moving]):
                 self.places[b.vars[0]] = Place(e.args, product=b.vars[0].type)
-        elif isinstance(e, Prim) and e.name in VIEWS and is_threaded(self.program, e.args[0].type):
+        elif (
+            isinstance(e, ir.Prim) and e.name in VIEWS and is_threaded(self.program, e.args[0].type)
+        ):
             self.places[b.vars[0]] = Place(e.args, view=e)
 
-    def named(self, v: Var) -> Var:
+    def named(self, v: ir.Var) -> ir.Var:
         """The variable that this one is a name for."""
         while v in self.places and self.places[v].is_name:
             (v,) = self.places[v].of
         return v
 
-    def roots(self, vs: Iterable[Var]) -> dict[Var, None]:
+    def roots(self, vs: Iterable[ir.Var]) -> dict[ir.Var, None]:
         """The variables that have the tangents of these."""
-        found: dict[Var, None] = {}
+        found: dict[ir.Var, None] = {}
         todo = [*vs][::-1]
         while todo:
             v = todo.pop()
@@ -289,11 +265,11 @@ class _Jvp:
                 found[v] = None
         return found
 
-    def active(self, phi: Phi, vs: Iterable[Var]) -> bool:
+    def active(self, phi: Phi, vs: Iterable[ir.Var]) -> bool:
         """Whether one of the variables has a tangent."""
         return any(x in phi for x in self.roots(vs))
 
-    def built(self, v: Var, ready: dict[Var, Any]) -> Var | None:
+    def built(self, v: ir.Var, ready: dict[ir.Var, Any]) -> ir.Var | None:
         """The tangent of a variable from those of its roots; None if none has one."""
         if not any(x in ready for x in self.roots([v])):
             return None
@@ -305,14 +281,14 @@ class _Jvp:
             return parts[0]
         u = self.tangent_type(v.type)
         if p.view is not None:
-            e = Prim(tuple(parts), p.view.primitive, p.view.params)  # type: ignore[arg-type]
+            e = ir.Prim(tuple(parts), p.view.primitive, p.view.params)  # type: ignore[arg-type]
             return self.out.bind(tangent(v.name), u, e, linear=True)
         of = zip(p.of, parts, strict=True)
         parts = [self.zero(x.type) if d is None else d for x, d in of]
-        e = Tup(tuple(parts), True, getattr(self.program.unfold(v.type), "fields", None))  # type: ignore[arg-type]
+        e = ir.Tup(tuple(parts), True, getattr(self.program.unfold(v.type), "fields", None))  # type: ignore[arg-type]
         return self.out.bind(tangent(v.name), u, e, linear=True)
 
-    def given_back(self, v: Var, d: Var, phi: Phi, taken: Iterable[Var]) -> None:
+    def given_back(self, v: ir.Var, d: ir.Var, phi: Phi, taken: Iterable[ir.Var]) -> None:
         """The tangent of a variable is d again, and so those of the roots that were taken."""
         if v not in self.places:
             if v in taken:
@@ -324,24 +300,24 @@ class _Jvp:
         if p.view is not None:
             x = p.of[0]
             params = inverse(p.view)
-            e = Prim((d,), p.view.primitive, params)
+            e = ir.Prim((d,), p.view.primitive, params)
             u = self.tangent_type(x.type)
             d = self.out.bind(tangent(x.name), u, e, linear=True)
         if p.product is None:
             self.given_back(p.of[0], d, phi, taken)
             return
         tangents = [self.tangent_of(x) for x in p.of]
-        self.out.bindings.append(Unpack(tuple(tangents), d))
+        self.out.bindings.append(ir.Unpack(tuple(tangents), d))
         for x, t in zip(p.of, tangents, strict=True):
             self.given_back(x, t, phi, taken)
 
     # --- blocks -------------------------------------------------------------------------------
 
-    def block(self, block: Block, phi: Phi, on: Sequence[Var] = ()) -> Block:
+    def block(self, block: ir.Block, phi: Phi, on: Sequence[ir.Var] = ()) -> ir.Block:
         """JLet and JUnpack along the bindings, then the leaf; the tangents of `on` come first."""
         outside, self.out.bindings = self.out.bindings, []
         around, self.places = self.places, dict(self.places)
-        last: dict[Var, int] = {}
+        last: dict[ir.Var, int] = {}
         for i, b in enumerate(block.bindings):
             here = self.roots(reads(b))
             self.place(b)
@@ -355,13 +331,13 @@ class _Jvp:
         for i, b in enumerate(block.bindings):
             self.binding(b, phi, last, i)
         leaf = self.ending(block.leaf, phi, on)
-        made = Block(tuple(self.out.bindings), leaf)
+        made = ir.Block(tuple(self.out.bindings), leaf)
         self.out.bindings, self.places = outside, around
         return made
 
-    def binding(self, b: Binding, phi: Phi, last: dict[Var, int], i: int) -> None:
+    def binding(self, b: ir.Binding, phi: Phi, last: dict[ir.Var, int], i: int) -> None:
         """One binding."""
-        if isinstance(b, Unpack) and self.named(b.arg) not in self.places:
+        if isinstance(b, ir.Unpack) and self.named(b.arg) not in self.places:
             constant = self.is_constant(b, phi)
             if not constant:
                 self.unpack(b, phi, last, i)
@@ -373,14 +349,14 @@ class _Jvp:
         if self.is_still(b) or self.has_no_tangent(b) or self.is_constant(b, phi):
             self.out.bindings.append(b)
             return
-        assert isinstance(b, Let)
+        assert isinstance(b, ir.Let)
         here = self.roots(reads(b))
         later = [x for x in here if x in phi and last[x] > i]
-        if isinstance(b.rhs, Prim) and b.rhs.name == "index":
+        if isinstance(b.rhs, ir.Prim) and b.rhs.name == "index":
             self.index(b, b.rhs, phi, last, i)
             return
-        if isinstance(b.rhs, Drop):
-            self.out.bindings.append(Let((), self.dropped(b.rhs, phi, later)))
+        if isinstance(b.rhs, ir.Drop):
+            self.out.bindings.append(ir.Let((), self.dropped(b.rhs, phi, later)))
             return
         on = [x for x in later if self.hands_on(b.rhs, x)]
         local = self.split(phi, here, [x for x in later if x not in on])
@@ -388,37 +364,37 @@ class _Jvp:
         handed = [self.out.fresh(tangent(x.name), self.tangent_type(x.type), True) for x in on]
         moving = [v for v in b.vars if self.moves(v.type)]
         tangents = [self.tangent_of(v) for v in moving]
-        self.out.bindings.append(Let((*b.vars, *handed, *tangents), made))
+        self.out.bindings.append(ir.Let((*b.vars, *handed, *tangents), made))
         phi.update(zip(on, handed, strict=True))
         self.enter(zip(moving, tangents, strict=True), phi, last)
 
-    def hands_on(self, e: Leaf | Block, x: Var) -> bool:
+    def hands_on(self, e: ir.Leaf | ir.Block, x: ir.Var) -> bool:
         """Whether J of a right-hand side gives the tangent of a variable back."""
-        if isinstance(e, Applied) and e.HANDS_ALL_ON:
+        if isinstance(e, ir.Applied) and e.HANDS_ALL_ON:
             return True
-        return isinstance(e, Applied | Block) and is_threaded(self.program, x.type)
+        return isinstance(e, ir.Applied | ir.Block) and is_threaded(self.program, x.type)
 
-    def is_still(self, b: Binding) -> bool:
+    def is_still(self, b: ir.Binding) -> bool:
         """Whether what is bound moves with nothing that it reads: a comparison, a rounding."""
-        if not isinstance(b, Let) or not isinstance(b.rhs, Prim):
+        if not isinstance(b, ir.Let) or not isinstance(b.rhs, ir.Prim):
             return False
         return isinstance(b.rhs.primitive, Constant) or not any(self.moves(v.type) for v in b.vars)
 
-    def has_no_tangent(self, b: Binding) -> bool:
+    def has_no_tangent(self, b: ir.Binding) -> bool:
         """Whether the tangents of what is bound are those of other variables."""
-        if isinstance(b, Unpack):
+        if isinstance(b, ir.Unpack):
             return bool(b.vars) and b.vars[0] in self.places
-        if isinstance(b.rhs, Applied | Block):
+        if isinstance(b.rhs, ir.Applied | ir.Block):
             return False
         moving = [v for v in b.vars if self.moves(v.type)]
         return bool(moving) and all([v in self.places for v in moving])
 
-    def is_constant(self, b: Binding, phi: Phi) -> bool:
+    def is_constant(self, b: ir.Binding, phi: Phi) -> bool:
         """Whether nothing moves that is read; blocks are looked into."""
-        plain = isinstance(b, Unpack) or not isinstance(b.rhs, Block | Drop)
+        plain = isinstance(b, ir.Unpack) or not isinstance(b.rhs, ir.Block | ir.Drop)
         return plain and not self.active(phi, reads(b))
 
-    def enter(self, found: Iterable[tuple[Var, Var]], phi: Phi, last: Any) -> None:
+    def enter(self, found: Iterable[tuple[ir.Var, ir.Var]], phi: Phi, last: Any) -> None:
         """New tangents; of a variable that is only read where nothing moves, it is dropped."""
         for v, t in found:
             if v in last:
@@ -426,9 +402,11 @@ class _Jvp:
             else:
                 self.discard([t])
 
-    def inner(self, e: Leaf | Block, phi: Phi, on: Sequence[Var] = ()) -> Leaf | Block:
+    def inner(
+        self, e: ir.Leaf | ir.Block, phi: Phi, on: Sequence[ir.Var] = ()
+    ) -> ir.Leaf | ir.Block:
         """A right-hand side: a leaf where its J is one, else a block."""
-        if isinstance(e, Block):
+        if isinstance(e, ir.Block):
             return self.block(e, phi, on)
         outside, self.out.bindings = self.out.bindings, []
         leaf = self.ending(e, phi, on)
@@ -436,28 +414,28 @@ class _Jvp:
         self.out.bindings = outside
         return made
 
-    def ending(self, e: Leaf, phi: Phi, on: Sequence[Var]) -> Leaf:
+    def ending(self, e: ir.Leaf, phi: Phi, on: Sequence[ir.Var]) -> ir.Leaf:
         """J of a leaf, with the tangents of `on` before those of its results."""
-        if isinstance(e, Applied):
+        if isinstance(e, ir.Applied):
             leaf = e.jvp(self, phi, self.roots(on))
-        elif isinstance(e, Drop):
+        elif isinstance(e, ir.Drop):
             leaf = self.dropped(e, phi, self.roots(on))
-        elif isinstance(e, Prim) and e.name == "index" and on and self.active(phi, e.args):
+        elif isinstance(e, ir.Prim) and e.name == "index" and on and self.active(phi, e.args):
             y = self.out.fresh("y", self.judge.leaf(e)[0][0])
-            leaf = Ret((y, self.read(Let((y,), e), e, phi, self.roots(on))))
+            leaf = ir.Ret((y, self.read(ir.Let((y,), e), e, phi, self.roots(on))))
         else:
             used = self.split(phi, e.operands(), self.roots(on))
             leaf = self.leaf(e, used)
         if not on:
             return leaf
-        if isinstance(leaf, Drop):
-            self.out.bindings.append(Let((), leaf))
-            leaf = Ret(())
-        assert isinstance(leaf, Ret), "a form binds what it hands on"
+        if isinstance(leaf, ir.Drop):
+            self.out.bindings.append(ir.Let((), leaf))
+            leaf = ir.Ret(())
+        assert isinstance(leaf, ir.Ret), "a form binds what it hands on"
         handed = [t for t in self.operands(phi, on) if t is not None]
-        return Ret((*leaf.xs, *handed, *leaf.lxs))
+        return ir.Ret((*leaf.xs, *handed, *leaf.lxs))
 
-    def unpack(self, b: Unpack, phi: Phi, last: dict[Var, int], i: int) -> None:
+    def unpack(self, b: ir.Unpack, phi: Phi, last: dict[ir.Var, int], i: int) -> None:
         """JUnpack: the tangent is taken apart as the value is."""
         if is_threaded(self.program, b.arg.type):  # and is put together again where it is needed
             x = self.named(b.arg)
@@ -467,32 +445,32 @@ class _Jvp:
             (d,) = self.split(phi, [b.arg], later).values()
         self.out.bindings.append(b)
         tangents = [self.tangent_of(v) for v in b.vars]
-        self.out.bindings.append(Unpack(tuple(tangents), d))
+        self.out.bindings.append(ir.Unpack(tuple(tangents), d))
         for v, t in zip(b.vars, tangents, strict=True):
             if self.moves(v.type):
                 self.enter([(v, t)], phi, last)
             else:
                 self.discard([t])
 
-    def dropped(self, e: Drop, phi: Phi, later: Iterable[Var]) -> Drop:
+    def dropped(self, e: ir.Drop, phi: Phi, later: Iterable[ir.Var]) -> ir.Drop:
         """JDrop; the value alone where tangents are needed later, and other tangents."""
         here = [x for x in self.roots(e.operands()) if x in phi]
         local = {x: phi.pop(x) for x in here if x not in later}
         if len(local) == len(here):
-            return Drop((), self.inner(e.body, local))
+            return ir.Drop((), self.inner(e.body, local))
         self.discard([*local.values()])
         return e
 
-    def discard(self, tangents: Sequence[Var]) -> None:
+    def discard(self, tangents: Sequence[ir.Var]) -> None:
         """Drop tangents."""
         for t in tangents:
-            self.out.bindings.append(Let((), drop(t)))
+            self.out.bindings.append(ir.Let((), ir.drop(t)))
 
     # --- what forms ask for --------------------------------------------------------------------
 
     def threaded(
-        self, phi: Phi, e: Applied, defs: Sequence[tuple[str, int]], spots: Iterable[int],
-        later: Iterable[Var],
+        self, phi: Phi, e: ir.Applied, defs: Sequence[tuple[str, int]], spots: Iterable[int],
+        later: Iterable[ir.Var],
     ) -> "Threaded":  # fmt: skip
         """The tangents for the arguments of a form; what is needed later is handed on.
 
@@ -518,12 +496,12 @@ class _Jvp:
                 ]  # fmt: skip
                 first = same[0] if same else i
             groups.setdefault(first, []).append(i)
-        uses: dict[Var, int] = {}
+        uses: dict[ir.Var, int] = {}
         for i in groups:
             for x in self.roots([args[i]]):
                 uses[x] = uses.get(x, 0) + 1
         on: list[int] = []
-        back: list[tuple[Var, list[Var]]] = []
+        back: list[tuple[ir.Var, list[ir.Var]]] = []
         for i in sorted(open_ & set(groups)):
             mine = [x for x in self.roots([args[i]]) if x in phi]
             alone = all([uses[x] == 1 for x in mine]) and any([x in later for x in mine])
@@ -540,68 +518,68 @@ class _Jvp:
             later,
         )
 
-    def handed(self, t: "Threaded", e: Leaf, ts: Sequence[Type], phi: Phi) -> Leaf:
+    def handed(self, t: "Threaded", e: ir.Leaf, ts: Sequence[Type], phi: Phi) -> ir.Leaf:
         """The form with results of types ts; what it hands on is in φ again."""
         if not t.on and not t.later:
             return e
         ys = [self.out.fresh("y", s) for s in ts]
         rest = [self.tangent_of(a) for a, _ in t.back]
         dys = [self.out.fresh("dy", self.tangent_type(s), True) for s in ts if self.moves(s)]
-        self.out.bindings.append(Let((*ys, *rest, *dys), e))
+        self.out.bindings.append(ir.Let((*ys, *rest, *dys), e))
         for (a, mine), d in zip(t.back, rest, strict=True):
             wanted = [x for x in mine if x in t.later]
             if wanted:
                 self.given_back(a, d, phi, wanted)
             else:
                 self.discard([d])
-        return Ret((*ys, *dys))
+        return ir.Ret((*ys, *dys))
 
     # --- leaves -------------------------------------------------------------------------------
 
-    def leaf(self, e: Leaf, phi: Phi) -> Leaf:
+    def leaf(self, e: ir.Leaf, phi: Phi) -> ir.Leaf:
         """J of a leaf: bindings are written, and the leaf that ends them is given."""
         match e:
-            case Ret() | Copy():
+            case ir.Ret() | ir.Copy():
                 tangents = [t for t in self.operands(phi, e.args) if t is not None]
-                return Ret((*e.args, *tangents))
-            case Lit(type=t):
+                return ir.Ret((*e.args, *tangents))
+            case ir.Lit(type=t):
                 return self.constant("y", e, t)
-            case Zero(type=t, linear=False):
+            case ir.Zero(type=t, linear=False):
                 return self.constant("y", e, t)
-            case Tup(linear=False):
+            case ir.Tup(linear=False):
                 return self.tup(e, phi)
-            case Prim():
+            case ir.Prim():
                 return self.prim(e, phi)
-            case Accum() | Put() if not e.lxs:
+            case ir.Accum() | ir.Put() if not e.lxs:
                 return self.part(e, phi)
-            case Inj() | Proj():
+            case ir.Inj() | ir.Proj():
                 return self.tagged(e, phi)
         raise ProgramError(f"jvp: {type(e).__name__.lower()} is linear syntax; erase it first")
 
-    def constant(self, like: str, e: Leaf, t: Type) -> Leaf:
+    def constant(self, like: str, e: ir.Leaf, t: Type) -> ir.Leaf:
         """JLit: the tangent of a constant is zero."""
         y = self.out.bind(like, t, e)
         if not self.moves(t):
-            return Ret((y,))
-        return Ret((y, self.zero(t)))
+            return ir.Ret((y,))
+        return ir.Ret((y, self.zero(t)))
 
-    def zero(self, t: Type) -> Var:
+    def zero(self, t: Type) -> ir.Var:
         """A zero tangent for a value of type t."""
         u = self.tangent_type(t)
-        return self.out.bind("dy", u, zero(u), linear=True)
+        return self.out.bind("dy", u, ir.zero(u), linear=True)
 
-    def tup(self, e: Tup, phi: Phi) -> Leaf:
+    def tup(self, e: ir.Tup, phi: Phi) -> ir.Leaf:
         """JTup; what does not move has a zero of the unit in the tangent."""
         found = self.operands(phi, e.args)
         t = Product(tuple([a.type for a in e.args]), e.fields)
         y = self.out.bind("y", t, e)
         if not self.moves(t):
-            return Ret((y,))
+            return ir.Ret((y,))
         parts = [self.zero(a.type) if d is None else d for a, d in zip(e.args, found, strict=True)]
-        made = Tup(tuple(parts), True, e.fields)
-        return Ret((y, self.out.bind("dy", self.tangent_type(t), made, linear=True)))
+        made = ir.Tup(tuple(parts), True, e.fields)
+        return ir.Ret((y, self.out.bind("dy", self.tangent_type(t), made, linear=True)))
 
-    def tagged(self, e: Inj | Proj, phi: Phi) -> Leaf:
+    def tagged(self, e: ir.Inj | ir.Proj, phi: Phi) -> ir.Leaf:
         """A tangent has the tag of its value."""
         (t,), _ = self.judge.leaf(e)
         (d,) = self.operands(phi, e.args)
@@ -609,70 +587,70 @@ class _Jvp:
         if not self.moves(t):
             if d is not None:
                 self.discard([d])
-            return Ret((y,))
+            return ir.Ret((y,))
         u = self.tangent_type(t)
-        if isinstance(e, Inj):
+        if isinstance(e, ir.Inj):
             d = self.zero(e.args[0].type) if d is None else d
-            made: Leaf = Inj((d,), e.tag, u)
+            made: ir.Leaf = ir.Inj((d,), e.tag, u)
         else:
             assert d is not None
-            made = Proj((d,), e.tag)
-        return Ret((y, self.out.bind("dy", u, made, linear=True)))
+            made = ir.Proj((d,), e.tag)
+        return ir.Ret((y, self.out.bind("dy", u, made, linear=True)))
 
-    def prim(self, e: Prim, phi: Phi) -> Leaf:
+    def prim(self, e: ir.Prim, phi: Phi) -> ir.Leaf:
         """JPrim: the text of the primitive's rule, copied."""
         (t,), _ = self.judge.leaf(e)
         if not isinstance(self.program.unfold(t), ArrayType):  # a sum of products
             a, b = self.operands(phi, e.args)
             y = self.out.bind("y", t, e)
             if not self.moves(t):
-                return Ret((y,))
-            made = Prim((a, b), e.primitive)  # type: ignore[arg-type]
-            return Ret((y, self.out.bind("ds", self.tangent_type(t), made, linear=True)))
+                return ir.Ret((y,))
+            made = ir.Prim((a, b), e.primitive)  # type: ignore[arg-type]
+            return ir.Ret((y, self.out.bind("ds", self.tangent_type(t), made, linear=True)))
         tangents = self.known(phi, e.args)
         y = self.out.bind("y", t, e)
         active = tuple([i for i, d in enumerate(tangents) if d is not None])
         given = [d for d in tangents if d is not None]
         if not self.moves(t) or isinstance(e.primitive, Constant):
             self.discard(given)
-            return Ret((y,)) if not self.moves(t) else Ret((y, self.zero(t)))
+            return ir.Ret((y,)) if not self.moves(t) else ir.Ret((y, self.zero(t)))
         if not active:
-            return Ret((y, self.zero(t)))
+            return ir.Ret((y, self.zero(t)))
         rule = self.rule(e, y, active)
-        likes: dict[Var, str] = {}
+        likes: dict[ir.Var, str] = {}
         (dy,) = rule.copied((y, *e.operands(), *given), self.out, likes)
-        return Ret((y, dy))
+        return ir.Ret((y, dy))
 
-    def index(self, b: Let, e: Prim, phi: Phi, last: dict[Var, int], i: int) -> None:
+    def index(self, b: ir.Let, e: ir.Prim, phi: Phi, last: dict[ir.Var, int], i: int) -> None:
         """JRead: the part is read and the array handed on, so n reads are no n copies."""
         part = self.read(b, e, phi, [x for x in self.roots(e.args) if last[x] > i])
         self.enter([(b.vars[0], part)], phi, last)
 
-    def read(self, b: Let, e: Prim, phi: Phi, later: Iterable[Var]) -> Var:
+    def read(self, b: ir.Let, e: ir.Prim, phi: Phi, later: Iterable[ir.Var]) -> ir.Var:
         """The tangent of the part; the array's stays in φ if it is needed later."""
         (x,), (y,) = e.args, b.vars
         taken = [r for r in self.roots([x]) if r in phi and r in later]
         (dx,) = self.known(phi, [x])
         assert dx is not None
         part, rest = self.tangent_of(y), self.tangent_of(x)
-        self.out.bindings += [b, Let((part, rest), Read((dx,), parts_of(e.params["at"])))]
+        self.out.bindings += [b, ir.Let((part, rest), ir.Read((dx,), ir.parts_of(e.params["at"])))]
         if taken:
             self.given_back(x, rest, phi, taken)
         else:
             self.discard([rest])
         return part
 
-    def part(self, e: Accum | Put, phi: Phi) -> Leaf:
+    def part(self, e: ir.Accum | ir.Put, phi: Phi) -> ir.Leaf:
         """JAccum and JPut: the same of the tangents."""
         x = e.args[0]
         tangents = self.operands(phi, e.args)
         y = self.out.bind("y", x.type, e)
         if not self.moves(x.type):
-            return Ret((y,))
+            return ir.Ret((y,))
         made = type(e)(tuple(tangents), e.at)  # type: ignore[arg-type]  # one dtype: all move
-        return Ret((y, self.out.bind("dy", y.type, made, linear=True)))
+        return ir.Ret((y, self.out.bind("dy", y.type, made, linear=True)))
 
-    def rule(self, e: Prim, y: Var, active: tuple[int, ...]) -> Text:
+    def rule(self, e: ir.Prim, y: ir.Var, active: tuple[int, ...]) -> Text:
         """The derivative fact of a primitive at these types, as text over formals of its own."""
         known = tuple([a.type for a in e.operands()]), active
         return remembered(self.run.rules, e, known, lambda: rule_text(e, y.type, active))
@@ -684,8 +662,8 @@ VIEWS = ("reshape", "permute_dims")  # what they give has the numbers of what th
 class Place(NamedTuple):
     """Where the tangent of a variable is: that of another, a view of it, or of several."""
 
-    of: Vars
-    view: Prim | None = None
+    of: ir.Vars
+    view: ir.Prim | None = None
     product: Type | None = None
 
     @property
@@ -697,11 +675,13 @@ class Place(NamedTuple):
 class Threaded(NamedTuple):
     """The tangents that a form is given, and what it hands on."""
 
-    tangents: Vars
+    tangents: ir.Vars
     on: tuple[int, ...]  # formals
     same: tuple[tuple[int, ...], ...]
-    back: list[tuple[Var, list[Var]]]  # what is handed on, and the variables whose tangents it has
-    later: set[Var]
+    back: list[
+        tuple[ir.Var, list[ir.Var]]
+    ]  # what is handed on, and the variables whose tangents it has
+    later: set[ir.Var]
 
 
 def is_threaded(program: Program, t: Type) -> bool:
@@ -711,7 +691,7 @@ def is_threaded(program: Program, t: Type) -> bool:
     )
 
 
-def inverse(view: Prim) -> dict[str, Any]:
+def inverse(view: ir.Prim) -> dict[str, Any]:
     """The parameters with which a view is undone."""
     if view.name == "reshape":
         return {"shape": view.args[0].type.shape}  # type: ignore[union-attr]
@@ -719,17 +699,22 @@ def inverse(view: Prim) -> dict[str, Any]:
     return {"axes": tuple([axes.index(i) for i in range(len(axes))])}
 
 
-def ended(bindings: Sequence[Binding], leaf: Leaf) -> Leaf | Block:
+def ended(bindings: Sequence[ir.Binding], leaf: ir.Leaf) -> ir.Leaf | ir.Block:
     """The bindings, then the leaf; what is bound and given at once is the right-hand side."""
     last = bindings[-1] if bindings else None
-    if isinstance(last, Let) and isinstance(leaf, Ret) and leaf.args and last.vars == leaf.args:
+    if (
+        isinstance(last, ir.Let)
+        and isinstance(leaf, ir.Ret)
+        and leaf.args
+        and last.vars == leaf.args
+    ):
         (*bindings,), leaf = bindings[:-1], last.rhs  # type: ignore[assignment]
-        if isinstance(leaf, Block):
-            return Block((*bindings, *leaf.bindings), leaf.leaf)
-    return Block(tuple(bindings), leaf) if bindings else leaf
+        if isinstance(leaf, ir.Block):
+            return ir.Block((*bindings, *leaf.bindings), leaf.leaf)
+    return ir.Block(tuple(bindings), leaf) if bindings else leaf
 
 
-def remembered(rules: dict[Any, Text], e: Prim, known: Any, make: Callable[[], Text]) -> Text:
+def remembered(rules: dict[Any, Text], e: ir.Prim, known: Any, make: Callable[[], Text]) -> Text:
     """The text of a rule, made once; anew where a parameter cannot be part of a key."""
     try:
         key = (e.primitive, known, hashable(e.params))
@@ -741,18 +726,18 @@ def remembered(rules: dict[Any, Text], e: Prim, known: Any, make: Callable[[], T
     return rules[key]
 
 
-def reads(b: Binding) -> Iterable[Var]:
+def reads(b: ir.Binding) -> Iterable[ir.Var]:
     """The free variables of what is bound."""
-    return (b.arg,) if isinstance(b, Unpack) else free(b.rhs)
+    return (b.arg,) if isinstance(b, ir.Unpack) else ir.free(b.rhs)
 
 
-def rule_text(e: Prim, y: Type, active: tuple[int, ...]) -> Text:
+def rule_text(e: ir.Prim, y: Type, active: tuple[int, ...]) -> Text:
     """y, args and parameters, then tangents of the active ones, to the tangent of y."""
     operands = e.operands()
-    formals: Vars = (
-        Var("y", y),
-        *[Var(f"x{i}", a.type) for i, a in enumerate(operands)],
-        *[Var(f"d{i}", e.args[i].type, True) for i in active],
+    formals: ir.Vars = (
+        ir.Var("y", y),
+        *[ir.Var(f"x{i}", a.type) for i, a in enumerate(operands)],
+        *[ir.Var(f"d{i}", e.args[i].type, True) for i in active],
     )
     n, k = len(operands), len(e.args)
 
@@ -778,16 +763,16 @@ def reboxed(params: Any, boxes: Iterator[Any], dims: Any) -> Any:
 
     Occurrences, not variables: the text is copied for other operands, which may differ.
     """
-    if isinstance(params, Var):
+    if isinstance(params, ir.Var):
         box = next(boxes)
         return dims.get(params, box)
     if isinstance(params, dict):
-        none: dict[Var, int] = {}
-        return {k: reboxed(v, boxes, none if k == PLACE else dims) for k, v in params.items()}
+        none: dict[ir.Var, int] = {}
+        return {k: reboxed(v, boxes, none if k == ir.PLACE else dims) for k, v in params.items()}
     return tuple([reboxed(v, boxes, dims) for v in params]) if type(params) is tuple else params
 
 
-def all_vars(d: Def) -> list[Var]:
+def all_vars(d: ir.Def) -> list[ir.Var]:
     """Every binder of a definition."""
     found = list(d.params)
     open_: list[Any] = [d.body]
@@ -795,14 +780,14 @@ def all_vars(d: Def) -> list[Var]:
         block = open_.pop()
         for b in block.bindings:
             found += b.vars
-            if isinstance(b, Let):
+            if isinstance(b, ir.Let):
                 open_ += nested(b.rhs)
         open_ += nested(block.leaf)
     return found
 
 
-def nested(e: Leaf | Block) -> list[Block]:
+def nested(e: ir.Leaf | ir.Block) -> list[ir.Block]:
     """The blocks directly in an expression."""
-    if isinstance(e, Block):
+    if isinstance(e, ir.Block):
         return [e]
-    return nested(e.body) if isinstance(e, Drop) else []
+    return nested(e.body) if isinstance(e, ir.Drop) else []

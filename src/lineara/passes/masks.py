@@ -16,43 +16,18 @@ from lineara.cotangent.dead_lanes import Masked
 from lineara.errors import ProgramError
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Family, Named, Product, Type
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import Samples
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, closed, text
-from lineara.linear_a.syntax import (
-    Accum,
-    Applied,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Inj,
-    Leaf,
-    Let,
-    Lit,
-    Names,
-    Prim,
-    Proj,
-    Put,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Vars,
-    Zero,
-    lit,
-    zero,
-)
 from lineara.passes.jvp import all_vars, reboxed, remembered
 from lineara.passes.names import LIVE, M
 from lineara.passes.unzip import is_nonlinear
 
 BOOL = np.dtype(bool)
-Pair = tuple[Var, Var]
+Pair = tuple[ir.Var, ir.Var]
 
 
 @uncollected
@@ -96,7 +71,7 @@ class _Masks:
         name: str,
         suffix: str,
         rules: dict[Any, Text],
-        helpers: dict[str, Def],
+        helpers: dict[str, ir.Def],
     ) -> None:
         if name not in program.defs:
             raise ProgramError(f"masks: there is no definition {name}")
@@ -107,19 +82,21 @@ class _Masks:
         self.helpers = helpers
         self.needed: list[str] = []
         self.used: set[Type] = set()  # types of which that of masks is asked for
-        self.names = Names([v.name for v in all_vars(self.d)])
+        self.names = ir.Names([v.name for v in all_vars(self.d)])
         self.out = Emitter(self.names)
-        self.pairs: dict[Var, Pair] = {}
-        self.harmless: set[Var] = set()  # numbers that are known to be finite
+        self.pairs: dict[ir.Var, Pair] = {}
+        self.harmless: set[ir.Var] = set()  # numbers that are known to be finite
 
-    def definition(self) -> Def:
+    def definition(self) -> ir.Def:
         """f.m."""
         d = self.d
         params = (*d.xs, *[v for a in d.lxs for v in self.pair(a)])
         results = self.expression(d.body)
         bindings = closed(self.out.bindings, params, results)
         types = (*d.results, *self.types(d.lresults))
-        return Def(d.name + self.suffix, params, types, (), Block(tuple(bindings), Ret(results)))
+        return ir.Def(
+            d.name + self.suffix, params, types, (), ir.Block(tuple(bindings), ir.Ret(results))
+        )
 
     # --- what forms ask for ----------------------------------------------------------------------
 
@@ -130,11 +107,11 @@ class _Masks:
         self.needed.append(name)
         return name + self.suffix
 
-    def define(self, d: Def) -> None:
+    def define(self, d: ir.Def) -> None:
         """A definition that a form needs."""
         self.helpers[d.name] = d
 
-    def each(self, vs: Iterable[Var]) -> Vars:
+    def each(self, vs: Iterable[ir.Var]) -> ir.Vars:
         """What stands for variables."""
         return tuple([w for v in vs for w in (self.pairs[v] if v.linear else (v,))])
 
@@ -142,21 +119,21 @@ class _Masks:
         """The types of what stands for linear variables."""
         return tuple([t for u in us for t in (u, self.live(u))])
 
-    def bound(self, rs: Sequence[Var], leaf: Leaf) -> None:
+    def bound(self, rs: Sequence[ir.Var], leaf: ir.Leaf) -> None:
         """One more binding."""
-        self.out.bindings.append(Let(tuple(rs), leaf))
+        self.out.bindings.append(ir.Let(tuple(rs), leaf))
 
-    def reordered(self, loop: Leaf, outcome: Any, nc: int, nlc: int) -> Leaf:
+    def reordered(self, loop: ir.Leaf, outcome: Any, nc: int, nlc: int) -> ir.Leaf:
         """A loop whose results (c', lc', y, ly) are bound and handed on as (c', y, lc', ly)."""
         ts, us = outcome[0], self.types(outcome[1])
         rs = [self.fresh("r", t) for t in (*ts[:nc], *us[: 2 * nlc], *ts[nc:], *us[2 * nlc :])]
         self.bound(rs, loop)
         k, m = nc + 2 * nlc, len(ts)
-        return Ret((*rs[:nc], *rs[k : m + 2 * nlc], *rs[nc:k], *rs[m + 2 * nlc :]))
+        return ir.Ret((*rs[:nc], *rs[k : m + 2 * nlc], *rs[nc:k], *rs[m + 2 * nlc :]))
 
     # --- variables -------------------------------------------------------------------------------
 
-    def fresh(self, like: str, t: Type) -> Var:
+    def fresh(self, like: str, t: Type) -> ir.Var:
         """A variable with a name that is free."""
         return self.out.fresh(like, t)
 
@@ -165,22 +142,22 @@ class _Masks:
         self.used.add(t)
         return live_type(t)
 
-    def pair(self, a: Var) -> Pair:
+    def pair(self, a: ir.Var) -> Pair:
         """The variables of a linear binder."""
-        self.pairs[a] = Var(a.name, a.type), self.fresh("live", self.live(a.type))
+        self.pairs[a] = ir.Var(a.name, a.type), self.fresh("live", self.live(a.type))
         return self.pairs[a]
 
-    def columns(self, args: Iterable[Var]) -> tuple[Vars, Vars]:
+    def columns(self, args: Iterable[ir.Var]) -> tuple[ir.Vars, ir.Vars]:
         """The values of linear variables, and their masks."""
         pairs = [self.pairs[a] for a in args]
         return tuple([v for v, _ in pairs]), tuple([m for _, m in pairs])
 
-    def both(self, like: str, leaves: Sequence[Leaf], t: Type) -> Vars:
+    def both(self, like: str, leaves: Sequence[ir.Leaf], t: Type) -> ir.Vars:
         """The pair that is bound to two leaves."""
         e, live = leaves
         return self.one(like, t, e), self.one("live", self.live(t), live)
 
-    def one(self, like: str, t: Type, e: Leaf) -> Var:
+    def one(self, like: str, t: Type, e: ir.Leaf) -> ir.Var:
         """The variable that a leaf is bound to."""
         v = self.fresh(like, t)
         self.bound([v], e)
@@ -188,29 +165,29 @@ class _Masks:
 
     # --- M ---------------------------------------------------------------------------------------
 
-    def expression(self, e: Leaf | Block) -> Vars:
+    def expression(self, e: ir.Leaf | ir.Block) -> ir.Vars:
         """The results, non-linear ones and pairs."""
-        while isinstance(e, Block):
+        while isinstance(e, ir.Block):
             for b in e.bindings:
-                if isinstance(b, Unpack):
+                if isinstance(b, ir.Unpack):
                     self.unpack(b)
                 else:
                     self.let(b)
             e = e.leaf
         return self.leaf(e)
 
-    def unpack(self, b: Unpack) -> None:
+    def unpack(self, b: ir.Unpack) -> None:
         """The parts of the values, and of the mask."""
         made = [self.pair(v) for v in b.vars] if b.arg.linear else [(v,) for v in b.vars]
         columns = zip(*made, strict=True) if made else [()] * len(self.each((b.arg,)))
         for whole, parts in zip(self.each((b.arg,)), columns, strict=True):
-            self.out.bindings.append(Unpack(tuple(parts), whole))
+            self.out.bindings.append(ir.Unpack(tuple(parts), whole))
 
-    def let(self, b: Let) -> None:
+    def let(self, b: ir.Let) -> None:
         """The binders stand for the results."""
-        if isinstance(b.rhs, Lit) and np.all(np.isfinite(b.rhs.value)):
+        if isinstance(b.rhs, ir.Lit) and np.all(np.isfinite(b.rhs.value)):
             self.harmless.update(b.vars)
-        if isinstance(b.rhs, Leaf) and not any([v.linear for v in (*b.vars, *b.rhs.args)]):
+        if isinstance(b.rhs, ir.Leaf) and not any([v.linear for v in (*b.vars, *b.rhs.args)]):
             self.out.bindings.append(b)
             return
         found = iter(self.expression(b.rhs))
@@ -218,78 +195,78 @@ class _Masks:
             if v.linear:
                 self.pairs[v] = next(found), next(found)
             else:
-                self.bound([v], Copy((next(found),)))
+                self.bound([v], ir.Copy((next(found),)))
 
-    def leaf(self, e: Leaf) -> Vars:
+    def leaf(self, e: ir.Leaf) -> ir.Vars:
         """M of a leaf."""
         match e:
-            case Ret() | Copy():
+            case ir.Ret() | ir.Copy():
                 return self.each(e.args)
-            case Dup():
+            case ir.Dup():
                 return self.each(e.args * 2)
-            case Drop():
+            case ir.Drop():
                 return ()
-            case Read(args=(a,), at=at):
+            case ir.Read(args=(a,), at=at):
                 y = type_of_leaf(self.program, e).lxs[0]
-                parts = [Prim((v,), op("index"), {"at": at}) for v in self.pairs[a]]
+                parts = [ir.Prim((v,), op("index"), {"at": at}) for v in self.pairs[a]]
                 return (*self.both("y", parts, y), *self.pairs[a])
-            case Applied():
+            case ir.Applied():
                 return self.applied(e)
         ts, us = type_of_leaf(self.program, e)
         if not us:
             return (self.one("v", ts[0], e),)
         (t,) = us
         match e:
-            case Zero():
+            case ir.Zero():
                 return self.both("z", [_zero(t), _zero(self.live(t))], t)
-            case Tup(args=args, fields=fields):
-                return self.both("p", [Tup(c, False, fields) for c in self.columns(args)], t)
-            case Inj(args=(a,), tag=tag, type=s):
+            case ir.Tup(args=args, fields=fields):
+                return self.both("p", [ir.Tup(c, False, fields) for c in self.columns(args)], t)
+            case ir.Inj(args=(a,), tag=tag, type=s):
                 v, m = self.pairs[a]
-                return self.both("s", [Inj((v,), tag, s), Inj((m,), tag, self.live(s))], t)
-            case Accum() | Put():
+                return self.both("s", [ir.Inj((v,), tag, s), ir.Inj((m,), tag, self.live(s))], t)
+            case ir.Accum() | ir.Put():
                 return self.both("d", [type(e)(c, e.at) for c in self.columns(e.args)], t)
-            case Proj(args=(a,), tag=tag):
-                return self.both("d", [Proj((v,), tag) for v in self.pairs[a]], t)
-            case Prim(name="add"):
-                return self.both("ds", [Prim(c, e.primitive) for c in self.columns(e.args)], t)
-            case Prim(name="multiply"):
+            case ir.Proj(args=(a,), tag=tag):
+                return self.both("d", [ir.Proj((v,), tag) for v in self.pairs[a]], t)
+            case ir.Prim(name="add"):
+                return self.both("ds", [ir.Prim(c, e.primitive) for c in self.columns(e.args)], t)
+            case ir.Prim(name="multiply"):
                 return self.scaled(e.args[0], *self.pairs[e.args[1]], e)
-            case Prim():
+            case ir.Prim():
                 return self.prim(e, t)
         raise AssertionError(type(e).__name__)
 
-    def applied(self, e: Applied) -> Vars:
+    def applied(self, e: ir.Applied) -> ir.Vars:
         """Calls, branches and loops, which state what E makes of them."""
         made = e.erase(self)
-        if isinstance(made, Ret):
+        if isinstance(made, ir.Ret):
             return made.args
         ts, us = type_of_leaf(self.program, e)
         rs = [self.fresh("r", t) for t in (*ts, *self.types(us))]
         self.bound(rs, made)
         return tuple(rs)
 
-    def scaled(self, k: Var, v: Var, m: Var, e: Prim) -> Pair:
+    def scaled(self, k: ir.Var, v: ir.Var, m: ir.Var, e: ir.Prim) -> Pair:
         """k * v: of a product, each part; what is finite makes no dead lane alive."""
         t = self.program.unfold(v.type)
         if not isinstance(t, Product):
             if k in self.harmless:
-                return self.one("dp", v.type, Prim((k, v), e.primitive)), m
-            a = Var(v.name, v.type, True)
+                return self.one("dp", v.type, ir.Prim((k, v), e.primitive)), m
+            a = ir.Var(v.name, v.type, True)
             self.pairs[a] = v, m
-            made = self.prim(Prim((k, a), e.primitive), v.type)
+            made = self.prim(ir.Prim((k, a), e.primitive), v.type)
             return made[0], made[1]
         values, alive = [tuple([self.fresh("p", s) for s in types])
                          for types in (t.items, self.types(t.items)[1::2])]  # fmt: skip
-        self.out.bindings += [Unpack(values, v), Unpack(alive, m)]
+        self.out.bindings += [ir.Unpack(values, v), ir.Unpack(alive, m)]
         found = [
             self.scaled(k, p, q, e) if self.program.has_scalars(p.type) else (p, q)
             for p, q in zip(values, alive, strict=True)
         ]
-        made = [Tup(c, False, t.fields) for c in zip(*found, strict=True)]
+        made = [ir.Tup(c, False, t.fields) for c in zip(*found, strict=True)]
         return self.one("p", v.type, made[0]), self.one("live", m.type, made[1])
 
-    def prim(self, e: Prim, t: Type) -> Vars:
+    def prim(self, e: ir.Prim, t: Type) -> ir.Vars:
         """A primitive as masked vectors see it: a text, made once a signature."""
         known = tuple([(v.type, v.linear) for v in e.operands()]), self.suffix
         strong = self.suffix != M
@@ -298,12 +275,12 @@ class _Masks:
         return tuple(made.copied([*plain, *self.each(e.lxs)], self.out, {}))
 
 
-def rule_text(e: Prim, t: Type, strong: bool) -> Text:
+def rule_text(e: ir.Prim, t: Type, strong: bool) -> Text:
     """The non-linear operands, then vectors and masks, to the result and its mask."""
     plain = [v for v in e.operands() if not v.linear]
-    formals = [Var(f"x{i}", v.type) for i, v in enumerate(plain)]
+    formals = [ir.Var(f"x{i}", v.type) for i, v in enumerate(plain)]
     for i, a in enumerate(e.lxs):
-        formals += [Var(f"a{i}", a.type), Var(f"m{i}", live_type(a.type))]
+        formals += [ir.Var(f"a{i}", a.type), ir.Var(f"m{i}", live_type(a.type))]
 
     def rule(samples: Samples, *boxed: Any) -> Sequence[Any]:
         boxes, pairs = iter(boxed[: len(plain)]), iter(boxed[len(plain) :])
@@ -325,11 +302,11 @@ def _full(y: Masked, out: Emitter) -> Boxed:
     return op("broadcast_to")(one, shape=y.shape) if y.shape else one
 
 
-def _zero(t: Type) -> Leaf:
+def _zero(t: Type) -> ir.Leaf:
     """The zero of a type, as a value."""
     if isinstance(t, ArrayType) and not t.shape:
-        return lit(t.dtype.type(0), t)
-    return zero(t, linear=False)
+        return ir.lit(t.dtype.type(0), t)
+    return ir.zero(t, linear=False)
 
 
 def live_type(t: Type) -> Type:

@@ -8,21 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lineara.facts.types import ArrayType, Family, Named, Type
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    Applied,
-    Binding,
-    Block,
-    Def,
-    Drop,
-    Inj,
-    Leaf,
-    Let,
-    Unpack,
-    Var,
-    Vars,
-    Zero,
-)
 
 Renamed = Callable[[str], str]
 
@@ -45,7 +32,7 @@ class _Rename:
 
     def __init__(self, names: Renamed) -> None:
         self.names = names
-        self.vars: dict[Var, Var] = {}
+        self.vars: dict[ir.Var, ir.Var] = {}
 
     def stated(self, t: Type | Family) -> Type | Family:
         """What a name stands for."""
@@ -59,47 +46,47 @@ class _Rename:
             return Named(self.names(t.name), t.dims)
         return t._replace(items=tuple(map(self.type, t.items)))
 
-    def definition(self, d: Def) -> Def:
+    def definition(self, d: ir.Def) -> ir.Def:
         """A definition."""
         results, lresults = (tuple(map(self.type, ts)) for ts in (d.results, d.lresults))
         body = self.block(d.body)
-        return Def(self.names(d.name), self.all(d.params), results, lresults, body)
+        return ir.Def(self.names(d.name), self.all(d.params), results, lresults, body)
 
-    def var(self, v: Var) -> Var:
+    def var(self, v: ir.Var) -> ir.Var:
         """A variable; one whose type is as before is as before."""
         if v not in self.vars:
             t = self.type(v.type)
-            self.vars[v] = v if t == v.type else Var(v.name, t, v.linear)
+            self.vars[v] = v if t == v.type else ir.Var(v.name, t, v.linear)
         return self.vars[v]
 
-    def all(self, found: Vars) -> Vars:
+    def all(self, found: ir.Vars) -> ir.Vars:
         """Variables."""
         return tuple(map(self.var, found))
 
-    def block(self, block: Block) -> Block:
+    def block(self, block: ir.Block) -> ir.Block:
         """A block."""
-        found: list[Binding] = [
-            Unpack(self.all(b.vars), self.var(b.arg))
-            if isinstance(b, Unpack)
-            else Let(self.all(b.vars), self.expression(b.rhs))
+        found: list[ir.Binding] = [
+            ir.Unpack(self.all(b.vars), self.var(b.arg))
+            if isinstance(b, ir.Unpack)
+            else ir.Let(self.all(b.vars), self.expression(b.rhs))
             for b in block.bindings
         ]
-        return Block(tuple(found), self.leaf(block.leaf))
+        return ir.Block(tuple(found), self.leaf(block.leaf))
 
-    def expression(self, e: Leaf | Block) -> Any:
+    def expression(self, e: ir.Leaf | ir.Block) -> Any:
         """A right-hand side."""
-        return self.block(e) if isinstance(e, Block) else self.leaf(e)
+        return self.block(e) if isinstance(e, ir.Block) else self.leaf(e)
 
-    def leaf(self, e: Leaf) -> Any:
+    def leaf(self, e: ir.Leaf) -> Any:
         """A leaf."""
         match e:
-            case Drop():
-                return Drop((), self.expression(e.body))
-            case Zero():
-                return Zero((), self.type(e.type), e.linear)
-            case Inj():
-                return Inj(self.all(e.args), e.tag, self.type(e.type))
-            case Applied():
+            case ir.Drop():
+                return ir.Drop((), self.expression(e.body))
+            case ir.Zero():
+                return ir.Zero((), self.type(e.type), e.linear)
+            case ir.Inj():
+                return ir.Inj(self.all(e.args), e.tag, self.type(e.type))
+            case ir.Applied():
                 found = e.renamed(self.var)
                 return found.on(found.args, tuple(map(self.names, found.functions)))
         return e.renamed(self.var)

@@ -18,11 +18,11 @@ import numpy as np
 from lineara.engines.interpreter import Outcome, run
 from lineara.errors import ProgramError, RuleError
 from lineara.facts.types import ArrayType, Product, Type, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.check import check_def
 from lineara.linear_a.dimensions import matching, with_dims
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var
 from lineara.passes.names import JVP, T
 from lineara.passes.signatures import agree, defined, jvp_signature, renamed
 from lineara.passes.transpose import transpose
@@ -46,7 +46,7 @@ def custom_jvp(program: Program, name: str, rule: str, test: bool = True) -> Pro
     d, g = defined(program, name), defined(program, rule)
     wanted = jvp_signature(program, d)
     agree(program, f"the jvp rule {rule} of {name}", g, wanted)
-    made = Def(name + JVP, g.params, g.results, g.lresults, g.body)
+    made = ir.Def(name + JVP, g.params, g.results, g.lresults, g.body)
     program = program.with_(made)
     check_def(program, made)
     if test:
@@ -70,27 +70,27 @@ def custom_vjp(program: Program, name: str, fwd: str, bwd: str, test: bool = Tru
         )
     kept = with_dims(f.results[-1], matching(f.xs, d.xs))
     dims = program.dims(name)
-    ahead = Def(fwd, d.xs, (*d.results, kept), (), d.body)
+    ahead = ir.Def(fwd, d.xs, (*d.results, kept), (), d.body)
     agree(program, f"the vjp rule {fwd} of {name}", f, ahead)
-    back = Def(
-        bwd, (Var("k", kept), *dims, *[Var(f"c{i}", s, True) for i, s in enumerate(ss)]), (),
+    back = ir.Def(
+        bwd, (ir.Var("k", kept), *dims, *[ir.Var(f"c{i}", s, True) for i, s in enumerate(ss)]), (),
         tuple([v.type for v in tangents]), b.body,
     )  # fmt: skip
     agree(program, f"the vjp rule {bwd} of {name}", b, back)
     program = transpose(program, bwd)
     program = program.with_(renamed(b, bwd + T + T))
-    names = Names([v.name for v in wanted.params])
-    ys = [Var(names("y"), t) for t in d.results]
-    t = Var(names("t"), kept)
-    dys = [Var(names("dy"), s, True) for s in ss]
-    body = Block(
+    names = ir.Names([v.name for v in wanted.params])
+    ys = [ir.Var(names("y"), t) for t in d.results]
+    t = ir.Var(names("t"), kept)
+    dys = [ir.Var(names("dy"), s, True) for s in ss]
+    body = ir.Block(
         (
-            Let((*ys, t), Call(wanted.xs, (fwd,))),
-            Let(tuple(dys), Call((t, *dims, *tangents), (bwd + T,))),
+            ir.Let((*ys, t), Call(wanted.xs, (fwd,))),
+            ir.Let(tuple(dys), Call((t, *dims, *tangents), (bwd + T,))),
         ),
-        Ret((*ys, *dys)),
+        ir.Ret((*ys, *dys)),
     )
-    made = Def(name + JVP, wanted.params, d.results, ss, body)
+    made = ir.Def(name + JVP, wanted.params, d.results, ss, body)
     program = program.with_(made)
     check_def(program, made)
     if test:
@@ -105,9 +105,9 @@ def custom_linear(program: Program, name: str, back: str, test: bool = True) -> 
     <a, back(c)> on random arguments.
     """
     d, b = defined(program, name), defined(program, back)
-    cs = [Var(f"c{i}", t, True) for i, t in enumerate(d.lresults)]
+    cs = [ir.Var(f"c{i}", t, True) for i, t in enumerate(d.lresults)]
     types = tuple([a.type for a in d.lxs])
-    mirrored = Def(back, (*d.xs, *cs), (), types, d.body)
+    mirrored = ir.Def(back, (*d.xs, *cs), (), types, d.body)
     agree(program, f"the transpose {back} of {name}", b, mirrored)
     if d.results:
         raise ProgramError(f"{name} has non-linear results; only linear ones have a transpose")
@@ -120,7 +120,7 @@ def custom_linear(program: Program, name: str, back: str, test: bool = True) -> 
 # --- tests at random arguments ------------------------------------------------------------------
 
 
-def _test_jvp(program: Program, d: Def, made: Def, rule: str) -> None:
+def _test_jvp(program: Program, d: ir.Def, made: ir.Def, rule: str) -> None:
     """The values are those of the definition, and the tangents those of central differences."""
     rng = np.random.default_rng(0)
     xs, dxs = arguments(program, made, rng)
@@ -145,7 +145,7 @@ def _test_jvp(program: Program, d: Def, made: Def, rule: str) -> None:
         )
 
 
-def check_transpose(program: Program, d: Def, name: str, back: str) -> None:
+def check_transpose(program: Program, d: ir.Def, name: str, back: str) -> None:
     """<l(a), c> = <a, back(c)>."""
     rng = np.random.default_rng(0)
     xs, a = arguments(program, d, rng)
@@ -160,7 +160,7 @@ def check_transpose(program: Program, d: Def, name: str, back: str) -> None:
 
 
 def arguments(
-    program: Program, d: Def, rng: Any, xs: Sequence[Any] | None = None
+    program: Program, d: ir.Def, rng: Any, xs: Sequence[Any] | None = None
 ) -> tuple[list[Any], list[Any]]:
     """Random non-linear and linear arguments, where dimensions are 3, 4, …; or as those in xs."""
     dims = {v: 3 + i for i, v in enumerate(program.dims(d.name))}

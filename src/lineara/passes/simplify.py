@@ -23,36 +23,12 @@ import numpy as np
 
 from lineara.errors import ProgramError
 from lineara.facts.types import ArrayType, Type, is_complex
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.cost import cells, weight, work
 from lineara.linear_a.dimensions import dims_in, mentioned
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    Accum,
-    Applied,
-    Binding,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Leaf,
-    Let,
-    Lit,
-    Names,
-    Part,
-    Prim,
-    Proj,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Zero,
-    drop,
-    zero,
-)
 from lineara.passes.jvp import all_vars
 from lineara.passes.unzip import flat
 
@@ -81,47 +57,47 @@ def simplify(program: Program, *names: str) -> Program:
 class _Simplify:
     """One definition."""
 
-    def __init__(self, program: Program, d: Def) -> None:
+    def __init__(self, program: Program, d: ir.Def) -> None:
         self.program = program
         self.d = d
-        self.names = Names([v.name for v in all_vars(d)])
-        self.at: dict[Var, Var] = {}  # what stands for a variable
-        self.zeros: set[Var] = set()  # linear variables that are zero, and not bound yet
-        self.made: dict[Var, Leaf] = {}  # what non-linear variables, and linear products, are
-        self.known: dict[Any, tuple[Var, ...]] = {}
-        self.out: list[Binding] = []
-        self.products: dict[Var, Binding] = {}  # where linear products are bound
-        self.gone: set[Binding] = set()
-        self.dropped: dict[Var, None] = {}
+        self.names = ir.Names([v.name for v in all_vars(d)])
+        self.at: dict[ir.Var, ir.Var] = {}  # what stands for a variable
+        self.zeros: set[ir.Var] = set()  # linear variables that are zero, and not bound yet
+        self.made: dict[ir.Var, ir.Leaf] = {}  # what non-linear variables, and linear products, are
+        self.known: dict[Any, tuple[ir.Var, ...]] = {}
+        self.out: list[ir.Binding] = []
+        self.products: dict[ir.Var, ir.Binding] = {}  # where linear products are bound
+        self.gone: set[ir.Binding] = set()
+        self.dropped: dict[ir.Var, None] = {}
         self.saved = 0  # work of what is gone, at least, less that of new drops
 
-    def definition(self) -> Def:
+    def definition(self) -> ir.Def:
         """The simplified definition; the old one where drops would cost more than they save."""
         d = self.d
         self.block(d.body)
         found = [self.fresh("r", t, False) for t in d.results]
         found += [self.fresh("r", t, True) for t in d.lresults]
         self.let(found, self.last)  # named, so that the rules apply to the leaf too
-        leaf = self.operands(self.renamed(Ret(tuple(found))))
+        leaf = self.operands(self.renamed(ir.Ret(tuple(found))))
         bindings = self.live(self.out, leaf)
         if self.saved < 0:
             return d
         body = flat(bindings, leaf.renamed(self.find))
-        if isinstance(body.leaf, Ret) and len(body.leaf.args) == 1:
-            body = Block(body.bindings, Copy(body.leaf.args))
-        return Def(d.name, d.params, d.results, d.lresults, body)
+        if isinstance(body.leaf, ir.Ret) and len(body.leaf.args) == 1:
+            body = ir.Block(body.bindings, ir.Copy(body.leaf.args))
+        return ir.Def(d.name, d.params, d.results, d.lresults, body)
 
-    def fresh(self, like: str, v: Any, linear: bool) -> Var:
+    def fresh(self, like: str, v: Any, linear: bool) -> ir.Var:
         """A variable with a name that is free."""
-        return Var(self.names(like), v, linear)
+        return ir.Var(self.names(like), v, linear)
 
-    def find(self, v: Var) -> Var:
+    def find(self, v: ir.Var) -> ir.Var:
         """What stands for a variable in the end."""
         while v in self.at:
             v = self.at[v]
         return v
 
-    def renamed(self, e: Leaf) -> Leaf:
+    def renamed(self, e: ir.Leaf) -> ir.Leaf:
         """The leaf about what stands for its variables."""
         for v in e.operands():
             if v in self.at:
@@ -130,40 +106,40 @@ class _Simplify:
 
     # --- forward ------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> None:
+    def block(self, block: ir.Block) -> None:
         """The bindings, flattened; the leaf is kept in `last`."""
         for b in block.bindings:
-            if isinstance(b, Unpack):
+            if isinstance(b, ir.Unpack):
                 self.unpack(b)
             else:
                 self.let(b.vars, b.rhs)
-        self.last: Leaf = block.leaf
+        self.last: ir.Leaf = block.leaf
 
-    def let(self, binders: Sequence[Var], e: Leaf | Block) -> None:
+    def let(self, binders: Sequence[ir.Var], e: ir.Leaf | ir.Block) -> None:
         """One binding, whatever its right-hand side."""
-        if isinstance(e, Block):
+        if isinstance(e, ir.Block):
             self.block(e)
             e = self.last
-        if isinstance(e, Drop):
+        if isinstance(e, ir.Drop):
             self.drop(e.body)
             return
         e = self.renamed(e)
-        if isinstance(e, Ret | Copy):
+        if isinstance(e, ir.Ret | ir.Copy):
             self.at.update(zip(binders, e.args, strict=True))
         elif any([v.linear for v in (*binders, *e.args)]):
             self.linear(tuple(binders), e)
         else:
             self.nonlinear(tuple(binders), e)
 
-    def drop(self, e: Leaf | Block) -> None:
+    def drop(self, e: ir.Leaf | ir.Block) -> None:
         """What is dropped: variables, made for what has no name yet."""
-        if isinstance(e, Block):
+        if isinstance(e, ir.Block):
             self.block(e)
             e = self.last
-        if isinstance(e, Drop):
+        if isinstance(e, ir.Drop):
             self.drop(e.body)
             return
-        if isinstance(e, Ret | Copy):
+        if isinstance(e, ir.Ret | ir.Copy):
             found = [self.find(v) for v in e.args]
         else:
             ts, us = type_of_leaf(self.program, e)
@@ -178,11 +154,11 @@ class _Simplify:
             else:
                 self.dropped[v] = None
 
-    def unpack(self, b: Unpack) -> None:
+    def unpack(self, b: ir.Unpack) -> None:
         """A product that was built here is not taken apart."""
         arg = self.find(b.arg)
         held = self.made.get(arg)
-        if isinstance(held, Tup):
+        if isinstance(held, ir.Tup):
             if arg.linear:
                 self.gone.add(self.products[arg])
             self.at.update(zip(b.vars, held.args, strict=True))
@@ -190,14 +166,14 @@ class _Simplify:
         if arg in self.zeros:
             self.zeros.update(b.vars)
             return
-        key = (Unpack, arg)
+        key = (ir.Unpack, arg)
         if key in self.known:
             self.at.update(zip(b.vars, self.known[key], strict=True))
             return
         self.known[key] = b.vars
-        self.out.append(Unpack(b.vars, arg))
+        self.out.append(ir.Unpack(b.vars, arg))
 
-    def nonlinear(self, binders: tuple[Var, ...], e: Leaf) -> None:
+    def nonlinear(self, binders: tuple[ir.Var, ...], e: ir.Leaf) -> None:
         """The same leaf on the same variables is there already, or is one of its operands."""
         same = self.same(binders, e)
         if same is not None:
@@ -214,11 +190,11 @@ class _Simplify:
             self.known[key] = binders
         if len(binders) == 1:
             self.made[binders[0]] = e
-        self.out.append(Let(binders, e))
+        self.out.append(ir.Let(binders, e))
 
-    def same(self, binders: tuple[Var, ...], e: Leaf) -> Var | None:
+    def same(self, binders: tuple[ir.Var, ...], e: ir.Leaf) -> ir.Var | None:
         """The operand that the leaf is equal to, bit by bit."""
-        if not isinstance(e, Prim):
+        if not isinstance(e, ir.Prim):
             return None
         (y,), x = binders, e.args[0]
         if e.name in KEEPS and not is_complex(y.type):
@@ -231,14 +207,14 @@ class _Simplify:
             return x
         elif e.name == "negative":
             inner = self.made.get(x)
-            if isinstance(inner, Prim) and inner.name == "negative":
+            if isinstance(inner, ir.Prim) and inner.name == "negative":
                 return inner.args[0]
         return None
 
-    def is_neutral(self, name: str, k: Var, t: Type) -> bool:
+    def is_neutral(self, name: str, k: ir.Var, t: Type) -> bool:
         """Whether a number on the right of an operation changes nothing; t is the result's type."""
         held = self.made.get(k)
-        if not isinstance(held, Lit):
+        if not isinstance(held, ir.Lit):
             return False
         assert isinstance(t, ArrayType)
         value = np.asarray(held.value, t.dtype)  # an integer 0 is a float's 0.0, and not its -0.0
@@ -249,7 +225,7 @@ class _Simplify:
             return bool((value == int(wanted)).all())  # a quotient of integers has another type
         return bool((value == wanted).all() and (np.signbit(value) == np.signbit(wanted)).all())
 
-    def is_unit(self, k: Var, y: Var) -> bool:
+    def is_unit(self, k: ir.Var, y: ir.Var) -> bool:
         """Whether a factor is 1, of a value that holds real numbers only."""
         if not self.is_neutral("multiply", k, k.type):
             return False
@@ -258,13 +234,13 @@ class _Simplify:
 
     # --- linear code --------------------------------------------------------------------------
 
-    def linear(self, binders: tuple[Var, ...], e: Leaf) -> None:
+    def linear(self, binders: tuple[ir.Var, ...], e: ir.Leaf) -> None:
         """Zeros go through; what is left is written, with its zeros made."""
         zeros = [a for a in e.args if a in self.zeros]
-        if isinstance(e, Zero) or (zeros and self.of_zeros(binders, e, zeros)):
-            self.zeros.update(binders if isinstance(e, Zero) else ())
+        if isinstance(e, ir.Zero) or (zeros and self.of_zeros(binders, e, zeros)):
+            self.zeros.update(binders if isinstance(e, ir.Zero) else ())
             return
-        if isinstance(e, Prim):
+        if isinstance(e, ir.Prim):
             (y,) = binders
             unit = e.name == "multiply" and self.is_unit(e.args[0], y)
             if unit or (e.name in UNCHANGING and y.type == e.args[0].type):
@@ -272,48 +248,50 @@ class _Simplify:
                 self.saved += self.work(e, binders)
                 return
         e = self.operands(e)
-        made = Let(binders, e)
-        if isinstance(e, Tup):
+        made = ir.Let(binders, e)
+        if isinstance(e, ir.Tup):
             self.made[binders[0]] = e
             self.products[binders[0]] = made
         self.out.append(made)
 
-    def of_zeros(self, binders: tuple[Var, ...], e: Leaf, zeros: Sequence[Var]) -> bool:
+    def of_zeros(self, binders: tuple[ir.Var, ...], e: ir.Leaf, zeros: Sequence[ir.Var]) -> bool:
         """Whether a leaf on zeros is zero, or one of its operands; if so that is noted."""
         linear = [a for a in e.args if a.linear]
-        if isinstance(e, Prim) and e.name == "add":
+        if isinstance(e, ir.Prim) and e.name == "add":
             self.at[binders[0]] = next((a for a in linear if a not in zeros), linear[0])
-        elif isinstance(e, Accum) and e.args[1] in zeros:
+        elif isinstance(e, ir.Accum) and e.args[1] in zeros:
             self.at[binders[0]] = e.args[0]
-        elif isinstance(e, Prim | Dup | Read | Proj | Tup) and len(zeros) == len(linear):
+        elif isinstance(e, ir.Prim | ir.Dup | ir.Read | ir.Proj | ir.Tup) and len(zeros) == len(
+            linear
+        ):
             self.zeros.update(binders)
         else:
             return False
         self.saved += self.work(e, binders)
         return True
 
-    def operands(self, e: Leaf) -> Leaf:
+    def operands(self, e: ir.Leaf) -> ir.Leaf:
         """The leaf, with the zeros that it reads bound before it."""
         for v in e.args:
             if v in self.zeros:
                 self.zeros.discard(v)  # it is bound, and may come back from a product
-                self.out.append(Let((v,), zero(v.type)))
+                self.out.append(ir.Let((v,), ir.zero(v.type)))
         return e
 
     # --- backward -----------------------------------------------------------------------------
 
-    def live(self, bindings: Sequence[Binding], leaf: Leaf) -> list[Binding]:
+    def live(self, bindings: Sequence[ir.Binding], leaf: ir.Leaf) -> list[ir.Binding]:
         """The bindings that the leaf needs; what is left over is dropped where it is bound."""
         needed = set(leaf.operands())
         dropped = self.dropped
-        kept: list[Binding] = []
+        kept: list[ir.Binding] = []
         for b in reversed([b for b in bindings if b not in self.gone]):
-            args = (b.arg,) if isinstance(b, Unpack) else b.rhs.operands()  # type: ignore[union-attr]
+            args = (b.arg,) if isinstance(b, ir.Unpack) else b.rhs.operands()  # type: ignore[union-attr]
             dead = [v for v in b.vars if (v in dropped if v.linear else v not in needed)]
             if len(dead) == len(b.vars) and self.may_go(b, args):
                 dropped.update(dict.fromkeys(args))
                 continue
-            if dead and isinstance(b, Let) and isinstance(b.rhs, Dup):
+            if dead and isinstance(b, ir.Let) and isinstance(b.rhs, ir.Dup):
                 (other,) = [v for v in b.vars if v not in dropped]
                 self.saved += self.weight(other)
                 self.at[other] = args[0]
@@ -321,26 +299,26 @@ class _Simplify:
             self.forget(dead, kept)
             kept.append(b)
             needed.update(args)
-        needed.update(mentioned(replace(self.d, body=Block(tuple(kept), leaf))))
+        needed.update(mentioned(replace(self.d, body=ir.Block(tuple(kept), leaf))))
         self.forget(
             [p for p in self.d.params if (p in dropped if p.linear else p not in needed)], kept
         )
         return [self.final(b) for b in reversed(kept)]
 
-    def forget(self, dead: Sequence[Var], kept: list[Binding]) -> None:
+    def forget(self, dead: Sequence[ir.Var], kept: list[ir.Binding]) -> None:
         """Drops, one a variable."""
         for v in dead:
-            kept.append(Let((), drop(v)))
+            kept.append(ir.Let((), ir.drop(v)))
             self.saved -= 0 if v.linear else cells(self.program, v.type)
 
-    def may_go(self, b: Binding, args: Sequence[Var]) -> bool:
+    def may_go(self, b: ir.Binding, args: Sequence[ir.Var]) -> bool:
         """Whether a binding that nobody needs goes: linear operands are then dropped themselves."""
         if self.program.may_raise(b):
             return False
-        saved = 0 if isinstance(b, Unpack) else self.work(b.rhs, b.vars)  # type: ignore[arg-type]
+        saved = 0 if isinstance(b, ir.Unpack) else self.work(b.rhs, b.vars)  # type: ignore[arg-type]
         linear = [a for a in args if a.linear]
         if any(dims_in([a.type for a in linear])):  # which is more is known of copies only
-            return isinstance(b, Let) and isinstance(b.rhs, Dup)
+            return isinstance(b, ir.Let) and isinstance(b.rhs, ir.Dup)
         saved += sum([self.weight(v) for v in b.vars if v.linear])
         saved -= sum([self.weight(a) for a in linear])
         if saved < 0:
@@ -348,37 +326,39 @@ class _Simplify:
         self.saved += saved
         return True
 
-    def final(self, b: Binding) -> Binding:
+    def final(self, b: ir.Binding) -> ir.Binding:
         """The binding about what stands for its variables now."""
-        if isinstance(b, Unpack):
-            return Unpack(b.vars, self.find(b.arg))
-        assert isinstance(b.rhs, Leaf)
-        return Let(b.vars, self.renamed(b.rhs))
+        if isinstance(b, ir.Unpack):
+            return ir.Unpack(b.vars, self.find(b.arg))
+        assert isinstance(b.rhs, ir.Leaf)
+        return ir.Let(b.vars, self.renamed(b.rhs))
 
-    def weight(self, v: Var) -> int:
+    def weight(self, v: ir.Var) -> int:
         """What a linear variable counts, or less: a dimension may be 0."""
         return 0 if any(dims_in(v.type)) else weight(self.program, v)
 
-    def work(self, e: Leaf, binders: Sequence[Var]) -> int:
+    def work(self, e: ir.Leaf, binders: Sequence[ir.Var]) -> int:
         """W of a leaf, or less: of what is applied, and of dimensions, it is not known."""
-        if not isinstance(e, Prim | Part) or any(dims_in([v.type for v in (*e.args, *binders)])):
+        if not isinstance(e, ir.Prim | ir.Part) or any(
+            dims_in([v.type for v in (*e.args, *binders)])
+        ):
             return 0
         return work(self.program, e, binders[0].type)
 
 
-def key_of(e: Leaf) -> Any:
+def key_of(e: ir.Leaf) -> Any:
     """What tells equal non-linear leaves; None for those that have no key."""
     try:
         match e:
-            case Lit(value=value, type=t) if np.asarray(value).dtype != object:
-                return (Lit, t, np.asarray(value).tobytes())
-            case Zero(type=t):
-                return (Zero, t)
-            case Prim(primitive=p, params=params):
+            case ir.Lit(value=value, type=t) if np.asarray(value).dtype != object:
+                return (ir.Lit, t, np.asarray(value).tobytes())
+            case ir.Zero(type=t):
+                return (ir.Zero, t)
+            case ir.Prim(primitive=p, params=params):
                 key = (p, e.args, _frozen(params)) if params else (p, e.args)
-            case Tup(fields=fields):
-                key = (Tup, e.args, fields)
-            case Applied():
+            case ir.Tup(fields=fields):
+                key = (ir.Tup, e.args, fields)
+            case ir.Applied():
                 key = (type(e), e.head(), e.functions, e.args)
             case _:
                 return None

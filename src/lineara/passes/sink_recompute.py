@@ -8,8 +8,8 @@ stretch between two stored values takes: that is what checkpoints save memory by
 has no effects, so only what it reads limits where it stands.
 """
 
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Binding, Block, Def, Unpack, Var
 from lineara.passes.unzip import functions, read_by
 
 
@@ -24,22 +24,22 @@ def late(program: Program, name: str) -> Program:
     return program.with_(*done.values())
 
 
-def delayed(d: Def) -> Def:
+def delayed(d: ir.Def) -> ir.Def:
     """The definition with its non-linear bindings at their first uses."""
     bindings = d.body.bindings
     place = {v: i for i, b in enumerate(bindings) if waits(b) for v in b.vars}
     if not place:
         return d
-    drops: dict[int, list[Binding]] = {}
+    drops: dict[int, list[ir.Binding]] = {}
     for b in bindings:
         (v, *more) = read_by(b) or (None,)
         if not b.vars and not more and v in place:
             drops.setdefault(place[v], []).append(b)
     attached = {b for found in drops.values() for b in found}
-    made: list[Binding] = []
+    made: list[ir.Binding] = []
     written: set[int] = set()
 
-    def write(reads: tuple[Var, ...]) -> None:
+    def write(reads: tuple[ir.Var, ...]) -> None:
         """What these variables wait for, in the order in which it stood."""
         open_ = [place[v] for v in reads if v in place]
         found = set()
@@ -59,11 +59,11 @@ def delayed(d: Def) -> Def:
     write(d.body.leaf.operands())
     for i in drops:  # what is read by nothing else, and may be all that reads something stored
         write(bindings[i].vars)
-    return Def(d.name, d.params, d.results, d.lresults, Block(tuple(made), d.body.leaf))
+    return ir.Def(d.name, d.params, d.results, d.lresults, ir.Block(tuple(made), d.body.leaf))
 
 
-def waits(b: Binding) -> bool:
+def waits(b: ir.Binding) -> bool:
     """Whether a binding is non-linear and gives something; a tape is taken apart at once."""
     if not b.vars or any(v.linear for v in b.vars):
         return False
-    return not isinstance(b, Unpack) and not any(v.linear for v in read_by(b))
+    return not isinstance(b, ir.Unpack) and not any(v.linear for v in read_by(b))

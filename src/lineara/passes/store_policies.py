@@ -19,28 +19,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lineara.facts.primitive import Multilinear
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import Costs
-from lineara.linear_a.syntax import (
-    Applied,
-    Binding,
-    Copy,
-    Drop,
-    Let,
-    Lit,
-    Prim,
-    Ret,
-    Tup,
-)
 from lineara.passes.names import NL, of_jvp
 from lineara.passes.unzip import Cut, Policy, store_all
 
-Again = Callable[[str, Binding, int, int], bool]
+Again = Callable[[str, ir.Binding, int, int], bool]
 
 
 def policy(again: Again) -> Policy:
     """The policy that asks about one binding at a time; what makes no array is not asked about."""
 
-    def chosen(cut: Cut) -> set[Binding]:
+    def chosen(cut: Cut) -> set[ir.Binding]:
         book = Costs(cut.program)
         return {
             b
@@ -53,13 +43,13 @@ def policy(again: Again) -> Policy:
 
 
 @policy
-def recompute_all(definition: str, b: Binding, bytes: int, work: int) -> bool:
+def recompute_all(definition: str, b: ir.Binding, bytes: int, work: int) -> bool:
     """Store the arguments, and what calls and loops tape."""
     return applied(b) is None
 
 
 @policy
-def save_contractions(definition: str, b: Binding, bytes: int, work: int) -> bool:
+def save_contractions(definition: str, b: ir.Binding, bytes: int, work: int) -> bool:
     """Store the results of what multiplies and adds up: matmul, einsum and their like."""
     e = primitive(b)
     return applied(b) is None and not (e and isinstance(e.primitive, Multilinear))
@@ -68,13 +58,13 @@ def save_contractions(definition: str, b: Binding, bytes: int, work: int) -> boo
 def save_only_named(*names: str) -> Policy:
     """Store what went through `checkpoint_name` under one of the names (or any)."""
 
-    def chosen(cut: Cut) -> set[Binding]:
+    def chosen(cut: Cut) -> set[ir.Binding]:
         return {b for b in cut.context if applied(b) is None and not _is_named(b, names)}
 
     return chosen
 
 
-def _is_named(b: Binding, names: Sequence[str]) -> bool:
+def _is_named(b: ir.Binding, names: Sequence[str]) -> bool:
     e = primitive(b)
     if e is None or e.name != "checkpoint_name":
         return False
@@ -84,7 +74,7 @@ def _is_named(b: Binding, names: Sequence[str]) -> bool:
 def recompute_calls(*functions: str, rest: Policy = store_all) -> Policy:
     """Run calls of these functions again as a whole; without functions, all calls."""
 
-    def chosen(cut: Cut) -> set[Binding]:
+    def chosen(cut: Cut) -> set[ir.Binding]:
         calls = {
             b
             for b in cut.context
@@ -112,7 +102,7 @@ class binomial:
     snapshots: int
     rest: Policy = store_all
 
-    def __call__(self, cut: Cut) -> set[Binding]:
+    def __call__(self, cut: Cut) -> set[ir.Binding]:
         """What `rest` says."""
         return self.rest(cut)
 
@@ -120,26 +110,26 @@ class binomial:
 # --- what bindings are --------------------------------------------------------------------------
 
 
-def applied(b: Binding) -> Applied | None:
+def applied(b: ir.Binding) -> ir.Applied | None:
     """The call, branch or loop in a binding."""
-    e = b.rhs if isinstance(b, Let) else None
-    while isinstance(e, Drop):
+    e = b.rhs if isinstance(b, ir.Let) else None
+    while isinstance(e, ir.Drop):
         e = e.body
-    return e if isinstance(e, Applied) else None
+    return e if isinstance(e, ir.Applied) else None
 
 
-def primitive(b: Binding) -> Prim | None:
+def primitive(b: ir.Binding) -> ir.Prim | None:
     """The primitive application in a binding."""
-    return b.rhs if isinstance(b, Let) and isinstance(b.rhs, Prim) else None
+    return b.rhs if isinstance(b, ir.Let) and isinstance(b.rhs, ir.Prim) else None
 
 
-def is_view(b: Binding) -> bool:
+def is_view(b: ir.Binding) -> bool:
     """Whether a binding makes no array and does no work: storing it would store its base."""
-    if not isinstance(b, Let):
+    if not isinstance(b, ir.Let):
         return False
-    if isinstance(b.rhs, Prim):
+    if isinstance(b.rhs, ir.Prim):
         return b.rhs.primitive.view and b.rhs.name != "checkpoint_name"
-    return isinstance(b.rhs, Copy | Ret | Tup | Lit)
+    return isinstance(b.rhs, ir.Copy | ir.Ret | ir.Tup | ir.Lit)
 
 
 # --- what a choice costs ------------------------------------------------------------------------
@@ -152,7 +142,7 @@ class Price(NamedTuple):
     work: int
 
 
-def price(cut: Cut, again: set[Binding], costs: Costs) -> Price:
+def price(cut: Cut, again: set[ir.Binding], costs: Costs) -> Price:
     """The price of a choice: what both sides compute is extra, what only f.lin needs is not."""
     written, stored = cut.tape(again)
     both = set(written) & set(cut.kept(stored))

@@ -16,42 +16,17 @@ from lineara.errors import ProgramError
 from lineara.facts.primitive import Multilinear, conjugate
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Type, is_complex
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import Samples
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Emitter, Text, text
-from lineara.linear_a.syntax import (
-    Accum,
-    Applied,
-    Binding,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Dup,
-    Inj,
-    Leaf,
-    Let,
-    Names,
-    Prim,
-    Proj,
-    Put,
-    Read,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Zero,
-    drop,
-    free,
-    zero,
-)
 from lineara.passes.jvp import all_vars, reboxed, remembered
 from lineara.passes.names import T, cotangent
 from lineara.passes.unzip import flat
 
-Map = dict[Var, Var]
+Map = dict[ir.Var, ir.Var]
 
 
 @uncollected
@@ -88,9 +63,9 @@ class _Transpose:
         self.rules = rules
         self.exact = exact
         self.needed: list[str] = []
-        self.out = Emitter(Names([v.name for v in all_vars(self.d)]))
+        self.out = Emitter(ir.Names([v.name for v in all_vars(self.d)]))
 
-    def definition(self) -> Def:
+    def definition(self) -> ir.Def:
         """f.t."""
         d = self.d
         if d.results:
@@ -100,28 +75,28 @@ class _Transpose:
             )
         cs = [self.out.fresh("ct", t, True) for t in d.lresults]
         m = self.expression(d.body, cs)
-        results = Ret(tuple([m[a] for a in d.lxs]))
+        results = ir.Ret(tuple([m[a] for a in d.lxs]))
         types = tuple([a.type for a in d.lxs])
-        return Def(d.name + T, (*d.xs, *cs), (), types, flat(self.out.bindings, results))
+        return ir.Def(d.name + T, (*d.xs, *cs), (), types, flat(self.out.bindings, results))
 
     def recur(self, name: str) -> str:
         """The transpose of a definition that is called."""
         self.needed.append(name)
         return name + T
 
-    def fresh(self, a: Var) -> Var:
+    def fresh(self, a: ir.Var) -> ir.Var:
         """A cotangent of ~a."""
         return self.out.fresh(cotangent(a.name), a.type, True)
 
-    def write(self, binders: Sequence[Var], e: Leaf) -> None:
+    def write(self, binders: Sequence[ir.Var], e: ir.Leaf) -> None:
         """One more binding of D."""
-        self.out.bindings.append(Let(tuple(binders), e))
+        self.out.bindings.append(ir.Let(tuple(binders), e))
 
     # --- T -----------------------------------------------------------------------------------
 
-    def expression(self, e: Leaf | Block, cs: Sequence[Var]) -> Map:
+    def expression(self, e: ir.Leaf | ir.Block, cs: Sequence[ir.Var]) -> Map:
         """T(e; cs): D is written, m is given."""
-        if isinstance(e, Leaf):
+        if isinstance(e, ir.Leaf):
             return self.leaf(e, cs)
         linear = []
         for b in e.bindings:
@@ -132,19 +107,19 @@ class _Transpose:
         m = self.expression(e.leaf, cs)
         for b in reversed(linear):
             given = [m.pop(v) for v in b.vars]
-            if isinstance(b, Unpack):
+            if isinstance(b, ir.Unpack):
                 m[b.arg] = c = self.fresh(b.arg)
-                self.write([c], Tup(tuple(given), True, self.fields(b.arg.type)))
+                self.write([c], ir.Tup(tuple(given), True, self.fields(b.arg.type)))
             else:
                 m |= self.expression(b.rhs, given)
         return m
 
-    def is_linear(self, b: Binding) -> bool:
+    def is_linear(self, b: ir.Binding) -> bool:
         """Whether a binding is linear code; one with results in both zones is no Linear B."""
-        if isinstance(b, Unpack):
+        if isinstance(b, ir.Unpack):
             return b.arg.linear
         zones = {v.linear for v in b.vars}
-        reads = any(v.linear for v in free(b.rhs))
+        reads = any(v.linear for v in ir.free(b.rhs))
         if False in zones and (True in zones or reads):
             raise ProgramError(
                 f"transpose: {self.d.name} mixes linear and non-linear code in one binding; it is "
@@ -156,107 +131,107 @@ class _Transpose:
         """The names of the parts of a record."""
         return getattr(self.program.unfold(t), "fields", None)
 
-    def leaf(self, e: Leaf, cs: Sequence[Var]) -> Map:
+    def leaf(self, e: ir.Leaf, cs: Sequence[ir.Var]) -> Map:
         """T of a leaf."""
         match e:
-            case Ret() | Copy():
+            case ir.Ret() | ir.Copy():
                 return dict(zip(e.lxs, cs, strict=True))
-            case Dup(args=(a,)):
+            case ir.Dup(args=(a,)):
                 c = self.fresh(a)
-                self.write([c], Prim(tuple(cs), op("add")))
+                self.write([c], ir.Prim(tuple(cs), op("add")))
                 return {a: c}
-            case Zero():
-                self.write([], drop(cs[0]))
+            case ir.Zero():
+                self.write([], ir.drop(cs[0]))
                 return {}
-            case Tup(args=args):
+            case ir.Tup(args=args):
                 made = [self.fresh(a) for a in args]
-                self.out.bindings.append(Unpack(tuple(made), cs[0]))
+                self.out.bindings.append(ir.Unpack(tuple(made), cs[0]))
                 return dict(zip(args, made, strict=True))
-            case Drop(body=body):
+            case ir.Drop(body=body):
                 return self.dropped(body)
-            case Read(args=(x,), at=at):
+            case ir.Read(args=(x,), at=at):
                 c = self.fresh(x)
-                self.write([c], Accum((cs[1], cs[0]), at))
+                self.write([c], ir.Accum((cs[1], cs[0]), at))
                 return {x: c}
-            case Accum(args=(x, y), at=at):
+            case ir.Accum(args=(x, y), at=at):
                 cy, cx = self.fresh(y), self.fresh(x)
-                self.write([cy, cx], Read((cs[0],), at))
+                self.write([cy, cx], ir.Read((cs[0],), at))
                 return {x: cx, y: cy}
-            case Put(args=(x, *ys), at=at):
+            case ir.Put(args=(x, *ys), at=at):
                 return self.put(x, ys, at, cs[0])
-            case Inj(args=(a,), tag=tag):
+            case ir.Inj(args=(a,), tag=tag):
                 c = self.fresh(a)
-                self.write([c], Proj((cs[0],), tag))
+                self.write([c], ir.Proj((cs[0],), tag))
                 return {a: c}
-            case Proj(args=(a,), tag=tag):
+            case ir.Proj(args=(a,), tag=tag):
                 c = self.fresh(a)
-                self.write([c], Inj((cs[0],), tag, a.type))
+                self.write([c], ir.Inj((cs[0],), tag, a.type))
                 return {a: c}
-            case Prim():
+            case ir.Prim():
                 return self.prim(e, cs[0])
-            case Applied():
+            case ir.Applied():
                 return e.transpose(self, cs)
         raise AssertionError(type(e).__name__)
 
-    def dropped(self, e: Leaf | Block) -> Map:
+    def dropped(self, e: ir.Leaf | ir.Block) -> Map:
         """TDrop, TDrop' and TNon."""
-        linear = [v for v in free(e) if v.linear]
+        linear = [v for v in ir.free(e) if v.linear]
         if not linear:
-            self.write([], Drop((), e))
+            self.write([], ir.Drop((), e))
             return {}
-        if self.exact or reads_for_nothing(e) or any(map(self.has_tags, free(e))):
+        if self.exact or reads_for_nothing(e) or any(map(self.has_tags, ir.free(e))):
             zeros = []
             for t in self.results(e):
                 z = self.out.fresh("z", t, True)
-                self.write([z], zero(t))
+                self.write([z], ir.zero(t))
                 zeros.append(z)
             return self.expression(e, zeros)
         dims = self.program.dims(self.d.name)
-        for v in free(e):
+        for v in ir.free(e):
             if not v.linear and v not in dims:
-                self.write([], drop(v))
+                self.write([], ir.drop(v))
         m = {}
         for a in linear:
             m[a] = self.fresh(a)
-            self.write([m[a]], zero(a.type))
+            self.write([m[a]], ir.zero(a.type))
         return m
 
-    def has_tags(self, v: Var) -> bool:
+    def has_tags(self, v: ir.Var) -> bool:
         """Whether a value has parts that a branch or a loop reads for nothing: tags, a stack."""
         return not v.linear and not all(
             [isinstance(t, ArrayType) for t in self.program.leaves(v.type)]
         )
 
-    def results(self, e: Leaf | Block) -> Sequence[Type]:
+    def results(self, e: ir.Leaf | ir.Block) -> Sequence[Type]:
         """The types of the linear results of an expression."""
-        while isinstance(e, Block):
+        while isinstance(e, ir.Block):
             e = e.leaf
-        return () if isinstance(e, Drop) else type_of_leaf(self.program, e).lxs
+        return () if isinstance(e, ir.Drop) else type_of_leaf(self.program, e).lxs
 
-    def put(self, x: Var, ys: Sequence[Var], at: Any, c: Var) -> Map:
+    def put(self, x: ir.Var, ys: Sequence[ir.Var], at: Any, c: ir.Var) -> Map:
         """put overwrites: the part of the cotangent is read, and zero stays behind."""
         m = {y: self.fresh(y) for y in ys}
         if m:
             rest = self.out.fresh(c.name, c.type, True)
-            self.write([*m.values(), rest], Read((c,), at))
+            self.write([*m.values(), rest], ir.Read((c,), at))
             c = rest
         m[x] = self.fresh(x)
-        self.write([m[x]], Put((c,), at))
+        self.write([m[x]], ir.Put((c,), at))
         return m
 
-    def prim(self, e: Prim, c: Var) -> Map:
+    def prim(self, e: ir.Prim, c: ir.Var) -> Map:
         """TAdd, TScale, and the transposes that primitives declare."""
         if e.name == "add":
             a, b = e.args
             ca, cb = self.fresh(a), self.fresh(b)
-            self.write([ca, cb], Dup((c,)))
+            self.write([ca, cb], ir.Dup((c,)))
             return {a: ca, b: cb}
         if e.name == "multiply":
             k, a = e.args
             if is_complex(k.type):
-                k = self.out.bind("k", k.type, Prim((k,), op("conj")))
+                k = self.out.bind("k", k.type, ir.Prim((k,), op("conj")))
             ca = self.fresh(a)
-            self.write([ca], Prim((k, c), e.primitive))
+            self.write([ca], ir.Prim((k, c), e.primitive))
             return {a: ca}
         rule = self.rule(e, c)
         plain = [v for v in e.operands() if not v.linear]
@@ -265,26 +240,26 @@ class _Transpose:
         found = rule.copied((*plain, c), self.out, likes)
         return dict(zip(linear, found, strict=True))
 
-    def rule(self, e: Prim, c: Var) -> Text:
+    def rule(self, e: ir.Prim, c: ir.Var) -> Text:
         """The transpose of a primitive at these types, as text over formals of its own."""
         known = tuple([(v.type, v.linear) for v in e.operands()]), c.type
         return remembered(self.rules, e, known, lambda: rule_text(e, c.type))
 
 
-def reads_for_nothing(e: Leaf | Block) -> bool:
+def reads_for_nothing(e: ir.Leaf | ir.Block) -> bool:
     """Whether an index or a mask is read that no work pays for: to drop it would cost more."""
-    if isinstance(e, Block):
-        bound = any(reads_for_nothing(b.rhs) for b in e.bindings if isinstance(b, Let))
+    if isinstance(e, ir.Block):
+        bound = any(reads_for_nothing(b.rhs) for b in e.bindings if isinstance(b, ir.Let))
         return bound or reads_for_nothing(e.leaf)
-    if isinstance(e, Drop):
+    if isinstance(e, ir.Drop):
         return reads_for_nothing(e.body)
-    return len(e.operands()) > len(e.args) or (isinstance(e, Prim) and e.name == "keep")
+    return len(e.operands()) > len(e.args) or (isinstance(e, ir.Prim) and e.name == "keep")
 
 
-def rule_text(e: Prim, y: Type) -> Text:
+def rule_text(e: ir.Prim, y: Type) -> Text:
     """The non-linear operands, then the cotangent of the result, to those of the linear ones."""
     plain = [v for v in e.operands() if not v.linear]
-    formals = [*[Var(f"x{i}", v.type) for i, v in enumerate(plain)], Var("c", y, True)]
+    formals = [*[ir.Var(f"x{i}", v.type) for i, v in enumerate(plain)], ir.Var("c", y, True)]
 
     def rule(samples: Samples, *boxed: Any) -> Sequence[Any]:
         boxes = iter(boxed[:-1])

@@ -15,32 +15,14 @@ from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
 from lineara.facts.types import Family, Named, Product, Type
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import mentioned
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import (
-    Applied,
-    Binding,
-    Block,
-    Copy,
-    Def,
-    Drop,
-    Leaf,
-    Let,
-    Names,
-    Ret,
-    Tup,
-    Unpack,
-    Var,
-    Zero,
-    drop,
-    free,
-    occurrences,
-)
 from lineara.passes.jvp import all_vars
 from lineara.passes.names import LIN, NL, PRI, TAPE, of_jvp
 
-EMPTY = Ret(())
+EMPTY = ir.Ret(())
 
 
 class Cut(NamedTuple):
@@ -48,17 +30,17 @@ class Cut(NamedTuple):
 
     program: Program
     name: str
-    formals: tuple[Var, ...]
-    context: tuple[Binding, ...]
-    results: tuple[Var, ...]  # FN(n)
-    wanted: tuple[Var, ...]  # FN(m)
+    formals: tuple[ir.Var, ...]
+    context: tuple[ir.Binding, ...]
+    results: tuple[ir.Var, ...]  # FN(n)
+    wanted: tuple[ir.Var, ...]  # FN(m)
     outermost: bool  # whether this is the definition that unzip was asked for
-    invariants: tuple[Var, ...] = ()  # formals that f.lin is given beside the tape
+    invariants: tuple[ir.Var, ...] = ()  # formals that f.lin is given beside the tape
 
-    def tape(self, again: "set[Binding]") -> tuple[list[Binding], list[Var]]:
+    def tape(self, again: "set[ir.Binding]") -> tuple[list[ir.Binding], list[ir.Var]]:
         """What f.lin computes again, in order, and what it needs for that, in binding order."""
         need = dict.fromkeys(self.wanted)
-        written: list[Binding] = []
+        written: list[ir.Binding] = []
         for b in reversed(self.context):
             if b in again and any(v in need for v in b.vars):
                 written.append(b)
@@ -68,7 +50,7 @@ class Cut(NamedTuple):
         order = [*self.formals, *[v for b in self.context for v in b.vars]]
         return written[::-1], [v for v in order if v in need]
 
-    def kept(self, stored: Sequence[Var]) -> list[Binding]:
+    def kept(self, stored: Sequence[ir.Var]) -> list[ir.Binding]:
         """What f.nl computes for its results and for the tape, in order."""
         live, kept = {*self.results, *stored}, []
         for b in reversed(self.context):
@@ -78,10 +60,10 @@ class Cut(NamedTuple):
         return kept[::-1]
 
 
-Policy = Callable[[Cut], "set[Binding]"]  # the bindings to compute again
+Policy = Callable[[Cut], "set[ir.Binding]"]  # the bindings to compute again
 
 
-def store_all(cut: Cut) -> set[Binding]:
+def store_all(cut: Cut) -> set[ir.Binding]:
     """Store every value that linear code reads."""
     return set()
 
@@ -108,7 +90,7 @@ class Unzipping:
     def __init__(self, program: Program, policy: Policy) -> None:
         self.program = program
         self.policy = policy
-        self.defs: dict[str, Def] = {}
+        self.defs: dict[str, ir.Def] = {}
         self.types: dict[str, Type | Family] = {}
         self.read: dict[tuple[str, int], tuple[int, ...]] = {}  # invariants that f.lin reads
         self.known = replace(  # grows, so that a policy can tell what callees cost
@@ -185,31 +167,31 @@ def is_nonlinear(program: Program, name: str) -> bool:
     return True
 
 
-def has_zero(e: Leaf | Block) -> bool:
+def has_zero(e: ir.Leaf | ir.Block) -> bool:
     """Whether linear zeros are made and dropped without a name."""
-    if isinstance(e, Zero):
+    if isinstance(e, ir.Zero):
         return e.linear
-    if isinstance(e, Tup):
+    if isinstance(e, ir.Tup):
         return e.linear
-    if isinstance(e, Drop):
+    if isinstance(e, ir.Drop):
         return has_zero(e.body)
-    return isinstance(e, Block) and (
-        any(isinstance(b, Let) and has_zero(b.rhs) for b in e.bindings) or has_zero(e.leaf)
+    return isinstance(e, ir.Block) and (
+        any(isinstance(b, ir.Let) and has_zero(b.rhs) for b in e.bindings) or has_zero(e.leaf)
     )
 
 
-def functions(e: Leaf | Block) -> list[str]:
+def functions(e: ir.Leaf | ir.Block) -> list[str]:
     """The definitions that an expression applies."""
     found: list[str] = []
     open_: list[Any] = [e]
     while open_:
         e = open_.pop()
-        if isinstance(e, Applied):
+        if isinstance(e, ir.Applied):
             found += e.functions
-        elif isinstance(e, Drop):
+        elif isinstance(e, ir.Drop):
             open_.append(e.body)
-        elif isinstance(e, Block):
-            open_ += [b.rhs for b in e.bindings if isinstance(b, Let)]
+        elif isinstance(e, ir.Block):
+            open_ += [b.rhs for b in e.bindings if isinstance(b, ir.Let)]
             open_.append(e.leaf)
     return found
 
@@ -228,8 +210,8 @@ class _Unzip:
         self.outermost = False
         self.read: tuple[int, ...] = ()
         self.needed: list[str] = []
-        self.names = Names([v.name for v in all_vars(self.d)])
-        self.context: list[Binding] = []
+        self.names = ir.Names([v.name for v in all_vars(self.d)])
+        self.context: list[ir.Binding] = []
         self.tape: Type | Family = Product()
         self.dims = self.program.dims(name)
 
@@ -244,10 +226,10 @@ class _Unzip:
         self.run.defs.update([(d.name, d) for d in self.halves()])
         self.run.types[self.d.name + suffix(TAPE, self.invariants)] = self.tape
 
-    def halves(self) -> list[Def]:
+    def halves(self) -> list[ir.Def]:
         """f.nl, f.lin, and f.pri where f has no primal form of its own."""
         d, m, results = self.d, self.linear, self.nonlinear
-        wanted = tuple([v for v in free(m) if not v.linear])
+        wanted = tuple([v for v in ir.free(m) if not v.linear])
         constant, dims = d.xs[: self.invariants], self.dims
         cut = Cut(
             self.run.known, d.name, d.xs, tuple(self.context), tuple(results), wanted,
@@ -262,25 +244,28 @@ class _Unzip:
         self.tape = Family(dims, parts) if dims else parts
         nl_, lin_, tape_ = (d.name + suffix(half, self.invariants) for half in (NL, LIN, TAPE))
         type_ = Named(tape_, dims)
-        t, t2 = Var(self.names("t"), type_), Var(self.names("t"), type_)
-        kept = self.live([*self.context, Let((t,), Tup(tuple(stored)))], [*results, t], d.xs)
-        nl = Def(nl_, d.xs, (*d.results, type_), (), Block(kept, Ret((*results, t))))
-        lin = Def(
+        t, t2 = ir.Var(self.names("t"), type_), ir.Var(self.names("t"), type_)
+        kept = self.live([*self.context, ir.Let((t,), ir.Tup(tuple(stored)))], [*results, t], d.xs)
+        nl = ir.Def(nl_, d.xs, (*d.results, type_), (), ir.Block(kept, ir.Ret((*results, t))))
+        lin = ir.Def(
             lin_, (*ahead, t2, *behind, *d.lxs), (), d.lresults,
-            flat([Unpack(tuple(stored), t2), *without_rest(again, wanted)], m),
+            flat([ir.Unpack(tuple(stored), t2), *without_rest(again, wanted)], m),
         )  # fmt: skip
         made = [nl, lin]
         if self.primal(d.name) == d.name + PRI:
             made.append(self.primal_form(results))
         return made
 
-    def primal_form(self, results: Sequence[Var]) -> Def:
+    def primal_form(self, results: Sequence[ir.Var]) -> ir.Def:
         """f.pri; a dimension of f that nothing in it mentions is dropped."""
-        d, body = self.d, Block(self.live(self.context, results, self.d.xs), Ret(tuple(results)))
-        made = Def(d.name + PRI, d.xs, d.results, (), body)
-        unread = [n for n in self.dims if n not in {*mentioned(made), *free(body)}]
-        drops = [Let((), drop(n)) for n in unread]
-        return replace(made, body=Block((*drops, *body.bindings), body.leaf))
+        d, body = (
+            self.d,
+            ir.Block(self.live(self.context, results, self.d.xs), ir.Ret(tuple(results))),
+        )
+        made = ir.Def(d.name + PRI, d.xs, d.results, (), body)
+        unread = [n for n in self.dims if n not in {*mentioned(made), *ir.free(body)}]
+        drops = [ir.Let((), ir.drop(n)) for n in unread]
+        return replace(made, body=ir.Block((*drops, *body.bindings), body.leaf))
 
     def primal(self, name: str) -> str:
         """The definition that gives the non-linear results alone: g for g.jvp, else f.pri."""
@@ -304,7 +289,7 @@ class _Unzip:
         plain = not rest or rest.startswith(("'", "."))
         return base if plain and base in self.program.defs else None
 
-    def define(self, d: Def) -> None:
+    def define(self, d: ir.Def) -> None:
         """A definition that a form needs beside the halves."""
         self.run.defs[d.name] = d
 
@@ -318,7 +303,7 @@ class _Unzip:
         """The types that this run defines."""
         return self.run.types
 
-    def results(self, types: Sequence[Type]) -> tuple[Var, ...]:
+    def results(self, types: Sequence[Type]) -> tuple[ir.Var, ...]:
         """Variables for the non-linear results of something that is applied."""
         return tuple([self.fresh("r", t) for t in types])
 
@@ -326,55 +311,55 @@ class _Unzip:
         """Whether a callee has no linear part."""
         return is_nonlinear(self.program, name)
 
-    def fresh(self, like: str, type_: Any, linear: bool = False) -> Var:
+    def fresh(self, like: str, type_: Any, linear: bool = False) -> ir.Var:
         """A variable with a name that is free."""
-        return Var(self.names(like), type_, linear)
+        return ir.Var(self.names(like), type_, linear)
 
-    def named(self, n: Leaf) -> list[Var]:
+    def named(self, n: ir.Leaf) -> list[ir.Var]:
         """The variables of the non-linear results, bound if they have no names yet."""
-        if isinstance(n, Ret | Copy):
+        if isinstance(n, ir.Ret | ir.Copy):
             return list(n.args)
         results = [self.fresh("r", t) for t in self.d.results]
-        self.context.append(Let(tuple(results), n))
+        self.context.append(ir.Let(tuple(results), n))
         return results
 
     # --- U -----------------------------------------------------------------------------------
 
-    def expression(self, e: Leaf | Block) -> tuple[Leaf, Leaf | Block]:
+    def expression(self, e: ir.Leaf | ir.Block) -> tuple[ir.Leaf, ir.Leaf | ir.Block]:
         """U(e): the context is written, n and m are given."""
-        if isinstance(e, Block):
+        if isinstance(e, ir.Block):
             return self.block(e)
-        if isinstance(e, Drop):
+        if isinstance(e, ir.Drop):
             n, m = self.expression(e.body)
             return forgotten(n), forgotten(m)
-        if isinstance(e, Applied):
+        if isinstance(e, ir.Applied):
             return e.unzip(self)
-        if isinstance(e, Ret):
-            return Ret(e.xs), Ret(e.lxs)
+        if isinstance(e, ir.Ret):
+            return ir.Ret(e.xs), ir.Ret(e.lxs)
         return (EMPTY, e) if is_linear(e) else (e, EMPTY)
 
-    def block(self, block: Block) -> tuple[Leaf, Leaf | Block]:
+    def block(self, block: ir.Block) -> tuple[ir.Leaf, ir.Leaf | ir.Block]:
         """ULet, UUnpack and ULUnpack."""
-        linear: list[Binding] = []
+        linear: list[ir.Binding] = []
         for b in block.bindings:
-            if isinstance(b, Unpack):
+            if isinstance(b, ir.Unpack):
                 (linear if b.arg.linear else self.context).append(b)
                 continue
             n, m = self.expression(b.rhs)
             xs = tuple([v for v in b.vars if not v.linear])
             if not is_empty(n):
-                self.context.append(Let(xs, n))
+                self.context.append(ir.Let(xs, n))
             lxs = tuple([v for v in b.vars if v.linear])
             if not is_empty(m):
-                linear.append(Let(lxs, short(m)))
+                linear.append(ir.Let(lxs, short(m)))
         n, m = self.expression(block.leaf)
         return n, short(flat(linear, m))
 
     # --- the non-linear side --------------------------------------------------------------------
 
     def live(
-        self, context: Sequence[Binding], wanted: Sequence[Var], formals: Sequence[Var]
-    ) -> tuple[Binding, ...]:
+        self, context: Sequence[ir.Binding], wanted: Sequence[ir.Var], formals: Sequence[ir.Var]
+    ) -> tuple[ir.Binding, ...]:
         """The bindings that the non-linear side still needs; what is left over is dropped."""
         live, kept = set(wanted), []
         for b in reversed(context):
@@ -382,67 +367,69 @@ class _Unzip:
             if b.vars and len(dead) == len(b.vars) and not self.program.may_raise(b):
                 continue
             b, dead = self.primal_call(b, dead)
-            kept += [Let((), drop(v)) for v in dead]
+            kept += [ir.Let((), ir.drop(v)) for v in dead]
             kept.append(b)
             live.update(read_by(b))
         unread = [x for x in formals if x not in live and x not in self.dims]
-        kept += [Let((), drop(x)) for x in unread]
+        kept += [ir.Let((), ir.drop(x)) for x in unread]
         return tuple(reversed(kept))
 
-    def primal_call(self, b: Binding, dead: list[Var]) -> tuple[Binding, list[Var]]:
+    def primal_call(self, b: ir.Binding, dead: list[ir.Var]) -> tuple[ir.Binding, list[ir.Var]]:
         """A call whose tape nobody reads calls the primal form, which makes none."""
-        if not isinstance(b, Let) or not isinstance(b.rhs, Applied):
+        if not isinstance(b, ir.Let) or not isinstance(b.rhs, ir.Applied):
             return b, dead
         leaf = b.rhs.without_tape(self, b, dead)
         if leaf is None:
             return b, dead
         vars_, made = leaf
-        return Let(vars_, made), [v for v in dead if v in vars_]
+        return ir.Let(vars_, made), [v for v in dead if v in vars_]
 
 
-def is_linear(e: Leaf) -> bool:
+def is_linear(e: ir.Leaf) -> bool:
     """Whether a leaf belongs to the linear side."""
-    if isinstance(e, Zero | Tup):
+    if isinstance(e, ir.Zero | ir.Tup):
         return e.linear
     return any(a.linear for a in e.args)
 
 
-def read_by(b: Binding) -> Sequence[Var]:
+def read_by(b: ir.Binding) -> Sequence[ir.Var]:
     """The variables that a binding reads."""
-    return (b.arg,) if isinstance(b, Unpack) else tuple(occurrences(b.rhs))
+    return (b.arg,) if isinstance(b, ir.Unpack) else tuple(ir.occurrences(b.rhs))
 
 
-def without_rest(bindings: Sequence[Binding], wanted: Iterable[Var]) -> list[Binding]:
+def without_rest(bindings: Sequence[ir.Binding], wanted: Iterable[ir.Var]) -> list[ir.Binding]:
     """The bindings, and drops of what they bind and nobody reads."""
     read = {*wanted, *[v for b in bindings for v in read_by(b)]}
     return [
-        one for b in bindings for one in (b, *[Let((), drop(v)) for v in b.vars if v not in read])
+        one
+        for b in bindings
+        for one in (b, *[ir.Let((), ir.drop(v)) for v in b.vars if v not in read])
     ]
 
 
-def is_empty(e: Leaf | Block) -> bool:
+def is_empty(e: ir.Leaf | ir.Block) -> bool:
     """(;): nothing."""
-    return isinstance(e, Ret) and not e.args
+    return isinstance(e, ir.Ret) and not e.args
 
 
-def forgotten(e: Leaf | Block) -> Leaf:
+def forgotten(e: ir.Leaf | ir.Block) -> ir.Leaf:
     """drop(e); of nothing it is nothing."""
-    return EMPTY if is_empty(e) else Drop((), e)
+    return EMPTY if is_empty(e) else ir.Drop((), e)
 
 
-def flat(bindings: Sequence[Binding], e: Leaf | Block) -> Block:
+def flat(bindings: Sequence[ir.Binding], e: ir.Leaf | ir.Block) -> ir.Block:
     """The bindings, then e; `let (xs) = e in (xs)` is e."""
-    if isinstance(e, Block):
+    if isinstance(e, ir.Block):
         bindings, e = (*bindings, *e.bindings), e.leaf
     last = bindings[-1] if bindings else None
-    if isinstance(last, Let) and isinstance(e, Ret) and e.args and last.vars == e.args:
+    if isinstance(last, ir.Let) and isinstance(e, ir.Ret) and e.args and last.vars == e.args:
         return flat(bindings[:-1], last.rhs)
-    return Block(tuple(bindings), e)
+    return ir.Block(tuple(bindings), e)
 
 
-def short(e: Leaf | Block) -> Leaf | Block:
+def short(e: ir.Leaf | ir.Block) -> ir.Leaf | ir.Block:
     """A block without bindings is its leaf."""
-    return e.leaf if isinstance(e, Block) and not e.bindings else e
+    return e.leaf if isinstance(e, ir.Block) and not e.bindings else e
 
 
 __all__ = ["Cut", "Policy", "functions", "store_all", "unzip"]

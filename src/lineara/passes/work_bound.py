@@ -12,10 +12,10 @@ from fractions import Fraction
 
 from lineara.facts.primitive import Constant
 from lineara.facts.types import ArrayType
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.cost import drop_work, work
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Block, Drop, Leaf, Let, Prim
 from lineara.passes.jvp import rule_text
 from lineara.passes.unzip import functions
 
@@ -39,7 +39,7 @@ def c_jvp(program: Program, name: str) -> Fraction | None:
     return None if None in found else max([Fraction(2), *[r for r in found if r is not None]])
 
 
-def _signature(program: Program, e: Prim) -> tuple:
+def _signature(program: Program, e: ir.Prim) -> tuple:
     return e.name, tuple([program.unfold(a.type) for a in e.args]), repr(e.params)
 
 
@@ -54,20 +54,20 @@ def reached(program: Program, name: str) -> list[str]:
     return found
 
 
-def applications(e: Leaf | Block) -> Iterator[Prim]:
+def applications(e: ir.Leaf | ir.Block) -> Iterator[ir.Prim]:
     """The primitives that an expression applies."""
-    if isinstance(e, Prim):
+    if isinstance(e, ir.Prim):
         yield e
-    elif isinstance(e, Drop):
+    elif isinstance(e, ir.Drop):
         yield from applications(e.body)
-    elif isinstance(e, Block):
+    elif isinstance(e, ir.Block):
         for b in e.bindings:
-            if isinstance(b, Let):
+            if isinstance(b, ir.Let):
                 yield from applications(b.rhs)
         yield from applications(e.leaf)
 
 
-def ratio(program: Program, e: Prim) -> Fraction | None:
+def ratio(program: Program, e: ir.Prim) -> Fraction | None:
     """W(J p) / W(p) where every argument that can move does; 1 for what R pays for."""
     (t,), _ = type_of_leaf(program, e)
     before = work(program, e, t)
@@ -77,7 +77,7 @@ def ratio(program: Program, e: Prim) -> Fraction | None:
     return Fraction(before + more, before) if before else None
 
 
-def added(program: Program, e: Prim, t) -> int:
+def added(program: Program, e: ir.Prim, t) -> int:
     """W(J p) - W(p)."""
     if not isinstance(program.unfold(t), ArrayType):
         return program.scalars(t)  # a sum of products: the tangents are added
@@ -88,9 +88,9 @@ def added(program: Program, e: Prim, t) -> int:
         return sum(program.scalars(e.args[i].type) for i in active)
     total = 0
     for b in rule_text(e, t, active).bindings:
-        assert isinstance(b, Let)
-        assert isinstance(b.rhs, Leaf)
-        if isinstance(b.rhs, Drop):
+        assert isinstance(b, ir.Let)
+        assert isinstance(b.rhs, ir.Leaf)
+        if isinstance(b.rhs, ir.Drop):
             total += drop_work(program, (), [a.type for a in b.rhs.operands()])
         elif b.vars:
             total += work(program, b.rhs, b.vars[0].type)

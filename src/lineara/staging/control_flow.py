@@ -15,11 +15,11 @@ import numpy as np
 from lineara.errors import BoundsError, ShapeError, StagingError, StructureError
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, is_number, show_type, type_of
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Cond, Switch
 from lineara.linear_a.calls import Call
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.rules_as_text import Boxed, Emitter, closed
-from lineara.linear_a.syntax import Applied, Binding, Block, Def, Leaf, Let, Ret, Var, lit
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.user_code import method, overlay
 from lineara.staging.definition_of import Apart, apart, staged_around
@@ -49,25 +49,27 @@ class Fragment(NamedTuple):
 
     name: str
     out: Emitter
-    formals: list[Var]
+    formals: list[ir.Var]
     leaves: list[Any]  # boxes, and constants
     structure: Structure
-    mentions: list[tuple[Boxed, Var]]  # what it mentions of the code around, and the formals
+    mentions: list[tuple[Boxed, ir.Var]]  # what it mentions of the code around, and the formals
     given: list[Any]  # the leaves as the function gave them
-    stays: Callable[[Binding], bool]  # what is no dead code
+    stays: Callable[[ir.Binding], bool]  # what is no dead code
 
     def seen(self, i: int) -> Seen:
         """What is known of a result."""
         return seen(self.given[i])
 
-    def result(self, i: int, t: ArrayType) -> Var:
+    def result(self, i: int, t: ArrayType) -> ir.Var:
         """A result as a variable of a type."""
         v = self.leaves[i]
         if not isinstance(v, Boxed):
-            return self.out.bind("v", t, lit(np.asarray(v, t.dtype)[()], t))
+            return self.out.bind("v", t, ir.lit(np.asarray(v, t.dtype)[()], t))
         return v.var if v.var.type == t else op("astype")(v, dtype=t.dtype).var
 
-    def define(self, around: Sequence[Boxed], types: Sequence[Any], first: bool, also: Any) -> Def:
+    def define(
+        self, around: Sequence[Boxed], types: Sequence[Any], first: bool, also: Any
+    ) -> ir.Def:
         """The definition; its formals for what is mentioned come first or last.
 
         `types` are those of the results, None for constants that are none; `also` goes before them.
@@ -78,7 +80,9 @@ class Fragment(NamedTuple):
         results = [*also, *[self.result(i, t) for i, t in enumerate(types) if t is not None]]
         bindings = closed(self.out.bindings, params, results, self.stays)
         ts = tuple([v.type for v in results])
-        return Def(self.name, tuple(params), ts, (), Block(tuple(bindings), Ret(tuple(results))))
+        return ir.Def(
+            self.name, tuple(params), ts, (), ir.Block(tuple(bindings), ir.Ret(tuple(results)))
+        )
 
 
 def named(around: StagedLevel, f: Callable[..., Any], like: str) -> str:
@@ -126,12 +130,12 @@ def together(fragments: Sequence[Fragment]) -> list[Boxed]:
     return list({b.var: b for f in fragments for b, _ in f.mentions}.values())
 
 
-def written(level: StagedLevel, leaf: Leaf, likes: Sequence[Seen]) -> list[Any]:
+def written(level: StagedLevel, leaf: ir.Leaf, likes: Sequence[Seen]) -> list[Any]:
     """The binding of a form; its results as the function sees them."""
-    if isinstance(leaf, Applied):
+    if isinstance(leaf, ir.Applied):
         level.applied(leaf.functions)
     made = [level.out.fresh("v", like.type) for like in likes]
-    level.out.bindings.append(Let(tuple(made), leaf))
+    level.out.bindings.append(ir.Let(tuple(made), leaf))
     return [level.given(v, like) for v, like in zip(made, likes, strict=True)]
 
 

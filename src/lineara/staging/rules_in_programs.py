@@ -16,10 +16,10 @@ import numpy as np
 
 from lineara.errors import LinearityError, RuleError, StagingError
 from lineara.facts.types import ArrayType, Product, type_of
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed
-from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Tup, Unpack, Var, drop
 from lineara.passes import rules_in_text
 from lineara.passes.infer_linear import Flags, moving, regain
 from lineara.passes.names import JVP, E, T
@@ -57,7 +57,7 @@ class Spelled:
         self.given = [seen(leaves[i]) for i in self.places]
         self.xs = [like.type for like in self.given]
         self.moves = moving(self.xs)
-        self.flat: dict[str, Def] = {}  # the same before they were made linear
+        self.flat: dict[str, ir.Def] = {}  # the same before they were made linear
         self.residuals: Any = None  # the containers of what fwd keeps for bwd
         self.linears: Flags = ()  # the formals in which a custom_linear is linear
 
@@ -150,7 +150,7 @@ class Spelled:
 
     # --- what is installed -----------------------------------------------------------------------
 
-    def flattened(self, body: Fragment, leaves: Sequence[Any], types: Sequence[Any]) -> Def:
+    def flattened(self, body: Fragment, leaves: Sequence[Any], types: Sequence[Any]) -> ir.Def:
         """What was traced as a definition; a leaf that is None is zero."""
         filled = [_zeros(t) if v is None else v for v, t in zip(leaves, types, strict=True)]
         made = body._replace(leaves=filled).define([], types, False, ())
@@ -161,7 +161,7 @@ class Spelled:
         """The definitions so far."""
         return Program(self.level.shared.types, {**self.level.shared.defs, **self.flat})
 
-    def linear(self, d: Def, flags: Flags, want: Flags, made: str, who: str) -> Program:
+    def linear(self, d: ir.Def, flags: Flags, want: Flags, made: str, who: str) -> Program:
         """The program with a definition that is linear where flags say so."""
         try:
             return regain(self.program(), d.name, flags, want, made)
@@ -273,22 +273,24 @@ def spell_vjp(s: Spelled) -> None:
     s.install(program)
 
 
-def _taped(d: Def, n: int, name: str) -> Def:
+def _taped(d: ir.Def, n: int, name: str) -> ir.Def:
     """The definition with all results but n in one product."""
-    names = Names([v.name for v in d.params] + [v.name for b in d.body.bindings for v in b.vars])
-    assert isinstance(d.body.leaf, Ret), "a traced definition ends with its results"
+    names = ir.Names([v.name for v in d.params] + [v.name for b in d.body.bindings for v in b.vars])
+    assert isinstance(d.body.leaf, ir.Ret), "a traced definition ends with its results"
     results = d.body.leaf.args
-    k = Var(names("k"), Product(tuple(d.results[n:])))
-    body = Block((*d.body.bindings, Let((k,), Tup(results[n:]))), Ret((*results[:n], k)))
-    return Def(name, d.params, (*d.results[:n], k.type), (), body)
+    k = ir.Var(names("k"), Product(tuple(d.results[n:])))
+    body = ir.Block(
+        (*d.body.bindings, ir.Let((k,), ir.Tup(results[n:]))), ir.Ret((*results[:n], k))
+    )
+    return ir.Def(name, d.params, (*d.results[:n], k.type), (), body)
 
 
-def _untaped(d: Def, name: str) -> Def:
+def _untaped(d: ir.Def, name: str) -> ir.Def:
     """The definition with its non-linear formals in one product."""
-    names = Names([v.name for v in d.params] + [v.name for b in d.body.bindings for v in b.vars])
-    k = Var(names("k"), Product(tuple([v.type for v in d.xs])))
-    body = Block((Unpack(d.xs, k), *d.body.bindings), d.body.leaf)
-    return Def(name, (k, *d.lxs), d.results, d.lresults, body)
+    names = ir.Names([v.name for v in d.params] + [v.name for b in d.body.bindings for v in b.vars])
+    k = ir.Var(names("k"), Product(tuple([v.type for v in d.xs])))
+    body = ir.Block((ir.Unpack(d.xs, k), *d.body.bindings), d.body.leaf)
+    return ir.Def(name, (k, *d.lxs), d.results, d.lresults, body)
 
 
 # --- custom_linear --------------------------------------------------------------------------------
@@ -338,35 +340,35 @@ def spell_linear(s: Spelled) -> None:
     s.install(program)
 
 
-def _by_map(program: Program, d: Def, s: Spelled, there: str) -> Def:
+def _by_map(program: Program, d: ir.Def, s: Spelled, there: str) -> ir.Def:
     """f.jvp: the value by f, the tangent by its map."""
     wanted = jvp_signature(program, d)
-    names = Names([v.name for v in wanted.params])
-    ys = [Var(names("y"), t) for t in d.results]
-    dys = [Var(names("dy"), t, True) for t in wanted.lresults]
+    names = ir.Names([v.name for v in wanted.params])
+    ys = [ir.Var(names("y"), t) for t in d.results]
+    dys = [ir.Var(names("dy"), t, True) for t in wanted.lresults]
     at = dict(
         zip([v for v, m in zip(d.params, s.moves, strict=True) if m], wanted.lxs, strict=True)
     )
     pairs = list(zip(d.params, s.linears, strict=True))
     xs, dxs = [v for v, f in pairs if not f], [at[v] for v, f in pairs if f]
-    rest = [Let((), drop(v)) for x, v in at.items() if v not in dxs]
-    body = Block(
+    rest = [ir.Let((), ir.drop(v)) for x, v in at.items() if v not in dxs]
+    body = ir.Block(
         (
             *rest,
-            Let(tuple(ys), Call(d.params, (d.name,))),
-            Let(tuple(dys), Call((*xs, *dxs), (there,))),
+            ir.Let(tuple(ys), Call(d.params, (d.name,))),
+            ir.Let(tuple(dys), Call((*xs, *dxs), (there,))),
         ),
-        Ret((*ys, *dys)),
+        ir.Ret((*ys, *dys)),
     )
-    return Def(d.name + JVP, wanted.params, d.results, wanted.lresults, body)
+    return ir.Def(d.name + JVP, wanted.params, d.results, wanted.lresults, body)
 
 
-def _erased(d: Def, s: Spelled, name: str) -> Def:
+def _erased(d: ir.Def, s: Spelled, name: str) -> ir.Def:
     """f.map.e is f, so that its derivative is what the user stated too."""
-    formals = [Var(v.name, v.type) for v in d.params]
+    formals = [ir.Var(v.name, v.type) for v in d.params]
     order = sorted(range(len(formals)), key=lambda i: s.linears[i])
-    body = Block((), Call(tuple(formals), (d.name,)))
-    return Def(name, tuple([formals[i] for i in order]), d.results, (), body)
+    body = ir.Block((), Call(tuple(formals), (d.name,)))
+    return ir.Def(name, tuple([formals[i] for i in order]), d.results, (), body)
 
 
 KINDS: dict[str, Callable[[Spelled], None]] = {

@@ -13,8 +13,8 @@ from lineara.engines.interpreter import Machine, is_array
 from lineara.errors import BoundsError, ProgramError
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Accum, Part, Prim, Read, Var, Vars, renamed_params
 from lineara.passes.erase import erase
 from lineara.passes.names import JVP, E
 from lineara.rules.custom import custom_jvp
@@ -104,25 +104,27 @@ class _Player(Machine):
 
     # --- what is done to values ------------------------------------------------------------------
 
-    def prim(self, e: Prim, args: list[Any], env: dict[Var, Any]) -> Any:
+    def prim(self, e: ir.Prim, args: list[Any], env: dict[ir.Var, Any]) -> Any:
         """The primitive as the eager engine applies it; of an array that may be written, a copy."""
-        y = e.primitive(*args, **renamed_params(e.params, env.__getitem__))
+        y = e.primitive(*args, **ir.renamed_params(e.params, env.__getitem__))
         if any([a is y for a in args]):
             self.owners.share(y)
         viewed = is_array(y) and (e.primitive.view or e.name == "index")
         return y.copy() if viewed and args[0] in self.owners else y
 
-    def made(self, e: Prim, args: Sequence[Any], y: Any, dead: Vars) -> None:
+    def made(self, e: ir.Prim, args: Sequence[Any], y: Any, dead: ir.Vars) -> None:
         """What a primitive gives may be shared with who keeps it on a tape."""
 
-    def part(self, e: Part, args: list[Any], env: dict[Var, Any], mine: bool) -> Sequence[Any]:
+    def part(
+        self, e: ir.Part, args: list[Any], env: dict[ir.Var, Any], mine: bool
+    ) -> Sequence[Any]:
         """accum and put: in place, if this is the last use and the array is nobody else's."""
-        assert not isinstance(e, Read), "what is erased reads by indexing"
-        at, x = renamed_params(e.at, env.__getitem__), args[0]
+        assert not isinstance(e, ir.Read), "what is erased reads by indexing"
+        at, x = ir.renamed_params(e.at, env.__getitem__), args[0]
         if not mine or x not in self.owners:
             x = x.copy() if isinstance(x, Traced) else writable(np.array(x))
             self.owners.take(x)
-        if isinstance(e, Accum):
+        if isinstance(e, ir.Accum):
             np.add.at(x, at, args[1])
         else:
             x[at] = args[1] if len(args) > 1 else 0

@@ -32,9 +32,9 @@ from lineara.facts.primitive import (
     op,
 )
 from lineara.facts.types import ArrayType, type_of
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import may_raise
 from lineara.linear_a.rules_as_text import Boxed, Emitter
-from lineara.linear_a.syntax import Binding, Def, Let, Names, Var
 from lineara.python.numpy_layout import lay_of
 from lineara.staging.caught_errors import refuse_caught
 from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
@@ -60,10 +60,10 @@ class Shared:
     """What the definitions of one program share."""
 
     def __init__(self) -> None:
-        self.defs: dict[str, Def] = {}
+        self.defs: dict[str, ir.Def] = {}
         self.called: dict[Any, Any] = {}
         self.rules: dict[str, Any] = {}  # of definitions whose derivative the user states
-        self.names = Names()
+        self.names = ir.Names()
         self.open: dict[Any, Any] = {}  # functions that are being written: they may call themselves
         self.skipped: set[Any] = set()  # those whose calls were left out, for want of their types
         self.types: dict[str, Any] = {}  # the named types that definitions mention
@@ -76,9 +76,9 @@ class Shared:
         """Whether a definition may raise what Python raises; one that is not done yet may."""
         return name in self.raising or name not in self.defs
 
-    def stays(self, b: Binding) -> bool:
+    def stays(self, b: ir.Binding) -> bool:
         """Whether a binding is no dead code even where nobody uses its results."""
-        return isinstance(b, Let) and may_raise(b.rhs, self.raises)
+        return isinstance(b, ir.Let) and may_raise(b.rhs, self.raises)
 
 
 class Seen(NamedTuple):
@@ -139,10 +139,12 @@ class StagedLevel(Level):
     def start(self, tape: list[Any] | None = None) -> None:
         """Begin a definition."""
         super().start(tape)
-        self.out = Emitter(Names())
+        self.out = Emitter(ir.Names())
         self.out.like = "v"
-        self.beside: list[tuple[Var, np.ndarray]] = []  # large constants: formals with their values
-        self.around: dict[Any, tuple[Var, Any]] = {}  # what of outer definitions is mentioned
+        self.beside: list[
+            tuple[ir.Var, np.ndarray]
+        ] = []  # large constants: formals with their values
+        self.around: dict[Any, tuple[ir.Var, Any]] = {}  # what of outer definitions is mentioned
         self.inner: StagedLevel | None = None  # the definition inside this one, being written
         self.differentiated: set[Any] = (
             set()
@@ -175,7 +177,7 @@ class StagedLevel(Level):
         """A name that no other definition has."""
         return self.shared.names(like)
 
-    def add(self, *defs: Def) -> None:
+    def add(self, *defs: ir.Def) -> None:
         """More definitions of the program."""
         self.shared.defs |= {d.name: d for d in defs}
         for d in defs:
@@ -203,7 +205,7 @@ class StagedLevel(Level):
         """A formal, as the function sees it."""
         return self.given(self.out.fresh(name, like.type), like)
 
-    def given(self, v: Var, like: Seen) -> Any:
+    def given(self, v: ir.Var, like: Seen) -> Any:
         """A variable as the function sees it."""
         box = self.out.box(v)
         return self.wrap(box, like.lay) if box.shape else self.number(box, like.weak)
@@ -279,7 +281,7 @@ class StagedLevel(Level):
                 return self.constant(kept)
         found = self.around.get(key)
         if found is None:
-            name = key.name if isinstance(key, Var) else "w"
+            name = key.name if isinstance(key, ir.Var) else "w"
             found = self.around[key] = self.out.fresh(name or "x", type_of(a)), a
         return self.out.box(found[0])
 

@@ -19,10 +19,10 @@ from lineara.containers.proxy import Places
 from lineara.engines.interpreter import Machine, Outcome, run
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
 from lineara.facts.types import ArrayType, Named, show_type, type_of
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
-from lineara.linear_a.syntax import Block, Def, Names, Ret, Var
 from lineara.passes.jvp import all_vars
 from lineara.passes.names import JVP, E, T
 from lineara.passes.unzip import functions
@@ -261,7 +261,7 @@ def needed(program: Program, name: str) -> Program:
     return Program(named_types(program, defs.values()) if program.types else {}, defs)
 
 
-def named_types(program: Program, defs: Iterable[Def]) -> dict[str, Any]:
+def named_types(program: Program, defs: Iterable[ir.Def]) -> dict[str, Any]:
     """The named types that definitions mention, or that these types mention in turn."""
     open_: list[Any] = [t for d in defs for t in (*d.results, *d.lresults)]
     open_ += [v.type for d in defs for v in all_vars(d)]
@@ -295,9 +295,9 @@ class Given:
         numbers = [_is_formal(v) for v in leaves]
         self.promote = not any(numbers) and any(kind_of_number(v) == "i" for v in leaves)
         self.nodes: list[tuple[Any, Any]] = []
-        names = Names()
+        names = ir.Names()
         wanted = [names(n) for n in _names(f, args, kwargs)]
-        level.out.names = Names(wanted)
+        level.out.names = ir.Names(wanted)
         self.places = Places()
         self.args = [self._lifted(a) for a in args]
         self.kwargs = {k: self._lifted(v) for k, v in kwargs.items()}
@@ -328,7 +328,7 @@ class Given:
         t = self.type(v)
         if t is None:
             return v
-        var = Var("", t)
+        var = ir.Var("", t)
         node = self.level.given(var, Seen(t, strides_of(v), weakness(v)))
         self.nodes.append((node, var))
         if t.shape:
@@ -336,15 +336,15 @@ class Given:
         return node
 
     @property
-    def formals(self) -> list[Var]:
+    def formals(self) -> list[ir.Var]:
         """The formals in the order of the leaves; of what was never read as well."""
-        found: list[Var] = []
+        found: list[ir.Var] = []
         by_node = {id(node): var for node, var in self.nodes}
 
         def leaf(v: Any, node: Any) -> None:
             t = self.type(v)
             if t is not None:
-                found.append(Var("", t) if node is UNTOUCHED else by_node[id(node)])
+                found.append(ir.Var("", t) if node is UNTOUCHED else by_node[id(node)])
 
         for source, lifted in zip(self._sources, [*self.args, *self.kwargs.values()], strict=True):
             if isinstance(lifted, Traced):
@@ -392,12 +392,12 @@ def _word(path: str) -> str:
 
 
 def definition(
-    level: StagedLevel, name: str, formals: Sequence[Var], out: Any, said: str
-) -> tuple[Def, Results]:
+    level: StagedLevel, name: str, formals: Sequence[ir.Var], out: Any, said: str
+) -> tuple[ir.Def, Results]:
     """The definition that a level holds, with these results; what nothing needs is left out."""
     leaves, structure = flatten(out)
     constants: list[Any] = []
-    results: list[Var] = []
+    results: list[ir.Var] = []
     weak: list[bool] = []
     for leaf in leaves:
         v = leaf.now() if isinstance(leaf, Traced) else leaf
@@ -415,8 +415,8 @@ def definition(
             constants.append(leaf)
     params = [*formals, *[v for v, _ in level.beside], *[v for v, _ in level.around.values()]]
     bindings = closed(level.out.bindings, params, results, level.shared.stays)
-    body = Block(tuple(bindings), Ret(tuple(results)))
-    made = Def(name, tuple(params), tuple([v.type for v in results]), (), body)
+    body = ir.Block(tuple(bindings), ir.Ret(tuple(results)))
+    made = ir.Def(name, tuple(params), tuple([v.type for v in results]), (), body)
     return made, Results(structure, tuple(constants), tuple(weak))
 
 
