@@ -26,6 +26,8 @@ from lineara.ops.shape import normal_axis
 
 def is_basic(at: Any) -> bool:
     """Whether an index is made of integers, slices, None and ...: it reads each element once."""
+    if type(at) is int or type(at) is slice:
+        return True
     parts = at if isinstance(at, tuple) else (at,)
     whole = [p is None or isinstance(p, slice | int | np.integer | EllipsisType) for p in parts]
     return all(whole) and not any(isinstance(p, bool) for p in parts)

@@ -77,11 +77,6 @@ class Classes:
         self.kept.clear()
         self.views.clear()
 
-    def drop_views(self) -> None:
-        """A run begins: a view that nobody holds is not needed any more."""
-        if self.kept:
-            self.kept.clear()
-
     def of(self, cls: type) -> _Twin | None:
         """The twin of `cls`, up to date in this run; None when the class is left alone."""
         plain = self.plain.get(id(cls))

@@ -124,7 +124,8 @@ class Overlay:
                 self.forget()
         if self._stood:
             self._stood.clear()
-        self._classes.drop_views()
+        if self._classes.kept:  # a view that nobody holds is not needed any more
+            self._classes.kept.clear()
         self._functions.refresh()
         return self.replace(f)
 

@@ -105,10 +105,12 @@ def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -
     """
     if y.g is leaked:
         raise outlived()
-    level.locks.check()
-    unknown = staged(y)
+    if level.locks.seen:
+        level.locks.check()
+    known = type(y.v) is float  # at the outermost level, the most frequent result
+    unknown = not known and staged(y)
     if not strong_zero and not unknown:
-        y.g = one_like(y.v)
+        y.g = 1.0 if known else one_like(y.v)
         parted = reverse(level.tape, (level.S, level.N), last=True)
         level.swept = True
         if not any_nan(level, nodes):

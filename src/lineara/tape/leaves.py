@@ -196,7 +196,7 @@ class Gradients:
         self.level = level
         self.points = points or {}
         self.unit = unit  # of the result, if it has one
-        self.zeros = Zeros()
+        self.zeros: Zeros | None = None
         self.given: set[int] = set()  # arrays handed out already: no two results share memory
 
     def dense(self, leaf: Any, node: Any) -> Any:
@@ -204,6 +204,7 @@ class Gradients:
         if type(leaf) is float and issubclass(type(node), Scalar) and type(node.g) is float:
             return node.g
         if node is UNTOUCHED and type(leaf) is np.ndarray and leaf.dtype.kind in "fc":
+            self.zeros = self.zeros or Zeros()
             return self.zeros(leaf.shape, leaf.dtype)
         manifold = manifold_of(leaf)
         if manifold is not None:

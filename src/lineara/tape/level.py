@@ -478,7 +478,7 @@ class Level:
 
     def own(self, y: Any) -> Any:
         """An array that nobody else holds, to be written at this and all outer levels."""
-        if type_of(y).dtype.kind not in "fc":
+        if y.dtype.kind not in "fc":
             return y
         if self.outer is not None and not isinstance(y, Traced):
             y = self.outer.own(y)
@@ -519,12 +519,14 @@ class Level:
             if not self.keep_copies and isinstance(n, Array) and n.k is not None:
                 forget(n)
         self.roots = []
-        self.overlaps.clear()
+        if self.overlaps.given:
+            self.overlaps.clear()
         self.asked.clear()
         self.tape.clear()
         self._record_on(CLOSED)
         self.swept = False
-        self.locks.release()
+        if self.locks.arrays or self.locks.seen:
+            self.locks.release()
         self.keep_copies = False
         self.open = False
 

@@ -62,11 +62,10 @@ class Locks:
 
     def release(self) -> None:
         """Let the user write again."""
-        if self.arrays:
-            owners_first = sorted(self.arrays, key=lambda a: isinstance(a.base, np.ndarray))
-            for a in owners_first:
-                a.flags.writeable = True
-            self.arrays.clear()
+        owners_first = sorted(self.arrays, key=lambda a: isinstance(a.base, np.ndarray))
+        for a in owners_first:
+            a.flags.writeable = True
+        self.arrays.clear()
         self.seen.clear()
 
 

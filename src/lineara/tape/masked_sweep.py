@@ -43,15 +43,12 @@ def _bare(piece: Any) -> Any:
 
 def any_nan(level: Level, nodes: Sequence[Any]) -> bool:
     """Whether a NaN has arrived at one of the leaves."""
-    if level.depth == 1:  # plain scalars: one sum tells of all
-        kinds = level.S, level.N
-        try:
-            total = sum([n.g for n in nodes if type(n) in kinds])
-        except TypeError:  # formal vectors among them
-            total = None
-        if total == total and not isinstance(total, Formal | None):
-            nodes = [n for n in nodes if type(n) not in kinds]
-    return bool(nodes) and any([_is_nan(n) for n in nodes])
+    numbers = level.S, level.N
+    for n in nodes:
+        g = n.g
+        if g != g if type(g) is float and type(n) in numbers else _is_nan(n):
+            return True
+    return False
 
 
 def _is_nan(n: Any) -> bool:

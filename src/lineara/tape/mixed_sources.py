@@ -128,12 +128,13 @@ def mixture(level: Any, v: Any, origins: list[Origin]) -> Any:
         return op("reshape")(total, shape=shape)
 
     def back(y_bar: Any) -> list[Any]:
-        flat = op("reshape")(y_bar, shape=(size,))
-        found: list[Any] = []
-        if numbers:
-            found = sums(op("index")(flat, at=(places,)))
-        found += [Piece(Flat(there), op("index")(flat, at=(here,))) for _, here, there in arrays]
-        return found
+        if isinstance(y_bar, Box):
+            flat, read = op("reshape")(y_bar, shape=(size,)), op("index")
+            take = lambda here: read(flat, at=(here,))  # noqa: E731
+        else:
+            take = y_bar.reshape(-1).__getitem__
+        found = sums(take(places)) if numbers else []
+        return found + [Piece(Flat(there), take(here)) for _, here, there in arrays]
 
     def sums(parts: Any) -> list[Any]:
         if isinstance(parts, Box):

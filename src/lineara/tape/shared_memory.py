@@ -24,14 +24,10 @@ class Overlaps:
     __slots__ = ("given", "groups", "indexed", "known", "written")
 
     def __init__(self) -> None:
-        self._begin()
+        self.clear()
 
     def clear(self) -> None:
         """Forget the arrays of a call that has ended."""
-        if self.given:
-            self._begin()
-
-    def _begin(self) -> None:
         self.given: list[tuple[Any, Any]] = []  # what the user gave, and its node
         self.indexed = 0
         self.known: dict[int, tuple[Any, Any]] = {}  # the same by the id of what is written

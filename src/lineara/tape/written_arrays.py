@@ -53,6 +53,7 @@ class Buffer:
     """
 
     __slots__ = (
+        "dtype",
         "ended",
         "given",
         "level",
@@ -70,20 +71,14 @@ class Buffer:
         self.level = level
         self.sources: list[Any] = [content] if traced else []
         self.val = None if traced else content
-        self.shape = (
-            tuple((content.v if traced else content).shape) if type_of(content).shape else ()
-        )
+        t = type_of(content.v if traced else content)
+        self.shape, self.dtype = tuple(t.shape), t.dtype
         self.src: Any = None
         self.pos: Any = None
         self.shared = False  # whether views hold parts of `val`
         self.given: list[Any] = []  # (plain array that NumPy takes for a view, its part of `val`)
         self.version = 0
         self.ended = False
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of the values."""
-        return type_of(self.sources[0].v if self.val is None else self.val).dtype
 
     def values(self) -> Any:
         """Values of the buffer's own: plain, or a written array of the level below."""
@@ -163,6 +158,8 @@ class Part:
     @classmethod
     def of(cls, level: Any, content: Any, lay: tuple[int, ...] | None = None) -> "Part":
         """A new buffer with the content, which lies in memory as it did, or with other strides."""
+        if lay is None and type(content) is np.ndarray and content.flags.c_contiguous:
+            return cls.whole(Buffer(level, content))
         shape = tuple(type_of(content).shape)
         kept = lay is None
         lay = strides_of(content) if lay is None else lay
@@ -343,7 +340,11 @@ class Part:
             self._move(at, value.w)
             return
         value = value.now() if isinstance(value, Traced) else value
-        self._refuse_complex(value)
+        if b.dtype.kind == "f" and type_of(value).dtype.kind == "c":
+            raise TypeMismatchError(
+                f"write: a complex value does not fit into an array of {b.dtype}; "
+                "take its real part, or make the array complex"
+            )
         if self.source is not None:
             raise MutationError(
                 "this array is a view of another one that Lineara cannot write through (as .real, "
@@ -415,13 +416,6 @@ class Part:
                     "follow (as np.require, np.asmatrix, np.real_if_close, as_strided and "
                     "sliding_window_view do); take the view after the write, or of a copy"
                 )
-
-    def _refuse_complex(self, value: Any) -> None:
-        if self.buffer.dtype.kind == "f" and type_of(value).dtype.kind == "c":
-            raise TypeMismatchError(
-                f"write: a complex value does not fit into an array of {self.buffer.dtype}; "
-                "take its real part, or make the array complex"
-            )
 
 
 def version_of(array: Any) -> int:
