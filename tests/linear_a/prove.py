@@ -18,6 +18,7 @@ from lineara.engines.interpreter import Machine, dense, measure
 from lineara.errors import ProgramError
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Stack, Sum
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import check, check_def, type_of_leaf
 from lineara.linear_a.cost import cells, size
 from lineara.linear_a.dimensions import I64, with_dims
@@ -44,17 +45,19 @@ from lineara.linear_a.syntax import (
     Unpack,
     Var,
     Zero,
+    binders,
     drop,
     free,
+    functions,
     renamed_params,
 )
 from lineara.passes.derivatives import grad, vjp
 from lineara.passes.erase import erase
-from lineara.passes.jvp import all_vars, jvp
+from lineara.passes.jvp import jvp
 from lineara.passes.masks import masks
 from lineara.passes.transpose import transpose
-from lineara.passes.unzip import Cut, functions, is_nonlinear, store_all, unzip
-from lineara.passes.work_bound import applications, c_jvp, reached
+from lineara.passes.unzip import Cut, is_nonlinear, store_all, unzip
+from lineara.passes.work_bound import c_jvp
 from lineara.staging.dead_lanes import each
 
 LIMITS = {"E": 4.5, "J": 6.0, "U": 2.5, "T": 2.0, "T.T": 1.1}  # of sizes
@@ -299,7 +302,7 @@ def has_arrays(program: Program, name: str) -> bool:
     """Whether variables are arrays, or numbers other than f64."""
     return any(
         t != ArrayType((), np.dtype(float))
-        for f in reached(program, name) for v in all_vars(program.defs[f])
+        for f in program.reached(name) for v in binders(program.defs[f])
         for t in program.leaves(v.type)
     )  # fmt: skip
 
@@ -308,7 +311,7 @@ def untold(program: Program, name: str) -> bool:
     """Whether there are linear sums or stacks: nothing tells what a zero without a tag counts."""
     return any(
         isinstance(t, Sum) or (isinstance(t, Stack) and t.n is None)
-        for f in reached(program, name) for v in all_vars(program.defs[f]) if v.linear
+        for f in program.reached(name) for v in binders(program.defs[f]) if v.linear
         for t in program.leaves(v.type)
     )  # fmt: skip
 
@@ -317,11 +320,11 @@ def steppable(program: Program, name: str) -> bool:
     """Whether a complex step tells the derivative: everything that moves is f64 throughout."""
     return all(
         getattr(t, "dtype", np.dtype(float)) in (np.dtype(float), np.dtype(bool), np.dtype("i8"))
-        for f in reached(program, name) for v in all_vars(program.defs[f])
+        for f in program.reached(name) for v in binders(program.defs[f])
         for t in program.leaves(v.type)
     ) and not any(
-        e.name == "astype" for f in reached(program, name)
-        for e in applications(program.defs[f].body)
+        e.name == "astype" for f in program.reached(name)
+        for e in ir.leaves(program.defs[f].body) if isinstance(e, Prim)
     )  # fmt: skip
 
 
@@ -594,7 +597,7 @@ def of_nonlinear(program: Program, name: str, rng: random.Random) -> None:
         note("P4 W(J f) / c_J W(f)", found.work / (c * ran.work))
     grown(
         "J",
-        {f: program.defs[f] for f in reached(program, name)},
+        {f: program.defs[f] for f in program.reached(name)},
         added(program, moved),
         has_arrays(program, name),
     )
@@ -754,7 +757,7 @@ def linear_b(program: Program, name: str) -> bool:
         all(
             is_linear_b(program, program.defs[f].body)
             and (not program.defs[f].results or is_nonlinear(program, f))
-            for f in reached(program, name)
+            for f in program.reached(name)
         )
         and not program.defs[name].results
     )
@@ -836,7 +839,7 @@ def mutants(d: Def, at: Any, i: int, rng: random.Random) -> Any:
 
 
 def linear_vars(d: Def) -> list[Var]:
-    return [v for v in all_vars(d) if v.linear]
+    return [v for v in binders(d) if v.linear]
 
 
 def on(e: Leaf, args: Any) -> Leaf:

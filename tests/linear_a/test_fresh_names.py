@@ -5,9 +5,9 @@ import pytest
 from lineara.engines.interpreter import run
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
+from lineara.linear_a.syntax import binders
 from lineara.passes.derivatives import grad, vjp
 from lineara.passes.erase import erase
-from lineara.passes.jvp import all_vars
 from lineara.passes.transpose import transpose
 
 # what J, U, T and E call tangents, results, tapes, cotangents, zeros and parts
@@ -24,7 +24,7 @@ PROGRAMS = {
 
 def test_a_drop_at_the_end_has_names_too():
     program = check(parse("def f(x: f64;) -> (;) = drop({ let dx = sin(x) in dx * dx })"))
-    assert [v.name for v in all_vars(program.defs["f"])] == ["x", "dx"]
+    assert [v.name for v in binders(program.defs["f"])] == ["x", "dx"]
     check(vjp(program, "f"))
 
 

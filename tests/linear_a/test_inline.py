@@ -10,9 +10,9 @@ from lineara.engines.interpreter import run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
+from lineara.linear_a.syntax import functions
 from lineara.passes.derivatives import vjp
 from lineara.passes.inline import inline, named, smaller_than
-from lineara.passes.unzip import functions
 
 CALLS = """
 def h(x: f64;) -> (f64;) = exp(x)

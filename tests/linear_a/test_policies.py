@@ -12,7 +12,7 @@ from lineara.engines.memory import Meter
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
-from lineara.linear_a.syntax import Drop, Let
+from lineara.linear_a.syntax import Drop, Let, functions
 from lineara.passes.derivatives import vjp
 from lineara.passes.jvp import jvp
 from lineara.passes.minimal_tape import budget, every, minimal_tape, minimal_tape_but, swept
@@ -26,7 +26,7 @@ from lineara.passes.store_policies import (
     save_contractions,
     save_only_named,
 )
-from lineara.passes.unzip import Cut, functions, store_all, unzip
+from lineara.passes.unzip import Cut, store_all, unzip
 
 NAMED = """
 def f(x: f64[4];) -> (f64[4];) =

@@ -8,10 +8,11 @@ from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_def
+from lineara.linear_a.syntax import functions
 from lineara.passes.derivatives import grad, vjp
 from lineara.passes.erase import erase
 from lineara.passes.store_policies import recompute_all
-from lineara.passes.unzip import functions, is_nonlinear, unzip
+from lineara.passes.unzip import is_nonlinear, unzip
 
 
 def test_a_policy_is_not_ignored_where_halves_exist():

@@ -19,13 +19,12 @@ from lineara.linear_a.cost import size, static_works
 from lineara.linear_a.dimensions import with_dims
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Def, Let, Var
+from lineara.linear_a.syntax import Def, Var, blocks
 from lineara.passes import derivatives
 from lineara.passes import erase as erasing
 from lineara.passes import jvp as forward
 from lineara.passes import transpose as transposing
 from lineara.passes import unzip as unzipping
-from lineara.passes.jvp import nested
 from lineara.passes.names import GRAD, VJP
 from lineara.rules.rules_beside_text import check_rules
 from lineara.staging.dead_lanes import of_dead_lanes, run_live
@@ -292,15 +291,7 @@ def _cost(program: Program, options: argparse.Namespace) -> str:
 
 def bindings(d: Def) -> int:
     """How many bindings a definition has, those of blocks within it too."""
-    open_, count = [d.body], 0
-    while open_:
-        block = open_.pop()
-        count += len(block.bindings)
-        for b in block.bindings:
-            if isinstance(b, Let):
-                open_ += nested(b.rhs)
-        open_ += nested(block.leaf)
-    return count
+    return sum([len(block.bindings) for block in blocks(d.body)])
 
 
 check = Command(_check)

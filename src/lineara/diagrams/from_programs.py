@@ -153,7 +153,7 @@ class _Drawing:
         ins = [env[a] for a in e.operands()]
         kinds = self.results(e, binders)
         gives, linear = [self.wire_type(t) for t, _ in kinds], [k for _, k in kinds]
-        if isinstance(e, ir.Applied):
+        if isinstance(e, ir.Application):
             bodies = []
             for f in e.functions:
                 bodies.append((yield self.definition(f, within)))
@@ -201,11 +201,11 @@ def _plain(value: Any, t: Type) -> Any:
     return bool(made) if short == "bool[]" else int(made) if short == "i64[]" else made[()]
 
 
-def _head(e: ir.Applied) -> str:
+def _head(e: ir.Application) -> str:
     return f"call {e.functions[0]}" if type(e) is Call else e.head().strip()
 
 
-def _extras(e: ir.Applied) -> Any:
+def _extras(e: ir.Application) -> Any:
     """What an application states beside its definitions and arguments."""
     match e:
         case Scan():

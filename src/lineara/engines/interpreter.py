@@ -17,7 +17,7 @@ from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, is_complex
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import Judge, counted
 from lineara.linear_a.cost import cells, varies, work
-from lineara.linear_a.dimensions import applications, dims_in, is_index, is_open, with_dims
+from lineara.linear_a.dimensions import dims_in, is_index, is_open, with_dims
 from lineara.linear_a.program import Program, scalars_of
 
 Steps = Generator[Any, Any, Any]
@@ -119,7 +119,7 @@ def may_end(program: Program, name: str) -> bool:
     """
     known = program.noted["ends"]
     if not known:
-        applied = {f: list(applications(d.body)) for f, d in program.defs.items()}
+        applied = {f: list(ir.applications(d.body)) for f, d in program.defs.items()}
         known.update(dict.fromkeys(applied, False))
         found: list[str] | None = None
         while found != []:
@@ -223,7 +223,7 @@ class Machine:
         if isinstance(e, ir.Drop):
             return (yield from self.drop(e, env))
         args = [env[a] for a in e.args]
-        if isinstance(e, ir.Applied):
+        if isinstance(e, ir.Application):
             self.share(e, args, dead)
             for v in dead:
                 del env[v]

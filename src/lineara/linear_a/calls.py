@@ -17,7 +17,7 @@ from lineara.linear_a.dimensions import is_index, is_open, matching, with_dims
 Types = tuple[Type, ...]
 
 
-class Form(ir.Applied):
+class Form(ir.Application):
     """What all forms share: transposed and erased, they apply the transposed and the erased."""
 
     __slots__ = ()

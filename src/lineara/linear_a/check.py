@@ -292,11 +292,11 @@ class Judge:
             return Typing((), ())
         self.use(e.operands(), e)
         self.dimensions(mentioned_by(e))
-        if isinstance(e, ir.Applied) and self.dims is not None:
+        if isinstance(e, ir.Application) and self.dims is not None:
             self.applied(e)
         return self.leaf(e)
 
-    def applied(self, e: ir.Applied) -> None:
+    def applied(self, e: ir.Application) -> None:
         """What is a dimension of a definition is one where it is applied, and stays what it is."""
         for f, formals, args in e.zipped(self.program.defs):
             at = matching(formals, args)
@@ -316,7 +316,7 @@ class Judge:
         """The types of the results, from the types of the operands."""
         rule = _RULES.get(type(e))
         if rule is None:
-            assert isinstance(e, ir.Applied)
+            assert isinstance(e, ir.Application)
             return Typing(*e.result(self))
         found = rule(self, e)
         return found if isinstance(found, Typing) else self._zoned(found, e)

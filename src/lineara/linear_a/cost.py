@@ -13,7 +13,7 @@ of a non-linear array its length, joining arrays the length of the result; what 
 nothing, and what forgets costs what is forgotten.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lineara.facts.primitive import reals
@@ -82,44 +82,19 @@ def static_works(program: Program) -> dict[str, int | None]:
     {'f': 2}
     """
     found: dict[str, int | None] = {}
-    for name in program.defs:
-        open_ = [name]
-        while open_:
-            f = open_[-1]
-            if f in found:
-                open_.pop()
-                continue
-            waits = [g for g in dict.fromkeys(_calls(program, f)) if g not in found]
-            if set(waits) & set(open_):  # recursion
-                found |= dict.fromkeys(open_)
-            elif waits:
-                open_ += waits[:1]
-            else:
-                found[f] = _static(program, program.defs[f].body, found)
+    for f in ir.callees_first(program.defs, lambda f: _calls(program, f)):
+        d = program.defs.get(f)
+        found[f] = None if d is None else _static(program, d.body, found)
     return found
 
 
 def _calls(program: Program, name: str) -> list[str]:
-    leaves = _leaves(program.defs[name].body) if name in program.defs else ()
-    return [g for e in leaves if isinstance(e, ir.Applied) for g in e.functions]
-
-
-def _leaves(e: ir.Leaf | ir.Block) -> Iterator[ir.Leaf]:
-    """Every leaf of an expression, drops before what they drop."""
-    if isinstance(e, ir.Block):
-        for b in e.bindings:
-            if isinstance(b, ir.Let):
-                yield from _leaves(b.rhs)
-        yield from _leaves(e.leaf)
-        return
-    yield e
-    if isinstance(e, ir.Drop):
-        yield from _leaves(e.body)
+    return ir.functions(program.defs[name].body) if name in program.defs else []
 
 
 def _static(program: Program, body: ir.Block, known: dict[str, int | None]) -> int | None:
     total = 0
-    for e in _leaves(body):
+    for e in ir.leaves(body):
         w = _static_leaf(program, e, known)
         if w is None:
             return None
@@ -130,8 +105,8 @@ def _static(program: Program, body: ir.Block, known: dict[str, int | None]) -> i
 def _static_leaf(
     program: Program, e: ir.Leaf, known: dict[str, int | None], dims: Any = NONE
 ) -> int | None:
-    if isinstance(e, ir.Applied):
-        return e.work([known[f] for f in e.functions])
+    if isinstance(e, ir.Application):
+        return e.work([known.get(f) for f in e.functions])
     if isinstance(e, ir.Drop):
         last = e.body
         while isinstance(last, ir.Block):
@@ -230,7 +205,7 @@ class Costs:
                 return self.work(e.rhs)
             case ir.Block():
                 return sum(map(self.work, e.bindings)) + self.work(e.leaf)
-            case ir.Applied():
+            case ir.Application():
                 rounds = _rounds(getattr(e, "n", None))
                 return rounds * max([self.definition(f) for f in e.functions], default=0)
         inner = self.work(e.body) if isinstance(e, ir.Drop) else 0

@@ -80,7 +80,7 @@ def dims_of(defs: Mapping[str, ir.Def]) -> dict[str, ir.Vars]:
             continue
         d = defs[name]
         found[name].update(v for v in mentioned(d) if v in known)
-        for e in applications(d.body):
+        for e in ir.applications(d.body):
             for f, formals, args in e.zipped(defs):
                 users.setdefault(f, []).append((name, matching(formals, args)))
     todo = [name for name, dims in found.items() if dims]
@@ -96,21 +96,9 @@ def dims_of(defs: Mapping[str, ir.Def]) -> dict[str, ir.Vars]:
 
 def mentioned(d: ir.Def) -> Iterator[ir.Var]:
     """The variables in the types of a definition, and in the parameters that say how large."""
-    yield from dims_in((*d.results, *d.lresults, *[v.type for v in d.params]))
-    open_: list[Any] = [d.body]
-    while open_:
-        e = open_.pop()
-        if isinstance(e, ir.Block):
-            open_ += e.bindings
-            open_.append(e.leaf)
-        elif isinstance(e, ir.Let | ir.Unpack):
-            yield from dims_in([v.type for v in e.vars])
-            if isinstance(e, ir.Let):
-                open_.append(e.rhs)
-        elif isinstance(e, ir.Drop):
-            open_.append(e.body)
-        else:
-            yield from mentioned_by(e)
+    yield from dims_in((*d.results, *d.lresults, *[v.type for v in ir.binders(d)]))
+    for e in ir.leaves(d.body):
+        yield from mentioned_by(e)
 
 
 def mentioned_by(e: ir.Leaf) -> Iterator[ir.Var]:
@@ -119,28 +107,9 @@ def mentioned_by(e: ir.Leaf) -> Iterator[ir.Var]:
         yield from dims_in(e.type)
     elif isinstance(e, ir.Prim) and e.params:
         yield from sizes_in(e.params)
-    elif isinstance(e, ir.Applied):
+    elif isinstance(e, ir.Application):
         n = getattr(e, "n", None)
         yield from [n] if isinstance(n, ir.Var) else []
-
-
-def applications(e: ir.Leaf | ir.Block) -> Iterator[ir.Applied]:
-    """What an expression applies to arguments."""
-    return (leaf for leaf in leaves_of(e) if isinstance(leaf, ir.Applied))
-
-
-def leaves_of(e: ir.Leaf | ir.Block) -> Iterator[ir.Leaf]:
-    """The leaves of an expression that are evaluated."""
-    open_: list[Any] = [e]
-    while open_:
-        e = open_.pop()
-        if isinstance(e, ir.Drop):
-            open_.append(e.body)
-        elif isinstance(e, ir.Block):
-            open_ += [b.rhs for b in e.bindings if isinstance(b, ir.Let)]
-            open_.append(e.leaf)
-        else:
-            yield e
 
 
 def may_raise(e: ir.Leaf | ir.Block, knows: Callable[[str], bool]) -> bool:
@@ -149,8 +118,8 @@ def may_raise(e: ir.Leaf | ir.Block, knows: Callable[[str], bool]) -> bool:
         [
             bool(leaf.primitive.raised)
             if isinstance(leaf, ir.Prim)
-            else isinstance(leaf, ir.Applied) and any(map(knows, leaf.functions))
-            for leaf in leaves_of(e)
+            else isinstance(leaf, ir.Application) and any(map(knows, leaf.functions))
+            for leaf in ir.leaves(e)
         ]
     )
 

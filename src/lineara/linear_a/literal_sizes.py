@@ -7,8 +7,10 @@ what g applies to n.  Types then mention formals and numbers only; n keeps its p
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from lineara.facts.types import Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import matching, with_dims
 from lineara.linear_a.program import Program
@@ -21,16 +23,14 @@ def with_instances(program: Program, numbers: Mapping[ir.Var, int]) -> Program:
     if not numbers:
         return program
     run = _Instances(program)
-    defs = {name: _Rewriter(run, numbers).definition(d, name) for name, d in program.defs.items()}
+    defs = {name: _Instance(run, numbers).instance(d, name) for name, d in program.defs.items()}
     if all([defs[name] is d for name, d in program.defs.items()]):
         return program
     return Program(program.types, {**run.made, **defs}, run.places, program.text, program.file)
 
 
-def mentioned(block: ir.Block) -> set[ir.Var]:
-    """What the bindings and the leaf of a block read."""
-    read = [(b.arg,) if isinstance(b, ir.Unpack) else ir.occurrences(b.rhs) for b in block.bindings]
-    return {*block.leaf.operands(), *[v for vs in read for v in vs]}
+def _reads(block: ir.Block) -> set[ir.Var]:
+    return {*block.leaf.operands(), *[v for b in block.bindings for v in ir.reads(b)]}
 
 
 class _Instances:
@@ -54,94 +54,65 @@ class _Instances:
                 g = self.program.defs.get(f + rule)
                 if g is not None:
                     own = {p: n for p, n in zip(g.xs, sizes, strict=False) if n is not None}
-                    self.made[name + rule] = _Rewriter(self, own).definition(g, name + rule)
+                    self.made[name + rule] = _Instance(self, own).instance(g, name + rule)
         return self.known[f, sizes]
 
 
-class _Rewriter:
+class _Instance(ir.Mapped):
     """One definition, with numbers for some dimensions."""
 
     def __init__(self, run: _Instances, at: Mapping[ir.Var, int]) -> None:
+        super().__init__()
         self.run = run
         self.numbers = at
-        self.vars: dict[ir.Var, ir.Var] = {}
         self.changed = False
 
-    def definition(self, d: ir.Def, name: str) -> ir.Def:
-        """The definition under a name; itself, if nothing differs."""
-        params = tuple(map(self.binder, d.params))
-        body = self.block(d.body)
+    def instance(self, d: ir.Def, name: str) -> ir.Def:
+        """The definition under a name; d, if nothing differs."""
+        made = self.definition(d)
         if not self.changed and name == d.name:
             return d
+        body = made.body
         used = set(ir.occurrences(body))
-        idle = [p for p in params if p in self.numbers and p not in used]
+        idle = [p for p in made.params if p in self.numbers and p not in used]
         dropped = [ir.Let((), ir.drop(*idle))] if idle else []
-        ts, us = (tuple(map(self.type, zone)) for zone in (d.results, d.lresults))
-        made = ir.Def(name, params, ts, us, ir.Block((*dropped, *body.bindings), body.leaf))
-        return self.placed(d, made)
+        body = ir.Block((*dropped, *body.bindings), body.leaf)
+        return self.placed(d, replace(made, name=name, body=body))
 
     def placed(self, old: Any, new: Any) -> Any:
-        """What stands where the old one stood."""
+        """The new one, with the place of the old one in the text."""
         if old in self.run.places:
             self.run.places[new] = self.run.places[old]
         return new
 
-    def type(self, t: Any) -> Any:
+    def type(self, t: Type) -> Type:
         """A type with the numbers."""
-        return with_dims(t, self.numbers)
-
-    def binder(self, v: ir.Var) -> ir.Var:
-        """A variable of the type with the numbers."""
-        t = self.type(v.type)
-        if t != v.type:
-            self.changed = True
-            self.vars[v] = ir.Var(v.name, t, v.linear)
-        return self.at(v)
-
-    def at(self, v: ir.Var) -> ir.Var:
-        """The variable that stands for another one."""
-        return self.vars.get(v, v)
+        made = with_dims(t, self.numbers)
+        self.changed = self.changed or made != t
+        return made
 
     def block(self, block: ir.Block) -> ir.Block:
-        """The bindings and the leaf."""
-        made: list[ir.Binding] = []
-        for b in block.bindings:
-            if isinstance(b, ir.Unpack):
-                arg = self.at(b.arg)
-                found: ir.Binding = ir.Unpack(tuple(map(self.binder, b.vars)), arg)
-            else:
-                rhs = self.expression(b.rhs)
-                found = ir.Let(tuple(map(self.binder, b.vars)), rhs)
-            made.append(self.placed(b, found))
-        found_block = ir.Block(tuple(made), self.leaf(block.leaf))
-        gone = {v for v in mentioned(block) - mentioned(found_block) if v in self.numbers}
-        kept = [b for b in made if not (isinstance(b, ir.Let) and gone.intersection(b.vars))]
-        return ir.Block(tuple(kept), found_block.leaf)
+        """A block; literals that only were dimensions are left out."""
+        made = super().block(block)
+        gone = {v for v in _reads(block) - _reads(made) if v in self.numbers}
+        kept = [b for b in made.bindings if not (isinstance(b, ir.Let) and gone & {*b.vars})]
+        return ir.Block(tuple(kept), made.leaf)
 
-    def expression(self, e: ir.Leaf | ir.Block) -> ir.Leaf | ir.Block:
-        """A leaf or a block."""
-        return self.block(e) if isinstance(e, ir.Block) else self.leaf(e)
+    def binding(self, b: ir.Binding) -> None:
+        """Append the binding, which keeps its place in the text."""
+        super().binding(b)
+        self.placed(b, self.out[-1])
 
     def leaf(self, e: ir.Leaf) -> ir.Leaf:
         """A leaf on variables of these types."""
-        if isinstance(e, ir.Drop):
-            made: ir.Leaf = ir.Drop((), self.expression(e.body))
-        elif isinstance(e, ir.Applied):
-            made = self.applied(e)
-        elif isinstance(e, ir.Prim):
-            params = self.params(e.params)
-            self.changed = self.changed or params != e.params
-            made = ir.Prim(e.args, e.primitive, params).renamed(self.at)
-        elif isinstance(e, ir.Zero):
-            made = ir.Zero((), self.type(e.type), e.linear)
-        elif isinstance(e, ir.Inj):
-            made = ir.Inj(tuple(map(self.at, e.args)), e.tag, self.type(e.type))
-        else:
-            made = e.renamed(self.at)
-        return self.placed(e, made)
+        if not isinstance(e, ir.Prim):
+            return self.placed(e, super().leaf(e))
+        params = self.params(e.params)
+        self.changed = self.changed or params != e.params
+        return self.placed(e, ir.Prim(e.args, e.primitive, params).renamed(self.at))
 
-    def applied(self, e: ir.Applied) -> ir.Leaf:
-        """What is applied at sizes that are numbers: the instances."""
+    def application(self, e: ir.Application) -> ir.Leaf:
+        """A call, branch or loop at sizes that are numbers applies the instances."""
         defs = self.run.program.defs
         named: dict[str, str] = {}
         for f, formals, args in e.zipped(defs):

@@ -2,7 +2,7 @@
 
 import difflib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from lineara.facts.types import (
 )
 from lineara.linear_a.dimensions import dims_of, is_open, may_raise, with_dims
 from lineara.linear_a.show import show_program
-from lineara.linear_a.syntax import Binding, Def, Let, Vars
+from lineara.linear_a.syntax import Binding, Def, Let, Vars, functions
 from lineara.text.source_location import Place
 
 
@@ -62,6 +62,19 @@ class Program:
                 found = [f for f in rest if may_raise(self.defs[f].body, known.__getitem__)]
                 known.update(dict.fromkeys(found, True))
         return isinstance(b, Let) and may_raise(b.rhs, lambda f: known.get(f, False))
+
+    def reached(self, *names: str, rules: Iterable[str] = ()) -> Iterator[str]:
+        """The definitions of these names, and what they apply; with the `rules` beside them."""
+        open_, seen = list(names), set()
+        while open_:
+            f = open_.pop()
+            if f in seen:
+                continue
+            seen.add(f)
+            yield f
+            if f in self.defs:
+                open_ += functions(self.defs[f].body)[::-1]
+                open_ += [f + suffix for suffix in rules if f + suffix in self.defs]
 
     def nearest(self, name: str) -> str:
         """The definition whose name is almost that one, or nothing."""

@@ -385,16 +385,12 @@ def closed(
 ) -> list[ir.Binding]:
     """The bindings that results need and those that stay, with drops of what is not used."""
     kept = tidy(bindings, results, stays)
-    used = {v for b in kept for v in _reads(b)} | set(results)
+    used = {v for b in kept for v in ir.reads(b)} | set(results)
     found: list[ir.Binding] = [ir.Let((), ir.drop(v)) for v in formals if v not in used]
     for b in kept:
         found.append(b)
         found += [ir.Let((), ir.drop(v)) for v in b.vars if v not in used]
     return found
-
-
-def _reads(b: ir.Binding) -> Any:
-    return ir.free(b.rhs) if isinstance(b, ir.Let) else (b.arg,)
 
 
 def threaded(
@@ -409,7 +405,7 @@ def threaded(
     """
     uses: dict[ir.Var, int] = {}
     for b in bindings:
-        for v in b.rhs.operands() if isinstance(b, ir.Let) else (b.arg,):  # type: ignore[union-attr]
+        for v in ir.reads(b):
             uses[v] = uses.get(v, 0) + 1
     for v in results:
         uses[v] = uses.get(v, 0) + 1

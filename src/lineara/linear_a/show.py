@@ -106,7 +106,7 @@ def show_leaf(e: ir.Leaf, depth: int = 1) -> str:
             shown = {k: v for k, v in params.items() if k != "line"}  # it has no meaning
             given = ", ".join(f"{k}={show_value(v)}" for k, v in shown.items())
             return f"{p.name}{f'[{given}]' if given else ''}({', '.join(names)})"
-        case ir.Applied():
+        case ir.Application():
             shown = e.shown()
             zones = [[repr(a) for a in shown if a.linear is linear] for linear in (False, True)]
             return f"{e.head()}{two_zones(*zones)}"

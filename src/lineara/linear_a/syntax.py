@@ -7,10 +7,11 @@ of the text.
     Def       def f(xs:ts ; ~as:us) -> (ss ; rs) = block
     Block     bindings, then one leaf
     Binding   Let (xs ; ~as) = leaf or block   |   Unpack <xs> = y   |   Unpack ~<~as> = ~b
-    Leaf      Ret  Copy  Lit  Tup  Zero  Dup  Drop  Prim  Read  Accum  Put  Call  and control's
+    Leaf      Ret  Copy  Lit  Tup  Zero  Dup  Drop  Prim  Read  Accum  Put  Inj  Proj, and
+              applications of definitions
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -287,13 +288,17 @@ class Proj(Leaf):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Applied(Leaf):
-    """What applies definitions to its arguments: calls, branches and loops (control.py)."""
+class Application(Leaf):
+    """A call, branch or loop: a leaf that applies definitions to its arguments.
+
+    Its kinds are classes with a method a pass, so that one file tells all of a form; a pass says
+    what it does with other leaves in one `match`, so that its rules stand together.
+    """
 
     functions: tuple[str, ...]
     HANDS_ALL_ON: ClassVar[bool] = False  # whether J hands tangents of numbers on, too
 
-    def renamed(self, rename: Rename) -> "Applied":
+    def renamed(self, rename: Rename) -> "Application":
         """The same about other variables."""
         return self.on(tuple([rename(a) for a in self.args]))
 
@@ -313,7 +318,7 @@ class Applied(Leaf):
         """Each definition, its non-linear formals that never change, and what they are here."""
         raise NotImplementedError
 
-    def with_length(self, dims: Any) -> "Applied":
+    def with_length(self, dims: Any) -> "Application":
         """The same with a number of rounds that is no variable."""
         return self
 
@@ -406,6 +411,9 @@ class Def:
         return tuple([p for p in self.params if p.linear])
 
 
+# --- walks: the passes that ask for one thing of an expression filter what these give ----------
+
+
 def occurrences(e: "Leaf | Block") -> Iterator[Var]:
     """The free occurrences of variables in an expression, in order, with repetitions."""
     if isinstance(e, Leaf):
@@ -413,15 +421,166 @@ def occurrences(e: "Leaf | Block") -> Iterator[Var]:
         return
     bound: set[Var] = set()
     for b in e.bindings:
-        found = (b.arg,) if isinstance(b, Unpack) else occurrences(b.rhs)
-        yield from (v for v in found if v not in bound)
+        yield from (v for v in reads(b) if v not in bound)
         bound.update(b.vars)
     yield from (v for v in e.leaf.operands() if v not in bound)
+
+
+def reads(b: Binding) -> Vars:
+    """The free occurrences of variables in what is bound."""
+    if isinstance(b, Unpack):
+        return (b.arg,)
+    return b.rhs.operands() if isinstance(b.rhs, Leaf) else tuple(occurrences(b.rhs))
 
 
 def free(e: "Leaf | Block") -> dict[Var, None]:
     """The free variables of an expression, in the order of their first occurrence."""
     return dict.fromkeys(occurrences(e))
+
+
+def leaves(e: "Leaf | Block") -> Iterator[Leaf]:
+    """Every leaf of an expression, in order; a drop comes before the leaves that it drops."""
+    open_: list[Leaf | Block] = [e]
+    while open_:
+        e = open_.pop()
+        if isinstance(e, Leaf):
+            yield e
+            if isinstance(e, Drop):
+                open_.append(e.body)
+        else:
+            open_.append(e.leaf)
+            open_ += [b.rhs for b in reversed(e.bindings) if isinstance(b, Let)]
+
+
+def blocks(e: "Leaf | Block") -> Iterator[Block]:
+    """Every block of an expression, each before the blocks in it."""
+    open_: list[Leaf | Block] = [e]
+    while open_:
+        e = open_.pop()
+        if isinstance(e, Block):
+            yield e
+            open_ += [b.rhs for b in e.bindings if isinstance(b, Let)]
+            open_.append(e.leaf)
+        elif isinstance(e, Drop):
+            open_.append(e.body)
+
+
+def binders(d: Def) -> list[Var]:
+    """Every variable that a definition binds."""
+    return [*d.params, *[v for block in blocks(d.body) for b in block.bindings for v in b.vars]]
+
+
+def applications(e: "Leaf | Block") -> Iterator[Application]:
+    """The calls, branches and loops of an expression, in order."""
+    return (leaf for leaf in leaves(e) if isinstance(leaf, Application))
+
+
+def functions(e: "Leaf | Block") -> list[str]:
+    """The definitions that an expression applies, in order, with repetitions."""
+    return [f for leaf in applications(e) for f in leaf.functions]
+
+
+def callees_first(names: Iterable[str], callees: Callable[[str], Iterable[str]]) -> list[str]:
+    """The definitions and their callees, each after its own callees but for those that call it.
+
+    >>> callees_first(["f"], {"f": ["g", "h"], "g": ["h", "f"], "h": []}.__getitem__)
+    ['h', 'g', 'f']
+    """
+    order: dict[str, None] = {}
+    entered: set[str] = set()
+    open_ = [*names][::-1]
+    while open_:
+        f = open_[-1]
+        entered.add(f)
+        waiting = [g for g in callees(f) if g not in entered]
+        open_ += waiting[::-1]
+        if not waiting:
+            order[open_.pop()] = None
+    return list(order)
+
+
+# --- rebuilding ----------------------------------------------------------------------------------
+
+
+class Mapped:
+    """Rebuilds definitions about other types, variables and definitions.
+
+    A pass overrides what it changes: a type, the name of a definition, what stands for a variable,
+    a binding, a leaf. What it appends to `out` is bound before the binding or leaf at hand.
+    """
+
+    def __init__(self) -> None:
+        self.vars: dict[Var, Var] = {}
+        self.out: list[Binding] = []
+
+    def type(self, t: Type) -> Type:
+        """The type that stands for t."""
+        return t
+
+    def function(self, name: str) -> str:
+        """The definition that stands for another one."""
+        return name
+
+    def at(self, v: Var) -> Var:
+        """The variable that stands for an occurrence of v."""
+        return self.vars.get(v, v)
+
+    def binder(self, v: Var) -> Var:
+        """The variable that stands for v where it is bound; v itself if its type stays."""
+        t = self.type(v.type)
+        if t != v.type:
+            self.vars[v] = Var(v.name, t, v.linear)
+        return self.at(v)
+
+    def binders(self, vs: Vars) -> Vars:
+        """The variables that stand for binders."""
+        return tuple(map(self.binder, vs))
+
+    def definition(self, d: Def) -> Def:
+        """The definition that stands for d."""
+        params = self.binders(d.params)
+        results, lresults = (tuple(map(self.type, ts)) for ts in (d.results, d.lresults))
+        return Def(self.function(d.name), params, results, lresults, self.block(d.body))
+
+    def block(self, block: Block) -> Block:
+        """The bindings and the leaf, about what stands for their variables."""
+        outside, self.out = self.out, []
+        for b in block.bindings:
+            self.binding(b)
+        leaf = self.leaf(block.leaf)
+        inside, self.out = self.out, outside
+        return Block(tuple(inside), leaf)
+
+    def binding(self, b: Binding) -> None:
+        """Append the binding that stands for b."""
+        if isinstance(b, Unpack):
+            arg = self.at(b.arg)
+            self.out.append(Unpack(self.binders(b.vars), arg))
+        else:
+            rhs = self.expression(b.rhs)
+            self.out.append(Let(self.binders(b.vars), rhs))
+
+    def expression(self, e: "Leaf | Block") -> "Leaf | Block":
+        """The leaf or the block that stands for e."""
+        return self.block(e) if isinstance(e, Block) else self.leaf(e)
+
+    def leaf(self, e: Leaf) -> Leaf:
+        """The leaf that stands for e."""
+        match e:
+            case Drop():
+                return Drop((), self.expression(e.body))
+            case Zero():
+                return Zero((), self.type(e.type), e.linear)
+            case Inj(args=(a,)):
+                return Inj((self.at(a),), e.tag, self.type(e.type))
+            case Application():
+                return self.application(e)
+        return e.renamed(self.at)
+
+    def application(self, e: Application) -> Leaf:
+        """The call, branch or loop that stands for e."""
+        made = e.renamed(self.at)
+        return made.on(made.args, tuple(map(self.function, made.functions)))
 
 
 DTYPES = {

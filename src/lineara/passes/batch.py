@@ -384,14 +384,14 @@ class _Lanes:
                 return made
             case ir.Prim():
                 return [self.prim(e, args)]
-            case ir.Applied():
+            case ir.Application():
                 return e.batch(self, args)
         self.refuse(e, "depends on what differs from lane to lane")
         raise AssertionError
 
     def refuse(self, e: ir.Leaf, why: str) -> None:
         """What cannot be batched."""
-        what = e.head() if isinstance(e, ir.Applied) else type(e).__name__.lower()
+        what = e.head() if isinstance(e, ir.Application) else type(e).__name__.lower()
         raise ProgramError(
             f"batch: in {self.d.name}, {what} {why}; batch what is around it, or run it lane by "
             "lane"

@@ -19,11 +19,8 @@ from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import dims_in
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
-from lineara.passes.jvp import all_vars
 from lineara.passes.names import E, mangled
 from lineara.passes.unzip import is_nonlinear
-
-Sigma = dict[ir.Var, ir.Var]
 
 
 @uncollected
@@ -41,31 +38,29 @@ def erase(program: Program, name: str) -> Program:
         if f in done or f + E in program.defs:
             continue
         one = Erase(program, f, helpers)
-        done[f] = one.definition()
+        done[f] = one.erased()
         todo += one.needed
     return program.with_(*helpers.values(), *[done[f] for f in reversed(done)])
 
 
-class Erase:
-    """E of one definition."""
+class Erase(ir.Mapped):
+    """E of one definition; σ is `vars`."""
 
     def __init__(self, program: Program, name: str, helpers: dict[str, ir.Def]) -> None:
+        super().__init__()
         if name not in program.defs:
             raise ProgramError(f"erase: there is no definition {name}")
         self.program = program
         self.d = program.defs[name]
         self.helpers = helpers
         self.needed: list[str] = []
-        self.names = ir.Names([v.name for v in all_vars(self.d)])
-        self.sigma: Sigma = {}
-        self.before: list[ir.Binding] = []  # what the leaf at hand needs bound before it
+        self.names = ir.Names([v.name for v in ir.binders(self.d)])
 
-    def definition(self) -> ir.Def:
+    def erased(self) -> ir.Def:
         """f.e."""
         d = self.d
-        params = [self.binder(p) for p in d.params]
-        body = self.block(d.body)
-        return ir.Def(d.name + E, tuple(params), (*d.results, *d.lresults), (), body)
+        params = self.binders(d.params)
+        return ir.Def(d.name + E, params, (*d.results, *d.lresults), (), self.block(d.body))
 
     def recur(self, name: str) -> str:
         """The erasure of a callee; one without linear parts is its own."""
@@ -88,7 +83,7 @@ class Erase:
 
     def bound(self, rs: Sequence[ir.Var], leaf: ir.Leaf) -> None:
         """A binding before that of the leaf at hand."""
-        self.before.append(ir.Let(tuple(rs), leaf))
+        self.out.append(ir.Let(tuple(rs), leaf))
 
     def reordered(self, loop: ir.Leaf, outcome: Any, nc: int, nlc: int) -> ir.Leaf:
         """A loop whose results (c', lc', y, ly) are bound and handed on as (c', y, lc', ly)."""
@@ -103,52 +98,25 @@ class Erase:
 
     def binder(self, v: ir.Var) -> ir.Var:
         """The non-linear variable for a binder."""
-        if not v.linear:
-            return v
-        self.sigma[v] = found = ir.Var(v.name, v.type)
-        return found
+        if v.linear:
+            self.vars[v] = ir.Var(v.name, v.type)
+        return self.at(v)
 
-    def at(self, v: ir.Var) -> ir.Var:
-        """σ."""
-        return self.sigma[v] if v.linear else v
-
-    def block(self, block: ir.Block) -> ir.Block:
-        """The bindings, without dups."""
-        bindings: list[ir.Binding] = []
-        for b in block.bindings:
-            if isinstance(b, ir.Unpack):
-                arg = self.at(b.arg)
-                bindings.append(ir.Unpack(tuple(map(self.binder, b.vars)), arg))
-            elif isinstance(b.rhs, ir.Dup):
-                whole = self.at(b.rhs.args[0])
-                self.sigma |= dict.fromkeys(b.vars, whole)
-            elif isinstance(b.rhs, ir.Read):
-                self.read(b, b.rhs, bindings)
-            else:
-                rhs = self.expression(b.rhs)
-                bindings += self.taken()
-                bindings.append(ir.Let(tuple(map(self.binder, b.vars)), rhs))
-        leaf = self.leaf(block.leaf)
-        return ir.Block((*bindings, *self.taken()), leaf)
-
-    def taken(self) -> list[ir.Binding]:
-        """The bindings that were waiting."""
-        found, self.before = self.before, []
-        return found
-
-    def read(self, b: ir.Let, e: ir.Read, bindings: list[ir.Binding]) -> None:
-        """The part is looked up; the array that was handed on is the array."""
-        x = self.at(e.args[0])
-        bindings.append(ir.Let((self.binder(b.vars[0]),), self.lookup(x, e)))
-        self.sigma[b.vars[1]] = x
+    def binding(self, b: ir.Binding) -> None:
+        """A dup is two names of one variable; a read looks the part up and leaves the array."""
+        match b:
+            case ir.Let(rhs=ir.Dup(args=(a,))):
+                self.vars |= dict.fromkeys(b.vars, self.at(a))
+            case ir.Let(rhs=ir.Read(args=(a,)) as e):
+                x = self.at(a)
+                self.bound([self.binder(b.vars[0])], self.lookup(x, e))
+                self.vars[b.vars[1]] = x
+            case _:
+                super().binding(b)
 
     def lookup(self, x: ir.Var, e: ir.Read) -> ir.Prim:
         """The part of a non-linear array."""
         return ir.Prim((x,), op("index"), {"at": e.at})
-
-    def expression(self, e: ir.Leaf | ir.Block) -> ir.Leaf | ir.Block:
-        """A leaf or a block."""
-        return self.block(e) if isinstance(e, ir.Block) else self.leaf(e)
 
     def leaf(self, e: ir.Leaf) -> ir.Leaf:
         """E of a leaf."""
@@ -156,25 +124,19 @@ class Erase:
             case ir.Read(args=(a,)):
                 (part, _) = type_of_leaf(self.program, e).lxs
                 y = ir.Var(self.names("y"), part)
-                self.before.append(ir.Let((y,), self.lookup(self.at(a), e)))
+                self.bound([y], self.lookup(self.at(a), e))
                 return ir.Ret((y, self.at(a)))
-            case ir.Ret():
-                return ir.Ret(tuple(map(self.at, e.args)))
             case ir.Dup(args=(a,)):
                 return ir.Ret((self.at(a), self.at(a)))
-            case ir.Drop(body=body):
-                return ir.Drop((), self.expression(body))
             case ir.Zero(type=t):
                 return self.zero(t)
             case ir.Tup(args=args, fields=fields):
-                return ir.Tup(tuple(map(self.at, args)), False, fields)
+                return ir.Tup(self.each(args), False, fields)
             case ir.Prim() if e.name == "multiply":
                 return self.scale(e)
-            case ir.Applied():
+            case ir.Application():
                 return e.erase(self)
-            case ir.Copy() | ir.Part() | ir.Prim():
-                return e.renamed(self.at)
-        return e.renamed(self.at)
+        return super().leaf(e)
 
     def zero(self, t: Type) -> ir.Leaf:
         """0.0, or the zero of an array or a product."""

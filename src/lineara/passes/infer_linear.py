@@ -25,7 +25,6 @@ from lineara.linear_a.check import check_def
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, Emitter, closed, threaded, tidy
-from lineara.passes.jvp import all_vars
 
 Flags = tuple[bool, ...]
 SMALL = 64  # elements: what constants up to this size make is a constant
@@ -83,7 +82,7 @@ class _Regain:
         def of(e: ir.Leaf, count: int) -> Flags:
             if isinstance(e, ir.Ret | ir.Copy):
                 return tuple([on[a] for a in e.args])
-            if isinstance(e, ir.Applied):
+            if isinstance(e, ir.Application):
                 return self.applied(e, tuple([on[a] for a in e.args]))
             inert = isinstance(e, ir.Prim) and isinstance(e.primitive, Constant)
             return (not inert and any([on[a] for a in e.operands()]),) * count
@@ -93,7 +92,7 @@ class _Regain:
             on.update(zip(b.vars, of(e, len(b.vars)), strict=True))
         return of(d.body.leaf, len(d.results))
 
-    def applied(self, e: ir.Applied, flags: Flags) -> Flags:
+    def applied(self, e: ir.Application, flags: Flags) -> Flags:
         """The same of a form; carries settle."""
         if isinstance(e, Call):
             return self.flow(e.functions[0], flags)
@@ -143,7 +142,7 @@ class _One:
     ) -> None:
         self.run, self.d, self.flags, self.want = run, d, flags, want
         self.on, self.bare = on, bare
-        self.out = Emitter(ir.Names([v.name for v in all_vars(d)]))
+        self.out = Emitter(ir.Names([v.name for v in ir.binders(d)]))
         self.out.like = "v"
         self.at: dict[ir.Var, Any] = {}
         self.nothing: set[ir.Var] = set()  # values that are some value times zero
@@ -223,7 +222,7 @@ class _One:
                 return [np.broadcast_to(t.dtype.type(0), t.shape)[()]]
             case ir.Put() | ir.Accum():
                 return [self.part(e)]
-            case ir.Applied():
+            case ir.Application():
                 return self.applied(e, types)
         assert isinstance(e, ir.Prim), type(e).__name__
         return [self.prim(e, types[0])]
@@ -291,7 +290,7 @@ class _One:
 
     # --- forms -----------------------------------------------------------------------------------
 
-    def applied(self, e: ir.Applied, types: list[Type]) -> list[Any]:
+    def applied(self, e: ir.Application, types: list[Type]) -> list[Any]:
         """Calls, branches and loops, of definitions that are linear where they must be."""
         flags = tuple(map(self.is_vector, e.args))
         if not any(flags):
@@ -308,7 +307,7 @@ class _One:
         functions = tuple([self.run.definition(f, flags[k:], want) for f in e.functions])
         return self.written(e.on(self.arguments(e, flags), functions), types, want)
 
-    def arguments(self, e: ir.Applied, flags: Flags) -> tuple[ir.Var, ...]:
+    def arguments(self, e: ir.Application, flags: Flags) -> tuple[ir.Var, ...]:
         """The arguments, vectors last."""
         pairs = list(zip(e.args, flags, strict=True))
         values = [self.plain(a) for a, f in pairs if not f]

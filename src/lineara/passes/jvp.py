@@ -132,13 +132,13 @@ class _Jvp:
         self.judge = Judge(program, name, run.known)
         self.needed: list[Wanted] = []
         self.places: dict[ir.Var, Place] = {}
-        taken = [v.name for v in all_vars(self.d)]
+        taken = [v.name for v in ir.binders(self.d)]
         self.out = Emitter(ir.Names(taken))
 
     def definition(self) -> ir.Def:
         """f.jvp."""
         d, (name, on, same) = self.d, self.wanted
-        if d.lresults or any(v.linear for v in all_vars(d)):
+        if d.lresults or any(v.linear for v in ir.binders(d)):
             raise ProgramError(
                 f"jvp: {d.name} has linear variables or results; J differentiates the non-linear "
                 f"fragment: erase {d.name} first"
@@ -319,7 +319,7 @@ class _Jvp:
         around, self.places = self.places, dict(self.places)
         last: dict[ir.Var, int] = {}
         for i, b in enumerate(block.bindings):
-            here = self.roots(reads(b))
+            here = self.roots(ir.reads(b))
             self.place(b)
             if not self.is_still(b) and not self.has_no_tangent(b):
                 last |= dict.fromkeys(here, i)
@@ -350,7 +350,7 @@ class _Jvp:
             self.out.bindings.append(b)
             return
         assert isinstance(b, ir.Let)
-        here = self.roots(reads(b))
+        here = self.roots(ir.reads(b))
         later = [x for x in here if x in phi and last[x] > i]
         if isinstance(b.rhs, ir.Prim) and b.rhs.name == "index":
             self.index(b, b.rhs, phi, last, i)
@@ -370,9 +370,9 @@ class _Jvp:
 
     def hands_on(self, e: ir.Leaf | ir.Block, x: ir.Var) -> bool:
         """Whether J of a right-hand side gives the tangent of a variable back."""
-        if isinstance(e, ir.Applied) and e.HANDS_ALL_ON:
+        if isinstance(e, ir.Application) and e.HANDS_ALL_ON:
             return True
-        return isinstance(e, ir.Applied | ir.Block) and is_threaded(self.program, x.type)
+        return isinstance(e, ir.Application | ir.Block) and is_threaded(self.program, x.type)
 
     def is_still(self, b: ir.Binding) -> bool:
         """Whether what is bound moves with nothing that it reads: a comparison, a rounding."""
@@ -384,7 +384,7 @@ class _Jvp:
         """Whether the tangents of what is bound are those of other variables."""
         if isinstance(b, ir.Unpack):
             return bool(b.vars) and b.vars[0] in self.places
-        if isinstance(b.rhs, ir.Applied | ir.Block):
+        if isinstance(b.rhs, ir.Application | ir.Block):
             return False
         moving = [v for v in b.vars if self.moves(v.type)]
         return bool(moving) and all([v in self.places for v in moving])
@@ -392,7 +392,7 @@ class _Jvp:
     def is_constant(self, b: ir.Binding, phi: Phi) -> bool:
         """Whether nothing moves that is read; blocks are looked into."""
         plain = isinstance(b, ir.Unpack) or not isinstance(b.rhs, ir.Block | ir.Drop)
-        return plain and not self.active(phi, reads(b))
+        return plain and not self.active(phi, ir.reads(b))
 
     def enter(self, found: Iterable[tuple[ir.Var, ir.Var]], phi: Phi, last: Any) -> None:
         """New tangents; of a variable that is only read where nothing moves, it is dropped."""
@@ -416,7 +416,7 @@ class _Jvp:
 
     def ending(self, e: ir.Leaf, phi: Phi, on: Sequence[ir.Var]) -> ir.Leaf:
         """J of a leaf, with the tangents of `on` before those of its results."""
-        if isinstance(e, ir.Applied):
+        if isinstance(e, ir.Application):
             leaf = e.jvp(self, phi, self.roots(on))
         elif isinstance(e, ir.Drop):
             leaf = self.dropped(e, phi, self.roots(on))
@@ -469,7 +469,7 @@ class _Jvp:
     # --- what forms ask for --------------------------------------------------------------------
 
     def threaded(
-        self, phi: Phi, e: ir.Applied, defs: Sequence[tuple[str, int]], spots: Iterable[int],
+        self, phi: Phi, e: ir.Application, defs: Sequence[tuple[str, int]], spots: Iterable[int],
         later: Iterable[ir.Var],
     ) -> "Threaded":  # fmt: skip
         """The tangents for the arguments of a form; what is needed later is handed on.
@@ -726,11 +726,6 @@ def remembered(rules: dict[Any, Text], e: ir.Prim, known: Any, make: Callable[[]
     return rules[key]
 
 
-def reads(b: ir.Binding) -> Iterable[ir.Var]:
-    """The free variables of what is bound."""
-    return (b.arg,) if isinstance(b, ir.Unpack) else ir.free(b.rhs)
-
-
 def rule_text(e: ir.Prim, y: Type, active: tuple[int, ...]) -> Text:
     """y, args and parameters, then tangents of the active ones, to the tangent of y."""
     operands = e.operands()
@@ -770,24 +765,3 @@ def reboxed(params: Any, boxes: Iterator[Any], dims: Any) -> Any:
         none: dict[ir.Var, int] = {}
         return {k: reboxed(v, boxes, none if k == ir.PLACE else dims) for k, v in params.items()}
     return tuple([reboxed(v, boxes, dims) for v in params]) if type(params) is tuple else params
-
-
-def all_vars(d: ir.Def) -> list[ir.Var]:
-    """Every binder of a definition."""
-    found = list(d.params)
-    open_: list[Any] = [d.body]
-    while open_:
-        block = open_.pop()
-        for b in block.bindings:
-            found += b.vars
-            if isinstance(b, ir.Let):
-                open_ += nested(b.rhs)
-        open_ += nested(block.leaf)
-    return found
-
-
-def nested(e: ir.Leaf | ir.Block) -> list[ir.Block]:
-    """The blocks directly in an expression."""
-    if isinstance(e, ir.Block):
-        return [e]
-    return nested(e.body) if isinstance(e, ir.Drop) else []

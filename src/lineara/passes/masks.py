@@ -22,7 +22,7 @@ from lineara.linear_a.dimensions import Samples
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, closed, text
-from lineara.passes.jvp import all_vars, reboxed, remembered
+from lineara.passes.jvp import reboxed, remembered
 from lineara.passes.names import LIVE, M
 from lineara.passes.unzip import is_nonlinear
 
@@ -82,7 +82,7 @@ class _Masks:
         self.helpers = helpers
         self.needed: list[str] = []
         self.used: set[Type] = set()  # types of which that of masks is asked for
-        self.names = ir.Names([v.name for v in all_vars(self.d)])
+        self.names = ir.Names([v.name for v in ir.binders(self.d)])
         self.out = Emitter(self.names)
         self.pairs: dict[ir.Var, Pair] = {}
         self.harmless: set[ir.Var] = set()  # numbers that are known to be finite
@@ -210,7 +210,7 @@ class _Masks:
                 y = type_of_leaf(self.program, e).lxs[0]
                 parts = [ir.Prim((v,), op("index"), {"at": at}) for v in self.pairs[a]]
                 return (*self.both("y", parts, y), *self.pairs[a])
-            case ir.Applied():
+            case ir.Application():
                 return self.applied(e)
         ts, us = type_of_leaf(self.program, e)
         if not us:
@@ -236,7 +236,7 @@ class _Masks:
                 return self.prim(e, t)
         raise AssertionError(type(e).__name__)
 
-    def applied(self, e: ir.Applied) -> ir.Vars:
+    def applied(self, e: ir.Application) -> ir.Vars:
         """Calls, branches and loops, which state what E makes of them."""
         made = e.erase(self)
         if isinstance(made, ir.Ret):

@@ -17,10 +17,10 @@ from itertools import combinations
 from lineara.errors import ProgramError
 from lineara.facts.types import Named
 from lineara.linear_a.cost import Costs
-from lineara.linear_a.syntax import Binding, Var
+from lineara.linear_a.syntax import Binding, Var, reads
 from lineara.passes.max_flow import Network
 from lineara.passes.store_policies import Price, applied, is_view, price
-from lineara.passes.unzip import Cut, Policy, read_by
+from lineara.passes.unzip import Cut, Policy
 
 EXACT = 10  # so many free choices are all tried
 POLISHED = 64  # so many bindings are tried one by one after the sweep
@@ -53,7 +53,7 @@ def cheapest(cut: Cut, costs: Costs, per_byte: int, per_work: int, keep: Keep | 
             g.edge(source, node[x], per_byte * costs.bytes(x.type))
     needed = set(cut.kept(())) if per_work else set()
     for b, at in again.items():
-        for u in set(read_by(b)):
+        for u in set(reads(b)):
             g.edge(node[u], at, infinite)
         for v in b.vars:
             node[v] = g.node()

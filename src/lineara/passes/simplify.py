@@ -29,7 +29,6 @@ from lineara.linear_a.cost import cells, weight, work
 from lineara.linear_a.dimensions import dims_in, mentioned
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
-from lineara.passes.jvp import all_vars
 from lineara.passes.unzip import flat
 
 UNCHANGING = ("reshape", "broadcast_to", "astype")  # where type and dtype stay as they are
@@ -60,7 +59,7 @@ class _Simplify:
     def __init__(self, program: Program, d: ir.Def) -> None:
         self.program = program
         self.d = d
-        self.names = ir.Names([v.name for v in all_vars(d)])
+        self.names = ir.Names([v.name for v in ir.binders(d)])
         self.at: dict[ir.Var, ir.Var] = {}  # what stands for a variable
         self.zeros: set[ir.Var] = set()  # linear variables that are zero, and not bound yet
         self.made: dict[ir.Var, ir.Leaf] = {}  # what non-linear variables, and linear products, are
@@ -286,7 +285,7 @@ class _Simplify:
         dropped = self.dropped
         kept: list[ir.Binding] = []
         for b in reversed([b for b in bindings if b not in self.gone]):
-            args = (b.arg,) if isinstance(b, ir.Unpack) else b.rhs.operands()  # type: ignore[union-attr]
+            args = ir.reads(b)
             dead = [v for v in b.vars if (v in dropped if v.linear else v not in needed)]
             if len(dead) == len(b.vars) and self.may_go(b, args):
                 dropped.update(dict.fromkeys(args))
@@ -358,7 +357,7 @@ def key_of(e: ir.Leaf) -> Any:
                 key = (p, e.args, _frozen(params)) if params else (p, e.args)
             case ir.Tup(fields=fields):
                 key = (ir.Tup, e.args, fields)
-            case ir.Applied():
+            case ir.Application():
                 key = (type(e), e.head(), e.functions, e.args)
             case _:
                 return None

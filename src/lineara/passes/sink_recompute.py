@@ -10,18 +10,12 @@ has no effects, so only what it reads limits where it stands.
 
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
-from lineara.passes.unzip import functions, read_by
 
 
 def late(program: Program, name: str) -> Program:
     """The program in which `name` and what it applies compute late."""
-    todo, done = [name], {}
-    while todo:
-        f = todo.pop()
-        if f not in done and program.defs[f].lxs:
-            done[f] = delayed(program.defs[f])
-            todo += functions(done[f].body)
-    return program.with_(*done.values())
+    found = [program.defs[f] for f in program.reached(name)]
+    return program.with_(*[delayed(d) for d in found if d.lxs])
 
 
 def delayed(d: ir.Def) -> ir.Def:
@@ -32,7 +26,7 @@ def delayed(d: ir.Def) -> ir.Def:
         return d
     drops: dict[int, list[ir.Binding]] = {}
     for b in bindings:
-        (v, *more) = read_by(b) or (None,)
+        (v, *more) = ir.reads(b) or (None,)
         if not b.vars and not more and v in place:
             drops.setdefault(place[v], []).append(b)
     attached = {b for found in drops.values() for b in found}
@@ -47,14 +41,14 @@ def delayed(d: ir.Def) -> ir.Def:
             i = open_.pop()
             if i not in written and i not in found:
                 found.add(i)
-                open_ += [place[v] for v in read_by(bindings[i]) if v in place]
+                open_ += [place[v] for v in ir.reads(bindings[i]) if v in place]
         for i in sorted(found):
             made.extend((bindings[i], *drops.get(i, ())))
         written.update(found)
 
     for b in bindings:
         if not waits(b) and b not in attached:
-            write(tuple(read_by(b)))
+            write(tuple(ir.reads(b)))
             made.append(b)
     write(d.body.leaf.operands())
     for i in drops:  # what is read by nothing else, and may be all that reads something stored
@@ -66,4 +60,4 @@ def waits(b: ir.Binding) -> bool:
     """Whether a binding is non-linear and gives something; a tape is taken apart at once."""
     if not b.vars or any(v.linear for v in b.vars):
         return False
-    return not isinstance(b, ir.Unpack) and not any(v.linear for v in read_by(b))
+    return not isinstance(b, ir.Unpack) and not any(v.linear for v in ir.reads(b))

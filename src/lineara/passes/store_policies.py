@@ -110,12 +110,9 @@ class binomial:
 # --- what bindings are --------------------------------------------------------------------------
 
 
-def applied(b: ir.Binding) -> ir.Applied | None:
+def applied(b: ir.Binding) -> ir.Application | None:
     """The call, branch or loop in a binding."""
-    e = b.rhs if isinstance(b, ir.Let) else None
-    while isinstance(e, ir.Drop):
-        e = e.body
-    return e if isinstance(e, ir.Applied) else None
+    return next(ir.applications(b.rhs), None) if isinstance(b, ir.Let) else None
 
 
 def primitive(b: ir.Binding) -> ir.Prim | None:

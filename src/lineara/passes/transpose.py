@@ -22,7 +22,7 @@ from lineara.linear_a.dimensions import Samples
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Emitter, Text, text
-from lineara.passes.jvp import all_vars, reboxed, remembered
+from lineara.passes.jvp import reboxed, remembered
 from lineara.passes.names import T, cotangent
 from lineara.passes.unzip import flat
 
@@ -63,7 +63,7 @@ class _Transpose:
         self.rules = rules
         self.exact = exact
         self.needed: list[str] = []
-        self.out = Emitter(ir.Names([v.name for v in all_vars(self.d)]))
+        self.out = Emitter(ir.Names([v.name for v in ir.binders(self.d)]))
 
     def definition(self) -> ir.Def:
         """f.t."""
@@ -169,7 +169,7 @@ class _Transpose:
                 return {a: c}
             case ir.Prim():
                 return self.prim(e, cs[0])
-            case ir.Applied():
+            case ir.Application():
                 return e.transpose(self, cs)
         raise AssertionError(type(e).__name__)
 
@@ -248,12 +248,11 @@ class _Transpose:
 
 def reads_for_nothing(e: ir.Leaf | ir.Block) -> bool:
     """Whether an index or a mask is read that no work pays for: to drop it would cost more."""
-    if isinstance(e, ir.Block):
-        bound = any(reads_for_nothing(b.rhs) for b in e.bindings if isinstance(b, ir.Let))
-        return bound or reads_for_nothing(e.leaf)
-    if isinstance(e, ir.Drop):
-        return reads_for_nothing(e.body)
-    return len(e.operands()) > len(e.args) or (isinstance(e, ir.Prim) and e.name == "keep")
+    return any(
+        len(leaf.operands()) > len(leaf.args) or (isinstance(leaf, ir.Prim) and leaf.name == "keep")
+        for leaf in ir.leaves(e)
+        if not isinstance(leaf, ir.Drop)
+    )
 
 
 def rule_text(e: ir.Prim, y: Type) -> Text:

@@ -19,7 +19,6 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import mentioned
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
-from lineara.passes.jvp import all_vars
 from lineara.passes.names import LIN, NL, PRI, TAPE, of_jvp
 
 EMPTY = ir.Ret(())
@@ -46,7 +45,7 @@ class Cut(NamedTuple):
                 written.append(b)
                 for v in b.vars:
                     need.pop(v, None)
-                need |= dict.fromkeys(read_by(b))
+                need |= dict.fromkeys(ir.reads(b))
         order = [*self.formals, *[v for b in self.context for v in b.vars]]
         return written[::-1], [v for v in order if v in need]
 
@@ -56,7 +55,7 @@ class Cut(NamedTuple):
         for b in reversed(self.context):
             if not b.vars or any(v in live for v in b.vars):
                 kept.append(b)
-                live.update(read_by(b))
+                live.update(ir.reads(b))
         return kept[::-1]
 
 
@@ -114,7 +113,11 @@ class Unzipping:
                 found[f] = one = _Unzip(self, f)
                 one.outermost = outermost and f == name
                 todo += one.split()
-        for f in callees_first(found, name):
+
+        def callees(f: str) -> list[str]:
+            return [g for g in reversed(found[f].needed) if g in found]
+
+        for f in ir.callees_first([name] if name in found else [], callees):
             found[f].finish()
 
     def hoisted(self, f: str, k: int) -> tuple[int, ...]:
@@ -131,20 +134,6 @@ class Unzipping:
         return self.read[f, k]
 
 
-def callees_first(found: "dict[str, _Unzip]", name: str) -> list[str]:
-    """The definitions, each after those that it calls; in a recursion some must come before."""
-    order, entered = {}, set()
-    todo = [name] if name in found else []
-    while todo:
-        f = todo[-1]
-        entered.add(f)
-        waiting = [g for g in found[f].needed if g in found and g not in entered]
-        todo += waiting
-        if not waiting:
-            order[todo.pop()] = None
-    return list(order)
-
-
 def suffix(half: str, k: int) -> str:
     """The suffix of a half of a loop's body, whose first k formals are no part of the tape."""
     return f"{half}'{k}" if k else half
@@ -152,48 +141,18 @@ def suffix(half: str, k: int) -> str:
 
 def is_nonlinear(program: Program, name: str) -> bool:
     """Whether a definition has no linear part, in its signature, its body, or what it calls."""
-    todo, seen = [name], set()
-    while todo:
-        f = todo.pop()
-        if f in seen:
-            continue
-        seen.add(f)
+    for f in program.reached(name):
         if f not in program.defs:
             raise ProgramError(f"unzip: there is no definition {f}")
         d = program.defs[f]
-        if any(v.linear for v in all_vars(d)) or has_zero(d.body):
+        if any(v.linear for v in ir.binders(d)) or has_zero(d.body):
             return False
-        todo += functions(d.body)
     return True
 
 
 def has_zero(e: ir.Leaf | ir.Block) -> bool:
     """Whether linear zeros are made and dropped without a name."""
-    if isinstance(e, ir.Zero):
-        return e.linear
-    if isinstance(e, ir.Tup):
-        return e.linear
-    if isinstance(e, ir.Drop):
-        return has_zero(e.body)
-    return isinstance(e, ir.Block) and (
-        any(isinstance(b, ir.Let) and has_zero(b.rhs) for b in e.bindings) or has_zero(e.leaf)
-    )
-
-
-def functions(e: ir.Leaf | ir.Block) -> list[str]:
-    """The definitions that an expression applies."""
-    found: list[str] = []
-    open_: list[Any] = [e]
-    while open_:
-        e = open_.pop()
-        if isinstance(e, ir.Applied):
-            found += e.functions
-        elif isinstance(e, ir.Drop):
-            open_.append(e.body)
-        elif isinstance(e, ir.Block):
-            open_ += [b.rhs for b in e.bindings if isinstance(b, ir.Let)]
-            open_.append(e.leaf)
-    return found
+    return any(isinstance(leaf, ir.Zero | ir.Tup) and leaf.linear for leaf in ir.leaves(e))
 
 
 class _Unzip:
@@ -210,7 +169,7 @@ class _Unzip:
         self.outermost = False
         self.read: tuple[int, ...] = ()
         self.needed: list[str] = []
-        self.names = ir.Names([v.name for v in all_vars(self.d)])
+        self.names = ir.Names([v.name for v in ir.binders(self.d)])
         self.context: list[ir.Binding] = []
         self.tape: Type | Family = Product()
         self.dims = self.program.dims(name)
@@ -332,7 +291,7 @@ class _Unzip:
         if isinstance(e, ir.Drop):
             n, m = self.expression(e.body)
             return forgotten(n), forgotten(m)
-        if isinstance(e, ir.Applied):
+        if isinstance(e, ir.Application):
             return e.unzip(self)
         if isinstance(e, ir.Ret):
             return ir.Ret(e.xs), ir.Ret(e.lxs)
@@ -369,14 +328,14 @@ class _Unzip:
             b, dead = self.primal_call(b, dead)
             kept += [ir.Let((), ir.drop(v)) for v in dead]
             kept.append(b)
-            live.update(read_by(b))
+            live.update(ir.reads(b))
         unread = [x for x in formals if x not in live and x not in self.dims]
         kept += [ir.Let((), ir.drop(x)) for x in unread]
         return tuple(reversed(kept))
 
     def primal_call(self, b: ir.Binding, dead: list[ir.Var]) -> tuple[ir.Binding, list[ir.Var]]:
         """A call whose tape nobody reads calls the primal form, which makes none."""
-        if not isinstance(b, ir.Let) or not isinstance(b.rhs, ir.Applied):
+        if not isinstance(b, ir.Let) or not isinstance(b.rhs, ir.Application):
             return b, dead
         leaf = b.rhs.without_tape(self, b, dead)
         if leaf is None:
@@ -392,14 +351,9 @@ def is_linear(e: ir.Leaf) -> bool:
     return any(a.linear for a in e.args)
 
 
-def read_by(b: ir.Binding) -> Sequence[ir.Var]:
-    """The variables that a binding reads."""
-    return (b.arg,) if isinstance(b, ir.Unpack) else tuple(ir.occurrences(b.rhs))
-
-
 def without_rest(bindings: Sequence[ir.Binding], wanted: Iterable[ir.Var]) -> list[ir.Binding]:
     """The bindings, and drops of what they bind and nobody reads."""
-    read = {*wanted, *[v for b in bindings for v in read_by(b)]}
+    read = {*wanted, *[v for b in bindings for v in ir.reads(b)]}
     return [
         one
         for b in bindings
@@ -432,4 +386,4 @@ def short(e: ir.Leaf | ir.Block) -> ir.Leaf | ir.Block:
     return e.leaf if isinstance(e, ir.Block) and not e.bindings else e
 
 
-__all__ = ["Cut", "Policy", "functions", "store_all", "unzip"]
+__all__ = ["Cut", "Policy", "store_all", "unzip"]

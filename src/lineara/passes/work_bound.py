@@ -7,7 +7,6 @@ with a tangent and costs the value nothing: the scalars of what is given, made o
 once.
 """
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 from lineara.facts.primitive import Constant
@@ -17,7 +16,6 @@ from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.cost import drop_work, work
 from lineara.linear_a.program import Program
 from lineara.passes.jvp import rule_text
-from lineara.passes.unzip import functions
 
 
 def c_jvp(program: Program, name: str) -> Fraction | None:
@@ -32,8 +30,8 @@ def c_jvp(program: Program, name: str) -> Fraction | None:
     Fraction(4, 1)
     """
     ratios = {
-        _signature(program, e): e for f in reached(program, name)
-        for e in applications(program.defs[f].body)
+        _signature(program, e): e for f in program.reached(name)
+        for e in ir.leaves(program.defs[f].body) if isinstance(e, ir.Prim)
     }  # fmt: skip
     found = [ratio(program, e) for e in ratios.values()]
     return None if None in found else max([Fraction(2), *[r for r in found if r is not None]])
@@ -41,30 +39,6 @@ def c_jvp(program: Program, name: str) -> Fraction | None:
 
 def _signature(program: Program, e: ir.Prim) -> tuple:
     return e.name, tuple([program.unfold(a.type) for a in e.args]), repr(e.params)
-
-
-def reached(program: Program, name: str) -> list[str]:
-    """A definition and those that it calls, each once."""
-    found, todo = [], [name]
-    while todo:
-        f = todo.pop()
-        if f not in found:
-            found.append(f)
-            todo += functions(program.defs[f].body)
-    return found
-
-
-def applications(e: ir.Leaf | ir.Block) -> Iterator[ir.Prim]:
-    """The primitives that an expression applies."""
-    if isinstance(e, ir.Prim):
-        yield e
-    elif isinstance(e, ir.Drop):
-        yield from applications(e.body)
-    elif isinstance(e, ir.Block):
-        for b in e.bindings:
-            if isinstance(b, ir.Let):
-                yield from applications(b.rhs)
-        yield from applications(e.leaf)
 
 
 def ratio(program: Program, e: ir.Prim) -> Fraction | None:

@@ -25,7 +25,6 @@ from lineara.passes.jvp import jvp
 from lineara.passes.names import JVP, E, T
 from lineara.passes.rules_in_text import arguments, check_transpose, close, flat
 from lineara.passes.transpose import transpose
-from lineara.passes.unzip import functions
 from lineara.rules.call_as_operation import Form
 from lineara.rules.rule_tests import Point, first_wrong
 
@@ -59,16 +58,8 @@ def check_rules(program: Program, name: str, values: list[Any] | None, hint: str
 
 def _rules(program: Program, name: str) -> Iterator[tuple[str, str]]:
     """The definitions that have rules, with the suffixes: those that `name` calls, and itself."""
-    todo, seen = [name], set()
-    while todo:
-        f = todo.pop()
-        if f in seen or f not in program.defs:
-            continue
-        seen.add(f)
-        todo += functions(program.defs[f].body)
-        for suffix in _PASSES:
-            if f + suffix in program.defs:
-                todo.append(f + suffix)
+    for f in program.reached(name, rules=_PASSES):
+        for suffix in _PASSES if f in program.defs else ():
             base = f.removesuffix(suffix)
             if f != base in program.defs and not _is_made(program, base, suffix):
                 yield base, suffix

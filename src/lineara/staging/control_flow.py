@@ -132,7 +132,7 @@ def together(fragments: Sequence[Fragment]) -> list[Boxed]:
 
 def written(level: StagedLevel, leaf: ir.Leaf, likes: Sequence[Seen]) -> list[Any]:
     """The binding of a form; its results as the function sees them."""
-    if isinstance(leaf, ir.Applied):
+    if isinstance(leaf, ir.Application):
         level.applied(leaf.functions)
     made = [level.out.fresh("v", like.type) for like in likes]
     level.out.bindings.append(ir.Let(tuple(made), leaf))

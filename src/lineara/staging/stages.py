@@ -29,7 +29,7 @@ from lineara.passes.names import JVP, LIN, NL, E, T
 from lineara.passes.policy_table import chosen
 from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
-from lineara.passes.unzip import Policy, functions, store_all, unzip
+from lineara.passes.unzip import Policy, store_all, unzip
 from lineara.staging.certificate import Certificate, bytes_of, certified
 from lineara.staging.tracing import Staged, trace
 from lineara.staging.value_and_map import Halves
@@ -74,7 +74,7 @@ class Stages:
             ("unzipped", (nl, lin), lambda p: unzip(p, f + JVP, policy)),
             ("transposed", (nl, back), lambda p: transpose(p, lin)),
             ("erased", (nl, back + E), lambda p: erase(p, back)),
-            ("simplified", (nl, back + E), lambda p: simplify(p, *applied(p, nl, back + E))),
+            ("simplified", (nl, back + E), lambda p: simplify(p, *p.reached(nl, back + E))),
         ]
         program, programs = staged.program, []
         for _, _, go in passes:
@@ -163,17 +163,6 @@ def stages(
     (25.0, 10.0)
     """
     return Stages(trace(f, *args, **kwargs), args, kwargs, chosen(policy, "stages"))
-
-
-def applied(program: Program, *names: str) -> list[str]:
-    """The definitions of these names, and all that they apply."""
-    found, open_ = {}, list(names)
-    while open_:
-        name = open_.pop()
-        if name not in found:
-            found[name] = None
-            open_ += functions(program.defs[name].body)
-    return list(found)
 
 
 def _ones(t: Any) -> Any:

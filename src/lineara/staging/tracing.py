@@ -23,9 +23,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
-from lineara.passes.jvp import all_vars
 from lineara.passes.names import JVP, E, T
-from lineara.passes.unzip import functions
 from lineara.python.user_code import method, overlay, seen
 from lineara.staging.staged_arrays import as_box
 from lineara.staging.staged_level import Seen, StagedLevel, weakness
@@ -250,13 +248,7 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
 
 def needed(program: Program, name: str) -> Program:
     """The definitions that one applies, with their rules, and the types that these mention."""
-    open_, found = [name], set()
-    while open_:
-        f = open_.pop()
-        if f not in found:
-            found.add(f)
-            open_ += functions(program.defs[f].body)
-            open_ += [f + s for s in (JVP, T, E) if f + s in program.defs]
+    found = {*program.reached(name, rules=(JVP, T, E))}
     defs = {f: d for f, d in program.defs.items() if f in found}
     return Program(named_types(program, defs.values()) if program.types else {}, defs)
 
@@ -264,7 +256,7 @@ def needed(program: Program, name: str) -> Program:
 def named_types(program: Program, defs: Iterable[ir.Def]) -> dict[str, Any]:
     """The named types that definitions mention, or that these types mention in turn."""
     open_: list[Any] = [t for d in defs for t in (*d.results, *d.lresults)]
-    open_ += [v.type for d in defs for v in all_vars(d)]
+    open_ += [v.type for d in defs for v in ir.binders(d)]
     found = set()
     while open_:
         t = open_.pop()

@@ -17,9 +17,8 @@ import numpy as np
 from lineara.errors import ShapeError, StructureError
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
-from lineara.linear_a.dimensions import leaves_of
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Prim
 from lineara.passes.batch import over_lanes
 from lineara.python.user_code import lifted, seen
 from lineara.staging.definition_of import Text, apart, staged_around
@@ -173,11 +172,11 @@ class _Over(NamedTuple):
 def _over(text: Text, axes: tuple[int | None, ...], size: int) -> Text:
     """The definition over lanes; all of its results have them."""
     one = needed(text.program, text.name)
-    leaves = [leaf for d in one.defs.values() for leaf in leaves_of(d.body)]
+    leaves = [leaf for d in one.defs.values() for leaf in ir.leaves(d.body)]
     lines = [
         leaf.params.get("line")
         for leaf in leaves
-        if isinstance(leaf, Prim) and leaf.primitive.raised
+        if isinstance(leaf, ir.Prim) and leaf.primitive.raised
     ]
     same = _Same(f"{text.name} in {one}, {lines}", one, text.name)
     program, name, made = _batched(same, axes, size)
