@@ -221,6 +221,9 @@ SMOOTH = [
     lambda x: attempt(lambda: math.exp(1000 * x), lambda: x * x) + 0 * (~(x > 0)),
     lambda x: {1.5: 2, x: 3}[x] * x + hash(x > 0) * x,
     lambda x: math.fsum([x, x * x]) + math.hypot(x, 2) + math.prod([x, x]),
+    lambda x: (
+        math.fsum([x, 1e16, x * x, -1e16]) * math.hypot(x, 2, x) + math.dist([x, 1, x], [2, x, x])
+    ),
     lambda x: np.multiply(x, x) + np.sin(x).item() + complex(x, x).imag,
 ]
 

@@ -110,8 +110,8 @@ acosh = elementwise("acosh", lambda y, x: 1 / (sqrt(x - 1) * sqrt(x - -1)), arra
 atanh = elementwise("atanh", lambda y, x: 1 / ((1 - x) * (1 + x)), array=np.arctanh)
 hypot = elementwise(
     "hypot",
-    lambda y, x, w: _over(x, y),
-    lambda y, x, w: _over(w, y),
+    lambda y, x, w: over(x, y),
+    lambda y, x, w: over(w, y),
 )
 deg2rad = elementwise("deg2rad", lambda y, x: math.pi / 180, scalar="math.radians(x)")
 rad2deg = elementwise("rad2deg", lambda y, x: 180 / math.pi, scalar="math.degrees(x)")
@@ -156,7 +156,7 @@ _over_square = elementwise(
 )
 
 
-def _over(x: Any, y: Any) -> Any:
+def over(x: Any, y: Any) -> Any:
     """x / y, 0 where y is; no order of it divides by zero."""
     return where(y == 0, 0, x / y)
 

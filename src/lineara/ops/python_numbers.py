@@ -16,8 +16,18 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import StagingError
-from lineara.facts.primitive import Box, Constant, Elementwise, Primitive, aligned, op, registry
+from lineara.facts.primitive import (
+    Box,
+    Constant,
+    Elementwise,
+    General,
+    Primitive,
+    aligned,
+    op,
+    registry,
+)
 from lineara.facts.types import ArrayType, is_complex, type_of
+from lineara.ops.elementwise import over
 
 PLAIN = np.ndarray | np.generic | float | int | complex
 FLOATS = {float, np.float64}
@@ -75,9 +85,7 @@ class Own(Primitive):
         except (ArithmeticError, ValueError) as e:
             if either:
                 raise _torn(f"raises {type(e).__name__}", line) from None
-            if line:
-                e.add_note(f"in a program, at {line}")
-            raise
+            raise _noted(e, line) from None
         if type(y) is float is type(given[0]):
             return np.float64(y)
         kinds = set(map(type, given))
@@ -131,6 +139,48 @@ class OwnElementwise(Own, Elementwise):
 
 class OwnConstant(Own, Constant):
     """A function of Python's that is locally constant."""
+
+
+class OfRow(General):
+    """A function of Python's, `act`, of all the numbers in a row: in the last axis.
+
+    `terms(y, x, x_dot)` are the numbers whose sum is the tangent.
+    """
+
+    def __init__(self, name: str, act: Callable[..., float], terms: Callable[..., Any]) -> None:
+        super().__init__(name)
+        self.act, self.terms = act, terms
+        self.raised = (ValueError, OverflowError)
+
+    def result(self, x: Any, **params: Any) -> Any:
+        """A number for each row."""
+        return ArrayType(type_of(x).shape[:-1], np.dtype(float))
+
+    def evaluate(self, xp: Any, /, x: Any, line: str = "", **params: Any) -> Any:
+        """Python's own of each row."""
+        rows = np.reshape(x, (-1, np.shape(x)[-1])).tolist()
+        try:
+            return np.array([self.act(row) for row in rows]).reshape(np.shape(x)[:-1])[()]
+        except (ArithmeticError, ValueError) as e:
+            raise _noted(e, line) from None
+
+    def jvp(self, y: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+        """The sum of the terms."""
+        (x,), (x_dot,) = primals, tangents
+        y = op("reshape")(y, shape=(*type_of(y).shape, 1))
+        last = type_of(x).ndim - 1
+        return op("sum")(self.terms(y, x, x_dot), axis=(last,), keepdims=False)
+
+    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """Rows of rows are rows."""
+        return self(*args, **params)
+
+
+def _noted(error: Exception, line: str) -> Exception:
+    """Python's exception, with the user's line."""
+    if line:
+        error.add_note(f"in a program, at {line}")
+    return error
 
 
 def _pythons(a: Any) -> Any:
@@ -214,7 +264,6 @@ for _name in OF_CMATH.split():
 for _name in ("isfinite", "isinf", "isnan", "copysign", "nextafter"):
     _functions[getattr(math, _name)] = _taking(_real, op(_name))
 _functions[math.fabs] = _taking(_real, op("abs"))
-_sum = own("math_fsum", op("add"), lambda x, w: math.fsum((x, w)))
 _fraction = own("math_fraction", op("fraction"), lambda x: math.modf(x)[0])
 
 
@@ -262,29 +311,30 @@ def modf(x):
     return _fraction(_real(x)), op("trunc")(_real(x))
 
 
+_norm = OfRow("math_norm", lambda row: math.hypot(*row), lambda y, x, x_dot: over(x, y) * x_dot)
+_sum = OfRow("math_fsum", math.fsum, lambda y, x, x_dot: x_dot)
+
+
 @_in_programs(math.hypot)
 def hypot(*coordinates):
-    """The Euclidean norm of two coordinates."""
-    if len(coordinates) != 2:
-        _refuse("hypot", len(coordinates), "np.sqrt(np.sum(np.square(coordinates)))")
-    return op("math_hypot")(*map(_real, coordinates))
+    """The Euclidean norm."""
+    numbers = tuple(map(_real, coordinates))
+    return op("math_hypot")(*numbers) if len(numbers) == 2 else _norm(op("stack")(*numbers))
 
 
 @_in_programs(math.dist)
 def dist(p, q):
-    """The Euclidean distance of two points in the plane."""
-    if len(p) != 2:
-        _refuse("dist", len(p), "np.linalg.norm")
+    """The Euclidean distance of two points."""
+    p, q = map(tuple, (p, q))
+    if len(p) != len(q):
+        raise ValueError("both points must have the same number of dimensions")
     return hypot(*[_real(a) - _real(b) for a, b in zip(p, q, strict=True)])
 
 
 @_in_programs(math.fsum)
 def fsum(values):
-    """The sum of two values."""
-    values = list(values)
-    if len(values) != 2:
-        _refuse("fsum", len(values), "sum or np.sum")
-    return _sum(*map(_real, values))
+    """The sum, rounded once."""
+    return _sum(op("stack")(*map(_real, values)))
 
 
 def _refuse(name: str, n: int, works: str) -> None:
