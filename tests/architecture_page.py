@@ -177,7 +177,7 @@ def picture(texts: dict[str, str], edges: set[tuple[str, str]], two: list[list[s
     for way, kind in zip(two, ("one", "two"), strict=True):
         for i, n in enumerate(way, 1):
             x = at[n] + (-1 if kind == "one" else 1) * (width(n) / 2 - 4)
-            top = y[n] - (1 if kind == "one" else 1)
+            top = y[n] - 1
             out.append(
                 f'<circle class="{kind}" cx="{x:.0f}" cy="{top}" r="9"/>'
                 f'<text class="n" x="{x:.0f}" y="{top + 4}" text-anchor="middle">{i}</text>'
@@ -197,9 +197,11 @@ PAGE = """# Architecture
 
 ![The packages, and which imports which](architecture.svg)
 
-An import points down: `tests/test_layers.py` holds the rows against every import. A line is an import that no other lines imply.
-The numbers are the way of a value, in the order in which packages are first entered: on the left of a box by a gradient, on the right by a function
-that is traced to a program, which is run. `tests/architecture_page.py` makes picture and page from the imports and from runs.
+An import points down: `tests/test_layers.py` holds the rows against every import. A line is an
+import that no other lines imply. The numbers are the way of a value, in the order in which packages
+are first entered: on the left of a box by a gradient, on the right by a function that is traced to
+a program, which is run. `tests/architecture_page.py` makes picture and page from the imports and
+from runs.
 
 ## The packages
 
@@ -215,7 +217,7 @@ Each is run twice; the second run enters these packages, in this order.
 |---|---|
 {ways}
 
-[Reading order](reading-order.md) goes through the files of the first way. How each part is extended is told in [how to add](how-to-add.md).
+[Reading order](reading-order.md) goes through the files of the first way.
 """
 
 
