@@ -291,8 +291,8 @@ MESSAGES = {
     "not linear": (
         custom_jvp(lambda p, t: (p[0] * p[0], t[0] * t[0])),
         LinearityError,
-        "custom_jvp(f): the rule, in the tangents, must be linear, but multiply is not linear in a "
-        "tangent",
+        "custom_jvp(f): the rule, in the tangents, must be linear, but multiply is not linear in "
+        "arguments 1 and 2; a linear function adds, moves, sums, contracts and scales vectors",
     ),
     "affine": (
         custom_jvp(lambda p, t: (p[0] * p[0], t[0] + 1.0)),
@@ -336,7 +336,8 @@ MESSAGES = {
     "bwd is not linear": (
         lineara.custom_vjp(*BWD, lambda x, c: (2 * x * c * c,)),
         LinearityError,
-        "custom_vjp(f): bwd, in y_bar, must be linear, but multiply is not linear in a tangent",
+        "custom_vjp(f): bwd, in y_bar, must be linear, but multiply is not linear in arguments "
+        "1 and 2; a linear function adds, moves, sums, contracts and scales vectors",
     ),
     "one cotangent too many": (
         lineara.custom_vjp(*BWD, lambda x, c: (2 * x * c, None), check=False),
@@ -347,7 +348,8 @@ MESSAGES = {
     "not a linear function": (
         lineara.custom_linear(named(lambda x: np.sin(x)), lambda y: y),
         LinearityError,
-        "custom_linear(f): the function must be linear, but sin is not linear in a tangent",
+        "custom_linear(f): the function must be linear, but sin is not linear in argument 1; a "
+        "linear function adds, moves, sums, contracts and scales vectors",
     ),
     "integers of a linear function": (
         lineara.custom_linear(named(lambda x: (x, np.argsort(x))), lambda y: y[0], check=False),

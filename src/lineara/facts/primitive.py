@@ -39,6 +39,7 @@ __all__ = ["Box", "Joint", "Outer", "Piece", "Sym", "follows", "implements", "in
 __all__ += ["refuses", "refuses_rest", "registry", "source", "stands_for"]
 
 Recur = Callable[..., "Joint"]
+PROBES = (0.5, 1.25, 3.0)  # what other arguments are where the active ones are zero
 
 
 class Primitive:
@@ -79,6 +80,13 @@ class Primitive:
     def keeps(self, place: int) -> bool:
         """Whether a derivative reads the value of argument `place`: then it must not change."""
         return True
+
+    def linear_in(self, active: Sequence[int], arity: int) -> Sequence[int] | str:
+        """The places where zeros must be for it to be linear in the `active` ones of its arguments.
+
+        Where it is not linear, why: it "reads" a value, or is "nonlinear".
+        """
+        return "nonlinear"
 
     def work(self, y: Any, args: tuple, params: dict[str, Any]) -> int:
         """Scalar operations of one evaluation, counted by the elements that are touched."""
@@ -237,6 +245,19 @@ class Elementwise(Primitive):
     def keeps(self, place: int) -> bool:
         """Whether a partial mentions the argument."""
         return self._kept[place]
+
+    def linear_in(self, active: Sequence[int], arity: int) -> Sequence[int] | str:
+        """Linear where no partial reads an active argument; without a constant, homogeneous."""
+        partials, symbols = self.expressions(), ["y", *[self.ARGS[i] for i in active]]
+        if any([p.reads(s) for i in active if isinstance(p := partials[i], Sym) for s in symbols]):
+            return "nonlinear"
+        if any([not isinstance(partials[i], Sym) and partials[i] == 0 for i in active]):
+            return "reads"
+        places = range(arity)
+        others = [i for i in places if i not in active]
+        with np.errstate(all="ignore"):
+            at_zero = [self.array(*[0.0 if i in active else k for i in places]) for k in PROBES]
+        return others if np.any(at_zero) else ()
 
     @cached_property
     def weights(self) -> list[Callable[..., Any]]:
@@ -423,6 +444,12 @@ class Linear(Primitive):
 
         return Joint(forward, back)
 
+    def linear_in(self, active: Sequence[int], arity: int) -> Sequence[int] | str:
+        """Jointly linear: the other places of `linear` must hold zeros."""
+        places = range(arity) if self.linear is None else self.linear
+        outside = not set(active) <= set(places)
+        return "nonlinear" if outside else [i for i in places if i not in active]
+
 
 class Structural(Linear):
     """A Linear that only moves elements: index, reshape, concatenate, and their transposes."""
@@ -472,9 +499,17 @@ class Multilinear(Primitive):
         types = [type_of(a) for a in args]
         return Joint(forward, lambda y_bar: [one(i, y_bar) for i in active])
 
+    def linear_in(self, active: Sequence[int], arity: int) -> Sequence[int] | str:
+        """Linear in one argument at a time."""
+        return () if len(active) == 1 else "nonlinear"
+
 
 class Constant(Primitive):
     """Locally constant: comparisons, rounding, positions. Traced arguments are read as values."""
+
+    def linear_in(self, active: Sequence[int], arity: int) -> Sequence[int] | str:
+        """In none: the value is read."""
+        return "reads"
 
     def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
         """Each element is looked at once."""
@@ -527,6 +562,10 @@ class General(Primitive):
 
         with np.errstate(all="ignore"):
             return recur(of_tangents, [type_of(args[i]) for i in active])
+
+    def linear_in(self, active: Sequence[int], arity: int) -> Sequence[int] | str:
+        """Linear in the arguments `linear`, jointly."""
+        return () if set(active) <= set(self.linear or ()) else "nonlinear"
 
 
 class HigherOrder(Primitive):

@@ -14,8 +14,7 @@ from lineara.errors import LinearaError, LinearityError, NoRuleError, ProgramErr
 from lineara.facts.primitive import (
     Box,
     Elementwise,
-    Linear,
-    Multilinear,
+    General,
     OfType,
     Primitive,
     op,
@@ -74,21 +73,23 @@ class Emitter:
         params = _unboxed(params)
         if not linear:
             return self.nonlinear(primitive, args, params)
-        if isinstance(primitive, Elementwise):
-            return self.combination(primitive, args, linear)
-        if isinstance(primitive, Linear):
-            places = range(len(args)) if primitive.linear is None else primitive.linear
-            like = args[linear[0]].dtype
-            args = tuple(
-                [self.as_linear(a, like) if i in places else a for i, a in enumerate(args)]
-            )
-            if primitive.name == "index":
-                return self.read(args[0], params["at"])
-        elif not (isinstance(primitive, Multilinear) and len(linear) == 1):
+        zero = primitive.linear_in(linear, len(args))
+        if isinstance(zero, str):
             raise LinearityError(
                 f"{primitive.name} is not linear in a tangent; a rule adds, moves, sums, contracts "
                 "and scales tangents"
             )
+        if isinstance(primitive, Elementwise):
+            if any(isinstance(args[i], Boxed) or np.any(args[i]) for i in zero):
+                raise LinearityError(f"{primitive.name} of a tangent and a constant is affine")
+            return self.combination(primitive, args, linear)
+        if isinstance(primitive, General):
+            tangents = [a if i in linear else None for i, a in enumerate(args)]
+            return primitive.jvp(None, args, tangents, **params)
+        if primitive.name == "index":
+            return self.read(args[0], params["at"])
+        like = args[linear[0]].dtype
+        args = tuple([self.as_linear(a, like) if i in zero else a for i, a in enumerate(args)])
         return self.apply(primitive, args, params, "d")
 
     def read(self, x: "Boxed", at: Any) -> Any:
@@ -152,24 +153,12 @@ class Emitter:
         y = p.result(*[type_of(a) if isinstance(a, Boxed) else a for a in args])
         terms = []
         for i in linear:
-            if not self._constant(p, i, linear):
-                raise LinearityError(f"{p.name} is not linear in a tangent")
             values = [None if j in linear else a for j, a in enumerate(args)]
             terms.append(self.scaled(args[i], p.weights[i](None, *values), y))
-        if len(linear) < p.arity and p.name not in ("multiply", "divide"):
-            rest = [a for i, a in enumerate(args) if i not in linear]
-            if any(isinstance(a, Boxed) or np.any(a) for a in rest):
-                raise LinearityError(f"{p.name} of a tangent and a constant is affine")
         if len(terms) == 1:
             return terms[0]
         a, b = (t.var for t in terms)
         return Boxed(self, self.bind("ds", a.type, ir.Prim((a, b), op("add")), linear=True))
-
-    def _constant(self, p: Elementwise, i: int, linear: tuple[int, ...]) -> bool:
-        """Whether the partial in argument i reads neither a linear argument nor the result."""
-        stated = p.expressions()[i]
-        symbols = ("y", *[p.ARGS[j] for j in linear])
-        return not hasattr(stated, "reads") or not any(stated.reads(s) for s in symbols)
 
     def scaled(self, a: "Boxed", k: Any, y: ArrayType) -> "Boxed":
         """k * ~a in the shape and dtype of y; a factor that is the number 1 is left out."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LinearityError
-from lineara.facts.primitive import Constant, General, Joint, Linear
+from lineara.facts.primitive import Constant
 from lineara.facts.types import ArrayType, Type, carries_tangents, show, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Cond, Switch
@@ -252,29 +252,19 @@ class _One:
                 self.nothing.add(made.var)
             return made
         params = ir.renamed_params(e.params, self.plain)
-        p = e.primitive
-        if isinstance(p, Constant):
+        zero = e.primitive.linear_in(linear, len(args))
+        if zero == "reads":
             raise LinearityError(
                 f"{e.name} reads the value of a vector ({show(e.args[linear[0]].type)}); a linear "
                 "function may not depend on it that way"
             )
-        if isinstance(p, Linear | General) and p.linear is not None:
-            if not set(linear) <= set(p.linear):
-                raise LinearityError(f"{e.name} is not linear in argument {linear[0] + 1}")
-            if isinstance(p, General):
-                return self.general(p, args, linear, params)
-        return self.out.interpret(p, tuple(args), params)
-
-    def general(self, p: General, args: list[Any], linear: list[int], params: Any) -> Any:
-        """A primitive that states its jvp, in the arguments in which it is linear."""
-
-        def recur(of_tangents: Any, types: Any) -> Joint:
-            del types
-            return Joint(lambda tangents: of_tangents(*tangents), lambda _: [])
-
-        joint = p.linearize(None, tuple(args), tuple(linear), params, recur)
-        assert joint is not None, f"{p.name} is linear but gives no map"
-        return joint.forward([args[i] for i in linear])
+        if zero == "nonlinear":
+            places = " and ".join([str(i + 1) for i in linear])
+            raise LinearityError(
+                f"{e.name} is not linear in argument{'s'[: len(linear) - 1]} {places}; a linear "
+                "function adds, moves, sums, contracts and scales vectors"
+            )
+        return self.out.interpret(e.primitive, tuple(args), params)
 
     def part(self, e: ir.Put | ir.Accum) -> Any:
         """An array that is written: a vector if it or what is written is one."""

@@ -13,16 +13,10 @@ import numpy as np
 
 from lineara.errors import LeakedVariableError, LinearityError, user_line
 from lineara.facts.primitive import (
-    Constant,
-    Elementwise,
-    General,
     HigherOrder,
     Joint,
-    Linear,
-    Multilinear,
     Primitive,
     Recur,
-    Sym,
 )
 from lineara.facts.types import ArrayType, type_of
 from lineara.tape.level import Entry, Level, slow_methods
@@ -119,38 +113,11 @@ class LinearLevel(Level):
 
     def check(self, primitive: Primitive, values: tuple, active: tuple[int, ...]) -> None:
         """Refuse an operation that is not linear in the active arguments."""
-        if isinstance(primitive, Constant):
-            raise _reads_value(primitive, values, active)
-        if isinstance(primitive, Elementwise):
-            self._check_elementwise(primitive, values, active)
-        elif isinstance(primitive, Linear):
-            places = range(len(values)) if primitive.linear is None else primitive.linear
-            if any(np.any(plain(values[i])) for i in places if i not in active):
-                raise _affine(primitive, values, active)
-        elif isinstance(primitive, General):
-            if not set(active) <= set(primitive.linear or ()):
-                raise _nonlinear(primitive, values, active)
-        elif not isinstance(primitive, Multilinear) or len(active) > 1:
-            raise _nonlinear(primitive, values, active)
-
-    def _check_elementwise(
-        self, primitive: Elementwise, values: tuple, active: tuple[int, ...]
-    ) -> None:
-        partials = primitive.expressions()
-        symbols = ("y", *(primitive.ARGS[i] for i in active))
-        for i in active:
-            stated = partials[i]
-            if isinstance(stated, Sym) and any(stated.reads(s) for s in symbols):
-                raise _nonlinear(primitive, values, active)
-            if not isinstance(stated, Sym) and stated == 0:
-                raise _reads_value(primitive, values, active)
-        if len(active) < len(values) and primitive.name not in ("multiply", "divide"):
-            with np.errstate(all="ignore"):
-                at_zero = primitive(
-                    *[0.0 if i in active else plain(v) for i, v in enumerate(values)]
-                )
-            if np.any(at_zero):
-                raise _affine(primitive, values, active)
+        zero = primitive.linear_in(active, len(values))
+        if isinstance(zero, str):
+            raise (_reads_value if zero == "reads" else _nonlinear)(primitive, values, active)
+        if any(np.any(plain(values[i])) for i in zero):
+            raise _affine(primitive, values, active)
 
 
 def _nonlinear(primitive: Primitive, values: tuple, active: Sequence[int]) -> LinearityError:
