@@ -217,7 +217,8 @@ Each is run twice; the second run enters these packages, in this order.
 |---|---|
 {ways}
 
-[Reading order](reading-order.md) goes through the files of the first way.
+[Reading order](reading-order.md) goes through the files of the first way;
+[how to add](how-to-add.md) tells where new parts go.
 """
 
 

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from lineara import errors
+from lineara.linear_a.branches import Cond
+from lineara.linear_a.calls import Call
+from lineara.linear_a.loops import While
+from lineara.linear_a.syntax import Prim
 
 ROOT = Path(__file__).parent.parent
 ERROR_PAGES = ROOT / "docs" / "errors"
@@ -57,6 +61,14 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(page: Path, tmp_path: P
     if program:
         assert outputs(program), "the page promises no output, so running it shows little"
         assert run_as_a_file(program, tmp_path) == outputs(program)
+
+
+def test_the_methods_of_a_form_are_those_that_are_told():
+    page = sections(ROOT / "docs" / "how-to-add.md")["A control-flow form"]
+    told = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
+    common = set.intersection(*[{n for n in dir(f) if n[0] != "_"} for f in (Call, Cond, While)])
+    data = {"HANDS_ALL_ON", "functions", "stated"}
+    assert told == common - {n for n in dir(Prim) if n[0] != "_"} - data
 
 
 def test_the_readme_shows_code_and_fits_a_screen():
