@@ -22,7 +22,7 @@ from lineara.calculus.show import show
 from lineara.calculus.term_numbers import numbers_of
 from lineara.calculus.terms import At, Covec, J, Pair, Pull, Term, app, constant_form, lam, num, var
 from lineara.calculus.types import Arrow, R, power
-from lineara.engines.interpreter import run as evaluate
+from lineara.engines import run as evaluate
 from lineara.errors import LinearaError
 from lineara.linear_a.check import check as well_typed
 from lineara.passes import derivatives

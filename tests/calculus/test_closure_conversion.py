@@ -13,7 +13,7 @@ import lineara
 from lineara import calculus
 from lineara.calculus.closure_conversion import converted, sample
 from lineara.calculus.types import Arrow
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import CalculusError, ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse

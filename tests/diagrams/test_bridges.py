@@ -22,7 +22,7 @@ from lineara.diagrams.lowering import lowered
 from lineara.diagrams.net import nodes_in
 from lineara.diagrams.pullbacks import pullback
 from lineara.diagrams.types import R, of_array
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import BoundsError, DiagramError, LinearaError
 from lineara.facts.types import type_of
 from lineara.linear_a.check import check as check_program

@@ -12,7 +12,7 @@ from lineara.bridges.calculus_and_diagrams import diagram_of
 from lineara.diagrams import Derivation, Net, copied, history, parse, simplify, snapshot
 from lineara.diagrams import as_linear_a as written
 from lineara.diagrams.lowering import lowered
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import DiagramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse as read

@@ -20,7 +20,7 @@ from lineara.diagrams.node_kinds import PLAIN
 from lineara.diagrams.pictured import RULES, SIMPLIFIED, pictured
 from lineara.diagrams.player import CLICKED, Shot, derivation, differentiation, page
 from lineara.diagrams.simplify import SCHEMAS
-from lineara.engines.interpreter import run as run_program
+from lineara.engines import run as run_program
 from lineara.errors import DiagramError
 from lineara.linear_a.parse import parse as read_program
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from random_forms import BOOL, I64, SUMS, F, Forms
 
 from lineara import ops as _ops  # noqa: F401  the primitives declare themselves
-from lineara.engines.interpreter import Tagged
+from lineara.engines import Tagged
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type
 from lineara.linear_a.calls import Call

@@ -14,7 +14,8 @@ from programs import Case, drawn, value
 
 import lineara
 from lineara.cotangent.dead_lanes import pairs_of
-from lineara.engines.interpreter import Machine, dense, measure
+from lineara.engines.interpreter import Machine, Numbers
+from lineara.engines.values import dense, measure
 from lineara.errors import ProgramError
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Stack, Sum
@@ -134,11 +135,18 @@ class Meter(Machine):
         return super().part(e, *rest)
 
 
-class Traced(Meter):
-    """An evaluation whose numbers may be traced by the eager engine."""
+class OnGraph(Numbers):
+    """Numbers that may be traced by the eager engine."""
 
-    def apply(self, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
+    def apply(self, machine: Machine, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
         return e.primitive(*args, **params)
+
+
+class Traced(Meter):
+    """An evaluation on them."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program, OnGraph())
 
     def made(self, *_: Any) -> None:
         """Memory is not what is looked at."""

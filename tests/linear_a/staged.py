@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.facts.types import type_of
 from lineara.linear_a.check import check
 from lineara.linear_a.program import Program

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.engines.memory import Owners
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from random_texts import Text
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import ProgramError
 from lineara.facts.types import Product, Type
 from lineara.linear_a.check import check

@@ -7,7 +7,7 @@ compared with the imaginary part of the order below it at a complex argument.
 import numpy as np
 import pytest
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse

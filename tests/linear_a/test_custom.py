@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import ProgramError, RuleError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse

@@ -27,7 +27,7 @@ from lineara import (
     vmap,
     while_loop,
 )
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.passes.derivatives import reverse

@@ -7,8 +7,7 @@ closed forms in n; what a dimension may not be is an error that says what would 
 import numpy as np
 import pytest
 
-from lineara.engines.interpreter import run
-from lineara.engines.rehearsal import rehearse
+from lineara.engines import forecast, run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import static_works
@@ -238,9 +237,9 @@ def test_a_rehearsal_takes_the_dimensions_it_is_given():
     program = check(vjp(parse(PROGRAMS["call"]), "f"))
     for n in (3, 50):
         found = run(program, "f.vjp", n, np.ones(n), 0.5, 1.0)
-        assert rehearse(program, "f.vjp", n).work == found.work
+        assert forecast(program, "f.vjp", n).work == found.work
     with pytest.raises(ProgramError, match=r"n is a dimension in f\.vjp"):
-        rehearse(program, "f.vjp")
+        forecast(program, "f.vjp")
 
 
 def test_the_work_of_a_text_with_dimensions_is_known_only_by_running():

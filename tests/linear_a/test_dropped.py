@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lineara.engines.interpreter import Tagged, run
+from lineara.engines import Tagged, run
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_def

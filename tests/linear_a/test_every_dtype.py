@@ -23,7 +23,7 @@ from test_primitives import (
 )
 
 import lineara
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.facts.types import type_of
 from lineara.linear_a.check import check
 from lineara.passes.derivatives import vjp

@@ -9,7 +9,7 @@ from test_trace import agree, close, staged
 
 import lineara
 from lineara import cond, fori_loop, function, scan, switch, while_loop
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import BoundsError, MutationError, ShapeError, StagingError, StructureError
 from lineara.linear_a.check import check
 from lineara.passes.derivatives import grad

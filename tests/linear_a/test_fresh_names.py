@@ -2,7 +2,7 @@
 
 import pytest
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.linear_a.syntax import binders

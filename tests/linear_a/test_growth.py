@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lineara
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import static_works
 from lineara.linear_a.parse import parse

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from programs import cases
 from test_simplify import bits
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse

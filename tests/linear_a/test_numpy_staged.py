@@ -8,7 +8,7 @@ from tables import Laws
 from test_numpy_forms import LINES, close, form, random_like
 
 import lineara
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import StagingError
 from lineara.facts.types import type_of
 from lineara.linear_a.check import check

@@ -38,7 +38,7 @@ from test_primitives import (
 )
 
 import lineara
-from lineara.engines.interpreter import run
+from lineara.engines import Ask, Exact, run
 from lineara.errors import ProgramError, ShapeError
 from lineara.facts.primitive import Constant, HigherOrder, Linear, Multilinear, OfType, op, registry
 from lineara.facts.types import type_of
@@ -605,13 +605,13 @@ def forward_and_reverse_agree_to_the_last_fraction(line):
     program = erase(program, "f.vjp")
     point = [fractions(p, i) for i, p in enumerate(found.point)]
     x_dots = [fractions(p, 50 + i) for i, p in enumerate(point)]
-    y, y_dot = both(run(program, "f.jvp", *found.filled(point), *x_dots, scalar=Fraction))
+    y, y_dot = both(run(program, "f.jvp", *found.filled(point), *x_dots, ask=Ask(values=Exact())))
     c = fractions(y, 99)
-    back = run(program, "f.vjp", *found.filled(point), c, scalar=Fraction)
+    back = run(program, "f.vjp", *found.filled(point), c, ask=Ask(values=Exact()))
     ahead = np.sum(y_dot * c)
     assert isinstance(ahead, Fraction)
     assert ahead == sum(np.sum(g * d) for g, d in zip(back.lresults, x_dots, strict=True))
-    erased = run(program, "f.vjp.e", *found.filled(point), c, scalar=Fraction)
+    erased = run(program, "f.vjp.e", *found.filled(point), c, ask=Ask(values=Exact()))
     for a, b in zip(erased.results, (*back.results, *back.lresults), strict=True):
         np.testing.assert_array_equal(a, b)
 

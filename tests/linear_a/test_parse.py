@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lark import Lark, Tree
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import ProgramError
 from lineara.facts.registry import registry
 from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type

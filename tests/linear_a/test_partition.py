@@ -6,7 +6,7 @@ Work is that of the lanes that are alive, counted exactly.
 import numpy as np
 import pytest
 
-from lineara.engines.interpreter import run
+from lineara.engines import Ask, run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
@@ -341,7 +341,7 @@ def test_a_loop_costs_the_lanes_that_still_run(derivative):
 def test_nobody_goes_where_no_lane_goes():
     program = check(parse(BRANCH))
     many = batch(program, "f", (0, None))
-    found = run(many, "f.b.0n", 3, np.array([-1.0, 4.0, -2.0]), 1.0, ieee=False).results
+    found = run(many, "f.b.0n", 3, np.array([-1.0, 4.0, -2.0]), 1.0, ask=Ask(ieee=False)).results
     np.testing.assert_allclose(found[0], [1.0, np.log(4.0), 4.0])
 
 

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from memory_programs import PROGRAMS, arguments, program
 
-from lineara.engines.interpreter import run
-from lineara.engines.memory import Meter
-from lineara.engines.rehearsal import rehearse
+from lineara.engines import Ask, Meter, forecast, run
 from lineara.errors import ProgramError
 from lineara.linear_a.parse import parse
 from lineara.passes.derivatives import vjp
@@ -39,12 +37,12 @@ def test_the_forecast_is_right(name, policy):
         return
     for what in ("f", "f.vjp"):
         args, meter = arguments(p, what), Meter()
-        forecast = rehearse(p, what)
-        found = run(p, what, *args, meter=meter)
-        assert (forecast.work, forecast.written) == (found.work, found.written)
-        assert abs(forecast.peak - meter.peak) <= 0.02 * meter.peak
+        foretold = forecast(p, what)
+        found = run(p, what, *args, ask=Ask(meter=meter))
+        assert (foretold.work, foretold.written) == (found.work, found.written)
+        assert abs(foretold.peak - meter.peak) <= 0.02 * meter.peak
         del found
-        assert abs(forecast.peak - allocated(p, what, args)) <= 0.1 * meter.peak
+        assert abs(foretold.peak - allocated(p, what, args)) <= 0.1 * meter.peak
 
 
 BRANCHES = """
@@ -68,19 +66,21 @@ def test_what_is_known_is_followed():
     p = vjp(parse(BRANCHES), "f")
     for c in (-1.0, 1.0, 5.0):
         args, meter = (c, np.full(1000, 0.3), np.ones(1000)), Meter()
-        found = run(p, "f.vjp", *args, meter=meter)
-        forecast = rehearse(p, "f.vjp", c)
-        assert (forecast.work, forecast.written) == (found.work, found.written)
-        assert forecast.peak == meter.peak
+        found = run(p, "f.vjp", *args, ask=Ask(meter=meter))
+        foretold = forecast(p, "f.vjp", c)
+        assert (foretold.work, foretold.written) == (found.work, found.written)
+        assert foretold.peak == meter.peak
 
 
 def test_what_is_not_known_is_taken_to_be_dear():
     p = vjp(parse(BRANCHES), "f")
     with pytest.raises(ProgramError, match="depends on an unknown bool, which is known only when"):
-        rehearse(p, "f.vjp")
+        forecast(p, "f.vjp")
     meter = Meter()
-    run(p, "f.vjp", 1.0, np.full(1000, 0.3), np.ones(1000), meter=meter)  # two rounds, and large
-    assert rehearse(p, "f.vjp", rounds=2).peak == meter.peak
+    run(
+        p, "f.vjp", 1.0, np.full(1000, 0.3), np.ones(1000), ask=Ask(meter=meter)
+    )  # two rounds, and large
+    assert forecast(p, "f.vjp", rounds=2).peak == meter.peak
 
 
 def test_a_plan_is_a_table():

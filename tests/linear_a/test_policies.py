@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from memory_programs import arguments, chain, diamonds, layers, views
 
-from lineara.engines.interpreter import run
-from lineara.engines.memory import Meter
+from lineara.engines import Ask, Meter, run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
@@ -280,7 +279,7 @@ def test_memory_falls_with_the_tape():
 
     def peak(policy):
         q, meter = vjp(p, "f", policy), Meter()
-        run(q, "f.vjp", *arguments(q, "f.vjp"), meter=meter)
+        run(q, "f.vjp", *arguments(q, "f.vjp"), ask=Ask(meter=meter))
         return meter.peak / 8000
 
     def eighths(cut):

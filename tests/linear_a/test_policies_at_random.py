@@ -7,9 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from programs import arguments, cases, value
 from prove import identical
 
-from lineara.engines.interpreter import run
-from lineara.engines.memory import Meter
-from lineara.engines.rehearsal import rehearse
+from lineara.engines import Ask, Meter, forecast, run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.passes.derivatives import vjp
@@ -34,19 +32,19 @@ def compare(case, seen):
         rng = random.Random(case.seed)
         args += [value(p, a.type, rng) for a in p.defs[name].lxs]
         meter = Meter()
-        found = run(p, name, *args, meter=meter)
+        found = run(p, name, *args, ask=Ask(meter=meter))
         results = (*found.results, *found.lresults)
         want = results if want is None else want
         assert identical(results, want)
         seen["derivatives"] += 1
         try:
-            forecast = rehearse(p, name, *args)
+            foretold = forecast(p, name, *args)
         except ProgramError as error:
             if "known only when the program runs" not in str(error):
                 raise
             continue
-        assert forecast.work == found.work
-        assert abs(forecast.peak - meter.peak) <= 0.1 * meter.peak, (forecast.peak, meter.peak)
+        assert foretold.work == found.work
+        assert abs(foretold.peak - meter.peak) <= 0.1 * meter.peak, (foretold.peak, meter.peak)
         seen["forecasts"] += 1
 
 

@@ -11,7 +11,7 @@ from programs import Case, cases
 from prove import prove, proved, random_policy
 from shards import shards
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse

@@ -6,7 +6,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.facts.registry import op
 from lineara.facts.types import type_of
 from lineara.linear_a import check as judging

@@ -5,7 +5,7 @@ import pytest
 from test_trace import close
 
 import lineara
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import LinearaError, LinearityError, RuleError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from programs import cases
 from random_texts import Text
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import ProgramError
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, show

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.passes.derivatives import grad, vjp

@@ -14,7 +14,7 @@ from ops import test_numpy_forms as forms
 
 import lineara
 from lineara.demo import model
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import LeakedVariableError, MutationError, ShapeError, StagingError
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse

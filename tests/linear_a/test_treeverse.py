@@ -5,9 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from lineara.engines.interpreter import Tagged, run
-from lineara.engines.memory import Meter
-from lineara.engines.rehearsal import rehearse
+from lineara.engines import Ask, Meter, Tagged, forecast, run
 from lineara.facts.types import show
 from lineara.linear_a.binomial_loops import advances, split
 from lineara.linear_a.check import check
@@ -58,7 +56,7 @@ def test_the_work_that_is_done_is_the_formula(n, s):
 @pytest.mark.parametrize(("n", "s"), [(30, 1), (30, 3), (100, 4)])
 def test_so_many_snapshots_are_alive(n, s):
     p, meter = reverse(chain(n, "[1000]"), "f", binomial(s)), Meter()
-    run(p, "f.jvp.lin.t", (np.full(1000, 0.5),), np.ones(1000), meter=meter)
+    run(p, "f.jvp.lin.t", (np.full(1000, 0.5),), np.ones(1000), ask=Ask(meter=meter))
     assert s + 3 <= meter.peak / 8000 <= s + 6  # the start, the snapshots, and one step at work
 
 
@@ -167,7 +165,7 @@ def test_and_holds_the_start_the_snapshots_and_one_round(s):
     def peak(n):
         p, meter = reverse(unknown(n, "f64[1000]"), "f", binomial(s)), Meter()
         tape = run(p, "f.jvp.nl", 0.9, np.linspace(0.1, 1, 1000)).results[-1]
-        run(p, "f.jvp.lin.t", tape, np.ones(1000), meter=meter)
+        run(p, "f.jvp.lin.t", tape, np.ones(1000), ask=Ask(meter=meter))
         return meter.peak / 8000
 
     assert peak(40) == peak(300) == s + 7
@@ -218,9 +216,9 @@ def test_a_carry_of_any_type_has_snapshots():
         derived = check(vjp(program, "f", binomial(s)))
         assert show(derived.types["f.jvp.tape"]) == "<f64[50], state>"
         meter = Meter()
-        found = run(derived, "f.vjp", *values, meter=meter)
+        found = run(derived, "f.vjp", *values, ask=Ask(meter=meter))
         assert str(found.lresults) == str(stored.lresults)
         peaks[s] = meter.peak
-        foretold = rehearse(derived, "f.vjp").peak
+        foretold = forecast(derived, "f.vjp").peak
         assert 0.9 <= foretold / meter.peak <= 1.1
     assert peaks[0] < peaks[2] < peaks[5] < peaks[0] + 6 * 2 * x.nbytes

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import size
 from lineara.linear_a.parse import parse

@@ -15,7 +15,7 @@ import pytest
 from staged import case
 from test_operators import LINES
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import ProgramError
 from lineara.facts.types import ArrayType, show, type_of
 from lineara.linear_a.check import check, type_of_leaf

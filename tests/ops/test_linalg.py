@@ -15,7 +15,7 @@ from test_numpy_forms import difference, random_like
 
 import lineara
 from lineara import grad, jvp, linearize
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import NoRuleError
 from lineara.facts.primitive import op
 from lineara.linear_a.check import check

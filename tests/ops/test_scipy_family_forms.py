@@ -23,7 +23,7 @@ from tables import Laws
 from test_numpy_forms import close, difference, flat, random_like
 
 import lineara
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import LinearaError, NoRuleError, ShapeError
 from lineara.linear_a.check import check
 from lineara.passes.derivatives import vjp

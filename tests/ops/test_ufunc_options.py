@@ -7,7 +7,7 @@ import pytest
 from test_numpy_forms import close, difference, random_like
 
 import lineara
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.linear_a.check import check
 from lineara.passes.derivatives import vjp
 from lineara.staging.tracing import trace

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lineara.cli.json_values import plain, read_arguments, readable, value_of
-from lineara.engines.interpreter import run as evaluate
+from lineara.engines import Ask
+from lineara.engines import run as evaluate
 from lineara.errors import LinearaError, ProgramError
 from lineara.facts.types import show
 from lineara.linear_a.check import check as well_typed
@@ -216,7 +217,7 @@ def _pass(transform: Callable[[Program, str], Program]) -> Act:
 def _run(program: Program, options: argparse.Namespace) -> str:
     d, values = definition(program, options.name), arguments(program, options)
     with blamed(program, d.name):
-        found = evaluate(program, d.name, *values, ieee=options.ieee, fuel=options.fuel)
+        found = evaluate(program, d.name, *values, ask=_ask(options))
     results = list(zip((*d.results, *d.lresults), (*found.results, *found.lresults), strict=True))
     if options.json:
         held = [plain(program, t, v) for t, v in results]
@@ -225,14 +226,18 @@ def _run(program: Program, options: argparse.Namespace) -> str:
     return "\n".join([*lines, f"work  {found.work}"])
 
 
+def _ask(options: argparse.Namespace) -> Ask:
+    return Ask(work=True, ieee=options.ieee, fuel=options.fuel)
+
+
 def _grad(program: Program, options: argparse.Namespace) -> str:
     """The value, and for each argument its gradient: nothing for what cannot move."""
     d, values = definition(program, options.name), arguments(program, options)
     with blamed(program, d.name):
         derived = derivatives.grad(program, d.name)
         check_trust(program, options, values)
-        value = evaluate(program, d.name, *values, ieee=options.ieee, fuel=options.fuel)
-        found = evaluate(derived, d.name + GRAD, *values, ieee=options.ieee, fuel=options.fuel)
+        value = evaluate(program, d.name, *values, ask=_ask(options))
+        found = evaluate(derived, d.name + GRAD, *values, ask=_ask(options))
         slopes = found.results
         if of_dead_lanes(slopes, values):
             one = value.results[0].dtype.type(1)
@@ -274,9 +279,7 @@ def _cost(program: Program, options: argparse.Namespace) -> str:
         if options.args is not None:
             values = arguments(program, options)
             with blamed(program, d.name):
-                works[d.name] = evaluate(
-                    program, d.name, *values, ieee=options.ieee, fuel=options.fuel
-                ).work
+                works[d.name] = evaluate(program, d.name, *values, ask=_ask(options)).work
     costs = {f: {"work": w, "size": size(program.defs[f])} for f, w in works.items()}
     if options.json:
         return json.dumps(costs if options.name is None else costs[options.name])

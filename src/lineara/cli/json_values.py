@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from lineara.engines.interpreter import ZERO, Tagged
+from lineara.engines import ZERO, Tagged
 from lineara.errors import ProgramError
 from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show, type_of
 from lineara.linear_a.check import located

@@ -23,7 +23,7 @@ from lineara.crosscheck.as_calculus import term_of, value_of
 from lineara.crosscheck.as_diagram import diagram_of
 from lineara.crosscheck.language import Program
 from lineara.diagrams.evaluate import Evaluator
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.passes.derivatives import grad

@@ -1,1 +1,26 @@
-"""Running programs: the interpreter, and the rehearsal that measures without values."""
+"""Evaluating programs: `run` chooses an engine and asks it; `forecast` measures without values."""
+
+from lineara.engines.engine import CAPABILITIES, Ask, Engine, Entering, Outcome
+from lineara.engines.evaluation import ENGINES, run
+from lineara.engines.interpreter import Exact, Machine, Numbers
+from lineara.engines.memory import Meter
+from lineara.engines.rehearsal import Forecast, forecast
+from lineara.engines.values import ZERO, Tagged
+
+__all__ = [
+    "CAPABILITIES",
+    "ENGINES",
+    "ZERO",
+    "Ask",
+    "Engine",
+    "Entering",
+    "Exact",
+    "Forecast",
+    "Machine",
+    "Meter",
+    "Numbers",
+    "Outcome",
+    "Tagged",
+    "forecast",
+    "run",
+]

@@ -1,135 +1,45 @@
-"""The evaluator: a program on numbers and arrays, and the work that it did.
+"""The reference engine: it walks the program, on numbers and arrays, and counts the work.
 
 Calls stand on a stack of our own, so recursion in a program has no limit but memory.  A linear
 zero is one symbol whatever its type, and is made into numbers where a result or a primitive needs
 it; the count of work is that of the text.
+
+What is done to values is an argument of the machine: `Numbers` are NumPy's, and the classes that
+inherit from it calculate with fractions, with shadows (`rehearsal`), or on a tape
+(`staging/run_on_tape`).
 """
 
 from collections.abc import Generator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from lineara.engines.engine import CAPABILITIES, Ask, Engine, Entering, Outcome
 from lineara.engines.memory import Deaths, Meter, Owners, deaths, owner
+from lineara.engines.values import (
+    ZERO,
+    Tagged,
+    dense,
+    dims_given,
+    exactly,
+    fits,
+    is_array,
+    measure,
+    nbytes,
+    plus,
+    times,
+    zeros,
+)
 from lineara.errors import LinearaError, ProgramError
-from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, is_complex, show, type_of
+from lineara.facts.types import ArrayType, Type, is_complex, show, type_of
 from lineara.linear_a import syntax as ir
-from lineara.linear_a.check import Judge, counted
+from lineara.linear_a.check import Judge
 from lineara.linear_a.cost import cells, varies, work
-from lineara.linear_a.dimensions import dims_in, is_index, is_open, with_dims
-from lineara.linear_a.program import Program, scalars_of
+from lineara.linear_a.dimensions import dims_in, is_index, with_dims
+from lineara.linear_a.program import Program
 
 Steps = Generator[Any, Any, Any]
-
-
-class SymbolicZero:
-    """The zero of every vector space: ~a + 0 is ~a, and nothing is made until it is asked for."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "0"
-
-
-ZERO = SymbolicZero()
-
-
-class Tagged(NamedTuple):
-    """A value of a sum: which alternative, and its payload."""
-
-    tag: int
-    payload: Any
-
-
-class Outcome(NamedTuple):
-    """The results of a definition, non-linear and linear, the work W, and the bytes written.
-
-    Bytes are written where memory is filled: a view is free, and so is what stays in place.
-    """
-
-    results: tuple[Any, ...]
-    lresults: tuple[Any, ...]
-    work: int
-    written: int
-
-
-def run(
-    program: Program,
-    name: str,
-    *args: Any,
-    scalar: Any = None,
-    checked: bool = True,
-    meter: Meter | None = None,
-    ieee: bool = True,
-    fuel: int | None = None,
-) -> Outcome:
-    """Evaluate a definition on its non-linear and then its linear arguments.
-
-    `scalar=Fraction` calculates with exact numbers.  Arguments of other types than the formals are
-    a ProgramError, unless `checked` is False, which lets complex numbers into a real program.
-    A `meter` counts the bytes of the arrays that are alive.
-    Where `ieee` is False a division by zero, and what else has no number, is a ProgramError.
-    So is a definition that calls itself whatever its arguments are, and more than `fuel` calls and
-    rounds of loops, if that is a number.
-
-    >>> from lineara.linear_a.parse import parse
-    >>> found = run(parse("def f(x: f64;) -> (f64;) = x * x"), "f", 3.0)
-    >>> float(found.results[0]), found.work
-    (9.0, 1)
-    """
-    if name not in program.defs:
-        raise ProgramError(
-            f"there is no definition {name}; there is {', '.join(program.defs) or 'none'}"
-        )
-    d = program.defs[name]
-    if len(args) != len(d.params):
-        raise ProgramError(
-            f"{name} takes {counted(len(d.params), 'argument')} "
-            f"({', '.join(f'{p!r}: {show(p.type)}' for p in d.params)}), not {len(args)}"
-        )
-    dims = dims_given(program, name, args)
-    if checked:
-        pairs = zip(d.params, args, strict=True)
-        args = tuple([_fit(program, p, a, name, dims) for p, a in pairs])
-    if scalar is not None:
-        args = tuple([exactly(a, scalar) for a in args])
-    if meter is not None:
-        meter.made(args)
-    if not may_end(program, name):
-        raise ProgramError(
-            f"{name} calls itself whatever its arguments are, so it never ends; let a branch of a "
-            "cond, switch or case end without the call"
-        )
-    machine = Machine(program, scalar, meter)
-    machine.fuel = fuel
-    no_number = "ignore" if ieee else "raise"
-    with np.errstate(all="ignore", divide=no_number, invalid=no_number):
-        found = machine.drive(machine.enter(name, list(args)))
-    types = [with_dims(t, dims) for t in (*d.results, *d.lresults)]
-    made = [dense(program, t, v) for t, v in zip(types, found, strict=True)]
-    results, k = machine.given_away(tuple(made)), len(d.results)
-    return Outcome(results[:k], results[k:], machine.work, machine.written)
-
-
-def may_end(program: Program, name: str) -> bool:
-    """Whether some way through a definition ends: one that calls itself on every way has no value.
-
-    A loop may take no round, and of a branch one alternative is enough.
-    """
-    known = program.noted["ends"]
-    if not known:
-        applied = {f: list(ir.applications(d.body)) for f, d in program.defs.items()}
-        known.update(dict.fromkeys(applied, False))
-        found: list[str] | None = None
-        while found != []:
-            found = [
-                f for f, es in applied.items()
-                if not known[f]
-                and all([e.may_end([known.get(g, True) for g in e.functions]) for e in es])
-            ]  # fmt: skip
-            known.update(dict.fromkeys(found, True))
-    return known[name]
 
 
 class Env(dict[ir.Var, Any]):
@@ -141,17 +51,23 @@ class Env(dict[ir.Var, Any]):
 
 
 class Machine:
-    """An evaluation: the program, the work so far, and how it stands with numbers."""
+    """An evaluation: the program, the values that it is evaluated on, and the work so far."""
 
-    def __init__(self, program: Program, scalar: Any = None, meter: Meter | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        values: "Numbers | None" = None,
+        meter: Meter | None = None,
+        entering: Sequence[Entering] = (),
+    ) -> None:
         self.program = program
-        self.scalar = scalar
+        self.values = values or Numbers()
         self.judge = Judge(program, "")
         self.meter = meter
+        self.entering = entering
         self.deaths: dict[ir.Block, Deaths] = program.noted["deaths"]  # of bodies entered so far
-        self.owners = Owners()
+        self.owners = Owners(weak=not self.values.recorded)
         self.work = 0
-        self.fuel: int | None = None  # how many definitions may still be entered
         self.written = 0
         self.dims: dict[ir.Var, int] = {}  # of the definition whose leaf is at hand
         self.costs: dict[Any, int | None] = program.noted["costs"]  # None: it depends on tags
@@ -176,9 +92,15 @@ class Machine:
         return value
 
     def enter(self, name: str, values: list[Any]) -> Steps:
+        """A definition on values, unless what looks on does something else in its place."""
+        for see in self.entering:
+            steps = see(self, name, values)
+            if steps is not None:
+                return steps
+        return self.body(name, values)
+
+    def body(self, name: str, values: list[Any]) -> Steps:
         """A definition on values, which are its own from now on."""
-        if self.fuel is not None:
-            self.burn(name)
         d = self.program.defs[name]
         if d.body not in self.deaths:
             self.deaths[d.body] = deaths(d)
@@ -187,16 +109,6 @@ class Machine:
         env.dims = {v: int(env[v]) for v in self.program.dims(name)}
         values.clear()
         return self.block(d.body, env)
-
-    def burn(self, name: str) -> None:
-        """Count a call or a round of a loop."""
-        assert self.fuel is not None, "there is a limit"
-        if not self.fuel:
-            raise ProgramError(
-                f"the run is out of fuel as {name} is entered; a recursion or a loop through it "
-                "may never end: look at the condition that ends it, or give more, --fuel N"
-            )
-        self.fuel -= 1
 
     def block(self, block: ir.Block, env: "Env") -> Steps:
         """The bindings in order, then the values of the leaf; variables die with their last use."""
@@ -263,6 +175,8 @@ class Machine:
 
     def made(self, e: ir.Prim, args: Sequence[Any], y: Any, dead: ir.Vars) -> None:
         """Count what a primitive has written; a view of an array is written where that may be."""
+        if self.values.recorded:
+            return
         shown = [(v, a) for v, a in zip(e.args, args, strict=True) if shows(y, a)]
         sole = [v in dead and e.args.count(v) == 1 and a in self.owners for v, a in shown]
         for _, a in shown:
@@ -274,6 +188,8 @@ class Machine:
 
     def given_away(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
         """Results that share no memory with arguments, with constants, or with each other."""
+        if self.values.recorded:
+            return results
 
         def fresh(value: Any) -> Any:
             if isinstance(value, Tagged):
@@ -291,6 +207,8 @@ class Machine:
 
     def drop(self, e: ir.Drop, env: "Env") -> Steps:
         """Evaluate and forget; forgetting costs what was there."""
+        if self.values.recorded:
+            return []
         values = yield from self.expression(e.body, env)
         last = e.body
         while isinstance(last, ir.Block):
@@ -320,7 +238,7 @@ class Machine:
             case ir.Dup():
                 return (args[0], args[0])
             case ir.Lit(value=value):
-                return (value if self.scalar is None else exactly(value, self.scalar),)
+                return (self.values.given(value),)
             case ir.Tup():
                 return (tuple(args),)
             case ir.Zero(type=t, linear=linear):
@@ -337,7 +255,8 @@ class Machine:
 
     def prim(self, e: ir.Prim, args: list[Any], env: dict[ir.Var, Any]) -> Any:
         """A primitive; of zeros it is zero where it is linear."""
-        self.work += self.cost(e, args)
+        if not self.values.recorded:
+            self.work += self.cost(e, args)
         params = e.params
         if params and not e.primitive.raised:  # whose parameters are never variables
             params = ir.renamed_params(params, env.__getitem__)
@@ -347,7 +266,7 @@ class Machine:
             return plus(*args)
         if e.name == "multiply" and isinstance(args[1], tuple):
             return times(*args)
-        return self.looked_at(e, self.apply(e, args, params))
+        return self.looked_at(e, self.values.apply(self, e, args, params))
 
     def looked_at(self, e: ir.Leaf, y: Any) -> Any:
         """A result of the size that it should have; samples cannot tell how far a part reaches."""
@@ -358,7 +277,7 @@ class Machine:
             known = any(dims_in((xs, us, [a.type for a in e.args])))
             self.stated[e] = (*us, *xs)[0] if known else None
         t = self.stated[e]
-        if t is not None and np.shape(y) != with_dims(t, self.dims).shape:
+        if t is not None and getattr(y, "shape", ()) != with_dims(t, self.dims).shape:
             sizes = ", ".join(f"{v!r} is {n}" for v, n in self.dims.items())
             self.judge.wrong(
                 f"{show(t)} should come out here, where {sizes}, but {show(type_of(y))} does; a "
@@ -366,23 +285,6 @@ class Machine:
                 e,
             )
         return y
-
-    def apply(self, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
-        """NumPy's value of the primitive; errors name the equation."""
-        try:
-            if self.scalar is None:
-                return owned(e, e.primitive.evaluate(np, *args, **params))
-            if e.name == "astype" and np.dtype(params["dtype"]).kind == "f":
-                return exactly(args[0], self.scalar)
-            return exactly(owned(e, e.primitive.evaluate(np, *args, **params)), self.scalar)
-        except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
-            if e.primitive.raised:  # what Python raises, or our error at the user's line
-                raise
-            text = error.message if isinstance(error, LinearaError) else str(error)
-            mend = ""
-            if isinstance(error, ZeroDivisionError | FloatingPointError):
-                mend = "; keep it away from there, or ask for infinities and NaN: ieee=True, --ieee"
-            Judge(self.program, "").wrong(f"{e.name} fails as the program runs: {text}{mend}", e)
 
     def prim_of_zeros(self, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """A linear map, some of whose arguments are zero."""
@@ -392,7 +294,7 @@ class Machine:
         if all(zeros) and any(v.linear for v in e.args):
             return ZERO
         made = [self.zero(v.type) if a is ZERO else a for a, v in zip(args, e.args, strict=True)]
-        return self.looked_at(e, self.apply(e, made, params))
+        return self.looked_at(e, self.values.apply(self, e, made, params))
 
     def part(
         self, e: ir.Part, args: list[Any], env: dict[ir.Var, Any], mine: bool
@@ -401,9 +303,10 @@ class Machine:
         at = ir.renamed_params(e.at, env.__getitem__)
         x = args[0]
         y: Any = args[1] if len(args) > 1 else ZERO
-        self.work += self.cost(e, args)
+        if not self.values.recorded:
+            self.work += self.cost(e, args)
         if isinstance(e, ir.Read):
-            part = ZERO if x is ZERO else self.looked_at(e, self.part_of(e, x, at))
+            part = ZERO if x is ZERO else self.looked_at(e, self.values.part_of(self, e, x, at))
             self.written += nbytes(part)
             return (part, x)
         if y is ZERO and (x is ZERO or isinstance(e, ir.Accum)):
@@ -412,38 +315,11 @@ class Machine:
             x = self.zero(e.args[0].type)
             x = x.astype(y.dtype) if is_complex(y) else x
         elif not mine or x not in self.owners or is_complex(y) > is_complex(x):
-            x = self.copied(x, np.result_type(x, y) if is_complex(y) else None)
-        x = x if is_array(x) else np.asarray(x)
+            x = self.copied(x, y if is_complex(y) else None)
         self.written += nbytes(y)
         if y is not ZERO and any([isinstance(p, slice) and any(ir.vars_in(p)) for p in e.at]):
-            self.within(e, x, at, y)
-        self.write(e, x, at, y)
-        return (x[()] if not x.ndim else x,)
-
-    def within(self, e: ir.Part, x: Any, at: Any, y: Any) -> None:
-        """A part up to a dimension lies within the array."""
-        found = np.shape(x[at])
-        if found != np.shape(y):
-            Judge(self.program, "").wrong(
-                f"the part has the shape {found}, and {np.shape(y)} is put there; a part of an "
-                "array lies within it",
-                e,
-            )
-
-    def write(self, e: ir.Part, x: np.ndarray, at: Any, y: Any) -> None:
-        """Add to the part of an array, or overwrite it."""
-        try:
-            if isinstance(e, ir.Accum):
-                np.add.at(x, at, y)
-            elif repeats(at, x.shape):
-                raise ProgramError(
-                    "put: the index has a position twice, so which value stays is left to chance; "
-                    "accum adds them up"
-                )
-            else:
-                x[at] = 0 if y is ZERO else y
-        except IndexError as error:
-            raise ProgramError(f"{type(e).__name__.lower()}: {error}") from None
+            self.values.within(self, e, x, at, y)
+        return (self.values.write(e, x, at, y),)
 
     def stack(self, t: Type, rows: list[Any]) -> Any:
         """The values of the rounds of a loop: an array with one more axis, or a list."""
@@ -452,48 +328,38 @@ class Machine:
             return ZERO if rows and all([r is ZERO for r in rows]) else rows
         if rows and all([r is ZERO for r in rows]):
             return ZERO
-        return self.new(self.filled(t, rows))
+        return self.new(self.values.filled(t, rows))
 
-    def filled(self, t: ArrayType, rows: Sequence[Any]) -> Any:
-        """The rows in one array."""
-        dtypes = {np.asarray(r).dtype for r in rows if r is not ZERO}  # wider in a complex step
-        found = np.zeros(t.shape, np.result_type(*dtypes) if dtypes else t.dtype)
-        for i, row in enumerate(rows):
-            if row is not ZERO:
-                found[i] = row
-        return found
+    def copied(self, x: Any, like: Any = None) -> Any:
+        """An array of its own, which can hold the numbers of `like`."""
+        x = self.values.copied(x, like)
+        self.owners.take(x)
+        return self.counted(x)
 
-    def copied(self, x: Any, dtype: Any = None) -> Any:
-        """An array of its own."""
-        return self.new(np.array(x, dtype))
+    def new(self, array: Any) -> Any:
+        """What was just made, counted; it may be written, unless a tape may hold it."""
+        if not self.values.recorded:
+            self.owners.take(array)
+        return self.counted(array)
 
-    def new(self, made: Any) -> Any:
-        """What was just made, counted."""
-        self.owners.take(made)
-        self.written += nbytes(made)
+    def counted(self, array: Any) -> Any:
+        """What was just made, after its bytes are counted."""
+        self.written += nbytes(array)
         if self.meter is not None:
-            self.meter.made(made)
-        return made
-
-    def part_of(self, e: ir.Part, x: Any, at: Any) -> Any:
-        """What is read is a copy: the array may be written, and a view would keep all of it."""
-        try:
-            return np.array(x[at])[()]
-        except IndexError as error:
-            raise ProgramError(f"read: {error}") from None
+            self.meter.made(array)
+        return array
 
     def zero(self, t: Type) -> Any:
         """A zero of numbers; of a sum it is the symbol, which has no tag."""
-        made = zeros(self.program, with_dims(t, self.dims))
-        return self.new(exactly(made, self.scalar) if self.scalar else made)
+        return self.new(self.values.zero(self, t))
 
     def chosen(self, e: Any, value: Any) -> tuple[int, list[Any]]:
         """Which branch a value chooses, and what it is given first."""
-        return e.chosen(value)
+        return self.values.chosen(self, e, value)
 
     def holds(self, condition: Any, done: int) -> bool:
         """Whether a loop goes on after so many rounds."""
-        return bool(condition)
+        return self.values.holds(condition, done)
 
     def cost(self, e: ir.Leaf, args: list[Any]) -> int:
         """W of the leaf; known from its types unless there are tags."""
@@ -512,16 +378,161 @@ class Machine:
         return work(self.program, e, (*us, *xs)[0], self.dims)
 
 
-def owned(e: ir.Prim, y: Any) -> Any:
-    """What is read of an array is a copy, lest a part keep the whole of it alive."""
-    return np.array(y) if e.name == "index" and getattr(y, "base", None) is not None else y
+class Numbers:
+    """What a machine does to values; here they are NumPy's numbers and arrays.
+
+    Where values are `recorded`, a tape may hold what is made: nothing but a copy is written in
+    place, what is dropped is not evaluated, and nothing is counted.
+    """
+
+    kind = ""  # the capability that an engine needs to evaluate on them
+    recorded = False
+
+    def given(self, value: Any) -> Any:
+        """An argument or a literal as a value of this kind."""
+        return value
+
+    def zero(self, machine: Machine, t: Type) -> Any:
+        """The zero of a type."""
+        return zeros(machine.program, with_dims(t, machine.dims))
+
+    def apply(self, machine: Machine, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
+        """The value of a primitive; errors name the equation."""
+        try:
+            return self.evaluated(e, args, params)
+        except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
+            if e.primitive.raised:  # what Python raises, or our error at the user's line
+                raise
+            text = error.message if isinstance(error, LinearaError) else str(error)
+            mend = ""
+            if isinstance(error, ZeroDivisionError | FloatingPointError):
+                mend = "; keep it away from there, or ask for infinities and NaN: ieee=True, --ieee"
+            machine.judge.wrong(f"{e.name} fails as the program runs: {text}{mend}", e)
+
+    def evaluated(self, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
+        """NumPy's value; what is read of an array is a copy, lest a part keep all of it alive."""
+        y = e.primitive.evaluate(np, *args, **params)
+        return np.array(y) if e.name == "index" and getattr(y, "base", None) is not None else y
+
+    def chosen(self, machine: Machine, e: Any, value: Any) -> tuple[int, list[Any]]:
+        """Which branch a value chooses, and what it is given first."""
+        return e.chosen(value)
+
+    def holds(self, condition: Any, done: int) -> bool:
+        """Whether a loop goes on after so many rounds."""
+        return bool(condition)
+
+    def filled(self, t: ArrayType, rows: Sequence[Any]) -> Any:
+        """The rows in one array."""
+        dtypes = {np.asarray(r).dtype for r in rows if r is not ZERO}  # wider in a complex step
+        y = np.zeros(t.shape, np.result_type(*dtypes) if dtypes else t.dtype)
+        for i, row in enumerate(rows):
+            if row is not ZERO:
+                y[i] = row
+        return y
+
+    def copied(self, x: Any, like: Any = None) -> Any:
+        """A copy, which can hold the numbers of `like`."""
+        return np.array(x, None if like is None else np.result_type(x, like))
+
+    def part_of(self, machine: Machine, e: ir.Part, x: Any, at: Any) -> Any:
+        """What is read is a copy: the array may be written, and a view would keep all of it."""
+        try:
+            return np.array(x[at])[()]
+        except IndexError as error:
+            raise ProgramError(f"read: {error}") from None
+
+    def within(self, machine: Machine, e: ir.Part, x: Any, at: Any, y: Any) -> None:
+        """Refuse a part up to a dimension that does not lie within the array."""
+        shape = np.shape(x[at])
+        if shape != np.shape(y):
+            machine.judge.wrong(
+                f"the part has the shape {shape}, and {np.shape(y)} is put there; a part of an "
+                "array lies within it",
+                e,
+            )
+
+    def write(self, e: ir.Part, x: Any, at: Any, y: Any) -> Any:
+        """The array after a part of it was added to, or overwritten."""
+        x = x if is_array(x) else np.asarray(x)
+        try:
+            if isinstance(e, ir.Accum):
+                np.add.at(x, at, y)
+            elif repeats(at, x.shape):
+                raise ProgramError(
+                    "put: the index has a position twice, so which value stays is left to chance; "
+                    "accum adds them up"
+                )
+            else:
+                x[at] = 0 if y is ZERO else y
+        except IndexError as error:
+            raise ProgramError(f"{type(e).__name__.lower()}: {error}") from None
+        return x if x.ndim else x[()]
 
 
-def nbytes(value: Any) -> int:
-    """The bytes of a number or an array, or of all in a product."""
-    if isinstance(value, tuple | list):
-        return sum(map(nbytes, value))
-    return getattr(value, "nbytes", 0)
+class Exact(Numbers):
+    """Exact numbers of a class, as `Fraction`, in place of floating ones."""
+
+    kind = "exact numbers"
+
+    def __init__(self, number: Any = Fraction) -> None:
+        self.number = number
+
+    def given(self, value: Any) -> Any:
+        """An argument or a literal without floating numbers."""
+        return exactly(value, self.number)
+
+    def zero(self, machine: Machine, t: Type) -> Any:
+        """Exact zeros."""
+        return self.given(super().zero(machine, t))
+
+    def evaluated(self, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
+        """The exact value; a change of the floating dtype changes nothing."""
+        if e.name == "astype" and np.dtype(params["dtype"]).kind == "f":
+            return self.given(args[0])
+        return self.given(super().evaluated(e, args, params))
+
+
+class Fuel:
+    """What looks on as definitions are entered, and stops after so many."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def __call__(self, machine: Machine, name: str, values: list[Any]) -> None:
+        """Count a call or a round of a loop."""
+        if not self.left:
+            raise ProgramError(
+                f"the run is out of fuel as {name} is entered; a recursion or a loop through it "
+                "may never end: look at the condition that ends it, or give more, --fuel N"
+            )
+        self.left -= 1
+
+
+class Interpreter(Engine):
+    """The reference engine: it takes every program, and can all that may be asked."""
+
+    name = "interpreter"
+    can = frozenset(CAPABILITIES)
+
+    def evaluate(self, program: Program, name: str, values: list[Any], ask: Ask) -> Outcome:
+        """Walk the program."""
+        domain = ask.values or Numbers()
+        assert isinstance(domain, Numbers), "the interpreter asks all that Numbers answer"
+        entering = ask.entering if ask.fuel is None else (Fuel(ask.fuel), *ask.entering)
+        machine = Machine(program, domain, ask.meter, entering)
+        d, dims = program.defs[name], dims_given(program, name, values)
+        args = [domain.given(v) for v in values]
+        if ask.meter is not None:
+            ask.meter.made(args)
+        no_number = "ignore" if ask.ieee else "raise"
+        with np.errstate(all="ignore", divide=no_number, invalid=no_number):
+            found = machine.drive(machine.enter(name, list(args)))
+        types = [with_dims(t, dims) for t in (*d.results, *d.lresults)]
+        made = [dense(program, t, v) for t, v in zip(types, found, strict=True)]
+        results, k = machine.given_away(tuple(made)), len(d.results)
+        counted = None if domain.recorded else (machine.work, machine.written)
+        return Outcome(results[:k], results[k:], counted)
 
 
 def shows(y: Any, x: Any) -> bool:
@@ -529,11 +540,6 @@ def shows(y: Any, x: Any) -> bool:
     if isinstance(y, np.ndarray) and isinstance(x, np.ndarray):
         return np.may_share_memory(y, x)
     return is_array(x) and is_array(y) and owner(x) is owner(y)
-
-
-def is_array(value: Any) -> bool:
-    """Whether a value has axes."""
-    return bool(getattr(value, "ndim", 0))
 
 
 def repeats(at: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
@@ -557,182 +563,3 @@ def repeats(at: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
 def is_mask(part: Any) -> bool:
     """Whether a part of an index says of each position whether it is meant."""
     return isinstance(part, np.ndarray) and part.dtype.kind == "b"
-
-
-def plus(x: Any, y: Any) -> Any:
-    """The sum of two values of one type, products and tags included."""
-    if x is ZERO or y is ZERO:
-        return y if x is ZERO else x
-    if isinstance(x, Tagged):
-        assert x.tag == y.tag, "tangents of one value have one tag"
-        return Tagged(x.tag, plus(x.payload, y.payload))
-    if isinstance(x, list):
-        return [plus(a, b) for a, b in zip(x, y, strict=True)]
-    if isinstance(x, tuple):
-        return tuple([plus(a, b) for a, b in zip(x, y, strict=True)])
-    assert np.shape(x) == np.shape(y), "tangents of one value have one size"
-    return x + y
-
-
-def times(k: Any, x: Any) -> Any:
-    """A value of any type, scaled."""
-    if x is ZERO:
-        return x
-    if isinstance(x, Tagged):
-        return Tagged(x.tag, times(k, x.payload))
-    return tuple([times(k, a) for a in x]) if isinstance(x, tuple) else k * x
-
-
-def measure(program: Program, t: Type, value: Any) -> int:
-    """The scalars of a linear value; of a sum, those of its payload."""
-    t = program.unfold(t)
-    if isinstance(t, ArrayType):
-        if is_open(t):
-            return 0 if value is ZERO else scalars_of(type_of(value))
-        return scalars_of(t)
-    if isinstance(t, Sum):
-        return 0 if value is ZERO else measure(program, t.items[value.tag], value.payload)
-    if isinstance(t, Stack):
-        n = t.n if value is ZERO else len(value)
-        rows = [ZERO] * (n or 0) if value is ZERO else value
-        return sum(measure(program, t.items[0], v) for v in rows)
-    assert isinstance(t, Product)
-    parts = [ZERO] * len(t.items) if value is ZERO else value
-    return sum(measure(program, s, v) for s, v in zip(t.items, parts, strict=True))
-
-
-def zeros(program: Program, t: Type) -> Any:
-    """The zero of a type, in numbers; sums stay symbolic."""
-    t = program.unfold(t)
-    if isinstance(t, ArrayType):
-        if is_open(t):
-            return ZERO
-        return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
-    if isinstance(t, Stack) and t.n is not None:
-        return [zeros(program, t.items[0]) for _ in range(t.n)]
-    if isinstance(t, Sum | Stack):
-        return ZERO
-    assert isinstance(t, Product)
-    return tuple([zeros(program, item) for item in t.items])
-
-
-def fits(program: Program, t: Type, value: Any) -> bool:
-    """Whether a value has the sizes that its type says; what is open may be anything."""
-    t = program.unfold(t)
-    if value is ZERO:
-        return True
-    if isinstance(t, ArrayType):
-        found = np.shape(value)
-        return len(found) == t.ndim and all(
-            [n in (None, m) for n, m in zip(t.shape, found, strict=True)]
-        )
-    if isinstance(t, Sum):
-        return fits(program, t.items[value.tag], value.payload)
-    if isinstance(t, Stack):
-        return t.n in (None, len(value)) and all([fits(program, t.items[0], v) for v in value])
-    assert isinstance(t, Product)
-    return all([fits(program, s, v) for s, v in zip(t.items, value, strict=True)])
-
-
-def dense(program: Program, t: Type, value: Any) -> Any:
-    """A value in numbers, with no symbol left in it but for sums; erased code has symbols, too."""
-    t = program.unfold(t)
-    if value is ZERO:
-        return zeros(program, t)
-    if isinstance(t, Product):
-        return tuple([dense(program, s, v) for s, v in zip(t.items, value, strict=True)])
-    if isinstance(t, Stack):
-        return [dense(program, t.items[0], v) for v in value]
-    if isinstance(t, Sum):
-        return Tagged(value.tag, dense(program, t.items[value.tag], value.payload))
-    return value
-
-
-def exactly(value: Any, scalar: Any) -> Any:
-    """A value whose floating numbers are those of another kind: `Fraction` for exact ones."""
-    if isinstance(value, Tagged):
-        return Tagged(value.tag, exactly(value.payload, scalar))
-    if isinstance(value, list):
-        return [exactly(v, scalar) for v in value]
-    if isinstance(value, tuple):
-        return tuple([exactly(v, scalar) for v in value])
-    if isinstance(value, float | np.floating):
-        return scalar(float(value))
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        found = np.empty(value.shape, object)
-        found.ravel()[:] = [scalar(float(v)) for v in value.ravel()]
-        return found
-    return value
-
-
-def dims_given(program: Program, name: str, args: Sequence[Any]) -> dict[ir.Var, int]:
-    """The dimensions of a definition in numbers."""
-    at = dict(zip(program.defs[name].params, args, strict=True))
-    found = {v: at[v] for v in program.dims(name)}
-    for v, n in found.items():
-        if np.ndim(n) or not isinstance(n, int | np.integer) or n < 0:
-            raise ProgramError(
-                f"{v!r} is a dimension in {name}: give it a whole number that is not negative, "
-                f"not {n!r}"
-            )
-    return {v: int(n) for v, n in found.items()}
-
-
-def _fit(program: Program, p: ir.Var, value: Any, name: str, dims: dict[ir.Var, int]) -> Any:
-    """A value of the type of a formal, or an error."""
-    try:
-        return fit(program, with_dims(p.type, dims), value)
-    except (TypeError, ValueError) as error:
-        known = dict.fromkeys(dims_in(p.type))
-        where = ", where " * bool(known) + " and ".join(f"{v!r} is {dims[v]}" for v in known)
-        raise ProgramError(f"{name} takes {show(p.type)} as {p!r}{where}: {error}") from None
-
-
-def fit(program: Program, t: Type, value: Any) -> Any:
-    """A value as one of the type: nested lists are arrays and tuples; nothing is rounded off."""
-    t = program.unfold(t)
-    if isinstance(t, Sum):
-        if isinstance(value, bool | np.bool_ | int) and program.is_inert(t):
-            value = Tagged(int(value), ())
-        if not isinstance(value, Tagged) or not 0 <= value.tag < len(t.items):
-            raise TypeError(f"{value!r} is none of its {len(t.items)} alternatives")
-        return Tagged(value.tag, fit(program, t.items[value.tag], value.payload))
-    if isinstance(t, Stack):
-        if not isinstance(value, tuple | list) or t.n not in (None, len(value)):
-            raise TypeError(f"{value!r} is no stack of {t.n or 'some'} values")
-        return [fit(program, t.items[0], v) for v in value]
-    if isinstance(t, Product):
-        if isinstance(value, dict) and t.fields is not None:
-            if set(value) != set(t.fields):
-                raise TypeError(f"the fields are {', '.join(t.fields)}, not {', '.join(value)}")
-            value = [value[f] for f in t.fields]
-        if not isinstance(value, tuple | list) or len(value) != len(t.items):
-            raise TypeError(f"{value!r} is no product of {len(t.items)} values")
-        return tuple([fit(program, s, v) for s, v in zip(t.items, value, strict=True)])
-    assert isinstance(t, ArrayType)
-    if isinstance(value, Fraction):
-        return value
-    found = np.asarray(value)
-    fitting = fits(program, t, found)
-    if found.dtype == object and fitting and _is_exact(found):
-        return found.copy()
-    if not fitting or not _holds(found, t.dtype):
-        what = show(type_of(found)) if found.dtype.kind in "biufc" else repr(value)
-        raise TypeError(f"found {what}")
-    return found.astype(t.dtype) if t.shape else t.dtype.type(found)
-
-
-def _is_exact(found: np.ndarray) -> bool:
-    """Whether an array holds fractions."""
-    return all(isinstance(v, Fraction) for v in found.flat)
-
-
-def _holds(found: np.ndarray, dtype: np.dtype) -> bool:
-    """Whether numbers go into a dtype unchanged in kind: integers may become floating."""
-    order = "biufc".replace("u", "")
-    kind, want = found.dtype.kind.replace("u", "i"), dtype.kind.replace("u", "i")
-    if kind not in order or want not in order:
-        return found.dtype == object
-    if found.size == 0:
-        return True
-    return order.index(kind) <= order.index(want) and (kind == "b") == (want == "b")

@@ -66,21 +66,22 @@ class Owners:
     False
     """
 
-    def __init__(self) -> None:
+    def __init__(self, weak: bool = True) -> None:
         self._known: dict[int, Any] = {}
+        self._weak = weak  # traced arrays have no weak references, and die with the run
 
     def __bool__(self) -> bool:
         return bool(self._known)
 
     def __contains__(self, value: Any) -> bool:
-        found = self._known.get(id(value))
-        return found is not None and found() is value
+        known = self._known.get(id(value))
+        return known is not None and (known() if self._weak else known) is value
 
     def take(self, array: Any) -> None:
         """An array that was just made, or whose last reader made a view of it."""
         if getattr(array, "ndim", 0):
-            key = id(array)
-            self._known[key] = weakref.ref(array, lambda _: self._known.pop(key, None))
+            key, gone = id(array), lambda _: self._known.pop(key, None)
+            self._known[key] = weakref.ref(array, gone) if self._weak else array
 
     def share(self, value: Any) -> None:
         """Somebody else refers to the value too; in a stack that holds for all values anyway."""

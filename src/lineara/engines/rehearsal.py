@@ -1,4 +1,4 @@
-"""A rehearsal: the evaluator on arrays without numbers.
+"""A rehearsal: the interpreter on arrays without numbers.
 
 Every array is a shadow, which knows its type and whose memory it shows; whatever depends on types
 alone happens as it will: what is entered, what dies, what is written in place, work, bytes.  So the
@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.engines.interpreter import ZERO, Machine, Tagged, dims_given
+from lineara.engines.interpreter import Machine, Numbers
 from lineara.engines.memory import Meter, owner
+from lineara.engines.values import ZERO, Tagged, dims_given
 from lineara.errors import ProgramError
 from lineara.facts.primitive import Elementwise
 from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show
@@ -22,45 +23,44 @@ from lineara.linear_a.syntax import Part, Prim, Var
 
 
 class Forecast(NamedTuple):
-    """What a run will take: W, bytes written, and the most bytes of arrays alive at a time."""
+    """What a run will take: W, bytes written, the most bytes of arrays alive at a time.
+
+    `results` are numbers where those are known, and shadows of the arrays.
+    """
 
     work: int
     written: int
     peak: int
+    results: tuple[Any, ...]
 
 
-def rehearse(program: Program, name: str, *args: Any, rounds: int | None = None) -> Forecast:
+def forecast(program: Program, name: str, *known: Any, rounds: int | None = None) -> Forecast:
     """What a run of a definition takes, from the types of its arguments.
 
-    Numbers among `args` are known, so what depends on them is followed; None stands for a value
+    Numbers among `known` are known, so what depends on them is followed; None stands for a value
     that is not known.  A branch on what is not known is taken as the dearest one, a while loop as
     `rounds` rounds.
 
     >>> from lineara.linear_a.parse import parse
     >>> p = parse("def f(x: f64[1000];) -> (f64[1000];) = let y = sin(x) in y * y")
-    >>> rehearse(p, "f")
-    Forecast(work=2000, written=16000, peak=24000)
+    >>> forecast(p, "f")
+    Forecast(work=2000, written=16000, peak=24000, results=(an unknown f64[1000],))
     """
-    stage, _ = rehearsed(program, name, *args, rounds=rounds)
-    return Forecast(stage.work, stage.written, stage.meter.peak)
-
-
-def rehearsed(
-    program: Program, name: str, *args: Any, rounds: int | None = None
-) -> tuple["Stage", list[Any]]:
-    """The evaluator after the rehearsal, and the results: arrays as shadows."""
     d = program.defs[name]
-    given = [*args, *[None] * (len(d.params) - len(args))]
-    stage = Stage(program, rounds)
-    stage.dims = dims_given(program, name, given)
-    values = tuple([stage.argument(p, a) for p, a in zip(d.params, given, strict=True)])
-    stage.meter.made(values)
-    found = stage.drive(stage.enter(name, list(values)))
-    stage.dims = dims_given(program, name, given)
+    given = [*known, *[None] * (len(d.params) - len(known))]
+    shadows = Shadows(rounds)
+    machine = Machine(program, shadows, Meter())
+    machine.dims = dims_given(program, name, given)
+    values = [shadows.argument(machine, p, a) for p, a in zip(d.params, given, strict=True)]
+    run = shadows.rehearsed(machine, name, values)
+    machine.dims = dims_given(program, name, given)
     types = (*d.results, *d.lresults)
-    dense = [stage.shadow(t) if v is ZERO else v for v, t in zip(found, types, strict=True)]
-    stage.given_away(tuple(dense))
-    return stage, dense
+    dense = [
+        shadows.shadow(machine, t) if v is ZERO else v for v, t in zip(run, types, strict=True)
+    ]
+    machine.given_away(tuple(dense))
+    assert machine.meter is not None, "it measures memory"
+    return Forecast(machine.work, machine.written, machine.meter.peak, tuple(dense))
 
 
 class Shadow:
@@ -130,46 +130,49 @@ class Shadow:
     __bool__ = __index__ = __float__ = __le__ = __lt__ = __gt__ = __ge__ = _unknown
 
 
-class Stage(Machine):
-    """The evaluator on shadows."""
+class Shadows(Numbers):
+    """Values of which only the types are known."""
 
-    meter: Meter
-
-    def __init__(self, program: Program, rounds: int | None = None) -> None:
-        super().__init__(program, meter=Meter())
+    def __init__(self, rounds: int | None = None) -> None:
         self.rounds = rounds
         self.types: dict[Prim, tuple[Type, ...]] = {}
         self.dearest: dict[tuple[str, ...], int | None] = {}  # None: it is being found
 
-    def argument(self, p: Var, given: Any) -> Any:
+    def argument(self, machine: Machine, p: Var, given: Any) -> Any:
         """A number that is known, or a shadow of the type."""
         t = p.type
         if given is None or not isinstance(t, ArrayType) or t.shape:
-            return self.shadow(t)
+            return self.shadow(machine, t)
         return t.dtype.type(given)
 
-    def shadow(self, t: Type) -> Any:
+    def rehearsed(self, machine: Machine, name: str, values: Sequence[Any]) -> list[Any]:
+        """The results of a definition; its arguments stay alive, as in a run."""
+        assert machine.meter is not None, "it measures memory"
+        machine.meter.made(tuple(values))
+        return machine.drive(machine.enter(name, list(values)))
+
+    def shadow(self, machine: Machine, t: Type) -> Any:
         """A shadow of a value of any type; of a sum, of its first alternative."""
-        t = self.program.unfold(with_dims(t, self.dims))
+        t = machine.program.unfold(with_dims(t, machine.dims))
         if isinstance(t, ArrayType):
             return Shadow(t)
         if isinstance(t, Sum):
-            return Tagged(0, self.shadow(t.items[0]))
+            return Tagged(0, self.shadow(machine, t.items[0]))
         if isinstance(t, Stack):
             n = self.rounds if t.n is None else t.n
-            return [self.shadow(t.items[0]) for _ in range(n or 0)]
+            return [self.shadow(machine, t.items[0]) for _ in range(n or 0)]
         assert isinstance(t, Product)
-        return tuple(map(self.shadow, t.items))
+        return tuple([self.shadow(machine, item) for item in t.items])
 
-    def apply(self, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
+    def apply(self, machine: Machine, e: Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """A shadow of the result; numbers that are known give a number."""
         if e not in self.types:
-            self.types[e] = (*sum(self.judge.leaf(e), ()),)
+            self.types[e] = (*sum(machine.judge.leaf(e), ()),)
         (t,) = self.types[e]
-        t = self.program.unfold(with_dims(t, self.dims))
+        t = machine.program.unfold(with_dims(t, machine.dims))
         assert isinstance(t, ArrayType)
         if not t.shape and not any(isinstance(a, Shadow) or np.ndim(a) for a in args):
-            return super().apply(e, args, params)
+            return super().apply(machine, e, args, params)
         if e.primitive.view and getattr(args[0], "ndim", 0):
             x = args[0]
             if e.name != "reshape" or getattr(x, "whole", True):
@@ -177,31 +180,30 @@ class Stage(Machine):
                 if e.name == "permute_dims" and axes is not None:
                     axes = tuple([axes[i] for i in params["axes"]])
                     still = axes == tuple(range(len(axes)))
-                found = Shadow(t, owner(x), still, e.name != "broadcast_to")
-                found.axes = axes if e.name == "permute_dims" else found.axes
-                return found
+                view = Shadow(t, owner(x), still, e.name != "broadcast_to")
+                view.axes = axes if e.name == "permute_dims" else view.axes
+                return view
         like = [a.whole for a in args if isinstance(a, Shadow) and a.shape == t.shape]
         return Shadow(t, whole=not isinstance(e.primitive, Elementwise) or not like or any(like))
 
-    def chosen(self, e: Any, value: Any) -> tuple[int, list[Any]]:
+    def chosen(self, machine: Machine, e: Any, value: Any) -> tuple[int, list[Any]]:
         """The branch that a known value chooses, else the one that takes most memory and work."""
         if not isinstance(value, Shadow):
-            return super().chosen(e, value)
+            return super().chosen(machine, e, value)
         if e.functions not in self.dearest:
             self.dearest[e.functions] = None
-            takes = [self.alone(f) for f in e.functions]
+            takes = [self.alone(machine.program, f) for f in e.functions]
             self.dearest[e.functions] = takes.index(max(takes))
-        found = self.dearest[e.functions]
-        return value._unknown() if found is None else (found, [])
+        branch = self.dearest[e.functions]
+        return value._unknown() if branch is None else (branch, [])
 
-    def alone(self, name: str) -> tuple[int, int]:
+    def alone(self, program: Program, name: str) -> tuple[int, int]:
         """The peak and the work of a definition of which no argument is known."""
-        stage = Stage(self.program, self.rounds)
-        stage.dearest = self.dearest
-        values = [stage.argument(p, None) for p in self.program.defs[name].params]
-        stage.meter.made(values)
-        stage.drive(stage.enter(name, values))
-        return stage.meter.peak, stage.work
+        meter = Meter()
+        machine = Machine(program, self, meter)
+        values = [self.argument(machine, p, None) for p in program.defs[name].params]
+        self.rehearsed(machine, name, values)
+        return meter.peak, machine.work
 
     def holds(self, condition: Any, done: int) -> bool:
         """What a known condition says, else whether the rounds are not over."""
@@ -209,25 +211,25 @@ class Stage(Machine):
             return done < self.rounds
         return bool(condition)
 
-    def copied(self, x: Any, dtype: Any = None) -> Any:
+    def copied(self, x: Any, like: Any = None) -> Any:
         """A shadow of its own."""
-        t = ArrayType(x.shape, np.dtype(dtype or x.dtype))
-        return self.new(Shadow(t))
+        return Shadow(ArrayType(x.shape, x.dtype if like is None else np.result_type(x, like)))
 
-    def part_of(self, e: Part, x: Any, at: Any) -> Any:
+    def part_of(self, machine: Machine, e: Part, x: Any, at: Any) -> Any:
         """A shadow of what is read."""
-        return self.shadow(self.judge.leaf(e).lxs[0])
+        return self.shadow(machine, machine.judge.leaf(e).lxs[0])
 
-    def within(self, e: Any, x: Any, at: Any, y: Any) -> None:
-        """What has no numbers is not looked at."""
+    def within(self, machine: Machine, e: Any, x: Any, at: Any, y: Any) -> None:
+        """Nothing to check: the positions have no values here."""
 
-    def write(self, e: Any, x: Any, at: Any, y: Any) -> None:
-        """Nothing."""
+    def write(self, e: Any, x: Any, at: Any, y: Any) -> Any:
+        """The array, into which nothing is written."""
+        return x
 
     def filled(self, t: ArrayType, rows: Sequence[Any]) -> Any:
         """A shadow of the rows in one."""
         return Shadow(t)
 
-    def zero(self, t: Type) -> Any:
+    def zero(self, machine: Machine, t: Type) -> Any:
         """Shadows of zeros."""
-        return self.new(self.shadow(t))
+        return self.shadow(machine, t)

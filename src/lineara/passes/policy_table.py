@@ -8,7 +8,7 @@ budget       2.00 MB      4.80 MB    2,150,000    +19 %
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lineara.engines.rehearsal import rehearse
+from lineara.engines import forecast
 from lineara.errors import ProgramError, TypeMismatchError
 from lineara.linear_a.cost import Costs
 from lineara.linear_a.program import Program
@@ -109,7 +109,7 @@ def plan(
                 raise
             continue
         tape = Costs(made).bytes(made.stated(name + JVP + TAPE))
-        found = rehearse(made, name + VJP, *args, rounds=rounds)
-        base = found.work if base is None else base
-        rows.append(Row(policy, tape, found.peak, found.work, found.work - base))
+        taken = forecast(made, name + VJP, *args, rounds=rounds)
+        base = taken.work if base is None else base
+        rows.append(Row(policy, tape, taken.peak, taken.work, taken.work - base))
     return Plan(name, tuple(rows))

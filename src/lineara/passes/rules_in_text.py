@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines.interpreter import Outcome, run
+from lineara.engines import Outcome, run
 from lineara.errors import ProgramError, RuleError
 from lineara.facts.types import ArrayType, Product, Type, show
 from lineara.linear_a import syntax as ir

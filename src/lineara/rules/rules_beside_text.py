@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import LinearaError, RuleError
 from lineara.linear_a.check import located
 from lineara.linear_a.program import Program

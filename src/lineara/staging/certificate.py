@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from lineara.engines.interpreter import Tagged
-from lineara.engines.rehearsal import rehearsed
+from lineara.engines import Forecast, Tagged, forecast
 from lineara.errors import ProgramError
 from lineara.linear_a.check import check
 from lineara.linear_a.program import Program
@@ -72,20 +71,20 @@ def certified(source: Program, name: str, policy: Policy, operands: Sequence[Any
     stored = back if policy is store_all else _taken(vjp(source, name), name + VJP, operands)
     return Certificate(
         linear=(name + JVP, lin, lin + T),
-        value=value and value[0].work,
-        forward=ahead and ahead[0].work,
-        reverse=back and back[0].work,
+        value=value and value.work,
+        forward=ahead and ahead.work,
+        reverse=back and back.work,
         bound=c_jvp(source, name),
-        tape_bytes=halves and bytes_of(halves[1][-1]),
-        peak=back and back[0].meter.peak,
-        again=back[0].work - stored[0].work if back and stored else None,
+        tape_bytes=halves and bytes_of(halves.results[-1]),
+        peak=back and back.peak,
+        again=back.work - stored.work if back and stored else None,
     )
 
 
-def _taken(program: Program, name: str, operands: Sequence[Any]) -> Any:
-    """A rehearsal and its results, or None where what happens depends on values."""
+def _taken(program: Program, name: str, operands: Sequence[Any]) -> Forecast | None:
+    """A rehearsal, or None where what happens depends on values."""
     try:
-        return rehearsed(program, name, *operands)
+        return forecast(program, name, *operands)
     except ProgramError:
         return None
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.cotangent.dead_lanes import pairs_of
-from lineara.engines.interpreter import ZERO, Tagged, run
+from lineara.engines import ZERO, Tagged, run
 from lineara.linear_a.program import Program
 from lineara.passes.masks import masks
 from lineara.passes.names import M

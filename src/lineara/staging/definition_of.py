@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.facts.types import ArrayType
 from lineara.linear_a.calls import Call
 from lineara.linear_a.program import Program

@@ -1,15 +1,16 @@
 """A program on values of the eager engine, which records what is done as if Python had done it.
 
-The evaluator runs it: branches and loops go the way that the values say, and only what is needed is
-evaluated.  A definition with a derivative of its own in the program is a function with a rule.
+The interpreter runs it on these values: branches and loops go the way that they say, and only what
+is needed is evaluated.  A definition with a derivative of its own in the program is a function with
+a rule.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from lineara.engines.interpreter import Machine, is_array
+from lineara.engines import ZERO, Ask, Machine, Numbers, run
 from lineara.errors import BoundsError, ProgramError
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType
@@ -22,124 +23,44 @@ from lineara.tape.levels import writable
 from lineara.tape.node import Traced, plain
 
 
-def play(program: Program, rules: dict[str, Any], name: str, values: Sequence[Any]) -> list[Any]:
+def play(program: Program, rules: Mapping[str, Any], name: str, values: Sequence[Any]) -> list[Any]:
     """The results of a definition without linear formals; `rules` are tested as they are met."""
-    player = _Player(program, rules)
-    with np.errstate(all="ignore"):
-        return player.drive(player.enter(name, list(values)))
+    ask = Ask(entering=(Rules(rules),), values=OnTape())
+    return list(run(program, name, *values, checked=False, ask=ask).results)
 
 
-class _Own:
-    """Arrays that this run has made, and one variable alone refers to: they may be written."""
+class OnTape(Numbers):
+    """Values of the eager engine: primitives are applied as it applies them, and recorded."""
 
-    def __init__(self) -> None:
-        self._known: dict[int, Any] = {}
+    kind = "traced values"
+    recorded = True
 
-    def __bool__(self) -> bool:
-        return bool(self._known)
-
-    def __contains__(self, value: Any) -> bool:
-        return self._known.get(id(value)) is value
-
-    def take(self, array: Any) -> None:
-        """An array that was just made."""
-        if is_array(array):
-            self._known[id(array)] = array
-
-    def share(self, value: Any) -> None:
-        """Somebody else refers to the value too."""
-        if isinstance(value, tuple):
-            for v in value:
-                self.share(v)
-        elif value in self:
-            del self._known[id(value)]
-
-    def lent(self, values: Any) -> list[Any]:
-        """Share for a while; what to take again is given."""
-        found = [v for v in values if v in self]
-        self.share(tuple(values))
-        return found
-
-
-class _Player(Machine):
-    """The evaluator on traced values."""
-
-    def __init__(self, program: Program, rules: dict[str, Any]) -> None:
-        super().__init__(program)
-        self.owners: Any = _Own()
-        self.rules = rules
-        self.ruled: dict[str, Any] = {}
-
-    def enter(self, name: str, values: list[Any]) -> Any:
-        """A definition on values; one with a rule is a function with that rule."""
-        if name in self.rules:
-            self.rules[name].test(values)
-        if name + JVP not in self.program.defs or not any(isinstance(v, Traced) for v in values):
-            return super().enter(name, values)
-        self.owners.share(tuple(values))
-        return self._whole(name, values)
-
-    def _whole(self, name: str, values: list[Any]) -> Any:
-        if name not in self.ruled:
-            self.ruled[name] = self._with_rule(name)
-        return list(self.ruled[name](*values))
-        yield
-
-    def _with_rule(self, name: str) -> custom_jvp:
-        self.program = erase(self.program, name + JVP)
-        d = self.program.defs[name]
-        moves = [not self.program.is_inert(v.type) for v in d.params]
-        stays = [self.program.is_inert(t) for t in d.results]
-
-        def value(*xs: Any) -> list[Any]:
-            return self.drive(Machine.enter(self, name, list(xs)))
-
-        def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-            dots = [t for t, m in zip(tangents, moves, strict=True) if m]
-            found = self.drive(self.enter(name + JVP + E, [*primals, *dots]))
-            left = iter(found[len(stays) :])
-            return found[: len(stays)], [None if s else next(left) for s in stays]
-
-        return custom_jvp(value, jvp, check=False)
-
-    # --- what is done to values ------------------------------------------------------------------
-
-    def prim(self, e: ir.Prim, args: list[Any], env: dict[ir.Var, Any]) -> Any:
+    def apply(self, machine: Machine, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """The primitive as the eager engine applies it; of an array that may be written, a copy."""
-        y = e.primitive(*args, **ir.renamed_params(e.params, env.__getitem__))
+        y = e.primitive(*args, **params)
         if any([a is y for a in args]):
-            self.owners.share(y)
-        viewed = is_array(y) and (e.primitive.view or e.name == "index")
-        return y.copy() if viewed and args[0] in self.owners else y
+            machine.owners.share(y)
+        viewed = getattr(y, "ndim", 0) and (e.primitive.view or e.name == "index")
+        return y.copy() if viewed and args[0] in machine.owners else y
 
-    def made(self, e: ir.Prim, args: Sequence[Any], y: Any, dead: ir.Vars) -> None:
-        """What a primitive gives may be shared with who keeps it on a tape."""
+    def copied(self, x: Any, like: Any = None) -> Any:
+        """A copy that traced values can be written into."""
+        return x.copy() if isinstance(x, Traced) else writable(np.array(x))
 
-    def part(
-        self, e: ir.Part, args: list[Any], env: dict[ir.Var, Any], mine: bool
-    ) -> Sequence[Any]:
-        """accum and put: in place, if this is the last use and the array is nobody else's."""
-        assert not isinstance(e, ir.Read), "what is erased reads by indexing"
-        at, x = ir.renamed_params(e.at, env.__getitem__), args[0]
-        if not mine or x not in self.owners:
-            x = x.copy() if isinstance(x, Traced) else writable(np.array(x))
-            self.owners.take(x)
+    def write(self, e: ir.Part, x: Any, at: Any, y: Any) -> Any:
+        """The array after the write, which is recorded."""
         if isinstance(e, ir.Accum):
-            np.add.at(x, at, args[1])
+            np.add.at(x, at, y)
         else:
-            x[at] = args[1] if len(args) > 1 else 0
-        return (x,)
+            x[at] = 0 if y is ZERO else y
+        return x
 
     def filled(self, t: ArrayType, rows: Sequence[Any]) -> Any:
         """The rows in one array."""
         return op("stack")(*rows) if rows else np.zeros(t.shape, t.dtype)
 
-    def new(self, made: Any) -> Any:
-        """What was just made."""
-        return made
-
-    def chosen(self, e: Any, value: Any) -> tuple[int, list[Any]]:
-        """Which branch a value chooses."""
+    def chosen(self, machine: Machine, e: Any, value: Any) -> tuple[int, list[Any]]:
+        """Which branch the plain value chooses."""
         try:
             return e.chosen(plain(value))
         except ProgramError as error:
@@ -149,10 +70,47 @@ class _Player(Machine):
         """Whether a loop goes on."""
         return bool(plain(condition))
 
-    def drop(self, e: Any, env: Any) -> Any:
-        """Nothing: what is dropped is needed by nobody."""
-        return []
+
+class Rules:
+    """Looks on as definitions are entered: one that has a rule is a function with that rule."""
+
+    def __init__(self, rules: Mapping[str, Any]) -> None:
+        self.rules = rules
+        self.functions: dict[str, custom_jvp] = {}
+
+    def __call__(self, machine: Machine, name: str, values: list[Any]) -> Any:
+        """Test the rule; of traced values, apply the definition with its derivative."""
+        if name in self.rules:
+            self.rules[name].test(values)
+        if name + JVP not in machine.program.defs or not any(
+            [isinstance(v, Traced) for v in values]
+        ):
+            return None
+        machine.owners.share(tuple(values))
+        return self._applied(machine, name, values)
+
+    def _applied(self, machine: Machine, name: str, values: list[Any]) -> Any:
+        if name not in self.functions:
+            self.functions[name] = self._with_rule(machine, name)
+        return list(self.functions[name](*values))
         yield
+
+    def _with_rule(self, machine: Machine, name: str) -> custom_jvp:
+        program = erase(machine.program, name + JVP)
+        d = program.defs[name]
+        moves = [not program.is_inert(v.type) for v in d.params]
+        stays = [program.is_inert(t) for t in d.results]
+
+        def value(*xs: Any) -> list[Any]:
+            return machine.drive(machine.body(name, list(xs)))
+
+        def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+            dots = [t for t, m in zip(tangents, moves, strict=True) if m]
+            out = play(program, self.rules, name + JVP + E, [*primals, *dots])
+            left = iter(out[len(stays) :])
+            return out[: len(stays)], [None if s else next(left) for s in stays]
+
+        return custom_jvp(value, jvp, check=False)
 
 
 __all__ = ["play"]

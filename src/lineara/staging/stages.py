@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines.interpreter import run
+from lineara.engines import Ask, Outcome, run
 from lineara.errors import StagingError
 from lineara.facts.types import ArrayType
 from lineara.linear_a.check import check
@@ -101,19 +101,19 @@ class Stages:
         d = program.defs[f + JVP]
         xs = [_ones(v.type) for v in d.lxs]
         cs = [_ones(t) for t in d.lresults]
-        value = run(program, f, *self.operands)
-        ahead = run(program, f + JVP, *self.operands, *xs)
-        first = run(program, f + JVP + NL, *self.operands)
+        value = counted(program, f, *self.operands)
+        ahead = counted(program, f + JVP, *self.operands, *xs)
+        first = counted(program, f + JVP + NL, *self.operands)
         tape = first.results[-1]
         self._tape_bytes = bytes_of(tape)
         halves = [
-            run(program, f + JVP + LIN, tape, *xs),
-            run(program, f + JVP + LIN + T, tape, *cs),
-            run(program, f + JVP + LIN + T + E, tape, *cs),
+            counted(program, f + JVP + LIN, tape, *xs),
+            counted(program, f + JVP + LIN + T, tape, *cs),
+            counted(program, f + JVP + LIN + T + E, tape, *cs),
         ]
         works = [first.work + half.work for half in halves]
-        *_, tape = (first := run(self.program, f + JVP + NL, *self.operands)).results
-        last = run(self.program, f + JVP + LIN + T + E, tape, *cs)
+        *_, tape = (first := counted(self.program, f + JVP + NL, *self.operands)).results
+        last = counted(self.program, f + JVP + LIN + T + E, tape, *cs)
         return [value.work, ahead.work, *works, first.work + last.work]
 
     def __getitem__(self, name: str) -> Stage:
@@ -163,6 +163,11 @@ def stages(
     (25.0, 10.0)
     """
     return Stages(trace(f, *args, **kwargs), args, kwargs, chosen(policy, "stages"))
+
+
+def counted(program: Program, name: str, *values: Any) -> Outcome:
+    """A run whose work is counted."""
+    return run(program, name, *values, ask=Ask(work=True))
 
 
 def _ones(t: Any) -> Any:

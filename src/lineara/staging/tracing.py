@@ -8,7 +8,7 @@ arrays that it mentions, which are formals whose values are kept beside it.
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from lineara.containers.boundary import UNTOUCHED, lift, rebuild
 from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places
-from lineara.engines.interpreter import Machine, Outcome, run
+from lineara.engines import Ask, Entering, Outcome, run
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
 from lineara.facts.types import ArrayType, Named, show_type, type_of
 from lineara.linear_a import syntax as ir
@@ -174,7 +174,7 @@ class Staged:
     def test(self, operands: Sequence[Any]) -> None:
         """Test rules of the user's that were not tested yet, with the values that reach them."""
         if not all(rule.is_tested for rule in self.rules.values()):
-            Tester(self.program, self.rules).call(self.name, operands)
+            run(self.program, self.name, *operands, ask=Ask(entering=(tests_of(self.rules),)))
 
     def operands(self, args: tuple, kwargs: dict[str, Any] | None = None) -> list[Any]:
         """The operands of the definition, for arguments of the function."""
@@ -188,23 +188,14 @@ class Staged:
         return str(self.program)
 
 
-class Tester(Machine):
-    """The evaluator, which shows rules the values that their functions are given."""
+def tests_of(rules: Mapping[str, Any]) -> Entering:
+    """Shows rules the values that their definitions are given, as these are entered."""
 
-    def __init__(self, program: Program, rules: dict[str, Any]) -> None:
-        super().__init__(program)
-        self.rules = rules
+    def see(machine: Any, name: str, values: list[Any]) -> None:
+        if name in rules:
+            rules[name].test(values)
 
-    def call(self, name: str, values: Sequence[Any]) -> None:
-        """Run a definition."""
-        with np.errstate(all="ignore"):
-            self.drive(self.enter(name, list(values)))
-
-    def enter(self, name: str, values: list[Any]) -> Any:
-        """A definition on values; its rule sees them first."""
-        if name in self.rules:
-            self.rules[name].test(values)
-        return super().enter(name, values)
+    return see
 
 
 def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:

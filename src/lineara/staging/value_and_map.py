@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lineara.engines.interpreter import run
+from lineara.engines import run
 from lineara.errors import NonScalarOutputError, StructureError
 from lineara.facts.types import ArrayType, show
 from lineara.linear_a.program import Program

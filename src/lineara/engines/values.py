@@ -1,0 +1,249 @@
+"""Values of programs: numbers, arrays, tuples, stacks, tagged values, and the symbol for zero.
+
+What a program is given is made into values of the types of its formals here, whichever engine
+evaluates it.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.errors import ProgramError
+from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show, type_of
+from lineara.linear_a import syntax as ir
+from lineara.linear_a.dimensions import dims_in, is_open, with_dims
+from lineara.linear_a.program import Program, scalars_of
+
+
+class SymbolicZero:
+    """The zero of every vector space: ~a + 0 is ~a, and nothing is made until it is asked for."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "0"
+
+
+ZERO = SymbolicZero()
+
+
+class Tagged(NamedTuple):
+    """A value of a sum: which alternative, and its payload."""
+
+    tag: int
+    payload: Any
+
+
+def may_end(program: Program, name: str) -> bool:
+    """Whether some way through a definition ends: one that calls itself on every way has no value.
+
+    A loop may take no round, and of a branch one alternative is enough.
+    """
+    known = program.noted["ends"]
+    if not known:
+        applied = {f: list(ir.applications(d.body)) for f, d in program.defs.items()}
+        known.update(dict.fromkeys(applied, False))
+        found: list[str] | None = None
+        while found != []:
+            found = [
+                f for f, es in applied.items()
+                if not known[f]
+                and all([e.may_end([known.get(g, True) for g in e.functions]) for e in es])
+            ]  # fmt: skip
+            known.update(dict.fromkeys(found, True))
+    return known[name]
+
+
+def nbytes(value: Any) -> int:
+    """The bytes of a number or an array, or of all in a product."""
+    if isinstance(value, tuple | list):
+        return sum(map(nbytes, value))
+    return getattr(value, "nbytes", 0)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value has axes."""
+    return bool(getattr(value, "ndim", 0))
+
+
+def plus(x: Any, y: Any) -> Any:
+    """The sum of two values of one type, products and tags included."""
+    if x is ZERO or y is ZERO:
+        return y if x is ZERO else x
+    if isinstance(x, Tagged):
+        assert x.tag == y.tag, "tangents of one value have one tag"
+        return Tagged(x.tag, plus(x.payload, y.payload))
+    if isinstance(x, list):
+        return [plus(a, b) for a, b in zip(x, y, strict=True)]
+    if isinstance(x, tuple):
+        return tuple([plus(a, b) for a, b in zip(x, y, strict=True)])
+    assert np.shape(x) == np.shape(y), "tangents of one value have one size"
+    return x + y
+
+
+def times(k: Any, x: Any) -> Any:
+    """A value of any type, scaled."""
+    if x is ZERO:
+        return x
+    if isinstance(x, Tagged):
+        return Tagged(x.tag, times(k, x.payload))
+    return tuple([times(k, a) for a in x]) if isinstance(x, tuple) else k * x
+
+
+def measure(program: Program, t: Type, value: Any) -> int:
+    """The scalars of a linear value; of a sum, those of its payload."""
+    t = program.unfold(t)
+    if isinstance(t, ArrayType):
+        if is_open(t):
+            return 0 if value is ZERO else scalars_of(type_of(value))
+        return scalars_of(t)
+    if isinstance(t, Sum):
+        return 0 if value is ZERO else measure(program, t.items[value.tag], value.payload)
+    if isinstance(t, Stack):
+        n = t.n if value is ZERO else len(value)
+        rows = [ZERO] * (n or 0) if value is ZERO else value
+        return sum(measure(program, t.items[0], v) for v in rows)
+    assert isinstance(t, Product)
+    parts = [ZERO] * len(t.items) if value is ZERO else value
+    return sum(measure(program, s, v) for s, v in zip(t.items, parts, strict=True))
+
+
+def zeros(program: Program, t: Type) -> Any:
+    """The zero of a type, in numbers; sums stay symbolic."""
+    t = program.unfold(t)
+    if isinstance(t, ArrayType):
+        if is_open(t):
+            return ZERO
+        return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
+    if isinstance(t, Stack) and t.n is not None:
+        return [zeros(program, t.items[0]) for _ in range(t.n)]
+    if isinstance(t, Sum | Stack):
+        return ZERO
+    assert isinstance(t, Product)
+    return tuple([zeros(program, item) for item in t.items])
+
+
+def fits(program: Program, t: Type, value: Any) -> bool:
+    """Whether a value has the sizes that its type says; what is open may be anything."""
+    t = program.unfold(t)
+    if value is ZERO:
+        return True
+    if isinstance(t, ArrayType):
+        found = np.shape(value)
+        return len(found) == t.ndim and all(
+            [n in (None, m) for n, m in zip(t.shape, found, strict=True)]
+        )
+    if isinstance(t, Sum):
+        return fits(program, t.items[value.tag], value.payload)
+    if isinstance(t, Stack):
+        return t.n in (None, len(value)) and all([fits(program, t.items[0], v) for v in value])
+    assert isinstance(t, Product)
+    return all([fits(program, s, v) for s, v in zip(t.items, value, strict=True)])
+
+
+def dense(program: Program, t: Type, value: Any) -> Any:
+    """A value in numbers, with no symbol left in it but for sums; erased code has symbols, too."""
+    t = program.unfold(t)
+    if value is ZERO:
+        return zeros(program, t)
+    if isinstance(t, Product):
+        return tuple([dense(program, s, v) for s, v in zip(t.items, value, strict=True)])
+    if isinstance(t, Stack):
+        return [dense(program, t.items[0], v) for v in value]
+    if isinstance(t, Sum):
+        return Tagged(value.tag, dense(program, t.items[value.tag], value.payload))
+    return value
+
+
+def exactly(value: Any, scalar: Any) -> Any:
+    """A value whose floating numbers are those of another kind: `Fraction` for exact ones."""
+    if isinstance(value, Tagged):
+        return Tagged(value.tag, exactly(value.payload, scalar))
+    if isinstance(value, list):
+        return [exactly(v, scalar) for v in value]
+    if isinstance(value, tuple):
+        return tuple([exactly(v, scalar) for v in value])
+    if isinstance(value, float | np.floating):
+        return scalar(float(value))
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        found = np.empty(value.shape, object)
+        found.ravel()[:] = [scalar(float(v)) for v in value.ravel()]
+        return found
+    return value
+
+
+def dims_given(program: Program, name: str, args: Sequence[Any]) -> dict[ir.Var, int]:
+    """The dimensions of a definition in numbers."""
+    at = dict(zip(program.defs[name].params, args, strict=True))
+    found = {v: at[v] for v in program.dims(name)}
+    for v, n in found.items():
+        if np.ndim(n) or not isinstance(n, int | np.integer) or n < 0:
+            raise ProgramError(
+                f"{v!r} is a dimension in {name}: give it a whole number that is not negative, "
+                f"not {n!r}"
+            )
+    return {v: int(n) for v, n in found.items()}
+
+
+def fit_argument(
+    program: Program, p: ir.Var, value: Any, name: str, dims: dict[ir.Var, int]
+) -> Any:
+    """A value of the type of a formal, or an error."""
+    try:
+        return fit(program, with_dims(p.type, dims), value)
+    except (TypeError, ValueError) as error:
+        known = dict.fromkeys(dims_in(p.type))
+        where = ", where " * bool(known) + " and ".join(f"{v!r} is {dims[v]}" for v in known)
+        raise ProgramError(f"{name} takes {show(p.type)} as {p!r}{where}: {error}") from None
+
+
+def fit(program: Program, t: Type, value: Any) -> Any:
+    """A value as one of the type: nested lists are arrays and tuples; nothing is rounded off."""
+    t = program.unfold(t)
+    if isinstance(t, Sum):
+        if isinstance(value, bool | np.bool_ | int) and program.is_inert(t):
+            value = Tagged(int(value), ())
+        if not isinstance(value, Tagged) or not 0 <= value.tag < len(t.items):
+            raise TypeError(f"{value!r} is none of its {len(t.items)} alternatives")
+        return Tagged(value.tag, fit(program, t.items[value.tag], value.payload))
+    if isinstance(t, Stack):
+        if not isinstance(value, tuple | list) or t.n not in (None, len(value)):
+            raise TypeError(f"{value!r} is no stack of {t.n or 'some'} values")
+        return [fit(program, t.items[0], v) for v in value]
+    if isinstance(t, Product):
+        if isinstance(value, dict) and t.fields is not None:
+            if set(value) != set(t.fields):
+                raise TypeError(f"the fields are {', '.join(t.fields)}, not {', '.join(value)}")
+            value = [value[f] for f in t.fields]
+        if not isinstance(value, tuple | list) or len(value) != len(t.items):
+            raise TypeError(f"{value!r} is no product of {len(t.items)} values")
+        return tuple([fit(program, s, v) for s, v in zip(t.items, value, strict=True)])
+    assert isinstance(t, ArrayType)
+    if isinstance(value, Fraction):
+        return value
+    found = np.asarray(value)
+    fitting = fits(program, t, found)
+    if found.dtype == object and fitting and _is_exact(found):
+        return found.copy()
+    if not fitting or not _holds(found, t.dtype):
+        what = show(type_of(found)) if found.dtype.kind in "biufc" else repr(value)
+        raise TypeError(f"found {what}")
+    return found.astype(t.dtype) if t.shape else t.dtype.type(found)
+
+
+def _is_exact(found: np.ndarray) -> bool:
+    """Whether an array holds fractions."""
+    return all(isinstance(v, Fraction) for v in found.flat)
+
+
+def _holds(found: np.ndarray, dtype: np.dtype) -> bool:
+    """Whether numbers go into a dtype unchanged in kind: integers may become floating."""
+    order = "biufc".replace("u", "")
+    kind, want = found.dtype.kind.replace("u", "i"), dtype.kind.replace("u", "i")
+    if kind not in order or want not in order:
+        return found.dtype == object
+    if found.size == 0:
+        return True
+    return order.index(kind) <= order.index(want) and (kind == "b") == (want == "b")
