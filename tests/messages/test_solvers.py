@@ -1,6 +1,7 @@
 """Solvers whose results have no derivative, and where no solver can run."""
 
 import functools
+import sys
 
 import numpy as np
 import pytest
@@ -53,9 +54,34 @@ class Shared:
     k = None
 
 
-def test_a_traced_value_that_is_out_of_sight(said):
+@pytest.fixture
+def shared():
+    yield Shared
+    Shared.k = None
+
+
+def test_a_result_that_is_traced_never_gets_into_compiled_code(said, shared):
+    """SciPy would call again with an exception pending, which Python's cache of methods clears."""
+
     def f(k):
-        Shared.k = k
+        shared.k = k
+
+        def g(x):
+            calls.append(x)
+            sys._clear_type_cache()
+            return x - shared.k
+
+        return brentq(g, 0.0, 2.0)
+
+    calls = []
+    text = said(lambda: grad(f)(1.0))
+    assert text.startswith("RuleError: brentq: a function that was given to it uses a traced value")
+    assert calls == [0.0]
+
+
+def test_a_traced_value_that_is_out_of_sight(said, shared):
+    def f(k):
+        shared.k = k
         return brentq(lambda x: x - Shared.k, 0.0, 2.0)
 
     assert said(lambda: grad(f)(1.0)) == (

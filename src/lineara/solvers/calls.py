@@ -15,7 +15,6 @@ from typing import Any
 from lineara.errors import (
     DetachError,
     LeakedVariableError,
-    LinearaError,
     RuleError,
     SolverError,
     StagingError,
@@ -24,6 +23,7 @@ from lineara.errors import (
 )
 from lineara.facts.primitive import implements
 from lineara.python.captured_values import captured, with_captured
+from lineara.python.function_points import FUNCTIONS
 from lineara.python.user_code import lifted, method
 from lineara.rules.call_as_operation import Form, opened, settled
 from lineara.rules.probed import watched
@@ -77,16 +77,36 @@ def _parted(value: Any) -> Any:
 
 
 def _made(like: Any, **attributes: Any) -> Any:
-    vars(like).update(attributes)
+    vars(like).update({name: _whole(value) for name, value in attributes.items()})
     return like
 
 
 def _whole(value: Any) -> Any:
-    """What `_parted` took apart, made again."""
+    """What `_parted` took apart, made again, with functions whose results are numbers."""
     if type(value) in (list, tuple):
         return type(value)(map(_whole, value))
-    parted = type(value) is functools.partial and value.func is _made
-    return value() if parted else value
+    if type(value) is dict:
+        return {name: _whole(v) for name, v in value.items()}
+    if type(value) is functools.partial and value.func is _made:
+        return value()
+    return _of_numbers(value) if isinstance(value, FUNCTIONS) else value
+
+
+def _of_numbers(f: Any) -> Callable[..., Any]:
+    """The function with its result checked: a traced value must not get into compiled code.
+
+    Compiled code that asks such a value for its float does not look whether that failed: it calls
+    the function again while the exception is pending, and Python's behavior is undefined then.
+    """
+
+    @functools.wraps(f)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        y = f(*args, **kwargs)
+        if type(y) is not float and follows(y):
+            raise LeakedVariableError("the result of a function that a solver calls is traced")
+        return y
+
+    return called
 
 
 def _called(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -196,12 +216,7 @@ class Call:
             try:
                 with outside():
                     return g(*args)
-            except (DetachError, LeakedVariableError, SystemError) as error:
-                cause: Any = error
-                while isinstance(cause, SystemError):  # of compiled code that called back
-                    cause = cause.__cause__
-                if not isinstance(cause, LinearaError):
-                    raise
+            except (DetachError, LeakedVariableError) as error:
                 raise RuleError(
                     f"{self.name}: a function that was given to it uses a traced value which it "
                     "has not captured (a global, or an attribute of a class); pass that in args=, "
