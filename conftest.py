@@ -1,16 +1,23 @@
 """How much of the tests runs, and in which order.
 
-Tests run in an order drawn by a seed, so that none can lean on one that came before.  The seed is
-that of the commit, so that one commit has one result, unless `--seed N` gives another.
+Tests run in an order drawn by a seed, so that none can lean on one that came before, and what a
+test draws depends on its name alone.  The seed is that of the commit, so that one commit has one
+result, unless `--seed N` gives another.
 
-Without `--all`, those marked `slow` stay out, and of a function with many cases every eighth runs,
+Without `--all`, those marked `slow` stay out, and of a function with many cases an eighth runs,
 drawn by the same seed.  What is named on the command line by `::` runs always.
+
+A case costs about 0.3 ms before it runs, in each of pytest's processes, so cases that stay out are
+never made; and a file of the library is imported when its doctests run.
 """
 
-import hashlib
+import doctest
+import importlib
 import random
+import resource
 import subprocess
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +25,14 @@ import pytest
 
 MANY = 40  # a function with more cases has a table
 SHARE = 8  # of a table, one case in so many runs without --all
+ROOTS = [Path(__file__).parent / name for name in ("src", "tests")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("lineara")
     group.addoption("--all", action="store_true", help="slow tests and whole tables too")
     group.addoption("--seed", type=int, help="draws the order, and which cases of a table run")
+    group.addoption("--cpu", action="store_true", help="what CPU time each function takes")
 
 
 def seed_of_commit() -> int:
@@ -49,34 +58,135 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["seed"] = node.config.option.seed
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    option = terminalreporter.config.option
-    much = "" if option.all else ", without slow tests and with a share of large tables (--all)"
-    terminalreporter.write_line(f"drawn by --seed {option.seed}{much}")
+def whole(config: pytest.Config) -> bool:
+    """Whether everything runs."""
+    return config.option.all or any("::" in str(given) for given in config.args)
+
+
+# --- which cases, and their order -----------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Of a function with many cases, leave those that are drawn."""
+    yield
+    calls = metafunc._calls  # pytest has no public name for what `parametrize` has made
+    if len(calls) > MANY and not whole(metafunc.config):
+        draw = random.Random(f"{metafunc.config.option.seed} {metafunc.definition.nodeid}")
+        metafunc._calls = drawn(draw, calls)
+
+
+def drawn(draw: random.Random, table: Sequence[Any]) -> list[Any]:
+    """One of every eight lines, in their order."""
+    return [draw.choice(table[k : k + SHARE]) for k in range(0, len(table), SHARE)]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    def drawn(text: str) -> int:
-        seeded = f"{config.option.seed} {text}".encode()
-        return int.from_bytes(hashlib.blake2b(seeded, digest_size=8).digest(), "big")
+    if not whole(config):
+        left_out = {item for item in items if item.get_closest_marker("slow")}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+    items.sort(key=lambda item: item.nodeid)
+    random.Random(config.option.seed).shuffle(items)
+    place = {file: k for k, file in enumerate(dict.fromkeys(item.path for item in items))}
+    items.sort(key=lambda item: place[item.path])  # file by file
 
-    def function(item: pytest.Item) -> str:
-        return item.nodeid.partition("[")[0]
 
-    def place(item: pytest.Item) -> tuple[int, int]:  # file by file
-        return drawn(item.nodeid.partition("::")[0]), drawn(item.nodeid)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A generator of a module begins anew in each test: what it draws depends on no other test."""
+    for value in vars(getattr(item, "module", item)).values():
+        if type(value).__name__ == "Generator" and hasattr(value, "bit_generator"):
+            fresh = type(value.bit_generator)(list(item.nodeid.encode()))
+            value.bit_generator.state = fresh.state
 
-    items.sort(key=place)
-    if config.option.all or any("::" in str(given) for given in config.args):
-        return
-    cases = Counter(map(function, items))
-    left_out = [
-        item
-        for item in items
-        if item.get_closest_marker("slow")
-        or (cases[function(item)] > MANY and drawn(item.nodeid) % SHARE)
-    ]
-    config.hook.pytest_deselected(items=left_out)
-    out = set(left_out)
-    items[:] = [item for item in items if item not in out]
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    option, write = terminalreporter.config.option, terminalreporter.write_line
+    much = "" if option.all else ", without slow tests and with a share of large tables (--all)"
+    write(f"drawn by --seed {option.seed}{much}")
+    if option.cpu:
+        write(f"{sum(CPU.values()):.0f} s of CPU time in {len(CPU)} functions; the first hundred:")
+        for name, spent in CPU.most_common(100):
+            write(f"{spent:8.2f}  {name}")
+
+
+# --- doctests -------------------------------------------------------------------------------------
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix != ".py" or file_path.name.startswith("test_"):
+        return None
+    if ">>> " not in file_path.read_text(encoding="utf-8"):
+        return None
+    return Documented.from_parent(parent, path=file_path)
+
+
+class Documented(pytest.File):
+    """A file whose docstrings have examples."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        yield Examples.from_parent(self, name="examples")
+
+
+class Examples(pytest.Item):
+    """The examples of one file: each docstring runs in a namespace of its own."""
+
+    def runtest(self) -> None:
+        (root,) = [root for root in ROOTS if self.path.is_relative_to(root)]
+        parts = self.path.relative_to(root).with_suffix("").parts
+        module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        wrong: list[str] = []
+        tests = [test for test in doctest.DocTestFinder().find(module) if test.examples]
+        assert tests, f"{self.path.name} has lines with >>> and no docstring has an example"
+        for test in tests:
+            runner.run(test, out=wrong.append)
+        if wrong:
+            raise AssertionError("".join(wrong))
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, f"the examples of {self.path.name}"
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if excinfo.errisinstance(AssertionError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+
+# --- what they cost -------------------------------------------------------------------------------
+
+CPU: Counter[str] = Counter()
+
+
+def seconds() -> float:
+    """The CPU time of this process and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    start = seconds()
+    try:
+        return (yield)
+    finally:
+        CPU[item.nodeid.partition("[")[0]] += seconds() - start
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[Any]:
+    try:
+        return (yield)
+    finally:
+        CPU["start and collection"] += seconds()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["cpu"] = dict(CPU)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: Any) -> None:
+    CPU.update(getattr(node, "workeroutput", {}).get("cpu", {}))

@@ -1,5 +1,11 @@
 """A table of laws tries each law for each of its entries, and says which one is broken by which."""
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
 import pytest
 from tables import Laws, try_all
 
@@ -45,3 +51,58 @@ def test_the_errors_of_several_laws_come_together():
     with pytest.raises(ExceptionGroup, match="2 laws are broken by 11") as caught:
         try_all(11, [is_small, is_even])
     assert [type(e) for e in caught.value.exceptions] == [AssertionError, ValueError]
+
+
+# --- what conftest.py does ------------------------------------------------------------------------
+
+rng = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_a_test_draws_depends_on_its_name_alone(request, again):
+    seed = list(request.node.nodeid.encode())
+    assert rng.random() == np.random.default_rng(seed).random()
+
+
+def run(tmp_path, text, *options):
+    """What pytest says of a file, under our conftest."""
+    root = Path(__file__).parent.parent
+    (tmp_path / "conftest.py").write_text((root / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "tests").mkdir(exist_ok=True)
+    (tmp_path / "tests" / "test_it.py").write_text(text)
+    (tmp_path / "tests" / "shown.py").write_text('"""\n>>> 1 + 1\n2\n>>> 2 + 2\n5\n"""\n')
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--rootdir", tmp_path, *options]
+    command += ["-p", "no:cacheprovider", tmp_path]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+
+
+TABLE = """
+import pytest
+
+@pytest.mark.parametrize("line", range(80))
+def test_a_table(line):
+    pass
+
+@pytest.mark.slow("a loop")
+def test_slow():
+    pass
+"""
+
+
+def test_an_eighth_of_a_table_is_drawn_by_the_seed(tmp_path):
+    def lines(*options):
+        return set(re.findall(r"PASSED tests/test_it.py::(.*)", run(tmp_path, TABLE, *options)))
+
+    first, again, other = [lines("--seed", seed) for seed in "112"]
+    every = lines("--seed", "1", "--all")
+    assert first == again != other
+    assert len(first) == len(other) == 10
+    assert len(every) == 81
+    assert first | other | {"test_slow"} <= every
+
+
+def test_a_doctest_that_fails_is_shown(tmp_path):
+    said = run(tmp_path, TABLE, "--seed", "1")
+    assert "FAILED tests/shown.py::examples" in said
+    assert re.search(r"Expected:\n\s+5\nGot:\n\s+4\n", said)
+    assert "drawn by --seed 1, without slow tests" in said

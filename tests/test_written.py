@@ -264,7 +264,13 @@ def test_any_program_forward(program: Any) -> None:
 @given(PROGRAM)
 def test_any_program_twice(program: Any) -> None:
     H = lineara.hessian(lambda x: execute(program, x))(X.copy())
-    differences.agrees(H, lambda x: gradient(program, x), X)
+    differences.agrees_along(H, lambda x: gradient(program, x), X)
+
+
+def test_one_direction_sees_every_element() -> None:
+    for wrong in 1e-6 * np.eye(N):
+        with pytest.raises(AssertionError):
+            differences.agrees_along(2 * X + wrong, lambda x: np.sum(x * x), X)
 
 
 @settings(max_examples=60, deadline=None)
@@ -286,7 +292,7 @@ def test_any_program_inside_another(outer: Any, inner: Any) -> None:
         return execute(outer, y)
 
     g = lineara.grad(read)(X.copy())
-    differences.agrees(g, read, X)
+    differences.agrees_along(g, read, X)
 
 
 @settings(max_examples=60, deadline=None)
@@ -314,7 +320,7 @@ def test_any_program_with_complex_numbers(program: Any) -> None:
     v = np.concatenate([X, X[::-1] * 0.3])
     value, g = lineara.value_and_grad(read)(v)
     assert close(value, read(v.copy()), 1e-14)
-    differences.agrees(g, read, v)
+    differences.agrees_along(g, read, v)
 
 
 @settings(max_examples=150, deadline=None)
