@@ -28,8 +28,8 @@ def derivative(e: tm.Term, tangents: Tangents, fresh: Fresh) -> tm.Term | None:
     >>> from lineara.calculus.show import show
     >>> from lineara.calculus.symbols import standard
     >>> from lineara.calculus.types import R
-    >>> x, v = Var((), "x", R), Var((), "v", R)
-    >>> show(derivative(Fun((x,), standard()["sin"]), {"x": v}, Fresh()))
+    >>> x, v = tm.Var((), "x", R), tm.Var((), "v", R)
+    >>> show(derivative(tm.Fun((x,), standard()["sin"]), {"x": v}, Fresh()))
     'J{sin}(v) x'
     """
 

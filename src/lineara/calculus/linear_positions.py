@@ -17,7 +17,7 @@ def offender(term: tm.Term, names: Names) -> tm.Term | None:
 
     >>> from lineara.calculus.terms import (num, total)
     >>> from lineara.calculus.types import R
-    >>> x = Var((), "x", R)
+    >>> x = tm.Var((), "x", R)
     >>> offender(total([x, x], R), frozenset("x")) is None
     True
     >>> offender(total([x, num(1)], R), frozenset("x")).held

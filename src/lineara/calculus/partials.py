@@ -21,7 +21,7 @@ def partials(symbol: Symbol, x: tm.Term, v: tm.Term, fresh: Fresh) -> tm.Term:
     """Jf(x) v.
 
     >>> from lineara.calculus.show import show
-    >>> x, v = Var((), "x", R), Var((), "v", R)
+    >>> x, v = tm.Var((), "x", R), tm.Var((), "v", R)
     >>> show(partials(standard()["tanh"], x, v, Fresh()))
     'let y%1 = tanh(x) in multiply(subtract(1, multiply(y%1, y%1)), v)'
     """

@@ -15,7 +15,7 @@ from lineara.calculus.values import Along, Both, Closure, Number, is_number
 def numbers_of(v: tm.Term) -> list:
     """The numbers in a value of R^n, in order; a zero counts as what it stands for.
 
-    >>> numbers_of(Pair((num(1), Pair((num(2), num(3))))))
+    >>> numbers_of(tm.Pair((tm.num(1), tm.Pair((tm.num(2), tm.num(3))))))
     [1.0, 2.0, 3.0]
     """
     match v:

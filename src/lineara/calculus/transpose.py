@@ -249,8 +249,8 @@ def zeroed(t: tm.Term, names: frozenset[str]) -> tm.Term:
     """A term that is linear in the names, where they are zero: without the summands that have them.
 
     >>> from lineara.calculus.types import R
-    >>> x, y = Var((), "x", R), Var((), "y", R)
-    >>> zeroed(Sum((x, y)), frozenset("y")) is x
+    >>> x, y = tm.Var((), "x", R), tm.Var((), "y", R)
+    >>> zeroed(tm.Sum((x, y)), frozenset("y")) is x
     True
     """
     if names.isdisjoint(t.free):

@@ -24,9 +24,9 @@ def term_of(program: Program) -> c.Term:
     r"""The function of one tuple, of all the numbers of the inputs.
 
     >>> from lineara.calculus.show import show
-    >>> x, y = syntax.var("x", syntax.R), syntax.var("y", syntax.R)
-    >>> inputs = (("x", syntax.R), ("y", syntax.R))
-    >>> show(term_of(Program(inputs, syntax.op("multiply", x, y), (0.5, 2.0))))
+    >>> x, y = language.var("x", language.R), language.var("y", language.R)
+    >>> inputs = (("x", language.R), ("y", language.R))
+    >>> show(term_of(Program(inputs, language.op("multiply", x, y), (0.5, 2.0))))
     '\\at:R * R. let x = fst at in let y = snd at in multiply(x, y)'
     """
     types = [type_of(t) for _, t in program.inputs]

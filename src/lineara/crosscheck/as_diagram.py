@@ -33,8 +33,9 @@ def diagram_of(program: Program) -> Net:
     """The diagram, whose inputs are those of the program.
 
     >>> from lineara.diagrams.show import show
-    >>> x = syntax.var("x", syntax.R)
-    >>> print(show(diagram_of(Program((("x", syntax.R),), syntax.op("multiply", x, x), (0.5,)))))
+    >>> x = language.var("x", language.R)
+    >>> square = language.op("multiply", x, x)
+    >>> print(show(diagram_of(Program((("x", language.R),), square, (0.5,)))))
     (x1: R) =>
       v1, v2 = copy(x1)
       v3 = multiply(v1, v2)
