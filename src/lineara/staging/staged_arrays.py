@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import MutationError, ShapeError, StagingError, TypeMismatchError
+from lineara.errors import MutationError, StagingError
 from lineara.facts.primitive import innermost, op
 from lineara.facts.types import ArrayType, carries_tangents, type_of
 from lineara.linear_a.rules_as_text import Boxed, Emitter
@@ -22,7 +22,6 @@ from lineara.ops.index import (
     normal,
     normal_part,
     read,
-    show_index,
 )
 from lineara.ops.shape import as_array
 from lineara.python.numpy_layout import lay_of
@@ -37,7 +36,7 @@ from lineara.tape.strides import (
     reshaped_strides,
     strides_of,
 )
-from lineara.tape.written_arrays import Part, Written
+from lineara.tape.written_arrays import Part, Written, WrittenView
 
 LITERAL = 64  # elements: a constant up to this size stands in the text, a larger one beside it
 
@@ -125,29 +124,14 @@ def as_box(level: Any, value: Any) -> Boxed:
     return value if isinstance(value, Boxed) else level.out.box(level.out.unbox(value))
 
 
-class Region:
-    """What an array shows of a cell: the whole, or what some steps lead to."""
+class Region(WrittenView):
+    """A region of a cell: the whole, or what some steps lead to."""
 
-    __slots__ = (
-        "buffer",
-        "cache",
-        "made",
-        "offset",
-        "quick",
-        "shape",
-        "source",
-        "steps",
-        "strides",
-    )
+    __slots__ = ("steps",)
 
     def __init__(self, cell: Cell, steps: tuple[Step, ...], position: Any) -> None:
-        self.buffer = cell
+        WrittenView.__init__(self, cell, *position)
         self.steps = steps
-        self.offset, self.strides, self.shape = position
-        self.cache: tuple[int, Any] = (-1, None)
-        self.quick: Any = None
-        self.made: Any = None
-        self.source: Any = None
 
     @classmethod
     def whole(cls, cell: Cell) -> "Region":
@@ -228,48 +212,29 @@ class Region:
     def now(self) -> Any:
         """The present content: an array that keeps it, staged or plain."""
         version, node = self.cache
-        self._refuse_stale()
+        self.refuse_stale()
         if version != self.buffer.version or not isinstance(node, Traced):
             x = self.content()
             node = self.buffer.level.still(x, self.lay) if isinstance(x, Boxed) else copied(x)
             self.cache = (self.buffer.version, node)
         return node
 
-    def _refuse_stale(self) -> None:
-        if self.source is not None and _version(self.source[0]) != self.source[1]:
-            raise MutationError(
-                "an array was written after a view of it was taken that does not follow (as .real, "
-                ".imag, broadcast_to, diagonal and einsum give); take the view again, or a copy "
-                "before the write"
-            )
-
     # --- writing ----------------------------------------------------------------------------------
 
     def write(self, at: Any, value: Any) -> None:
         """The region `at` gets the value."""
         cell = self.buffer
-        self._refuse()
         value = value.now() if isinstance(value, Traced) else value
-        if cell.dtype.kind == "f" and type_of(value).dtype.kind == "c":
-            raise TypeMismatchError(
-                f"write: a complex value does not fit into an array of {cell.dtype}; "
-                "take its real part, or make the array complex"
-            )
+        self._refuse(value)
         level = cell.level
         value = level.entered(value)
         at = normal(level.parameter(at))
         staged = [isinstance(v, Boxed) for v in (cell.content, value)]
         if not any(staged) and not any(boxes((at, self.steps))):
-            self._store(self.content(), at, value)
+            self.store(self.content(), at, value)
         else:
             cell.content = self._written(cell.boxed(), self.steps, at, value)
         cell.version += 1
-
-    def _store(self, into: Any, at: Any, value: Any) -> None:
-        try:
-            into[at] = value
-        except (ValueError, IndexError) as e:
-            raise _misfit(value, at, self.shape, e) from None
 
     def _written(self, x: Boxed, steps: Sequence[Step], at: Any, value: Any) -> Boxed:
         """The array x with the value at an index of what the steps lead to."""
@@ -301,7 +266,7 @@ class Region:
         try:
             places = flat_positions(at, x.shape)
         except IndexError as e:
-            raise _misfit(value, at, x.shape, e) from None
+            raise self.misfit(value, at, x.shape, e) from None
         y = self.fitted(value, ArrayType(places.shape, x.dtype), at)
         flat = places.reshape(-1)
         last = flat.size - 1 - np.unique(flat[::-1], return_index=True)[1]
@@ -332,7 +297,7 @@ class Region:
 
     def add_at(self, at: Any, value: Any) -> None:
         """np.add.at: every occurrence of a position adds."""
-        self._refuse()
+        self._refuse(value)
         cell, level = self.buffer, self.buffer.level
         at = _tuple(normal(level.parameter(np.asarray(at) if isinstance(at, list) else at)))
         shape = np.empty(self.shape, bool)[sampled(tuple(map(_unboxed, at)))].shape
@@ -355,7 +320,7 @@ class Region:
             try:
                 value = np.broadcast_to(_lean(np.asarray(value), t), t.shape).astype(t.dtype)
             except ValueError as e:
-                raise _misfit(value, at, self.shape, e) from None
+                raise self.misfit(value, at, self.shape, e) from None
             return as_box(self.buffer.level, value)
         v = type_of(value)
         lead = len(v.shape) - len(t.shape)
@@ -366,11 +331,11 @@ class Region:
         except ValueError:
             same = False
         if not same:
-            raise _misfit(value, at, self.shape, f"it has the shape {v.shape}, not {t.shape}")
+            raise self.misfit(value, at, self.shape, f"it has the shape {v.shape}, not {t.shape}")
         value = value if value.dtype == t.dtype else op("astype")(value, dtype=t.dtype)
         return value if value.shape == t.shape else op("broadcast_to")(value, shape=t.shape)
 
-    def _refuse(self) -> None:
+    def _refuse(self, value: Any) -> None:
         cell = self.buffer
         cell.level.shared.written = True
         if not cell.level.open:
@@ -382,11 +347,7 @@ class Region:
             )
         if cell.asked and isinstance(cell.lay, Doubtful):
             raise self.doubtful("an array was reshaped and written")
-        if self.source is not None:
-            raise MutationError(
-                "this array is a view of another one that Lineara cannot write through (as .real, "
-                ".imag, broadcast_to, diagonal and einsum give); write to that one, or to a copy"
-            )
+        self.refuse_write(value)
         if not cell.version:
             cell.level.overlaps.write(cell)
         cell.given = [found for found in cell.given if found() is not None]
@@ -489,10 +450,8 @@ class StagedArray(Written):
         return True
 
     def __setitem__(self, at: Any, value: Any) -> None:
-        if isinstance(value, StagedArray) and value.w.made is not None and value.w.made[0] is self:
-            same = value.w.made[1]
-            if same is at or (is_basic(at) and is_basic(same) and same == at):
-                return  # x[at] += v has already written through the view
+        if self._has_written(at, value):
+            return
         if isinstance(value, list | tuple):
             value = as_array(value)
         if self.entered(value):
@@ -507,12 +466,7 @@ class StagedArray(Written):
         """Every element gets a value: an in-place operation."""
         if self.entered(value):
             return self.assign_all(value)
-        t = type_of(value)
-        if t.shape != self.w.shape:
-            raise ShapeError(
-                f"in-place operation: {t} does not fit into {type_of(self)}; "
-                "broadcasting cannot make the target larger"
-            )
+        self._refuse_growth(type_of(value))
         self.w.write(Ellipsis, value)
         return self
 
@@ -569,14 +523,3 @@ def _lean(value: np.ndarray, t: ArrayType) -> np.ndarray:
     """Without the unit axes in front that NumPy lets a write have."""
     lead = value.ndim - len(t.shape)
     return value.reshape(value.shape[lead:]) if lead > 0 and value.size == t.size else value
-
-
-def _misfit(value: Any, at: Any, shape: tuple[int, ...], why: Any) -> ShapeError:
-    return ShapeError(
-        f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape "
-        f"{shape}: {why}"
-    )
-
-
-def _version(array: Any) -> int:
-    return array.w.buffer.version if isinstance(array, Written) else 0

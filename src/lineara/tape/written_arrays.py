@@ -24,7 +24,7 @@ from lineara.errors import (
     TypeMismatchError,
 )
 from lineara.facts.primitive import innermost, op
-from lineara.facts.types import type_of
+from lineara.facts.types import ArrayType, type_of
 from lineara.ops.index import check_index, is_basic, read, scalar_index, show_index
 from lineara.ops.shape import as_array, told
 from lineara.tape.class_questions import asks_who_multiplies, in_object
@@ -116,39 +116,76 @@ class Buffer:
         self.sources = [node]
 
 
-class Part:
-    """A written array's region of its buffer: the whole, or a view.
+class WrittenView:
+    """What a written array shows of a storage, its buffer: the whole, or a part.
 
-    `offset` and `strides` count elements of the buffer; `_val` are its values, None for the whole.
-    `gaps` are the strides of NumPy's array, where that has gaps in memory, which a buffer has not.
+    `offset` and `strides` count elements of the storage.
     """
 
-    __slots__ = (
-        "_marks",
-        "_val",
-        "buffer",
-        "cache",
-        "gaps",
-        "made",
-        "offset",
-        "quick",
-        "shape",
-        "source",
-        "strides",
-    )
+    __slots__ = ("buffer", "cache", "made", "offset", "quick", "shape", "source", "strides")
+
+    def __init__(self, buffer: Any, offset: int, strides: Any, shape: Any) -> None:
+        self.buffer = buffer
+        self.offset, self.strides, self.shape = offset, tuple(strides), tuple(shape)
+        self.cache: tuple[int, Any] = (-1, None)  # a version, and the content as it was then
+        self.quick: Any = None  # memory of values, sources and positions, of a plain vector
+        self.made: Any = None  # (array, index) that it was read from
+        self.source: Any = None  # (array, version): what NumPy would see through this one
+
+    def refuse_stale(self) -> None:
+        """Refuse to read a view that does not follow its source, which was written since."""
+        if self.source is not None and version_of(self.source[0]) != self.source[1]:
+            raise MutationError(
+                "an array was written after a view of it was taken that does not follow (as .real, "
+                ".imag, broadcast_to, diagonal and einsum give); take the view again, or a copy "
+                "before the write"
+            )
+
+    def refuse_write(self, value: Any) -> None:
+        """Refuse a write through a view that does not follow, or of complex into real numbers."""
+        dtype = self.buffer.dtype
+        if dtype.kind == "f" and type_of(value).dtype.kind == "c":
+            raise TypeMismatchError(
+                f"write: a complex value does not fit into an array of {dtype}; "
+                "take its real part, or make the array complex"
+            )
+        if self.source is not None:
+            raise MutationError(
+                "this array is a view of another one that Lineara cannot write through (as .real, "
+                ".imag, broadcast_to, diagonal and einsum give); write to that one, or to a copy"
+            )
+
+    def store(self, values: Any, at: Any, value: Any) -> None:
+        """Write into the values, as NumPy does."""
+        try:
+            values[at] = value
+        except (ValueError, IndexError) as e:
+            raise self.misfit(value, at, self.shape, e) from None
+
+    @staticmethod
+    def misfit(value: Any, at: Any, shape: tuple[int, ...], why: Any) -> ShapeError:
+        """The error for a value that cannot be written at an index of an array of a shape."""
+        kind = BoundsError if isinstance(why, IndexError) else ShapeError
+        return kind(
+            f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape "
+            f"{shape}: {why}"
+        )
+
+
+class Part(WrittenView):
+    """A region of a buffer of a level.
+
+    `_val` are its values, None for the whole.  `gaps` are the strides of NumPy's array, where that
+    has gaps in memory, which a buffer has not.
+    """
+
+    __slots__ = ("_marks", "_val", "gaps")
 
     def __init__(self, buffer: Buffer, val: Any, offset: int, strides: Any, shape: Any) -> None:
-        self.buffer = buffer
+        WrittenView.__init__(self, buffer, offset, strides, shape)
         self._val = val
         self._marks: Any = None
-        self.quick: Any = None  # memory of values, sources and positions, of a plain vector
-        self.offset = offset
-        self.strides = tuple(strides)
-        self.shape = tuple(shape)
         self.gaps: tuple[int, ...] | None = None
-        self.cache: tuple[int, Any] = (-1, None)
-        self.made: Any = None
-        self.source: Any = None  # (array, version): what NumPy would see through this one
 
     @classmethod
     def whole(cls, buffer: Buffer) -> "Part":
@@ -256,7 +293,7 @@ class Part:
     def element(self, at: Any) -> Any:
         """One element: the scalar last written there, an element of a source, or a constant."""
         b = self.buffer
-        self._refuse_stale()
+        self.refuse_stale()
         if b.src is None:
             if not b.sources:
                 return read(self.values, at)
@@ -273,7 +310,7 @@ class Part:
 
     def gather(self, at: Any) -> Any:
         """The elements at index arrays or a mask, as a node of their own."""
-        self._refuse_stale()
+        self.refuse_stale()
         if staged(at):
             return op("index")(self.now(), at=at)
         val = read(self.values, at)
@@ -286,7 +323,7 @@ class Part:
     def now(self) -> Any:
         """A node (or a plain array) with the present content, made once a version."""
         version, node = self.cache
-        self._refuse_stale()
+        self.refuse_stale()
         if version != self.buffer.version:
             node = self._gather()
             self.cache = (self.buffer.version, node)
@@ -340,16 +377,7 @@ class Part:
             self._move(at, value.w)
             return
         value = value.now() if isinstance(value, Traced) else value
-        if b.dtype.kind == "f" and type_of(value).dtype.kind == "c":
-            raise TypeMismatchError(
-                f"write: a complex value does not fit into an array of {b.dtype}; "
-                "take its real part, or make the array complex"
-            )
-        if self.source is not None:
-            raise MutationError(
-                "this array is a view of another one that Lineara cannot write through (as .real, "
-                ".imag, broadcast_to, diagonal and einsum give); write to that one, or to a copy"
-            )
+        self.refuse_write(value)
         if not (isinstance(value, Traced) and value.level is b.level):
             self._write_constant(at, value)
             return
@@ -357,7 +385,7 @@ class Part:
             value = op("astype")(value, dtype=b.dtype)
         if issubclass(type(value), Scalar):  # what is read is NumPy's number
             value = value.typed()
-        _store(self.values, at, value.v, self.shape)
+        self.store(self.values, at, value.v)
         src, pos = self.marks()
         b.version += 1
         b.sources.append(value)
@@ -369,7 +397,7 @@ class Part:
         """The region `at` gets a part of the same buffer: what NumPy does to the values, overlaps
         included, is done to the sources and positions."""
         b = self.buffer
-        _store(self.values, at, part.values, self.shape)
+        self.store(self.values, at, part.values)
         if b.src is not None or b.sources:
             for mine, theirs in zip(self.marks(), part.marks(), strict=True):
                 mine[at] = theirs
@@ -377,7 +405,7 @@ class Part:
 
     def _write_constant(self, at: Any, value: Any) -> None:
         b = self.buffer
-        _store(self.values, at, value, self.shape)
+        self.store(self.values, at, value)
         b.version += 1
         if b.src is not None or b.sources:
             self.marks()[0][at] = CONSTANT
@@ -386,14 +414,6 @@ class Part:
         """Drop what a trace that has ended left behind."""
         self.cache = (-1, None)
         self.buffer.forget()
-
-    def _refuse_stale(self) -> None:
-        if self.source is not None and version_of(self.source[0]) != self.source[1]:
-            raise MutationError(
-                "an array was written after a view of it was taken that does not follow (as .real, "
-                ".imag, broadcast_to, diagonal and einsum give); take the view again, or a copy "
-                "before the write"
-            )
 
     def give(self, found: np.ndarray) -> None:
         """Remember a plain array that NumPy's user takes for a view, as long as anyone has it."""
@@ -431,17 +451,6 @@ def _still(node: Array) -> Any:
 
 def _copy(val: Any) -> Any:
     return val.now() if isinstance(val, Traced) else val.copy(order="K")
-
-
-def _store(val: Any, at: Any, value: Any, shape: tuple[int, ...]) -> None:
-    try:
-        val[at] = value
-    except (ValueError, IndexError) as e:
-        kind = BoundsError if isinstance(e, IndexError) else ShapeError
-        raise kind(
-            f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape "
-            f"{shape}: {e}"
-        ) from None
 
 
 # --- the class of written arrays -----------------------------------------------------------------
@@ -594,16 +603,20 @@ class Written(Array):
     def __setitem__(self, at: Any, value: Any) -> None:
         if type(at) is int and self.w.quick is not None and self._write_number(at, value):
             return
-        made = value.w.made if issubclass(type(value), Written) else None
-        if made is not None and made[0] is self:
-            same = made[1]
-            if same is at or (is_basic(at) and is_basic(same) and same == at):
-                return  # x[at] += v has already written through the view
+        if self._has_written(at, value):
+            return
         value = as_array(value) if issubclass(type(value), list | tuple) else told(value)
         if not is_basic(at):
             check_index(at, self)
         self._refuse_inner(value)
         self.w.write(at, value)
+
+    def _has_written(self, at: Any, value: Any) -> bool:
+        """Whether `value` is the view self[at], which x[at] += v has written already."""
+        made = value.w.made if issubclass(type(value), Written) else None
+        if made is None or made[0] is not self:
+            return False
+        return made[1] is at or (is_basic(at) and is_basic(made[1]) and made[1] == at)
 
     def _refuse_inner(self, value: Any) -> None:
         box = innermost((value,))
@@ -614,16 +627,19 @@ class Written(Array):
                 "np.zeros, or return the value"
             )
 
-    def assign_all(self, value: Any) -> Any:
-        """Every element gets a value: an in-place operation."""
-        self._refuse_inner(value)
-        node = value.now() if isinstance(value, Traced) else value
-        b, t = self.w.buffer, type_of(node)
+    def _refuse_growth(self, t: ArrayType) -> None:
         if t.shape != self.w.shape:
             raise ShapeError(
                 f"in-place operation: {t} does not fit into {type_of(self)}; "
                 "broadcasting cannot make the target larger"
             )
+
+    def assign_all(self, value: Any) -> Any:
+        """Every element gets a value: an in-place operation."""
+        self._refuse_inner(value)
+        node = value.now() if isinstance(value, Traced) else value
+        b, t = self.w.buffer, type_of(node)
+        self._refuse_growth(t)
         mine = (
             self.w.source is None
             and isinstance(node, Traced)
