@@ -4,8 +4,9 @@ Tests run in an order drawn by a seed, so that none can lean on one that came be
 test draws depends on its name alone.  The seed is that of the commit, so that one commit has one
 result, unless `--seed N` gives another.
 
-Without `--all`, those marked `slow` stay out, and of a function with many cases an eighth runs,
-drawn by the same seed.  What is named on the command line by `::` runs always.
+Without `--all`, those marked `slow` stay out, and an eighth of the large tables runs, drawn by the
+same seed: of the cases of a function that has more than eight, and of the lines that a test goes
+through by itself (`share`).  What is named on the command line by `::` runs always.
 
 A case costs about 0.3 ms before it runs, in each of pytest's processes, so cases that stay out are
 never made; and a file of the library is imported when its doctests run.
@@ -17,14 +18,13 @@ import random
 import resource
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-MANY = 40  # a function with more cases has a table
-SHARE = 8  # of a table, one case in so many runs without --all
+SHARE = 8  # a function with more cases has a table, of which one in so many runs without --all
 ROOTS = [Path(__file__).parent / name for name in ("src", "tests")]
 
 
@@ -71,7 +71,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Of a function with many cases, leave those that are drawn."""
     yield
     calls = metafunc._calls  # pytest has no public name for what `parametrize` has made
-    if len(calls) > MANY and not whole(metafunc.config):
+    if len(calls) > SHARE and not whole(metafunc.config):
         draw = random.Random(f"{metafunc.config.option.seed} {metafunc.definition.nodeid}")
         metafunc._calls = drawn(draw, calls)
 
@@ -79,6 +79,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
 def drawn(draw: random.Random, table: Sequence[Any]) -> list[Any]:
     """One of every eight lines, in their order."""
     return [draw.choice(table[k : k + SHARE]) for k in range(0, len(table), SHARE)]
+
+
+@pytest.fixture
+def share(request: pytest.FixtureRequest) -> Callable[[Sequence[Any]], list[Any]]:
+    """The lines of a table that a test goes through: all of them, or without `--all` an eighth."""
+    if whole(request.config):
+        return list
+    draw = random.Random(f"{request.config.option.seed} {request.node.nodeid}")
+    return lambda table: drawn(draw, table)
 
 
 @pytest.hookimpl(trylast=True)

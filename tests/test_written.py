@@ -585,6 +585,7 @@ def test_a_growing_part_is_read_with_few_parents() -> None:
     assert close(g, 2 * x * counts)
 
 
+@pytest.mark.slow("counts every element of a thousand rounds")
 @pytest.mark.parametrize("program", [recurrence, windows, rows, gathers, adds])
 def test_reads_and_writes_cost_a_constant_each(program: Any) -> None:
     x = np.array([0.3, 0.2, 0.1])

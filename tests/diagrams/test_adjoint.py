@@ -31,8 +31,8 @@ def test_gradients_of_random_higher_order_programs_are_right_in_every_order(shar
     assert sum(moving) > 40
 
 
-def test_every_step_leaves_a_well_formed_diagram():
-    for seed in range(30):
+def test_every_step_leaves_a_well_formed_diagram(share):
+    for seed in share(range(30)):
         agree(seed, depth=3, every_step=True)
 
 
@@ -234,7 +234,7 @@ def lines(n: int) -> Net:
 
 @pytest.mark.slow("steps along a chain of hundreds of boxes")
 def test_a_step_touches_as_much_on_a_long_chain_as_on_a_short_one():
-    found = {n: touched(lines(n)) for n in (10, 1_000, 33_000)}
+    found = {n: touched(lines(n)) for n in (10, 1_000, 10_000)}
     assert len({most for most, _, _ in found.values()}) == 1
     for n, (_, total, steps) in found.items():
         assert steps == 2 * 3 * n + 3

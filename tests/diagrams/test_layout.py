@@ -219,8 +219,8 @@ def test_sweeps_take_crossings_away():
     assert layout(net).crossings == 0
 
 
-def test_isomorphic_diagrams_have_one_drawing():
-    for net in samples()[:20]:
+def test_isomorphic_diagrams_have_one_drawing(share):
+    for net in share(samples()[:20]):
         other = copied(net)
         for n in every_net(other):
             nodes = list(n.nodes.items())

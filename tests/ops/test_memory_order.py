@@ -140,8 +140,8 @@ def eager(f, *args):
     return lineara.linearize(f, *args)[0]
 
 
-def test_results_lie_in_memory_as_those_of_numpy():
-    lines = [line for line in LINES if line not in WRONG_IN_NUMPY]
+def test_results_lie_in_memory_as_those_of_numpy(share):
+    lines = share([line for line in LINES if line not in WRONG_IN_NUMPY])
     refused = sum([check(line, drawn(line, 0), eager) for line in lines])
     assert refused < len(lines) / 12
 
@@ -176,10 +176,10 @@ ELSEWHERE = {  # what is other in programs and in lanes, and has no layout
 
 
 @pytest.mark.parametrize("value", [traced, lanes])
-def test_programs_and_lanes_know_how_numpy_lays_values_out(value):
+def test_programs_and_lanes_know_how_numpy_lays_values_out(value, share):
     lines = [line for line in LINES if zlib.crc32(line.encode()) // 8 % 3 == 0]
     lines = [line for line in lines if line not in ELSEWHERE and line not in WRONG_IN_NUMPY]
-    lines = [line for line in lines if "(s" not in line] if value is lanes else lines
+    lines = share([line for line in lines if value is not lanes or "(s" not in line])
     refused = sum([check(line, drawn(line, 1), lambda *a: unnamed(value, *a)) for line in lines])
     assert refused < len(lines) / 6
 
