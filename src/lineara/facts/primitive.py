@@ -48,10 +48,12 @@ class Primitive:
     linear: tuple[int, ...] | None = None  # the positions it is jointly linear in; None: every one
     raised: tuple[type[Exception], ...] = ()  # what of Python's exceptions it may raise
     view = False  # whether NumPy shows the argument's own memory, and makes no array
+    host = False  # whether NumPy, SciPy or Python alone evaluates it, whatever namespace is given
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, host: bool = False) -> None:
         assert name not in registry.primitives, f"the primitive {name} is declared twice"
         self.name = name
+        self.host = self.host or host
         registry.primitives[name] = self
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -74,7 +76,7 @@ class Primitive:
         return None
 
     def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
-        """The value, in the array namespace `xp`."""
+        """The value, in the array namespace `xp`: NumPy, or another of the array API standard."""
         return getattr(xp, self.name)(*args, **params)
 
     def keeps(self, place: int) -> bool:
@@ -199,7 +201,8 @@ class Elementwise(Primitive):
     that name in `math` and in NumPy. `conjugate` holds the partials with respect to the complex
     conjugates of the arguments, absent where the function is holomorphic; `wirtinger` the partials
     for complex arguments where those differ from the real ones. A primitive that `selects` has
-    lanes that an argument does not reach: there the zero is structural.
+    lanes that an argument does not reach: there the zero is structural. In another namespace than
+    NumPy's it is `elsewhere(xp, *args)`, by default that namespace's function of the name.
     """
 
     ARGS = ("x", "w", "u", "v", "z")
@@ -213,8 +216,10 @@ class Elementwise(Primitive):
         conjugate: tuple[Callable[..., Any], ...] = (),
         wirtinger: tuple[Callable[..., Any], ...] = (),
         selects: bool = False,
+        host: bool = False,
     ) -> None:
-        super().__init__(name)
+        super().__init__(name, host)
+        self.elsewhere: Callable[..., Any] | None = None
         self.arity = len(partials)
         self.array = getattr(np, name) if array is None else array
         self.scalar = scalar
@@ -288,6 +293,8 @@ class Elementwise(Primitive):
 
     def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
         """NumPy for numbers and arrays, Python's own arithmetic for exact and foreign numbers."""
+        if xp is not np:
+            return self.elsewhere(xp, *args) if self.elsewhere else getattr(xp, self.name)(*args)
         if all(isinstance(a, np.ndarray | np.generic | float | int | complex) for a in args):
             return self.array(*args, **params)
         return self.on_objects(*args)
@@ -528,6 +535,8 @@ class Constant(Primitive):
 
 class OfType(Constant):
     """What the types of the arguments tell: a program has the answer in its place."""
+
+    host = True
 
     def known(self, *args: Any, **params: Any) -> Any:
         """The answer, for arguments or types."""

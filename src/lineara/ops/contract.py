@@ -19,6 +19,7 @@ from lineara.facts.primitive import (
     unbroadcast,
 )
 from lineara.facts.types import ArrayType, is_complex, type_of
+from lineara.ops.index import taken
 from lineara.ops.shape import as_array
 
 
@@ -155,6 +156,27 @@ def chain(*matrices: Any) -> Any:
     return product(0, len(matrices))
 
 
+def _einsum(xp: Any, subscripts: str, operands: Sequence[Any]) -> Any:
+    """einsum by the functions of the array API: products over all letters, summed."""
+    inputs, output = subscripts.split("->")
+    letters = [*output, *sorted({c for c in inputs if c != ","} - {*output})]
+    whole = None
+    for own, x in zip(inputs.split(","), operands, strict=True):
+        once = "".join(dict.fromkeys(own))
+        if once != own:  # a letter twice: the diagonal
+            steps = np.arange(math.prod(x.shape)).reshape(x.shape)
+            places = np.einsum(f"{own}->{once}", steps)
+            x = taken(xp, x, places)
+        here = [c for c in letters if c in once]
+        x = xp.permute_dims(x, tuple(once.index(c) for c in here))
+        size = dict(zip(here, x.shape, strict=True))
+        x = xp.reshape(x, tuple(size.get(c, 1) for c in letters))
+        whole = x if whole is None else whole * x
+    assert whole is not None, "it has operands"
+    summed = tuple(range(len(output), len(letters)))
+    return xp.sum(whole, axis=summed, dtype=whole.dtype) if summed else whole
+
+
 @primitive
 class einsum(Multilinear):
     """Sum of products over letters; the transpose exchanges an operand's with the result's."""
@@ -176,6 +198,8 @@ class einsum(Multilinear):
         return ArrayType(tuple(size[c] for c in output), np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *operands, subscripts):
+        if not hasattr(xp, "einsum"):
+            return _einsum(xp, subscripts, operands)
         large = len(operands) > 2 or max(map(np.size, operands)) > PLANNED
         return xp.einsum(subscripts, *operands, optimize=large)
 

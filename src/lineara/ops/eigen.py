@@ -62,6 +62,8 @@ class eigh_factors(Constant):
     `driver` is LAPACK's method, which decides about signs: NumPy's is "evd", SciPy's "evr".
     """
 
+    host = True
+
     def result(self, a, *, lower=True, driver="evd"):
         *lead, n, _ = squares(self.name, a).shape
         return ArrayType((*lead, n + 1, n), type_of(a).dtype)
@@ -87,6 +89,8 @@ class eigvalsh(General):
 
     `f` is `eigh_factors(a)`: what values, vectors and derivatives share.
     """
+
+    host = True
 
     def result(self, a, *f: Any, lower=True):
         t = squares(self.name, a)
@@ -114,6 +118,8 @@ class eigvalsh(General):
 @primitive
 class eigh_vectors(General):
     """The eigenvectors of Hermitian matrices :  (...,n,n) -> (...,n,n)."""
+
+    host = True
 
     def result(self, a, *f: Any, lower=True, equal="nan"):
         return squares(self.name, a)
@@ -145,6 +151,8 @@ class eigh_vectors(General):
 class eig_factors(Constant):
     """The eigenvalues, and below them the vectors, all complex :  (...,n,n) -> (...,n+1,n)."""
 
+    host = True
+
     def result(self, a):
         *lead, n, _ = squares(self.name, a).shape
         return ArrayType((*lead, n + 1, n), np.result_type(type_of(a).dtype, np.complex64))
@@ -163,6 +171,8 @@ class eig_factors(Constant):
 @primitive
 class eigvals(General):
     """The eigenvalues, complex; NumPy leaves a zero imaginary part out :  (...,n,n) -> (...,n)."""
+
+    host = True
 
     def result(self, a, *f: Any):
         t = squares(self.name, a)
@@ -191,6 +201,8 @@ class eigvals(General):
 @primitive
 class eig_vectors(General):
     """The eigenvectors, of length 1 and with the largest component real, as LAPACK's are."""
+
+    host = True
 
     def result(self, a, *f: Any, equal="nan"):
         t = squares(self.name, a)

@@ -46,7 +46,7 @@ reciprocal = elementwise("reciprocal", lambda y, x: -y / x, scalar="1 / x")
 remainder = elementwise(  # x = y + n w for an integer n, which is locally constant
     "remainder", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w), scalar="x % w"
 )
-fmod = elementwise("fmod", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w))
+fmod = elementwise("fmod", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w), host=True)
 abs_ = elementwise(
     "abs",
     lambda y, x: sign(x),
@@ -60,7 +60,7 @@ fabs = elementwise("fabs", lambda y, x: sign(x), scalar="abs(x)")
 # --- powers, exponentials, logarithms -----------------------------------------------------------
 
 sqrt = elementwise("sqrt", lambda y, x: 0.5 / y)
-cbrt = elementwise("cbrt", lambda y, x: 1 / (3 * y * y))
+cbrt = elementwise("cbrt", lambda y, x: 1 / (3 * y * y), host=True)
 exp = elementwise("exp", lambda y, x: y)
 exp2 = elementwise("exp2", lambda y, x: y * math.log(2))
 expm1 = elementwise("expm1", lambda y, x: exp(x))
@@ -130,8 +130,8 @@ NUMBER = (  # a tie is shared; a NaN is not chosen
 )
 maximum = elementwise("maximum", *CHOSEN, scalar=LARGER, selects=True)
 minimum = elementwise("minimum", *CHOSEN, scalar=SMALLER, selects=True)
-fmax = elementwise("fmax", *NUMBER, scalar=LARGER, selects=True)
-fmin = elementwise("fmin", *NUMBER, scalar=SMALLER, selects=True)
+fmax = elementwise("fmax", *NUMBER, scalar=LARGER, selects=True, host=True)
+fmin = elementwise("fmin", *NUMBER, scalar=SMALLER, selects=True, host=True)
 # the two halves of clip, whose kinks are decided apart from those of maximum and minimum
 clip_below = elementwise(
     "clip_below", *CHOSEN, scalar=LARGER, array=lambda x, w: np.maximum(x, w), selects=True
@@ -153,6 +153,7 @@ _over_square = elementwise(
     lambda y, x, w: _over_square(w, x) ** 2 - y * y,
     lambda y, x, w: -2 * y * _over_square(w, x),
     array=_over_square_of,
+    host=True,
 )
 
 
@@ -173,7 +174,7 @@ class where(Linear):
         return ArrayType(shape, np.result_type(*weak))
 
     def evaluate(self, xp, /, c, a, b):
-        return select(c, a, b)
+        return select(c, a, b) if xp is np else xp.where(xp.asarray(c), a, b)
 
     def arithmetic(self, y, args, params):
         return reals(y) + args[0].size  # a choice each, and what the transpose pays for not c
@@ -195,6 +196,8 @@ class keep(Linear):
         return ArrayType(np.broadcast_shapes(t.shape, np.shape(live)), t.dtype)
 
     def evaluate(self, xp, /, x, live):
+        if xp is not np:
+            return xp.where(xp.asarray(live), x, 0)
         return select(live, x, 0) if np.ndim(x) or np.ndim(live) else (x if live else 0.0)
 
     def arithmetic(self, y, args, params):
@@ -266,6 +269,10 @@ class real(Linear):
 class imag(Linear):
     """The imaginary part; its transpose multiplies by i."""
 
+    def evaluate(self, xp, /, x):
+        real = xp is not np and not xp.isdtype(x.dtype, "complex floating")
+        return xp.zeros_like(x) if real else xp.imag(x)
+
     def result(self, x):
         return ArrayType(type_of(x).shape, real_dtype(type_of(x).dtype))
 
@@ -283,17 +290,33 @@ registry.functions |= {np.conjugate: conj, np.real: real, np.imag: imag}
 
 # --- the representation ---------------------------------------------------------------------------
 
-ldexp = elementwise("ldexp", lambda y, x, w: exp2(w), lambda y, x, w: 0)
+ldexp = elementwise("ldexp", lambda y, x, w: exp2(w), lambda y, x, w: 0, host=True)
 nextafter = elementwise("nextafter", lambda y, x, w: 1, lambda y, x, w: 0)
 
-fraction = elementwise("fraction", lambda y, x: 1, array=lambda x: np.modf(x)[0])
+fraction = elementwise("fraction", lambda y, x: 1, array=lambda x: np.modf(x)[0], host=True)
+
+# --- in other array namespaces, whose standard has these under other names, or not ---------------
+
+_ELSEWHERE: dict[str, Any] = {
+    "power": lambda xp, x, w: xp.pow(x, w),
+    "fabs": lambda xp, x: xp.abs(x),
+    "exp2": lambda xp, x: xp.pow(2.0, x),
+    "logaddexp2": lambda xp, x, w: xp.logaddexp(x * math.log(2), w * math.log(2)) / math.log(2),
+    "deg2rad": lambda xp, x: x * (math.pi / 180),
+    "rad2deg": lambda xp, x: x * (180 / math.pi),
+    "clip_below": lambda xp, x, w: xp.maximum(x, w),
+    "clip_above": lambda xp, x, w: xp.minimum(x, w),
+    "length": lambda xp, x: xp.sqrt(x),
+}
+for _name, _f in _ELSEWHERE.items():
+    registry.primitives[_name].elsewhere = _f
 
 # --- locally constant ----------------------------------------------------------------------------
 
 
-def constant(name: str) -> Primitive:
+def constant(name: str, host: bool = False) -> Primitive:
     """Declare NumPy's function of that name as locally constant."""
-    made = registry.functions[getattr(np, name)] = Constant(name)
+    made = registry.functions[getattr(np, name)] = Constant(name, host)
     return made
 
 
@@ -317,19 +340,24 @@ class Still(Constant):
 class exponent(Constant):
     """The power of two in a number: x = m 2**exponent with 1/2 <= |m| < 1."""
 
+    host = True
+
     def evaluate(self, xp, /, x):
         return xp.frexp(x)[1]
 
 
 stop_gradient = Still("stop_gradient")
-sign, trunc, rint, equal, greater = map(constant, ("sign", "trunc", "rint", "equal", "greater"))
-_CONSTANT = (
-    "floor", "ceil", "round", "around", "fix", "floor_divide", "signbit", "isnan", "isinf",
-    "isfinite", "isneginf", "isposinf", "isreal", "iscomplex", "isclose", "allclose",
-    "array_equal", "array_equiv", "not_equal", "less", "less_equal", "greater_equal",
-    "logical_and", "logical_or", "logical_xor", "logical_not", "spacing", "gcd", "lcm",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_count", "invert", "left_shift",
-    "right_shift", "isin",
+sign, trunc, equal, greater = map(constant, ("sign", "trunc", "equal", "greater"))
+rint = constant("rint", host=True)
+_STANDARD = (
+    "floor", "ceil", "floor_divide", "signbit", "isnan", "isinf", "isfinite", "not_equal", "less",
+    "less_equal", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "isin",
 )  # fmt: skip
-for _name in _CONSTANT:
-    constant(_name)
+_NUMPY = (  # the array API standard has no function of the name, or none of these parameters
+    "round", "around", "fix", "isneginf", "isposinf", "isreal", "iscomplex", "isclose", "allclose",
+    "array_equal", "array_equiv", "spacing", "gcd", "lcm", "bitwise_count", "invert", "left_shift",
+    "right_shift",
+)  # fmt: skip
+for _name in (*_STANDARD, *_NUMPY):
+    constant(_name, host=_name in _NUMPY)

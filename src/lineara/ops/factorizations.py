@@ -55,7 +55,7 @@ class gauge(Linear):
     def evaluate(self, xp, /, x, *, shape, unitary, check=False):
         if check:
             _refuse_along(np.asarray(x), unitary)
-        return np.zeros(shape, x.dtype)
+        return xp.zeros(shape, dtype=x.dtype)
 
     def arithmetic(self, y, args, params):
         return reals(args[0])
@@ -95,6 +95,7 @@ def _refuse_along(c: np.ndarray, unitary: bool) -> None:
 class linear_triangular(Linear):
     """X with A X = B, or A^H X = B, A triangular, linear in B :  (...,n,n), (...,n,k)."""
 
+    host = True
     linear = (1,)
 
     def result(self, a, b, *, lower, adjoint=False):
@@ -122,6 +123,7 @@ class linear_triangular(Linear):
 class triangular_solve(General):
     """X with A X = B, or A^H X = B, A one triangle of a matrix :  (...,n,n), (...,n,k)."""
 
+    host = True
     linear = (1,)
 
     def result(self, a, b, *, lower, adjoint=False):
@@ -182,6 +184,7 @@ class linear_cholesky(Linear):
     S counts by its Hermitian part; with `adjoint` the adjoint of the map  [Murray 2016].
     """
 
+    host = True
     linear = (1,)
 
     def result(self, a, b, *, adjoint=False):
@@ -209,6 +212,7 @@ class linear_cholesky(Linear):
 class tangent_of_cholesky(General):
     """The same as a function of L too: of its lower triangle, with a real diagonal."""
 
+    host = True
     linear = (1,)
 
     def result(self, a, b, *, adjoint=False):
@@ -251,6 +255,8 @@ class qr(General):
     The diagonal of R is real, as LAPACK's is. Its derivative needs the first k columns of A to be
     independent  [Walter and Lehmann 2010].
     """
+
+    host = True
 
     def result(self, a, *, complete):
         *lead, m, n = type_of(a).shape

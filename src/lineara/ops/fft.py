@@ -24,6 +24,13 @@ def _wide(dtype: np.dtype) -> np.dtype:
     return np.result_type(dtype, np.complex64)
 
 
+def _as_complex(xp: Any, x: Any) -> Any:
+    """What the array API transforms: complex numbers; NumPy takes real ones too."""
+    if xp is np or xp.isdtype(x.dtype, "complex floating"):
+        return x
+    return xp.astype(x, xp.complex64 if x.dtype == xp.float32 else xp.complex128)
+
+
 def _work(y: ArrayType, shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     """5 n log n for each line, and what the relation of a map to its transpose asks for."""
     size, steps = int(np.prod(shape)), sum(max(1, shape[i] - 1).bit_length() for i in axes)
@@ -55,7 +62,7 @@ class fft(Linear):
 
     def evaluate(self, xp, /, x, *, axes, inverse, norm):
         transform = xp.fft.ifftn if inverse else xp.fft.fftn
-        return transform(x, axes=axes, norm=norm)
+        return transform(_as_complex(xp, x), axes=axes, norm=norm)
 
     def arithmetic(self, y, args, params):
         return _work(y, y.shape, params["axes"])
@@ -67,8 +74,11 @@ class fft(Linear):
         return fft(*args, **params | {"axes": tuple(i + 1 for i in params["axes"])})
 
 
-def _doubled(c: Any, n: int, axis: int, factor: float) -> Any:
+def _doubled(xp: Any, c: Any, n: int, axis: int, factor: float) -> Any:
     """The coefficients that stand for two, times a factor; in place, of an array of our own."""
+    if xp is not np:
+        k = np.arange(c.shape[axis]).reshape(-1, *(1,) * (c.ndim - axis - 1))
+        return xp.where(xp.asarray((k > 0) & (k < (n + 1) // 2)), c * factor, c)
     c[(*(slice(None),) * axis, slice(1, (n + 1) // 2))] *= factor
     return c
 
@@ -87,7 +97,7 @@ class rfft(Linear):
 
     def evaluate(self, xp, /, x, *, axis, norm, weighted=False):
         found = xp.fft.rfft(x, axis=axis, norm=norm)
-        return _doubled(found, x.shape[axis], axis, 2) if weighted else found
+        return _doubled(xp, found, x.shape[axis], axis, 2) if weighted else found
 
     def arithmetic(self, y, args, params):
         return _work(y, args[0].shape, (params["axis"],))
@@ -115,8 +125,8 @@ class irfft(Linear):
 
     def evaluate(self, xp, /, x, *, n, axis, norm, weighted=False):
         if weighted:
-            x = _doubled(np.array(x, _wide(x.dtype)), n, axis, 0.5)
-        return xp.fft.irfft(x, n, axis=axis, norm=norm)
+            x = _doubled(xp, np.array(x, _wide(x.dtype)) if xp is np else x, n, axis, 0.5)
+        return xp.fft.irfft(_as_complex(xp, x), n=n, axis=axis, norm=norm)
 
     def arithmetic(self, y, args, params):
         return _work(y, y.shape, (params["axis"],))

@@ -90,6 +90,30 @@ def at_positions(primitive: Primitive, x: Any, params: dict[str, Any]) -> Any:
     return box.interpret(primitive, (x,), params)
 
 
+def places_of(at: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Where the elements of x[at] lie in an array x of that shape, counted in C order."""
+    return read(np.arange(math.prod(shape)).reshape(shape), at)
+
+
+def taken(xp: Any, x: Any, places: np.ndarray) -> Any:
+    """The elements of x at places, in the shape of the places."""
+    flat = xp.take(xp.reshape(x, (-1,)), xp.asarray(places.ravel()))
+    return xp.reshape(flat, places.shape)
+
+
+def _summed(xp: Any, v: Any, places: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """Zeros with v added at places, without a write: each element is a sum of those that meet."""
+    n, size = places.size, math.prod(shape)
+    order = np.argsort(places, axis=None, kind="stable")
+    counts = np.bincount(places.ravel(), minlength=size)
+    rank = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
+    table = np.full((size, max(1, counts.max(initial=0))), n)  # n is the place of a zero
+    table[places.ravel()[order], rank] = order
+    flat = xp.reshape(xp.broadcast_to(v, places.shape), (-1,))
+    padded = xp.concat([flat, xp.zeros(1, dtype=v.dtype)])
+    return xp.reshape(xp.sum(taken(xp, padded, table), axis=1, dtype=v.dtype), shape)
+
+
 @primitive
 class index(Structural):
     """x[at] for an index.  Transpose: scatter into zeros."""
@@ -102,6 +126,8 @@ class index(Structural):
         return type_of(read(np.broadcast_to(np.zeros((), t.dtype), t.shape), at))
 
     def evaluate(self, xp, /, x, *, at):
+        if xp is not np:
+            return taken(xp, x, places_of(at, x.shape))
         return read(x, at)
 
     def arithmetic(self, y, args, params):
@@ -132,6 +158,8 @@ class scatter(Structural):
         return ArrayType(tuple(shape), t.dtype)
 
     def evaluate(self, xp, /, v, *, at, shape):
+        if xp is not np:
+            return _summed(xp, xp.asarray(v), places_of(at, shape), shape)
         into = np.zeros(shape, getattr(v, "dtype", float))
         if is_basic(at):
             into[at] = v
@@ -238,11 +266,13 @@ class Along(Constant):
 _CONSTANT = ("argpartition", "searchsorted", "digitize", "lexsort")
 _ALONG = ("argmax", "argmin", "any", "all", "count_nonzero")
 _FOUND = ("nonzero", "flatnonzero", "argwhere")
+_NUMPY = ("argpartition", "digitize", "lexsort", "flatnonzero", "argwhere")  # not in the standard
 _OF_TYPE = ("shape", "ndim", "size", "iscomplexobj", "isrealobj", "result_type")
 _KINDS = ((Constant, _CONSTANT), (Along, _ALONG), (Found, _FOUND), (OfType, _OF_TYPE))
 for _kind, _names in _KINDS:
     for _name in _names:
-        registry.functions[getattr(np, _name)] = _kind(_name)
+        _made = registry.functions[getattr(np, _name)] = _kind(_name)
+        _made.host = _made.host or _name in _NUMPY
 registry.functions[np.argsort] = Along("argsort", -1)
 
 

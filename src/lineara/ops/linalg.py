@@ -46,6 +46,8 @@ def adjoint(a: Any) -> Any:
 class lu_factors(Constant):
     """L, U and the pivots of A, P A = L U, in one array :  (...,n,n) -> (...,n+1,n)."""
 
+    host = True
+
     def result(self, a):
         *lead, n, _ = squares("lu_factors", a).shape
         return ArrayType((*lead, n + 1, n), type_of(a).dtype)
@@ -84,9 +86,9 @@ class linear_solve(Linear):
         return ArrayType((*lead, *t.shape[-2:]), np.result_type(s.dtype, t.dtype))
 
     def evaluate(self, xp, /, a, b, *f: Any, adjoint=False):
-        if f:
+        if f and xp is np:
             return lapack.lu_solve(f[0], b, adjoint)
-        return xp.linalg.solve(xp.conj(xp.swapaxes(a, -1, -2)) if adjoint else a, b)
+        return xp.linalg.solve(xp.conj(xp.matrix_transpose(a)) if adjoint else a, b)
 
     def arithmetic(self, y, args, params):
         a, _, *f = args
@@ -137,7 +139,7 @@ class inv(General):
         return squares("inv", a)
 
     def evaluate(self, xp, /, a, *f: Any):
-        return lapack.lu_inverse(*f) if f else xp.linalg.inv(a)
+        return lapack.lu_inverse(*f) if f and xp is np else xp.linalg.inv(a)
 
     def arithmetic(self, y, args, params):
         return (2 if len(args) > 1 else 3) * factoring(y, y.shape[:-2])
@@ -175,7 +177,7 @@ class det(_OfDeterminant):
     """The determinant :  (...,n,n) -> (...)."""
 
     def evaluate(self, xp, /, a, *f: Any):
-        if not f:
+        if not f or xp is not np:
             return xp.linalg.det(a)
         diagonal = np.diagonal(f[0][..., :-1, :], 0, -2, -1)
         return lapack.lu_sign(*f) * np.prod(np.abs(diagonal), axis=-1)
@@ -187,6 +189,8 @@ class det(_OfDeterminant):
 @primitive
 class adjugate(General):
     """det(A) A^-1, also of a singular matrix; its derivative needs a regular one."""
+
+    host = True
 
     def result(self, a, *f: Any):
         return squares("adjugate", a)
@@ -236,7 +240,7 @@ class logabsdet(_OfDeterminant):
         return ArrayType(t.shape, real_dtype(t.dtype))
 
     def evaluate(self, xp, /, a, *f: Any):
-        if not f:
+        if not f or xp is not np:
             return xp.linalg.slogdet(a)[1]
         with np.errstate(divide="ignore"):
             return np.sum(np.log(np.abs(np.diagonal(f[0][..., :-1, :], 0, -2, -1))), axis=-1)
@@ -253,7 +257,7 @@ class detsign(Constant):
         return det.result(a)
 
     def evaluate(self, xp, /, a, *f: Any):
-        return lapack.lu_sign(*f) if f else xp.linalg.slogdet(a)[0]
+        return lapack.lu_sign(*f) if f and xp is np else xp.linalg.slogdet(a)[0]
 
     def batch(self, args, batched, params):
         return detsign(*aligned(args, batched))

@@ -11,7 +11,7 @@ from lineara.ops.reduce import given, modulus_squared, per
 from lineara.ops.shape import as_array
 
 for _name in ("nanargmax", "nanargmin"):
-    registry.functions[getattr(np, _name)] = Constant(_name)
+    registry.functions[getattr(np, _name)] = Constant(_name, host=True)
 
 
 def _missing(a: Any) -> Any:

@@ -122,6 +122,8 @@ class roots(General):
     They move by the implicit function theorem: p'(r) r_dot + p_dot(r) = 0.
     """
 
+    host = True
+
     def result(self, p):
         t = type_of(p)
         if t.ndim != 1 or not t.size:

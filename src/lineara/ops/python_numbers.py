@@ -40,6 +40,8 @@ class Own(Primitive):
     Of values that may be Python's or NumPy's, `either`, it is an error where the two differ.
     """
 
+    host = True
+
     def __init__(self, name: str, base: Any, act: Callable[..., Any]) -> None:
         self.base, self.act = base, act
         operators = name.startswith("python")
@@ -146,6 +148,8 @@ class OfRow(General):
 
     `terms(y, x, x_dot)` are the numbers whose sum is the tangent.
     """
+
+    host = True
 
     def __init__(self, name: str, act: Callable[..., float], terms: Callable[..., Any]) -> None:
         super().__init__(name)

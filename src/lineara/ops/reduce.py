@@ -85,11 +85,10 @@ class cumsum(Linear):
         return ArrayType(type_of(x).shape, wide(type_of(x).dtype))
 
     def evaluate(self, xp, /, x, *, axis, reverse=False):
-        return (
-            xp.flip(xp.cumsum(xp.flip(x, axis), axis=axis), axis)
-            if reverse
-            else xp.cumsum(x, axis=axis)
-        )
+        total = np.cumsum if xp is np else xp.cumulative_sum
+        if reverse:
+            return xp.flip(total(xp.flip(x, axis=axis), axis=axis), axis=axis)
+        return total(x, axis=axis)
 
     def arithmetic(self, y, args, params):
         return reals(y) - reals(y) // max(1, y.shape[params["axis"]])

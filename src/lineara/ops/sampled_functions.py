@@ -163,6 +163,8 @@ def _vectors(name: str, *args: Any) -> list[ArrayType]:
 class convolve(Multilinear):
     """y_k = sum_j a_(k-j) v_j at every overlap :  (n), (m) -> (n + m - 1)."""
 
+    host = True
+
     def result(self, a, v):
         s, t = _vectors(self.name, a, v)
         return ArrayType((s.shape[0] + t.shape[0] - 1,), np.result_type(s.dtype, t.dtype))
@@ -177,6 +179,8 @@ class convolve(Multilinear):
 @primitive
 class correlate(Multilinear):
     """y_k = sum_j a_(k+j) v_j where they overlap wholly :  (n), (m) -> (n - m + 1), n >= m."""
+
+    host = True
 
     def result(self, a, v):
         s, t = _vectors(self.name, a, v)

@@ -80,7 +80,7 @@ class permute_dims(Structural):
         return ArrayType(tuple(t.shape[i] for i in axes), t.dtype)
 
     def evaluate(self, xp, /, x, *, axes):
-        return xp.transpose(x, axes)
+        return xp.permute_dims(x, axes)
 
     def transpose(self, y_bar, /, x, *, axes):
         return (permute_dims(y_bar, axes=tuple(int(i) for i in np.argsort(axes))),)
@@ -124,7 +124,12 @@ class astype(Structural):
         return ArrayType(type_of(x).shape, np.dtype(dtype))
 
     def evaluate(self, xp, /, x, *, dtype):
-        return xp.asarray(x if np.dtype(dtype).kind == "c" else real_part(x)).astype(dtype)[()]
+        if xp is np:
+            return xp.asarray(x if np.dtype(dtype).kind == "c" else real_part(x)).astype(dtype)[()]
+        x, to = xp.asarray(x), getattr(xp, np.dtype(dtype).name)
+        narrows = not xp.isdtype(to, "complex floating")
+        x = xp.real(x) if narrows and xp.isdtype(x.dtype, "complex floating") else x
+        return xp.astype(x, to)
 
     def transpose(self, y_bar, /, x, *, dtype):
         return (astype(y_bar, dtype=x.dtype),)
@@ -155,7 +160,7 @@ class concat(Structural):
         return ArrayType(tuple(shape), np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *arrays, axis):
-        return xp.concatenate(arrays, axis=axis)
+        return xp.concat(arrays, axis=axis)
 
     def arithmetic(self, y, args, params):
         return reals(y)
@@ -185,7 +190,8 @@ class stack(Structural):
         return ArrayType(shape, np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *arrays):
-        return xp.ascontiguousarray(xp.stack([xp.asarray(a) for a in arrays]))  # as np.array
+        made = xp.stack([xp.asarray(a) for a in arrays])
+        return np.ascontiguousarray(made) if xp is np else made  # as np.array
 
     def arithmetic(self, y, args, params):
         return reals(y)

@@ -41,6 +41,8 @@ class svd_factors(Constant):
     k = min(m, n); max(m, n) when `full`, where the smaller of U and V ends in columns of zeros.
     """
 
+    host = True
+
     def result(self, a, *, full):
         *lead, m, n = type_of(a).shape
         return ArrayType((*lead, m + n + 1, max(m, n) if full else min(m, n)), type_of(a).dtype)
@@ -67,6 +69,8 @@ class svdvals(General):
 
     `f` is `svd_factors(a)`: what values, vectors and derivatives share.
     """
+
+    host = True
 
     def result(self, a, *f: Any):
         *lead, m, n = type_of(a).shape
@@ -96,6 +100,8 @@ class svdvals(General):
 @primitive
 class svd_vectors(General):
     """U above V :  (...,m,n) -> (...,m+n,k), with as many columns as the factors."""
+
+    host = True
 
     def result(self, a, *f: Any, full, equal="nan"):
         *lead, m, n = type_of(a).shape
@@ -171,6 +177,8 @@ class pinv(General):
     (...,m,n) -> (...,n,m), for a rank that does not change  [Golub and Pereyra 1973, 4].
     """
 
+    host = True
+
     def result(self, a, *f: Any, rcond):
         cutoff(rcond)
         *lead, m, n = type_of(a).shape
@@ -228,6 +236,7 @@ class lstsq(General):
     `f` is `svd_factors(a)`; for a rank that does not change  [Golub and Pereyra 1973, 4].
     """
 
+    host = True
     linear = (1,)
 
     def result(self, a, b, *f: Any, rcond):

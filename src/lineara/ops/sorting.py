@@ -259,6 +259,8 @@ def _weighted_place(level: Any, order: Any, weights: Any, missing: Any, nan: boo
 class Distinct(Found):
     """The first places of distinct values, the way back to all of them, and how often each is."""
 
+    host = True
+
     def evaluate(self, xp, /, x, axis=None, equal_nan=True):
         return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
 

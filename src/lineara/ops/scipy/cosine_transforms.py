@@ -23,6 +23,8 @@ class waves(Linear):
     Its transpose is its inverse: kinds 1 and 4 are their own, 2 and 3 each other's [Strang 1999].
     """
 
+    host = True
+
     def result(self, x, *, kind, sine, axis):
         t = along(self.name, x, (axis,), "ortho")
         if operator.index(kind) not in TURNED or type(sine) is not bool:

@@ -33,6 +33,8 @@ def _one(name: str, a: Any) -> ArrayType:
 class lu_pivots(Constant):
     """The row that each was exchanged with, of P A = L U :  (n,n) -> (n)."""
 
+    host = True
+
     def result(self, a):
         return ArrayType(_one(self.name, a).shape[:1], np.dtype(np.int32))
 
@@ -43,6 +45,8 @@ class lu_pivots(Constant):
 @primitive
 class row_order(Constant):
     """The order of rows after exchanges, one after the other :  (n) -> (n)."""
+
+    host = True
 
     def result(self, pivots):
         t = type_of(pivots)
@@ -63,6 +67,8 @@ class lu_packed(General):
 
     F = L^-1 P A_dot U^-1 is the sum of L^-1 L_dot, below the diagonal, and U_dot U^-1.
     """
+
+    host = True
 
     def result(self, a):
         return _one(self.name, a)

@@ -58,6 +58,8 @@ def _over(a: Any, e: Any) -> Any:
 class _MatrixFunction(General):
     """f(A) :  (...,n,n) -> (...,n,n), of a function that is real on the real numbers."""
 
+    host = True
+
     def __init__(self, name: str, plain: Plain, tangent: Plain | None = None) -> None:
         super().__init__(name)
         self.plain = plain
@@ -97,6 +99,7 @@ class _MatrixFunction(General):
 class _Tangent(Linear):
     """L(A, E), linear in E; the adjoint is L(A^H, .)   [Higham 2008, 3.1]."""
 
+    host = True
     linear = (1,)
 
     def __init__(self, name: str, of: _MatrixFunction, plain: Plain) -> None:
@@ -132,6 +135,7 @@ class _Tangent(Linear):
 class _MovingTangent(General):
     """The same as a function of A too: one block of the tangent of f([A E; 0 A])."""
 
+    host = True
     linear = (1,)
 
     def __init__(self, name: str, linear_in_e: _Tangent) -> None:
@@ -209,6 +213,7 @@ for _name in ("expm", "sqrtm", "logm", "cosm", "sinm", "tanm", "coshm", "sinhm",
 class _Sylvester(General):
     """X with A X + X B = Q, or A^H X + X B^H = Q :  (n,n), (k,k), (n,k) -> (n,k)."""
 
+    host = True
     linear = (2,)
 
     def result(self, a, b, q, *, adjoint=False):
@@ -255,6 +260,7 @@ sylvester = _Sylvester("sylvester")
 class linear_sylvester(Linear):
     """The same, linear in Q."""
 
+    host = True
     linear = (2,)
 
     def result(self, a, b, q, *, adjoint=False):
@@ -315,6 +321,7 @@ def band_product(ab: Any, x: Any, below: int, adjoint: bool = False) -> Any:
 class _Banded(General):
     """X with A X = B, or A^H X = B, for A[i,j] = ab[u+i-j,j]; ab : (l+u+1,n), B : (n,k)."""
 
+    host = True
     linear = (1,)
 
     def result(self, ab, b, *, below, adjoint=False):
@@ -363,6 +370,7 @@ banded = _Banded("banded")
 class linear_banded(Linear):
     """The same, linear in B."""
 
+    host = True
     linear = (1,)
 
     def result(self, ab, b, *, below, adjoint=False):

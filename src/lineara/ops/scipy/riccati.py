@@ -27,6 +27,8 @@ def _half(m: Any) -> Any:
 class _Riccati(General):
     """X of A, B, and the Hermitian parts of Q and R :  (n,n), (n,k), (n,n), (k,k) -> (n,n)."""
 
+    host = True
+
     def __init__(self, name: str, discrete: bool) -> None:
         super().__init__(name)
         self.discrete = discrete

@@ -43,6 +43,8 @@ class _OfWindow(Multilinear):
 class convolve_all(_OfWindow):
     """y[k] = sum_j w[j] x[k-j], wherever both are :  (n, ...), (m, ...) -> (n+m-1, ...)."""
 
+    host = True
+
     def result(self, x, w):
         return self._type(x, w, 1)
 
@@ -60,6 +62,8 @@ class convolve_all(_OfWindow):
 @primitive
 class correlate_inside(_OfWindow):
     """y[k] = sum_j w[j] x[k+j], with w inside of x :  (n, ...), (m, ...) -> (n-m+1, ...)."""
+
+    host = True
 
     def result(self, x, w):
         return self._type(x, w, -1)
@@ -83,6 +87,7 @@ class _Recursion(General):
     With `adjoint` the time runs backward.
     """
 
+    host = True
     linear = (1,)
 
     def result(self, a, u, *, adjoint=False):
@@ -130,6 +135,7 @@ recursion = _Recursion("recursion")
 class linear_recursion(Linear):
     """The same, linear in u."""
 
+    host = True
     linear = (1,)
 
     def result(self, a, u, *, adjoint=False):

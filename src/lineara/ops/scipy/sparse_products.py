@@ -46,6 +46,8 @@ def _entries(name: str, data: Any, rows: Any, cols: Any) -> ArrayType:
 class sparse_product(Multilinear):
     """A X for `size` rows :  (e), (e), (e), (n,k) -> (size,k); data, rows, cols, X."""
 
+    host = True
+
     def result(self, data, rows, cols, x, *, size):
         s, t = _entries(self.name, data, rows, cols), type_of(x)
         if t.ndim != 2 or type(size) is not int or size < 0:
@@ -79,6 +81,8 @@ class sparse_product(Multilinear):
 class products_at(Multilinear):
     """Elements of a product, (Y X^T)[rows[i], cols[i]] :  (m,k), (n,k), (e), (e) -> (e)."""
 
+    host = True
+
     def result(self, y, x, rows, cols):
         s, t, r = type_of(y), type_of(x), _entries(self.name, rows, rows, cols)
         if s.ndim != 2 or t.ndim != 2 or s.shape[1] != t.shape[1]:
@@ -101,6 +105,7 @@ class products_at(Multilinear):
 class _SparseSolve(General):
     """X with A X = B, or A^H X = B :  (e), (e), (e), (n,k) -> (n,k); data, rows, cols, B."""
 
+    host = True
     linear = (3,)
 
     def result(self, data, rows, cols, b, *, adjoint=False):
@@ -138,6 +143,7 @@ sparse_solve = _SparseSolve("sparse_solve")
 class linear_sparse_solve(Linear):
     """The same, linear in B."""
 
+    host = True
     linear = (3,)
 
     def result(self, data, rows, cols, b, *, adjoint=False):

@@ -33,6 +33,8 @@ Partial = Callable[..., Any] | str
 class Special(Elementwise):
     """A function of SciPy's, some of whose arguments may have no rule."""
 
+    host = True
+
     def __init__(
         self, name: str, known: str, *partials: Partial, counts: Sequence[int] = (), **options: Any
     ) -> None:

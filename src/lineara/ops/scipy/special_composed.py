@@ -409,7 +409,7 @@ spherical_yn = _spherical("yn", 1, -1)
 spherical_in = _spherical("in", 1, 1)
 spherical_kn = _spherical("kn", -1, -1)
 sinc = elementwise(  # smooth at 0 to all orders, as no quotient is
-    "sinc", lambda y, x: -math.pi * spherical_jn(1, math.pi * x)
+    "sinc", lambda y, x: -math.pi * spherical_jn(1, math.pi * x), host=True
 )
 registry.functions[np.sinc] = sinc
 sine_integral = kernel("sine_integral", lambda y, x: spherical_jn(0, x), array=part("sici", 0))

@@ -42,6 +42,8 @@ def _matrix(name: str, a: Any, rank: Any, rcond: Any) -> tuple[int, ...]:
 class range_basis(General):
     """Orthonormal columns that span the columns of A, of a known rank :  (m,n) -> (m,rank)."""
 
+    host = True
+
     def result(self, a, *, rank, rcond):
         m, _ = _matrix(self.name, a, rank, rcond)
         return ArrayType((m, rank), type_of(a).dtype)
@@ -63,6 +65,8 @@ class range_basis(General):
 @primitive
 class null_basis(General):
     """Orthonormal columns that A sends to zero, of a known rank :  (m,n) -> (n,n-rank)."""
+
+    host = True
 
     def result(self, a, *, rank, rcond):
         _, n = _matrix(self.name, a, rank, rcond)

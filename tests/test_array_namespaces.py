@@ -1,0 +1,17 @@
+"""A primitive is evaluated in the array namespace that it is given, or declares `host`."""
+
+import pytest
+from namespaces import evaluated, wrong
+
+strict = pytest.importorskip("array_api_strict")  # of the extra `test`
+
+
+def test_the_value_in_another_namespace_is_that_of_numpy():
+    found = {name: wrong(strict, type(strict.zeros(1)), name) for name in evaluated(host=False)}
+    assert {name: why for name, why in found.items() if why} == {}
+
+
+def test_no_primitive_declares_host_that_every_namespace_evaluates():
+    """It would go through NumPy and back for nothing."""
+    array = type(strict.zeros(1))
+    assert [name for name in evaluated(host=True) if not wrong(strict, array, name)] == []
