@@ -15,7 +15,7 @@ from lineara.errors import ProgramError
 from lineara.facts.registry import registry
 from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type
 from lineara.linear_a.check import check
-from lineara.linear_a.parse import GRAMMAR, _lark, parse
+from lineara.linear_a.parse import GRAMMAR, LANGUAGE, parse
 from lineara.linear_a.plain_lines import PLAIN, binding
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Prim, Ret, Var, lit
@@ -72,7 +72,7 @@ def test_a_plain_binding_has_the_tree_that_the_grammar_gives(target, right, spac
     text = f"def f(;) -> (;) =\n {space}let {target}{space}={space}{right} in (;)"
     (definition,) = general().parse(text).children
     expected = definition.children[3].children[0]
-    (definition,) = _lark().parse(text).children
+    (definition,) = LANGUAGE.parser.parse(text).children
     token = definition.children[3].children[0]
     assert isinstance(token, str)
     assert_same_tree(binding(token), expected)

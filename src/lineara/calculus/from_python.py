@@ -21,10 +21,11 @@ from typing import Any, NoReturn
 from lineara.calculus.parse import KEYWORDS
 from lineara.calculus.program import Program, program_of
 from lineara.calculus.symbols import Symbol, standard
-from lineara.calculus.syntax import Declaration, File, Param, Syntax, Text
+from lineara.calculus.syntax import Declaration, File, Param, Syntax
 from lineara.calculus.terms import Term
 from lineara.errors import CalculusError
 from lineara.facts.primitive import registry
+from lineara.text.language import Source
 from lineara.text.source_location import Place
 
 LONGEST = 1000  # rounds of a loop that are written out
@@ -43,10 +44,10 @@ def of(f: Callable[..., Any]) -> Term:
 
     Raises CalculusError at the first line that has no counterpart.
     """
-    reader, symbol = _Reader(), _symbol(f)
-    name = symbol.name if symbol is not None else reader.function(f, Place(1, 1), Text(""))
+    reader, symbol, source = _Reader(), _symbol(f), Source("", "", CalculusError)
+    name = symbol.name if symbol is not None else reader.function(f, Place(1, 1), source)
     main = Syntax("var", (), Place(1, 1), name)
-    files = [*reader.files, File(Text(""), (), main)]
+    files = [*reader.files, File(source, (), main)]
     found: Program = program_of(files)
     return found.term()
 
@@ -59,7 +60,7 @@ class _Reader:
         self.names: dict[Any, str] = {}
         self.open: list[Any] = []
 
-    def function(self, f: Any, at: Place, asked: Text) -> str:
+    def function(self, f: Any, at: Place, asked: Source) -> str:
         """The name of the definition that a Python function becomes."""
         if not isinstance(f, FunctionType):
             raise asked.wrong(at, f"{_called(f)} is no function whose source can be read")
@@ -85,7 +86,7 @@ def _named(name: str) -> str:
     return f"{name}'" if name in KEYWORDS else name
 
 
-def _source(f: FunctionType) -> tuple[Text, Any]:
+def _source(f: FunctionType) -> tuple[Source, Any]:
     """The file of a function, and its node in it."""
     code = f.__code__
     lines = linecache.getlines(code.co_filename, f.__globals__)
@@ -103,7 +104,7 @@ def _source(f: FunctionType) -> tuple[Text, Any]:
         raise CalculusError(
             f"{f.__name__}: its source is not there; define it in a file, or write the term itself"
         )
-    return Text(text, code.co_filename), found[0]
+    return Source(text, code.co_filename, CalculusError), found[0]
 
 
 def _places(node: Any) -> set[tuple[int, int]]:
@@ -120,7 +121,7 @@ def _starts(node: Any) -> int:
 class _Function:
     """One function on its way to syntax."""
 
-    def __init__(self, reader: _Reader, f: FunctionType, text: Text) -> None:
+    def __init__(self, reader: _Reader, f: FunctionType, text: Source) -> None:
         self.reader = reader
         self.text = text
         self.name = f.__name__

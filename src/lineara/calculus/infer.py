@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from lineara.calculus import terms as tm
 from lineara.calculus.symbols import INTEGER, Symbol
-from lineara.calculus.syntax import Syntax, Text, nearest
+from lineara.calculus.syntax import Syntax
 from lineara.calculus.types import (
     BOOL,
     DISCRETE,
@@ -30,6 +30,7 @@ from lineara.calculus.types import (
     parts,
     show,
 )
+from lineara.text.language import Source, did_you_mean
 from lineara.text.source_location import Place
 from lineara.trampoline import Deep
 
@@ -65,7 +66,7 @@ class Definition:
     name: str
     body: Syntax
     type: Type
-    text: Text
+    text: Source
 
 
 Bound = Type | Definition
@@ -120,7 +121,7 @@ class Inference:
     """The types of one body, and its term."""
 
     def __init__(
-        self, text: Text, symbols: Mapping[str, Symbol], defined: Mapping[str, Definition]
+        self, text: Source, symbols: Mapping[str, Symbol], defined: Mapping[str, Definition]
     ) -> None:
         self.text = text
         self.symbols = symbols
@@ -193,7 +194,7 @@ class Inference:
             if s.data in self.symbols:  # the symbol as a function
                 return Arrow(self.symbols[s.data].takes, self.symbols[s.data].gives)
             known = [name for name, bound in self.scope.items() if bound]
-            self.refuse(s.place, f"{s.data} is not known here{nearest(s.data, known)}")
+            self.refuse(s.place, f"{s.data} is not known here{did_you_mean(s.data, known)}")
         bound = self.scope[s.data][-1]
         if isinstance(bound, Definition):
             t = self.types.fresh(bound.type)
@@ -283,7 +284,7 @@ class Inference:
     def symbol(self, s: Syntax) -> Symbol:
         """The function symbol that a construct names."""
         if s.data not in self.symbols:
-            mend = nearest(s.data, self.symbols)
+            mend = did_you_mean(s.data, self.symbols)
             self.refuse(s.place, f"there is no function symbol {s.data}{mend}")
         return self.symbols[s.data]
 
@@ -298,7 +299,7 @@ class Inference:
             )
         if not bound and s.data not in self.symbols:
             known = {*self.symbols, *[n for n, b in self.scope.items() if b]}
-            self.refuse(s.place, f"there is no function {s.data}{nearest(s.data, known)}")
+            self.refuse(s.place, f"there is no function {s.data}{did_you_mean(s.data, known)}")
         return bound
 
     def _call(self, s: Syntax) -> Deep:

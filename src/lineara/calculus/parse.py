@@ -10,10 +10,12 @@ space, `f x`.  Sugar ends here: `let f x y = t in u`, `\x y. t`, `\<x, y>. t`, `
 import functools
 from typing import Any
 
-from lineara.calculus.syntax import Declaration, File, Param, Syntax, Text
+from lineara.calculus.syntax import Declaration, File, Param, Syntax
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R
+from lineara.errors import CalculusError
 from lineara.linear_a.gc_pause import uncollected
-from lineara.text.source_location import Place, place_of, unexpected
+from lineara.text.language import Language
+from lineara.text.source_location import Place, place_of
 
 KEYWORDS = (
     "let", "rec", "in", "if", "then", "else", "fst", "snd", "head", "tail", "isnil", "def",
@@ -88,7 +90,7 @@ COMMENT: /#[^\n]*/
 """
 _LONG = ("J(", "J{", "dual(", "pull(", "covec(", "ev(", "scale(", "cons(", "covs[", "0:")
 
-_TOKENS = {
+_TERMINALS = {
     "NAME": "a name", "IN": "'in'", "EQUAL": "'='", "RPAR": "')'", "RSQB": "']'", "COMMA": "','",
     "SEMICOLON": "';'", "DOT": "'.'", "COLON": "':'", "MORETHAN": "'>'", "VBAR": "'|'",
     "THEN": "'then'", "ELSE": "'else'", "BASE": "a type", "$END": "the end", "value": "a term",
@@ -97,29 +99,30 @@ _TOKENS = {
 }  # fmt: skip
 
 
-@functools.cache
-def _lark() -> Any:
-    from lark import Lark
-
+def _grammar() -> str:
     grammar = GRAMMAR.replace("KEYWORDS", "|".join(KEYWORDS))
     for i, token in enumerate(_LONG):
         grammar = grammar.replace(f'"{token}"', f"_LONG{i}")
         grammar += f'_LONG{i}.4: "{token}"\n'
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+    return grammar
+
+
+def _summed_up(expected: set[str]) -> set[str]:
+    if not expected >= {"NUMBER", "NAME", "TRUE"}:  # whatever begins a term
+        return expected
+    closing = {"RPAR", "IN", "MORETHAN", "RSQB", "SEMICOLON", "THEN", "ELSE", "$END", "DEF"}
+    return {"value", *(expected & closing)}
+
+
+LANGUAGE = Language(_grammar(), CalculusError, _TERMINALS, _summed_up)
 
 
 @uncollected
 def parse(text: str, file: str = "") -> File:
     """The syntax of a text; what does not parse is a CalculusError that shows the place."""
-    from lark.exceptions import UnexpectedInput
-
-    held = Text(text, file)
-    try:
-        tree = _lark().parse(text)
-    except UnexpectedInput as error:
-        raise _unexpected(error, held) from None
-    declarations, term = _read(tree)
-    return File(held, declarations, term)
+    source = LANGUAGE.source(text, file)
+    declarations, term = _read(LANGUAGE.tree(source))
+    return File(source, declarations, term)
 
 
 def _read(tree: Any) -> Any:
@@ -132,16 +135,6 @@ def _read(tree: Any) -> Any:
         kind = str(t.data).rstrip("_")
         made[id(t)] = Syntax(kind, tuple(parts), at) if action is None else action(at, parts)
     return made[id(tree)]
-
-
-def _unexpected(error: Any, held: Text) -> Exception:
-    place, what, wanted = unexpected(error, held.text)
-    if {"NUMBER", "NAME", "TRUE"} <= wanted:  # whatever begins a term
-        closing = {"RPAR", "IN", "MORETHAN", "RSQB", "SEMICOLON", "THEN", "ELSE", "$END", "DEF"}
-        wanted = {"value", *(wanted & closing)}
-    shown = sorted({_TOKENS.get(w, str(w).lower()) for w in wanted})
-    hint = f"; expected {' or '.join(shown)}" if 0 < len(shown) <= 6 else ""
-    return held.wrong(place, what + hint)
 
 
 def _curried(params: Any, body: Syntax) -> Syntax:

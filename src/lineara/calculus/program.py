@@ -11,13 +11,14 @@ from pathlib import Path
 from lineara.calculus.infer import Definition, Inference
 from lineara.calculus.parse import parse
 from lineara.calculus.symbols import Symbol, standard
-from lineara.calculus.syntax import Declaration, File, Syntax, Text, nearest
+from lineara.calculus.syntax import Declaration, File, Syntax
 from lineara.calculus.term_of_syntax import build
 from lineara.calculus.terms import Let, Term
 from lineara.calculus.types import TOO_DEEP, Arrow, Type, holes, is_ground, show
 from lineara.calculus.vectors import vectors
 from lineara.errors import CalculusError
 from lineara.linear_a.gc_pause import uncollected
+from lineara.text.language import Source, did_you_mean
 from lineara.text.source_location import Place
 from lineara.trampoline import run
 
@@ -36,7 +37,7 @@ def grad f x = pull(f; \y:R. covec(1)) x
 class Program:
     """The definitions of a text and of what it imports, and its own term."""
 
-    text: Text
+    text: Source
     symbols: Mapping[str, Symbol]
     definitions: Mapping[str, Definition]
     main: Syntax | None
@@ -51,7 +52,7 @@ class Program:
         if name not in self.definitions:
             raise CalculusError(
                 f"{self.text.file or 'the program'}: there is no definition {name}"
-                + nearest(name, self.definitions)
+                + did_you_mean(name, self.definitions)
             )
         return self.definitions[name]
 
@@ -68,7 +69,7 @@ class Program:
             )
         return self._closed(self.main, self.text, stated)
 
-    def _closed(self, s: Syntax, text: Text, stated: Type | None) -> Term:
+    def _closed(self, s: Syntax, text: Source, stated: Type | None) -> Term:
         """The term, with lets around it for the instances of definitions that it uses."""
         instances: dict[tuple[str, Type], str] = {}
         made: dict[str, Term] = {}
@@ -94,7 +95,7 @@ class Program:
             body = Let((made[own], body), own)
         return body
 
-    def _elaborated(self, s: Syntax, text: Text, defined, stated, instance) -> Term:
+    def _elaborated(self, s: Syntax, text: Source, defined, stated, instance) -> Term:
         found = Inference(text, self.symbols, defined)
         try:
             t = run(found.infer(s))
@@ -143,7 +144,7 @@ def _text_of(file: str) -> str:
 
 @functools.cache
 def _prelude() -> Mapping[str, Definition]:
-    text = Text(PRELUDE, "<prelude>")
+    text = Source(PRELUDE, "<prelude>", CalculusError)
     found: dict[str, Definition] = {}
     for d in parse(PRELUDE, "<prelude>").declarations:
         _define(d, text, standard(), found)
@@ -168,7 +169,7 @@ def _declare(file: File, symbols, defined, importing: tuple[Path, ...]) -> None:
             _symbol(d, file.text, symbols, defined)
 
 
-def _import(d: Declaration, text: Text, symbols, defined, importing: tuple[Path, ...]) -> None:
+def _import(d: Declaration, text: Source, symbols, defined, importing: tuple[Path, ...]) -> None:
     path = (Path(text.file).parent / d.name).resolve()
     if path in importing or (text.file and path == Path(text.file).resolve()):
         raise text.wrong(d.place, f"{d.name} imports itself, by way of {text.file}")
@@ -183,7 +184,7 @@ def _import(d: Declaration, text: Text, symbols, defined, importing: tuple[Path,
     _declare(found, symbols, defined, above)
 
 
-def _define(d: Declaration, text: Text, symbols, defined: dict[str, Definition]) -> None:
+def _define(d: Declaration, text: Source, symbols, defined: dict[str, Definition]) -> None:
     assert d.body is not None
     found = Inference(text, symbols, defined)
     t = run(found.infer(d.body))
@@ -192,7 +193,7 @@ def _define(d: Declaration, text: Text, symbols, defined: dict[str, Definition])
     defined[d.name] = Definition(d.name, d.body, found.types.whole(t), text)
 
 
-def _symbol(d: Declaration, text: Text, symbols: dict[str, Symbol], defined) -> None:
+def _symbol(d: Declaration, text: Source, symbols: dict[str, Symbol], defined) -> None:
     """A function symbol that a term declares: a closed map of numbers to numbers."""
     assert d.body is not None
     held = Program(text, symbols, defined, d.body)

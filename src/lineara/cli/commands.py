@@ -29,6 +29,7 @@ from lineara.passes import unzip as unzipping
 from lineara.passes.names import GRAD, VJP
 from lineara.rules.rules_beside_text import check_rules
 from lineara.staging.dead_lanes import of_dead_lanes, run_live
+from lineara.text.language import did_you_mean
 from lineara.text.source_location import Place
 
 Act = Callable[[Program, argparse.Namespace], str]
@@ -128,11 +129,8 @@ def read(name: str) -> Program:
 def definition(program: Program, name: str) -> Def:
     """The definition that --def names."""
     if name not in program.defs:
-        near = program.nearest(name)
-        raise ProgramError(
-            f"{program.file}: there is no definition {name}; "
-            + (f"did you mean {near}?" if near else f"there is {', '.join(program.defs)}")
-        )
+        hint = did_you_mean(name, program.defs) or f"; there is {', '.join(program.defs)}"
+        raise ProgramError(f"{program.file}: there is no definition {name}{hint}")
     return program.defs[name]
 
 

@@ -39,6 +39,7 @@ from lineara.linear_a.calls import Call, Sized
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Program
+from lineara.text.language import did_you_mean
 from lineara.trampoline import run
 
 LARGEST = 20_000  # nodes of a diagram in which every call is unfolded
@@ -60,8 +61,7 @@ def diagram_of(program: Program, name: str, unfold: bool = True) -> Drawn:
     too large with all its calls unfolded.
     """
     if name not in program.defs:
-        near = program.nearest(name)
-        hint = f"; did you mean {near}?" if near else ""
+        hint = did_you_mean(name, program.defs)
         raise DiagramError(f"there is no definition {name} in the program{hint}")
     drawing = _Drawing(program, unfold)
     net = run(drawing.definition(name, ()))

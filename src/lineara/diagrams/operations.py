@@ -5,7 +5,6 @@ declared facts.  A parameter may be a wire, as the position of an index: it come
 arguments, and a mark stands in its place.
 """
 
-import difflib
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from lineara.diagrams.types import Base, R, Type, Types, array_of, of_array, sho
 from lineara.errors import DiagramError, LinearaError
 from lineara.facts.primitive import Elementwise, Primitive, registry
 from lineara.facts.types import ArrayType
+from lineara.text.language import did_you_mean
 
 del _ops
 
@@ -79,8 +79,7 @@ def primitive(name: str) -> Primitive:
     """
     found = registry.primitives.get(name)
     if found is None:
-        near = difflib.get_close_matches(name, list(registry.primitives), 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(name, registry.primitives)
         raise DiagramError(f"there is no operation {name}{hint}")
     return found
 

@@ -13,8 +13,6 @@ A name is made once and used once, as a wire is; a line may end in `;`.
   -> v3
 """
 
-import difflib
-import functools
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -24,7 +22,8 @@ from lineara.diagrams.net import Meter, Net, Node, Wire
 from lineara.diagrams.types import Arrow, Base, Foreign, Stack, Type, array_of, show
 from lineara.errors import DiagramError
 from lineara.linear_a.gc_pause import uncollected
-from lineara.text.source_location import Place, located, place_of, unexpected
+from lineara.text.language import Language, Source, did_you_mean
+from lineara.text.source_location import Place, place_of
 
 GRAMMAR = r"""
 start: diagram
@@ -69,23 +68,14 @@ COMMENT: /#[^\n]*/
 %import common.WS
 %ignore WS
 """
-_TOKENS = {
+_TERMINALS = {
     "NAME": "a name", "EQUAL": "'='", "LPAR": "'('", "RPAR": "')'", "COMMA": "','", "LBRACE": "'{'",
     "RBRACE": "'}'", "COLON": "':'", "BASE": "a type", "$END": "the end", "RSQB": "']'",
     "LSQB": "'['", "SEMICOLON": "';'", "INT": "a number",
+    "NUMBER": "a number", "STRING": "a text in quotes", "FOREIGN": "a type in quotes",
+    "__ANON_0": "'=>'", "__ANON_1": "'->'", "__ANON_2": "'...'",
 }  # fmt: skip
 _WORDS = {"none": None, "true": True, "false": False}
-
-
-class Text(NamedTuple):
-    """A text, and the file that it stands in."""
-
-    text: str
-    file: str = ""
-
-    def wrong(self, place: Place, message: str) -> DiagramError:
-        """The error with `file:line:column`, the line and a caret."""
-        return DiagramError(located(self.text, self.file, place, message))
 
 
 class _Named(NamedTuple):
@@ -103,45 +93,25 @@ class _Line(NamedTuple):
     bodies: list[Net]
 
 
-@functools.cache
-def _lark() -> Any:
-    from lark import Lark
-
-    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+LANGUAGE = Language(GRAMMAR, DiagramError, _TERMINALS)
 
 
 @uncollected
 def parse(text: str, file: str = "") -> Net:
     """The diagram of a text; a DiagramError shows the place of what is wrong."""
-    from lark.exceptions import UnexpectedInput
-
-    held = Text(text, file)
-    try:
-        tree = _lark().parse(text)
-    except UnexpectedInput as error:
-        raise _unexpected(error, held) from None
-    reader, made = _Reader(held), {}
+    source = LANGUAGE.source(text, file)
+    tree = LANGUAGE.tree(source)
+    reader, made = _Reader(source), {}
     for t in tree.iter_subtrees():
         parts = [made.get(id(c), c) for c in t.children]
         made[id(t)] = getattr(reader, str(t.data))(parts, place_of(t.meta))
     return made[id(tree)]
 
 
-def _unexpected(error: Any, held: Text) -> DiagramError:
-    place, what, wanted = unexpected(error, held.text)
-    shown = sorted({_TOKENS.get(w, f"'{_literal(w)}'") for w in wanted})
-    hint = f"; expected {' or '.join(shown)}" if 0 < len(shown) <= 5 else ""
-    return held.wrong(place, what + hint)
-
-
-def _literal(terminal: str) -> str:
-    return {"__ANON_0": "=>", "__ANON_1": "->", "__ANON_2": "..."}.get(terminal, terminal.lower())
-
-
 class _Reader:
     """What each rule of the grammar makes of its parts."""
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: Source) -> None:
         self.text = text
         self.meter = Meter()
 
@@ -245,7 +215,7 @@ class _Parameter(tuple):
 class _Building:
     """One level, on its way from names to wires."""
 
-    def __init__(self, text: Text, meter: Meter) -> None:
+    def __init__(self, text: Source, meter: Meter) -> None:
         self.text = text
         self.net = Net(meter)
         self.wires: dict[str, Wire] = {}
@@ -287,8 +257,7 @@ class _Building:
                     f"{n.name} is used before it is made in line {line}; lines are in order, and a "
                     "diagram has no cycle",
                 )
-            near = difflib.get_close_matches(n.name, list(self.wires), 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(n.name, self.wires)
             self.refuse(
                 n.place,
                 f"there is no wire {n.name} at this level{hint} (a box gets what it captures by "

@@ -5,7 +5,6 @@ of its own in its definition and stores its type.  What is accepted denotes a li
 linear inputs  [YOLO, §3].
 """
 
-import difflib
 import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from lineara.linear_a.dimensions import (
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_binding, show_leaf
+from lineara.text.language import did_you_mean
 from lineara.text.source_location import Place
 from lineara.text.source_location import located as shown_at
 
@@ -328,7 +328,7 @@ class Judge:
     def definition(self, name: str, at: Any) -> ir.Def:
         """The definition of that name."""
         if name not in self.program.defs:
-            near = _near(name, self.program.defs)
+            near = did_you_mean(name, self.program.defs)
             self.wrong(f"there is no definition {name}{near}", at)
         return self.program.defs[name]
 
@@ -609,9 +609,3 @@ def _form(primitive: Any) -> str:
             args = ", ".join([p.name for p in found if p.kind is not p.KEYWORD_ONLY])
             return f"write {primitive.name}{f'[{params}]' if params else ''}({args})"
     return f"write {primitive.name} with what numpy.{primitive.name} takes"
-
-
-def _near(name: str, names: Iterable[str]) -> str:
-    """A hint at names that are almost the same."""
-    found = difflib.get_close_matches(name, list(names), 1)
-    return f"; did you mean {found[0]}?" if found else ""

@@ -5,8 +5,6 @@ Every error has line, column and a caret.
 """
 
 import ast
-import difflib
-import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,8 +38,8 @@ from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.plain_lines import PLAIN, Node, Word
 from lineara.linear_a.plain_lines import binding as plain_binding
 from lineara.linear_a.program import Program
-from lineara.text.source_location import Place, unexpected
-from lineara.text.source_location import located as shown_at
+from lineara.text.language import Language, did_you_mean
+from lineara.text.source_location import Place
 
 GRAMMAR = r"""
 start: (typedef | def)*
@@ -122,12 +120,25 @@ FORMS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@functools.cache
-def _lark() -> Any:
-    from lark import Lark
+_TERMINALS = {
+    "NAME": "a name", "LNAME": "a linear name", "SEMICOLON": "';'", "SEMI": "';'", "RPAR": "')'",
+    "LPAR": "'('", "IN": "'in'", "EQUAL": "'='", "COMMA": "','", "RSQB": "']'", "LSQB": "'['",
+    "RBRACE": "'}'", "LBRACE": "'{'", "COLON": "':'", "__ANON_0": "'->'", "MORETHAN": "'>'",
+    "LESSTHAN": "'<'", "INFIX": "an operator", "DEF": "'def'", "TYPE": "'type'", "LET": "'let'",
+    "DTYPE": "a dtype", "value": "an expression", "VBAR": "'|'", "$END": "the end",
+}  # fmt: skip
 
-    grammar = GRAMMAR.replace("@PLAIN@", PLAIN.replace("/", r"\/"))
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+
+def _summed_up(expected: set[str]) -> set[str]:
+    expected = expected - {"PLAIN"}
+    if not expected >= {"NAME", "LNAME", "INT"}:  # whatever has a value
+        return expected
+    return {"value", *(expected & {"RPAR", "SEMICOLON", "LET"})}
+
+
+LANGUAGE = Language(
+    GRAMMAR.replace("@PLAIN@", PLAIN.replace("/", r"\/")), ProgramError, _TERMINALS, _summed_up
+)
 
 
 @uncollected
@@ -143,34 +154,10 @@ def parse(text: str, file: str = "", sugar: bool = False) -> Program:
       y * x
     <BLANKLINE>
     """
-    from lark.exceptions import UnexpectedInput
-
-    try:
-        tree = _lark().parse(text)
-    except UnexpectedInput as error:
-        raise ProgramError(_unexpected(error, text, file)) from None
+    tree = LANGUAGE.tree(LANGUAGE.source(text, file))
     reader = _Reader(text, file)
     found = with_instances(reader.program(tree), reader.numbers)
     return explicit(found) if sugar else found
-
-
-def _unexpected(error: Any, text: str, file: str) -> str:
-    place, what, expected = unexpected(error, text)
-    wanted = sorted(expected - {"PLAIN"})
-    if {"NAME", "LNAME", "INT"} <= set(wanted):  # whatever has a value
-        wanted = ["value", *[w for w in wanted if w in ("RPAR", "SEMICOLON", "LET")]]
-    shown = [_TOKENS.get(w, str(w).lower()) for w in wanted]
-    hint = f"; expected {' or '.join(shown[:6])}" if 0 < len(shown) <= 6 else ""
-    return shown_at(text, file, place, what + hint)
-
-
-_TOKENS = {
-    "NAME": "a name", "LNAME": "a linear name", "SEMICOLON": "';'", "SEMI": "';'", "RPAR": "')'",
-    "LPAR": "'('", "IN": "'in'", "EQUAL": "'='", "COMMA": "','", "RSQB": "']'", "LSQB": "'['",
-    "RBRACE": "'}'", "LBRACE": "'{'", "COLON": "':'", "__ANON_0": "'->'", "MORETHAN": "'>'",
-    "LESSTHAN": "'<'", "INFIX": "an operator", "DEF": "'def'", "TYPE": "'type'", "LET": "'let'",
-    "DTYPE": "a dtype", "value": "an expression", "VBAR": "'|'", "$END": "the end",
-}  # fmt: skip
 
 
 class _Reader:
@@ -312,7 +299,7 @@ class _Reader:
                 raise self.wrong("a dimension is not negative; count from 0", n)
             return int(n)
         if n not in self.dims:
-            hint = _near(str(n), self.dims) or f"; take it as an argument: {n}: i64"
+            hint = did_you_mean(str(n), self.dims) or f"; take it as an argument: {n}: i64"
             raise self.wrong(f"the dimension {n} is no i64 formal{hint}", n)
         return self.dims[str(n)]
 
@@ -320,7 +307,7 @@ class _Reader:
         """A type that has a definition."""
         name = str(t.children[0])
         if name not in self.types:
-            hint = _near(name, self.types) or f"; define it: type {name} = …"
+            hint = did_you_mean(name, self.types) or f"; define it: type {name} = …"
             raise self.wrong(f"there is no type {name}{hint}", t)
         stated = self.dimensions(t.children[1]) if len(t.children) > 1 else ()
         dims = tuple([None if n == "_" else self.dim(n) for n in stated])
@@ -436,7 +423,7 @@ class _Reader:
         """An occurrence of a variable."""
         name = str(t.children[0])
         if name not in self.scope:
-            hint = _near(name, self.scope) or "; bind it before, or take it as an argument"
+            hint = did_you_mean(name, self.scope) or "; bind it before, or take it as an argument"
             raise self.wrong(f"{name} is not known here{hint}", t)
         return self.scope[name]
 
@@ -605,9 +592,9 @@ class _Reader:
                 name = str(t.children[0]) if t.data == "name" else None
                 if name is not None and name not in self.scope:
                     plain = {"True": "true", "False": "false"}
-                    hint = plain.get(name) or difflib.get_close_matches(name, list(self.scope), 1)
-                    near = hint if isinstance(hint, str) else (hint or [f"'{name}'"])[0]
-                    raise self.wrong(f"{name} is not known here; did you mean {near}?", t)
+                    near = did_you_mean(name, () if name in plain else self.scope)
+                    near = near or f"; did you mean {plain.get(name, repr(name))}?"
+                    raise self.wrong(f"{name} is not known here{near}", t)
 
     def form(self, form: Any, args: tuple[ir.Var, ...], given: list[Any], head: Any) -> ir.Leaf:
         """A branch or a loop: the definitions it applies, then its numbers."""
@@ -635,7 +622,7 @@ class _Reader:
 
     def unknown(self, head: Any, names: Iterable[str], what: str, hint: str = "") -> ProgramError:
         """The error about a name that nothing has."""
-        hint = hint or _near(str(head), names) or f"; there is {_some(names) or 'none'}"
+        hint = hint or did_you_mean(str(head), names) or f"; there is {_some(names) or 'none'}"
         return self.wrong(f"there is no {what} {head}{hint}", head)
 
     def value(self, t: Any) -> Any:
@@ -711,12 +698,6 @@ def _cast(numbers: Any, dtype: np.dtype | None) -> Any:
 
 
 UNKNOWN = Product()
-
-
-def _near(name: str, names: Iterable[str]) -> str:
-    """A hint at a name that is almost the same, of a few thousand."""
-    near = difflib.get_close_matches(name, list(islice(names, 4000)), 1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _some(names: Iterable[str]) -> str:

@@ -1,6 +1,5 @@
 """A program: named types and definitions.  Two programs are equal if their canonical texts are."""
 
-import difflib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -75,10 +74,6 @@ class Program:
             if f in self.defs:
                 open_ += functions(self.defs[f].body)[::-1]
                 open_ += [f + suffix for suffix in rules if f + suffix in self.defs]
-
-    def nearest(self, name: str) -> str:
-        """The definition whose name is almost that one, or nothing."""
-        return next(iter(difflib.get_close_matches(name, list(self.defs), 1)), "")
 
     def __str__(self) -> str:
         return show_program(self.types, self.defs)

@@ -36,18 +36,3 @@ def located(text: str, file: str, place: Place, message: str) -> str:
 def place_of(token: Any) -> Place:
     """Where a token, or a tree of tokens, begins."""
     return Place(getattr(token, "line", 1) or 1, getattr(token, "column", 1) or 1)
-
-
-def unexpected(error: Any, text: str) -> tuple[Place, str, set[str]]:
-    """Of lark's error: where, what stands there, and the terminals that could."""
-    token = getattr(error, "token", None)
-    place = Place(error.line, error.column)
-    if token is None:
-        what = f"the character {text[error.pos_in_stream]!r} has no meaning"
-    elif token.type == "$END":
-        lines = text.split("\n")
-        place, what = Place(len(lines), len(lines[-1]) + 1), "the text ends here"
-    else:
-        what = f"{str(token)!r} is not expected here"
-    expected = getattr(error, "accepts", None) or getattr(error, "expected", None) or ()
-    return place, what, set(expected)
