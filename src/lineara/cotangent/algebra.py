@@ -94,9 +94,9 @@ class Algebra:
         return getattr(ufunc, method)(*_densified(inputs, name), **_densified(options, name))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        known = _FUNCTIONS.get(func)
-        if known is not None and len(args) == 1 and not kwargs:
-            return known(args[0])
+        rule = _FUNCTIONS.get(func)
+        if rule is not None and len(args) == 1 and not kwargs:
+            return rule(args[0])
         name = f"{func.__module__.replace('numpy', 'np')}.{func.__name__}"
         return func(*_densified(args, name), **_densified(kwargs, name))
 
@@ -142,7 +142,7 @@ def _in_place(ufunc: np.ufunc, out: Any, a: Any, b: Any) -> Any:
     if isinstance(a, Algebra) or not np.shape(a) == np.shape(b) == out.shape:
         return NotImplemented
     b.check_cast(out.dtype)
-    if any(np.may_share_memory(out, held) for held in b.arrays()):
+    if any(np.may_share_memory(out, array) for array in b.arrays()):
         b = deepcopy(b)
     if a is not out:
         out[...] = a

@@ -213,10 +213,10 @@ def total(terms: Sequence[Builder]) -> Builder:
     return (type(nonzero[0]) if len(kinds) == 1 else Sum).merge(nonzero)
 
 
-def _same_shape(found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
-    if found != wanted:
+def _same_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    if shape != wanted:
         raise ShapeError(
-            f"cotangents of shapes {wanted} and {found} do not add; their shapes must be equal"
+            f"cotangents of shapes {wanted} and {shape} do not add; their shapes must be equal"
         )
 
 

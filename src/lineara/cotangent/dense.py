@@ -40,8 +40,8 @@ class Dense(Builder):
         return (self.array,)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        held = self.addends()
-        return (total, (held,)) if len(held) > 1 else super().__reduce__()
+        addends = self.addends()
+        return (total, (addends,)) if len(addends) > 1 else super().__reduce__()
 
     def map(self, f: Callable[[Array], Array]) -> Builder:
         """f of the sum."""
@@ -83,9 +83,9 @@ class Dense(Builder):
 
     def contributions(self) -> Builder:
         """Every element of every array."""
-        held = self.arrays()
-        flat = np.tile(np.arange(self.size), len(held))
-        return Coo(flat, np.concatenate([a.ravel() for a in held]), self.shape)
+        arrays = self.arrays()
+        flat = np.tile(np.arange(self.size), len(arrays))
+        return Coo(flat, np.concatenate([a.ravel() for a in arrays]), self.shape)
 
     def dense(self, asked: str) -> Array:
         """The sum; nothing sparse is lost, so there is no warning."""

@@ -36,13 +36,13 @@ def combine(terms: Iterable[Any], *, order: Iterable[Any] | None = None) -> Any:
     >>> finish(combine([{"w": 1.0}, {"w": 2.0, "b": 5.0}]))
     {'w': 3.0, 'b': 5.0}
     """
-    given = list(terms)
+    ordered = list(terms)
     if order is not None:
-        ranked = sorted(zip(order, given, strict=True), key=lambda pair: pair[0])
-        given = [term for _, term in ranked]
-    if not given:
+        ranked = sorted(zip(order, ordered, strict=True), key=lambda pair: pair[0])
+        ordered = [term for _, term in ranked]
+    if not ordered:
         raise StructureError("combine: there is nothing to combine; give at least a Zero(shape)")
-    live = [term for term in given if term is not None]
+    live = [term for term in ordered if term is not None]
     return (live or [None])[0] if len(live) < 2 else _combine(live)
 
 
@@ -88,32 +88,32 @@ def _below(node: Node) -> tuple[list[Any], list[Node]] | None:
     builder, like = node.rest
     if isinstance(builder, (Builder, np.ndarray)):
         return None
-    found, wanted = fields(builder), fields(like)
-    if wanted is None and (found is None or like is None):
-        return _nodes(node, found, {})
-    if wanted is None or (found is None and builder is not None) or set(found or ()) - set(wanted):
+    parts, wanted = fields(builder), fields(like)
+    if wanted is None and (parts is None or like is None):
+        return _nodes(node, parts, {})
+    if wanted is None or (parts is None and builder is not None) or set(parts or ()) - set(wanted):
         raise StructureError(
             f"finish: a cotangent with {_holds(builder)} does not belong to a "
             f"{type(like).__name__} with {_holds(like)}; "
             "give the value that was differentiated as like="
         )
-    return _nodes(node, dict.fromkeys(wanted) | (found or {}), wanted)
+    return _nodes(node, dict.fromkeys(wanted) | (parts or {}), wanted)
 
 
 def _nodes(
-    node: Node, found: dict[Any, Any] | None, likes: dict[Any, Any]
+    node: Node, parts: dict[Any, Any] | None, likes: dict[Any, Any]
 ) -> tuple[list[Any], list[Node]] | None:
-    if found is None:
+    if parts is None:
         return None
     kind = _shape(node.value)
-    return list(found), [
-        _pair(value, likes.get(key), (node.path, kind, key)) for key, value in found.items()
+    return list(parts), [
+        _pair(value, likes.get(key), (node.path, kind, key)) for key, value in parts.items()
     ]
 
 
 def _holds(x: Any) -> str:
-    held = fields(x)
-    return "no keys" if held is None else f"the keys {list(held)}"
+    parts = fields(x)
+    return "no keys" if parts is None else f"the keys {list(parts)}"
 
 
 def _kind(x: Any) -> Kind | None:
@@ -153,16 +153,18 @@ def fold_fields(
 ) -> Any:
     """`branch(node, {key: folded child})` from the leaves up, at any depth.
 
-    >>> fold_fields([1, [2, 3]], lambda x: x, lambda node, found: sum(found.values()))
+    >>> fold_fields([1, [2, 3]], lambda x: x, lambda node, children: sum(children.values()))
     6
     """
 
     def expand(node: Node) -> tuple[list[Any], list[Node]] | None:
-        held = fields(node.value)
-        if held is None:
+        children = fields(node.value)
+        if children is None:
             return None
         kind = _shape(node.value)
-        return list(held), [Node(x, None, (node.path, kind, key)) for key, x in held.items()]
+        return list(children), [
+            Node(x, None, (node.path, kind, key)) for key, x in children.items()
+        ]
 
     return fold(
         Node(root),
@@ -255,13 +257,13 @@ class Record(Terms, Mapping[Any, Any]):
         """A container as a Record; a Record as it is."""
         if isinstance(x, Record):
             return x
-        found = fields(x)
-        if found is None:
+        parts = fields(x)
+        if parts is None:
             raise StructureError(
                 f"combine: a {type(x).__name__} and a container do not add; "
                 "all terms must be cotangents of the same value"
             )
-        return cls(found, shell=x)
+        return cls(parts, shell=x)
 
     @classmethod
     def merge(cls, terms: "Sequence[Record]") -> "Record":
@@ -289,9 +291,9 @@ class Record(Terms, Mapping[Any, Any]):
 
     def leaves(self) -> list[Any]:
         """Every cotangent that is no container."""
-        found: list[Any] = []
-        fold_fields(self, found.append, lambda node, new: None)
-        return found
+        leaves: list[Any] = []
+        fold_fields(self, leaves.append, lambda node, new: None)
+        return leaves
 
     def coalesce(self, sum: How = "fast") -> "Record":
         """The same with every sum done."""

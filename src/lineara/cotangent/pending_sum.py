@@ -11,15 +11,15 @@ class Terms:
 
     def addends(self) -> list[Self]:
         """What this is a sum of, in order, each no sum of others."""
-        found: list[Any] = []
+        terms: list[Any] = []
         stack: list[Any] = [self]
         while stack:
             node = stack.pop()
             if node._terms:
                 stack.extend(reversed(node._terms))
             else:
-                found.append(node)
-        return found
+                terms.append(node)
+        return terms
 
     def coalesce(self) -> Any:
         """The same with every sum done."""

@@ -41,15 +41,15 @@ def scatter_add(
     shape = as_shape(shape)
     axis = checked_axis(axis, shape)
     rows = checked_indices(indices, shape[axis])
-    given = slabs(values, shape, axis, rows.size)
-    wanted = np.dtype(dtype) if dtype is not None else given.dtype
-    given = given.astype(np.promote_types(given.dtype, wanted), copy=False)
+    slices = slabs(values, shape, axis, rows.size)
+    wanted = np.dtype(dtype) if dtype is not None else slices.dtype
+    slices = slices.astype(np.promote_types(slices.dtype, wanted), copy=False)
     if 8 * rows.size < shape[axis]:
-        rows, given = sum_duplicates(rows, given, axis, shape[axis])
+        rows, slices = sum_duplicates(rows, slices, axis, shape[axis])
         out = np.zeros(shape, wanted)
-        out[at(rows, axis)] = given
+        out[at(rows, axis)] = slices
         return out
-    summed = sum_columns(shape[axis], rows, columns(given, axis))
+    summed = sum_columns(shape[axis], rows, columns(slices, axis))
     return np.ascontiguousarray(uncolumns(summed, shape, axis), wanted)
 
 
@@ -65,13 +65,13 @@ def as_shape(shape: Sequence[int]) -> tuple[int, ...]:
 
 def slabs(values: ArrayLike, shape: tuple[int, ...], axis: int, m: int) -> Array:
     """`values` as m slices across `axis` of an array of `shape`, put together along it."""
-    found, wanted = np.asarray(values), (*shape[:axis], m, *shape[axis + 1 :])
-    if found.size != prod(wanted):
+    array, wanted = np.asarray(values), (*shape[:axis], m, *shape[axis + 1 :])
+    if array.size != prod(wanted):
         raise ShapeError(
             f"{m} indices along axis {axis} of an array of shape {shape} need values of shape "
-            f"{wanted}, not {found.shape}"
+            f"{wanted}, not {array.shape}"
         )
-    return found.reshape(wanted)
+    return array.reshape(wanted)
 
 
 def columns(values: Array, axis: int) -> Array:
@@ -97,20 +97,20 @@ def checked_indices(indices: ArrayLike | range, n: int) -> Ints:
     """`indices` as a flat int64 array, counted from the front, all of them below n."""
     if isinstance(indices, range):
         indices = np.arange(indices.start, indices.stop, indices.step)
-    found = np.asarray(indices)
-    if found.size == 0:
+    flat = np.asarray(indices)
+    if flat.size == 0:
         return np.zeros(0, np.int64)
-    if found.dtype.kind not in "iu":
+    if flat.dtype.kind not in "iu":
         raise TypeMismatchError(
-            f"indices of a sparse cotangent are integers, not {found.dtype}; "
+            f"indices of a sparse cotangent are integers, not {flat.dtype}; "
             "np.flatnonzero(mask) gives those of a mask"
         )
-    found = found.ravel().astype(np.int64, copy=False)
-    low, high = int(found.min()), int(found.max())
+    flat = flat.ravel().astype(np.int64, copy=False)
+    low, high = int(flat.min()), int(flat.max())
     if low < -n or high >= n:
         bad = low if low < -n else high
         raise ShapeError(f"index {bad} is out of bounds for an axis of length {n}")
-    return found if low >= 0 else np.where(found < 0, found + n, found)
+    return flat if low >= 0 else np.where(flat < 0, flat + n, flat)
 
 
 def sum_duplicates(

@@ -101,13 +101,13 @@ def rounded(terms: list[float], real: Any = float) -> Any:
     >>> rounded([1e308, 1e308, -1e308]), rounded([1.0, 2.0**-24, 2.0**-60], np.float32)
     (1e+308, np.float32(1.0000001))
     """
-    found = true_sum(terms)
-    if real is float or not isfinite(found):
-        return real(found)
-    rest = true_sum([*terms, -found])
-    if rest and not int(np.float64(found).view(np.int64)) & 1:  # to odd: rounded again it is right
-        found = nextafter(found, copysign(inf, rest))
-    return real(found)
+    total = true_sum(terms)
+    if real is float or not isfinite(total):
+        return real(total)
+    rest = true_sum([*terms, -total])
+    if rest and not int(np.float64(total).view(np.int64)) & 1:  # to odd: rounded again it is right
+        total = nextafter(total, copysign(inf, rest))
+    return real(total)
 
 
 def true_sum(terms: list[float]) -> float:

@@ -46,10 +46,10 @@ def to_wire(builder: Any) -> tuple[Any, ...]:
 
 def from_wire(wire: tuple[Any, ...]) -> Any:
     """What `to_wire` was given; a container comes back as a Record, for its type stays at home."""
-    made: list[Any] = []
+    nodes: list[Any] = []
     for tag, *rest in wire:
-        made.append(_unpacked(tag, rest, made))
-    return made[-1]
+        nodes.append(_unpacked(tag, rest, nodes))
+    return nodes[-1]
 
 
 def _packed(x: Any) -> tuple[Any, ...]:
@@ -69,13 +69,13 @@ def _narrow(x: Any) -> Any:
     return x.astype(np.int32) if small else x
 
 
-def _unpacked(tag: str, rest: list[Any], made: list[Any]) -> Any:
+def _unpacked(tag: str, rest: list[Any], nodes: list[Any]) -> Any:
     if tag == "value":
         return rest[0]
     if tag == "record":
-        return Record({key: made[number] for key, number in rest[0]})
+        return Record({key: nodes[number] for key, number in rest[0]})
     if tag == Sum.tag:
-        return total([_unpacked(part[0], list(part[1:]), made) for part in rest])
+        return total([_unpacked(part[0], list(part[1:]), nodes) for part in rest])
     if tag == "carried":
         return summed(rest)
     if tag not in _KINDS:

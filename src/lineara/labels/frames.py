@@ -49,8 +49,8 @@ class Labelled:
 
     def coordinates(self, p: Any) -> Any:
         """The columns that move."""
-        found = [self.columns(p)[i][1] for i in self.moving(p)]
-        return [v if _kind(v) in "fc" else v.astype(float) for v in found]
+        columns = [self.columns(p)[i][1] for i in self.moving(p)]
+        return [v if _kind(v) in "fc" else v.astype(float) for v in columns]
 
     def lifted(self, p: Any, v: Any) -> Any:
         """The labels with traced columns."""
@@ -186,10 +186,10 @@ class Frame(Pandas):
 
     def made(self, p: Any, columns: list[Any]) -> Any:
         """A DataFrame with the index and the columns of p."""
-        held = {i: _pandas_column(values) for i, values in enumerate(columns)}
-        found = type(p)(held, index=p.index)
-        found.columns = p.columns
-        return found
+        data = {i: _pandas_column(values) for i, values in enumerate(columns)}
+        frame = type(p)(data, index=p.index)
+        frame.columns = p.columns
+        return frame
 
 
 # --- xarray --------------------------------------------------------------------------------------
@@ -250,8 +250,8 @@ class DataArray(Labelled):
 
     def made(self, p: Any, columns: list[Any]) -> Any:
         """The same labels."""
-        found = p.copy(data=_duck(columns[0]))
-        return _of_class(found, isinstance(columns[0], Traced))
+        array = p.copy(data=_duck(columns[0]))
+        return _of_class(array, isinstance(columns[0], Traced))
 
 
 class Dataset(Labelled):
@@ -269,9 +269,9 @@ class Dataset(Labelled):
 
     def made(self, p: Any, columns: list[Any]) -> Any:
         """The same labels."""
-        held = {k: _duck(v) for k, v in zip(p.data_vars, columns, strict=True)}
-        found = p.copy(data=held)
-        return _of_class(found, any(isinstance(v, Traced) for v in columns))
+        variables = {k: _duck(v) for k, v in zip(p.data_vars, columns, strict=True)}
+        dataset = p.copy(data=variables)
+        return _of_class(dataset, any(isinstance(v, Traced) for v in columns))
 
 
 Traced.__pandas_priority__ = 5000  # type: ignore[attr-defined]  # a DataFrame's is 4000
@@ -312,18 +312,19 @@ def _frame(cls: type) -> Callable[..., Any]:
 
     def make(data: Any = None, index: Any = None, columns: Any = None, **options: Any) -> Any:
         if isinstance(data, dict):
-            held = {k: _held(v) for k, v in data.items()}
+            contents = {k: _held(v) for k, v in data.items()}
             n = next(
-                (len(v) for v in held.values() if np.ndim(v)), 0 if index is None else len(index)
+                (len(v) for v in contents.values() if np.ndim(v)),
+                0 if index is None else len(index),
             )
-            held = {k: _repeated(v, n) for k, v in held.items()}
-            return cls(held, index=index, columns=columns, **options)
+            contents = {k: _repeated(v, n) for k, v in contents.items()}
+            return cls(contents, index=index, columns=columns, **options)
         if isinstance(data, Traced) and follows(data) and data.ndim == 2:
-            held = {i: _held(data[:, i]) for i in range(data.shape[1])}
-            found = cls(held, index=index, **options)
+            contents = {i: _held(data[:, i]) for i in range(data.shape[1])}
+            frame = cls(contents, index=index, **options)
             if columns is not None:
-                found.columns = columns
-            return found
+                frame.columns = columns
+            return frame
         return cls(_held(data), index=index, columns=columns, **options)
 
     return make

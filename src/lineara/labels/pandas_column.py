@@ -111,8 +111,8 @@ class TracedColumn(ExtensionArray):
         fill = np.nan if fill_value is None else fill_value
         if not len(self):
             return TracedColumn(np.full(indices.shape, fill))
-        found = self.values[np.where(indices < 0, 0, indices)]
-        return TracedColumn(called(np.where, indices < 0, fill, found))
+        rows = self.values[np.where(indices < 0, 0, indices)]
+        return TracedColumn(called(np.where, indices < 0, fill, rows))
 
     def isna(self) -> Any:
         """Which elements are missing: constants."""
@@ -169,8 +169,8 @@ class TracedColumn(ExtensionArray):
         values = self.values
         if skipna and self.isna().any():
             values = values[~self.isna()]
-        found = _reduced(name, values, **options)
-        return TracedColumn(called(np.reshape, found, (1,))) if keepdims else found
+        y = _reduced(name, values, **options)
+        return TracedColumn(called(np.reshape, y, (1,))) if keepdims else y
 
     def _quantile(self, qs: Any, interpolation: Any) -> Any:
         values = self.values[~self.isna()] if self.isna().any() else self.values
@@ -184,9 +184,9 @@ class TracedColumn(ExtensionArray):
         if not (skipna and missing.any()):
             return TracedColumn(_running(name)(values))
         kept = np.flatnonzero(~missing)
-        found = array(np.full(len(self), np.nan))
-        found[kept] = _running(name)(values[kept])
-        return TracedColumn(found)
+        filled = array(np.full(len(self), np.nan))
+        filled[kept] = _running(name)(values[kept])
+        return TracedColumn(filled)
 
     def _groupby_op(
         self,
@@ -202,8 +202,8 @@ class TracedColumn(ExtensionArray):
         skipna = options.pop("skipna", True)
         parts = [TracedColumn(self.values[np.flatnonzero(ids == g)]) for g in range(ngroups)]
         if how in ("cumsum", "cumprod", "cummax", "cummin"):
-            found, order = [p._accumulate(how, skipna=skipna).values for p in parts], _order(ids)
-            return TracedColumn(called(np.concatenate, found)[np.argsort(order)])
+            runs, order = [p._accumulate(how, skipna=skipna).values for p in parts], _order(ids)
+            return TracedColumn(called(np.concatenate, runs)[np.argsort(order)])
         if min_count > 1:
             raise _no_rule(f"groupby.{how} with min_count")
         return TracedColumn(array([p._reduce(how, skipna=skipna, **options) for p in parts]))
@@ -224,15 +224,15 @@ def _no_rule(what: str) -> NoRuleError:
 
 
 def _running(name: str) -> Any:
-    found = {
+    rule = {
         "cumsum": np.add.accumulate,
         "cumprod": np.multiply.accumulate,
         "cummax": np.maximum.accumulate,
         "cummin": np.minimum.accumulate,
     }.get(name)
-    if found is None:
+    if rule is None:
         raise _no_rule(name)
-    return found
+    return rule
 
 
 def _reduced(name: str, values: Any, ddof: int = 1, min_count: int = 0, **options: Any) -> Any:
@@ -243,8 +243,8 @@ def _reduced(name: str, values: Any, ddof: int = 1, min_count: int = 0, **option
     if name in ("std", "var", "sem"):
         if len(values) <= ddof:
             return np.nan
-        found = called(np.var if name == "var" else np.std, values, ddof=ddof)
-        return found / len(values) ** 0.5 if name == "sem" else found
+        spread = called(np.var if name == "var" else np.std, values, ddof=ddof)
+        return spread / len(values) ** 0.5 if name == "sem" else spread
     if name in ("skew", "kurt"):
         return _shape_of(name, values)
     if name in ("first", "last"):
@@ -276,8 +276,8 @@ def _operator(name: str) -> Any:
     def method(self: TracedColumn, *others: Any) -> Any:
         if any(isinstance(o, pd.Series | pd.Index | pd.DataFrame) for o in others):
             return NotImplemented
-        given = [_number(opened(v)) for v in (self, *others)]
-        return closed(act(*reversed(given)) if reflected else act(*given))
+        values = [_number(opened(v)) for v in (self, *others)]
+        return closed(act(*reversed(values)) if reflected else act(*values))
 
     method.__name__ = f"__{name}__"
     return method

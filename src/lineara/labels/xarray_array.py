@@ -32,9 +32,9 @@ class TracedDataset(xr.Dataset):
     __slots__ = ()
 
     def _construct_dataarray(self, name: Any) -> Any:
-        found = super()._construct_dataarray(name)
-        parts = {"name": found.name, "indexes": found._indexes, "fastpath": True}
-        return TracedDataArray(found.variable, found._coords, **parts)
+        array = super()._construct_dataarray(name)
+        parts = {"name": array.name, "indexes": array._indexes, "fastpath": True}
+        return TracedDataArray(array.variable, array._coords, **parts)
 
 
 CLASSES: dict[type, type] = {xr.DataArray: TracedDataArray, xr.Dataset: TracedDataset}

@@ -23,9 +23,9 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     rest = type_of(rows).shape[:-1]
     if not math.prod(rest):
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    found = [as_array(func1d(rows[at], *args, **kwargs)) for at in np.ndindex(rest)]
-    inner = type_of(found[0]).shape
-    stacked = op("reshape")(op("stack")(*found), shape=(*rest, *inner))
+    results = [as_array(func1d(rows[at], *args, **kwargs)) for at in np.ndindex(rest)]
+    inner = type_of(results[0]).shape
+    stacked = op("reshape")(op("stack")(*results), shape=(*rest, *inner))
     here = tuple(range(axis, axis + len(inner)))
     return moveaxis(stacked, tuple(range(len(rest), len(rest) + len(inner))), here)
 
@@ -33,15 +33,15 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
 @implements(np.apply_over_axes, always=True)
 def apply_over_axes(func, a, axes):
     """A function of an array and an axis, over several axes in turn."""
-    found = as_array(a)
-    ndim = type_of(found).ndim
+    y = as_array(a)
+    ndim = type_of(y).ndim
     for axis in sizes(axes):
         axis = normal_axis(axis, ndim, "apply_over_axes")
-        new = as_array(func(found, axis))
+        new = as_array(func(y, axis))
         if type_of(new).ndim < ndim:
             new = registry.functions[np.expand_dims](new, axis)
-        found = new
-    return found
+        y = new
+    return y
 
 
 @implements(np.piecewise, always=True)
@@ -62,39 +62,39 @@ def piecewise(x, condlist, funclist, *args, **kw):
         for c in conditions[1:]:
             none = np.logical_and(none, np.logical_not(c))
         conditions.append(none)
-    found: Any = op("broadcast_to")(np.zeros((), type_of(x).dtype), shape=type_of(x).shape)
+    y: Any = op("broadcast_to")(np.zeros((), type_of(x).dtype), shape=type_of(x).shape)
     for condition, function in zip(conditions, funclist, strict=True):
-        found = _piece(found, x, condition, function, args, kw)
-    same = type_of(found) == type_of(x)
-    found = found if same else _cut("piecewise", found, type_of(x).dtype)
-    return registry.array(np.zeros_like, (x,), {}, found)
+        y = _piece(y, x, condition, function, args, kw)
+    same = type_of(y) == type_of(x)
+    y = y if same else _cut("piecewise", y, type_of(x).dtype)
+    return registry.array(np.zeros_like, (x,), {}, y)
 
 
-def _cut(name: str, found: Any, dtype: np.dtype) -> Any:
+def _cut(name: str, y: Any, dtype: np.dtype) -> Any:
     """The results in the dtype that NumPy gives them; traced ones are not cut to integers."""
     if dtype.kind in "fc":
-        return op("astype")(found, dtype=dtype)
-    if isinstance(found, Box):
+        return op("astype")(y, dtype=dtype)
+    if isinstance(y, Box):
         raise NoRuleError(
             f"{name}: NumPy would cut the results to {dtype.name}, and they would not move; "
             + ("give it an array of floats" if name == "piecewise" else "give it otypes=[float]")
         )
-    return found.astype(dtype)
+    return y.astype(dtype)
 
 
-def _piece(found: Any, x: Any, condition: Any, function: Any, args: tuple, kw: dict) -> Any:
+def _piece(y: Any, x: Any, condition: Any, function: Any, args: tuple, kw: dict) -> Any:
     """One piece: the function sees only the elements that it is for, unless these are not known."""
     if not callable(function):
-        return op("where")(condition, function, found)
+        return op("where")(condition, function, y)
     if isinstance(condition, Box) or not type_of(x).shape:
         hidden = op("where")(condition, x, op("stop_gradient")(x))
-        return op("where")(condition, function(hidden, *args, **kw), found)
+        return op("where")(condition, function(hidden, *args, **kw), y)
     at = np.nonzero(condition)
     if not at[0].size:
-        return found
+        return y
     values = as_array(function(op("index")(x, at=at), *args, **kw))
     values = op("broadcast_to")(values, shape=at[0].shape)
-    return op("where")(condition, op("scatter")(values, at=at, shape=type_of(x).shape), found)
+    return op("where")(condition, op("scatter")(values, at=at, shape=type_of(x).shape), y)
 
 
 def choose(a, choices, out=None, mode="raise"):
@@ -105,10 +105,10 @@ def choose(a, choices, out=None, mode="raise"):
     a = np.clip(a, 0, n - 1) if mode == "clip" else np.mod(a, n) if mode == "wrap" else a
     if not isinstance(a, Box) and np.any((np.asarray(a) < 0) | (np.asarray(a) >= n)):
         raise ValueError("invalid entry in choice array")
-    found = listed[0]
+    y = listed[0]
     for i in range(1, n):
-        found = op("where")(op("equal")(a, i), listed[i], found)
-    return registry.functions[np.broadcast_to](found, shape)
+        y = op("where")(op("equal")(a, i), listed[i], y)
+    return registry.functions[np.broadcast_to](y, shape)
 
 
 takes_arrays(np.choose)(choose)
@@ -152,25 +152,25 @@ class Vectorized:
         if not math.prod(shape):
             raise ShapeError("vectorize: the arguments have no elements to call the function with")
         spread = [registry.functions[np.broadcast_to](v, shape) for v in values]
-        filled, named, found = list(args), dict(kwargs), []
+        filled, named, results = list(args), dict(kwargs), []
         for at in np.ndindex(shape):
             for i, v in zip(varied, spread, strict=False):
                 filled[i] = _element(v, at)
             for k, v in zip(names, spread[len(varied) :], strict=True):
                 named[k] = _element(v, at)
-            found.append(self.pyfunc(*filled, **named))
-        several = isinstance(found[0], tuple)
-        columns = zip(*found, strict=True) if several else [found]
-        made = [self._joined(c, shape, j) for j, c in enumerate(columns)]
-        made = [registry.array(_each, tuple(values), {}, m) for m in made]
-        return tuple(made) if several else made[0]
+            results.append(self.pyfunc(*filled, **named))
+        several = isinstance(results[0], tuple)
+        columns = zip(*results, strict=True) if several else [results]
+        joined = [self._joined(c, shape, j) for j, c in enumerate(columns)]
+        joined = [registry.array(_each, tuple(values), {}, m) for m in joined]
+        return tuple(joined) if several else joined[0]
 
     def _joined(self, values: Sequence[Any], shape: tuple[int, ...], place: int) -> Any:
-        made = as_array(list(values)) if any_box(values) else np.asarray(values)
-        made = op("reshape")(made, shape=shape)
+        joined = as_array(list(values)) if any_box(values) else np.asarray(values)
+        joined = op("reshape")(joined, shape=shape)
         first = type_of(values[0]).dtype  # NumPy's word, if nothing else is said
         dtype = first if self.otypes is None else np.dtype(self.otypes[place])
-        return made if type_of(made).dtype == dtype else _cut("vectorize", made, dtype)
+        return joined if type_of(joined).dtype == dtype else _cut("vectorize", joined, dtype)
 
 
 def _each(*values: Any) -> Any:

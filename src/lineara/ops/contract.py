@@ -189,9 +189,9 @@ class einsum(Multilinear):
             [len(s) == t.ndim for s, t in zip(letters, types, strict=True)]
         )
         if not arrow or not fits or not set(output) <= set("".join(letters)) or _twice(output):
-            given = ", ".join(map(str, types))
+            shown = ", ".join(map(str, types))
             raise ShapeError(
-                f"einsum: {subscripts!r} does not say what becomes of {given}; "
+                f"einsum: {subscripts!r} does not say what becomes of {shown}; "
                 "write a letter for each axis, and those that are left once: 'ij,j->i'"
             )
         size = _lengths(letters, types)
@@ -216,8 +216,8 @@ class einsum(Multilinear):
         others = [
             (s, o) for i, (s, o) in enumerate(zip(letters, operands, strict=True)) if i != place
         ]
-        known = set(output).union(*(s for s, _ in others)) if others else set(output)
-        reach = "".join(dict.fromkeys(c for c in mine if c in known))
+        elsewhere = set(output).union(*(s for s, _ in others)) if others else set(output)
+        reach = "".join(dict.fromkeys(c for c in mine if c in elsewhere))
         text = ",".join([output, *(s for s, _ in others)]) + "->" + reach
         x_bar = einsum(y_bar, *(o for _, o in others), subscripts=text)
         return _place(x_bar, reach, mine, like)
@@ -248,14 +248,14 @@ PLANNED = 1000  # operands larger than this are worth the time to plan a contrac
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _place(x_bar: Any, found: str, wanted: str, like: ArrayType) -> Any:
+def _place(x_bar: Any, letters: str, wanted: str, like: ArrayType) -> Any:
     """Spread x_bar over letters that only the operand had, and onto diagonals of repeated ones."""
     distinct = "".join(dict.fromkeys(wanted))
     size = dict(zip(wanted, like.shape, strict=True))
-    sizes = zip(type_of(x_bar).shape, found, strict=True)
+    sizes = zip(type_of(x_bar).shape, letters, strict=True)
     fits = ArrayType(tuple(min(n, size[c]) for n, c in sizes), x_bar.dtype)
     x_bar = unbroadcast(x_bar, fits)  # a letter may stand for 1 in one operand and n in another
-    shape = tuple(fits.shape[found.index(c)] if c in found else 1 for c in distinct)
+    shape = tuple(fits.shape[letters.index(c)] if c in letters else 1 for c in distinct)
     x_bar = op("reshape")(x_bar, shape=shape)
     full = tuple(size[c] for c in distinct)
     if shape != full:
@@ -314,9 +314,9 @@ def _in_order(text: str, arrays: list[Any], optimize: Any) -> Any:
         taken = [left.pop(i) for i in sorted(places, reverse=True)]
         wanted = set(output).union(*[s for s, _ in left]) if left else None
         letters = dict.fromkeys(c for s, _ in taken for c in s)
-        found = output if wanted is None else "".join(c for c in letters if c in wanted)
-        step = ",".join(s for s, _ in taken) + "->" + found
-        left.append((found, einsum(*[a for _, a in taken], subscripts=step)))
+        result = output if wanted is None else "".join(c for c in letters if c in wanted)
+        step = ",".join(s for s, _ in taken) + "->" + result
+        left.append((result, einsum(*[a for _, a in taken], subscripts=step)))
     return left[0][1]
 
 

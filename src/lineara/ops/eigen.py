@@ -125,8 +125,8 @@ class eigh_vectors(General):
         return squares(self.name, a)
 
     def evaluate(self, xp, /, a, *f: Any, lower=True, equal="nan"):
-        found = f[0] if f else eigh_factors.evaluate(xp, a, lower=lower)
-        return found[..., 1:, :]
+        packed = f[0] if f else eigh_factors.evaluate(xp, a, lower=lower)
+        return packed[..., 1:, :]
 
     def arithmetic(self, y, args, params):
         return eigh_factors.arithmetic(y, args, params) if len(args) == 1 else 0
@@ -209,8 +209,8 @@ class eig_vectors(General):
         return ArrayType(t.shape, np.result_type(t.dtype, np.complex64))
 
     def evaluate(self, xp, /, a, *f: Any, equal="nan"):
-        found = f[0] if f else eig_factors.evaluate(xp, a)
-        return found[..., 1:, :]
+        packed = f[0] if f else eig_factors.evaluate(xp, a)
+        return packed[..., 1:, :]
 
     def arithmetic(self, y, args, params):
         return eig_factors.arithmetic(y, args, params) if len(args) == 1 else 0
@@ -253,8 +253,8 @@ def values_and_vectors(a: Any, lower: bool, **driver: str) -> tuple[Any, Any]:
 @implements(np.linalg.eigh)
 def np_eigh(a, UPLO="L"):  # NumPy's name
     """Eigenvalues and vectors of a Hermitian matrix, of which one triangle is read."""
-    found = values_and_vectors(square("eigh", a), _triangle(UPLO))
-    return type(np.linalg.eigh(np.eye(1)))(*found)
+    pair = values_and_vectors(square("eigh", a), _triangle(UPLO))
+    return type(np.linalg.eigh(np.eye(1)))(*pair)
 
 
 @implements(np.linalg.eigvalsh)

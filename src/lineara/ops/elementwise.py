@@ -144,8 +144,10 @@ clip_above = elementwise(
 def _over_square_of(x: Any, w: Any) -> Any:
     """x / (x^2 + w^2), whose squares may not be representable; 0 at 0 and at infinity."""
     with np.errstate(all="ignore"):
-        found = np.where(np.isinf(x) & np.isinf(w), np.divide(1, x), 1 / (x + w * np.divide(w, x)))
-        return np.where((x == 0) & (w == 0), x, found)[()]
+        quotient = np.where(
+            np.isinf(x) & np.isinf(w), np.divide(1, x), 1 / (x + w * np.divide(w, x))
+        )
+        return np.where((x == 0) & (w == 0), x, quotient)[()]
 
 
 _over_square = elementwise(
@@ -316,8 +318,8 @@ for _name, _f in _ELSEWHERE.items():
 
 def constant(name: str, host: bool = False) -> Primitive:
     """Declare NumPy's function of that name as locally constant."""
-    made = registry.functions[getattr(np, name)] = Constant(name, host)
-    return made
+    declared = registry.functions[getattr(np, name)] = Constant(name, host)
+    return declared
 
 
 class Still(Constant):

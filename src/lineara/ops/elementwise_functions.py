@@ -107,10 +107,10 @@ def _widened(outside: Any, function: Any) -> Any:
 
     def stand_in(*args):
         """The value, complex if it has to be."""
-        found = [as_array(a) for a in args]
-        if not any(map(is_complex, found)) and np.any(outside(*found)):
-            found = [a + 0j for a in found]
-        return registry.functions[function](*found)
+        values = [as_array(a) for a in args]
+        if not any(map(is_complex, values)) and np.any(outside(*values)):
+            values = [a + 0j for a in values]
+        return registry.functions[function](*values)
 
     return stand_in
 
@@ -147,20 +147,20 @@ refuses(np.frompyfunc, advice="np.vectorize calls the same function, and is foll
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """Finite numbers in place of what is not: constants there."""
     if type_of(x).dtype.kind not in "fc":
-        found = positive(x)
+        y = positive(x)
     elif is_complex(x):
         parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
-        found = parts[0] + 1j * parts[1]
+        y = parts[0] + 1j * parts[1]
     else:
         largest = np.finfo(type_of(x).dtype)
         high = largest.max if posinf is None else posinf
         low = largest.min if neginf is None else neginf
-        found = where(op("isposinf")(x), high, where(op("isneginf")(x), low, x))
-        found = where(op("isnan")(x), nan, found)
-        found = found if type_of(found) == type_of(x) else op("astype")(found, dtype=x.dtype)
+        y = where(op("isposinf")(x), high, where(op("isneginf")(x), low, x))
+        y = where(op("isnan")(x), nan, y)
+        y = y if type_of(y) == type_of(x) else op("astype")(y, dtype=x.dtype)
     if copy or not type_of(x).shape:
-        return found
-    x[...] = found
+        return y
+    x[...] = y
     return x
 
 
@@ -176,8 +176,8 @@ def real_if_close(a, tol=100):
 @implements(np.angle)
 def angle(z, deg=False):
     """The argument of a complex number; of a real one it is locally constant."""
-    found = atan2(imag(z), real(z))
-    return rad2deg(found) if deg else found
+    radians = atan2(imag(z), real(z))
+    return rad2deg(radians) if deg else radians
 
 
 @implements(math.pow)
@@ -203,10 +203,10 @@ def hypot_all(*coordinates):
     """The Euclidean norm of the coordinates."""
     if not coordinates:
         return 0.0
-    found = abs_(coordinates[0])
+    length = abs_(coordinates[0])
     for c in coordinates[1:]:
-        found = hypot(found, c)
-    return found
+        length = hypot(length, c)
+    return length
 
 
 @implements(math.dist)
@@ -218,10 +218,10 @@ def dist(p, q):
 @implements(math.fsum)
 def fsum(values):
     """The sum of the values."""
-    found = 0.0
+    total = 0.0
     for v in values:
-        found = found + v
-    return found
+        total = total + v
+    return total
 
 
 @implements(math.prod)
@@ -270,8 +270,8 @@ registry.functions[cmath.isclose] = registry.functions[math.isclose]
 @implements(cmath.log)
 def complex_log(z, base=None):
     """The principal logarithm, to any base."""
-    found = _widened_to_complex(log)(z)
-    return found if base is None else found / _widened_to_complex(log)(base)
+    y = _widened_to_complex(log)(z)
+    return y if base is None else y / _widened_to_complex(log)(base)
 
 
 @implements(cmath.phase)

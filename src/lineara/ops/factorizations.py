@@ -108,8 +108,8 @@ class linear_triangular(Linear):
         return args[0].shape[-1] * reals(y)
 
     def transpose(self, y_bar, /, a, b, *, lower, adjoint=False):
-        found = linear_triangular(a, y_bar, lower=lower, adjoint=not adjoint)
-        return (unbroadcast(found, b),)
+        b_bar = linear_triangular(a, y_bar, lower=lower, adjoint=not adjoint)
+        return (unbroadcast(b_bar, b),)
 
     def linearize(self, y, args, active, params, recur):
         kind = triangular_solve if 0 in active else super()
@@ -150,8 +150,8 @@ class triangular_solve(General):
 
 def solve_right(b: Any, a: Any, lower: bool, of_adjoint: bool = False) -> Any:
     """X with X A = B, or X A^H = B, for triangular A."""
-    found = linear_triangular(a, adjoint(b), lower=lower, adjoint=not of_adjoint)
-    return adjoint(found)
+    x_adjoint = linear_triangular(a, adjoint(b), lower=lower, adjoint=not of_adjoint)
+    return adjoint(x_adjoint)
 
 
 # --- Cholesky -----------------------------------------------------------------------------------

@@ -96,8 +96,8 @@ class rfft(Linear):
         return ArrayType(shape, _wide(t.dtype))
 
     def evaluate(self, xp, /, x, *, axis, norm, weighted=False):
-        found = xp.fft.rfft(x, axis=axis, norm=norm)
-        return _doubled(xp, found, x.shape[axis], axis, 2) if weighted else found
+        y = xp.fft.rfft(x, axis=axis, norm=norm)
+        return _doubled(xp, y, x.shape[axis], axis, 2) if weighted else y
 
     def arithmetic(self, y, args, params):
         return _work(y, args[0].shape, (params["axis"],))
@@ -174,8 +174,8 @@ def _lengths(name: str, a: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], lis
         return listed, [type_of(a).shape[i] for i in listed]
     if len(s) != len(listed):
         raise ValueError("Shape and axes have different lengths.")
-    given = zip(sizes(s), listed, strict=True)
-    return listed, [type_of(a).shape[i] if n == -1 else n for n, i in given]
+    pairs = zip(sizes(s), listed, strict=True)
+    return listed, [type_of(a).shape[i] if n == -1 else n for n, i in pairs]
 
 
 def _transform(a: Any, lengths: Any, axes: Any, inverse: bool, norm: Any) -> Any:

@@ -15,10 +15,10 @@ from lineara.ops.shape import as_array, as_doubles
 
 def _still(a: Any) -> Any:
     """The plain values, which decide how many results there are or where they lie."""
-    found = op("stop_gradient")(a)
-    if isinstance(found, Box):
-        op("flatnonzero")(found)  # which says that a shape would depend on values
-    return found
+    plain = op("stop_gradient")(a)
+    if isinstance(plain, Box):
+        op("flatnonzero")(plain)  # which says that a shape would depend on values
+    return plain
 
 
 @implements(np.bincount)
@@ -43,8 +43,8 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
             "of z.real, z.imag or abs(z)"
         )
     if isinstance(bins, str):
-        known: Any = None if range is None else [_still(as_array(v)) for v in range]
-        bins = len(np.histogram_bin_edges(_still(a), bins, known)) - 1
+        plain_range: Any = None if range is None else [_still(as_array(v)) for v in range]
+        bins = len(np.histogram_bin_edges(_still(a), bins, plain_range)) - 1
     if np.ndim(bins) or isinstance(bins, Box):
         return as_array(bins)
     if range is not None:
@@ -72,20 +72,20 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     sample = line(as_array(a), None, "histogram")[0]
     flat = None if weights is None else line(as_array(weights), None, "histogram")[0]
     ranges = None if range is None else [range]
-    found, edges = histogramdd([sample], [bins], ranges, density, flat)
-    if flat is None and not density and not isinstance(found, Box):
-        found = found.astype(int)
+    counts, edges = histogramdd([sample], [bins], ranges, density, flat)
+    if flat is None and not density and not isinstance(counts, Box):
+        counts = counts.astype(int)
     elif flat is not None and not density:
-        found = op("astype")(found, dtype=type_of(flat).dtype)
-    return found, edges[0]
+        counts = op("astype")(counts, dtype=type_of(flat).dtype)
+    return counts, edges[0]
 
 
 @implements(np.histogram2d)
 def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
     """The same in the plane; and the edges along both axes."""
     two = isinstance(bins, list | tuple) and len(bins) == 2
-    found, edges = histogramdd([x, y], bins if two else [bins, bins], range, density, weights)
-    return found, *edges
+    counts, edges = histogramdd([x, y], bins if two else [bins, bins], range, density, weights)
+    return counts, *edges
 
 
 @takes_arrays(np.histogramdd)
@@ -108,12 +108,12 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     if weights is None:
         weights = np.ones(type_of(rows[0]).shape)
     kept = op("keep")(as_doubles(as_array(weights)), inside)
-    found = op("scatter")(kept, at=tuple(places), shape=shape)
+    counts = op("scatter")(kept, at=tuple(places), shape=shape)
     if density:
-        found = found / np_sum(found * 1.0)
+        counts = counts / np_sum(counts * 1.0)
         for i, e in enumerate(edges):
-            found = found / np.reshape(diff(e), [-1 if j == i else 1 for j in np.arange(d)])
-    return found, tuple(edges)
+            counts = counts / np.reshape(diff(e), [-1 if j == i else 1 for j in np.arange(d)])
+    return counts, tuple(edges)
 
 
 def _columns(sample: Any) -> list[Any]:

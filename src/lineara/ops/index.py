@@ -50,17 +50,17 @@ def normal_part(part: Any) -> Any:
     """A list in an index as an array; an empty one holds no positions."""
     if not isinstance(part, list | tuple):
         return part
-    found = np.array(part)
-    return found if found.size else found.astype(np.intp)
+    places = np.array(part)
+    return places if places.size else places.astype(np.intp)
 
 
 def scalar_index(at: Any) -> Any:
     """A basic index where arrays without axes stand for its integers; None where it is no such."""
     parts = at if isinstance(at, tuple) else (at,)
-    found = [int(p) if _is_integer(p) else p for p in parts]
-    if not is_basic(tuple(found)):
+    plain = [int(p) if _is_integer(p) else p for p in parts]
+    if not is_basic(tuple(plain)):
         return None
-    return tuple(found) if isinstance(at, tuple) else found[0]
+    return tuple(plain) if isinstance(at, tuple) else plain[0]
 
 
 def _is_integer(part: Any) -> bool:
@@ -258,8 +258,8 @@ class Along(Constant):
             rows = op("reshape")(x, shape=(x.shape[0], math.prod(x.shape[1:])))
             params = params | {"axis": 1}
             kept = (1,) * (x.ndim - 1) if params.pop("keepdims", False) is True else ()
-            found = self(rows, **params)
-            return op("reshape")(found, shape=(*x.shape[:1], *kept)) if kept else found
+            y = self(rows, **params)
+            return op("reshape")(y, shape=(*x.shape[:1], *kept)) if kept else y
         return self(x, **params | {"axis": axis + (axis >= 0)})
 
 
@@ -338,9 +338,9 @@ def linalg_diagonal(x, /, *, offset=0):
 @implements(np.trace)
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """The sum of the diagonal."""
-    found = diagonal(a, offset, axis1, axis2)
-    found = found if dtype is None else op("astype")(found, dtype=np.dtype(dtype))
-    return op("sum")(found, axis=(len(found.shape) - 1,), keepdims=False)
+    diagonals = diagonal(a, offset, axis1, axis2)
+    diagonals = diagonals if dtype is None else op("astype")(diagonals, dtype=np.dtype(dtype))
+    return op("sum")(diagonals, axis=(len(diagonals.shape) - 1,), keepdims=False)
 
 
 @implements(np.linalg.trace)
@@ -382,10 +382,10 @@ def triu(m, k=0):
 @implements(np.select, sequence=True)
 def select(condlist, choicelist, default=0):
     """The choice of the first condition that holds, in each element."""
-    found = default
+    y = default
     for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
-        found = op("where")(condition, choice, found)
-    return found
+        y = op("where")(condition, choice, y)
+    return y
 
 
 @implements(np.diff)

@@ -41,9 +41,9 @@ def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     try:
         joined = concat(*arrays, axis=axis)
     except ValueError:
-        found = " with ".join(repr(type_of(a)) for a in arrays)
+        shown = " with ".join(repr(type_of(a)) for a in arrays)
         raise ShapeError(
-            f"concatenate: cannot join {found} along axis {axis}; all other axes must agree"
+            f"concatenate: cannot join {shown} along axis {axis}; all other axes must agree"
         ) from None
     return joined if dtype is None else astype(joined, dtype=np.dtype(dtype))
 
@@ -53,8 +53,8 @@ def np_stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays of one shape joined along a new axis."""
     arrays = [as_array(a) for a in arrays]
     if len({a.shape for a in map(type_of, arrays)}) > 1:
-        found = ", ".join(repr(type_of(a)) for a in arrays)
-        raise ShapeError(f"stack: all arrays must have one shape; found {found}")
+        shown = ", ".join(repr(type_of(a)) for a in arrays)
+        raise ShapeError(f"stack: all arrays must have one shape; found {shown}")
     axis = normal_axis(axis, len(type_of(arrays[0]).shape) + 1, "stack")
     if axis:
         return concatenate([expand_dims(a, axis) for a in arrays], axis, dtype=dtype)
@@ -73,8 +73,8 @@ def _each(foreign: Any, doc: str) -> Callable[[Any], Any]:
 
     def register(one: Callable[[Any], Any]) -> Any:
         def function(*arrays: Any) -> Any:
-            found = tuple(one(a) for a in map(as_array, arrays))
-            return found[0] if len(found) == 1 else found
+            results = tuple(one(a) for a in map(as_array, arrays))
+            return results[0] if len(results) == 1 else results
 
         function.__doc__ = doc
         return implements(foreign)(function)

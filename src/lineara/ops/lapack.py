@@ -35,12 +35,12 @@ def each(
     lead = np.broadcast_shapes(*(s.shape[:-2] for s in stacks))
     if not lead:
         return function(*stacks)
-    found = np.empty((math.prod(lead), *shape), dtype)
+    out = np.empty((math.prod(lead), *shape), dtype)
     wide = [np.broadcast_to(s, (*lead, *s.shape[-2:])) for s in stacks]
-    rows = zip(*[s.reshape(len(found), *s.shape[-2:]) for s in wide], strict=True)
+    rows = zip(*[s.reshape(len(out), *s.shape[-2:]) for s in wide], strict=True)
     for i, matrices in enumerate(rows):
-        found[i] = function(*matrices)
-    return found.reshape(*lead, *shape)
+        out[i] = function(*matrices)
+    return out.reshape(*lead, *shape)
 
 
 def lu(a: np.ndarray) -> np.ndarray:
@@ -48,12 +48,12 @@ def lu(a: np.ndarray) -> np.ndarray:
     n = a.shape[-1]
 
     def one(m: np.ndarray) -> np.ndarray:
-        found = np.empty((n + 1, n), dtype)
-        found[:-1] = m
+        packed = np.empty((n + 1, n), dtype)
+        packed[:-1] = m
         factor = routine("lapack", "getrf", dtype.char)
-        inside, found[-1], _ = factor(found[:-1].T, overwrite_a=True)
-        assert np.shares_memory(inside, found), "LAPACK factors in place"
-        return found
+        inside, packed[-1], _ = factor(packed[:-1].T, overwrite_a=True)
+        assert np.shares_memory(inside, packed), "LAPACK factors in place"
+        return packed
 
     dtype = a.dtype.newbyteorder("=")
     return each(one, (n + 1, n), dtype, a)

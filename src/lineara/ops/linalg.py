@@ -199,9 +199,9 @@ class adjugate(General):
         if a.shape[-1] in (2, 3):
             return _small_adjugate(a)
         try:
-            found = inv.evaluate(xp, a, *f)
-            found *= det.evaluate(xp, a, *f)[..., None, None]
-            return found
+            y = inv.evaluate(xp, a, *f)
+            y *= det.evaluate(xp, a, *f)[..., None, None]
+            return y
         except np.linalg.LinAlgError:
             u, s, vh = xp.linalg.svd(a)
             others = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)

@@ -30,8 +30,8 @@ def _without(a: Any, fill: float) -> Any:
 
 
 def _options(keepdims: Any, **given_too: Any) -> dict[str, Any]:
-    found = {"keepdims": given(keepdims) and bool(keepdims)}
-    return found | {k: v for k, v in given_too.items() if given(v)}
+    options = {"keepdims": given(keepdims) and bool(keepdims)}
+    return options | {k: v for k, v in given_too.items() if given(v)}
 
 
 @implements(np.nansum)
@@ -64,10 +64,10 @@ def _extremum(function: Any, fill: float) -> Any:
     def stand_in(a, axis=None, out=None, keepdims=None, initial=None, where=None):
         """The extreme one over axes of what is a number."""
         options = _options(keepdims, initial=initial, where=where)
-        found = registry.functions[function](_without(a, fill), axis, **options)
+        y = registry.functions[function](_without(a, fill), axis, **options)
         empty = np.all(_missing(as_array(a)), axis=axis, keepdims=options["keepdims"])
         none = np.logical_and(empty, not given(initial))
-        return found if none is np.False_ else op("where")(none, np.nan, found)
+        return y if none is np.False_ else op("where")(none, np.nan, y)
 
     return stand_in
 

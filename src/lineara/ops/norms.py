@@ -67,13 +67,13 @@ def _matrix_norm(x: Any, order: Any, axis: tuple[int, ...], keepdims: bool) -> A
         s = np_svdvals(moveaxis(x, axis, (-2, -1)))
         last = (len(type_of(s).shape) - 1,)
         choose = {2: _largest, -2: op("min"), "nuc": op("sum")}[order]
-        found = choose(s, axis=last, keepdims=False)
+        y = choose(s, axis=last, keepdims=False)
     elif order in (1, -1, np.inf, -np.inf):
         inner, outer = axis if abs(order) == 1 else axis[::-1]
         sums = op("sum")(op("abs")(x), axis=(inner,), keepdims=True)
         choose = _largest if order > 0 else op("min")
         largest = choose(sums, axis=(outer,), keepdims=True)
-        found = op("reshape")(
+        y = op("reshape")(
             largest, shape=tuple(n for i, n in enumerate(largest.shape) if i not in axis)
         )
     else:
@@ -82,9 +82,9 @@ def _matrix_norm(x: Any, order: Any, axis: tuple[int, ...], keepdims: bool) -> A
             "'fro', 'nuc', 1, -1, 2, -2, inf and -inf are"
         )
     if not keepdims:
-        return found
+        return y
     shape = tuple(1 if i in axis else n for i, n in enumerate(type_of(x).shape))
-    return op("reshape")(found, shape=shape)
+    return op("reshape")(y, shape=shape)
 
 
 @implements(np.linalg.matrix_norm)

@@ -57,8 +57,8 @@ def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict
         lengths = _pair(options.get("stat_length"), axis, ndim)
         lengths = [n if k is None else min(int(k), n) for k in lengths]
         parts = [_part(a, axis, 0, lengths[0]), _part(a, axis, n - lengths[1], n)]
-        found = [_STATISTICS[mode](p, axis) for p in parts]
-        sides = [_filled(a, axis, k, v) for k, v in zip((before, after), found, strict=True)]
+        fills = [_STATISTICS[mode](p, axis) for p in parts]
+        sides = [_filled(a, axis, k, v) for k, v in zip((before, after), fills, strict=True)]
     else:
         raise ValueError(f"mode {mode!r} is not supported")
     return concatenate([sides[0], a, sides[1]], axis, dtype=type_of(a).dtype)
@@ -66,15 +66,15 @@ def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict
 
 def _runs(where: list[int]) -> list[tuple[int, int, int]]:
     """Positions as runs of equal steps -1, 0 or 1: the first, the step, how many."""
-    found: list[tuple[int, int, int]] = []
+    runs: list[tuple[int, int, int]] = []
     for at in where:
-        first, step, count = found[-1] if found else (at, 0, 0)
+        first, step, count = runs[-1] if runs else (at, 0, 0)
         move = at - (first + step * (count - 1))
         if count and (move == step or (count == 1 and abs(move) <= 1)):
-            found[-1] = (first, move, count + 1)
+            runs[-1] = (first, move, count + 1)
         else:
-            found.append((at, 0, 1))
-    return found
+            runs.append((at, 0, 1))
+    return runs
 
 
 def _run(a: Any, axis: int, first: int, step: int, count: int) -> Any:

@@ -104,15 +104,15 @@ def poly(seq_of_zeros):
     if type_of(zeros).ndim == 2:
         zeros = np.linalg.eigvals(zeros)
     dtype = type_of(zeros).dtype if type_of(zeros).dtype.kind in "fc" else np.dtype(float)
-    found = np.ones(1, dtype)
+    coefficients = np.ones(1, dtype)
     for i in range(type_of(zeros).size):
         factor = op("stack")(dtype.type(1.0), -zeros[i])
-        found = np_convolve(found, factor)
-    if not is_complex(found):
-        return found
+        coefficients = np_convolve(coefficients, factor)
+    if not is_complex(coefficients):
+        return coefficients
     values = op("stop_gradient")(zeros)
     paired = np.all(np.equal(np.sort(values), np.sort(np.conj(values))))
-    return op("real")(found) if paired else found
+    return op("real")(coefficients) if paired else coefficients
 
 
 @primitive
@@ -155,8 +155,8 @@ def np_roots(p):
             "roots: the first coefficient is 0, and when it moves a root comes from infinity; "
             "leave it away: np.trim_zeros(p, 'f')"
         )
-    found = roots(p)
-    return op("real")(found) if np.all(np.equal(op("imag")(found), 0)) else found
+    y = roots(p)
+    return op("real")(y) if np.all(np.equal(op("imag")(y), 0)) else y
 
 
 @implements(np.polyfit)
@@ -175,8 +175,8 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
         y = y * (weights[:, None] if type_of(y).ndim == 2 else weights)
     scale = op("sqrt")(op("sum")(matrix * matrix, axis=(0,), keepdims=True))
     q = matrix / scale
-    found = np.linalg.lstsq(q, y, rcond=rcond)[0]
-    return found / (scale[0][:, None] if type_of(y).ndim == 2 else scale[0])
+    scaled = np.linalg.lstsq(q, y, rcond=rcond)[0]
+    return scaled / (scale[0][:, None] if type_of(y).ndim == 2 else scale[0])
 
 
 @implements(np.vander)
@@ -237,12 +237,12 @@ def _columns(basis: str) -> Callable[..., Any]:
         x = as_array(x)
         if type_of(x).ndim == 0:
             x = op("reshape")(x, shape=(1,))
-        found = [x * 0.0 + 1.0]
+        polynomials = [x * 0.0 + 1.0]
         for k in range(deg):
             slope, shift, past = step(k)
-            new = (slope * x + shift) * found[-1]
-            found.append(new if not k or not past else new - past * found[-2])
-        stacked = op("stack")(*found)
+            new = (slope * x + shift) * polynomials[-1]
+            polynomials.append(new if not k or not past else new - past * polynomials[-2])
+        stacked = op("stack")(*polynomials)
         return op("permute_dims")(stacked, axes=(*range(1, type_of(stacked).ndim), 0))
 
     return columns

@@ -81,22 +81,22 @@ class Own(Primitive):
 
     def of_numbers(self, args: Any, line: str, either: bool, params: dict[str, Any]) -> Any:
         """The value of Python's numbers, as one of NumPy's classes."""
-        given = [a if type(a) is float else _pythons(a) for a in args]
+        numbers = [a if type(a) is float else _pythons(a) for a in args]
         try:
-            y = self.act(*given, **params)
+            y = self.act(*numbers, **params)
         except (ArithmeticError, ValueError) as e:
             if either:
                 raise _torn(f"raises {type(e).__name__}", line) from None
             raise _noted(e, line) from None
-        if type(y) is float is type(given[0]):
+        if type(y) is float is type(numbers[0]):
             return np.float64(y)
-        kinds = set(map(type, given))
+        kinds = set(map(type, numbers))
         if self.name == "python_power" and type(y) not in kinds:
             if either:
                 raise _torn(f"gives a number of class {type(y).__name__}", line)
             raise StagingError(
-                f"{given[0]!r} ** {given[1]!r} has the class {type(y).__name__} in Python, but a "
-                "program knows the types of its values before it runs; take complex(x) ** y, "
+                f"{numbers[0]!r} ** {numbers[1]!r} has the class {type(y).__name__} in Python, but "
+                "a program knows the types of its values before it runs; take complex(x) ** y, "
                 "float(x) ** y, or np.float64(x) ** y",
                 line=line,
             )
@@ -305,8 +305,8 @@ def ldexp(x, n):
 @_in_programs(math.frexp)
 def frexp(x):
     """The number without its power of two, and that power."""
-    found, power_of_two = registry.functions[np.frexp](_real(x))
-    return found, op("astype")(power_of_two, dtype=np.dtype(np.int64))
+    fraction, power_of_two = registry.functions[np.frexp](_real(x))
+    return fraction, op("astype")(power_of_two, dtype=np.dtype(np.int64))
 
 
 @_in_programs(math.modf)

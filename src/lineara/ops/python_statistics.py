@@ -34,8 +34,8 @@ def _spread(name: str, ddof: int, root: bool) -> Any:
         x = as_array(data)
         if around is None:
             return (np.std if root else np.var)(x, ddof=ddof)
-        found = np.sum((x - around) ** 2) / (len(x) - ddof)
-        return np.sqrt(found) if root else found
+        y = np.sum((x - around) ** 2) / (len(x) - ddof)
+        return np.sqrt(y) if root else y
 
     call.__name__ = name
     return call

@@ -148,10 +148,10 @@ def _running(rows: Any, before: bool) -> Any:
         parts = (ones, a[..., :-step]) if before else (a[..., step:], ones)
         return op("concat")(*parts, axis=-1)
 
-    found, step = shifted(rows, 1), 1
+    products, step = shifted(rows, 1), 1
     while step < n:
-        found, step = found * shifted(found, step), 2 * step
-    return found
+        products, step = products * shifted(products, step), 2 * step
+    return products
 
 
 class Extremum(General):
@@ -285,7 +285,7 @@ def per(total: Any, count: Any) -> Any:
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     """Weighted mean."""
     if weights is None:
-        found, scale = mean(a, axis, keepdims=keepdims), float(_count(a, axis))
+        y, scale = mean(a, axis, keepdims=keepdims), float(_count(a, axis))
     else:
         shape = type_of(a).shape
         along = normal_axes(axis, len(shape), "average")
@@ -294,10 +294,10 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
             weights = _weights_along(weights, along, shape)
         weights = op("broadcast_to")(weights, shape=shape)
         scale = np_sum(weights, axis, keepdims=keepdims)
-        found = np_sum(a * weights, axis, keepdims=keepdims) / scale
+        y = np_sum(a * weights, axis, keepdims=keepdims) / scale
     if not returned:
-        return found
-    return found, op("broadcast_to")(scale, shape=type_of(found).shape)
+        return y
+    return y, op("broadcast_to")(scale, shape=type_of(y).shape)
 
 
 def _weights_along(weights: Any, axis: tuple[int, ...], shape: tuple[int, ...]) -> Any:
@@ -389,13 +389,13 @@ def cumulative(run: Any, start: float) -> Any:
 
     def function(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
         """As the running form, with the start as the first value if asked for."""
-        found = run(x, axis, dtype)
+        y = run(x, axis, dtype)
         if not include_initial:
-            return found
-        shape = list(type_of(found).shape)
+            return y
+        shape = list(type_of(y).shape)
         shape[axis or 0] = 1
-        first = np.full(shape, start, type_of(found).dtype)
-        return op("concat")(first, found, axis=axis or 0)
+        first = np.full(shape, start, type_of(y).dtype)
+        return op("concat")(first, y, axis=axis or 0)
 
     return function
 

@@ -29,16 +29,16 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         fp = concatenate([fp[-1:], fp, fp[:1]])
     n = type_of(xp).shape[0]
     if n == 1:
-        found = op("broadcast_to")(fp[0], shape=type_of(x).shape)
+        y = op("broadcast_to")(fp[0], shape=type_of(x).shape)
         at = np.zeros(type_of(x).shape, int)
     else:
         at = np.clip(op("searchsorted")(xp, x, side="right") - 1, 0, n - 2)
         x0, x1 = (op("index")(xp, at=(i,)) for i in (at, at + 1))
         y0, y1 = (op("index")(fp, at=(i,)) for i in (at, at + 1))
-        found = (y1 - y0) / (x1 - x0) * (x - x0) + y0
+        y = (y1 - y0) / (x1 - x0) * (x - x0) + y0
     below, above = x < xp[0], x > xp[-1]
-    found = op("where")(below, fp[0] if left is None else left, found)
-    return op("where")(above, fp[-1] if right is None else right, found)
+    y = op("where")(below, fp[0] if left is None else left, y)
+    return op("where")(above, fp[-1] if right is None else right, y)
 
 
 @implements(np.ediff1d)
@@ -88,9 +88,9 @@ def gradient(f, *varargs, axis=None, edge_order=1):
             f"gradient: {len(varargs)} spacings for {len(axes)} axes; give one for all, or one each"
         )
     pairs = zip(axes, spacings, strict=True)
-    found = [_slope(f, i, as_array(h) if np.ndim(h) else h, edge_order) for i, h in pairs]
-    found = [y if type_of(y).dtype == t.dtype else op("astype")(y, dtype=t.dtype) for y in found]
-    return found[0] if len(axes) == 1 else tuple(found)
+    slopes = [_slope(f, i, as_array(h) if np.ndim(h) else h, edge_order) for i, h in pairs]
+    slopes = [y if type_of(y).dtype == t.dtype else op("astype")(y, dtype=t.dtype) for y in slopes]
+    return slopes[0] if len(axes) == 1 else tuple(slopes)
 
 
 def _slope(f: Any, axis: int, h: Any, edge_order: int) -> Any:
@@ -210,12 +210,12 @@ def np_convolve(a, v, mode="full"):
         raise ValueError(f"{'a' if not n else 'v'} cannot be empty")
     if m > n:
         a, v, n, m = v, a, m, n
-    known = _MODES.get(mode, mode)
-    if known == "full":
+    mode_name = _MODES.get(mode, mode)
+    if mode_name == "full":
         return convolve(a, v)
-    if known == "valid":
+    if mode_name == "valid":
         return correlate(a, v[::-1])
-    if known != "same":
+    if mode_name != "same":
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
     start = (m - 1) // 2
     return convolve(a, v)[start : start + n]
@@ -227,9 +227,9 @@ def np_correlate(a, v, mode="valid"):
     a, v = (line(as_array(w), None, "correlate")[0] for w in (a, v))
     n, m = (type_of(w).shape[0] for w in (a, v))
     turned = conjugate(v)[::-1]
-    known = _MODES.get(mode, mode)
-    if known != "same":
-        return np_convolve(a, turned, known)
+    mode_name = _MODES.get(mode, mode)
+    if mode_name != "same":
+        return np_convolve(a, turned, mode_name)
     start = (min(n, m) - 1) // 2 if n >= m else min(n, m) // 2
     return np_convolve(a, turned, "full")[start : start + max(n, m)]
 
@@ -264,8 +264,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         squares = 0.0 if aweights is None else np.sum(weights * aweights) / total
         scale = total - ddof * squares if aweights is not None else total - ddof
     product = op("matmul")(left, conjugate(op("permute_dims")(right, axes=(1, 0))))
-    found = product * np.true_divide(1, scale)
-    return np.squeeze(found)
+    covariance = product * np.true_divide(1, scale)
+    return np.squeeze(covariance)
 
 
 _ONE_ROW_IS_TURNED = np.lib.NumpyVersion(np.__version__) >= "2.2.0"

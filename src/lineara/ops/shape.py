@@ -24,10 +24,10 @@ from lineara.facts.types import ArrayType, is_complex, type_of
 
 def _lengths(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple; -1 has no meaning here."""
-    found = tuple(map(operator.index, shape))
-    if any([n < 0 for n in found]):
-        raise ShapeError(f"a shape has no negative lengths: {found}")
-    return found
+    lengths = tuple(map(operator.index, shape))
+    if any([n < 0 for n in lengths]):
+        raise ShapeError(f"a shape has no negative lengths: {lengths}")
+    return lengths
 
 
 def _without(t: ArrayType, axis: int) -> tuple[int, ...]:
@@ -97,13 +97,13 @@ class broadcast_to(Structural):
 
     def result(self, x, *, shape):
         t, y = type_of(x), _lengths(shape)
-        found = ArrayType(y, t.dtype)
+        result = ArrayType(y, t.dtype)
         ahead = len(y) - t.ndim
         if ahead < 0 or any([m not in (1, n) for m, n in zip(t.shape, y[ahead:], strict=True)]):
             raise ShapeError(
-                f"broadcast_to: {t} has not the last axes of {found}, or 1 in their place"
+                f"broadcast_to: {t} has not the last axes of {result}, or 1 in their place"
             )
-        return found
+        return result
 
     def transpose(self, y_bar, /, x, *, shape):
         return (unbroadcast(y_bar, x),)
@@ -190,8 +190,8 @@ class stack(Structural):
         return ArrayType(shape, np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *arrays):
-        made = xp.stack([xp.asarray(a) for a in arrays])
-        return np.ascontiguousarray(made) if xp is np else made  # as np.array
+        stacked = xp.stack([xp.asarray(a) for a in arrays])
+        return np.ascontiguousarray(stacked) if xp is np else made  # as np.array
 
     def arithmetic(self, y, args, params):
         return reals(y)
@@ -257,9 +257,9 @@ def normal_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
     return listed
 
 
-def sizes(given: Any) -> tuple[int, ...]:
+def sizes(value: Any) -> tuple[int, ...]:
     """A shape, or several axes, where NumPy also takes one integer."""
-    listed = given if isinstance(given, tuple | list | range | np.ndarray) else (given,)
+    listed = value if isinstance(value, tuple | list | range | np.ndarray) else (value,)
     return tuple(operator.index(n) for n in listed)
 
 

@@ -50,11 +50,11 @@ class svd_factors(Constant):
     def evaluate(self, xp, /, a, *, full):
         u, s, vh = xp.linalg.svd(a, full_matrices=full)
         m = a.shape[-2]
-        found = np.zeros(self.result(a, full=full).shape, a.dtype)
-        found[..., :m, : u.shape[-1]] = u
-        found[..., m:-1, : vh.shape[-2]] = adjoint(vh)
-        found[..., -1, : s.shape[-1]] = s
-        return found
+        packed = np.zeros(self.result(a, full=full).shape, a.dtype)
+        packed[..., :m, : u.shape[-1]] = u
+        packed[..., m:-1, : vh.shape[-2]] = adjoint(vh)
+        packed[..., -1, : s.shape[-1]] = s
+        return packed
 
     def arithmetic(self, y, args, params):
         return 12 * max(1, *args[0].shape[-2:]) * reals(args[0])
@@ -87,8 +87,8 @@ class svdvals(General):
     def jvp(self, y, primals, tangents, /):
         t = type_of(primals[0])
         m, k = t.shape[-2], min(t.shape[-2:])
-        found = svd_vectors(*primals, full=False)
-        u, v = found[..., :m, :k], found[..., m:, :k]
+        vectors = svd_vectors(*primals, full=False)
+        u, v = vectors[..., :m, :k], vectors[..., m:, :k]
         moved = real_part(conjugate(u) * matmul(tangents[0], v))
         s_dot = op("sum")(moved, axis=(t.ndim - 2,), keepdims=False)  # Re diag(U^H A_dot V)
         return s_dot * (1 - close_to(y, 0.0, y, max(t.shape[-2:])).astype(type_of(y).dtype))
@@ -109,8 +109,8 @@ class svd_vectors(General):
         return ArrayType((*lead, m + n, columns), type_of(a).dtype)
 
     def evaluate(self, xp, /, a, *f: Any, full, equal="nan"):
-        found = f[0] if f else svd_factors.evaluate(xp, a, full=full)
-        return found[..., :-1, :]
+        packed = f[0] if f else svd_factors.evaluate(xp, a, full=full)
+        return packed[..., :-1, :]
 
     def arithmetic(self, y, args, params):
         return svd_factors.arithmetic(y, args, params) if len(args) == 1 else 0
@@ -308,9 +308,9 @@ def np_svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     s = svdvals(a, f)
     if not compute_uv:
         return s
-    found = svd_vectors(a, f, full=full)
+    vectors = svd_vectors(a, f, full=full)
     wide = type_of(f).shape[-1]
-    u, v = found[..., :m, : min(m, wide)], found[..., m:, : min(n, wide)]
+    u, v = vectors[..., :m, : min(m, wide)], vectors[..., m:, : min(n, wide)]
     return _SVD(u, s, adjoint(v))
 
 

@@ -25,9 +25,9 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
 @implements(np.sort_complex)
 def sort_complex(a):
     """The elements in order, as complex numbers."""
-    found = sort(a)
+    y = sort(a)
     wide = np.result_type(type_of(a).dtype, np.complex64)
-    return found if is_complex(found) else op("astype")(found, dtype=wide)
+    return y if is_complex(y) else op("astype")(y, dtype=wide)
 
 
 @implements(np.partition)
@@ -143,8 +143,8 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     n = type_of(rows).shape[0]
     order, bad = _ranks(rows, np.unique([(n - 1) // 2, n // 2]))
     middle = [take_along_axis(rows, order[i : i + 1], 0) for i in range(type_of(order).shape[0])]
-    found = middle[0] if len(middle) == 1 else 0.5 * (middle[0] + middle[1])
-    return op("reshape")(_spoiled(found, bad), shape=shape)
+    y = middle[0] if len(middle) == 1 else 0.5 * (middle[0] + middle[1])
+    return op("reshape")(_spoiled(y, bad), shape=shape)
 
 
 @implements(np.nanmedian)
@@ -176,11 +176,9 @@ def _ranks(rows: Any, places: np.ndarray) -> tuple[Any, Any]:
     return order[places], op("isnan")(_still(last))
 
 
-def _spoiled(found: Any, bad: Any) -> Any:
+def _spoiled(y: Any, bad: Any) -> Any:
     """NaN where a column holds one."""
-    return (
-        found if not isinstance(bad, Box) and not np.any(bad) else op("where")(bad, np.nan, found)
-    )
+    return y if not isinstance(bad, Box) and not np.any(bad) else op("where")(bad, np.nan, y)
 
 
 def _quantile(
@@ -224,16 +222,16 @@ def _quantile(
             for p in (places, np.minimum(places + 1, top))
         ]
         lower, upper = (take_along_axis(order, p, 0) for p in at)
-    found = take_along_axis(rows, lower, 0)
+    y = take_along_axis(rows, lower, 0)
     part = np.clip(place - places, 0.0, None)
     if isinstance(part, Box) or np.any(part):
         part = op("astype")(part, dtype=type_of(rows).dtype) if weak else part
-        found = found + (take_along_axis(rows, upper, 0) - found) * part
+        y = y + (take_along_axis(rows, upper, 0) - y) * part
     if not weak and type_of(q).dtype.kind == "f" and method not in ELEMENTS:
-        found = op("astype")(found, dtype=np.result_type(type_of(rows).dtype, type_of(q).dtype))
-    if type_of(found).dtype.kind in "fc":  # whole numbers hold no NaN
-        found = _spoiled(found, bad)
-    return op("reshape")(found, shape=(*asked, *shape))
+        y = op("astype")(y, dtype=np.result_type(type_of(rows).dtype, type_of(q).dtype))
+    if type_of(y).dtype.kind in "fc":  # whole numbers hold no NaN
+        y = _spoiled(y, bad)
+    return op("reshape")(y, shape=(*asked, *shape))
 
 
 def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:
@@ -285,8 +283,8 @@ def unique(
     flat, along = line(ar, axis, "unique")
     asked = (return_index, return_inverse, return_counts)
     extra = [v for v, wanted in zip((first, inverse, counts), asked, strict=True) if wanted]
-    found = take(flat, first, along)
-    return (found, *extra) if extra else found
+    values = take(flat, first, along)
+    return (values, *extra) if extra else values
 
 
 @implements(np.unique_all)
@@ -349,13 +347,13 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
 @implements(np.setdiff1d)
 def setdiff1d(ar1, ar2, assume_unique=False):
     """The distinct values of the first that are not in the second."""
-    found = line(as_array(ar1), None, "setdiff1d")[0] if assume_unique else unique(ar1)
-    return _where(np.logical_not(np.isin(found, ar2)), found)
+    values = line(as_array(ar1), None, "setdiff1d")[0] if assume_unique else unique(ar1)
+    return _where(np.logical_not(np.isin(values, ar2)), values)
 
 
 @implements(np.setxor1d)
 def setxor1d(ar1, ar2, assume_unique=False):
     """The distinct values that are in one of the two."""
-    found = sort(np.append(*((ar1, ar2) if assume_unique else map(unique, (ar1, ar2)))))
-    changes = np.concatenate([[True], found[1:] != found[:-1], [True]])
-    return _where(np.logical_and(changes[1:], changes[:-1]), found)
+    values = sort(np.append(*((ar1, ar2) if assume_unique else map(unique, (ar1, ar2)))))
+    changes = np.concatenate([[True], values[1:] != values[:-1], [True]])
+    return _where(np.logical_and(changes[1:], changes[:-1]), values)

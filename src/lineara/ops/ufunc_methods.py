@@ -72,8 +72,8 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
     a = _along(ufunc, a, along, **options)
     left = tuple(n for i, n in enumerate(shape) if i not in axes)
     ones = tuple(1 if i in axes else n for i, n in enumerate(shape))
-    found = op("reshape")(a, shape=ones if keepdims else left)
-    return +found if left else found  # no view of what was reduced
+    y = op("reshape")(a, shape=ones if keepdims else left)
+    return +y if left else y  # no view of what was reduced
 
 
 def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
@@ -92,10 +92,10 @@ def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
         return np.full(shape, ufunc.identity, t.dtype)
     n = type_of(a).shape[axis]
     if ufunc not in NOTHING:
-        found = a[(*lead, slice(0, 1))]
+        y = a[(*lead, slice(0, 1))]
         for i in range(1, n):
-            found = act(found, a[(*lead, slice(i, i + 1))])
-        return found
+            y = act(y, a[(*lead, slice(i, i + 1))])
+        return y
     while n > 1:  # halves with halves
         half = n // 2
         joined = act(a[(*lead, slice(0, half))], a[(*lead, slice(half, 2 * half))])
@@ -158,8 +158,8 @@ def reduceat(ufunc, a, indices, axis=0, dtype=None):
     stops = np.where(stops > starts, stops, starts + 1)
     if ufunc is not np.add:
         parts = zip(starts.tolist(), stops.tolist(), strict=True)
-        found = [_one(ufunc, a[(*lead, slice(i, j))], axis) for i, j in parts]
-        return op("concat")(*found, axis=axis)
+        results = [_one(ufunc, a[(*lead, slice(i, j))], axis) for i, j in parts]
+        return op("concat")(*results, axis=axis)
     read = np.concatenate([np.arange(i, j) for i, j in zip(starts, stops, strict=True)])
     part = np.repeat(np.arange(starts.size), stops - starts)
     shape = (*type_of(a).shape[:axis], starts.size, *type_of(a).shape[axis + 1 :])

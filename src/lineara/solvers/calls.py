@@ -39,8 +39,8 @@ def follows(tree: Any) -> bool:
 
 def moving(f: Any) -> tuple[list[str], list[Any], Form]:
     """The traced values that a function has captured: their names, their leaves, and the form."""
-    found = captured(f, follows)
-    return list(found), *opened(list(found.values()))
+    values = captured(f, follows)
+    return list(values), *opened(list(values.values()))
 
 
 def remade(f: Any, names: list[str], form: Form, leaves: list[Any]) -> Any:
@@ -256,8 +256,8 @@ def _stand_in(
             inspect.signature(original).bind(*args, **kwargs)
         except TypeError:
             return original(*args, **kwargs)  # which says what is missing
-        made = Call(original, args, kwargs, own)
-        return function(made) if made.traced else made.run()
+        request = Call(original, args, kwargs, own)
+        return function(request) if request.traced else request.run()
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = function.__doc__

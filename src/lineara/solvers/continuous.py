@@ -67,15 +67,15 @@ class Flow(Rule):
             if y_bar is None:
                 return [None] * len(active)
             start = [y, y_bar, *[np.zeros(t.size) for t in types]]
-            found = self.end(functools.partial(behind, *bound), (t1, t0), start)
-            y0_bar, at = found[n : 2 * n], 2 * n
+            state = self.end(functools.partial(behind, *bound), (t1, t0), start)
+            y0_bar, at = state[n : 2 * n], 2 * n
             bars_of = {2: y0_bar}
             if 0 in active:
                 bars_of[0] = -op("sum")(slope(t0, y0) * y0_bar, axis=(0,), keepdims=False)
             if 1 in active:
                 bars_of[1] = op("sum")(slope(t1, y) * y_bar, axis=(0,), keepdims=False)
             for i, t in zip(places, types, strict=True):
-                bars_of[i + 3] = reshaped(found[at : at + t.size], t.shape)
+                bars_of[i + 3] = reshaped(state[at : at + t.size], t.shape)
                 at += t.size
             return [bars_of[i] for i in active]
 
@@ -112,8 +112,8 @@ def _at(f: Any, names: list[str], form: Form, places: Sequence[int], leaves: lis
     """(y, *parameters) -> f(t, y)."""
 
     def at(y: Any, *moved: Any) -> Any:
-        given = dict(zip(places, moved, strict=True))
-        return seeing(f, names, form, [given.get(i, v) for i, v in enumerate(leaves)])(t, y)
+        changed = dict(zip(places, moved, strict=True))
+        return seeing(f, names, form, [changed.get(i, v) for i, v in enumerate(leaves)])(t, y)
 
     return at
 
@@ -132,13 +132,13 @@ def behind(
     f: Any, names: list, form: Form, places: Sequence[int], leaves: list, t: Any, z: Any
 ) -> Any:
     """The slopes of (y, l, q)."""
-    given = [leaves[i] for i in places]
-    n = (z.shape[0] - sum(type_of(v).size for v in given)) // 2
-    slope, pull = vjp(_at(f, names, form, places, leaves, t), z[:n], *given)
+    parameters = [leaves[i] for i in places]
+    n = (z.shape[0] - sum(type_of(v).size for v in parameters)) // 2
+    slope, pull = vjp(_at(f, names, form, places, leaves, t), z[:n], *parameters)
     return concat(_row(slope), *[-_row(b) for b in pull(z[n : 2 * n])], axis=0)
 
 
-def flows(call: Call, f: Any, found: Any, y0: Any, ends: Any) -> Any:
+def flows(call: Call, f: Any, result: Any, y0: Any, ends: Any) -> Any:
     """y at the times of t_eval, each from the one before : (n, times)."""
     if call["t_eval"] is None or call["events"] is not None or call["dense_output"]:
         raise NoRuleError(
@@ -149,11 +149,11 @@ def flows(call: Call, f: Any, found: Any, y0: Any, ends: Any) -> Any:
     how = {"method": call["method"], **call["options"]}
     times = as_array(call["t_eval"])
     columns, t, y = [], ends[0], y0
-    for i in range(len(found.t)):
-        value = np.ascontiguousarray(found.y[:, i])
+    for i in range(len(result.t)):
+        value = np.ascontiguousarray(result.y[:, i])
         rule = Flow(call, f, how, value)
         form = Form((None, None, None, *rule.form.structures))
-        if plain(t) != found.t[i]:
+        if plain(t) != result.t[i]:
             y = op("flow")(t, times[i], y, *rule.leaves, rule=rule, form=form, options={})
         t = times[i]
         columns.append(y)

@@ -39,7 +39,7 @@ def half(residuals: Any, x: Any) -> Any:
 @solver("scipy.optimize.least_squares")
 def least_squares(call: Call) -> Any:
     """Every method and loss; `x`, `cost`, `fun` and, for the linear loss, `jac` move."""
-    found = call.run()
+    result = call.run()
     loss = call["loss"]
     residuals = functools.partial(
         with_options, call["fun"], tuple(call["args"]), call["kwargs"] or {}
@@ -49,19 +49,19 @@ def least_squares(call: Call) -> Any:
     else:
         rho = functools.partial(first_row, loss) if callable(loss) else RHO[loss]
         f = functools.partial(cost, residuals, rho, call["f_scale"])
-    x = real(call, found.x)
+    x = real(call, result.x)
     best = Minimum(
         call,
         f,
         x,
         limits(call["bounds"], x.size),
-        call.asked(None if found.success else found.message),
+        call.asked(None if result.success else result.message),
     )
-    found.x, found.cost = best.x, best.value(found.cost)
-    found.fun = pinned(found.fun, row(residuals(best.x)))
-    if loss == "linear" and isinstance(found.jac, np.ndarray):
-        found.jac = pinned(found.jac, jacobian(functools.partial(as_row, residuals))(best.x))
-    return found
+    result.x, result.cost = best.x, best.value(result.cost)
+    result.fun = pinned(result.fun, row(residuals(best.x)))
+    if loss == "linear" and isinstance(result.jac, np.ndarray):
+        result.jac = pinned(result.jac, jacobian(functools.partial(as_row, residuals))(best.x))
+    return result
 
 
 def with_options(fun: Any, args: tuple, options: dict[str, Any], x: Any) -> Any:
@@ -83,8 +83,8 @@ def limits(bounds: Any, size: int) -> list[Any]:
 @solver("scipy.optimize.curve_fit")
 def curve_fit(call: Call) -> Any:
     """The fitted parameters, and their covariance, as functions of the data and of f."""
-    found = call.run()
-    popt, pcov, *more = found
+    result = call.run()
+    popt, pcov, *more = result
     if call["nan_policy"] not in (None, "raise"):
         raise NoRuleError(
             f"curve_fit: nan_policy={call['nan_policy']!r} has no derivative rule; leave the "
@@ -114,8 +114,8 @@ def misfit(f: Any, xdata: Any, ydata: Any, sigma: Any, p: Any) -> Any:
 def covariance(residuals: Any, p: Any, scaled: bool) -> Any:
     """(J^T J)^-1, times the mean square of the residuals if it is to be `scaled`."""
     r, J = row(residuals(p)), jacobian(functools.partial(as_row, residuals))(p)
-    found = np.linalg.inv(J.T @ J)
-    return found * (np.sum(r * r) / (r.size - p.size)) if scaled else found
+    inverse = np.linalg.inv(J.T @ J)
+    return inverse * (np.sum(r * r) / (r.size - p.size)) if scaled else inverse
 
 
 @solver("scipy.optimize.leastsq")
@@ -140,14 +140,14 @@ def linear_misfit(A: Any, b: Any, x: Any) -> Any:
 @solver("scipy.optimize.lsq_linear")
 def lsq_linear(call: Call) -> Any:
     """Linear least squares in a box: `x`, `cost` and `fun` move."""
-    found = call.run()
+    result = call.run()
     residuals = functools.partial(linear_misfit, call["A"], call["b"])
-    conditions = limits(call["bounds"], found.x.size)
-    asked = call.asked(None if found.success else found.message)
-    best = Minimum(call, functools.partial(half, residuals), found.x, conditions, asked)
-    found.x, found.cost = best.x, best.value(found.cost)
-    found.fun = pinned(found.fun, residuals(best.x))
-    return found
+    conditions = limits(call["bounds"], result.x.size)
+    asked = call.asked(None if result.success else result.message)
+    best = Minimum(call, functools.partial(half, residuals), result.x, conditions, asked)
+    result.x, result.cost = best.x, best.value(result.cost)
+    result.fun = pinned(result.fun, residuals(best.x))
+    return result
 
 
 @solver("scipy.optimize.nnls")

@@ -95,11 +95,11 @@ class Solution(Known):
             """dF/dx : (n, n), or one number for each unknown."""
             if self.elementwise:
                 return self._checked(frozen.forward([np.ones(shape)[()], *none])[0], x, y)
-            found = batch_sweep(
+            columns = batch_sweep(
                 lambda seeds: frozen.forward([*seeds, *none]),
                 [np.eye(size).reshape(size, *shape)],
             )[0]
-            return self._checked(None if found is None else found.T, x, y)
+            return self._checked(None if columns is None else columns.T, x, y)
 
         def forward(tangents: Sequence[Any]) -> list[Any]:
             right = frozen.forward([None, *tangents])[0]

@@ -67,8 +67,8 @@ def bounds_of(bounds: Any, size: int) -> list[Condition]:
 
 def constraints_of(call: Call, constraints: Any, x: np.ndarray) -> Iterator[Condition]:
     """What `constraints=` says: dicts, or SciPy's constraint objects."""
-    given = constraints if isinstance(constraints, list | tuple) else [constraints]
-    for c in given:
+    listed = constraints if isinstance(constraints, list | tuple) else [constraints]
+    for c in listed:
         if isinstance(c, dict):
             fun = functools.partial(applied, c["fun"], tuple_of(c.get("args", ())))
             yield Condition(fun, equal=c["type"].lower() == "eq")
@@ -96,29 +96,29 @@ def pinned(value: Any, formula: Any) -> Any:
 @solver("scipy.optimize.minimize")
 def minimize(call: Call) -> Any:
     """Every method of `minimize`; the result's `x` and `fun` move."""
-    found = call.run()
+    result = call.run()
     fun = functools.partial(first, call["fun"]) if call["jac"] is True else call["fun"]
     f = functools.partial(objective, fun, tuple_of(call["args"]))
-    x = np.asarray(real(call, found.x))
+    x = np.asarray(real(call, result.x))
     conditions = bounds_of(call["bounds"], x.size)
     conditions += constraints_of(call, call["constraints"], x)
-    best = Minimum(call, f, x, conditions, call.asked(None if found.success else found.message))
-    found.x, found.fun = best.x, best.value(found.fun)
-    return found
+    best = Minimum(call, f, x, conditions, call.asked(None if result.success else result.message))
+    result.x, result.fun = best.x, best.value(result.fun)
+    return result
 
 
 @solver("scipy.optimize.minimize_scalar")
 def minimize_scalar(call: Call) -> Any:
     """Every method of `minimize_scalar`; the result's `x` and `fun` move."""
-    found = call.run()
-    x = real(call, np.asarray(found.x)[()])
+    result = call.run()
+    x = real(call, np.asarray(result.x)[()])
     f = functools.partial(of_one, call["fun"], tuple_of(call["args"]))
     bounds = call["bounds"]
     conditions = bounds_of(None if bounds is None else [bounds], 1)
-    failure = None if found.success else found.message
+    failure = None if result.success else result.message
     best = Minimum(call, f, np.atleast_1d(x), conditions, call.asked(failure))
-    found.x, found.fun = best.x[0], best.value(found.fun)
-    return found
+    result.x, result.fun = best.x[0], best.value(result.fun)
+    return result
 
 
 def of_one(fun: Any, args: tuple, x: Any) -> Any:
@@ -134,10 +134,10 @@ def linprog(call: Call) -> Any:
             "linprog: a solution in integers jumps, and has no derivative; solve for it on plain "
             "numbers (lineara.stop_gradient), or without integrality"
         )
-    found = call.run()
-    if found.x is None:
-        return found
-    size, bounds = found.x.size, call["bounds"]
+    result = call.run()
+    if result.x is None:
+        return result
+    size, bounds = result.x.size, call["bounds"]
     if not hasattr(bounds, "lb") and not np.iterable(bounds[0]):  # one pair for all
         bounds = [bounds] * size
     conditions = bounds_of(bounds, size)
@@ -145,10 +145,10 @@ def linprog(call: Call) -> Any:
         if call[A] is not None:
             conditions.append(Condition(functools.partial(slack, call[A], call[b]), equal))
     f = functools.partial(product, as_array(call["c"]))
-    failure = None if found.success else found.message
-    found.x = Minimum(call, f, found.x, conditions, call.asked(failure)).x
-    found.fun = pinned(found.fun, f(found.x))
-    return found
+    failure = None if result.success else result.message
+    result.x = Minimum(call, f, result.x, conditions, call.asked(failure)).x
+    result.fun = pinned(result.fun, f(result.x))
+    return result
 
 
 def slack(A: Any, b: Any, x: Any) -> Any:
@@ -166,32 +166,32 @@ def slack(A: Any, b: Any, x: Any) -> Any:
 )
 def global_minimum(call: Call) -> Any:
     """The best point that was found: a minimum among others, which moves as any does."""
-    found = call.run()
-    x = np.asarray(real(call, found.x))
+    result = call.run()
+    x = np.asarray(real(call, result.x))
     conditions = bounds_of(call["bounds"], x.size)
     constraints = call.given.get("constraints")
     conditions += constraints_of(call, constraints or (), x)
     f = functools.partial(objective, call["func"], tuple_of(call["args"]))
-    asked = call.asked(None if found.success else found.message)
+    asked = call.asked(None if result.success else result.message)
     best = Minimum(call, f, x, conditions, asked)
-    found.x, found.fun = best.x, best.value(found.fun)
-    return found
+    result.x, result.fun = best.x, best.value(result.fun)
+    return result
 
 
 @solver("scipy.optimize.basinhopping")
 def basinhopping(call: Call) -> Any:
     """The lowest minimum; it is one of `minimize`, whose arguments are in `minimizer_kwargs`."""
-    found = call.run()
+    result = call.run()
     options = call["minimizer_kwargs"] or {}
     fun = functools.partial(first, call["func"]) if options.get("jac") is True else call["func"]
     f = functools.partial(objective, fun, tuple_of(options.get("args", ())))
-    x = np.asarray(real(call, found.x))
+    x = np.asarray(real(call, result.x))
     conditions = bounds_of(options.get("bounds"), x.size)
     conditions += constraints_of(call, options.get("constraints", ()), x)
-    lowest = found.lowest_optimization_result
+    lowest = result.lowest_optimization_result
     best = Minimum(call, f, x, conditions, call.asked(None if lowest.success else lowest.message))
-    found.x, found.fun = best.x, best.value(found.fun)
-    return found
+    result.x, result.fun = best.x, best.value(result.fun)
+    return result
 
 
 @solver(
@@ -209,7 +209,7 @@ def fmin(call: Call) -> Any:
     f = functools.partial(objective, fun, tuple_of(call["args"]))
     asked = call.asked(f"warnflag {flag}" if flag else None)
     best = Minimum(call, f, np.atleast_1d(real(call, x)), [], asked)
-    found = (best.x, best.value(value), *rest)
+    result = (best.x, best.value(value), *rest)
     if call["full_output"]:
-        return found
+        return result
     return (best.x, rest[-1]) if call["retall"] else best.x

@@ -81,13 +81,13 @@ class Trajectory:
         at = self.segment(plain(t))
         if not np.ndim(plain(t)):
             return self.pieces[int(at)](t)
-        found: list[Any] = [None] * len(at)
+        ys: list[Any] = [None] * len(at)
         for i in np.unique(at):
             here = np.flatnonzero(at == i)
             columns = self.pieces[int(i)](as_array(t)[here])
             for k, place in enumerate(here):
-                found[place] = columns[:, k]
-        return op("permute_dims")(op("stack")(*found), axes=(1, 0))
+                ys[place] = columns[:, k]
+        return op("permute_dims")(op("stack")(*ys), axes=(1, 0))
 
 
 def replayed(call: Call, f: Any, y0: Any, ends: Any, options: dict[str, Any], work: float) -> Any:
@@ -98,9 +98,9 @@ def replayed(call: Call, f: Any, y0: Any, ends: Any, options: dict[str, Any], wo
     tried = [(DOP853, 20 + work)] if work else []
     for method, most in (*tried, (Radau, np.inf)):
         log: list[Taken] = []
-        given = {k: v for k, v in options.items() if k != "jac" or method is Radau}
+        accepted = {k: v for k, v in options.items() if k != "jac" or method is Radau}
         run = functools.partial(
-            _solve, solve_ivp, f, span, start, recorder(method, log, most), given
+            _solve, solve_ivp, f, span, start, recorder(method, log, most), accepted
         )
         try:
             call.on_numbers(run)()
@@ -122,7 +122,7 @@ def solve_ivp(call: Call) -> Any:
     """
     from scipy.integrate import DOP853, RK23, RK45, Radau
 
-    known = {m.__name__: m for m in (RK23, RK45, DOP853, Radau)}
+    methods = {m.__name__: m for m in (RK23, RK45, DOP853, Radau)}
     method, options = call["method"], call["options"]
     args = () if call["args"] is None else (*call["args"],)
     f = functools.partial(rhs, call["fun"], args, bool(call["vectorized"]))
@@ -134,27 +134,27 @@ def solve_ivp(call: Call) -> Any:
             "without, or 'continuous'"
         )
     if adjoint == "continuous":
-        found = call.run()
-        found.y = flows(call, f, found, y0, ends)
+        result = call.run()
+        result.y = flows(call, f, result, y0, ends)
         times = as_array(call["t_eval"])
-        found.t = times[: len(found.t)] if follows(times) else found.t
-        return found
-    method = known.get(method, method)
-    if method in known.values():
+        result.t = times[: len(result.t)] if follows(times) else result.t
+        return result
+    method = methods.get(method, method)
+    if method in methods.values():
         log: list[Taken] = []
-        found = call.run(method=recorder(method, log))
+        result = call.run(method=recorder(method, log))
         if not log:
             raise NoRuleError("solve_ivp: t_span is empty; return y0 itself")
         dense = any(call[name] is not None for name in ("t_eval", "events"))
         path = Trajectory(call, f, method, log, y0, ends, dense or bool(call["dense_output"]))
     else:
-        found = call.run()
+        result = call.run()
         kept = {name: options[name] for name in KEPT if options.get(name) is not None}
         if args and callable(kept.get("jac")):
             kept["jac"] = functools.partial(with_args, kept["jac"], args)
         implicit_one = getattr(method, "__name__", method) == "BDF"
-        path = replayed(call, f, y0, ends, kept, 0 if implicit_one else found.nfev)
-    return _moving(call, found, path, ends, args)
+        path = replayed(call, f, y0, ends, kept, 0 if implicit_one else result.nfev)
+    return _moving(call, result, path, ends, args)
 
 
 def _vector(y0: Any) -> Any:
@@ -165,12 +165,12 @@ def _vector(y0: Any) -> Any:
     return np.reshape(y0, (-1,)) if not y0.ndim else y0
 
 
-def _moving(call: Call, found: Any, path: Trajectory, ends: Any, args: tuple) -> Any:
+def _moving(call: Call, result: Any, path: Trajectory, ends: Any, args: tuple) -> Any:
     """SciPy's result with what moves in it."""
-    last = ends[1] if found.status == 0 else found.t[-1] if len(found.t) else None
+    last = ends[1] if result.status == 0 else result.t[-1] if len(result.t) else None
     if call["events"] is not None:
-        last = _events(call, found, path, args, last)
-    t, y = found.t, found.y
+        last = _events(call, result, path, args, last)
+    t, y = result.t, result.y
     if call["t_eval"] is None:
         times = [ends[0], *t[1:-1], last]
         exact = np.array_equal(path.times, t)
@@ -178,16 +178,16 @@ def _moving(call: Call, found: Any, path: Trajectory, ends: Any, args: tuple) ->
             moved = op("permute_dims")(op("stack")(*path.ys), axes=(1, 0))
         else:
             moved = _at(path, t, times)
-        found.t = as_array(times) if follows(times) else t
+        result.t = as_array(times) if follows(times) else t
     else:
         times = call["t_eval"]
         times = as_array(times)[: len(t)] if follows(times) else t
         moved = path(times) if len(t) else y
-        found.t = times
-    found.y = pinned(y, moved) if len(t) else y
-    if found.sol is not None:
-        found.sol = dense(found.sol, path)
-    return found
+        result.t = times
+    result.y = pinned(y, moved) if len(t) else y
+    if result.sol is not None:
+        result.sol = dense(result.sol, path)
+    return result
 
 
 def _at(path: Trajectory, t: np.ndarray, times: Sequence[Any]) -> Any:
@@ -201,23 +201,23 @@ def event_at(event: Any, piece: Any, args: tuple, t: Any) -> Any:
     return np.reshape(value, ()) if value.shape else value
 
 
-def _events(call: Call, found: Any, path: Trajectory, args: tuple, last: Any) -> Any:
+def _events(call: Call, result: Any, path: Trajectory, args: tuple, last: Any) -> Any:
     """The times of events solve event(t, y(t)) = 0; the last time, which a terminal one may be."""
     events = call["events"]
     events = list(events) if isinstance(events, list | tuple) else [events]
-    for k, (event, times) in enumerate(zip(events, found.t_events, strict=True)):
+    for k, (event, times) in enumerate(zip(events, result.t_events, strict=True)):
         moved = []
         for t in times:
             piece = path.pieces[int(path.segment(t))]
             moved.append(
                 solution(functools.partial(event_at, event, piece, args), float(t), call.asked())
             )
-            if found.status == 1 and t == found.t[-1]:
+            if result.status == 1 and t == result.t[-1]:
                 last = moved[-1]
         if moved:
             ys = op("stack")(*map(path, moved))
-            found.t_events[k] = as_array(moved)
-            found.y_events[k] = pinned(found.y_events[k], ys)
+            result.t_events[k] = as_array(moved)
+            result.y_events[k] = pinned(result.y_events[k], ys)
     return last
 
 

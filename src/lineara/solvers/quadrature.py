@@ -49,8 +49,8 @@ class Integral(Rule):
         """The integral on plain numbers."""
         if self.value is not None:
             return self.value
-        a, b, *held = args
-        f = with_captured(self.f, dict(zip(self.names, held, strict=True)))
+        a, b, *rest = args
+        f = with_captured(self.f, dict(zip(self.names, rest, strict=True)))
         return self.by(self.call.on_numbers(f), a, b)
 
     def trace(
@@ -129,8 +129,10 @@ def slopes(
     """The Jacobian of f(t) in leaves of what f has captured : (of f, of the leaves)."""
 
     def at(*moved: Any) -> Any:
-        given = dict(zip(places, moved, strict=True))
-        return as_array(seeing(f, names, form, [given.get(i, v) for i, v in enumerate(leaves)])(t))
+        changed = dict(zip(places, moved, strict=True))
+        return as_array(
+            seeing(f, names, form, [changed.get(i, v) for i, v in enumerate(leaves)])(t)
+        )
 
     moving = [leaves[i] for i in places]
     argnums = tuple(range(len(places)))
@@ -266,14 +268,14 @@ def nquad(call: Call) -> Any:
     options = call["opts"] or {}
     ranges = list(call["ranges"])
     options = list(options) if isinstance(options, list | tuple) else [options] * len(ranges)
-    found = nested(call["func"], ranges, options, tuple_of(call["args"] or ()), ())
-    return pinned(value, found), *rest
+    formula = nested(call["func"], ranges, options, tuple_of(call["args"] or ()), ())
+    return pinned(value, formula), *rest
 
 
 def ends(at: Sequence[int], low: Any, high: Any, *variables: Any) -> tuple[Any, ...]:
     """Limits that are numbers, or functions of some of the outer variables."""
-    given = [variables[i] for i in at]
-    return tuple(limit(*given) if callable(limit) else limit for limit in (low, high))
+    chosen = [variables[i] for i in at]
+    return tuple(limit(*chosen) if callable(limit) else limit for limit in (low, high))
 
 
 @solver("scipy.integrate.dblquad", "scipy.integrate.tplquad")
@@ -285,5 +287,5 @@ def in_two_or_three(call: Call) -> Any:
     ranges = [middle, (call["a"], call["b"])]
     if call.name == "tplquad":
         ranges = [functools.partial(ends, (1, 0), call["qfun"], call["rfun"]), *ranges]
-    found = nested(call["func"], ranges, [options] * len(ranges), tuple_of(call["args"]), ())
-    return pinned(value, found), *rest
+    formula = nested(call["func"], ranges, [options] * len(ranges), tuple_of(call["args"]), ())
+    return pinned(value, formula), *rest

@@ -50,14 +50,14 @@ def real(call: Call, x: Any) -> Any:
 @solver("scipy.optimize.root")
 def root(call: Call) -> Any:
     """Every method of `root`; the result's `x` moves, and `fun` stays zero."""
-    found = call.run()
+    result = call.run()
     fun = functools.partial(first, call["fun"]) if call["jac"] is True else call["fun"]
-    failure = None if found.success else found.message
+    failure = None if result.success else result.message
     equal = equation(call, fun)
-    if np.size(found.fun) > np.size(found.x):  # lm: more equations than unknowns
+    if np.size(result.fun) > np.size(result.x):  # lm: more equations than unknowns
         equal = functools.partial(gradient, functools.partial(half_square, equal))
-    found.x = solution(equal, real(call, found.x), call.asked(failure))
-    return found
+    result.x = solution(equal, real(call, result.x), call.asked(failure))
+    return result
 
 
 @solver("scipy.optimize.fsolve")
@@ -130,9 +130,9 @@ def newton(call: Call) -> Any:
 @solver("scipy.optimize.root_scalar")
 def root_scalar(call: Call) -> Any:
     """Every method of `root_scalar`; the result's `root` moves."""
-    found = call.run()
+    result = call.run()
     several = call["fprime"] is not None and not callable(call["fprime"]) and call["fprime"]
     fun = functools.partial(first, call["f"]) if several else call["f"]
-    failure = None if found.converged else found.flag
-    found.root = solution(equation(call, fun), real(call, found.root), call.asked(failure))
-    return found
+    failure = None if result.converged else result.flag
+    result.root = solution(equation(call, fun), real(call, result.root), call.asked(failure))
+    return result

@@ -53,18 +53,18 @@ def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
     """The same up to each sample."""
     y = _last(y, axis)
     h = _steps("cumulative_trapezoid", y, x, dx, axis)
-    found = np.cumsum(h * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
+    areas = np.cumsum(h * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
     if initial is not None:
         if initial != 0:
             raise ShapeError(f"cumulative_trapezoid: initial is None or 0, not {initial!r}")
-        found = _begun(found, 0.0)
-    return found if axis == -1 else np.moveaxis(found, -1, axis)
+        areas = _begun(areas, 0.0)
+    return areas if axis == -1 else np.moveaxis(areas, -1, axis)
 
 
-def _begun(found: Any, initial: Any) -> Any:
+def _begun(areas: Any, initial: Any) -> Any:
     """A first value before the others."""
-    first = np.zeros((*found.shape[:-1], 1), type_of(found).dtype) + initial
-    return np.concatenate([first, found], axis=-1)
+    first = np.zeros((*areas.shape[:-1], 1), type_of(areas).dtype) + initial
+    return np.concatenate([first, areas], axis=-1)
 
 
 @implements("scipy.integrate.simpson")
@@ -78,8 +78,8 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
     if n == 2:
         return np.sum(h * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
     even = n % 2 == 0
-    found = _parabolas(y[..., :-1], h[..., :-1]) if even else _parabolas(y, h)
-    return found + _last_interval(y, h[..., -2], h[..., -1]) if even else found
+    areas = _parabolas(y[..., :-1], h[..., :-1]) if even else _parabolas(y, h)
+    return areas + _last_interval(y, h[..., -2], h[..., -1]) if even else areas
 
 
 def _parabolas(y: Any, h: Any) -> Any:
@@ -102,18 +102,18 @@ def cumulative_simpson(y, *, x=None, dx=1.0, axis=-1, initial=None):
     samples, y = y, _last(y, axis)
     n = y.shape[-1]
     if n < 3:
-        found = _last(cumulative_trapezoid(samples, x, dx, axis), axis)
+        areas = _last(cumulative_trapezoid(samples, x, dx, axis), axis)
     else:
         h = _steps("cumulative_simpson", y, x, dx, axis) * np.ones(n - 1)
         ahead = _first_halves(y, h)
         behind = _first_halves(y[..., ::-1], h[..., ::-1])[..., ::-1]
         parts = [ahead[..., i] if i % 2 == 0 else behind[..., i - 1] for i in range(n - 2)]
-        found = np.cumsum(np.stack([*parts, behind[..., -1]], axis=-1), axis=-1)
+        areas = np.cumsum(np.stack([*parts, behind[..., -1]], axis=-1), axis=-1)
     if initial is not None:
         initial = as_array(initial)
         initial = _last(initial, axis) if type_of(initial).ndim else initial
-        found = _begun(found + initial, initial)
-    return found if axis == -1 else np.moveaxis(found, -1, axis)
+        areas = _begun(areas + initial, initial)
+    return areas if axis == -1 else np.moveaxis(areas, -1, axis)
 
 
 def _first_halves(y: Any, h: Any) -> Any:

@@ -110,16 +110,16 @@ def _active(
     while True:
         multipliers = np.linalg.lstsq(np.concatenate(lines).T, slope, rcond=None)[0]
         parts = np.split(multipliers, np.cumsum([len(at) for at in rows])[:-1])
-        held = [
+        binding = [
             np.full(p.shape, c.equal) | (p > weak) for c, p in zip(conditions, parts, strict=True)
         ]
-        for v, at, p, h in zip(values, rows, parts, held, strict=True):
+        for v, at, p, h in zip(values, rows, parts, binding, strict=True):
             if np.any(~h & (np.abs(p) <= weak) & (np.abs(v[at]) <= EXACT * size)):
                 asked.weak = True
-        if all(map(np.all, held)):
+        if all(map(np.all, binding)):
             return (rows, multipliers) if len(multipliers) else None
-        rows = [at[h] for at, h in zip(rows, held, strict=True)]
-        lines = [line[h] for line, h in zip(lines, held, strict=True)]
+        rows = [at[h] for at, h in zip(rows, binding, strict=True)]
+        lines = [line[h] for line, h in zip(lines, binding, strict=True)]
 
 
 def _of(outer: Any, inner: Any, x: Any) -> Any:

@@ -81,8 +81,8 @@ def power_series(start: Any, h: Any, y: Any, Q: Any, t: Any) -> Any:
     powers = [x]
     for _ in range(type_of(Q).shape[1] - 1):
         powers.append(powers[-1] * x)
-    found = op("matmul")(Q, op("stack")(*map(as_array, powers)))
-    return found + (y if not type_of(x).shape else np.reshape(y, (-1, 1)))
+    series = op("matmul")(Q, op("stack")(*map(as_array, powers)))
+    return series + (y if not type_of(x).shape else np.reshape(y, (-1, 1)))
 
 
 def nested_series(start: Any, h: Any, y: Any, F: Sequence[Any], t: Any) -> Any:
@@ -90,10 +90,10 @@ def nested_series(start: Any, h: Any, y: Any, F: Sequence[Any], t: Any) -> Any:
     x = (as_array(t) - start) / h
     many = bool(type_of(x).shape)
     shown = [np.reshape(f, (-1, 1)) if many else f for f in (y, *F)]
-    found = 0.0
+    series = 0.0
     for i, f in enumerate(reversed(shown[1:])):
-        found = (found + f) * (x if i % 2 == 0 else 1 - x)
-    return found + shown[0]
+        series = (series + f) * (x if i % 2 == 0 else 1 - x)
+    return series + shown[0]
 
 
 def explicit(method: Any, f: Rhs, taken: Taken, y: Any, slope: Any, dense: bool) -> Step:

@@ -167,10 +167,10 @@ def map_leaves(
     """
 
     def expand(node: Node) -> tuple[_Entry, list[Node]] | None:
-        found = _expand(node, is_leaf)
-        if found is None:
+        opened = _expand(node, is_leaf)
+        if opened is None:
             return None
-        entry, nodes = found
+        entry, nodes = opened
         columns = [_matching(entry, other, node.path, root) for other in node.rest]
         rests = zip(*columns, strict=True) if columns else [()] * len(nodes)
         return entry, [Node(n.value, r, n.path) for n, r in zip(nodes, rests, strict=True)]
@@ -185,9 +185,9 @@ def _matching(entry: _Entry, other: Any, path: Path, root: str) -> list[Any]:
     """The children of `other` in the order of the entry's keys."""
     kind, where = kind_of(type(other)), path_text(path, root)
     if kind is None or kind.cls is not entry.kind.cls:
-        found = f"a {type(other).__name__} in another"
+        actual = f"a {type(other).__name__} in another"
         raise StructureError(
-            f"map_leaves: {where} is a {entry.kind.cls.__name__} in the first tree and {found}; "
+            f"map_leaves: {where} is a {entry.kind.cls.__name__} in the first tree and {actual}; "
             "all trees must have the containers of the first"
         )
     keys = other._lineara_all_keys() if isinstance(other, Answering) else kind.keys(other)

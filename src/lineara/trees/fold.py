@@ -26,7 +26,7 @@ class _Close(NamedTuple):
     node: Node
     opened: Any
     width: int
-    known: Any
+    key: Any
 
 
 def path_text(path: Path, root: str = "") -> str:
@@ -64,21 +64,21 @@ def fold(
         if type(node) is _Close:
             split = len(done) - node.width
             done[split:] = [close(node.node, node.opened, done[split:])]
-            active.discard(node.known)
+            active.discard(node.key)
             continue
         assert type(node) is Node
         # Before it is opened, for that may change what it is made of.
-        known = None if identity is None else identity(node)
-        found = expand(node)
-        if found is None:
+        key = None if identity is None else identity(node)
+        expansion = expand(node)
+        if expansion is None:
             done.append(leaf(node))
             continue
-        known = id(node.value) if identity is None else known
-        if known in active:
+        key = id(node.value) if identity is None else key
+        if key in active:
             raise contains_itself(node.path)
-        active.add(known)
-        opened, children = found
-        todo.append(_Close(node, opened, len(children), known))
+        active.add(key)
+        opened, children = expansion
+        todo.append(_Close(node, opened, len(children), key))
         todo += reversed(children)
     return done.pop()
 

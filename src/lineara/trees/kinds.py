@@ -181,8 +181,8 @@ class Kind:
 
     def attributes(self, x: Any) -> list[Attr]:
         """The instance attributes, of a subclass that has some beside its items."""
-        held = vars(x) if self.has_dict else {}
-        return [] if held is x else [Attr(name) for name in held if name != "_lineara"]
+        members = vars(x) if self.has_dict else {}
+        return [] if members is x else [Attr(name) for name in members if name != "_lineara"]
 
     def __repr__(self) -> str:
         return self.cls.__qualname__
@@ -289,11 +289,11 @@ class RecordKind(Kind):
     def keys(self, x):
         if isinstance(x, Proxy):
             return x._lineara_keys()
-        held = vars(x) if self.has_dict else {}
+        members = vars(x) if self.has_dict else {}
         slots = self.slots
-        found = [n for n in self.known if n in held or (n in slots and _is_set(slots[n], x))]
-        found = dict.fromkeys((*found, *held)) if held else found
-        return [name for name in found if name not in self.recomputed]
+        names = [n for n in self.known if n in members or (n in slots and _is_set(slots[n], x))]
+        names = dict.fromkeys((*names, *members)) if members else names
+        return [name for name in names if name not in self.recomputed]
 
     def child(self, x, key):
         if isinstance(x, Proxy):
@@ -303,8 +303,8 @@ class RecordKind(Kind):
     def children(self, x, keys):
         if self.slots or isinstance(x, Proxy):
             return super().children(x, keys)
-        held = vars(x) if keys else {}
-        return [held[key] for key in keys]
+        members = vars(x) if keys else {}
+        return [members[key] for key in keys]
 
     def has(self, x: Any, name: str) -> bool:
         """Whether `name` is one of `keys(x)`, in constant time."""
@@ -323,12 +323,12 @@ class RecordKind(Kind):
         new = self.root.__new__(self.cls)
         for slot, value in aux:
             slot.__set__(new, value)
-        held = vars(new) if self.has_dict else {}
+        members = vars(new) if self.has_dict else {}
         for key, value in zip(keys, values, strict=True):
             if key in self.slots:
                 self.slots[key].__set__(new, value)
             else:
-                held[key] = value
+                members[key] = value
         return new
 
     def step(self, key):

@@ -68,17 +68,17 @@ def coefficients(x: Any, y: Any, t: Any, k: int) -> Any:
 def pieces(t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> Pieces:
     """The polynomials between the knots: derivatives of the spline there, over factorials."""
     n = type_of(c).shape[0]
-    breaks, found = t[k : n + 1], []
+    breaks, derivatives = t[k : n + 1], []
     for order in range(k + 1):
         degree = k - order
         first, values = basis(t, degree, breaks[:-1])
         terms = [under(v, c) * take(c, first + r, 0) for r, v in enumerate(values)]
-        found.append(sum(terms[1:], terms[0]) / math.factorial(order))
+        derivatives.append(sum(terms[1:], terms[0]) / math.factorial(order))
         if degree:
             m = type_of(c).shape[0]
             wide = t[degree + 1 : m + degree] - t[1:m]
             c, t = degree * np.diff(c, axis=0) / under(wide, c), t[1:-1]
-    return Pieces(np.stack(found[::-1]), breaks, extrapolate, axis)
+    return Pieces(np.stack(derivatives[::-1]), breaks, extrapolate, axis)
 
 
 def through(x: Any, y: Any, k: int, t: Any = None, axis: int = 0) -> Pieces:
@@ -108,10 +108,10 @@ def tensor_splines(grid: Sequence[Any], values: Any, k: int) -> tuple[list[Any],
 def on_grid(splines: tuple[list[Any], Any], points: Any, k: int) -> Any:
     """The tensor product of splines of degree k at points (..., d)."""
     knots, c = splines
-    found = [basis(t, k, points[..., axis]) for axis, t in enumerate(knots)]
+    bases = [basis(t, k, points[..., axis]) for axis, t in enumerate(knots)]
     terms = []
-    for local in itertools.product(range(k + 1), repeat=len(found)):
-        pairs = list(zip(found, local, strict=True))
+    for local in itertools.product(range(k + 1), repeat=len(bases)):
+        pairs = list(zip(bases, local, strict=True))
         part = index(c, at=tuple([first + r for (first, _), r in pairs]))
         weight = math.prod([values[r] for (_, values), r in pairs], start=1.0)
         terms.append(under(weight, part) * part)
@@ -123,15 +123,15 @@ def make_interp_spline(x, y, k=3, t=None, bc_type=None, axis=0, check_finite=Tru
     """The spline of degree k through the values."""
     from scipy import interpolate
 
-    made: Any = registry.functions[interpolate.BSpline]
+    spline_class: Any = registry.functions[interpolate.BSpline]
     if not any_box((x, y, t, bc_type)):
         plain = interpolate.make_interp_spline(x, y, k, t, bc_type, axis, check_finite)
-        return made.of(of_plain(plain), plain)
+        return spline_class.of(of_plain(plain), plain)
     if t is None and k == 3 and isinstance(bc_type, str):
-        return made.of(cubic_spline(x, y, axis, bc_type))
+        return spline_class.of(cubic_spline(x, y, axis, bc_type))
     if bc_type not in (None, "not-a-knot"):
         raise NoRuleError(
             f"make_interp_spline: of traced values bc_type={bc_type!r} has no rule for k={k}; "
             "a name has one for k=3 without t, and CubicSpline for derivatives at the ends"
         )
-    return made.of(through(x, y, k, t, axis))
+    return spline_class.of(through(x, y, k, t, axis))

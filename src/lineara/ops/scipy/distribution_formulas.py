@@ -138,10 +138,10 @@ def log1p_ratio(u: Any) -> Any:
     """log(1 + u) / u, smooth at 0."""
     near = op("less")(abs_(u), 0.02)
     small, wide = where(near, u, 0.0), where(near, 1.0, u)
-    found = 0.0
+    series = 0.0
     for k in range(10, 0, -1):
-        found = 1 / k - small * found
-    return where(near, found, log1p(wide) / wide)
+        series = 1 / k - small * series
+    return where(near, series, log1p(wide) / wide)
 
 
 def _mirrored(a: Any, b: Any) -> tuple[Any, Any]:
@@ -167,8 +167,8 @@ def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
     right = op("greater")(a, 0)
     low, high = _mirrored(a, b)
     share = where(right, 1 - q, q)
-    found = ndtri(ndtr(low) + share * (ndtr(high) - ndtr(low)))
-    return where(right, -found, found)
+    z = ndtri(ndtr(low) + share * (ndtr(high) - ndtr(low)))
+    return where(right, -z, z)
 
 
 def _edge(a: Any) -> tuple[Any, Any]:
@@ -221,8 +221,8 @@ def _student(z: Any, v: Any) -> Any:
     """Student's log density; the normal one where v is infinite."""
     normal = op("isinf")(v)
     v = where(normal, 1.0, v)
-    found = log(poch(v / 2, 0.5)) - log(math.pi * v) / 2 - (v + 1) / 2 * log1p(z * z / v)
-    return where(normal, -(z * z) / 2 - LOG_2_PI / 2, found)
+    log_density = log(poch(v / 2, 0.5)) - log(math.pi * v) / 2 - (v + 1) / 2 * log1p(z * z / v)
+    return where(normal, -(z * z) / 2 - LOG_2_PI / 2, log_density)
 
 
 def _odds(p: Any) -> Any:
@@ -231,13 +231,13 @@ def _odds(p: Any) -> Any:
 
 def _fisher(z: Any, m: Any, n: Any) -> Any:
     """The log density of F with m and n degrees of freedom."""
-    found = m / 2 * log(m) + n / 2 * log(n) + xlogy(m / 2 - 1, z)
-    return found - (m + n) / 2 * log(n + m * z) - betaln(m / 2, n / 2)
+    log_density = m / 2 * log(m) + n / 2 * log(n) + xlogy(m / 2 - 1, z)
+    return log_density - (m + n) / 2 * log(n + m * z) - betaln(m / 2, n / 2)
 
 
 def _beta_entropy(a: Any, b: Any) -> Any:
-    found = betaln(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b)
-    return found + (a + b - 2) * digamma(a + b)
+    entropy = betaln(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b)
+    return entropy + (a + b - 2) * digamma(a + b)
 
 
 CONTINUOUS = {

@@ -71,12 +71,12 @@ class At:
         self.inside = op("logical_not")(op("logical_or")(beyond, self.unknown))
         self.safe = chosen(self.inside, z, law.inside)  # a number that the formula takes
 
-    def result(self, found: Any, below: float, above: float) -> Any:
+    def result(self, y: Any, below: float, above: float) -> Any:
         """`found` inside the support, and what it is below and above."""
         if not everywhere(self.inside):
             outside = where(self.above, above, where(self.unknown, np.nan, below))
-            found = where(self.inside, found, outside)
-        return chosen(self.good, found, np.nan)
+            y = where(self.inside, y, outside)
+        return chosen(self.good, y, np.nan)
 
 
 def log_density(law: Law, at: At) -> Any:
@@ -125,13 +125,13 @@ def quantile(law: Law, name: str, q: Any, shapes: Any, loc: Any, scale: Any) -> 
     q, loc, scale = in_double(q), in_double(loc), in_double(scale)
     shapes = [in_double(s) for s in shapes]
     inner = op("greater")(q, 0) * op("less")(q, 1)
-    found = loc + scale * rule(chosen(inner, q, 0.5), *shapes)
+    y = loc + scale * rule(chosen(inner, q, 0.5), *shapes)
     if not everywhere(inner):
         ends = [e if _infinite(e) else loc + scale * e for e in law_ends(law, shapes)]
         first, last = ends if name == "ppf" else ends[::-1]
         edge = where(op("equal")(q, 0), first, where(op("equal")(q, 1), last, np.nan))
-        found = where(inner, found, edge)
-    return chosen(op("greater")(scale, 0) * law.good(*shapes), found, np.nan)
+        y = where(inner, y, edge)
+    return chosen(op("greater")(scale, 0) * law.good(*shapes), y, np.nan)
 
 
 def moment(law: Law, name: str, shapes: Any, loc: Any, scale: Any) -> Any:
@@ -142,15 +142,15 @@ def moment(law: Law, name: str, shapes: Any, loc: Any, scale: Any) -> Any:
     if rule is None:
         return None
     loc, scale = in_double(loc), in_double(scale)
-    found = rule(*map(in_double, shapes))
+    y = rule(*map(in_double, shapes))
     if name == "mean":
-        found = loc + scale * found
+        y = loc + scale * y
     elif name == "entropy":
-        found = found + log(scale)
+        y = y + log(scale)
     else:
-        found = scale * sqrt(found) if name == "std" else scale * scale * found
+        y = scale * sqrt(y) if name == "std" else scale * scale * y
     good = op("greater")(scale, 0) * law.good(*map(in_double, shapes))
-    return chosen(good, found, np.nan)
+    return chosen(good, y, np.nan)
 
 
 def no_rule(name: str, method: str, why: str = "") -> NoRuleError:
@@ -177,10 +177,10 @@ def _method(name: str, plain: Any) -> Any:
     def call(self: Any, *args: Any, **kwds: Any) -> Any:
         if not any_traced(args) and not any_traced(kwds.values()):
             return plain(self, *args, **kwds)
-        found = _traced(self, name, args, kwds)
-        if found is None:
+        y = _traced(self, name, args, kwds)
+        if y is None:
             raise no_rule(self.name, name, DRAWS if name == "rvs" else "")
-        return found
+        return y
 
     return call
 
@@ -209,8 +209,8 @@ def _traced(dist: Any, name: str, args: Any, kwds: Any) -> Any:
         only_plain(x, full, "a whole number")
         only_plain(loc, full, "loc, which is a whole number")
         k = np.asarray(x, float) - loc
-        found = At(law, np.floor(k), shapes, 0.0, 1.0, True)
-        return where(k == np.floor(k), MASS[name](law, found), 0.0 if name == "pmf" else -INF)
+        at = At(law, np.floor(k), shapes, 0.0, 1.0, True)
+        return where(k == np.floor(k), MASS[name](law, at), 0.0 if name == "pmf" else -INF)
     if whole:
         x, loc = op("floor")(in_double(x) - in_double(loc)), 0.0
     return (AT | DENSITY)[name](law, At(law, x, shapes, loc, scale, whole))
@@ -223,8 +223,8 @@ def _first(kwds: Any) -> Any:
 def _interval(dist: Any, confidence: Any, *args: Any, **kwds: Any) -> Any:
     """Equal tails on both sides."""
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
-    found = [_traced(dist, "ppf", (q, *args), kwds) for q in ends]
-    return None if found[0] is None else tuple(found)
+    quantiles = [_traced(dist, "ppf", (q, *args), kwds) for q in ends]
+    return None if quantiles[0] is None else tuple(quantiles)
 
 
 # --- the objects ---------------------------------------------------------------------------------
@@ -239,9 +239,9 @@ def _call(self: Any, *args: Any, **kwds: Any) -> Any:
     infrastructure: Any = sys.modules["scipy.stats._distn_infrastructure"]
     whole = hasattr(self, "pmf")
     base = infrastructure.rv_discrete_frozen if whole else infrastructure.rv_continuous_frozen
-    made = object.__new__(subclass(base))
-    vars(made).update(args=args, kwds=kwds, dist=self)
-    return made
+    frozen = object.__new__(subclass(base))
+    vars(frozen).update(args=args, kwds=kwds, dist=self)
+    return frozen
 
 
 @functools.cache
@@ -256,26 +256,26 @@ def subclass(base: type) -> type:
 
 def traced_distribution(dist: Any) -> Any:
     """A distribution that takes traced arguments."""
-    made = object.__new__(subclass(type(dist)))
-    vars(made).update(vars(dist), _plain=dist)
-    return made
+    traced = object.__new__(subclass(type(dist)))
+    vars(traced).update(vars(dist), _plain=dist)
+    return traced
 
 
 def traced_frozen(frozen: Any) -> Any:
     """A frozen distribution that takes traced arguments."""
-    made = object.__new__(subclass(type(frozen)))
+    traced = object.__new__(subclass(type(frozen)))
     dist = frozen.dist
-    vars(made).update(vars(frozen), dist=traced_distribution(dist))
-    return made
+    vars(traced).update(vars(frozen), dist=traced_distribution(dist))
+    return traced
 
 
 for _kind in ("continuous", "discrete"):
     stands_for(f"scipy.stats._distn_infrastructure.rv_{_kind}_frozen")(traced_frozen)
 
 
-def _every_distribution(found: Any) -> None:
+def _every_distribution(example: Any) -> None:
     """Declare the class of every distribution in the module of one of them."""
-    module = sys.modules[type(found).__module__]
+    module = sys.modules[type(example).__module__]
     for value in vars(module).values():
         if hasattr(value, "_parse_args") and not isinstance(value, type):
             registry.objects[type(value)] = traced_distribution

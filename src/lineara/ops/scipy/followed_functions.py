@@ -53,9 +53,9 @@ def _lsim(run: Callable[..., Any], system, U, T, X0=None, interp=True):  # SciPy
         )
     if not _is_traced(U) or np.any(as_array(U)):
         return run(system, U, T, X0, interp)
-    found = run(system, as_array(U) + 1.0, T, X0, interp)  # the response is affine in the input
+    response = run(system, as_array(U) + 1.0, T, X0, interp)  # the response is affine in the input
     less = run(system, np.ones(np.shape(U)), T, None, interp)
-    return found[0], *(a - b for a, b in zip(found[1:], less[1:], strict=True))
+    return response[0], *(a - b for a, b in zip(response[1:], less[1:], strict=True))
 
 
 follows("scipy.signal", "lsim", WRITE, around=_lsim)

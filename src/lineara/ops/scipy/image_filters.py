@@ -157,12 +157,12 @@ def _gaussian(sigma: Any, order: int, radius: int) -> Any:
     bell = bell / np.sum(bell)
     terms = {0: 1.0}  # the polynomial, by powers: q' - q x / sigma^2 for each derivative
     for _ in range(order):
-        found: dict[int, Any] = {}
+        derived: dict[int, Any] = {}
         for p, c in terms.items():
             if p:
-                found[p - 1] = found.get(p - 1, 0.0) + p * c
-            found[p + 1] = -c / sigma**2  # the powers ascend
-        terms = found
+                derived[p - 1] = derived.get(p - 1, 0.0) + p * c
+            derived[p + 1] = -c / sigma**2  # the powers ascend
+        terms = derived
     return bell * sum(c * x**p for p, c in terms.items())
 
 
@@ -208,15 +208,15 @@ def gaussian_filter(
     axes=None,
 ):  # SciPy's names
     """The same along each axis."""
-    found = input = image("gaussian_filter", input, output)
+    y = input = image("gaussian_filter", input, output)
     along = _axes(input, axes, "gaussian_filter")
     modes = [mode] * len(along) if isinstance(mode, str) else list(mode)
-    given = (each(v, along) for v in (sigma, order, radius if radius is not None else -1))
-    for axis, s, k, r, m in zip(along, *given, modes, strict=True):
+    settings = (each(v, along) for v in (sigma, order, radius if radius is not None else -1))
+    for axis, s, k, r, m in zip(along, *settings, modes, strict=True):
         if s > 1e-15:
             r = None if r == -1 else r
-            found = gaussian_filter1d(found, s, axis, k, None, m, cval, truncate, radius=r)
-    return written(output, found if found is not input else +as_array(input))
+            y = gaussian_filter1d(y, s, axis, k, None, m, cval, truncate, radius=r)
+    return written(output, y if y is not input else +as_array(input))
 
 
 def _derivatives(name: str, k: int, x: Any, sigma: Any, output: Any, *rest: Any, axes: Any, **more):
@@ -255,23 +255,23 @@ def uniform_filter(
     input, size=3, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
 ):  # SciPy's names
     """The mean of a box."""
-    found = image("uniform_filter", input, output)
+    y = image("uniform_filter", input, output)
     along = _axes(input, axes, "uniform_filter")
     modes = [mode] * len(along) if isinstance(mode, str) else list(mode)
     for axis, n, o, m in zip(along, each(size, along), each(origin, along), modes, strict=True):
-        found = uniform_filter1d(found, n, axis, None, m, cval, o)
-    return written(output, found)
+        y = uniform_filter1d(y, n, axis, None, m, cval, o)
+    return written(output, y)
 
 
 def _slope(name: str, x: Any, axis: int, across: Any, output: Any, mode: str, cval: Any) -> Any:
     x = image(name, x, output)
     ndim = type_of(x).ndim
     axis = normal_axis(axis, ndim, name)
-    found = correlate1d(x, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval)
+    y = correlate1d(x, np.array([-1.0, 0.0, 1.0]), axis, None, mode, cval)
     for i in range(ndim):
         if i != axis:
-            found = correlate1d(found, np.array(across), i, None, mode, cval)
-    return written(output, found)
+            y = correlate1d(y, np.array(across), i, None, mode, cval)
+    return written(output, y)
 
 
 @implements("scipy.ndimage.sobel")

@@ -58,11 +58,13 @@ def _known(order: int) -> int:
 
 def _weights(v: Any, order: int) -> list[Any]:
     """The splines of that order at v, v+1, ..., v+order, by the recursion in the order."""
-    found: list[Any] = [1.0]
+    weights: list[Any] = [1.0]
     for d in range(1, order + 1):
-        before = [0.0, *found, 0.0]
-        found = [((v + j) * before[j + 1] + (d + 1 - j - v) * before[j]) / d for j in range(d + 1)]
-    return found[::-1]
+        before = [0.0, *weights, 0.0]
+        weights = [
+            ((v + j) * before[j + 1] + (d + 1 - j - v) * before[j]) / d for j in range(d + 1)
+        ]
+    return weights[::-1]
 
 
 def _place(at: Any, n: int, mode: str) -> Any:
@@ -131,13 +133,13 @@ class _Image:
         base = np.floor(x) if order % 2 else np.floor(x + 0.5)
         v = x - base if order % 2 else x + 0.5 - base
         first = op("astype")(as_array(base), dtype=np.dtype(int)) - order // 2
-        found = []
+        pairs = []
         for j, w in enumerate(_weights(v, order)):
             at = first + j
             if self.mode == "grid-constant":
                 w = w * np.logical_and(at >= 0, at < n)
-            found.append((_place(at, n, self.mode), w))
-        return found, inside
+            pairs.append((_place(at, n, self.mode), w))
+        return pairs, inside
 
 
 _MODES = (
@@ -188,8 +190,8 @@ def geometric_transform(
     """The image at the places that a function gives for each element of the result."""
     shape = type_of(as_array(input)).shape if output_shape is None else tuple(output_shape)
     ask = functools.partial(mapping, **(extra_keywords or {}))
-    found = [np.stack(list(ask(at, *extra_arguments))) for at in np.ndindex(*shape)]
-    places = np.reshape(np.stack(found, axis=1), (-1, *shape))
+    points = [np.stack(list(ask(at, *extra_arguments))) for at in np.ndindex(*shape)]
+    places = np.reshape(np.stack(points, axis=1), (-1, *shape))
     return map_coordinates(input, places, output, order, mode, cval, prefilter)
 
 
@@ -221,10 +223,10 @@ def _on_grid(
     prefilter: bool,
 ) -> Any:
     if mode == "grid-constant":
-        found = _separate(as_floats(x) - cval, places, order, mode, 0.0, prefilter) + cval
+        y = _separate(as_floats(x) - cval, places, order, mode, 0.0, prefilter) + cval
     else:
-        found = _separate(as_floats(x), places, order, mode, cval, prefilter)
-    return _result(name, x, output, found)
+        y = _separate(as_floats(x), places, order, mode, cval, prefilter)
+    return _result(name, x, output, y)
 
 
 @implements("scipy.ndimage.shift")
@@ -322,5 +324,5 @@ def rotate(
     gy, gx = np.indices((my, mx))
     gy, gx = gy - (my - 1) / 2, gx - (mx - 1) / 2
     places = [c * gy + s * gx + (ny - 1) / 2, c * gx - s * gy + (nx - 1) / 2]
-    found = _Image(plane, 2, order, mode, cval, prefilter)(places)
-    return _result("rotate", input, output, np.moveaxis(found, (0, 1), (first, second)))
+    y = _Image(plane, 2, order, mode, cval, prefilter)(places)
+    return _result("rotate", input, output, np.moveaxis(y, (0, 1), (first, second)))

@@ -61,8 +61,8 @@ def _chosen(
     k = rank(n)
     if not -n <= k < n:
         raise RuntimeError("rank not within filter footprint size")
-    found = ranked(x, box, k % n, mode, cval, [at.get(i, 0) for i in range(ndim)])
-    return written(output, found)
+    y = ranked(x, box, k % n, mode, cval, [at.get(i, 0) for i in range(ndim)])
+    return written(output, y)
 
 
 def _of_window(name: str, rank: Callable[[int], int], doc: str) -> Any:
@@ -183,9 +183,9 @@ grey_dilation = _eroded(maximum_filter, -1)
 def _of_both(name: str, doc: str) -> Callable[[Callable[..., Any]], Any]:
     """Declare what is made of erosions and dilations with the same window."""
 
-    def register(made: Callable[..., Any]) -> Any:
+    def register(formula: Callable[..., Any]) -> Any:
         @implements(f"scipy.ndimage.{name}")
-        @functools.wraps(made)
+        @functools.wraps(formula)
         def call(
             input,
             size=None,
@@ -202,7 +202,7 @@ def _of_both(name: str, doc: str) -> Callable[[Callable[..., Any]], Any]:
                 return filter(x, size, footprint, structure, None, mode, cval, origin, axes=axes)
 
             erode, dilate = (functools.partial(pass_, f) for f in (grey_erosion, grey_dilation))
-            return written(output, made(as_array(input), erode, dilate))
+            return written(output, formula(as_array(input), erode, dilate))
 
         call.__name__, call.__doc__ = name, doc
         return call

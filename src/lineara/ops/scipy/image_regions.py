@@ -21,12 +21,12 @@ def _measured(x: Any, labels: Any, index: Any, measure: Measure) -> Any:
     marks = np.ravel(np.broadcast_to(np.asarray(labels), shape))
     regions = [marks > 0] if index is None else [marks == i for i in np.ravel(index)]
     places = [np.flatnonzero(r) for r in regions]
-    found = [measure(flat[at], at, shape) for at in places]
+    results = [measure(flat[at], at, shape) for at in places]
     if index is None or np.ndim(index) == 0:
-        return found[0]
-    if isinstance(found[0], tuple):
-        return found
-    return np.reshape(np.stack(found), np.shape(index))
+        return results[0]
+    if isinstance(results[0], tuple):
+        return results
+    return np.reshape(np.stack(results), np.shape(index))
 
 
 def _of_values(*names: str) -> Callable[[Measure], Measure]:

@@ -64,10 +64,10 @@ def _psi(k: int, a: Array) -> Array:
 
 def _bell(n: int, first: Array, rest: list[Array]) -> Array:
     """The n-th Bell polynomial of these, of which the first is apart."""
-    found, terms = [1.0], [first, *rest]
+    values, terms = [1.0], [first, *rest]
     for m in range(n):
-        found.append(sum(math.comb(m, i) * found[m - i] * terms[i] for i in range(m + 1)))
-    return found[n]
+        values.append(sum(math.comb(m, i) * values[m - i] * terms[i] for i in range(m + 1)))
+    return values[n]
 
 
 def _gamma_terms(n: int, a: Array) -> list[Array]:
@@ -83,8 +83,8 @@ def gamma_density_slope(n: int, a: Any, x: Any) -> Any:
     inside = (x > 0) & (x < np.inf)
     within = np.where(inside, x, 1.0)
     psi, *rest = [*_gamma_terms(n, a), 0.0]
-    found = gamma_density(a, within) * _bell(n, np.log(within) + psi, rest)
-    return np.where(inside, found, x * 0.0 if np.all(np.isfinite(x)) else 0.0)
+    y = gamma_density(a, within) * _bell(n, np.log(within) + psi, rest)
+    return np.where(inside, y, x * 0.0 if np.all(np.isfinite(x)) else 0.0)
 
 
 @in_double
@@ -104,10 +104,10 @@ def gammainc_slope(n: int, a: Any, x: Any) -> Any:
 
     end = _until(fall, lambda u: sign * (t * np.exp(sign * u) - b), np.sqrt(2 * _FALL / b))
     log = np.log(t) + psi
-    found = _integral(lambda u: np.exp(-fall(u)) * _bell(n, log + sign * u, rest), end)
-    found = -sign * t * gamma_density(b, t) * found
-    found = found + np.where(small, gamma_density_slope(n, b, t), 0.0)
-    return np.where(inside, found, np.where(np.isnan(a + x) | (a < 0) | (x < 0), np.nan, 0.0))
+    y = _integral(lambda u: np.exp(-fall(u)) * _bell(n, log + sign * u, rest), end)
+    y = -sign * t * gamma_density(b, t) * y
+    y = y + np.where(small, gamma_density_slope(n, b, t), 0.0)
+    return np.where(inside, y, np.where(np.isnan(a + x) | (a < 0) | (x < 0), np.nan, 0.0))
 
 
 # --- two shapes -----------------------------------------------------------------------------------
@@ -118,20 +118,21 @@ def _bells(i: int, j: int, terms: Callable[[int, int], Array]) -> Array:
 
     Each is the derivative of the one before: D[p+1, q] sums binomials, D[p-r, q-s], terms(r+1, s).
     """
-    found: dict[tuple[int, int], Array] = {(0, 0): 1.0}
+    derivatives: dict[tuple[int, int], Array] = {(0, 0): 1.0}
     for q in range(j + 1):
         for p in range(i + 1):
             if p:
-                found[p, q] = sum(
-                    math.comb(p - 1, r) * math.comb(q, s) * found[p - 1 - r, q - s] * term
+                derivatives[p, q] = sum(
+                    math.comb(p - 1, r) * math.comb(q, s) * derivatives[p - 1 - r, q - s] * term
                     for r in range(p)
                     for s, term in [(s, terms(r + 1, s)) for s in range(q + 1)]
                 )
             elif q:
-                found[p, q] = sum(
-                    math.comb(q - 1, s) * found[0, q - 1 - s] * terms(0, s + 1) for s in range(q)
+                derivatives[p, q] = sum(
+                    math.comb(q - 1, s) * derivatives[0, q - 1 - s] * terms(0, s + 1)
+                    for s in range(q)
                 )
-    return found[i, j]
+    return derivatives[i, j]
 
 
 def _beta_terms(a: Array, b: Array, both: Array) -> Callable[[int, int], Array]:
@@ -211,11 +212,11 @@ def betainc_slope(i: int, j: int, a: Any, b: Any, x: Any) -> Any:
         return sign * (d * np.exp(p) - c * np.exp(q))
 
     end = _until(fall, slope, 1 / (c + d))
-    known = _beta_terms(c, d, c + d)
+    beta_terms = _beta_terms(c, d, c + d)
 
     def hill(u: Array) -> Array:
-        return np.exp(-fall(u)) * _bells(i, j, _with_logs(known, *at(u)))
+        return np.exp(-fall(u)) * _bells(i, j, _with_logs(beta_terms, *at(u)))
 
-    found = -sign * t * (1 - t) * beta_density(c, d, t) * _integral(hill, end) + raised
+    y = -sign * t * (1 - t) * beta_density(c, d, t) * _integral(hill, end) + raised
     lost = np.isnan(a + b + x) | (a < 0) | (b < 0) | (x < 0) | (x > 1)
-    return np.where(inside, found, np.where(lost, np.nan, 0.0))
+    return np.where(inside, y, np.where(lost, np.nan, 0.0))

@@ -43,18 +43,18 @@ class Pieces(NamedTuple):
             t = first + (t - first) % (last - first)
         i = np.clip(np.searchsorted(self.x, t, side="right") - 1, 0, type_of(self.x).shape[0] - 2)
         order = type_of(self.c).shape[0] - 1
-        h, found = t - take(as_array(self.x), i, 0), None
+        h, y = t - take(as_array(self.x), i, 0), None
         for j in range(order + 1 - nu):
             c = take(as_array(self.c[j]), i, 0) * float(math.perm(order - j, nu))
-            found = c if found is None else found * under(h, c) + c
-        if found is None:
-            found = take(as_array(self.c[0]), i, 0) * 0.0
+            y = c if y is None else y * under(h, c) + c
+        if y is None:
+            y = take(as_array(self.c[0]), i, 0) * 0.0
         if not extrapolate:
             inside = (t >= first) & (t <= last)
-            found = np.where(under(inside, found), found, np.nan)
-        axes, rank = list(range(type_of(found).ndim)), type_of(t).ndim
+            y = np.where(under(inside, y), y, np.nan)
+        axes, rank = list(range(type_of(y).ndim)), type_of(t).ndim
         order_of_axes = (*axes[rank : rank + self.axis], *axes[:rank], *axes[rank + self.axis :])
-        return found if not self.axis else np.transpose(found, order_of_axes)
+        return y if not self.axis else np.transpose(y, order_of_axes)
 
     def derivative(self, nu: int = 1) -> "Pieces":
         """The pieces of the derivative; of a negative order, of the antiderivative."""
@@ -154,9 +154,9 @@ def _periodic_slopes(h: Any, wide: Any, rise: Any) -> Any:
     a = eye * (2.0 * (h[before] + h))[:, None]
     a = a + eye[before] * h[:, None] + eye[(i + 1) % m] * h[before][:, None]
     right = 3.0 * (wide * rise[before] + wide[before] * rise)
-    found = np.linalg.solve(a, np.reshape(right, (m, -1)))
-    found = np.reshape(found, type_of(rise).shape)
-    return np.concatenate([found, found[:1]])
+    slopes = np.linalg.solve(a, np.reshape(right, (m, -1)))
+    slopes = np.reshape(slopes, type_of(rise).shape)
+    return np.concatenate([slopes, slopes[:1]])
 
 
 _ENDS = {"clamped": (1, 0.0), "natural": (2, 0.0)}
@@ -269,9 +269,9 @@ def of_plain(spline: Any) -> Pieces:
 
 def _methods(base: type, build: Callable[..., Pieces] | None) -> dict[str, Any]:
     def of(pieces: Pieces, plain: Any = None) -> Any:
-        made = object.__new__(made_class())
-        made.pieces, made.plain = pieces, plain
-        return made
+        spline = object.__new__(made_class())
+        spline.pieces, spline.plain = pieces, plain
+        return spline
 
     def made_class() -> Any:
         return registry.functions[base]
@@ -343,11 +343,11 @@ _STORED = (("c", "x", "extrapolate", "axis"), ("t", "c", "k", "extrapolate", "ax
 
 
 def _declare(name: str, build: Callable[..., Pieces] | None) -> None:
-    def declare(found: type) -> None:
-        cls: Any = type(found.__name__, (found,), _methods(found, build))
-        registry.functions[found] = cls
-        registry.always.add(found)
-        registry.objects[found] = lambda spline: cls.of(of_plain(spline), spline)
+    def declare(original: type) -> None:
+        cls: Any = type(original.__name__, (original,), _methods(original, build))
+        registry.functions[original] = cls
+        registry.always.add(original)
+        registry.objects[original] = lambda spline: cls.of(of_plain(spline), spline)
 
     registry.await_(f"scipy.interpolate.{name}", declare)
 

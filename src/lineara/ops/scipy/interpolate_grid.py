@@ -90,9 +90,9 @@ def _methods_of_line(base: type) -> dict[str, Any]:
             return take(self, plain)
         self.line = _Line(x, y, kind, axis, not assume_sorted)
         extrapolate = isinstance(fill_value, str)
-        given = isinstance(fill_value, tuple) and len(fill_value) == 2
-        low, high = fill_value if given else (fill_value, fill_value)
-        nan = not extrapolate and not given and fill_value is np.nan
+        pair = isinstance(fill_value, tuple) and len(fill_value) == 2
+        low, high = fill_value if pair else (fill_value, fill_value)
+        nan = not extrapolate and not pair and fill_value is np.nan
         refuses = (nan if bounds_error is None else bounds_error) and not extrapolate
         if bounds_error is None and not extrapolate and not nan:
             refuses = True
@@ -118,9 +118,9 @@ def _methods_of_line(base: type) -> dict[str, Any]:
     def call(self: Any, x: Any) -> Any:
         t, line = as_array(x), self.line
         real_only("interp1d", t)
-        found = line.inside(t)
+        y = line.inside(t)
         if self.outside is None:
-            return found
+            return y
         low, high, refuses = self.outside
         below, above = t < line.x[0], t > line.x[-1]
         if refuses and seen(np.any(below)):
@@ -128,19 +128,19 @@ def _methods_of_line(base: type) -> dict[str, Any]:
         if refuses and seen(np.any(above)):
             raise ValueError("A value in x_new is above the interpolation range.")
         shape = (*(1,) * line.axis, *type_of(t).shape)
-        rest = type_of(found).ndim - len(shape)
+        rest = type_of(y).ndim - len(shape)
         wide = lambda m: np.reshape(m, (*shape, *(1,) * rest))  # noqa: E731
-        inside = type_of(found).dtype
-        found = np.where(wide(below), _beside(low, line, t), found)
-        found = np.where(wide(above), _beside(high, line, t), found)
-        wider = type_of(found).dtype != inside and type_of(found).dtype.kind == inside.kind
-        return op("astype")(found, dtype=inside) if wider else found  # in the values' precision
+        inside = type_of(y).dtype
+        y = np.where(wide(below), _beside(low, line, t), y)
+        y = np.where(wide(above), _beside(high, line, t), y)
+        wider = type_of(y).dtype != inside and type_of(y).dtype.kind == inside.kind
+        return op("astype")(y, dtype=inside) if wider else y  # in the values' precision
 
     def of(plain: Any) -> Any:
         cls: Any = registry.functions[base]
-        made = object.__new__(cls)
-        take(made, plain)
-        return made
+        interpolator = object.__new__(cls)
+        take(interpolator, plain)
+        return interpolator
 
     fields = {
         name: property(lambda self, name=name: getattr(self.line, name))
@@ -188,15 +188,15 @@ def _on_grid(grid: Any, values: Any, t: Any, method: str) -> Any:
     if method == "nearest":
         nearest = tuple(i + (w > 0.5) for i, w in zip(starts, weights, strict=True))
         return index(as_array(values), at=nearest)
-    rest, found = type_of(values).ndim - len(starts), 0.0
+    rest, y = type_of(values).ndim - len(starts), 0.0
     for corner in itertools.product((0, 1), repeat=len(starts)):
         weight = 1.0
         for w, up in zip(weights, corner, strict=True):
             weight = weight * (w if up else 1.0 - w)
         at = tuple(i + up for i, up in zip(starts, corner, strict=True))
         weight = np.reshape(weight, (*type_of(weight).shape, *(1,) * rest))
-        found = found + weight * index(as_array(values), at=at)
-    return found
+        y = y + weight * index(as_array(values), at=at)
+    return y
 
 
 def _splines_of(table: _Table, method: str) -> tuple[list[Any], Any]:
@@ -204,9 +204,9 @@ def _splines_of(table: _Table, method: str) -> tuple[list[Any], Any]:
 
     SciPy solves for the coefficients to some six digits; where it has, these are taken.
     """
-    found = getattr(table.plain, "_spline", None)
-    if found is not None and method == table.method:
-        return list(found.t), found.c
+    spline = getattr(table.plain, "_spline", None)
+    if spline is not None and method == table.method:
+        return list(spline.t), spline.c
     return tensor_splines(table.grid, as_array(table.values), _SPLINES[method])
 
 
@@ -241,9 +241,9 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
         t = _coordinates(xi, len(table.grid))
         real_only("RegularGridInterpolator", t)
         if method in _SPLINES:
-            found = on_grid(_splines_of(table, method), t, _SPLINES[method])
+            y = on_grid(_splines_of(table, method), t, _SPLINES[method])
         else:
-            found = _on_grid(table.grid, table.values, t, method)
+            y = _on_grid(table.grid, table.values, t, method)
         ends = [(g[0], g[-1]) for g in table.grid]
         low, high = (np.stack([as_array(e[k]) for e in ends]) for k in (0, 1))
         outside = np.any((t < low) | (t > high), axis=-1)
@@ -251,27 +251,27 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
             raise ValueError("One of the requested xi is out of bounds")
         fill = np.nan if table.bounds_error else table.fill_value
         if fill is None or (table.bounds_error and has_values(outside)):
-            return found
-        rest = type_of(found).ndim - type_of(outside).ndim
+            return y
+        rest = type_of(y).ndim - type_of(outside).ndim
         outside = np.reshape(outside, (*type_of(outside).shape, *(1,) * rest))
-        return np.where(outside, fill, found)
+        return np.where(outside, fill, y)
 
     def of(plain: Any) -> Any:
         cls: Any = registry.functions[base]
-        made = object.__new__(cls)
-        take(made, plain)
-        return made
+        interpolator = object.__new__(cls)
+        take(interpolator, plain)
+        return interpolator
 
     fields = {name: property(lambda self, name=name: getattr(self.table, name)) for name in _SEEN}
     return {"__init__": init, "__call__": call, "of": staticmethod(of)} | fields
 
 
 def _declare(name: str, methods: Any) -> None:
-    def declare(found: type) -> None:
-        cls: Any = type(found.__name__, (found,), methods(found))
-        registry.functions[found] = cls
-        registry.always.add(found)
-        registry.objects[found] = cls.of
+    def declare(original: type) -> None:
+        cls: Any = type(original.__name__, (original,), methods(original))
+        registry.functions[original] = cls
+        registry.always.add(original)
+        registry.objects[original] = cls.of
 
     registry.await_(f"scipy.interpolate.{name}", declare)
 

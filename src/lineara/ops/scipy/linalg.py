@@ -262,8 +262,8 @@ def svd(
     lapack_driver="gesdd",
 ):
     """U, s and V^H, or s alone."""
-    found = np_svd(a, full_matrices, compute_uv)
-    return tuple(found) if compute_uv else found
+    result = np_svd(a, full_matrices, compute_uv)
+    return tuple(result) if compute_uv else result
 
 
 @implements("scipy.linalg.svdvals")
@@ -286,8 +286,8 @@ def pinv(a, *, atol=None, rtol=None, return_rank=False, check_finite=True):
     """The Moore-Penrose inverse, and the rank."""
     a = as_array(a)
     cut = _cutoff(a, atol, rtol)
-    found = np_pinv(a, cut)
-    return (found, op("matrix_rank")(a, rtol=cut)) if return_rank else found
+    inverse = np_pinv(a, cut)
+    return (inverse, op("matrix_rank")(a, rtol=cut)) if return_rank else inverse
 
 
 @implements("scipy.linalg.pinvh")
@@ -379,9 +379,9 @@ def block_diag(*arrs):
 def khatri_rao(a, b):
     """The Kronecker products of the columns."""
     a, b = as_array(a), as_array(b)
-    found = a[..., :, None, :] * b[..., None, :, :]
-    *lead, m, n, k = type_of(found).shape
-    return np_reshape(found, (*lead, m * n, k))
+    products = a[..., :, None, :] * b[..., None, :, :]
+    *lead, m, n, k = type_of(products).shape
+    return np_reshape(products, (*lead, m * n, k))
 
 
 def _of_pair(c_or_cr: Any) -> Any:

@@ -70,17 +70,17 @@ class _MatrixFunction(General):
         return squares(self.name, a)
 
     def evaluate(self, xp, /, a):
-        found = each(lambda m: self._one(m), a.shape[-2:], a.dtype, a)
-        return found.astype(a.dtype, copy=False)
+        y = each(lambda m: self._one(m), a.shape[-2:], a.dtype, a)
+        return y.astype(a.dtype, copy=False)
 
     def _one(self, a: np.ndarray) -> np.ndarray:
-        found = self.plain(a)
-        if found.dtype.kind == "c" and a.dtype.kind != "c":
+        y = self.plain(a)
+        if y.dtype.kind == "c" and a.dtype.kind != "c":
             raise NoRuleError(
                 f"{self.name}: of this real matrix it is complex, which has no rule; give it a "
                 "complex matrix, A.astype(complex)"
             )
-        return found
+        return y
 
     def _by_block(self, a: np.ndarray, e: np.ndarray) -> np.ndarray:
         n = a.shape[-1]
@@ -115,8 +115,8 @@ class _Tangent(Linear):
     def evaluate(self, xp, /, a, e):
         dtype = np.result_type(a.dtype, e.dtype)
         a, e = a.astype(dtype, copy=False), e.astype(dtype, copy=False)
-        found = each(lambda m, v: self.plain(m, v), a.shape[-2:], dtype, a, e)
-        return found.astype(dtype, copy=False)
+        y = each(lambda m, v: self.plain(m, v), a.shape[-2:], dtype, a, e)
+        return y.astype(dtype, copy=False)
 
     def arithmetic(self, y, args, params):
         return 60 * factoring(y, y.shape[:-2])
@@ -195,8 +195,8 @@ def _with_complex_root(a: Any) -> Any:
     values = op("stop_gradient")(a)
     if isinstance(values, Box) or values.dtype.kind == "c" or not values.size:
         return a
-    found = np.linalg.eigvals(values)
-    if not np.any((np.real(found) < 0) & (np.imag(found) == 0)):
+    eigenvalues = np.linalg.eigvals(values)
+    if not np.any((np.real(eigenvalues) < 0) & (np.imag(eigenvalues) == 0)):
         return a
     roots = [sqrtm.plain(m) for m in values.reshape(-1, *values.shape[-2:])]
     is_complex = any(root.dtype.kind == "c" for root in roots)
@@ -304,7 +304,7 @@ def solve_continuous_lyapunov(a, q):
 def band_product(ab: Any, x: Any, below: int, adjoint: bool = False) -> Any:
     """A X, or A^H X, for a band matrix with `below` diagonals under the main one."""
     rows, n = type_of(ab).shape
-    found = []
+    terms = []
     for i in range(rows):
         k = rows - 1 - below - i  # the diagonal A[j-k, j] = ab[i, j]
         at = slice(max(k, 0), n + min(k, 0))  # its columns j
@@ -314,8 +314,8 @@ def band_product(ab: Any, x: Any, below: int, adjoint: bool = False) -> Any:
             term, to = conjugate(weights) * x[..., to, :], at
         else:
             term = weights * x[..., at, :]
-        found.append(op("scatter")(term, at=(Ellipsis, to, slice(None)), shape=type_of(x).shape))
-    return sum(found[1:], found[0])
+        terms.append(op("scatter")(term, at=(Ellipsis, to, slice(None)), shape=type_of(x).shape))
+    return sum(terms[1:], terms[0])
 
 
 class _Banded(General):
@@ -355,12 +355,12 @@ class _Banded(General):
 def _adjoint_band(ab: np.ndarray, below: int) -> np.ndarray:
     """The band of A^H: its diagonals in reverse order, each shifted to its own columns."""
     rows, n = ab.shape
-    found = np.zeros_like(ab)
+    out = np.zeros_like(ab)
     for i in range(rows):
         k = rows - 1 - below - i
         columns = slice(max(k, 0), n + min(k, 0))
-        found[rows - 1 - i, max(-k, 0) : n - max(k, 0)] = np.conj(ab[i, columns])
-    return found
+        out[rows - 1 - i, max(-k, 0) : n - max(k, 0)] = np.conj(ab[i, columns])
+    return out
 
 
 banded = _Banded("banded")

@@ -85,8 +85,8 @@ def _singular_logpdf(d: Any, cov: Any) -> Any:
     lengths = np.sum(z * z, axis=-1)
     rest = d @ v[:, ~kept]
     inside = np.sum(rest * rest, axis=-1) < small * small
-    found = -(np.sum(kept) * LOG_2_PI + np.sum(np.log(s[kept])) + lengths) / 2
-    return squeezed(where(inside, found, -np.inf))
+    log_density = -(np.sum(kept) * LOG_2_PI + np.sum(np.log(s[kept])) + lengths) / 2
+    return squeezed(where(inside, log_density, -np.inf))
 
 
 # --- the rules: a value, then parameters ---------------------------------------------------------
@@ -122,12 +122,12 @@ def normal_cdf(x, mean=None, cov=1, allow_singular=False, **options):
     h, k = z[..., 0], z[..., 1]
     angle = np.arcsin(cov[1, 0] / (scale[0] * scale[1]))
     at, weights = np.polynomial.legendre.leggauss(80)
-    found = ndtr(h) * ndtr(k)
+    y = ndtr(h) * ndtr(k)
     for a, w in zip(at, weights, strict=True):
         s, c = sin(angle * ((a + 1) / 2)), cos(angle * ((a + 1) / 2))
         bell = exp((h * k * s - (h * h + k * k) / 2) / (c * c))
-        found = found + bell * (angle * (w / (4 * math.pi)))
-    return squeezed(found)
+        y = y + bell * (angle * (w / (4 * math.pi)))
+    return squeezed(y)
 
 
 def student_logpdf(x, loc=None, shape=1, df=1):
@@ -189,8 +189,8 @@ def multinomial_logpmf(x, n, p):
     x = np.asarray(x)
     fits = np.all(x >= 0, axis=-1) & (np.sum(x, axis=-1) == n)
     counted = np.where(fits[..., None], x, 0)
-    found = lgamma(n + 1.0) + np.sum(xlogy(counted, p) - lgamma(counted + 1.0), axis=-1)
-    return where(fits, found, -np.inf)
+    log_probability = lgamma(n + 1.0) + np.sum(xlogy(counted, p) - lgamma(counted + 1.0), axis=-1)
+    return where(fits, log_probability, -np.inf)
 
 
 def _one_matrix(x: Any, name: str) -> Any:
@@ -204,16 +204,16 @@ def wishart_logpdf(x, df, scale):
     """The log density of a sum of squares of normal vectors."""
     x, (_, scale, dim) = _one_matrix(x, "wishart"), location(None, scale)
     ratio = np.trace(np.linalg.solve(_symmetric(scale), x))
-    found = (df - dim - 1) / 2 * _logdet(x) - ratio / 2 - df / 2 * _logdet(scale)
-    return found - df * dim / 2 * math.log(2) - multigammaln(df / 2, dim)
+    log_density = (df - dim - 1) / 2 * _logdet(x) - ratio / 2 - df / 2 * _logdet(scale)
+    return log_density - df * dim / 2 * math.log(2) - multigammaln(df / 2, dim)
 
 
 def invwishart_logpdf(x, df, scale):
     """The log density of the inverse of such a sum."""
     x, (_, scale, dim) = _one_matrix(x, "invwishart"), location(None, scale)
     ratio = np.trace(np.linalg.solve(_symmetric(x), scale))
-    found = df / 2 * _logdet(scale) - (df + dim + 1) / 2 * _logdet(x) - ratio / 2
-    return found - df * dim / 2 * math.log(2) - multigammaln(df / 2, dim)
+    log_density = df / 2 * _logdet(scale) - (df + dim + 1) / 2 * _logdet(x) - ratio / 2
+    return log_density - df * dim / 2 * math.log(2) - multigammaln(df / 2, dim)
 
 
 def _symmetric(a: Any) -> Any:
@@ -297,16 +297,16 @@ def _of_frozen(name: str, method: str, plain: Any) -> Any:
 
     @functools.wraps(plain)
     def call(self: Any, *args: Any, **options: Any) -> Any:
-        given = vars(self).get("_given")
-        if given is None and not any_traced(args) and not any_traced(options.values()):
+        parameters = vars(self).get("_given")
+        if parameters is None and not any_traced(args) and not any_traced(options.values()):
             return plain(self, *args, **options)
         if rule is None:
             raise no_rule(name, method)
-        if given is None:
-            given = {n: getattr(self, n) for n in names}
+        if parameters is None:
+            parameters = {n: getattr(self, n) for n in names}
         if method in OF_NOTHING:
-            given = {n: v for n, v in given.items() if n != "allow_singular"}
-        return rule(*args, **given, **options)
+            parameters = {n: v for n, v in parameters.items() if n != "allow_singular"}
+        return rule(*args, **parameters, **options)
 
     return call
 
@@ -318,9 +318,9 @@ def _frozen(name: str, base: type) -> type:
     }
 
     def read(self: Any, wanted: str) -> Any:
-        given = vars(self).get("_given") or {}
-        if wanted in given:
-            return given[wanted]
+        parameters = vars(self).get("_given") or {}
+        if wanted in parameters:
+            return parameters[wanted]
         raise AttributeError(f"a traced {name} has no attribute {wanted!r}")
 
     return type(base.__name__, (base,), methods | {"__getattr__": read})
@@ -339,25 +339,25 @@ def _declare(name: str) -> None:
 
         def call(self: Any, *args: Any, **options: Any) -> Any:
             traced = any_traced(args) or any_traced(options.values())
-            made = object.__new__(frozen)
+            result = object.__new__(frozen)
             if traced:
-                given = dict(zip(names, args, strict=False)) | options
-                vars(made)["_given"] = {k: v for k, v in given.items() if k in names}
+                parameters = dict(zip(names, args, strict=False)) | options
+                vars(result)["_given"] = {k: v for k, v in parameters.items() if k in names}
             else:
-                vars(made).update(vars(base.__call__(self, *args, **options)))
-            return made
+                vars(result).update(vars(base.__call__(self, *args, **options)))
+            return result
 
         cls = type(base.__name__, (base,), methods | {"__call__": call})
 
-        def of_dist(found: Any) -> Any:
-            made = object.__new__(cls)
-            vars(made).update(vars(found))
-            return made
+        def of_dist(plain: Any) -> Any:
+            traced = object.__new__(cls)
+            vars(traced).update(vars(plain))
+            return traced
 
-        def of_frozen(found: Any) -> Any:
-            made = object.__new__(frozen)
-            vars(made).update(vars(found))
-            return made
+        def of_frozen(plain: Any) -> Any:
+            traced = object.__new__(frozen)
+            vars(traced).update(vars(plain))
+            return traced
 
         registry.objects[base] = of_dist
         registry.objects[frozen_base] = of_frozen
@@ -426,42 +426,42 @@ def _rows(values: Any) -> Any:
 PRIVATE = {"weights": "_weights", "neff": "_neff"}  # which SciPy's class has as properties
 
 
-def _density(found: Any) -> None:
+def _density(original: Any) -> None:
     """Declare the class, and what its objects are."""
 
     def init(self: Any, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
-        given = (dataset, bw_method, weights)
+        arguments = (dataset, bw_method, weights)
         vars(self)["bells"] = None
-        if not any_traced(given):
-            found.__init__(self, *given)
+        if not any_traced(arguments):
+            original.__init__(self, *arguments)
             return
-        made = Bells(*given)
-        vars(self).update({PRIVATE.get(k, k): v for k, v in vars(made).items()}, bells=made)
+        bells = Bells(*arguments)
+        vars(self).update({PRIVATE.get(k, k): v for k, v in vars(bells).items()}, bells=bells)
 
     def bells_of(self: Any) -> Bells:
         if vars(self)["bells"] is None:
-            made = object.__new__(Bells)
-            vars(made).update(
+            bells = object.__new__(Bells)
+            vars(bells).update(
                 dataset=self.dataset, d=self.d, n=self.n, weights=self.weights,
                 covariance=self.covariance,
             )  # fmt: skip
-            return made
+            return bells
         return vars(self)["bells"]
 
     def logpdf(self: Any, x: Any) -> Any:
         if vars(self)["bells"] is None and not any_traced((x,)):
-            return found.logpdf(self, x)
+            return original.logpdf(self, x)
         return bells_of(self).logpdf(x)
 
     def evaluate(self: Any, points: Any) -> Any:
         if vars(self)["bells"] is None and not any_traced((points,)):
-            return found.evaluate(self, points)
+            return original.evaluate(self, points)
         return exp(bells_of(self).logpdf(points))
 
     def refuse(name: str) -> Any:
         def method(self: Any, *args: Any, **options: Any) -> Any:
             if vars(self)["bells"] is None and not any_traced(args):
-                return getattr(found, name)(self, *args, **options)
+                return getattr(original, name)(self, *args, **options)
             raise no_rule("gaussian_kde", name)
 
         return method
@@ -471,16 +471,16 @@ def _density(found: Any) -> None:
     methods: dict[str, Any] = {n: refuse(n) for n in names}
     methods |= {"__init__": init, "logpdf": logpdf, "evaluate": evaluate}
     methods |= {"__call__": evaluate, "pdf": evaluate}
-    cls: Any = type(found.__name__, (found,), methods)
+    cls: Any = type(original.__name__, (original,), methods)
 
     def of_plain(kde: Any) -> Any:
-        made = object.__new__(cls)
-        vars(made).update(vars(kde), bells=None)
-        return made
+        traced = object.__new__(cls)
+        vars(traced).update(vars(kde), bells=None)
+        return traced
 
-    registry.functions[found] = cls
-    registry.always.add(found)
-    registry.objects[found] = of_plain
+    registry.functions[original] = cls
+    registry.always.add(original)
+    registry.objects[original] = of_plain
 
 
 registry.await_("scipy.stats.gaussian_kde", _density)

@@ -89,31 +89,31 @@ def moment(x, axis, order=1, *, center=None):
     return np.mean((x - center) ** order, axis=axis, keepdims=True)
 
 
-def _unless_flat(x: Any, axis: Any, second: Any, found: Any) -> Any:
+def _unless_flat(x: Any, axis: Any, second: Any, y: Any) -> Any:
     """NaN where all values are equal as far as rounding tells."""
     mean = np.mean(x, axis=axis, keepdims=True)
     flat = second <= (np.finfo(type_of(x).dtype).eps * mean) ** 2
-    return where(flat, np.nan, found)
+    return where(flat, np.nan, y)
 
 
 @of_samples("skew")
 def skew(x, axis, bias=True):
     """The third moment in units of the standard deviation."""
     n, second, third = count(x, axis), central(x, axis, 2), central(x, axis, 3)
-    found = third / second**1.5
+    y = third / second**1.5
     if not bias and n > 2:
-        found = found * (math.sqrt(n * (n - 1)) / (n - 2))
-    return _unless_flat(x, axis, second, found)
+        y = y * (math.sqrt(n * (n - 1)) / (n - 2))
+    return _unless_flat(x, axis, second, y)
 
 
 @of_samples("kurtosis")
 def kurtosis(x, axis, fisher=True, bias=True):
     """The fourth moment in units of the variance, less that of a normal distribution."""
     n, second, fourth = count(x, axis), central(x, axis, 2), central(x, axis, 4)
-    found = fourth / second**2
+    y = fourth / second**2
     if not bias and n > 3:
-        found = ((n * n - 1) * found - 3 * (n - 1) ** 2) / ((n - 2) * (n - 3)) + 3
-    return _unless_flat(x, axis, second, found - 3 if fisher else found)
+        y = ((n * n - 1) * y - 3 * (n - 1) ** 2) / ((n - 2) * (n - 3)) + 3
+    return _unless_flat(x, axis, second, y - 3 if fisher else y)
 
 
 def _std(x: Any, axis: Any, ddof: int) -> Any:
@@ -230,9 +230,9 @@ def zmap(scores, compare, axis=0, ddof=0, nan_policy="propagate"):
     same = scores is compare
     scores, compare = as_floats(scores), as_floats(compare)
     mean, scale = np.mean(compare, axis=axis, keepdims=True), _std(compare, axis, ddof)
-    found = (scores - mean) / scale
+    y = (scores - mean) / scale
     flat = scale <= abs(np.finfo(type_of(compare).dtype).eps * mean)
-    return where(flat, np.nan, found) if same else found
+    return where(flat, np.nan, y) if same else y
 
 
 @implements("scipy.stats.zscore")
@@ -259,8 +259,8 @@ def entropy(pk, qk=None, base=None, axis=0, *, nan_policy="propagate", keepdims=
     else:
         q = as_floats(qk)
         terms = rel_entr(p, q / np.sum(q, axis=axis, keepdims=True))
-    found = np.sum(terms, axis=axis, keepdims=keepdims)
-    return found if base is None else found / np.log(base)
+    y = np.sum(terms, axis=axis, keepdims=keepdims)
+    return y if base is None else y / np.log(base)
 
 
 def _weights(values: Any, weights: Any) -> Any:
@@ -446,9 +446,9 @@ def linregress(x, y, alternative="two-sided"):
         t = r * sqrt((n - 2) / ((1.0 - r + 1e-20) * (1.0 + r + 1e-20)))
         p = tail(t, alternative, lambda s: stdtr(n - 2, -s))
         error = sqrt((1 - r * r) * yy / xx / (n - 2))
-    found = _LineWithError(slope, middle[1] - slope * middle[0], r, p, error)
-    found.intercept_stderr = error * sqrt(xx + middle[0] ** 2)
-    return found
+    line = _LineWithError(slope, middle[1] - slope * middle[0], r, p, error)
+    line.intercept_stderr = error * sqrt(xx + middle[0] ** 2)
+    return line
 
 
 # --- directions ----------------------------------------------------------------------------------
@@ -481,8 +481,8 @@ def circvar(samples, axis, high=2 * math.pi, low=0):
 @of_samples("circstd", axis=None)
 def circstd(samples, axis, high=2 * math.pi, low=0, *, normalize=False):
     """The standard deviation of a wrapped normal distribution with that length."""
-    found = sqrt(-2 * log(_length(samples, high, low, axis)))
-    return found if normalize else found * ((high - low) / (2 * math.pi))
+    deviation = sqrt(-2 * log(_length(samples, high, low, axis)))
+    return deviation if normalize else deviation * ((high - low) / (2 * math.pi))
 
 
 BEFORE |= {"circmean": 2, "circvar": 2, "circstd": 2}
@@ -554,9 +554,9 @@ def mode(a, axis=0, nan_policy="propagate", keepdims=False):
     no_policy("mode", nan_policy)
     shape = type_of(a).shape
     if axis is None:
-        found = mode(np.reshape(a, (-1,)))
+        result = mode(np.reshape(a, (-1,)))
         ones = (1,) * len(shape)
-        return ModeResult(*(np.reshape(v, ones) for v in found)) if keepdims else found
+        return ModeResult(*(np.reshape(v, ones) for v in result)) if keepdims else result
     axis = normal_axis(axis, len(shape), "scipy.stats.mode")
     a = np.moveaxis(a, axis, -1)
     a = np.take_along_axis(a, np.argsort(a, axis=-1, kind="stable"), axis=-1)

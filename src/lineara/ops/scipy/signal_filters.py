@@ -178,10 +178,10 @@ def _convolve(name: str, x: Any, w: Any, mode: str) -> Any:
         )
     if mode not in ("full", "same"):
         raise ValueError("acceptable mode flags are 'valid', 'same', or 'full'")
-    found = convolve_all(x, w)
+    y = convolve_all(x, w)
     starts = [(j - 1) // 2 for j in m]
     inner = tuple(slice(s, s + i) for s, i in zip(starts, n, strict=True))
-    return found if mode == "full" else found[inner]
+    return y if mode == "full" else y[inner]
 
 
 @implements("scipy.signal.convolve")
@@ -214,10 +214,10 @@ def lfilter(b, a, x, axis=-1, zi=None):
     """A rational filter: a[0] y[k] + a[1] y[k-1] + ... = b[0] x[k] + b[1] x[k-1] + ..."""
     b, a, x = as_floats(b), as_floats(a), as_floats(x)
     x = np.moveaxis(x, axis, -1)
-    found = delayed(b, x)
+    inputs = delayed(b, x)
     n, order = type_of(x).shape[-1], max(type_of(b).shape[0], type_of(a).shape[0]) - 1
     if zi is None:
-        return np.moveaxis(recursion(a, found), -1, axis)
+        return np.moveaxis(recursion(a, inputs), -1, axis)
     zi = np.moveaxis(as_floats(zi), axis, -1)
     longer = [*[(0, 0)] * (type_of(x).ndim - 1), (0, order)]
     later = np.pad(x, longer)
@@ -231,13 +231,13 @@ def lfilter(b, a, x, axis=-1, zi=None):
 @implements("scipy.signal.sosfilt")
 def sosfilt(sos, x, axis=-1, zi=None):
     """Filters of the second order, one after the other."""
-    sos, found, left = as_floats(sos), x, []
+    sos, y, left = as_floats(sos), x, []
     for i in range(type_of(sos).shape[0]):
-        found = lfilter(sos[i, :3], sos[i, 3:], found, axis, None if zi is None else zi[i])
+        y = lfilter(sos[i, :3], sos[i, 3:], y, axis, None if zi is None else zi[i])
         if zi is not None:
-            found, state = found
+            y, state = y
             left.append(state)
-    return found if zi is None else (found, np.stack(left))
+    return y if zi is None else (y, np.stack(left))
 
 
 def steady(b: Any, a: Any) -> Any:
@@ -286,13 +286,13 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):  # SciPy'
     x = np.moveaxis(as_floats(data), axis, -1)
     n = type_of(x).shape[-1]
     if type in ("constant", "c"):
-        found = x - np.mean(x, axis=-1, keepdims=True)
+        y = x - np.mean(x, axis=-1, keepdims=True)
     elif np.any(np.asarray(bp) != 0):
         raise NoRuleError(f"detrend: bp={bp!r} has no rule; without breaks it has one")
     else:
         line = np.linalg.qr(np.stack([np.ones(n), np.linspace(-1, 1, n)], axis=1))[0]
-        found = x - (x @ line) @ line.T
-    return np.moveaxis(found, -1, axis)
+        y = x - (x @ line) @ line.T
+    return np.moveaxis(y, -1, axis)
 
 
 @implements("scipy.signal.hilbert")

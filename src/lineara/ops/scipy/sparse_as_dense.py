@@ -50,11 +50,11 @@ def _iterated(name: str, a: Any, *args: Any, **options: Any) -> Any:
 def _nearest(all_: Any, wanted: Any) -> np.ndarray:
     """For each number that is wanted the place of the nearest one; no place is named twice."""
     left = list(range(len(all_)))
-    found = []
+    places = []
     for w in wanted:
-        found.append(min(left, key=lambda i: abs(all_[i] - w)))
-        left.remove(found[-1])
-    return np.array(found, int)
+        places.append(min(left, key=lambda i: abs(all_[i] - w)))
+        left.remove(places[-1])
+    return np.array(places, int)
 
 
 def _turn(ours: Any, theirs: Any) -> np.ndarray:
@@ -139,12 +139,12 @@ def _least_squares(name: str) -> None:
     @instead(f"linalg.{name}")
     def solve(A, b, damp=0.0, *args, **options):  # SciPy's name
         dense, b = _dense(name, A), as_array(b)
-        found = _iterated(name, A, plain_matrix(b), plain_matrix(damp), *args, **options)
+        result = _iterated(name, A, plain_matrix(b), plain_matrix(damp), *args, **options)
         n = type_of(dense).shape[1]
         rows = np.concatenate([dense, damp * np.eye(n)]) if plain_matrix(damp) else dense
         b = np.concatenate([b, np.zeros(n)]) if plain_matrix(damp) else b
         exact = registry.functions[np.linalg.lstsq](rows, b, rcond=None)[0]
-        return found[0] + (exact - op("stop_gradient")(exact)), *found[1:]
+        return result[0] + (exact - op("stop_gradient")(exact)), *result[1:]
 
 
 _least_squares("lsqr")

@@ -179,8 +179,8 @@ def is_matrix(value: Any) -> bool:
 
 def entries(a: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The values of a sparse matrix and their places."""
-    found = a.tocoo()
-    return found.data, found.row.astype(np.intp), found.col.astype(np.intp)
+    coo = a.tocoo()
+    return coo.data, coo.row.astype(np.intp), coo.col.astype(np.intp)
 
 
 def sparse_matmul(left: Any, right: Any) -> Any:
@@ -199,8 +199,8 @@ def _times(a: Any, x: Any) -> Any:
             "matrix with as many rows as the sparse one has columns does"
         )
     columns = x if t.ndim == 2 else np_reshape(x, (t.shape[0], 1))
-    found = sparse_product(*entries(a), columns, size=a.shape[0])
-    return found if t.ndim == 2 else np_reshape(found, (a.shape[0],))
+    y = sparse_product(*entries(a), columns, size=a.shape[0])
+    return y if t.ndim == 2 else np_reshape(y, (a.shape[0],))
 
 
 @implements("scipy.sparse.linalg.spsolve")
@@ -214,5 +214,5 @@ def spsolve(A, b, permc_spec=None, use_umfpack=True):  # SciPy's name
             f"spsolve: takes a square sparse matrix, and a right side of as many rows, not {t}"
         )
     columns = b if t.ndim == 2 else np_reshape(b, (t.shape[0], 1))
-    found = sparse_solve(*entries(A), columns)
-    return np_reshape(found, (t.shape[0],)) if t.ndim == 1 or t.shape[1] == 1 else found
+    x = sparse_solve(*entries(A), columns)
+    return np_reshape(x, (t.shape[0],)) if t.ndim == 1 or t.shape[1] == 1 else x

@@ -71,8 +71,7 @@ class SparseValues:
 
     def toarray(self, *_: Any, **__: Any) -> Any:
         """All elements."""
-        found = op("scatter")(self.data, at=(self.row, self.col), shape=self.shape)
-        return found
+        return op("scatter")(self.data, at=(self.row, self.col), shape=self.shape)
 
     def todense(self, *_: Any, **__: Any) -> Any:
         """All elements; the old classes give a np.matrix, whose * is another one."""
@@ -326,10 +325,10 @@ class _Class(type):
         return issubclass(getattr(other, "base", other), cls.base)
 
 
-def _declare_class(found: type) -> None:
-    made = _Class(found.__name__, (), {"base": found, "__doc__": found.__doc__})
-    registry.functions[found] = made
-    registry.always.add(found)
+def _declare_class(original: type) -> None:
+    cls = _Class(original.__name__, (), {"base": original, "__doc__": original.__doc__})
+    registry.functions[original] = cls
+    registry.always.add(original)
 
 
 for _name in ("coo", "csr", "csc", "dia", "bsr", "lil", "dok"):
@@ -341,13 +340,13 @@ def instead(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare what stands in for SciPy's function where something is traced."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def declare(found: Any) -> None:
+        def declare(original: Any) -> None:
             def call(*args: Any, **options: Any) -> Any:
                 ours = traced(args) or traced(list(options.values()))
-                return (function if ours else found)(*args, **options)
+                return (function if ours else original)(*args, **options)
 
-            registry.functions[found] = call
-            registry.always.add(found)
+            registry.functions[original] = call
+            registry.always.add(original)
 
         registry.await_(f"scipy.sparse.{name}", declare)
         return function
@@ -362,10 +361,10 @@ def sparse_class(name: str) -> type:
 
 def _diagonals(diagonals: Any, offsets: Any, shape: Any, base: type) -> SparseValues:
     """Numbers along diagonals; one number is repeated."""
-    given: Any = diagonals
+    listed: Any = diagonals
     if np.ndim(offsets) == 0:
-        given, offsets = [diagonals], [offsets]
-    parts = [np.reshape(as_array(d), (-1,)) for d in given]
+        listed, offsets = [diagonals], [offsets]
+    parts = [np.reshape(as_array(d), (-1,)) for d in listed]
     if shape is None:
         n = type_of(parts[0]).shape[0] + abs(offsets[0])
         shape = (n, n)
@@ -403,13 +402,13 @@ def spdiags(data, diags, m=None, n=None, format=None):
 def _blocks(rows: Any) -> SparseValues:
     """Matrices in rows and columns; None stands for zeros."""
     base = class_of_sparse([b for row in rows for b in row])
-    held = [[b if b is None else of(b, base) for b in row] for row in rows]
-    heights = [next(b.shape[0] for b in row if b is not None) for row in held]
-    columns = list(zip(*held, strict=True))
+    blocks = [[b if b is None else of(b, base) for b in row] for row in rows]
+    heights = [next(b.shape[0] for b in row if b is not None) for row in blocks]
+    columns = list(zip(*blocks, strict=True))
     widths = [next(b.shape[1] for b in column if b is not None) for column in columns]
     none = np.zeros(0, int)
     lines = []
-    for row, m in zip(held, heights, strict=True):
+    for row, m in zip(blocks, heights, strict=True):
         filled = [
             SparseValues(np.zeros(0), none, none, (m, n), base) if b is None else b
             for b, n in zip(row, widths, strict=True)
@@ -443,15 +442,15 @@ def issparse(x):
 
 
 def _stacked(blocks: Any, axis: int) -> SparseValues:
-    found, start, other = [], 0, 0
+    parts, start, other = [], 0, 0
     base = class_of_sparse(blocks)
     for b in (of(b, base) for b in blocks):
         shift = (start, 0) if axis == 0 else (0, start)
-        found.append((b.data, b.row + shift[0], b.col + shift[1]))
+        parts.append((b.data, b.row + shift[0], b.col + shift[1]))
         start += b.shape[axis]
         other = b.shape[1 - axis]
-    data = op("concat")(*(as_array(d) for d, _, _ in found), axis=0)
-    rows, cols = (np.concatenate([f[i] for f in found]) for i in (1, 2))
+    data = op("concat")(*(as_array(d) for d, _, _ in parts), axis=0)
+    rows, cols = (np.concatenate([f[i] for f in parts]) for i in (1, 2))
     return SparseValues(data, rows, cols, (start, other) if axis == 0 else (other, start), base)
 
 
@@ -538,9 +537,9 @@ def _iterative(name: str) -> None:
             )
         a_now, b_now = plain_matrix(A), plain_matrix(b)
         start = None if x0 is None else plain_matrix(x0)
-        found, *rest = getattr(linalg, name)(a_now, b_now, start, **options)
+        x, *rest = getattr(linalg, name)(a_now, b_now, start, **options)
         exact = _solved(A, np.reshape(as_array(b), (-1,)))
-        return found + (exact - stop_gradient(exact)), *rest
+        return x + (exact - stop_gradient(exact)), *rest
 
 
 def plain_matrix(value: Any) -> Any:
@@ -603,15 +602,15 @@ class Factors:
 def _with_factors(name: str, give: Callable[[Any], Any]) -> None:
     """splu and its kin: of a plain matrix SciPy's factors, whose right sides may be traced."""
 
-    def declare(found: Any) -> None:
+    def declare(original: Any) -> None:
         def call(A: Any, *args: Any, **options: Any) -> Any:  # SciPy's name
             if traced((A,)):
                 return give(Factors(A))
             linalg: Any = sys.modules["scipy.sparse.linalg"]
             return give(PlainFactors(linalg.splu(A, *args, **options)))
 
-        registry.functions[found] = call
-        registry.always.add(found)
+        registry.functions[original] = call
+        registry.always.add(original)
 
     registry.await_(f"scipy.sparse.linalg.{name}", declare)
 
@@ -633,10 +632,10 @@ class PlainFactors:
             return self.lu.solve(rhs, trans)
         if self._matrix is None:  # Pr A Pc = L U
             lu, n = self.lu, self.shape[0]
-            made = (lu.L @ lu.U).tocoo()
+            product = (lu.L @ lu.U).tocoo()
             coo: Any = sparse_class("coo_matrix")
-            back = np.argsort(lu.perm_r)[made.row], np.argsort(lu.perm_c)[made.col]
-            self._matrix = coo((made.data, back), (n, n)).tocsc()
+            back = np.argsort(lu.perm_r)[product.row], np.argsort(lu.perm_c)[product.col]
+            self._matrix = coo((product.data, back), (n, n)).tocsc()
         return Factors(self._matrix).solve(rhs, trans)
 
     def __getattr__(self, name: str) -> Any:
@@ -644,5 +643,5 @@ class PlainFactors:
 
 
 registry.await_(
-    "scipy.sparse.linalg.SuperLU", lambda found: registry.objects.update({found: PlainFactors})
+    "scipy.sparse.linalg.SuperLU", lambda cls: registry.objects.update({cls: PlainFactors})
 )

@@ -36,9 +36,14 @@ class Special(Elementwise):
     host = True
 
     def __init__(
-        self, name: str, known: str, *partials: Partial, counts: Sequence[int] = (), **options: Any
+        self,
+        name: str,
+        full_name: str,
+        *partials: Partial,
+        counts: Sequence[int] = (),
+        **options: Any,
     ) -> None:
-        self.known, self.counts = known, counts
+        self.known, self.counts = full_name, counts
         self.without = {i: p for i, p in enumerate(partials) if isinstance(p, str)}
         stated = [(lambda *_: 0) if isinstance(p, str) else p for p in partials]
         super().__init__(name, *stated, **options)
@@ -75,13 +80,13 @@ class Special(Elementwise):
 
 def special(name: str, *partials: Partial, scipy: str = "", array: Any = None, **options: Any):
     """Declare SciPy's function, `scipy` if it has another name there, by its partials."""
-    known = scipy or name
+    scipy_name = scipy or name
 
     def late(*args: Any) -> Any:
-        return scipy_special(known)(*args)
+        return scipy_special(scipy_name)(*args)
 
-    made = _declare(name, f"scipy.special.{known}", partials, array or late, options)
-    return implements(f"scipy.special.{known}")(made)
+    primitive = _declare(name, f"scipy.special.{scipy_name}", partials, array or late, options)
+    return implements(f"scipy.special.{scipy_name}")(primitive)
 
 
 def kernel(name: str, *partials: Partial, array: Any = None, **options: Any) -> Any:
@@ -89,11 +94,13 @@ def kernel(name: str, *partials: Partial, array: Any = None, **options: Any) -> 
     return _declare(name, name, partials, array or getattr(special_kernels, name), options)
 
 
-def _declare(name: str, known: str, partials: Any, array: Any, options: dict[str, Any]) -> Special:
+def _declare(
+    name: str, full_name: str, partials: Any, array: Any, options: dict[str, Any]
+) -> Special:
     for p in partials:
         taken = len(partials) + 1 if isinstance(p, str) else len(inspect.signature(p).parameters)
         assert taken == len(partials) + 1, f"{name}: a partial must take (y, *{len(partials)} args)"
-    return Special(name, known, *partials, array=array, **options)
+    return Special(name, full_name, *partials, array=array, **options)
 
 
 ORDER = "its order"

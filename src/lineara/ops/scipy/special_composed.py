@@ -104,17 +104,17 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
     a = a if b is None else where(op("equal")(b, 0), -np.inf, a)
     top = _largest(a, axes)
     if b is None and not is_complex(a) and not return_sign:
-        found = top + _log_of_rest(a - top, axes)
+        y = top + _log_of_rest(a - top, axes)
         sign = None
     else:
         terms = exp(a - top) if b is None else b * exp(a - top)
         total = op("sum")(terms, axis=axes, keepdims=True)
         size = op("abs")(total)
         sign = op("sign")(total) if not is_complex(total) else total / size
-        found = (log(size) if return_sign else log(total)) + top
+        y = (log(size) if return_sign else log(total)) + top
     rest = [n for i, n in enumerate(type_of(a).shape) if i not in axes]
     finish = (lambda v: v) if keepdims else lambda v: op("reshape")(v, shape=tuple(rest))
-    return (finish(found), finish(sign)) if return_sign else finish(found)
+    return (finish(y), finish(sign)) if return_sign else finish(y)
 
 
 def _log_of_rest(d: Any, axes: tuple[int, ...]) -> Any:
@@ -187,10 +187,10 @@ def zeta(x, q=None, out=None):
 @implements("scipy.special.multigammaln")
 def multigammaln(a, d):
     """log of the multivariate gamma function of a dimension."""
-    found = d * (d - 1) / 4 * math.log(math.pi)
+    total = d * (d - 1) / 4 * math.log(math.pi)
     for j in range(int(d)):
-        found = found + lgamma(a - j / 2)
-    return found
+        total = total + lgamma(a - j / 2)
+    return total
 
 
 special(
@@ -208,8 +208,8 @@ def diric(x, n):
     below = sin(x / 2)
     pole = op("less")(op("abs")(below), 1e-7)
     at_pole = (-1.0) ** (rint(x / (2 * np.pi)) * (n - 1))
-    found = where(pole, at_pole, sin(n * x / 2) / (n * where(pole, 1.0, below)))
-    return where((n <= 0) | (n != np.floor(n)), np.nan, found)
+    y = where(pole, at_pole, sin(n * x / 2) / (n * where(pole, 1.0, below)))
+    return where((n <= 0) | (n != np.floor(n)), np.nan, y)
 
 
 def _voigt(x: Any, sigma: Any, gamma: Any, cauchy: Any, normal: Any) -> Any:
@@ -232,9 +232,9 @@ special(  # a normal density of deviation w, convolved with Cauchy's of width u
 # --- counting ------------------------------------------------------------------------------------
 
 
-def _counted(n: Any, k: Any, found: Any) -> Any:
+def _counted(n: Any, k: Any, y: Any) -> Any:
     """0 where k of n cannot be chosen."""
-    return where(op("less_equal")(k, n) * op("greater_equal")(k, 0), found, 0.0)
+    return where(op("less_equal")(k, n) * op("greater_equal")(k, 0), y, 0.0)
 
 
 def _not_exact(exact: bool, name: str) -> None:
@@ -266,8 +266,8 @@ def perm(N, k, exact=False):
 def factorial(n, exact=False, extend="zero"):
     """n!, as gamma(n + 1); 0 below zero unless extended."""
     _not_exact(exact, "factorial")
-    found = gamma(n + 1)
-    return found if extend == "complex" else where(op("less")(n, 0), 0.0, found)
+    y = gamma(n + 1)
+    return y if extend == "complex" else where(op("less")(n, 0), 0.0, y)
 
 
 # --- several results -----------------------------------------------------------------------------
@@ -385,10 +385,10 @@ def _spherical(name: str, before: float, after: float) -> Any:
     """A spherical Bessel function, whose derivative is made of the neighbours' [DLMF, 10.51]."""
 
     def slope(n: Any, z: Any) -> Any:
-        lower = n * before * made(abs(n - 1), z)
-        return (lower + (n + 1) * after * made(n + 1, z)) / (2 * n + 1)
+        lower = n * before * bessel(abs(n - 1), z)
+        return (lower + (n + 1) * after * bessel(n + 1, z)) / (2 * n + 1)
 
-    made = kernel(
+    bessel = kernel(
         f"spherical_{name}",
         ORDER,
         lambda y, x, w: slope(x, w),
@@ -399,9 +399,9 @@ def _spherical(name: str, before: float, after: float) -> Any:
 
     @implements(f"scipy.special.spherical_{name}")
     def function(n, z, derivative=False):
-        return slope(n, z) if derivative else made(n, z)
+        return slope(n, z) if derivative else bessel(n, z)
 
-    return made
+    return bessel
 
 
 spherical_jn = _spherical("jn", 1, -1)

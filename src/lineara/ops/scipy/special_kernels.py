@@ -27,13 +27,13 @@ def in_double(function: Values) -> Values:
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
-        found = np.result_type(*args)
-        found = found if found.kind in "fc" else np.result_type(found, np.float32)
+        dtype = np.result_type(*args)
+        dtype = dtype if dtype.kind in "fc" else np.result_type(dtype, np.float32)
         with np.errstate(all="ignore"):
-            made = function(*(np.asarray(a) * np.float64(1) for a in args))
-        turned = found.kind == "f" and np.iscomplexobj(made)
-        kind = np.dtype(complex) if turned else found  # as SciPy makes of any real numbers
-        return np.asarray(made).astype(kind)[()]
+            y = function(*(np.asarray(a) * np.float64(1) for a in args))
+        turned = dtype.kind == "f" and np.iscomplexobj(y)
+        kind = np.dtype(complex) if turned else dtype  # as SciPy makes of any real numbers
+        return np.asarray(y).astype(kind)[()]
 
     return call
 
@@ -44,12 +44,12 @@ def by_order(function: Values) -> Values:
     @functools.wraps(function)
     def call(n: Any, *args: Any) -> Any:
         first, *others = [int(k) for k in np.unique(np.real(n))] or [1]
-        found = function(first, *args)
+        y = function(first, *args)
         if np.ndim(n):
-            found = np.where(n == first, found, np.nan)
+            y = np.where(n == first, y, np.nan)
         for k in others:
-            found = np.where(n == k, function(k, *args), found)
-        return found
+            y = np.where(n == k, function(k, *args), y)
+        return y
 
     return call
 
@@ -92,10 +92,10 @@ class _Apart:
 
     def power(self, m: int) -> Any:
         """The difference of the m-th powers."""
-        found, in_y = self.one, self.in_y
+        difference, in_y = self.one, self.in_y
         for _ in range(m - 1):  # x^-m-1 - y^-m-1 = (x^-m - y^-m) / x + y^-m (1/x - 1/y)
-            found, in_y = found * self.in_x + in_y * self.one, in_y * self.in_y
-        return found
+            difference, in_y = difference * self.in_x + in_y * self.one, in_y * self.in_y
+        return difference
 
 
 @in_double
@@ -110,17 +110,17 @@ def polygamma_difference(n: int, a: Any, b: Any) -> Any:
     square, in_y = high.power(2), _powers(high.in_y, n + 2)
     x2, y2 = high.in_x * high.in_x, high.in_y * high.in_y
 
-    def two(found: Any, k: int) -> Any:
+    def two(power: Any, k: int) -> Any:
         nonlocal in_y
-        found, in_y = found * x2 + in_y * square, in_y * y2
-        return found
+        power, in_y = power * x2 + in_y * square, in_y * y2
+        return power
 
-    found = _stirling(n, first, high.power(n + 1), high.power(n + 2), two)
+    y = _stirling(n, first, high.power(n + 1), high.power(n + 2), two)
     for k in range(_SHIFT):
-        found = found - (-1) ** n * math.factorial(n) * _Apart(x + k, d).power(n + 1)
+        y = y - (-1) ** n * math.factorial(n) * _Apart(x + k, d).power(n + 1)
     if np.all(positive):
-        return found
-    return np.where(positive, found, polygamma(n, a) - polygamma(n, a + b))
+        return y
+    return np.where(positive, y, polygamma(n, a) - polygamma(n, a + b))
 
 
 @in_double
@@ -139,8 +139,8 @@ def polygamma(n: int, x: Any) -> Any:
     low = x.real < 0.5
     c = 1 / np.tan(np.pi * x)
     turned = np.pi ** (n + 1) * np.polyval(_cotangent(n), c)  # of pi cot(pi x), its derivative
-    found = _upwards(n, np.where(low, 1 - x, x))
-    return np.where(low, (-1) ** n * found - turned, found)
+    y = _upwards(n, np.where(low, 1 - x, x))
+    return np.where(low, (-1) ** n * y - turned, y)
 
 
 def _upwards(n: int, x: Any) -> Any:
@@ -148,19 +148,19 @@ def _upwards(n: int, x: Any) -> Any:
     inverse = 1 / (x + _SHIFT)
     power, square = _powers(inverse, n), inverse * inverse
     first, odd, even = math.factorial(n - 1) * power, power * inverse, power * square
-    found = _stirling(n, first, odd, even, lambda p, _: p * square)
+    y = _stirling(n, first, odd, even, lambda p, _: p * square)
     rest: Any = 0.0
     for k in range(_SHIFT):
         rest = rest + _powers(1 / (x + k), n + 1)
-    return found - (-1) ** n * math.factorial(n) * rest
+    return y - (-1) ** n * math.factorial(n) * rest
 
 
 def _cotangent(n: int) -> np.ndarray:
     """The n-th derivative of cot as a polynomial in it."""
-    found = np.array([1.0, 0.0])
+    polynomial = np.array([1.0, 0.0])
     for _ in range(n):
-        found = -np.polymul([1.0, 0.0, 1.0], np.polyder(found))
-    return found
+        polynomial = -np.polymul([1.0, 0.0, 1.0], np.polyder(polynomial))
+    return polynomial
 
 
 # --- densities [Loader 2000] -------------------------------------------------------------------
@@ -197,9 +197,9 @@ def gamma_density(a: Any, x: Any) -> Any:
     _only_real("gamma_density", a, x)
     inside = np.where(x > 0, x, 1.0)
     log = -_stirling_error(a) - _deviance(a, inside)
-    found = np.exp(log) * np.sqrt(a / (2 * np.pi)) / inside
+    y = np.exp(log) * np.sqrt(a / (2 * np.pi)) / inside
     at_zero = np.where(a > 1, 0.0, np.where(a == 1, 1.0, np.inf))
-    return np.where(x > 0, found, np.where(x == 0, at_zero, x * 0.0))
+    return np.where(x > 0, y, np.where(x == 0, at_zero, x * 0.0))
 
 
 @in_double
@@ -210,11 +210,11 @@ def beta_density(a: Any, b: Any, x: Any) -> Any:
     p = np.where(within, x, 0.5)
     log = _stirling_error(n) - _stirling_error(a) - _stirling_error(b)
     log = log - _deviance(a, n * p) - _deviance(b, n * (1 - p))
-    found = np.exp(log) * np.sqrt(a * b / (2 * np.pi * n)) / (p * (1 - p))
+    y = np.exp(log) * np.sqrt(a * b / (2 * np.pi * n)) / (p * (1 - p))
     low = np.where(a > 1, 0.0, np.where(a == 1, b, np.inf))
     high = np.where(b > 1, 0.0, np.where(b == 1, a, np.inf))
     edges = np.where(x == 0, low, np.where(x == 1, high, x * 0.0))
-    return np.where(within, found, edges)
+    return np.where(within, y, edges)
 
 
 @in_double
@@ -243,9 +243,9 @@ def ellipk_slope(m: Any) -> Any:
     small = np.abs(m) < 0.2
     away = np.where(small, 0.5, m)
     left = (1 - away) * scipy_special("ellipk")(away)
-    found = np.asarray((scipy_special("ellipe")(away) - left) / (2 * away * (1 - away)))
-    found[small] = math.pi / 8 * scipy_special("hyp2f1")(1.5, 1.5, 2.0, m[small])
-    return found
+    y = np.asarray((scipy_special("ellipe")(away) - left) / (2 * away * (1 - away)))
+    y[small] = math.pi / 8 * scipy_special("hyp2f1")(1.5, 1.5, 2.0, m[small])
+    return y
 
 
 @in_double
@@ -315,11 +315,11 @@ _HANKEL = 14  # terms of Hankel's expansion, enough for x > 50 and x > 2 v^2
 
 def _hankel(v: Any, x: Any, sign: int) -> Any:
     """The derivative of sqrt(1/x) sum of (sign)^k a_k(v) / x^k, by its terms."""
-    term, found = x**-1.5, -0.5 * x**-1.5
+    term, y = x**-1.5, -0.5 * x**-1.5
     for k in range(1, _HANKEL):
         term = term * sign * (4 * v * v - (2 * k - 1) ** 2) / (8 * k * x)
-        found = found - (k + 0.5) * term
-    return found
+        y = y - (k + 0.5) * term
+    return y
 
 
 def _slope(v: Any, x: Any, near: Any, far: Any) -> Any:
@@ -352,13 +352,13 @@ def kve_slope(v: Any, x: Any) -> Any:
 def wofz_derivative(n: int, z: Any) -> Any:
     """The n-th derivative of wofz, n >= 1: w' = -2 z w + 2i / sqrt(pi); far out its series."""
     z = z * (1 + 0j)
-    before, found = np.zeros_like(z), scipy_special("wofz")(z)
+    before, w = np.zeros_like(z), scipy_special("wofz")(z)
     for k in range(n):
         start = 2j / math.sqrt(math.pi) if k == 0 else 0.0
-        before, found = found, -2 * z * found - 2 * k * before + start
+        before, w = w, -2 * z * w - 2 * k * before + start
     out = (np.abs(z) > 7) & (z.imag >= 0)
     if not np.any(out):
-        return found
+        return w
     far = np.where(out, z, 10.0)
     term = 1j / math.sqrt(math.pi) * (-1) ** n * math.factorial(n) * far ** float(-n - 1)
     series = term
@@ -366,7 +366,7 @@ def wofz_derivative(n: int, z: Any) -> Any:
         term = term * (k - 0.5) * (2 * k + n) * (2 * k + n - 1)
         term = term / (2 * k * (2 * k - 1) * far * far)
         series = series + term
-    return np.where(out, series, found)
+    return np.where(out, series, w)
 
 
 # --- other ways to call SciPy --------------------------------------------------------------------

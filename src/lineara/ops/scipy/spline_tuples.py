@@ -66,8 +66,8 @@ def splev(x, tck, der=0, ext=0):
     outside = np.logical_or(x < first, x > last)
     if ext == 2 and np.any(outside):
         raise ValueError("Point outside of the interval in which the spline is known")
-    found = pieces(np.clip(x, first, last) if ext == 3 else x, der)
-    return np.where(outside, 0.0, found) if ext == 1 else found
+    y = pieces(np.clip(x, first, last) if ext == 3 else x, der)
+    return np.where(outside, 0.0, y) if ext == 1 else y
 
 
 @implements("scipy.interpolate.splint", sequence=True)

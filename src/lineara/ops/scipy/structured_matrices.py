@@ -83,11 +83,11 @@ def solve_discrete_lyapunov(a, q, method=None):
 def _of_band(band: Any, lower: bool, whole: bool = True) -> Any:
     """The matrix of which the diagonals on one side are given."""
     rows, n = type_of(band).shape
-    found = np.zeros((n, n), type_of(band).dtype)
+    a = np.zeros((n, n), type_of(band).dtype)
     for i in range(rows):
         k = i if lower else rows - 1 - i
-        found = found + np.diag(band[i, : n - k] if lower else band[i, k:], -k if lower else k)
-    return hermitian(found, lower) if whole else found
+        a = a + np.diag(band[i, : n - k] if lower else band[i, k:], -k if lower else k)
+    return hermitian(a, lower) if whole else a
 
 
 def _select(name: str, w: Any, select: Any, select_range: Any) -> slice:
@@ -149,8 +149,8 @@ def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True):  # Sc
     a, e = as_floats(A), as_floats(E)
     n = type_of(square("expm_frechet", a)).shape[0]
     below = np.concatenate([np.zeros((n, n)), a], axis=1)
-    found = op("expm")(np.concatenate([np.concatenate([a, e], axis=1), below]))
-    return (found[:n, :n], found[:n, n:]) if compute_expm else found[:n, n:]
+    blocks = op("expm")(np.concatenate([np.concatenate([a, e], axis=1), below]))
+    return (blocks[:n, :n], blocks[:n, n:]) if compute_expm else blocks[:n, n:]
 
 
 @implements("scipy.linalg.fractional_matrix_power")
