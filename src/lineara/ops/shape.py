@@ -191,7 +191,7 @@ class stack(Structural):
 
     def evaluate(self, xp, /, *arrays):
         stacked = xp.stack([xp.asarray(a) for a in arrays])
-        return np.ascontiguousarray(stacked) if xp is np else made  # as np.array
+        return np.ascontiguousarray(stacked) if xp is np else stacked  # as np.array
 
     def arithmetic(self, y, args, params):
         return reals(y)
