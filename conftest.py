@@ -5,8 +5,9 @@ test draws depends on its name alone.  The seed is that of the commit, so that o
 result, unless `--seed N` gives another.
 
 Without `--all`, those marked `slow` stay out, and an eighth of the large tables runs, drawn by the
-same seed: of the cases of a function that has more than eight, and of the lines that a test goes
-through by itself (`share`).  What is named on the command line by `::` runs always.
+same seed: of the cases of a function that has more than eight, of the lines that a test goes
+through by itself (`share`), and of the examples that Hypothesis draws.  What is named on the
+command line by `::` runs always, and whole.
 
 A case costs about 0.3 ms before it runs, in each of pytest's processes, so cases that stay out are
 never made; and a file of the library is imported when its doctests run.
@@ -90,12 +91,24 @@ def share(request: pytest.FixtureRequest) -> Callable[[Sequence[Any]], list[Any]
     return lambda table: drawn(draw, table)
 
 
+def is_random(item: Any) -> bool:
+    """Whether Hypothesis draws the arguments of a test, and how often is told."""
+    return (
+        getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None) is not None
+    )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not whole(config):
         left_out = {item for item in items if item.get_closest_marker("slow")}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
+        for test in {getattr(item.obj, "__func__", item.obj) for item in items if is_random(item)}:
+            told = test._hypothesis_internal_use_settings
+            test._hypothesis_internal_use_settings = type(told)(
+                told, max_examples=-(-told.max_examples // SHARE)
+            )
     items.sort(key=lambda item: item.nodeid)
     random.Random(config.option.seed).shuffle(items)
     place = {file: k for k, file in enumerate(dict.fromkeys(item.path for item in items))}

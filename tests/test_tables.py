@@ -104,6 +104,27 @@ def test_an_eighth_of_a_table_is_drawn_by_the_seed(tmp_path):
     assert first | other | {"test_slow"} <= every
 
 
+RANDOM = """
+from hypothesis import given, settings, strategies
+
+class TestIt:
+    @settings(max_examples=80, deadline=None)
+    @given(strategies.integers())
+    def test_many(self, n):
+        print("drawn", n)
+"""
+
+
+@pytest.mark.parametrize(("options", "times"), [((), 10), (["--all"], 80)])
+def test_hypothesis_draws_an_eighth_of_its_examples(tmp_path, options, times):
+    assert run(tmp_path, RANDOM, "-s", *options).count("drawn ") == times + 1  # and the last line
+
+
+def test_a_run_has_fewer_than_6000_items(request):
+    option = request.config.option
+    assert option.all or len(request.session.items) < 6_000
+
+
 def test_a_doctest_that_fails_is_shown(tmp_path):
     said = run(tmp_path, TABLE, "--seed", "1")
     assert "FAILED tests/shown.py::examples" in said
