@@ -9,7 +9,7 @@ PY := .venv/bin/python
 demo: .venv/with-plot  # fit the predator-prey model to the Hudson Bay data and draw it
 	$(PY) -m lineara demo
 
-test: .venv/with-test  # what a change should see: all but slow tests, and a share of the large tables
+test: .venv/with-test  # what a change should see: all but slow tests, an eighth of every table and of what is drawn at random
 	$(PY) -m pytest -q -n auto
 
 test-all: .venv/with-test  # every test and doctest

