@@ -1,4 +1,4 @@
-"""Cotangents that keep to what was touched: builders, a commutative monoid, summed when read.
+"""Sparse cotangents (builders): a commutative monoid whose sums are computed when they are read.
 
 >>> import numpy as np
 >>> W = np.zeros((1_000_000, 2))

@@ -1,7 +1,7 @@
-"""What NumPy's operators and functions do to a builder: `W -= 0.1 * g` is a scatter into W.
+"""NumPy's operators and functions on a builder: `W -= 0.1 * g` is a scatter into W.
 
-Every rule here keeps a builder sparse.  Whatever has no rule makes it dense first, and says so by a
-`DensifyWarning` if that is large.
+Every rule here keeps a builder sparse.  An operation without a rule converts it to a dense array,
+with a `DensifyWarning` if that is large.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def _operator(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Any, Any], 
 
 
 class Algebra:
-    """The operators; a builder says how it adds, maps and multiplies."""
+    """NumPy's operators, in terms of the methods below that each kind of builder defines."""
 
     __slots__ = ()
     shape: tuple[int, ...]
@@ -50,11 +50,11 @@ class Algebra:
         return NotImplemented
 
     def add_into(self, out: Any, ufunc: np.ufunc = np.add) -> None:
-        """`out += self` in place (`-=` for `np.subtract`), in work proportional to what is held."""
+        """`out += self` in place (`-=` for `np.subtract`), in O(stored numbers)."""
         raise NotImplementedError
 
     def check_cast(self, dtype: np.dtype[Any]) -> None:
-        """Raise unless the numbers go into an array of `dtype`."""
+        """Raise an error unless NumPy would add the numbers to an array of `dtype` in place."""
         raise NotImplementedError
 
     def dense(self, asked: str) -> Any:
@@ -107,7 +107,7 @@ def _ours_to_decide(x: Any) -> bool:
 
 
 def _densified(args: Any, asked: str) -> Any:
-    """`args` with dense arrays for builders, at any depth of lists, tuples and dicts."""
+    """`args` with dense arrays in place of builders, at any depth of lists, tuples and dicts."""
     if isinstance(args, Algebra):
         return args.dense(asked)
     if isinstance(args, dict):
@@ -121,7 +121,7 @@ def _add(ufunc: np.ufunc, a: Any, b: Any) -> Any:
     if isinstance(a, Algebra) and isinstance(b, Algebra):
         return a.plus(b if ufunc is np.add else -b)
     if type(a) is int and a == 0 and ufunc is np.add:
-        return b  # where the built-in sum begins
+        return b  # the start of the built-in sum
     if np.shape(a) != np.shape(b):
         return NotImplemented
     if isinstance(a, Algebra):
@@ -131,7 +131,7 @@ def _add(ufunc: np.ufunc, a: Any, b: Any) -> Any:
 
 
 def _in_place(ufunc: np.ufunc, out: Any, a: Any, b: Any) -> Any:
-    """`ufunc(a, b, out=out)` of an addition or subtraction: the scatter of an optimiser's step."""
+    """`ufunc(a, b, out=out)` for np.add or np.subtract: an optimiser's step is a scatter."""
     if not isinstance(out, np.ndarray):
         raise TypeMismatchError(
             f"np.{ufunc.__name__}: out= is a {type(out).__name__}, which is immutable; "
@@ -151,7 +151,7 @@ def _in_place(ufunc: np.ufunc, out: Any, a: Any, b: Any) -> Any:
 
 
 def _scale(ufunc: np.ufunc, a: Any, b: Any) -> Any:
-    """c * g, g * c, g / c and products with an array, which reads it only where g is touched."""
+    """c * g, g * c, g / c, and products with an array, read only where g is not zero."""
     if isinstance(b, Algebra):
         if isinstance(a, Algebra) or ufunc is np.divide:
             return NotImplemented

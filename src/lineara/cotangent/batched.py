@@ -1,4 +1,4 @@
-"""Values with one leading batch axis: a Jacobian is the linear map on a whole basis at once."""
+"""Values with one leading batch axis: a Jacobian is a linear map applied to a batch of seeds."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from lineara.facts.primitive import Box, Primitive, op
 
 
 class Batched(Box):
-    """`v` has a leading axis that the program does not see; primitives use their batch rule."""
+    """A value `v` with a leading batch axis, on which primitives apply their batch rule."""
 
     __slots__ = ("depth", "v")
 
@@ -17,7 +17,7 @@ class Batched(Box):
         self.depth = depth
 
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        """The primitive over the leading axis."""
+        """The primitive's batch rule, over the leading axis."""
         flags = tuple(isinstance(a, Batched) and a.depth == self.depth for a in args)
         values = tuple(a.v if b else a for a, b in zip(args, flags, strict=True))
         return Batched(primitive.batch(values, flags, params), self.depth)

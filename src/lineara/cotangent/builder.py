@@ -1,13 +1,13 @@
-"""A builder: a cotangent under construction, summed once, when it is read  [Elsman 2022; downhill].
+"""A builder: a sparse cotangent, summed once, when it is read  [Elsman 2022; downhill].
 
-Builders of one shape are a commutative monoid with identity `Zero`.  Adding is O(1): a sum only
-remembers its terms, and whoever reads it sums them, in order of position.  So associativity holds
-exactly, commutativity up to rounding, and
+Builders of one shape are a commutative monoid with identity `Zero`.  Adding is O(1): a sum stores
+its terms, and reading it sums them, in order of position.  So associativity holds exactly,
+commutativity up to rounding, and
 
     finish(a + b) == finish(a) + finish(b)          finish(Zero) == 0
 
-A builder is immutable.  Like ndarrays it takes part in NumPy's operators and functions: what keeps
-it sparse is done sparsely, anything else makes it dense, and says so when that is large.
+A builder is immutable.  NumPy's operators and functions accept it: those that keep it sparse return
+a builder, the others convert it to a dense array, with a warning if that is large.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +30,7 @@ How = Literal["fast", "exact"]
 
 
 class Builder(Terms, Algebra):
-    """What every builder of an array has: `shape`, `dtype`, the monoid, and NumPy's algebra."""
+    """Base of the builders: `shape`, `dtype`, the monoid, and NumPy's operators."""
 
     __slots__ = ("_coalesced", "_terms", "dtype", "shape")
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # equal by value, as an ndarray
@@ -52,22 +52,22 @@ class Builder(Terms, Algebra):
         self.shape, self.dtype = as_shape(shape), np.dtype(dtype)
         self._terms, self._coalesced = tuple(terms), None
 
-    # ---- what a kind of builder says about itself
+    # ---- what each kind of builder defines
 
     def kind(self) -> Any:
-        """Builders of equal kind merge into one of that kind."""
+        """A key: builders of equal kind are merged to one."""
         return type(self)
 
     def args(self) -> tuple[Any, ...]:
-        """What the class is called with to make this again."""
+        """The arguments of the class that construct an equal builder."""
         raise NotImplementedError
 
     def summed(self, how: How) -> "Builder":
-        """The same value with every sum done."""
+        """An equal builder with all sums computed."""
         raise NotImplementedError
 
     def contributions(self) -> "Builder":
-        """The unsummed terms cell by cell, as a builder of cells."""
+        """All unsummed contributions as single cells, in a Coo."""
         raise NotImplementedError
 
     def filled(self, dtype: np.dtype[Any]) -> Array:
@@ -77,17 +77,17 @@ class Builder(Terms, Algebra):
         return out
 
     def norm(self) -> float:
-        """The Euclidean norm of all the numbers."""
+        """The Euclidean norm of the array."""
         return float(np.linalg.norm(self.dense("norm").ravel()))
 
     def cells(self) -> tuple[Ints, Array]:
-        """Sorted flat positions of the cells that are not 0, and what stands there."""
+        """(sorted flat positions of the cells that are not 0, their values)."""
         flat = self.finish().ravel()
         where = np.flatnonzero(flat)
         return where, flat[where]
 
     def entries(self) -> tuple[Ints, Array]:
-        """Coordinates (m, k) of touched cells, or slices of the first k dimensions; and values."""
+        """(coordinates (m, k) of cells or of slices in k dimensions; values (m, ...))."""
         raise TypeMismatchError(
             f"{type(self).__name__} is no sparse tensor in other libraries; "
             "pass its fields, or np.asarray(g)"
@@ -102,28 +102,26 @@ class Builder(Terms, Algebra):
 
     @classmethod
     def merge(cls, terms: Sequence[Any]) -> Self:
-        """The sum of builders of this kind: O(number of terms), nothing is added yet."""
+        """The sum of builders of this kind; O(number of terms), since nothing is added yet."""
         lazy = object.__new__(cls)
         lazy._begin(terms[0].shape, np.result_type(*{t.dtype for t in terms}), terms)
         lazy._inherit(terms[0])
         return lazy
 
     def _inherit(self, term: Any) -> None:
-        """Take from a term what the sum has in common with it."""
+        """Copy from a term the attributes that all terms share."""
 
     def plus(self, other: "Builder") -> "Builder":
-        """`self + other`."""
+        """`self + other`, for two builders of one shape."""
         return total([self, other])
 
     def coalesce(self, sum: How = "fast") -> "Builder":
-        """The same value with every sum done: once, then remembered; in order of position."""
+        """An equal builder with sums computed in order of position; computed once, then kept."""
         if sum == "exact":
             return self.summed(sum)
         if self._coalesced is None:
             result = self.summed(sum)
-            if (
-                result is self
-            ):  # no reference to oneself, which only the garbage collector could free
+            if result is self:  # no reference cycle, which only the garbage collector could free
                 return self
             self._coalesced = result
         return self._coalesced
@@ -138,7 +136,7 @@ class Builder(Terms, Algebra):
         return (self.coalesce(sum) if sum == "exact" else self).filled(dtype)
 
     def check_cast(self, dtype: np.dtype[Any]) -> None:
-        """Raise unless NumPy would cast the numbers to `dtype` in place."""
+        """Raise an error unless NumPy would cast the numbers to `dtype` in place."""
         if not np.can_cast(self.dtype, dtype, "same_kind"):
             raise TypeMismatchError(
                 f"a cotangent of dtype {self.dtype} does not go into an array of dtype {dtype}; "
@@ -150,7 +148,7 @@ class Builder(Terms, Algebra):
         warn_densify(asked, self.shape, self.dtype)
         return self.finish()
 
-    # ---- an array to look at
+    # ---- as an array
 
     ndim = property(lambda self: len(self.shape), doc="The number of dimensions.")
     size = property(lambda self: prod(self.shape), doc="The number of elements of the dense array.")
@@ -221,7 +219,7 @@ def _same_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
 
 
 class Zero(Builder):
-    """The cotangent of what was never touched: falsy, O(1) at any shape, the identity of +.
+    """The zero cotangent of a shape: falsy, of O(1) size, the identity of +.
 
     >>> z = Zero((1_000_000, 64))
     >>> bool(z), z.nbytes, z
@@ -238,7 +236,7 @@ class Zero(Builder):
         return False
 
     def arrays(self) -> tuple[Array, ...]:
-        """No arrays."""
+        """The empty tuple: a zero stores no arrays."""
         return ()
 
     def args(self) -> tuple[Any, ...]:
@@ -246,11 +244,11 @@ class Zero(Builder):
         return self.shape, self.dtype.str
 
     def map(self, f: Callable[[Array], Array]) -> Builder:
-        """Zero again, of the dtype that f gives."""
+        """Zero, in the dtype that f returns."""
         return Zero(self.shape, f(np.zeros(1, self.dtype)).dtype)
 
     def add_into(self, out: Array, ufunc: np.ufunc = np.add) -> None:
-        """Nothing."""
+        """Leave `out` unchanged."""
 
     def summed(self, how: How) -> Builder:
         """Itself."""
@@ -261,24 +259,24 @@ class Zero(Builder):
         return self
 
     def pointwise(self, ufunc: np.ufunc, *others: Any) -> Any:
-        """Zero again."""
+        """Zero: a ufunc that maps 0 to 0 keeps it."""
         return self.map(lambda v: ufunc(v, *(np.ones(1, np.result_type(x)) for x in others)))
 
     def matmul(self, other: Array, left: bool) -> Any:
-        """Zeros of the shape of the product."""
+        """An array of zeros of the shape of the product."""
         like = np.broadcast_to(np.zeros((), self.dtype), self.shape)
         return other @ like if left else like @ other
 
     def norm(self) -> float:
-        """0."""
+        """The norm of zeros, 0."""
         return 0.0
 
     def cells(self) -> tuple[Ints, Array]:
-        """None."""
+        """Two empty arrays: no cell differs from 0."""
         return np.zeros(0, np.int64), np.zeros(0, self.dtype)
 
     def entries(self) -> tuple[Ints, Array]:
-        """No coordinates."""
+        """Two empty arrays: no coordinates and no values."""
         return np.zeros((0, self.ndim), np.int64), np.zeros(0, self.dtype)
 
     @property
@@ -291,9 +289,9 @@ class Zero(Builder):
 
 
 class Sum(Builder):
-    """A sum of builders of different kinds, kept apart, one piece of each kind.
+    """A sum of builders of different kinds, stored as one piece of each kind.
 
-    It is `+` that makes it:  `Rows + LowRank` is a `Sum`, and stays sparse.
+    It is the result of `+`:  `Rows + LowRank` is a `Sum`, and stays sparse.
     """
 
     __slots__ = ("_pieces",)
@@ -329,11 +327,11 @@ class Sum(Builder):
         return self.pieces
 
     def map(self, f: Callable[[Array], Array]) -> Builder:
-        """f in each piece, for f is linear."""
+        """The sum with f applied to each piece, since f is linear."""
         return self._each(lambda piece: piece.map(f))
 
     def pointwise(self, ufunc: np.ufunc, *others: Any) -> Any:
-        """In each piece if `ufunc` distributes over sums, else in the cells of all."""
+        """`ufunc` of each piece if it distributes over sums, else of the cells of the sum."""
         if ufunc not in ADDITIVE:
             whole = self.coalesce()
             return NotImplemented if isinstance(whole, Sum) else whole.pointwise(ufunc, *others)
@@ -341,37 +339,37 @@ class Sum(Builder):
         return NotImplemented if any(p is NotImplemented for p in parts) else total(parts)
 
     def matmul(self, other: Array, left: bool) -> Any:
-        """The sum of the products, if every piece has one."""
+        """The sum of the pieces' products, if every piece has a rule for it."""
         parts = [piece.matmul(other, left) for piece in self.pieces]
         return NotImplemented if any(p is NotImplemented for p in parts) else sum(parts)
 
     def add_into(self, out: Array, ufunc: np.ufunc = np.add) -> None:
-        """Piece by piece."""
+        """Add one piece after the other."""
         for piece in self.pieces:
             piece.add_into(out, ufunc)
 
     def summed(self, how: How) -> Builder:
-        """One builder of cells where that is no more to hold, otherwise each piece summed."""
+        """One builder of cells where that takes no more memory, otherwise each piece summed."""
         if how == "exact" or all(piece.cellular for piece in self.pieces):
             return self.contributions().coalesce(how)
         return self._each(lambda piece: piece.coalesce(how))
 
     def contributions(self) -> Builder:
-        """The cells of every piece."""
+        """The cells of every piece, in one Coo."""
         return self._each(lambda piece: piece.contributions())
 
     def norm(self) -> float:
-        """The norm of the cells; a sum with a dense or low-rank piece is made dense for it."""
+        """The norm of the cells; a sum with a dense or low-rank piece is converted to an array."""
         whole = self.coalesce()
         return super().norm() if isinstance(whole, Sum) else whole.norm()
 
     def cells(self) -> tuple[Ints, Array]:
-        """Of the whole sum."""
+        """The cells of the whole sum."""
         whole = self.coalesce()
         return super().cells() if isinstance(whole, Sum) else whole.cells()
 
     def entries(self) -> tuple[Ints, Array]:
-        """Of the whole sum, if all its pieces have cells."""
+        """The entries of the whole sum, if all pieces consist of cells."""
         whole = self.coalesce()
         return super().entries() if isinstance(whole, Sum) else whole.entries()
 

@@ -1,4 +1,4 @@
-"""Coo: single cells, by flat position; what lookups `x[i, j]` of scalars give."""
+"""Coo: single cells by flat position, the cotangent of lookups `x[i, j]` of scalars."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -55,7 +55,7 @@ class Coo(Builder):
         self.coalesced = False
 
     def _settled(self) -> "Coo":
-        """Itself, with its terms put together in order."""
+        """Itself, after its terms are concatenated in order."""
         if self._terms:
             leaves = self.addends()
             self._flat = np.concatenate([leaf._flat for leaf in leaves])
@@ -70,7 +70,7 @@ class Coo(Builder):
 
     @property
     def values(self) -> Array:
-        """What is added there."""
+        """The values added at the positions `flat`."""
         return self._settled()._values
 
     def arrays(self) -> tuple[Array, ...]:
@@ -82,7 +82,7 @@ class Coo(Builder):
         return self.flat, self.values, self.shape, self.coalesced
 
     def map(self, f: Callable[[Array], Array]) -> Builder:
-        """f of the values; a sum is summed first."""
+        """f applied to the values, after coalescing a sum."""
         whole = self.coalesce() if self._terms else self
         return Coo._of(whole.flat, f(whole.values), self.shape, whole.coalesced)
 

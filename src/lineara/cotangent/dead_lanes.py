@@ -1,8 +1,8 @@
 """Values with dead lanes: the rule "zero times infinity" for structural zeros.
 
-A lane that a selection did not take is dead: it holds zero, and stays zero whatever it is
-multiplied with.  Elementwise products touch only live lanes, a sum is dead where all its terms
-are, a primitive that moves elements moves the mask, and any other reads dead lanes as 0.
+A lane that a selection did not take is dead: its value is a structural zero, which remains zero in
+every product.  Elementwise products change only live lanes, a sum is dead where all its terms are,
+a structural primitive moves the mask as it moves the elements, and any other reads dead lanes as 0.
 """
 
 import functools
@@ -18,7 +18,7 @@ from lineara.facts.types import type_of
 
 
 class Masked(Box):
-    """`v` is zero where `live` is False; `live` None means that every lane is live."""
+    """A value `v` whose lanes are dead where `live` is False; all are live if `live` is None."""
 
     __slots__ = ("__weakref__", "depth", "live", "strong", "v")
 
@@ -26,10 +26,10 @@ class Masked(Box):
         self.v = v
         self.live = live
         self.depth = depth
-        self.strong = strong  # a computed zero times infinity is zero too
+        self.strong = strong  # whether a computed zero times infinity is zero, too
 
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        """The primitive on the values, and what becomes of the mask."""
+        """The primitive applied to the values, with the mask of its result."""
         values = tuple(a.v if self._mine(a) else a for a in args)
         masks = [a.live if self._mine(a) else None for a in args]
         name = primitive.name
@@ -39,7 +39,7 @@ class Masked(Box):
             return self._elementwise(primitive, args, values, masks)
         if name in ("conj", "real", "imag"):
             return self._made(primitive(*values, **params), masks[0])
-        if name in ("reshape", "permute_dims"):  # no work, for values as for masks
+        if name in ("reshape", "permute_dims"):  # free of work for values, and so for masks
             live = None if masks[0] is None else primitive(masks[0], **params)
             return self._made(primitive(*values, **params), live)
         if name in ("sum", "cumsum"):
@@ -73,7 +73,7 @@ class Masked(Box):
         if primitive.name in ("add", "subtract"):
             if (
                 type(values[0]) in (int, float) and values[0] == 0
-            ):  # the first to arrive at a scalar
+            ):  # the first contribution to a scalar
                 return args[at] if primitive.name == "add" else -args[at]
             return self._made(primitive(*values), None)
         if self.strong:
@@ -90,13 +90,13 @@ class Masked(Box):
 
     @staticmethod
     def _not_zero(factors: tuple, live: Any) -> Any:
-        """The live lanes in which no factor is zero."""
+        """The mask of live lanes in which no factor is zero."""
         for factor in factors:
             live = _both(live, op("not_equal")(factor, 0))
         return live
 
     def _moved(self, primitive: Primitive, masks: list, args: tuple, params: dict[str, Any]) -> Any:
-        """The mask after elements moved or were added: a lane is live if any term is."""
+        """The mask of a structural result or a sum: a lane is live if one of its terms is."""
         if all(m is None for m in masks) and primitive.name != "scatter":
             return None
         places = range(len(args)) if primitive.linear is None else primitive.linear
@@ -105,7 +105,7 @@ class Masked(Box):
             m, a = masks[i], args[i]
             if m is not None:
                 filled[i] = op("astype")(m, dtype=np.dtype(float))
-            else:  # beside a vector, a constant is zero
+            else:  # a constant beside a tangent is zero
                 dead = not self._mine(a) and not isinstance(a, Box) and not np.any(a)
                 filled[i] = np.full(type_of(a).shape, float(not dead))
         return _whole(op("not_equal")(primitive(*filled, **params), 0))
@@ -134,30 +134,30 @@ def _both(live: Any, kept: Any) -> Any:
 
 
 def _whole(live: Any) -> Any:
-    """The mask, None if it is known that every lane is live."""
+    """The mask, or None if it is known that every lane is live."""
     return None if not isinstance(live, Box) and np.all(live) else live
 
 
 def _is_finite(factor: Any) -> bool:
-    """Whether a factor is known to have no infinity or NaN."""
+    """Whether a factor is known to contain no infinity or NaN."""
     return isinstance(factor, int | float | np.ndarray) and bool(np.all(np.isfinite(factor)))
 
 
 def unmasked(value: Any) -> Any:
-    """The values, dead lanes as zeros."""
+    """The values with zeros in dead lanes."""
     if isinstance(value, Batched):
         return Batched(unmasked(value.v), value.depth)
     return value.v if isinstance(value, Masked) else value
 
 
 def pairs_of(values: Sequence[Any], masked: Sequence[Any]) -> Iterator[Any]:
-    """Vectors with their masks, in the order in which the form with masks takes and gives them."""
+    """The vectors, each masked one followed by its mask: the order of a masked program's values."""
     for v, m in zip(values, masked, strict=True):
         yield from (v, m)
 
 
 def seeded(seed: Any, depth: int) -> Any:
-    """A seed whose plain zeros are structural: nothing is moved there, or asked of it."""
+    """A seed (tangent or cotangent) whose zeros are structural."""
     if isinstance(seed, Batched):
         return Batched(seeded(seed.v, seed.depth - 1), seed.depth)
     if isinstance(seed, Formal):

@@ -1,4 +1,4 @@
-"""Dense: a contribution to every element, as a builder, so that sums may mix it with the others."""
+"""Dense: an array as a builder, so that sums can mix it with sparse ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from lineara.cotangent.sizes_as_text import show_shape
 
 
 class Dense(Builder):
-    """The array itself, not copied.  Arrays that are added are kept until the sum is read.
+    """An array, not copied.  Arrays that are added are stored until the sum is read.
 
     >>> Dense([1.0, 2.0]) + Coo([1], [10.0], (2,))
     Dense(2, float64) + Coo(1 of 2, 50 %)
@@ -28,15 +28,15 @@ class Dense(Builder):
 
     @property
     def array(self) -> Array:
-        """The sum, in order."""
+        """The sum of the arrays, added in order."""
         return self.coalesce()._array
 
     def arrays(self) -> tuple[Array, ...]:
-        """The arrays that are added."""
+        """The terms, unsummed."""
         return tuple(leaf._array for leaf in self.addends())
 
     def args(self) -> tuple[Any, ...]:
-        """The sum."""
+        """The sum, as the one argument of the constructor."""
         return (self.array,)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -44,33 +44,33 @@ class Dense(Builder):
         return (total, (addends,)) if len(addends) > 1 else super().__reduce__()
 
     def map(self, f: Callable[[Array], Array]) -> Builder:
-        """f of the sum."""
+        """f applied to the sum."""
         return Dense(f(self.array))
 
     def pointwise(self, ufunc: np.ufunc, *others: Any) -> Any:
-        """Of the sum."""
+        """`ufunc` applied to the sum."""
         return Dense(ufunc(self.array, *others))
 
     def matmul(self, other: Any, left: bool) -> Any:
-        """The product of arrays."""
+        """The matrix product with the sum."""
         if isinstance(other, Builder):
             return NotImplemented
         return other @ self.array if left else self.array @ other
 
     def add_into(self, out: Array, ufunc: np.ufunc = np.add) -> None:
-        """The sum, everywhere."""
+        """`out += sum`, in every element."""
         out[...] = ufunc(out, self.array)
 
     def filled(self, dtype: np.dtype[Any]) -> Array:
-        """The sum, in an array of its own."""
+        """A copy of the sum in `dtype`."""
         return np.array(self.array, dtype, order="C", copy=True)
 
     def coalesce(self, sum: How = "fast") -> "Dense":
-        """The sum of the arrays; once, then remembered."""
+        """One array, the sum; computed once, then kept."""
         return super().coalesce(sum)  # pyright: ignore[reportReturnType]  # summed gives Dense
 
     def summed(self, how: How) -> Builder:
-        """The sum of the arrays."""
+        """The sum as one Dense."""
         if not self._terms:
             return self
         if how == "exact":
@@ -82,13 +82,13 @@ class Dense(Builder):
         return Dense(total)
 
     def contributions(self) -> Builder:
-        """Every element of every array."""
+        """Every element of every array, as cells."""
         arrays = self.arrays()
         flat = np.tile(np.arange(self.size), len(arrays))
         return Coo(flat, np.concatenate([a.ravel() for a in arrays]), self.shape)
 
     def dense(self, asked: str) -> Array:
-        """The sum; nothing sparse is lost, so there is no warning."""
+        """The sum, without a warning, since it is dense already."""
         return self.array
 
     def norm(self) -> float:
@@ -101,7 +101,7 @@ class Dense(Builder):
 
     @property
     def T(self) -> "Dense":
-        """The transposed sum."""
+        """The transpose of the sum."""
         return Dense(self.array.T)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""When the sparse form pays, and what happens when it is about to be lost.
+"""When a sparse cotangent is cheaper than a dense one, and the warning when one is made dense.
 
 >>> with strict():
 ...     pass
@@ -19,7 +19,7 @@ LARGE_BYTES = 1 << 23
 
 
 def sparse_pays(m: int, n: int, D: int) -> bool:
-    """Whether m touched rows, of n rows of D numbers, are cheaper than the dense array.
+    """Whether a cotangent of m rows is cheaper than a dense array of n rows, of D numbers each.
 
     The break-even was measured (coalesce and one SGD step): 1 % of the rows at D = 1, 10 % at 8,
     half of them from 40 on.
@@ -31,7 +31,7 @@ def sparse_pays(m: int, n: int, D: int) -> bool:
 
 
 def warn_densify(asked: str, shape: tuple[int, ...], kind: DTypeLike) -> None:
-    """Warn that `asked` makes a dense array, if that array is large."""
+    """Warn that the operation `asked` makes a dense array, if that array is large."""
     nbytes = prod(shape) * dtype(kind).itemsize
     if nbytes > LARGE_BYTES:
         message = (
@@ -43,7 +43,7 @@ def warn_densify(asked: str, shape: tuple[int, ...], kind: DTypeLike) -> None:
 
 
 def _warn_user(message: str) -> None:
-    """Warn at the user's line, however deep in NumPy and Lineara it was noticed."""
+    """Warn at the user's line: the first frame outside of NumPy and Lineara."""
     frame = user_frame()
     if frame is None:
         warnings.warn(message, DensifyWarning, stacklevel=3)
@@ -56,9 +56,9 @@ def _warn_user(message: str) -> None:
 
 @contextmanager
 def strict() -> Iterator[None]:
-    """Inside, a `DensifyWarning` is an error.
+    """A context manager in which a `DensifyWarning` is an error.
 
-    It is a filter of the module `warnings`, so it holds for the whole process while it is open.
+    It sets a filter of the module `warnings`, which acts on the whole process.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("error", category=DensifyWarning)

@@ -1,6 +1,6 @@
-"""Formal vectors: tangents and cotangents of what is no array, such as a function.
+"""Formal vectors: tangents and cotangents of values that are not arrays, such as functions.
 
-They add and take factors like numbers, so the sweeps carry them; nothing else is asked of them.
+They can be added and multiplied by numbers, which is all that the sweeps need.
 """
 
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ import numpy as np
 
 
 class Formal:
-    """A vector without components: one leaf for the linear map that it passes through."""
+    """A vector without components, which linear maps treat as one leaf."""
 
     __lineara_leaf__ = True
-    __array_ufunc__ = None  # so that a NumPy number times a formal vector asks the vector
+    __array_ufunc__ = None  # a NumPy number times a formal vector calls __rmul__
     shape: tuple[int, ...] = ()
     dtype = np.dtype(object)
 
     def numbers(self) -> Iterable[Any]:
-        """The numbers that it holds, for who looks for a NaN."""
+        """The numbers in it, for the search for NaNs."""
         return ()
 
     def __add__(self, other: Any) -> "Formal":

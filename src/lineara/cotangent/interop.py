@@ -1,6 +1,6 @@
-"""Sparse tensors of other libraries, from coordinates: `indices` (m, k), `values` (m, ...).
+"""Sparse tensors of other libraries, from coordinates `indices` (m, k) and `values` (m, ...).
 
-The first k dimensions of `shape` are sparse, the rest dense.  A library is imported when asked for.
+The first k dimensions of `shape` are sparse, the others dense.  A library is imported at first use.
 """
 
 from importlib import import_module
@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 
 
 class MissingLibraryError(LinearaError, ImportError):
-    """A conversion to a library that is not installed."""
+    """The library that a conversion needs is not installed."""
 
 
 def _library(asked: str, module: str, package: str) -> Any:
@@ -42,7 +42,7 @@ def to_torch(indices: Ints, values: Array, shape: Shape) -> Any:
 
 
 def to_jax(indices: Ints, values: Array, shape: Shape) -> Any:
-    """A `jax.experimental.sparse.BCOO`; JAX makes float64 into float32 unless it is told not to."""
+    """A `jax.experimental.sparse.BCOO`, in float32 unless JAX is configured for float64."""
     sparse = _library("to_jax", "jax.experimental.sparse", "jax")
     jax = _library("to_jax", "jax.numpy", "jax")
     data = (jax.asarray(values), jax.asarray(indices))

@@ -1,4 +1,4 @@
-"""LowRank: a sum of outer products that is not formed; what a weight used many times gives."""
+"""LowRank: a sum of outer products, kept as two factors; the cotangent of W in W @ x."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from lineara.cotangent.scatter import Array
 from lineara.cotangent.sizes_as_text import show_shape
 from lineara.errors import ShapeError
 
-_BLOCK = 1 << 17  # numbers of the product that are formed at a time
+_BLOCK = 1 << 17  # elements of the product that are computed at a time
 
 
 class LowRank(Builder):
@@ -41,7 +41,7 @@ class LowRank(Builder):
         self._U, self._V = u, v
 
     def _settled(self) -> "LowRank":
-        """Itself, with the columns of its terms side by side in order."""
+        """Itself, after the columns of its terms are concatenated in order."""
         if self._terms:
             leaves = self.addends()
             self._U = np.concatenate([leaf._U for leaf in leaves], axis=1)
@@ -61,7 +61,7 @@ class LowRank(Builder):
 
     @property
     def rank(self) -> int:
-        """The number k of outer products held, which the rank does not exceed."""
+        """The number k of outer products, an upper bound of the rank."""
         return self.U.shape[1]
 
     def arrays(self) -> tuple[Array, ...]:
@@ -73,7 +73,7 @@ class LowRank(Builder):
         return self.U, self.V
 
     def map(self, f: Callable[[Array], Array]) -> Builder:
-        """f of U; a sum is compressed first, so that a running average does not grow."""
+        """f applied to U, after compressing a sum so that a running average does not grow."""
         u, v = (self.coalesce() if self._terms else self).args()
         return LowRank(f(u), v)
 
@@ -82,13 +82,13 @@ class LowRank(Builder):
         return LowRank(self.U.astype(dtype), self.V.astype(dtype))
 
     def pointwise(self, ufunc: np.ufunc, *others: Any) -> Any:
-        """The conjugate; nothing else acts on the factors."""
+        """The conjugate of both factors; NotImplemented for other functions."""
         if ufunc is np.conjugate:
             return LowRank(self.U.conj(), self.V.conj())
         return NotImplemented
 
     def matmul(self, other: Any, left: bool) -> Any:
-        """`U @ (V.T @ x)`, or `(x @ U) @ V.T`, in O(k(m + n)) a vector; of two LowRank another."""
+        """`U @ (V.T @ x)`, or `(x @ U) @ V.T`, O(k(m + n)) a vector; LowRank for two LowRanks."""
         if isinstance(other, LowRank):
             return other.matmul(self, False) if left else self._compose(other)
         if isinstance(other, Builder):
@@ -102,7 +102,7 @@ class LowRank(Builder):
         return LowRank(self.U, other.V @ (other.U.T @ self.V))
 
     def add_into(self, out: Array, ufunc: np.ufunc = np.add) -> None:
-        """A few rows of the product at a time."""
+        """Add a block of rows of the product at a time."""
         u, vt = self.U, self.V.T
         step = max(1, _BLOCK // max(1, self.shape[1]))
         for i in range(0, self.shape[0], step):
@@ -110,15 +110,15 @@ class LowRank(Builder):
             block[...] = ufunc(block, u[i : i + step] @ vt)
 
     def filled(self, dtype: np.dtype[Any]) -> Array:
-        """One matrix product."""
+        """The matrix product U @ V.T as an array."""
         return np.ascontiguousarray(self.U @ self.V.T, dtype)
 
     def coalesce(self, sum: How = "fast") -> Builder:
-        """The same with k <= min(m, n) by multiplying out if need be; for 'exact' the cells."""
+        """An equal LowRank with k <= min(m, n), multiplied out if necessary; for 'exact' a Coo."""
         return super().coalesce(sum)
 
     def summed(self, how: How) -> Builder:
-        """The same with k <= min(m, n); for 'exact' the cells."""
+        """An equal LowRank with k <= min(m, n); for 'exact' a Coo."""
         if how == "exact":
             return self.contributions().coalesce("exact")
         m, n = self.shape
@@ -128,24 +128,24 @@ class LowRank(Builder):
         return LowRank(product, one) if n <= m else LowRank(one, product.T)
 
     def contributions(self) -> Builder:
-        """Each outer product, cell by cell."""
+        """Each outer product as cells."""
         products = self.U.T[:, :, None] * self.V.T[:, None, :]
         return Coo(np.tile(np.arange(self.size), self.rank), products, self.shape)
 
     def norm(self) -> float:
-        """The Frobenius norm, from the triangular factors of U and V: nothing cancels."""
+        """The Frobenius norm, from the triangular factors of U and V, without cancellation."""
         wide = np.result_type(self.dtype, np.float32)
         r, s = (_triangle(f.astype(wide, copy=False)) for f in (self.U, self.V))
         return float(np.linalg.norm(r @ s.T))
 
     @property
     def T(self) -> "LowRank":
-        """V @ U.T."""
+        """The transpose V @ U.T."""
         return LowRank(self.V, self.U)
 
     def to_scipy(self) -> Any:
         """A `scipy.sparse.linalg.LinearOperator` that multiplies by the factors."""
-        from scipy.sparse.linalg import aslinearoperator  # late: SciPy is slow to import
+        from scipy.sparse.linalg import aslinearoperator  # here, since SciPy is slow to import
 
         return aslinearoperator(self.U) @ aslinearoperator(self.V.T)
 

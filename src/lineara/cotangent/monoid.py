@@ -1,11 +1,11 @@
-"""The monoid of cotangents of anything: `combine` adds, `finish` reads, `zero` is the identity.
+"""The monoid of cotangents of any value: `combine` adds, `finish` reads, `zero` is the identity.
 
     finish(combine([a, b])) == finish(a) + finish(b)       finish(zero(like), like) == 0 * like
 
-So the gradient of a sum over data is the combination of the gradients of its chunks, wherever
-each was computed.  Besides builders there are: ndarrays, numbers (a running sum), containers (key
-by key, and a missing key is zero), and every class with `merge(terms)` and `finish(like)`, or just
-with `+`.  Numbers add to their true sum rounded, which carries what the rounding left out.
+So the gradient of a sum over data is the combination of the gradients of its chunks, wherever each
+was computed.  Cotangents are builders, ndarrays, numbers, containers (added by key; a missing key
+is zero), and instances of classes with `merge(terms)` and `finish(like)`, or with `+`.  A sum of
+numbers is the rounded true sum, and stores the rounding error.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ from lineara.trees.kinds import Kind, RecordKind, is_record_class, kind_of
 
 
 def combine(terms: Iterable[Any], *, order: Iterable[Any] | None = None) -> Any:
-    """The sum of cotangents of one value, in O(number of terms); None is zero.
+    """The sum of cotangents of one value, in O(number of terms); None counts as zero.
 
-    Terms are added in the order given, or in that of the numbers (of their chunks) in `order`: then
-    the sum does not depend on the order of arrival.
+    Terms are added in the given order, or sorted by the numbers in `order` (of their chunks): then
+    the sum does not depend on the order in which they arrive.
 
     >>> combine([np.ones(2), None, Zero((2,)), np.ones(2)])
     Dense(2, float64)
@@ -54,7 +54,7 @@ def _combine(terms: list[Any]) -> Any:
         return Record.merge([Record.of(term) for term in terms])
     if hasattr(type(first), "merge"):
         return type(first).merge(terms)
-    return first if is_label(first) else summed(terms)  # what does not calculate stays
+    return first if is_label(first) else summed(terms)  # a label (no number) is returned unchanged
 
 
 def _builder(x: Any) -> Builder:
@@ -62,12 +62,11 @@ def _builder(x: Any) -> Builder:
 
 
 def finish(builder: Any, like: Any = None, *, sum: How = "fast") -> Any:
-    """The value of a cotangent: an ndarray, a number, or a container of those.
+    """The value of a cotangent: an ndarray, a number, or a container of these.
 
-    An array is fresh, writable and C-contiguous.  `like` gives the dtype, the types of containers,
-    and zeros for what was never touched.  With `sum='exact'` each element of an array is the true
-    sum rounded once, as a number always is: so that it does not depend on how the terms were
-    chunked and ordered.
+    An array is new, writable and C-contiguous.  `like` determines the dtype, the types of
+    containers, and the shape of zeros.  With `sum='exact'` each element is the true sum, rounded
+    once (as numbers always are), so that it does not depend on chunks and their order.
     """
     return fold(
         _pair(builder, like, None),
@@ -117,7 +116,7 @@ def _holds(x: Any) -> str:
 
 
 def _kind(x: Any) -> Kind | None:
-    """How a container is taken apart; None for the rest, plain classes with a `+` among it."""
+    """The kind of a container; None for anything else, also for instances of classes with `+`."""
     cls = type(x)
     kind = kind_of(cls)
     if isinstance(kind, RecordKind) and not is_record_class(cls):
@@ -126,14 +125,14 @@ def _kind(x: Any) -> Kind | None:
 
 
 def _shape(x: Any) -> Any:
-    """The kind of a container, or of what a Record is a cotangent of: for paths."""
+    """The kind of a container, or of the value that a Record is a cotangent of; used in paths."""
     if isinstance(x, Record):
         x = x.like if x.like is not None else x.shell
     return kind_of(type(x)) or kind_of(dict)
 
 
 def fields(x: Any) -> dict[Any, Any] | None:
-    """What a Record or a container holds, by key; None for anything else.
+    """The children of a Record or a container, by key; None for anything else.
 
     >>> fields((1.0, [2.0])), fields(3.0)
     ({0: 1.0, 1: [2.0]}, None)
@@ -151,7 +150,7 @@ def fields(x: Any) -> dict[Any, Any] | None:
 def fold_fields(
     root: Any, leaf: Callable[[Any], Any], branch: Callable[[Any, dict[Any, Any]], Any]
 ) -> Any:
-    """`branch(node, {key: folded child})` from the leaves up, at any depth.
+    """Fold a tree from its leaves up: `leaf(x)` at leaves, else `branch(node, {key: result})`.
 
     >>> fold_fields([1, [2, 3]], lambda x: x, lambda node, children: sum(children.values()))
     6
@@ -176,7 +175,7 @@ def fold_fields(
 
 
 def _identity(x: Any) -> Any:
-    """Equal for two places in a tree that hold the same; of a sum the containers it is made of."""
+    """A key that detects cycles: an object's id; of a sum, the ids of its containers."""
     return tuple(map(_shell_id, x.addends())) if isinstance(x, Record) else id(x)
 
 
@@ -193,7 +192,7 @@ def _finished(node: Node, keys: list[Any], values: list[Any]) -> Any:
 
 
 def _like(like: Any, new: dict[Any, Any]) -> Any:
-    """A container of the type of `like` that holds `new`."""
+    """A container of the type of `like` with the children `new`."""
     kind: Any = kind_of(type(like))
     ordered = {key: new[key] for key in fields(like) or () if key in new} | new
     return kind.make(kind.aux(like), list(ordered), list(ordered.values()))
@@ -234,10 +233,10 @@ def zero(like: Any) -> Any:
 
 
 class Record(Terms, Mapping[Any, Any]):
-    """The cotangent of a container: that of each part that was touched; what is missing is zero.
+    """The cotangent of a container: a mapping of its children's cotangents; a missing one is zero.
 
-    `like` is the container it is a cotangent of, if known, as in `finish`.  `shell` is a container
-    whose type `finish` returns if there is no `like`; without either that is a dict.
+    `like` is the container that it is a cotangent of, if known.  `shell` is a container whose type
+    `finish` returns if there is no `like`; without both, `finish` returns a dict.
 
     >>> g = Record({"w": Zero((2,)), "b": 1.0}) + Record({"b": 2.0})
     >>> g["b"], finish(2 * g, {"w": np.ones(2), "b": 0.0, "c": 0.0})
@@ -254,7 +253,7 @@ class Record(Terms, Mapping[Any, Any]):
 
     @classmethod
     def of(cls, x: Any) -> "Record":
-        """A container as a Record; a Record as it is."""
+        """A container converted to a Record; a Record unchanged."""
         if isinstance(x, Record):
             return x
         parts = fields(x)
@@ -267,7 +266,7 @@ class Record(Terms, Mapping[Any, Any]):
 
     @classmethod
     def merge(cls, terms: "Sequence[Record]") -> "Record":
-        """The sum of records: O(number of terms); a level is merged when somebody looks at it."""
+        """The sum of records in O(number of terms); nested fields are merged when they are read."""
         like = next((t.like for t in terms if t.like is not None), None)
         lazy = cls({}, like, next((t.shell for t in terms if t.shell is not None), None))
         lazy._terms = tuple(terms)
@@ -275,7 +274,7 @@ class Record(Terms, Mapping[Any, Any]):
 
     @property
     def fields(self) -> dict[Any, Any]:
-        """The touched parts, in order of first touch."""
+        """The cotangents by key, in order of their first contribution."""
         if self._terms:
             groups: dict[Any, list[Any]] = {}
             for leaf in self.addends():
@@ -286,26 +285,26 @@ class Record(Terms, Mapping[Any, Any]):
         return self._fields
 
     def map(self, f: Any) -> "Record":
-        """f of every cotangent that is no container."""
+        """The Record with f applied to every leaf."""
         return fold_fields(self, f, _refilled)
 
     def leaves(self) -> list[Any]:
-        """Every cotangent that is no container."""
+        """All leaves: the cotangents that are no containers."""
         leaves: list[Any] = []
         fold_fields(self, leaves.append, lambda node, new: None)
         return leaves
 
     def coalesce(self, sum: How = "fast") -> "Record":
-        """The same with every sum done."""
+        """An equal Record with all sums computed."""
         return self.map(lambda v: v.coalesce(sum) if isinstance(v, Builder) else v)
 
     def norm(self) -> float:
-        """The Euclidean norm of all the numbers, as of one vector."""
+        """The Euclidean norm of all leaves as one vector."""
         return sqrt(sum(_norm(leaf) ** 2 for leaf in self.leaves()))
 
     @property
     def nbytes(self) -> int:
-        """The bytes held in arrays."""
+        """The number of bytes in the arrays of all leaves."""
         return sum(getattr(leaf, "nbytes", 0) for leaf in self.leaves())
 
     def __add__(self, other: Any) -> "Record":

@@ -1,16 +1,16 @@
-"""A sum that only remembers its terms, until somebody reads it; and what follows from a norm."""
+"""Sums that store their terms until they are read; and clipping, given a norm."""
 
 from typing import Any, Self
 
 
 class Terms:
-    """What builders and records have in common: `_terms`, what this is the sum of, and clipping."""
+    """Base of builders and records: the terms of a pending sum in `_terms`, and clipping."""
 
     __slots__ = ()
-    _terms: tuple[Any, ...]  # empty once the sum is known
+    _terms: tuple[Any, ...]  # empty after the sum was computed
 
     def addends(self) -> list[Self]:
-        """What this is a sum of, in order, each no sum of others."""
+        """The terms of the sum, in order, with nested sums flattened."""
         terms: list[Any] = []
         stack: list[Any] = [self]
         while stack:
@@ -22,11 +22,11 @@ class Terms:
         return terms
 
     def coalesce(self) -> Any:
-        """The same with every sum done."""
+        """An equal object with all sums computed."""
         raise NotImplementedError
 
     def clip(self, max_norm: float) -> Any:
-        """This, scaled so that its norm is at most `max_norm`; of a container the global norm."""
+        """This scaled to a norm of at most `max_norm`; of a container, the norm of all leaves."""
         whole = self.coalesce()
         norm = whole.norm()
         return whole if norm <= max_norm else whole * (max_norm / norm)

@@ -1,4 +1,4 @@
-"""Rows: whole slices of an array; what an embedding, a gather or a slice along one axis gives."""
+"""Rows: slices along one axis, the cotangent of an embedding, a gather or a slice."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -74,11 +74,11 @@ class Rows(Builder):
         self.axis, self.coalesced = term.axis, False
 
     def kind(self) -> Any:
-        """Rows along the same axis merge."""
+        """The class and the axis: rows along the same axis are merged."""
         return Rows, self.axis
 
     def _settled(self) -> "Rows":
-        """Itself, with its terms put together in order."""
+        """Itself, after its terms are concatenated in order."""
         if self._terms:
             leaves = self.addends()
             self._indices = np.concatenate([leaf._indices for leaf in leaves])
@@ -93,7 +93,7 @@ class Rows(Builder):
 
     @property
     def values(self) -> Array:
-        """What is added there."""
+        """The slices added at `indices`."""
         return self._settled()._values
 
     def arrays(self) -> tuple[Array, ...]:
@@ -105,7 +105,7 @@ class Rows(Builder):
         return self.indices, self.values, self.shape, self.axis, self.coalesced
 
     def map(self, f: Callable[[Array], Array]) -> Builder:
-        """f of the values; a sum is summed first."""
+        """f applied to the values, after coalescing a sum."""
         whole = self.coalesce() if self._terms else self
         return self._with(whole.indices, f(whole.values), whole.coalesced)
 
@@ -123,15 +123,15 @@ class Rows(Builder):
         out[there] = ufunc(out[there], whole.values)
 
     def filled(self, dtype: np.dtype[Any]) -> Array:
-        """By a scatter into zeros."""
+        """A scatter into zeros, as an array."""
         return scatter_add(self.shape, self.indices, self.values, self.axis, dtype)
 
     def coalesce(self, sum: How = "fast") -> "Rows":
-        """The same with sorted, distinct indices; once, then remembered."""
+        """Equal Rows with sorted, distinct indices; computed once, then kept."""
         return super().coalesce(sum)  # pyright: ignore[reportReturnType]  # summed gives Rows
 
     def summed(self, how: How) -> Builder:
-        """One slice for each touched index."""
+        """Rows with one slice for each distinct index."""
         if self.coalesced:
             return self
         n, exact = self.shape[self.axis], how == "exact"
@@ -139,7 +139,7 @@ class Rows(Builder):
         return self._with(indices, values, True)
 
     def contributions(self) -> Builder:
-        """Every cell of every slice."""
+        """Every cell of every slice, as a Coo."""
         stride = np.prod(self.shape[self.axis + 1 :], dtype=np.int64)
         before = np.arange(np.prod(self.shape[: self.axis], dtype=np.int64))
         start = before[:, None] * self.shape[self.axis] + self.indices
@@ -155,7 +155,7 @@ class Rows(Builder):
         return self.coalesce().contributions().cells()
 
     def entries(self) -> tuple[Ints, Array]:
-        """For axis 0 the touched rows as coordinates of one dimension; else those of the cells."""
+        """For axis 0 the row numbers as coordinates (m, 1); else the coordinates of cells."""
         whole = self.coalesce()
         if self.axis == 0:
             return whole.indices[:, None], whole.values
@@ -163,7 +163,7 @@ class Rows(Builder):
 
     @property
     def T(self) -> "Rows":
-        """Rows along the other end's axis: for a matrix, columns."""
+        """The transpose: Rows along the mirrored axis; of a matrix's rows, its columns."""
         values, axis = self.values.transpose(), self.ndim - 1 - self.axis
         new = object.__new__(Rows)
         return new._hold(self.indices, values, self.shape[::-1], axis, self.coalesced)

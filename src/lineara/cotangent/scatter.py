@@ -1,8 +1,8 @@
-"""Scatter: the transpose of gather, `out[indices[k]] += values[k]`, in order of k.
+"""Scatter, the transpose of gather: `out[indices[k]] += values[k]`, in order of k.
 
-Three kernels were measured (1e6 x 3 and 1e5 x 64 contributions): bincount by column wins for up to
-16 columns, a product with a sparse 0-1 matrix beyond, and a flattened `np.add.at` is what is left.
-Each adds in order of position, so the result is a function of the order of contributions alone.
+Three kernels were measured (1e6 x 3 and 1e5 x 64 contributions): bincount by column is fastest for
+up to 16 columns, a product with a sparse 0-1 matrix for more; a flattened `np.add.at` serves other
+dtypes.  Each adds in order of position, so the result depends only on the order of contributions.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ Ints = NDArray[np.int64]
 Array = NDArray[Any]
 
 _BINCOUNT_COLUMNS = 16
-_BINCOUNT_DTYPES = "efdFD"  # what survives a sum in float64; real and imaginary parts for F and D
-_PRODUCT_DTYPES = "fdFD"  # what scipy.sparse multiplies
+_BINCOUNT_DTYPES = "efdFD"  # summed in float64 without loss; F and D by real and imaginary parts
+_PRODUCT_DTYPES = "fdFD"  # the dtypes that scipy.sparse multiplies
 
 
 def scatter_add(
@@ -33,7 +33,7 @@ def scatter_add(
 ) -> Array:
     """The dense array of `shape` to which `values` are added at `indices` along `axis`.
 
-    It is the transpose of `x[indices]` along that axis: `values` has the shape that gather has.
+    The transpose of `x[indices]` along that axis: `values` has the shape of the gathered array.
 
     >>> scatter_add((4,), [2, 0, 2], [1.0, 5.0, 10.0])
     array([ 5.,  0., 11.,  0.])
@@ -64,7 +64,7 @@ def as_shape(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def slabs(values: ArrayLike, shape: tuple[int, ...], axis: int, m: int) -> Array:
-    """`values` as m slices across `axis` of an array of `shape`, put together along it."""
+    """`values` reshaped to m slices along `axis` of an array of `shape`."""
     array, wanted = np.asarray(values), (*shape[:axis], m, *shape[axis + 1 :])
     if array.size != prod(wanted):
         raise ShapeError(
@@ -75,26 +75,26 @@ def slabs(values: ArrayLike, shape: tuple[int, ...], axis: int, m: int) -> Array
 
 
 def columns(values: Array, axis: int) -> Array:
-    """`values` as a matrix, one row for each slice across `axis`."""
+    """`values` as a matrix with one row for each slice along `axis`."""
     m = values.shape[axis]
     return np.moveaxis(values, axis, 0).reshape(m, values.size // m if m else 0)
 
 
 def uncolumns(matrix: Array, shape: tuple[int, ...], axis: int) -> Array:
-    """The inverse of `columns`: as many slices of an array of `shape` as `matrix` has rows."""
+    """The inverse of `columns`: the rows of `matrix` as slices of an array of `shape`."""
     rest = shape[:axis] + shape[axis + 1 :]
     return np.moveaxis(matrix.reshape(matrix.shape[0], *rest), 0, axis)
 
 
 def checked_axis(axis: int, shape: tuple[int, ...]) -> int:
-    """`axis` counted from the front."""
+    """`axis` counted from the front; an error if it is out of range."""
     if not -len(shape) <= axis < len(shape):
         raise ShapeError(f"axis {axis} does not exist in the shape {shape}")
     return axis % len(shape)
 
 
 def checked_indices(indices: ArrayLike | range, n: int) -> Ints:
-    """`indices` as a flat int64 array, counted from the front, all of them below n."""
+    """`indices` as a flat int64 array, counted from the front; an error if one is out of range."""
     if isinstance(indices, range):
         indices = np.arange(indices.start, indices.stop, indices.step)
     flat = np.asarray(indices)
@@ -116,7 +116,7 @@ def checked_indices(indices: ArrayLike | range, n: int) -> Ints:
 def sum_duplicates(
     rows: Ints, values: Array, axis: int, n: int, exact: bool = False
 ) -> tuple[Ints, Array]:
-    """Sorted distinct rows, of n, and of each the sum of its slices of `values`, by position.
+    """(sorted distinct rows, the sum of the slices of `values` for each), of n rows.
 
     >>> sum_duplicates(np.array([7, 2, 7]), np.array([1.0, 2.0, 3.0]), 0, 10)
     (array([2, 7]), array([2., 4.]))
@@ -132,7 +132,7 @@ def sum_duplicates(
 
 
 def _ranks(rows: Ints, n: int) -> tuple[Ints, Ints]:
-    """Sorted distinct rows, and for each of `rows` its place among them; by sorting if few."""
+    """(sorted distinct rows, the position of each of `rows` among them); by sorting if few."""
     if 8 * rows.size < n:
         return np.unique(rows, return_inverse=True)
     seen = np.zeros(n, bool)
@@ -141,7 +141,7 @@ def _ranks(rows: Ints, n: int) -> tuple[Ints, Ints]:
 
 
 def sum_columns(n: int, rows: Ints, matrix: Array) -> Array:
-    """Row i of the result, of n rows, is the sum of the rows of `matrix` whose number is i."""
+    """A matrix of n rows; row i is the sum of the rows k of `matrix` with rows[k] == i."""
     code, D = matrix.dtype.char, matrix.shape[1]
     if D <= _BINCOUNT_COLUMNS and code in _BINCOUNT_DTYPES:
         return _by_column(_bincount, n, rows, matrix)
@@ -169,7 +169,9 @@ def _bincount(n: int, rows: Ints, column: Array) -> Array:
 
 
 def _product(n: int, rows: Ints, matrix: Array) -> Array:
-    from scipy.sparse import csc_array  # late: SciPy takes longer to import than all of Lineara
+    from scipy.sparse import (
+        csc_array,
+    )  # here, since SciPy takes longer to import than all of Lineara
 
     m = rows.size
     ones = np.ones(m, matrix.dtype)
@@ -185,7 +187,7 @@ def _add_at(n: int, rows: Ints, matrix: Array) -> Array:
 
 
 def _fsum_columns(n: int, rows: Ints, matrix: Array) -> Array:
-    """As `sum_columns`, but each sum is the true one rounded once, whatever the order."""
+    """As `sum_columns`, but each sum is the true sum, rounded once, for any order."""
     if matrix.dtype.char not in _BINCOUNT_DTYPES:
         raise TypeMismatchError(
             f"sum='exact' is for float16, 32, 64 and complex64, 128, not {matrix.dtype}; "

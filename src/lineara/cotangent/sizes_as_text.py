@@ -1,16 +1,16 @@
-"""How the sizes of builders are written."""
+"""The sizes of builders as text."""
 
 
 def show_count(n: int) -> str:
-    """1 000 000, with spaces between thousands."""
+    """The number with spaces between thousands: `1 000 000`."""
     return f"{n:,}".replace(",", " ")
 
 
 def show_shape(shape: tuple[int, ...]) -> str:
-    """`1 000 x 64`, or `scalar`."""
+    """The shape as text: `1 000 x 64`, or `scalar`."""
     return " x ".join(map(show_count, shape)) or "scalar"
 
 
 def show_part(k: int, n: int) -> str:
-    """k of n in percent, to two digits."""
+    """k / n in percent, to two digits."""
     return f"{100 * k / n if n else 0:.2g} %"

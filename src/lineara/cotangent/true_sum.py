@@ -1,8 +1,8 @@
-"""True sums: what numbers add up to, rounded once, however they were grouped and ordered.
+"""True sums: sums of numbers rounded once, independent of grouping and order.
 
-A number that a sum was rounded to forgets what the rounding left out, and the next sum then depends
-on where this one stopped.  So a sum that is not exact is a `Carried` number: it calculates as the
-rounded one, and keeps beside it a few numbers whose true sum it is  [Shewchuk 1997].
+A rounded partial sum loses its rounding error, so that the next sum depends on the grouping.  An
+inexact sum is therefore a `Carried` number: its value is the rounded sum, and it also stores a few
+numbers with the same true sum  [Shewchuk 1997].
 
 >>> partial = summed([1.0, 1e16])
 >>> partial == 1e16, summed([partial, -1e16])
@@ -30,17 +30,17 @@ _REAL: dict[type, Any] = {
 
 
 class Carried:
-    """What the two classes of rounded sums have in common: `parts`, whose true sum they are."""
+    """Base of the two classes of rounded sums: `parts` are numbers with the same true sum."""
 
     __slots__ = ()
-    parts: tuple[Any, ...]  # the first is a zero of the class that the sum has
+    parts: tuple[Any, ...]  # the first is a zero of the sum's class
 
     def __reduce__(self) -> tuple[Any, ...]:
         return summed, (self.parts,)
 
 
 class CarriedReal(Carried, float):
-    """A rounded sum of real numbers, Python's or NumPy's."""
+    """A rounded sum of real numbers of Python's or NumPy's classes."""
 
 
 class CarriedComplex(Carried, complex):
@@ -48,17 +48,17 @@ class CarriedComplex(Carried, complex):
 
 
 def parts_of(x: Any) -> tuple[Any, ...]:
-    """Numbers whose true sum x is."""
+    """A tuple of numbers whose true sum is x."""
     return x.parts if isinstance(x, Carried) else (x,)
 
 
 def plain(x: Any) -> Any:
-    """A number without what it carries; anything else as it is."""
+    """A Carried number as a plain one; anything else unchanged."""
     return type(x.parts[0])(x) if isinstance(x, Carried) else x
 
 
 def summed(terms: Sequence[Any]) -> Any:
-    """The sum of numbers; of floating ones it is the true one rounded once, Carried if inexact."""
+    """The sum of numbers; of floats the true sum, rounded once, as a Carried number if inexact."""
     flat = [part for term in terms for part in parts_of(term)]
     with np.errstate(all="ignore"):
         running = reduce(add, flat)
@@ -85,7 +85,7 @@ def _converts(x: Any) -> bool:
 
 
 def _parts(terms: list[float], real: Any) -> tuple[Any, list[Any]]:
-    """The true sum rounded to a real type, and the few numbers whose true sum is the same."""
+    """(the true sum rounded to the type `real`, a few numbers with the same true sum)."""
     value = rounded(terms, real)
     if not isfinite(value):
         return value, terms if all(map(isfinite, terms)) else [value]
@@ -96,7 +96,7 @@ def _parts(terms: list[float], real: Any) -> tuple[Any, list[Any]]:
 
 
 def rounded(terms: list[float], real: Any = float) -> Any:
-    """The true sum of numbers, rounded once; as `real`, which is float or a narrower type.
+    """The true sum of numbers, rounded once to `real`, which is float or a narrower type.
 
     >>> rounded([1e308, 1e308, -1e308]), rounded([1.0, 2.0**-24, 2.0**-60], np.float32)
     (1e+308, np.float32(1.0000001))
@@ -105,13 +105,15 @@ def rounded(terms: list[float], real: Any = float) -> Any:
     if real is float or not isfinite(total):
         return real(total)
     rest = true_sum([*terms, -total])
-    if rest and not int(np.float64(total).view(np.int64)) & 1:  # to odd: rounded again it is right
+    if (
+        rest and not int(np.float64(total).view(np.int64)) & 1
+    ):  # round to odd, so that the second rounding is correct
         total = nextafter(total, copysign(inf, rest))
     return real(total)
 
 
 def true_sum(terms: list[float]) -> float:
-    """As `math.fsum`, also where that stops: beyond the largest double, and with infinities."""
+    """As `math.fsum`, also for intermediate overflow and for infinities."""
     try:
         return fsum(terms)
     except (OverflowError, ValueError):

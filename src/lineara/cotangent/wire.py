@@ -1,4 +1,4 @@
-"""The wire form: a cotangent as a plain tuple of arrays and small values, for any transport.
+"""Serialisation: a cotangent as a plain tuple of arrays and small values, for any transport.
 
 >>> import numpy as np
 >>> wire = to_wire({"emb": Rows([3], np.ones((1, 2)), (10, 2)), "b": 2.0})
@@ -25,9 +25,9 @@ _KINDS: dict[str, Any] = {kind.tag: kind for kind in (Zero, Dense, Rows, Coo, Lo
 
 
 def to_wire(builder: Any) -> tuple[Any, ...]:
-    """A flat tuple of nodes, each after those it holds; the last is the whole.
+    """A flat tuple of nodes, each after its children; the last one is the root.
 
-    Indices take 32 bits where they fit.  Coalesce first, to send each row once; do not, where the
+    Indices are sent in 32 bits where they fit.  Coalesce first to send each row once; do not if the
     receiver is to sum exactly.
     """
     nodes: list[tuple[Any, ...]] = []
@@ -45,7 +45,7 @@ def to_wire(builder: Any) -> tuple[Any, ...]:
 
 
 def from_wire(wire: tuple[Any, ...]) -> Any:
-    """What `to_wire` was given; a container comes back as a Record, for its type stays at home."""
+    """The inverse of `to_wire`; a container comes back as a Record, since its type is not sent."""
     nodes: list[Any] = []
     for tag, *rest in wire:
         nodes.append(_unpacked(tag, rest, nodes))
@@ -59,7 +59,9 @@ def _packed(x: Any) -> tuple[Any, ...]:
         return ("carried", *parts_of(x)) if isinstance(x, Carried) else ("value", x)
     if isinstance(x, Sum):
         return (x.tag, *map(_packed, x.pieces))
-    if len(x.addends()) > 1 and isinstance(x, Dense):  # the only kind that cannot hold terms
+    if len(x.addends()) > 1 and isinstance(
+        x, Dense
+    ):  # the only kind whose constructor takes no terms
         return (Sum.tag, *map(_packed, x.addends()))
     return (x.tag, *map(_narrow, x.args()))
 

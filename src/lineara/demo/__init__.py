@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fits, reports, draws; the exit status."""
+    """Fit the model, print the report and draw the picture; returns the exit status."""
     console = Console()
     years, pelts = model.hudson_bay()
     console.print(screen.opening(pelts))
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _cost(f: Callable[[np.ndarray], Any], x: np.ndarray) -> screen.Cost:
-    """The best of several timings, and the counted work of the linear map that the gradient is."""
+    """The best of several timings, and the counted work of the gradient's linear map."""
     value_and_gradient = lineara.value_and_grad(f)
     work = lineara.linearize(f, x)[1].work
     return screen.Cost(
@@ -89,7 +89,7 @@ def _cost(f: Callable[[np.ndarray], Any], x: np.ndarray) -> screen.Cost:
 
 
 def _at_least(least: int) -> Callable[[str], int]:
-    """The type of an argument that is a whole number, not below `least`."""
+    """The argparse type of an integer that is at least `least`."""
 
     def whole_number(text: str) -> int:
         if not text.removeprefix("-").isdecimal() or int(text) < least:
@@ -102,7 +102,7 @@ def _at_least(least: int) -> Callable[[str], int]:
 
 
 def _picture_path(text: str) -> Path:
-    """An argument that names a picture: refused now, rather than after the fit."""
+    """The path of the picture; an unusable one is refused before the fit."""
     path = Path(text)
     if path.is_dir():
         return path / "lynx-hare.png"

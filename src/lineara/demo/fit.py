@@ -1,7 +1,7 @@
 """The fit: maximum likelihood over the logarithms of the parameters, by BFGS from several starts.
 
-The logarithms keep every parameter positive.  What Lineara does is one line each: the vector of a
-dataclass (`ravel`), the gradient that SciPy asks for (`value_and_grad`), the curvature (`hessian`).
+The logarithms keep every parameter positive.  Lineara is used in three lines: the vector of a
+dataclass (`ravel`), the gradient for SciPy (`value_and_grad`), and the curvature (`hessian`).
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def starts(naive: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class Descent:
-    """How far one BFGS run has come."""
+    """The state of one BFGS run."""
 
     x: np.ndarray
     value: float
@@ -52,7 +52,7 @@ class Descent:
 
 
 def descend(f: Objective, start: np.ndarray, tell: Callable[[Descent], None]) -> Descent:
-    """BFGS from `start`; `tell` hears of every iteration."""
+    """Run BFGS from `start`; `tell` is called with the state after every iteration."""
     value_and_gradient = lineara.value_and_grad(f)
     latest = np.full_like(start, np.nan)
     iterations = 0
@@ -87,12 +87,12 @@ def covariance(f: Objective, x: np.ndarray) -> np.ndarray:
 
 
 def standard_errors(x: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Of the parameters themselves, by the delta method:  d exp(x) = exp(x) dx."""
+    """The standard errors of the parameters, by the delta method:  d exp(x) = exp(x) dx."""
     return np.exp(x) * np.sqrt(np.diag(covariance))
 
 
 def draws(x: np.ndarray, covariance: np.ndarray, count: int, seed: int) -> list[Parameters]:
-    """Parameters as uncertain as the data leave them: samples of the Laplace approximation."""
+    """Samples of the parameters from the Laplace approximation."""
     random = np.random.default_rng(seed)
     samples = random.multivariate_normal(x, covariance, size=count, method="cholesky")
     return [Parameters(*np.exp(sample)) for sample in samples]

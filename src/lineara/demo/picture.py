@@ -43,7 +43,7 @@ def can_draw() -> bool:
 def draw(
     best: Parameters, draws: Sequence[Parameters], years: np.ndarray, pelts: np.ndarray, path: Path
 ) -> None:
-    """Saves the picture; `draws` are other parameters that the data allow, and give the bands."""
+    """Save the picture; `draws` are samples of the parameters, which give the bands."""
     import matplotlib
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -97,7 +97,7 @@ def _draw_years(
 
 
 def _with_noise(curves: np.ndarray, noises: np.ndarray) -> np.ndarray:
-    """The pelts that curves, (draws, times), give: each times the quantiles of its noise."""
+    """The curves, (draws, times), multiplied by quantiles of their noise."""
     normal = ndtri((np.arange(40) + 0.5) / 40)
     factors = np.exp(noises[:, None] * normal)
     return (curves[:, None, :] * factors[:, :, None]).reshape(-1, curves.shape[1])
@@ -111,7 +111,7 @@ def _draw_orbit(
     curve: np.ndarray,
     curves: np.ndarray,
 ) -> None:
-    """Right: the same in the plane of the two species, around the fixed point of the model."""
+    """Right: the curve in the plane of the two species, around the fixed point of the model."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]

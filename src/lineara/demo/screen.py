@@ -1,4 +1,4 @@
-"""What the demo says on the screen: a live table of the descents, and tables of what came out."""
+"""The demo's output on the screen: a live table of the descents, and tables of the results."""
 
 from dataclasses import fields
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ MEANING = {
 
 
 class Cost(NamedTuple):
-    """What the value and the gradient take: seconds, and scalar operations counted."""
+    """The cost of the value and the gradient, in seconds and in counted scalar operations."""
 
     value_seconds: float
     gradient_seconds: float
@@ -33,7 +33,7 @@ class Cost(NamedTuple):
 
 
 class Descents:
-    """The live table: a row for each start, which moves while BFGS runs."""
+    """The live table: a row for each start, updated while BFGS runs."""
 
     def __init__(self, console: Console) -> None:
         self.rows: list[Descent | None] = []
@@ -48,20 +48,20 @@ class Descents:
         self.live.__exit__(*error)
 
     def begin(self) -> None:
-        """One more start."""
+        """Add a row for the next start."""
         self.rows.append(None)
 
     def tell(self, descent: Descent) -> None:
-        """The newest start has come this far."""
+        """Update the newest row."""
         self.rows[-1] = descent
 
     def end(self, descent: Descent) -> None:
-        """The newest start has ended."""
+        """Mark the newest row as ended."""
         self.tell(descent)
         self.finished += 1
 
     def table(self) -> Group:
-        """The rows as they stand, and an empty line."""
+        """The current rows, and an empty line."""
         table = Table(title="BFGS, minimising -log likelihood", title_justify="left")
         for column in ("start", "iteration", "-log likelihood", "|gradient|"):
             table.add_column(column, justify="right")
@@ -81,7 +81,7 @@ class Descents:
 
 
 def _state(descent: Descent | None, best: Descent | None, running: bool) -> tuple[str, str]:
-    """What to say of a row, and its style."""
+    """The text and the style of a row's last column."""
     if running:
         return "running", "yellow"
     if descent is None or best is None or not np.isfinite(descent.value):
@@ -92,7 +92,7 @@ def _state(descent: Descent | None, best: Descent | None, running: bool) -> tupl
 
 
 def opening(pelts: np.ndarray) -> Text:
-    """What is going to happen."""
+    """The introduction that is printed before the fit."""
     return Text.from_markup(
         f"[bold]Lynx and hare, Hudson Bay[/bold]: {len(pelts)} years of pelts, "
         f"{len(fields(NAIVE))} unknowns.\n"
@@ -102,7 +102,7 @@ def opening(pelts: np.ndarray) -> Text:
 
 
 def verdict(ended: list[Descent], best: Descent) -> Text:
-    """Which start won, and where the others ended."""
+    """The summary: which start gave the best fit, and where the others ended."""
     winner = next(i for i, d in enumerate(ended) if d is best)
     lost = [d for d in ended if not np.isfinite(d.value)]
     bad = [d for d in ended if np.isfinite(d.value) and is_bad(d, best)]
@@ -152,7 +152,7 @@ def check(report: object) -> Group:
 
 
 def cost(cost: Cost) -> Table:
-    """What the gradient takes, against the value."""
+    """A table of the cost of the gradient relative to the value."""
     table = Table(title="\nWhat a gradient costs", title_justify="left")
     table.add_column("")
     for column in ("value", "value and gradient", "ratio"):

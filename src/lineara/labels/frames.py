@@ -1,7 +1,7 @@
-"""Labelled arrays: gradients of pandas' Series and DataFrames, xarray's DataArrays and Datasets.
+"""Gradients of labelled arrays: pandas' Series and DataFrames, xarray's DataArrays and Datasets.
 
-The labels are constants, the floating-point values move, and a gradient has the same labels.
-Nothing here imports the two libraries before the user does.
+The labels are constants, the floating-point values are differentiable, and a gradient has the same
+labels.  The two libraries are not imported here before the user imports them.
 """
 
 from collections.abc import Callable
@@ -20,60 +20,60 @@ from lineara.tape.node import Array, Traced, follows, plain
 
 
 class Labelled:
-    """What a labelled array is as a point: its columns are the coordinates."""
+    """A labelled array as a point of a manifold, whose coordinates are its columns."""
 
     is_whole = True
-    is_one = True  # whether there is one column, without a name of its own
+    is_one = True  # whether there is only one column, which has no name
 
     def __init__(self, labels: Any) -> None:
-        self.labels = labels  # the point: what a tangent looks like
+        self.labels = labels  # the point, whose labels a tangent has
         self.point = type(labels)
 
     def is_like(self, p: Any) -> bool:
-        """Whether p has these labels."""
+        """Whether p has the labels of this point."""
         raise NotImplementedError
 
     def columns(self, p: Any) -> list[tuple[Any, Any]]:
-        """(key, array) of each column or variable."""
+        """The pair (key, array) of each column or variable."""
         raise NotImplementedError
 
     def made(self, p: Any, columns: list[Any]) -> Any:
-        """The same labels with other columns, for the function to see or as a result."""
+        """An object with the labels of p and the given columns."""
         raise NotImplementedError
 
     def moving(self, p: Any) -> list[int]:
-        """Which columns move: the floating ones; if there are none, those of integers."""
+        """The numbers of the differentiable columns: the floating ones, or else the integers."""
         kinds = [_kind(values) for _, values in self.columns(p)]
         wanted = "fc" if {*kinds} & {"f", "c"} else "iu"
         return [i for i, kind in enumerate(kinds) if kind in wanted]
 
     def coordinates(self, p: Any) -> Any:
-        """The columns that move."""
+        """The differentiable columns, in floating point."""
         columns = [self.columns(p)[i][1] for i in self.moving(p)]
         return [v if _kind(v) in "fc" else v.astype(float) for v in columns]
 
     def lifted(self, p: Any, v: Any) -> Any:
-        """The labels with traced columns."""
+        """The labels of p with traced columns v."""
         columns = [values for _, values in self.columns(p)]
         for i, traced in zip(self.moving(p), v, strict=True):
             columns[i] = traced
         return self.made(p, columns)
 
     def outgoing(self, r: Any, still: Any) -> Any:
-        """The columns of a result."""
+        """The columns of a result, as values to differentiate."""
         del still
         return self.coordinates(r)
 
     def number(self, r: Any) -> Any:
-        """The array without its labels; what has several stays as it is."""
+        """The array without labels, if there is only one column; else r itself."""
         return self.columns(r)[0][1] if self.is_one else r
 
     def released(self, r: Any, release: Callable[[Any], Any]) -> Any:
-        """A result without a level."""
+        """A result whose values left their level: `release` applied to every column."""
         return self.made(r, [release(values) for _, values in self.columns(r)])
 
     def vector(self, tree: Any, chart: Any) -> Any:
-        """A vector has the labels of its point; a block of a matrix has none."""
+        """A tangent with the labels of its point; a block of a matrix has no labels."""
         columns = self.columns(self.labels)
         moving = [columns[i] for i in self.moving(self.labels)]
         pairs = [(key, v) for (key, _), v in zip(moving, tree, strict=True)]
@@ -82,7 +82,7 @@ class Labelled:
         return tree[0] if self.is_one else dict(pairs)
 
     def covector(self, p: Any, tree: Any, unit: Any) -> Any:
-        """The gradient under the labels of p; zero in columns of constants."""
+        """The gradient with the labels of p, zero in columns that are constants."""
         del unit
         columns = [_still(values) for _, values in self.columns(p)]
         for i, values in zip(self.moving(p), tree, strict=True):
@@ -90,7 +90,7 @@ class Labelled:
         return self.made(p, columns)
 
     def components(self, vector: Any, chart: Any, asked: str) -> Any:
-        """The columns of a vector."""
+        """The columns of a tangent that belong to differentiable columns."""
         if type(vector) is not self.point or not self.is_like(vector):
             raise GeometryError(
                 f"{asked}: a {chart.word} at a {self.point.__name__} is a {self.point.__name__} "
@@ -107,7 +107,7 @@ def _kind(values: Any) -> str:
 
 
 def _still(values: Any) -> Any:
-    """The gradient of a column of constants: zeros for numbers, itself for anything else."""
+    """The gradient of a column of constants: zeros for numbers; other columns unchanged."""
     return np.zeros(np.shape(values)) if _kind(values) in "iu" else values
 
 
@@ -115,7 +115,7 @@ def _still(values: Any) -> Any:
 
 
 def _plain_column(values: Any) -> Any:
-    """The array in a column of pandas; what holds no numbers stays as it is."""
+    """The NumPy array of a pandas column; a column without numbers unchanged."""
     if _kind(values) not in "fciu":
         return values
     if type(values).__module__ == "lineara.labels.pandas_column":
@@ -129,15 +129,15 @@ def _plain_column(values: Any) -> Any:
 
 
 def _pandas_column(values: Any) -> Any:
-    """A traced array as pandas holds it."""
+    """A traced array as a pandas column."""
     return import_module("lineara.labels.pandas_column").closed(values)
 
 
 class Pandas(Labelled):
-    """What traced numbers and arrays do with pandas' objects: pandas leaves it to them."""
+    """Operators between traced values and pandas objects, which pandas leaves to the former."""
 
     def part(self, other: Any, i: int) -> Any:
-        """What meets the column i."""
+        """The part of the other operand that is combined with column i."""
         del i
         return other
 
@@ -177,11 +177,11 @@ class Frame(Pandas):
         return p.index.equals(self.labels.index) and p.columns.equals(self.labels.columns)
 
     def part(self, other: Any, i: int) -> Any:
-        """A number meets every column, a row of numbers one each."""
+        """A number is combined with every column, a row of numbers by position."""
         return other[..., i] if np.ndim(other) else other
 
     def columns(self, p: Any) -> list[tuple[Any, Any]]:
-        """The columns in their order."""
+        """The pairs (name, array) of the columns, in order."""
         return [(k, _plain_column(p.iloc[:, i].array)) for i, k in enumerate(p.columns)]
 
     def made(self, p: Any, columns: list[Any]) -> Any:
@@ -196,17 +196,17 @@ class Frame(Pandas):
 
 
 def _duck(values: Any) -> Any:
-    """A traced array as xarray holds it."""
+    """A traced array in the wrapper that xarray accepts."""
     return import_module("lineara.python.duck_array").closed(values)
 
 
 def _in_duck(values: Any) -> Any:
-    """The array in it."""
+    """The array in that wrapper."""
     return import_module("lineara.python.duck_array").opened(values)
 
 
 def _of_class(p: Any, traced: bool) -> Any:
-    """The labels under the class whose values may be traced, or under the user's."""
+    """p in the subclass for traced values, or in the user's class."""
     classes = import_module("lineara.labels.xarray_array").CLASSES
     for cls, traced_cls in classes.items():
         MANIFOLDS[traced_cls] = MANIFOLDS[cls]
@@ -226,14 +226,14 @@ def _same_coordinates(p: Any, q: Any) -> bool:
 
 
 class Bare(Labelled):
-    """The traced array in an xarray without its labels: only as a result."""
+    """The traced array of an xarray object without labels; only occurs as a result."""
 
     def columns(self, p: Any) -> list[tuple[Any, Any]]:
         """The one array."""
         return [(None, p.value)]
 
     def made(self, p: Any, columns: list[Any]) -> Any:
-        """The array itself."""
+        """The first column."""
         return columns[0]
 
 
@@ -241,7 +241,7 @@ class DataArray(Labelled):
     """xarray.DataArray: dimensions, coordinates, name and attributes are labels."""
 
     def is_like(self, p: Any) -> bool:
-        """Whether the dimensions are the same, and the coordinates that both have."""
+        """Whether the dimensions and the shared coordinates are the same."""
         return p.dims == self.labels.dims and _same_coordinates(p, self.labels)
 
     def columns(self, p: Any) -> list[tuple[Any, Any]]:
@@ -260,11 +260,11 @@ class Dataset(Labelled):
     is_one = False
 
     def is_like(self, p: Any) -> bool:
-        """Whether there are the same variables, dimensions and coordinates."""
+        """Whether variables, dimensions and coordinates are the same."""
         return list(p) == list(self.labels) and _same_coordinates(p, self.labels)
 
     def columns(self, p: Any) -> list[tuple[Any, Any]]:
-        """The data variables."""
+        """The pairs (name, array) of the data variables."""
         return [(name, _in_duck(p[name].data)) for name in p.data_vars]
 
     def made(self, p: Any, columns: list[Any]) -> Any:
@@ -278,7 +278,7 @@ Traced.__pandas_priority__ = 5000  # type: ignore[attr-defined]  # a DataFrame's
 
 
 def _kind_in_pandas(self: Array) -> str | None:
-    """What pandas asks of what becomes a column, `df["z"] = x`; a Series has `_values`."""
+    """pandas' type tag, read in `df["z"] = x`: "series" makes pandas read `_values`."""
     return "series" if self.ndim == 1 and follows(self) else None
 
 
@@ -290,7 +290,7 @@ Array._values = property(_pandas_column)  # type: ignore[attr-defined]
 
 
 def _held(values: Any) -> Any:
-    """A traced array as a column; an array of constants as a plain one."""
+    """A traced array as a pandas column; an array without derivative as a plain array."""
     if isinstance(values, list | tuple) and follows(values):
         values = as_array(values)
     if not isinstance(values, Traced):
@@ -299,7 +299,7 @@ def _held(values: Any) -> Any:
 
 
 def _series(cls: type) -> Callable[..., Any]:
-    """pandas.Series in the user's code: its data may be traced."""
+    """The stand-in for pandas.Series, whose data may be traced."""
 
     def make(data: Any = None, *args: Any, **options: Any) -> Any:
         return cls(_held(data), *args, **options)
@@ -308,7 +308,7 @@ def _series(cls: type) -> Callable[..., Any]:
 
 
 def _frame(cls: type) -> Callable[..., Any]:
-    """pandas.DataFrame in the user's code: its columns may be traced."""
+    """The stand-in for pandas.DataFrame, whose columns may be traced."""
 
     def make(data: Any = None, index: Any = None, columns: Any = None, **options: Any) -> Any:
         if isinstance(data, dict):
@@ -331,7 +331,7 @@ def _frame(cls: type) -> Callable[..., Any]:
 
 
 def _repeated(value: Any, n: int) -> Any:
-    """A traced number in each row."""
+    """A traced number as a column of n equal rows; other values unchanged."""
     return _held(value * np.ones(n)) if isinstance(value, Traced) and not value.ndim else value
 
 

@@ -1,4 +1,4 @@
-"""A column of pandas whose numbers are traced; imported only when a frame is differentiated."""
+"""A pandas column of traced numbers; imported only when a frame is differentiated."""
 
 import operator
 from typing import Any
@@ -19,31 +19,31 @@ from lineara.tape.numpy_errors import about_to_become_plain
 
 
 class TracedDtype(ExtensionDtype):
-    """Floating-point numbers that a differentiation is following."""
+    """The dtype of traced floating-point numbers."""
 
-    name = "traced"  # type: ignore[assignment]  # plain values do where pandas has properties
+    name = "traced"  # type: ignore[assignment]  # a plain attribute where pandas declares a property
     type = float  # type: ignore[assignment]
     kind = "f"  # type: ignore[assignment]
     na_value = np.nan  # type: ignore[assignment]
     _is_numeric = True  # type: ignore[assignment]
 
     def construct_array_type(self) -> Any:
-        """The class of the columns."""
+        """The class of columns with this dtype."""
         return TracedColumn
 
     def _get_common_dtype(self, dtypes: Any) -> Any:
-        """Traced numbers beside plain ones are traced."""
+        """The common dtype of traced and plain numbers: traced."""
         numbers = all(isinstance(d, TracedDtype) or d.kind in "fiu" for d in dtypes)
         return self if numbers else None
 
 
 def opened(value: Any) -> Any:
-    """The array in a column; anything else as it is."""
+    """The array in a column; anything else unchanged."""
     return value.values if isinstance(value, TracedColumn) else value
 
 
 def closed(value: Any) -> Any:
-    """A traced array with one axis as a column; anything else as it is."""
+    """A traced vector as a column; anything else unchanged."""
     return TracedColumn(value) if isinstance(value, Array) and value.ndim == 1 else value
 
 
@@ -62,7 +62,7 @@ class TracedColumn(ExtensionArray):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the values."""
+        """The number of bytes of the values."""
         return self.values.nbytes
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class TracedColumn(ExtensionArray):
         self.values = copied
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
-        """The elements at positions; with `allow_fill` -1 is a missing one."""
+        """The elements at positions; with `allow_fill`, -1 stands for a missing element."""
         indices = np.asarray(indices, dtype=int)
         if not allow_fill:
             return TracedColumn(self.values[indices])
@@ -115,15 +115,15 @@ class TracedColumn(ExtensionArray):
         return TracedColumn(called(np.where, indices < 0, fill, rows))
 
     def isna(self) -> Any:
-        """Which elements are missing: constants."""
+        """The mask of missing elements (NaN), a plain array."""
         return np.isnan(plain(self.values))
 
     def copy(self) -> Any:
-        """A column that is written on its own."""
+        """A copy of the column, which can be written independently."""
         return TracedColumn(self.values)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """Whole numbers and truth values are constants; floating-point ones keep derivatives."""
+        """The column in another dtype; integers and booleans have no derivative."""
         if not isinstance(dtype, TracedDtype) and isinstance(dtype, ExtensionDtype):
             return dtype.construct_array_type()._from_sequence(self.values.__array__(), dtype=dtype)
         if isinstance(dtype, TracedDtype) or np.dtype(dtype) == self.values.dtype:
@@ -132,7 +132,7 @@ class TracedColumn(ExtensionArray):
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
         """The traced array."""
-        if na_value is np.nan and isinstance(self.values, Traced):  # for pandas' compiled code
+        if na_value is np.nan and isinstance(self.values, Traced):  # asked by pandas' compiled code
             return self.values.__array__()
         dtype = self.values.dtype if dtype is None else np.dtype(dtype)
         if dtype == self.values.dtype:
@@ -148,7 +148,7 @@ class TracedColumn(ExtensionArray):
         return self.values.__array__()
 
     def interpolate(self, **_: Any) -> Any:
-        """What runs compiled code: refused, with what works."""
+        """Refused with advice, since pandas interpolates in compiled code."""
         return self.values.__array__()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -211,11 +211,11 @@ class TracedColumn(ExtensionArray):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self.values, name)  # as NumPy's array, which `.values` would be
+        return getattr(self.values, name)  # attributes of ndarray, which users expect of `.values`
 
 
 def _order(ids: Any) -> Any:
-    """The positions group by group."""
+    """The positions of the elements, sorted by group."""
     return np.argsort(ids, kind="stable")
 
 
@@ -236,7 +236,7 @@ def _running(name: str) -> Any:
 
 
 def _reduced(name: str, values: Any, ddof: int = 1, min_count: int = 0, **options: Any) -> Any:
-    """A reduction as pandas names it, of values that are there."""
+    """The reduction with pandas' name `name`, of values without missing ones."""
     del options
     if len(values) < min_count or (not len(values) and name not in ("sum", "prod", "any", "all")):
         return np.nan
@@ -255,7 +255,7 @@ def _reduced(name: str, values: Any, ddof: int = 1, min_count: int = 0, **option
 
 
 def _shape_of(name: str, values: Any) -> Any:
-    """Skewness and excess kurtosis without bias, as pandas has them."""
+    """Unbiased skewness or excess kurtosis, as in pandas."""
     n, apart = len(values), values - called(np.mean, values)
     if n < (3 if name == "skew" else 4):
         return np.nan
@@ -284,7 +284,7 @@ def _operator(name: str) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """pandas' own plain columns as NumPy's arrays."""
+    """A plain pandas column as a NumPy array; anything else unchanged."""
     return value.to_numpy(dtype=float) if isinstance(value, ExtensionArray) else value
 
 

@@ -1,4 +1,4 @@
-"""xarray's labelled arrays whose data is traced; imported only when one is differentiated."""
+"""xarray's classes with traced data; imported only when one is differentiated."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from lineara.python.duck_array import opened
 
 
 class TracedDataArray(xr.DataArray):
-    """A DataArray of which `.values` and what stands on it give traced arrays."""
+    """A DataArray whose `.values`, `.to_numpy()` and `.item()` return traced values."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class TracedDataArray(xr.DataArray):
 
 
 class TracedDataset(xr.Dataset):
-    """A Dataset whose variables are such arrays."""
+    """A Dataset whose variables are TracedDataArrays."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
-"""The primitives, one family a file, and the NumPy functions written with them.
+"""The primitives, one file for each family, and the NumPy functions that are written with them.
 
-A family imports downwards only; importing this package declares all of them.
+Importing this package declares every primitive.
 """
 
 import lineara.ops.scipy as scipy  # declares erf and gamma, which Python has too

@@ -1,4 +1,4 @@
-"""Functions of the user's on parts of arrays: along axes, piece by piece, element by element."""
+"""NumPy functions that call a user's function on parts of an array: rows, pieces, elements."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from lineara.ops.shape import any_box, as_array, moveaxis, normal_axis, sizes
 
 @implements(np.apply_along_axis, always=True)
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):
-    """The function of each vector along an axis."""
+    """The results of `func1d` on each vector along an axis, stacked in place of that axis."""
     arr = as_array(arr)
     ndim = type_of(arr).ndim
     axis = normal_axis(axis, ndim, "apply_along_axis")
@@ -32,7 +32,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
 
 @implements(np.apply_over_axes, always=True)
 def apply_over_axes(func, a, axes):
-    """A function of an array and an axis, over several axes in turn."""
+    """Apply `func(array, axis)` for one axis after the other; reduced axes stay with length 1."""
     y = as_array(a)
     ndim = type_of(y).ndim
     for axis in sizes(axes):
@@ -46,7 +46,7 @@ def apply_over_axes(func, a, axes):
 
 @implements(np.piecewise, always=True)
 def piecewise(x, condlist, funclist, *args, **kw):
-    """The function, or the number, of the condition that holds; the last one where none does."""
+    """In each element the function (or number) of the condition that holds; else the last one."""
     x = as_array(x)
     if (isinstance(condlist, list | tuple) and condlist and np.ndim(condlist[0]) > 0) or (
         isinstance(condlist, list | tuple) and type_of(x).ndim == 0
@@ -71,7 +71,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 
 def _cut(name: str, y: Any, dtype: np.dtype) -> Any:
-    """The results in the dtype that NumPy gives them; traced ones are not cut to integers."""
+    """The results in NumPy's dtype; an error where that would cut traced values to integers."""
     if dtype.kind in "fc":
         return op("astype")(y, dtype=dtype)
     if isinstance(y, Box):
@@ -83,7 +83,11 @@ def _cut(name: str, y: Any, dtype: np.dtype) -> Any:
 
 
 def _piece(y: Any, x: Any, condition: Any, function: Any, args: tuple, kw: dict) -> Any:
-    """One piece: the function sees only the elements that it is for, unless these are not known."""
+    """`y` with one piece filled in.
+
+    The function is called with the selected elements alone; if the condition is traced, with all
+    elements, those not selected without derivative.
+    """
     if not callable(function):
         return op("where")(condition, function, y)
     if isinstance(condition, Box) or not type_of(x).shape:
@@ -98,7 +102,7 @@ def _piece(y: Any, x: Any, condition: Any, function: Any, args: tuple, kw: dict)
 
 
 def choose(a, choices, out=None, mode="raise"):
-    """The elements of the choices that an array of integers names."""
+    """In each element the value of `choices[a]` there, for an array of integers `a`."""
     listed = [c if type(c) in (int, float, complex) else as_array(c) for c in choices]
     n = len(listed)
     shape = np.broadcast_shapes(np.shape(a), *(type_of(c).shape for c in listed))
@@ -116,13 +120,13 @@ takes_arrays(np.choose)(choose)
 
 @implements(np.ndenumerate, always=True)
 def ndenumerate(arr):
-    """The positions, each with the element there."""
+    """Pairs (position, element) for every element of the array."""
     arr = as_array(arr)
     return ((at, arr[at]) for at in np.ndindex(type_of(arr).shape))
 
 
 class Vectorized:
-    """np.vectorize of a function: it is called with the elements of the broadcast arguments."""
+    """np.vectorize: the function is called once for each element of the broadcast arguments."""
 
     def __init__(
         self,
@@ -139,7 +143,7 @@ class Vectorized:
         self.__doc__ = doc or pyfunc.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The results as arrays: several of them if the function gives a tuple."""
+        """The results as an array; a tuple of arrays if the function returns tuples."""
         varied = [i for i in range(len(args)) if i not in self.excluded]
         names = [k for k in kwargs if k not in self.excluded]
         values = [as_array(args[i]) for i in varied] + [as_array(kwargs[k]) for k in names]
@@ -174,12 +178,12 @@ class Vectorized:
 
 
 def _each(*values: Any) -> Any:
-    """What NumPy makes of the values, one by one."""
+    """NumPy's ufunc of one element each, by which the class of the results is decided."""
     return np.frompyfunc(lambda *_: 0, len(values), 1)(*values)
 
 
 def _element(values: Any, at: tuple[int, ...]) -> Any:
-    """A number, as NumPy hands it to the function."""
+    """The element at a position, in the class in which np.vectorize passes it."""
     return (
         values[at]
         if at

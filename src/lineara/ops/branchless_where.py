@@ -1,4 +1,4 @@
-"""np.where without branches: of a random mask a processor foresees only every other one."""
+"""np.where without branches, since a processor mispredicts half of those on a random mask."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ BITS = {np.dtype(f): np.dtype(i) for f, i in (("f8", "i8"), ("f4", "i4"))}
 
 
 def select(c: Any, a: Any, b: Any) -> Any:
-    """np.where(c, a, b): two numbers are looked up, zeros are masked in.
+    """np.where(c, a, b): two numbers by a table look-up, a zero by a bit mask.
 
     >>> import numpy as np
     >>> select(np.array([True, False]), np.array([np.nan, np.inf]), 0)
@@ -21,6 +21,6 @@ def select(c: Any, a: Any, b: Any) -> Any:
             return np.take(np.array([b, a]), c.view(np.int8), mode="wrap")
         whole = BITS.get(a.dtype) if type(a) is np.ndarray and a.shape == c.shape else None
         if whole is not None and b == 0 and str(b) != "-0.0":
-            bits = np.negative(c.view(np.int8), dtype=whole)  # all of them, or none
+            bits = np.negative(c.view(np.int8), dtype=whole)  # all bits set, or none
             return np.bitwise_and(bits, a.view(whole), out=bits).view(a.dtype)
     return np.where(c, a, b)

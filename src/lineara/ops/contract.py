@@ -1,4 +1,4 @@
-"""Contractions: matmul and einsum, which are multilinear; the others are written with them."""
+"""The multilinear primitives matmul and einsum."""
 
 import functools
 import math
@@ -24,7 +24,7 @@ from lineara.ops.shape import as_array
 
 
 def swap(a: Any) -> Any:
-    """The last two axes exchanged."""
+    """The array with its last two axes exchanged."""
     if type(a) is np.ndarray:
         return a.swapaxes(-1, -2)
     n = len(type_of(a).shape)
@@ -54,7 +54,7 @@ class matmul(Multilinear):
         return ArrayType(shape, np.result_type(s.dtype, t.dtype))
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Lists of numbers are arrays, as for NumPy."""
+        """The product; lists of numbers are converted to arrays, as NumPy does."""
         return super().__call__(*map(as_array, args), **params)
 
     def evaluate(self, xp, /, a, b):
@@ -120,7 +120,7 @@ class matmul(Multilinear):
 
 
 def contraction(y: ArrayType, args: tuple[ArrayType, ...], products: int) -> int:
-    """The multiplications and additions of sums of products; a sum of none has none."""
+    """The number of multiplications and additions of sums of `products` products each."""
     return (1 + is_complex(y)) * max(0, len(args) * products - y.size)
 
 
@@ -130,7 +130,10 @@ def _column(v: Any) -> Any:
 
 
 def _back(x_bar: Any, like: ArrayType, row: bool) -> Any:
-    """Sum over broadcast axes and drop the row or column that a vector was given."""
+    """The cotangent in the shape of the operand `like`.
+
+    Sums over broadcast axes, and drops the row or column axis that a vector was given.
+    """
     if like.ndim > 1:
         return unbroadcast(x_bar, like)
     shape = type_of(x_bar).shape
@@ -139,13 +142,13 @@ def _back(x_bar: Any, like: ArrayType, row: bool) -> Any:
 
 
 def chain(*matrices: Any) -> Any:
-    """The product of several matrices, or stacks, in the order that takes fewest operations."""
+    """The product of several matrices, or stacks, in the order that needs the fewest operations."""
     shapes = [type_of(m).shape for m in matrices]
     sizes = [*[s[-2] for s in shapes], shapes[-1][-1]]
 
     @functools.cache
     def cheapest(i: int, j: int) -> tuple[int, int]:
-        """The cost of the product of matrices i to j - 1, and where it is split."""
+        """The least cost of the product of matrices i to j - 1, and the place of its last split."""
         halves = [(cheapest(i, k)[0] + cheapest(k, j)[0], k) for k in range(i + 1, j)]
         return min([(n + sizes[i] * sizes[k] * sizes[j], k) for n, k in halves], default=(0, i))
 
@@ -179,7 +182,7 @@ def _einsum(xp: Any, subscripts: str, operands: Sequence[Any]) -> Any:
 
 @primitive
 class einsum(Multilinear):
-    """Sum of products over letters; the transpose exchanges an operand's with the result's."""
+    """Einstein summation; the transpose exchanges one operand's letters with the result's."""
 
     def result(self, *operands, subscripts):
         types = [type_of(o) for o in operands]
@@ -207,7 +210,7 @@ class einsum(Multilinear):
         inputs = params["subscripts"].split("->")[0].split(",")
         products = math.prod(_lengths(inputs, args).values())
         diagonals = [t for s, t in zip(inputs, args, strict=True) if len(set(s)) < len(s)]
-        return contraction(y, args, products) + sum(map(reals, diagonals))  # the rest is forgotten
+        return contraction(y, args, products) + sum(map(reals, diagonals))  # beside the products
 
     def transpose(self, place, y_bar, /, *operands, subscripts):
         inputs, output = subscripts.split("->")
@@ -230,7 +233,7 @@ class einsum(Multilinear):
 
 
 def _lengths(letters: Sequence[str], types: Sequence[ArrayType]) -> dict[str, int]:
-    """The length that each letter stands for; 1 in one operand may be n in another."""
+    """The length of the axis of each letter; an axis of length 1 broadcasts against length n."""
     size: dict[str, int] = {}
     for s, t in zip(letters, types, strict=True):
         for c, n in zip(s, t.shape, strict=True):
@@ -244,12 +247,16 @@ def _twice(letters: str) -> bool:
     return len(set(letters)) < len(letters)
 
 
-PLANNED = 1000  # operands larger than this are worth the time to plan a contraction
+PLANNED = 1000  # elements; for a larger operand the order of the contraction is planned
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _place(x_bar: Any, letters: str, wanted: str, like: ArrayType) -> Any:
-    """Spread x_bar over letters that only the operand had, and onto diagonals of repeated ones."""
+    """The cotangent of an operand with the letters `wanted`, from x_bar with the axes `letters`.
+
+    It is repeated along letters that only this operand has, and put on the diagonal of letters that
+    occur twice in it.
+    """
     distinct = "".join(dict.fromkeys(wanted))
     size = dict(zip(wanted, like.shape, strict=True))
     sizes = zip(type_of(x_bar).shape, letters, strict=True)
@@ -271,7 +278,7 @@ def _place(x_bar: Any, letters: str, wanted: str, like: ArrayType) -> Any:
 
 
 def _as(a: Any, dtype: Any) -> Any:
-    """An operand in the dtype that a product is asked in."""
+    """An operand converted to the dtype that the caller asked for."""
     a = as_array(a)
     return a if dtype is None else op("astype")(a, dtype=np.dtype(dtype))
 
@@ -284,12 +291,12 @@ def np_matmul(a, b, /):
 
 @implements(np.einsum_path)
 def einsum_path(*operands, **options):
-    """The order of a contraction, which only the shapes decide."""
+    """np.einsum_path of arrays that may be traced: it depends on shapes only."""
     return np.einsum_path(*map(_shaped, operands), **options)
 
 
 def _shaped(operand: Any) -> Any:
-    """An array of that shape, without memory; subscripts and lists as they are."""
+    """An array of the operand's shape that takes no memory; subscripts and lists are returned."""
     shaped = hasattr(operand, "shape")
     return np.broadcast_to(0.0, type_of(operand).shape) if shaped else operand
 
@@ -306,7 +313,7 @@ def np_einsum(*operands, out=None, optimize=False, dtype=None, order="K", castin
 
 
 def _in_order(text: str, arrays: list[Any], optimize: Any) -> Any:
-    """A product of three or more, a few at a time: each then is transposed by itself."""
+    """An einsum of three or more operands as a chain of smaller ones, each with its transpose."""
     inputs, output = text.split("->")
     left = list(zip(inputs.split(","), arrays, strict=True))
     path = einsum_path(text, *arrays, optimize=optimize or "greedy")[0][1:]
@@ -321,7 +328,7 @@ def _in_order(text: str, arrays: list[Any], optimize: Any) -> Any:
 
 
 def _letters(operands: tuple) -> tuple[str, list[Any]]:
-    """Subscripts as text; the form with lists of integers is turned into it."""
+    """The subscripts as text, and the operands, from either form of np.einsum's arguments."""
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), list(operands[1:])
     pairs = operands[: len(operands) // 2 * 2]
@@ -336,7 +343,7 @@ def _letters(operands: tuple) -> tuple[str, list[Any]]:
 
 
 def _explicit(text: str, types: list[ArrayType]) -> str:
-    """Subscripts with a right side and without ellipses."""
+    """The subscripts with an explicit result and with letters in place of ellipses."""
     inputs, arrow, output = text.partition("->")
     parts = inputs.split(",")
     if len(parts) != len(types):

@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors.
 
-Equal eigenvalues have no vectors of their own, so the derivative of the vectors is NaN there; that
-of the values exists as a default, and is right for sums over the equal ones. Vectors of a Hermitian
-matrix move without turning their phase: the diagonal of V^H V_dot is zero.
+The eigenvectors of equal eigenvalues are not unique, so their derivative is NaN. The derivative of
+the eigenvalues has a default there, which is right for sums over the equal ones. The gauge of a
+Hermitian matrix's vectors V: the diagonal of V^H V_dot is zero.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ from lineara.ops.linalg import adjoint, square, squares
 
 
 def close_to(x: Any, y: Any, values: Any, n: int) -> Any:
-    """Whether x and y agree to the rounding of a factorisation; `values` are all that it found."""
+    """Whether x and y agree to the rounding error of a factorisation with these values."""
     size = op("abs")(op("stop_gradient")(values))
     shape = type_of(size).shape
     scale = op("max")(size, axis=(len(shape) - 1,), keepdims=True) if shape[-1] else size
@@ -41,7 +41,7 @@ def close_to(x: Any, y: Any, values: Any, n: int) -> Any:
 
 
 def inverse_gaps(w: Any, n: int, equal: str, squares: bool = False) -> Any:
-    """1 / (w_j - w_i), zero on the diagonal :  (...,n) -> (...,n,n); of equal ones NaN, or zero.
+    """1 / (w_j - w_i), zero on the diagonal :  (...,n) -> (...,n,n); NaN or zero where w_i = w_j.
 
     With `squares` 1 / (w_j^2 - w_i^2).
     """
@@ -57,9 +57,9 @@ def inverse_gaps(w: Any, n: int, equal: str, squares: bool = False) -> Any:
 
 @primitive
 class eigh_factors(Constant):
-    """The eigenvalues, and below them the vectors as columns :  (...,n,n) -> (...,n+1,n).
+    """One array with eigenvalues as first row, eigenvectors as columns :  (...,n,n) -> (...,n+1,n).
 
-    `driver` is LAPACK's method, which decides about signs: NumPy's is "evd", SciPy's "evr".
+    `driver` is LAPACK's method, on which signs depend: "evd" in NumPy, "evr" in SciPy.
     """
 
     host = True
@@ -87,7 +87,7 @@ class eigh_factors(Constant):
 class eigvalsh(General):
     """The eigenvalues of Hermitian matrices, the smallest first :  (...,n,n) -> (...,n).
 
-    `f` is `eigh_factors(a)`: what values, vectors and derivatives share.
+    `f` is `eigh_factors(a)`, computed once for values, vectors and derivatives.
     """
 
     host = True
@@ -149,7 +149,7 @@ class eigh_vectors(General):
 
 @primitive
 class eig_factors(Constant):
-    """The eigenvalues, and below them the vectors, all complex :  (...,n,n) -> (...,n+1,n)."""
+    """One complex array: eigenvalues, and the vectors below :  (...,n,n) -> (...,n+1,n)."""
 
     host = True
 
@@ -170,7 +170,7 @@ class eig_factors(Constant):
 
 @primitive
 class eigvals(General):
-    """The eigenvalues, complex; NumPy leaves a zero imaginary part out :  (...,n,n) -> (...,n)."""
+    """The eigenvalues as complex numbers, also of a real matrix :  (...,n,n) -> (...,n)."""
 
     host = True
 
@@ -200,7 +200,7 @@ class eigvals(General):
 
 @primitive
 class eig_vectors(General):
-    """The eigenvectors, of length 1 and with the largest component real, as LAPACK's are."""
+    """The eigenvectors, normalised as LAPACK's: length 1, the largest component real."""
 
     host = True
 
@@ -245,7 +245,7 @@ def _triangle(uplo: Any) -> bool:
 
 
 def values_and_vectors(a: Any, lower: bool, **driver: str) -> tuple[Any, Any]:
-    """Of a Hermitian matrix, of which one triangle is read."""
+    """Eigenvalues and eigenvectors of a Hermitian matrix, of which one triangle is read."""
     f = eigh_factors(a, lower=lower, **driver)
     return eigvalsh(a, f, lower=lower), eigh_vectors(a, f, lower=lower)
 
@@ -268,7 +268,7 @@ _ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
 
 
 def _real(name: str, a: Any, w: Any) -> bool:
-    """Whether NumPy gives real eigenvalues: of a real matrix, if all are, up to 2.4."""
+    """Whether NumPy returns real eigenvalues: up to 2.4 those of a real matrix, if all are real."""
     if is_complex(a) or _ALWAYS_COMPLEX:
         return False
     if not has_values(w):
@@ -281,7 +281,7 @@ def _real(name: str, a: Any, w: Any) -> bool:
 
 
 def has_values(x: Any) -> bool:
-    """Whether a value can be looked at: not while a program is written."""
+    """Whether the numbers of a value are known: False while a program is being traced."""
     while isinstance(x, Box):
         if not getattr(x, "known", False):
             return False
@@ -291,7 +291,7 @@ def has_values(x: Any) -> bool:
 
 @implements(np.linalg.eig)
 def np_eig(a):
-    """Eigenvalues and vectors."""
+    """Eigenvalues and eigenvectors of a square matrix."""
     a = square("eig", a)
     f = eig_factors(a)
     w, v = eigvals(a, f), eig_vectors(a, f)
@@ -302,7 +302,7 @@ def np_eig(a):
 
 @implements(np.linalg.eigvals)
 def np_eigvals(a):
-    """Eigenvalues."""
+    """Eigenvalues of a square matrix."""
     a = square("eigvals", a)
     w = eigvals(a, eig_factors(a))
     return op("real")(w) if _real("eigvals", a, w) else w

@@ -1,7 +1,7 @@
-"""Elementwise primitives: each line is a function and its partials, as expressions.
+"""Elementwise primitives: each line declares a function and its partial derivatives.
 
-At kinks the default is documented here: abs, hypot, atan2 and norm have slope 0 at 0, ties of
-maximum and minimum share the cotangent equally, sqrt has slope infinity at 0.
+Defaults at kinks: abs, hypot, atan2 and norm have slope 0 at 0; in a tie of maximum or minimum both
+arguments get half of the cotangent; sqrt has slope infinity at 0.
 """
 
 import math
@@ -35,7 +35,7 @@ divide = elementwise("divide", lambda y, x, w: 1 / w, lambda y, x, w: -y / w, sc
 negative = elementwise("negative", lambda y, x: -1, scalar="-x")
 power = elementwise(
     "power",
-    lambda y, x, w: where(  # a staged x is asked for only where that matters
+    lambda y, x, w: where(  # x of a program is read only where w is 0
         w == 0, where(x == 0, 0, w * x ** (w - 1)), w * x ** (w - 1)
     ),
     lambda y, x, w: where(x == 0, y * 0, y * log(x)),
@@ -68,7 +68,7 @@ log = elementwise("log", lambda y, x: 1 / x)
 log2 = elementwise("log2", lambda y, x: 1 / (x * math.log(2)))
 log10 = elementwise("log10", lambda y, x: 1 / (x * math.log(10)))
 log1p = elementwise("log1p", lambda y, x: 1 / (1 + x))
-logaddexp = elementwise(  # equal infinities share
+logaddexp = elementwise(  # equal infinities share the slope
     "logaddexp",
     lambda y, x, w: where(
         x * 0 == 0, 1 / (1 + exp(w - x)), where(x == w, 0.5, 1 / (1 + exp(w - x)))
@@ -117,14 +117,14 @@ deg2rad = elementwise("deg2rad", lambda y, x: math.pi / 180, scalar="math.radian
 rad2deg = elementwise("rad2deg", lambda y, x: 180 / math.pi, scalar="math.degrees(x)")
 copysign = elementwise("copysign", lambda y, x, w: sign(x) * sign(y), lambda y, x, w: 0)
 
-# --- selections: the lanes that are not selected are structural zeros ------------------------
+# --- selections: a lane that is not selected is a structural zero ----------------------------
 
 LARGER, SMALLER = "x if x >= w else w", "x if x <= w else w"
-CHOSEN = (  # a tie is shared; a NaN comes from both
+CHOSEN = (  # the slopes of maximum and minimum: a tie is shared, a NaN comes from both
     lambda y, x, w: where(x == w, 0.5, where(y == w, 0, 1)),
     lambda y, x, w: where(x == w, 0.5, where(y == x, 0, 1)),
 )
-NUMBER = (  # a tie is shared; a NaN is not chosen
+NUMBER = (  # the slopes of fmax and fmin: a tie is shared, a NaN is not chosen
     lambda y, x, w: where(x == w, 0.5, where(y == x, 1, 0)),
     lambda y, x, w: where(x == w, 0.5, where(y == w, 1, 0)),
 )
@@ -132,7 +132,7 @@ maximum = elementwise("maximum", *CHOSEN, scalar=LARGER, selects=True)
 minimum = elementwise("minimum", *CHOSEN, scalar=SMALLER, selects=True)
 fmax = elementwise("fmax", *NUMBER, scalar=LARGER, selects=True, host=True)
 fmin = elementwise("fmin", *NUMBER, scalar=SMALLER, selects=True, host=True)
-# the two halves of clip, whose kinks are decided apart from those of maximum and minimum
+# the two halves of clip; their slopes at kinks are chosen separately from maximum and minimum
 clip_below = elementwise(
     "clip_below", *CHOSEN, scalar=LARGER, array=lambda x, w: np.maximum(x, w), selects=True
 )
@@ -142,7 +142,7 @@ clip_above = elementwise(
 
 
 def _over_square_of(x: Any, w: Any) -> Any:
-    """x / (x^2 + w^2), whose squares may not be representable; 0 at 0 and at infinity."""
+    """x / (x^2 + w^2) without overflow of the squares; 0 at 0 and at infinity."""
     with np.errstate(all="ignore"):
         quotient = np.where(
             np.isinf(x) & np.isinf(w), np.divide(1, x), 1 / (x + w * np.divide(w, x))
@@ -160,13 +160,13 @@ _over_square = elementwise(
 
 
 def over(x: Any, y: Any) -> Any:
-    """x / y, 0 where y is; no order of it divides by zero."""
+    """x / y, and 0 where y is 0; no derivative of any order divides by zero."""
     return where(y == 0, 0, x / y)
 
 
 @primitive
 class where(Linear):
-    """where(c, a, b): a where c holds, else b; linear in (a, b), which broadcast."""
+    """where(c, a, b): a where c is true, else b; linear in (a, b), which broadcast."""
 
     linear = (1, 2)
 
@@ -179,7 +179,9 @@ class where(Linear):
         return select(c, a, b) if xp is np else xp.where(xp.asarray(c), a, b)
 
     def arithmetic(self, y, args, params):
-        return reals(y) + args[0].size  # a choice each, and what the transpose pays for not c
+        return (
+            reals(y) + args[0].size
+        )  # one selection an element; the transpose also computes not c
 
     def transpose(self, y_bar, /, c, a, b):
         from_a, from_b = op("keep")(y_bar, c), op("keep")(y_bar, op("logical_not")(c))
@@ -191,7 +193,7 @@ class where(Linear):
 
 @primitive
 class keep(Linear):
-    """keep(x, live): x where `live` holds, a structural zero elsewhere; its own transpose."""
+    """keep(x, live): x where `live` is true, a structural zero elsewhere; its own transpose."""
 
     def result(self, x, live):
         t = type_of(x)
@@ -218,7 +220,7 @@ length = elementwise(
 
 
 def root(x: Any, exponent: Any = 0.5) -> Any:
-    """x ** exponent for x >= 0, with slope 0 at 0, by structure: the length of a zero vector."""
+    """x ** exponent for x >= 0; the slope at 0 is a structural zero, as of a zero vector's norm."""
     if not isinstance(exponent, Box) and exponent == 0.5:
         return length(x)
     zero = equal(x, 0)
@@ -229,7 +231,7 @@ def root(x: Any, exponent: Any = 0.5) -> Any:
 
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype of the parts of a complex number of that dtype."""
+    """The dtype of the real and imaginary part of that dtype; a real dtype itself."""
     return np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
 
 
@@ -241,7 +243,7 @@ class conj(Linear):
         return type_of(x)
 
     def arithmetic(self, y, args, params):
-        return 0  # to multiply by the conjugate costs what to multiply does
+        return 0  # multiplying by the conjugate costs the same as multiplying
 
     def transpose(self, y_bar, /, x):
         return (conj(y_bar),)
@@ -323,7 +325,7 @@ def constant(name: str, host: bool = False) -> Primitive:
 
 
 class Still(Constant):
-    """The value as it is, without its derivative."""
+    """The identity with a zero derivative."""
 
     def result(self, *args: Any, **params: Any) -> Any:
         return type_of(args[0])

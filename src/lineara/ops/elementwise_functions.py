@@ -38,7 +38,7 @@ from lineara.ops.shape import as_array, as_floats
 
 @implements(np.clip)
 def clip(a, a_min=None, a_max=None, *, min=None, max=None):
-    """The nearest value in [a_min, a_max]; at an edge the bound and the value share the slope."""
+    """The nearest value in [a_min, a_max]; where a is equal to a bound the two share the slope."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is None and high is None:
         return +a if type_of(a).shape else a  # a copy
@@ -48,28 +48,30 @@ def clip(a, a_min=None, a_max=None, *, min=None, max=None):
 
 @implements(np.where)
 def np_where(condition, *choices):
-    """np.where in its form of three arguments; with one it gives positions."""
+    """np.where(condition, x, y); with the condition alone, the positions where it is true."""
     if not choices:
         return op("nonzero")(condition)
-    return where(op("not_equal")(condition, 0), *choices)  # our own copy of the condition
+    return where(
+        op("not_equal")(condition, 0), *choices
+    )  # a copy of the condition, which the user may write to
 
 
 @implements(np.float_power)
 def float_power(x1, x2):
-    """x1 ** x2 in double precision."""
+    """x1 ** x2, computed in double precision."""
     wide = [np.result_type(float, type_of(v).dtype) for v in (x1, x2)]
     return power(*(op("astype")(v, dtype=t) for v, t in zip((x1, x2), wide, strict=True)))
 
 
 @implements(np.positive)
 def positive(x):
-    """The numbers as they are; of an array, in one of its own."""
+    """The same numbers; of an array a copy."""
     return +x
 
 
 @implements(np.heaviside)
 def heaviside(x1, x2):
-    """0 below zero, 1 above, x2 at zero."""
+    """0 for x1 < 0, 1 for x1 > 0, and x2 for x1 == 0."""
     x1 = as_floats(x1)
     if "c" in (type_of(x1).dtype.kind, type_of(x2).dtype.kind):
         raise TypeMismatchError("heaviside: complex numbers have no order; take the real part")
@@ -79,13 +81,13 @@ def heaviside(x1, x2):
 
 @implements(np.modf, math.modf)
 def modf(x):
-    """The fraction, which moves with x, and the whole part, which does not."""
+    """The fractional part, with slope 1, and the integer part, which is locally constant."""
     return x - trunc(x), trunc(x)
 
 
 @implements(np.divmod)
 def divmod_(x, w):
-    """Floor of the quotient, and the remainder."""
+    """The pair (x // w, x % w)."""
     return op("floor_divide")(x, w), remainder(x, w)
 
 
@@ -97,16 +99,16 @@ def np_ldexp(x, n):
 
 @implements(np.frexp, math.frexp)
 def frexp(x):
-    """The number without its power of two, and that power, which does not move."""
+    """(m, n) with x = m 2**n; the exponent n is locally constant."""
     power_of_two = exponent(x)
     return ldexp(x, -power_of_two), power_of_two
 
 
 def _widened(outside: Any, function: Any) -> Any:
-    """The function, of complex numbers if one value lies outside of the real ones' domain."""
+    """`function`, on complex numbers if `outside` is true for one element."""
 
     def stand_in(*args):
-        """The value, complex if it has to be."""
+        """The value; complex if an argument is outside of the real function's domain."""
         values = [as_array(a) for a in args]
         if not any(map(is_complex, values)) and np.any(outside(*values)):
             values = [a + 0j for a in values]
@@ -127,7 +129,7 @@ implements(np.emath.power)(_widened(lambda x, p: x < 0, np.power))
 
 @implements(np.emath.logn)
 def logn(n, x):
-    """The logarithm to base n, complex if it has to be."""
+    """The logarithm to base n; complex if an argument is negative."""
     ln = registry.functions[np.emath.log]
     return ln(x) / ln(n)
 
@@ -145,7 +147,7 @@ refuses(np.frompyfunc, advice="np.vectorize calls the same function, and is foll
 
 @implements(np.nan_to_num)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
-    """Finite numbers in place of what is not: constants there."""
+    """x with NaN and infinities replaced by constants."""
     if type_of(x).dtype.kind not in "fc":
         y = positive(x)
     elif is_complex(x):
@@ -166,7 +168,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
 @implements(np.real_if_close)
 def real_if_close(a, tol=100):
-    """The real part where every imaginary part is close to 0, in machine precisions."""
+    """The real part if every imaginary part is below `tol` machine precisions; else a itself."""
     if not is_complex(a):
         return a
     near = tol * np.finfo(type_of(a).dtype).eps if tol > 1 else tol
@@ -175,7 +177,7 @@ def real_if_close(a, tol=100):
 
 @implements(np.angle)
 def angle(z, deg=False):
-    """The argument of a complex number; of a real one it is locally constant."""
+    """The argument of a complex number; that of a real number is locally constant."""
     radians = atan2(imag(z), real(z))
     return rad2deg(radians) if deg else radians
 
@@ -188,13 +190,13 @@ def pow_(x, y):
 
 @implements(math.log)
 def log_base(x, base=None):
-    """The logarithm, to any base."""
+    """The natural logarithm, or the logarithm to a base."""
     return log(x) if base is None else log(x) / log(base)
 
 
 @implements(math.remainder)
 def ieee_remainder(x, y):
-    """x less the multiple of y that is nearest to it."""
+    """x minus the multiple of y that is nearest to x."""
     return x - rint(divide(x, y)) * y
 
 
@@ -238,12 +240,12 @@ def sumprod(p, q):
 
 
 def fma(x, y, z):
-    """x y + z."""
+    """x * y + z, rounded twice."""
     return x * y + z
 
 
 for _own in [p for p in registry.primitives.values() if isinstance(p, Elementwise | Constant)]:
-    if hasattr(math, _own.name):  # math.sinh is our sinh, but for those written above
+    if hasattr(math, _own.name):  # e.g. math.sinh; functions declared above are kept
         registry.functions.setdefault(getattr(math, _own.name), _own)
 for _late in (sumprod, fma):  # of Python 3.12 and 3.13
     if hasattr(math, _late.__name__):
@@ -255,7 +257,7 @@ registry.functions |= {math.degrees: rad2deg, math.radians: deg2rad}
 
 
 def _widened_to_complex(act: Any) -> Any:
-    """The function of a complex number, of a real one too."""
+    """`act` with its argument converted to complex."""
     return lambda z: act(op("astype")(z, dtype=np.dtype(complex)))
 
 
@@ -269,7 +271,7 @@ registry.functions[cmath.isclose] = registry.functions[math.isclose]
 
 @implements(cmath.log)
 def complex_log(z, base=None):
-    """The principal logarithm, to any base."""
+    """The principal natural logarithm, or that to a base."""
     y = _widened_to_complex(log)(z)
     return y if base is None else y / _widened_to_complex(log)(base)
 
@@ -282,13 +284,13 @@ def phase(z):
 
 @implements(cmath.polar)
 def polar(z):
-    """The absolute value and the argument."""
+    """The pair (absolute value, argument)."""
     return abs_(z), phase(z)
 
 
 @implements(cmath.rect)
 def rect(r, phi):
-    """The complex number of that absolute value and argument."""
+    """The complex number with this absolute value and argument."""
     return r * cos(phi) + 1j * (r * sin(phi))
 
 

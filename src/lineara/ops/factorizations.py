@@ -1,7 +1,7 @@
-"""Cholesky and QR factorisations, triangular systems, and what a factorisation leaves open.
+"""Cholesky and QR factorisations, triangular systems, and the gauge of a factorisation.
 
 NumPy reads one triangle of a Hermitian matrix, and so does the derivative: it is that of the
-function which NumPy computes. A matrix that is symmetric by its making has the same gradient
+function that NumPy computes. A matrix that is symmetric by construction has the same gradient
 under every convention.
 """
 
@@ -29,12 +29,12 @@ from lineara.ops.shape import as_array
 
 
 def triangle(n: int, k: int = 0) -> np.ndarray:
-    """Where the lower triangle of a square matrix is."""
+    """A mask of the lower triangle of a square matrix, up to diagonal k :  (n,n) of bool."""
     return np.tri(n, k=k, dtype=bool)
 
 
 def hermitian(a: Any, lower: bool = True) -> Any:
-    """The Hermitian matrix whose lower (or upper) triangle is that of a."""
+    """The Hermitian matrix with the lower (or upper) triangle of a."""
     at = triangle(type_of(a).shape[-1], -1)
     half = op("keep")(a, at if lower else at.T)
     return half + adjoint(half) + _diagonal(a)
@@ -42,11 +42,11 @@ def hermitian(a: Any, lower: bool = True) -> Any:
 
 @primitive
 class gauge(Linear):
-    """Zeros of `shape`, whatever x is: directions that a factorisation leaves open.
+    """Zeros of `shape`, for any x: the directions in which a factorisation is not unique.
 
-    The transpose, with `check`, refuses a cotangent that points along them: what depends on them
-    has no derivative. For `unitary` they are the anti-Hermitian matrices, else those with an
-    imaginary diagonal; of several square matrices above each other they are one, in all of them.
+    With `check` the transpose raises an error for a cotangent along these directions, since what
+    depends on them has no derivative. With `unitary` they are the anti-Hermitian matrices, else
+    those with an imaginary diagonal; square matrices above each other share one direction.
     """
 
     def result(self, x, *, shape, unitary, check=False):
@@ -75,7 +75,7 @@ def _refuse_along(c: np.ndarray, unitary: bool) -> None:
     whole = each.sum(-3)
     along = whole - np.conj(whole.swapaxes(-1, -2)) if unitary else np.diagonal(whole, 0, -2, -1)
     along = along if unitary else np.imag(along)
-    eps = np.finfo(c.dtype).eps  # a cotangent that is all rounding points anywhere
+    eps = np.finfo(c.dtype).eps  # a cotangent of rounding errors has no direction
     if np.any(np.abs(along) > eps**0.4 * np.max(np.abs(c), initial=0) + eps**0.75):
         what = (
             "the basis of the vectors beyond the first ones, which any orthonormal one completes"
@@ -210,7 +210,7 @@ class linear_cholesky(Linear):
 
 @primitive
 class tangent_of_cholesky(General):
-    """The same as a function of L too: of its lower triangle, with a real diagonal."""
+    """`linear_cholesky` as a function of L too: of its lower triangle, with a real diagonal."""
 
     host = True
     linear = (1,)
@@ -240,7 +240,7 @@ class tangent_of_cholesky(General):
 
 @implements(np.linalg.cholesky)
 def np_cholesky(a, /, *, upper=False):
-    """L with L L^H = A, from the lower triangle; with `upper` U with U^H U = A, from the upper."""
+    """L with L L^H = A, from A's lower triangle; with `upper`, U with U^H U = A from the upper."""
     a = square("cholesky", a)
     return adjoint(cholesky(adjoint(a))) if upper else cholesky(a)
 
@@ -284,7 +284,7 @@ class qr(General):
             turned = matmul(adjoint(q_dot), matmul(q, r[..., :k, k:]))
             rest = turned + matmul(adjoint(q), a_dot[..., :, k:])
             r_dot = op("concat")(r_dot, rest, axis=-1)
-        if complete and m > k:  # the new columns turn with the old ones, and not in themselves
+        if complete and m > k:  # the completing columns rotate with the others only
             moved = -matmul(q, matmul(adjoint(c), beyond))
             shape = (*type_of(a_dot).shape[:-2], m - k, m - k)
             still = matmul(beyond, gauge(a_dot, shape=shape, unitary=True))
@@ -298,7 +298,7 @@ class qr(General):
 
 
 def parts(y: Any, m: int) -> tuple[Any, Any]:
-    """Q and R of what `qr` gives."""
+    """Q and R, from the array that `qr` returns."""
     return y[..., :m, :], swap(y[..., m:, :])
 
 
@@ -310,14 +310,14 @@ def _upper(w: Any) -> Any:
 
 
 def _diagonal(w: Any) -> Any:
-    """The real part of the diagonal, in a matrix."""
+    """The diagonal matrix of the real part of w's diagonal."""
     diagonal = op("keep")(w, np.eye(type_of(w).shape[-1], dtype=bool))
     return (diagonal + conjugate(diagonal)) * 0.5 if is_complex(w) else diagonal
 
 
 @implements(np.linalg.qr)
 def np_qr(a, mode="reduced"):
-    """Q and R, or R alone; 'raw' is how LAPACK stores them."""
+    """Q and R, or R alone; mode 'raw' is refused."""
     if mode not in ("reduced", "complete", "r"):
         raise NoRuleError(f"qr: the mode {mode!r} has no rule; 'reduced', 'complete' and 'r' have")
     a = as_array(a)

@@ -1,7 +1,7 @@
-"""Fourier transforms: linear, each the adjoint of another one.
+"""Fourier transforms: linear primitives, each with another one as its transpose.
 
-The adjoint of a transform is the inverse one under the opposite norm; between real and complex
-numbers the inner product counts those coefficients twice that stand for two.
+The adjoint of a transform is the inverse transform under the opposite norm. Between real and
+complex numbers, the inner product counts a coefficient twice if it stands for two conjugate ones.
 """
 
 import operator
@@ -32,17 +32,17 @@ def _as_complex(xp: Any, x: Any) -> Any:
 
 
 def _work(y: ArrayType, shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """5 n log n for each line, and what the relation of a map to its transpose asks for."""
+    """The counted work: 5 n log n for each line along the axes."""
     size, steps = int(np.prod(shape)), sum(max(1, shape[i] - 1).bit_length() for i in axes)
     return (5 * steps + 4) * size - reals(y)
 
 
 def along(name: str, x: Any, axes: Any, norm: Any) -> ArrayType:
-    """The type of what is transformed, if it has the axes and there is the norm."""
+    """The type of x, after checking the axes and the name of the norm."""
     t = type_of(x)
     fine = type(axes) is tuple and axes and norm in OPPOSITE
     if not fine or any([isinstance(i, bool) for i in axes]):
-        raise TypeError  # the checker says how it is written
+        raise TypeError  # the checker adds how it is called
     places = list(map(operator.index, axes))
     if len({*places}) < len(places) or not all([0 <= i < t.ndim and t.shape[i] for i in places]):
         raise ShapeError(
@@ -54,7 +54,7 @@ def along(name: str, x: Any, axes: Any, norm: Any) -> ArrayType:
 
 @primitive
 class fft(Linear):
-    """The complex transform along axes, or its inverse.  Transpose: the other one."""
+    """The complex transform along axes, or its inverse.  Transpose: the other of the two."""
 
     def result(self, x, *, axes, inverse, norm):
         along(self.name, x, axes, norm)
@@ -75,7 +75,7 @@ class fft(Linear):
 
 
 def _doubled(xp: Any, c: Any, n: int, axis: int, factor: float) -> Any:
-    """The coefficients that stand for two, times a factor; in place, of an array of our own."""
+    """`c` with the coefficients that stand for two multiplied by a factor; changes c in place."""
     if xp is not np:
         k = np.arange(c.shape[axis]).reshape(-1, *(1,) * (c.ndim - axis - 1))
         return xp.where(xp.asarray((k > 0) & (k < (n + 1) // 2)), c * factor, c)
@@ -142,7 +142,7 @@ class irfft(Linear):
 
 
 def _fitted(a: Any, n: int, axis: int) -> Any:
-    """The array with n elements along an axis: cut, or continued with zeros."""
+    """The array with n elements along an axis: cut off, or padded with zeros."""
     *_, m = shape = list(type_of(a).shape)
     m = shape[axis]
     if n < 1:
@@ -165,7 +165,7 @@ def _norm(norm: Any) -> str:
 
 
 def _lengths(name: str, a: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], list[int]]:
-    """The axes of a transform of several, and the lengths along them."""
+    """The axes of a multi-dimensional transform, and the lengths along them."""
     ndim = type_of(a).ndim
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
@@ -181,14 +181,14 @@ def _lengths(name: str, a: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], lis
 def _transform(a: Any, lengths: Any, axes: Any, inverse: bool, norm: Any) -> Any:
     for n, i in zip(lengths, axes, strict=True):
         a = _fitted(a, n, i)
-    once = len(set(axes)) == len(axes)  # an axis that is named twice is transformed twice
+    once = len(set(axes)) == len(axes)  # an axis named twice is transformed twice
     for group in [tuple(axes)] if once else [(i,) for i in axes]:
         a = fft(a, axes=group, inverse=inverse, norm=_norm(norm)) if group else a
     return a
 
 
 def _both(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare NumPy's function of that name and SciPy's, which has options that change nothing."""
+    """Declare a function for np.fft and scipy.fft, whose additional options change no value."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         def of_scipy(x, *args, overwrite_x=False, workers=None, plan=None, **options):
@@ -201,7 +201,7 @@ def _both(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _declare(name: str, inverse: bool) -> None:
-    """fft, fft2 and fftn, or their inverses."""
+    """Declare fft, fft2 and fftn, or their inverses."""
 
     def one(a, n=None, axis=-1, norm=None, out=None):
         """The transform along one axis."""
@@ -279,37 +279,37 @@ def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
 
 @_both("hfft")
 def hfft(a, n=None, axis=-1, norm=None, out=None):
-    """The real transform of numbers with Hermitian symmetry, of which half are given."""
+    """The real transform of a sequence with Hermitian symmetry, given by its first half."""
     return np_irfft(conjugate(as_array(a)), n, axis, OPPOSITE[_norm(norm)])
 
 
 @_both("ihfft")
 def ihfft(a, n=None, axis=-1, norm=None, out=None):
-    """The inverse of hfft: half of what has Hermitian symmetry."""
+    """The inverse of hfft: the first half of a sequence with Hermitian symmetry."""
     return conjugate(np_rfft(a, n, axis, OPPOSITE[_norm(norm)]))
 
 
 @_both("hfftn")
 def hfftn(a, s=None, axes=None, norm=None):
-    """hfft along the last axis, and transforms along the others."""
+    """hfft along the last axis, and complex transforms along the others."""
     return irfftn(conjugate(as_array(a)), s, axes, OPPOSITE[_norm(norm)])
 
 
 @_both("ihfftn")
 def ihfftn(a, s=None, axes=None, norm=None):
-    """The inverse of hfftn."""
+    """The inverse of hfftn: the first half along the last axis."""
     return conjugate(rfftn(a, s, axes, OPPOSITE[_norm(norm)]))
 
 
 @_both("hfft2")
 def hfft2(a, s=None, axes=(-2, -1), norm=None):
-    """hfftn along two axes."""
+    """hfftn along two axes, the last two by default."""
     return hfftn(a, s, axes, norm)
 
 
 @_both("ihfft2")
 def ihfft2(a, s=None, axes=(-2, -1), norm=None):
-    """ihfftn along two axes."""
+    """ihfftn along two axes, the last two by default."""
     return ihfftn(a, s, axes, norm)
 
 
@@ -322,23 +322,23 @@ def _shifted(x: Any, axes: Any, name: str, turn: int) -> Any:
 
 @implements(np.fft.fftshift, "scipy.fft.fftshift")
 def fftshift(x, axes=None):
-    """The zero frequency moved to the middle."""
+    """The array rolled so that the zero frequency is in the middle."""
     return _shifted(x, axes, "fftshift", 1)
 
 
 @implements(np.fft.ifftshift, "scipy.fft.ifftshift")
 def ifftshift(x, axes=None):
-    """The zero frequency moved back to the front."""
+    """The array rolled so that the zero frequency is first again."""
     return _shifted(x, axes, "ifftshift", -1)
 
 
 @implements(np.fft.fftfreq, "scipy.fft.fftfreq")
 def fftfreq(n, d=1.0, device=None):
-    """The frequencies of a transform: a constant for a plain spacing d."""
+    """The sample frequencies of a transform of length n and spacing d, which may be traced."""
     return np.fft.fftfreq(n) / d
 
 
 @implements(np.fft.rfftfreq, "scipy.fft.rfftfreq")
 def rfftfreq(n, d=1.0, device=None):
-    """The frequencies of a transform of real numbers."""
+    """The sample frequencies of a transform of n real numbers with spacing d."""
     return np.fft.rfftfreq(n) / d

@@ -1,4 +1,4 @@
-"""Counting into bins: the counts move with the weights, the bins are locally constant."""
+"""Counting into bins: differentiable in the weights; the bin of a value is locally constant."""
 
 from typing import Any
 
@@ -14,19 +14,19 @@ from lineara.ops.shape import as_array, as_doubles
 
 
 def _still(a: Any) -> Any:
-    """The plain values, which decide how many results there are or where they lie."""
+    """The values without derivative; in a program an error, since a shape depends on them."""
     plain = op("stop_gradient")(a)
     if isinstance(plain, Box):
-        op("flatnonzero")(plain)  # which says that a shape would depend on values
+        op("flatnonzero")(plain)  # raises the error
     return plain
 
 
 @implements(np.bincount)
 def bincount(x, /, weights=None, minlength=0):
-    """The sum of the weights of each of 0, 1, 2, ...; it moves with the weights."""
+    """The sum of the weights of each integer 0, 1, 2, ...; differentiable in the weights."""
     x = _still(as_array(x))
     x = x.astype(np.intp) if x.dtype.kind == "b" else x
-    plain = np.bincount(x, minlength=minlength)  # NumPy's word on what may be counted
+    plain = np.bincount(x, minlength=minlength)  # raises NumPy's errors
     if weights is None:
         return plain
     weights = as_array(weights)
@@ -36,7 +36,7 @@ def bincount(x, /, weights=None, minlength=0):
 
 
 def _edges(a: Any, bins: Any, range: Any) -> Any:
-    """The edges of the bins: those given, or equal steps over the range, which may be traced."""
+    """The edges of the bins: an array `bins`, or equal steps over a range that may be traced."""
     if type_of(a).dtype.kind == "c":
         raise TypeMismatchError(
             "a histogram of complex numbers, which have no order, is not differentiated; take that "
@@ -53,7 +53,7 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
         low, high = 0.0, 1.0
     else:
         low, high = (op(name)(a, axis=(0,), keepdims=False) for name in ("min", "max"))
-    same = np.equal(low, high)  # a range of nothing is made one wide
+    same = np.equal(low, high)  # NumPy makes an empty range one wide
     low, high = op("where")(same, low - 0.5, low), op("where")(same, high + 0.5, high)
     dtype = type_of(a).dtype if type_of(a).dtype.kind == "f" else np.dtype(float)
     steps = np.arange(bins).astype(dtype) * ((high - low) / bins) + low
@@ -62,13 +62,13 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
 
 @implements(np.histogram_bin_edges)
 def histogram_bin_edges(a, bins=10, range=None, weights=None):
-    """The edges of the bins: equal steps from the smallest value to the largest, which move."""
+    """The edges of the bins: equal steps from the smallest value to the largest, differentiable."""
     return _edges(line(as_array(a), None, "histogram")[0], bins, range)
 
 
 @implements(np.histogram)
 def histogram(a, bins=10, range=None, density=None, weights=None):
-    """How many values lie in each bin, or the sum of their weights; and the edges."""
+    """(counts, edges): how many values lie in each bin, or the sum of their weights."""
     sample = line(as_array(a), None, "histogram")[0]
     flat = None if weights is None else line(as_array(weights), None, "histogram")[0]
     ranges = None if range is None else [range]
@@ -82,7 +82,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 
 @implements(np.histogram2d)
 def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
-    """The same in the plane; and the edges along both axes."""
+    """(counts, edges, edges) of points in the plane."""
     two = isinstance(bins, list | tuple) and len(bins) == 2
     counts, edges = histogramdd([x, y], bins if two else [bins, bins], range, density, weights)
     return counts, *edges
@@ -90,7 +90,7 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
 
 @takes_arrays(np.histogramdd)
 def histogramdd(sample, bins=10, range=None, density=None, weights=None):
-    """The same in any number of dimensions: a sample is a matrix, or a list of coordinates."""
+    """(counts, list of edges) of points: a matrix (n, d), or a list of d coordinate arrays."""
     rows = [as_array(c) for c in sample] if isinstance(sample, list | tuple) else _columns(sample)
     d = len(rows)
     bins = bins if isinstance(bins, list | tuple | np.ndarray) else [bins] * d

@@ -1,4 +1,4 @@
-"""Reading parts of an array in every NumPy form, and its transpose, adding into parts."""
+"""Indexing in every NumPy form, and its transpose, adding at an index into zeros."""
 
 import math
 from types import EllipsisType
@@ -25,7 +25,7 @@ from lineara.ops.shape import normal_axis
 
 
 def is_basic(at: Any) -> bool:
-    """Whether an index is made of integers, slices, None and ...: it reads each element once."""
+    """Whether an index consists of integers, slices, None and ...: it reads no element twice."""
     if type(at) is int or type(at) is slice:
         return True
     parts = at if isinstance(at, tuple) else (at,)
@@ -34,20 +34,20 @@ def is_basic(at: Any) -> bool:
 
 
 def is_one_place(at: Any) -> bool:
-    """Whether an index is basic, but for integers that are known only when the program runs."""
+    """Whether an index is basic, where its integers may be traced values of a program."""
     parts = at if isinstance(at, tuple) else (at,)
     return all([is_basic(p) or (isinstance(p, Box) and p.shape == ()) for p in parts])
 
 
 def normal(at: Any) -> Any:
-    """An index whose lists are arrays, the library's own: the user's may change."""
+    """A copy of an index with arrays for lists; later writes to the user's arrays do not matter."""
     if isinstance(at, tuple):
         return tuple(map(normal_part, at))
     return at if is_basic(at) else normal_part(at)
 
 
 def normal_part(part: Any) -> Any:
-    """A list in an index as an array; an empty one holds no positions."""
+    """A list in an index as an array; an empty one as an array of integers."""
     if not isinstance(part, list | tuple):
         return part
     places = np.array(part)
@@ -55,7 +55,7 @@ def normal_part(part: Any) -> Any:
 
 
 def scalar_index(at: Any) -> Any:
-    """A basic index where arrays without axes stand for its integers; None where it is no such."""
+    """The index with 0-d integer arrays as ints if it is basic then; else None."""
     parts = at if isinstance(at, tuple) else (at,)
     plain = [int(p) if _is_integer(p) else p for p in parts]
     if not is_basic(tuple(plain)):
@@ -68,7 +68,7 @@ def _is_integer(part: Any) -> bool:
 
 
 def check_index(at: Any, x: Any) -> None:
-    """Refuse what is no index, with the line."""
+    """Raise an error at the user's line if `at` is not an index of x."""
     for p in at if isinstance(at, tuple) else (at,):
         array = isinstance(p, np.ndarray | np.generic)
         staged = isinstance(p, Box) and p.dtype.kind in "iub"
@@ -82,7 +82,7 @@ def check_index(at: Any, x: Any) -> None:
 
 
 def at_positions(primitive: Primitive, x: Any, params: dict[str, Any]) -> Any:
-    """The primitive applied, where positions may be traced, too."""
+    """The primitive applied to x with the index in `params`, which may hold traced positions."""
     at = params["at"]
     box = innermost((x, *(at if isinstance(at, tuple) else (at,))))
     if box is None:
@@ -185,7 +185,7 @@ class scatter(Structural):
 
 
 def read(x: Any, at: Any) -> Any:
-    """x[at], with our error."""
+    """x[at], with a ShapeError in place of an IndexError."""
     try:
         return x[at]
     except IndexError as e:
@@ -193,7 +193,7 @@ def read(x: Any, at: Any) -> Any:
 
 
 def show_index(at: Any) -> str:
-    """An index as it is written between brackets: `2, 1:3`."""
+    """The index as Python writes it between brackets: `2, 1:3`."""
     return ", ".join(map(_show_part, at)) if isinstance(at, tuple) else _show_part(at)
 
 
@@ -207,19 +207,19 @@ def _show_part(part: Any) -> str:
 
 
 def flat_positions(at: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The flat positions of an index; by arithmetic alone where every axis has integers."""
+    """The flat (C order) positions of an index; by arithmetic if every axis has integers."""
     at = normal(at)
     parts = at if isinstance(at, tuple) else (at,)
     whole = all(isinstance(p, int | np.integer | np.ndarray) for p in parts)
     if whole and len(parts) == len(shape) and all(np.asarray(p).dtype.kind in "iu" for p in parts):
-        read(np.broadcast_to(False, shape), tuple(parts))  # NumPy's word on what is out of bounds
+        read(np.broadcast_to(False, shape), tuple(parts))  # raises if out of bounds
         wrapped = [np.asarray(p) % n for p, n in zip(parts, shape, strict=True)]
         return np.asarray(np.ravel_multi_index(np.broadcast_arrays(*wrapped), shape))
     return positions(shape, at)
 
 
 def positions(shape: tuple[int, ...], at: Any) -> Any:
-    """The flat positions that an index, which may be staged, reads of an array of that shape."""
+    """The flat positions that an index reads of an array of `shape`; the index may be traced."""
     return index(np.arange(math.prod(shape)).reshape(shape), at=at)
 
 
@@ -227,7 +227,7 @@ def positions(shape: tuple[int, ...], at: Any) -> Any:
 
 
 class Found(Constant):
-    """Positions, as many as values say: no type tells how many there are."""
+    """A primitive whose number of results depends on values, so that no type rule exists."""
 
     def result(self, *args, **params):
         raise ShapeError(
@@ -237,14 +237,14 @@ class Found(Constant):
 
 
 class Along(Constant):
-    """What looks along an axis, or at the whole array."""
+    """A locally constant primitive that reduces along an axis, or the whole array."""
 
     def __init__(self, name: str, axis: int | None = None) -> None:
         super().__init__(name)
         self.axis = axis
 
     def __call__(self, x, /, *rest, where: Any = True, **params):
-        if where is not True:  # of any and all: what is left out changes nothing
+        if where is not True:  # of any and all: elements left out get the neutral value
             left_out = op("logical_not")(where)
             x = op("logical_and")(x, where) if self.name == "any" else op("logical_or")(x, left_out)
         return super().__call__(x, *rest, **params)
@@ -277,7 +277,7 @@ registry.functions[np.argsort] = Along("argsort", -1)
 
 
 def line(a: Any, axis: Any, name: str) -> tuple[Any, int]:
-    """An array and the axis to work along; without one, all elements in one axis."""
+    """(array, axis); for axis None the flattened array and 0."""
     if axis is None:
         return op("reshape")(a, shape=(type_of(a).size,)), 0
     return a, normal_axis(axis, len(type_of(a).shape), name)
@@ -295,7 +295,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
 
 @implements(np.take_along_axis)
 def take_along_axis(arr, indices, axis=-1):
-    """Elements at positions given for each line along the axis."""
+    """Elements at positions that are given for each line along the axis."""
     arr, axis = line(arr, axis, "take_along_axis")
     grid = list(np.ogrid[tuple(slice(n) for n in arr.shape)])
     grid[axis] = indices
@@ -304,26 +304,26 @@ def take_along_axis(arr, indices, axis=-1):
 
 @implements(np.compress)
 def compress(condition, a, axis=None, out=None):
-    """The parts along an axis where the condition holds."""
+    """The slices along an axis where the condition is true."""
     return take(a, np.flatnonzero(condition), axis)
 
 
 @implements(np.extract)
 def extract(condition, arr):
-    """The elements where the condition holds."""
+    """The elements where the condition is true, as a vector."""
     return take(arr, np.flatnonzero(condition))
 
 
 @implements(np.delete)
 def delete(arr, obj, axis=None):
-    """The array without the parts at these positions."""
+    """The array without the slices at these positions."""
     arr, axis = line(arr, axis, "delete")
     return take(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
 
 
 @implements(np.diagonal)
 def diagonal(a, offset=0, axis1=0, axis2=1):
-    """The diagonals of the planes of two axes, along the last axis."""
+    """The diagonals of the matrices in two axes, along a new last axis."""
     flat = op("reshape")(a, shape=(type_of(a).size,))
     where = np.arange(type_of(a).size).reshape(a.shape)
     return index(flat, at=np.diagonal(where, offset, axis1, axis2))
@@ -337,7 +337,7 @@ def linalg_diagonal(x, /, *, offset=0):
 
 @implements(np.trace)
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    """The sum of the diagonal."""
+    """The sum along the diagonal of two axes."""
     diagonals = diagonal(a, offset, axis1, axis2)
     diagonals = diagonals if dtype is None else op("astype")(diagonals, dtype=np.dtype(dtype))
     return op("sum")(diagonals, axis=(len(diagonals.shape) - 1,), keepdims=False)
@@ -363,7 +363,7 @@ def diag(v, k=0):
 
 @implements(np.diagflat)
 def diagflat(v, k=0):
-    """The elements as a diagonal matrix."""
+    """The flattened elements as a diagonal matrix."""
     return diag(line(v, None, "diagflat")[0], k)
 
 
@@ -381,7 +381,7 @@ def triu(m, k=0):
 
 @implements(np.select, sequence=True)
 def select(condlist, choicelist, default=0):
-    """The choice of the first condition that holds, in each element."""
+    """In each element the choice that belongs to the first true condition."""
     y = default
     for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
         y = op("where")(condition, choice, y)
@@ -406,7 +406,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 
 
 def _end(value: Any, a: Any, axis: int) -> Any:
-    """What `diff` is given to put before or after an array; a number is repeated."""
+    """The array that `diff` puts before or after `a`; a number is repeated."""
     if value is None or value is np._NoValue:
         return None
     if type_of(value).shape:

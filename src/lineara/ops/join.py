@@ -1,4 +1,4 @@
-"""NumPy's functions that join arrays and take them apart."""
+"""NumPy's functions that join arrays and split them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ from lineara.ops.shape import (
 
 
 def takes_arrays(*foreign: Any) -> Callable[[Any], Any]:
-    """Declare a stand-in whose first argument is a sequence of arrays, and is left as it is."""
+    """Declare a stand-in that gets its first argument, a sequence of arrays, unchanged."""
 
     def register(function: Any) -> Any:
         return implements(*foreign, sequence=True)(function)
@@ -64,12 +64,12 @@ def np_stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
 
 @implements(np.append)
 def append(arr, values, axis=None):
-    """Two arrays joined: flat, or along an axis."""
+    """Two arrays joined: flattened, or along an axis."""
     return concatenate([arr, values], axis)
 
 
 def _each(foreign: Any, doc: str) -> Callable[[Any], Any]:
-    """Declare a stand-in for a function that does the same to each of its arguments."""
+    """Declare a stand-in that applies one function to each of its arguments."""
 
     def register(one: Callable[[Any], Any]) -> Any:
         def function(*arrays: Any) -> Any:
@@ -129,7 +129,7 @@ def column_stack(tup):
 
 @takes_arrays(np.block)
 def block(arrays):
-    """Arrays put together from nested lists of blocks, the innermost along the last axis."""
+    """Nested lists of blocks joined to one array, the innermost lists along the last axis."""
     ndim = max(_depth(arrays), _ranks(arrays))
 
     def join(part: Any, axis: int) -> Any:
@@ -151,7 +151,7 @@ def _ranks(arrays: Any) -> int:
 
 @implements(np.array_split)
 def array_split(ary, indices_or_sections, axis=0):
-    """The array in pieces along an axis."""
+    """The list of pieces of an array along an axis; their sizes may differ by one."""
     axis = normal_axis(axis, len(ary.shape), "split")
     n, lead = ary.shape[axis], (slice(None),) * axis
     if np.ndim(indices_or_sections):
@@ -164,7 +164,7 @@ def array_split(ary, indices_or_sections, axis=0):
 
 @implements(np.split)
 def split(ary, indices_or_sections, axis=0):
-    """The array in pieces along an axis, of equal size where their number is given."""
+    """The list of pieces of an array along an axis; an error unless a number of them divides it."""
     n = ary.shape[normal_axis(axis, len(ary.shape), "split")]
     if not np.ndim(indices_or_sections) and n % indices_or_sections:
         raise ShapeError(
@@ -176,24 +176,24 @@ def split(ary, indices_or_sections, axis=0):
 
 @implements(np.vsplit)
 def vsplit(ary, indices_or_sections):
-    """The array in pieces along the first axis."""
+    """The list of pieces along the first axis."""
     return split(ary, indices_or_sections, 0)
 
 
 @implements(np.hsplit)
 def hsplit(ary, indices_or_sections):
-    """The array in pieces along the second axis, or the only one."""
+    """The list of pieces along the second axis; of a vector along its only one."""
     return split(ary, indices_or_sections, min(1, len(ary.shape) - 1))
 
 
 @implements(np.dsplit)
 def dsplit(ary, indices_or_sections):
-    """The array in pieces along the third axis."""
+    """The list of pieces along the third axis."""
     return split(ary, indices_or_sections, 2)
 
 
 def unstack(x, /, *, axis=0):
-    """The parts along an axis."""
+    """A tuple of the slices along an axis."""
     return tuple(moveaxis(x, axis, 0)[i] for i in range(x.shape[axis]))
 
 

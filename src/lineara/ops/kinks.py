@@ -1,7 +1,7 @@
-"""Kinks: where a function has no derivative, how to find out, and what may stand in its place.
+"""Kinks: where a primitive has no derivative, how they are counted, and which slope is used.
 
-Each primitive's fact holds one subgradient there, the default.  Another is the derivative of
-another text: the same values, with the kink's lanes computed in the way that has the wanted slope.
+Each primitive's derivative fact has one subgradient at a kink, the default.  Another subgradient is
+the derivative of another expression with the same values.
 """
 
 from collections.abc import Callable
@@ -20,19 +20,20 @@ from lineara.ops.reduce import lanes_last
 class Kink(NamedTuple):
     """The kink of a primitive.
 
-    `at(y, *args, **params)` counts it, from plain values.  `text(choice, *args, **params)` is the
-    primitive's value written with the chosen slope; None if there is nothing to choose.
+    `at(y, *args, **params)` counts the lanes at the kink, from plain values.
+    `text(choice, *args, **params)` is the primitive's value, written so that it has the chosen
+    slope; None if there is no choice.
     """
 
     name: str
     at: Callable[..., Any]
     text: Callable[..., Any] | None = None
-    words: tuple[str, ...] = ()  # the choices; none: any number, the slope
+    words: tuple[str, ...] = ()  # the names of the choices; () if the choice is a number, the slope
     default: str = ""
 
 
 def _slope(name: str) -> Callable[..., Any]:
-    """The text of a function of one argument with a given slope where that is zero."""
+    """The expression of a function of x that has a chosen slope where x is 0."""
 
     def text(slope: float, x: Any, *rest: Any) -> Any:
         zero = equal(x, 0)
@@ -42,7 +43,7 @@ def _slope(name: str) -> Callable[..., Any]:
 
 
 def _tie(name: str) -> Callable[..., Any]:
-    """The text of a choice between two that are equal: the first of them, or the last."""
+    """The expression of maximum or minimum that takes the first, or last, of two equal values."""
 
     def text(word: str, a: Any, b: Any) -> Any:
         return where(equal(a, b), a if word in ("first", "inside") else b, op(name)(a, b))
@@ -51,7 +52,7 @@ def _tie(name: str) -> Callable[..., Any]:
 
 
 def _extreme(name: str) -> Callable[..., Any]:
-    """The text of a reduction that takes the first of those that are equal, or the last."""
+    """The expression of max or min over axes that takes the first, or the last, of equal values."""
 
     def text(word: str, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
         rows, _ = lanes_last(x, axis)
@@ -67,13 +68,13 @@ def _extreme(name: str) -> Callable[..., Any]:
 
 
 def _several(y: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """Lanes in which the extremum stands more than once."""
+    """A mask of the results whose extremum occurs more than once."""
     full = y if keepdims else np.expand_dims(y, axis)
     return np.sum(x == full, axis=axis) > 1
 
 
 def _repeats(y: Any, x: Any, *, axis: int = -1, **_: Any) -> Any:
-    """Neighbours in the order that are equal."""
+    """A mask of equal neighbours in sorted order."""
     return np.diff(np.sort(x, axis=axis), axis=axis) == 0
 
 
@@ -95,7 +96,7 @@ def _equal(y: Any, a: Any, b: Any) -> Any:
 
 
 def _spectrum(values: Callable[..., Any], name: str) -> Kink:
-    """Vectors of eigenvalues, or singular values, that are equal."""
+    """The kink of eigenvectors (or singular vectors) at equal eigenvalues."""
 
     def at(y: Any, a: Any, *f: Any, **params: Any) -> Any:
         w, n = values(a, *f, **params), max(np.shape(a)[-2:])

@@ -1,7 +1,7 @@
-"""Factorisations that NumPy does not hand out: LAPACK's, for each matrix of a stack.
+"""LAPACK's factorisations that NumPy does not offer, for each matrix of a stack.
 
-They are loaded at first use. A matrix in C order is the transpose of one in Fortran order, so
-nothing is copied on the way in: what is factored is the transpose of each matrix.
+SciPy is imported at first use. A matrix in C order is the transpose of one in Fortran order, so the
+transpose of each matrix is factored, and none is copied.
 """
 
 import functools
@@ -11,27 +11,27 @@ from typing import Any
 
 import numpy as np
 
-LARGE = 32  # from here on a call for each matrix is cheaper than to factor once more
+LARGE = 32  # from this size on one call a matrix is cheaper than a second factorisation
 CHARS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
 @functools.cache
 def routine(library: str, name: str, char: str) -> Callable[..., Any]:
-    """A routine of LAPACK or BLAS for a dtype: dgetrf, ztrsm."""
+    """The routine of LAPACK or BLAS for a dtype, such as dgetrf or ztrsm."""
     import scipy.linalg
 
     return getattr(getattr(scipy.linalg, library), CHARS[char] + name)
 
 
 def worth_factoring(a: Any) -> bool:
-    """Whether to keep the factors of a matrix: of small ones in stacks NumPy's call is faster."""
+    """Whether to keep the factors of a matrix: for stacks of small ones NumPy's call is faster."""
     return a.shape[-1] >= LARGE and a.dtype.char in CHARS
 
 
 def each(
     function: Callable[..., Any], shape: tuple[int, ...], dtype: np.dtype, *stacks: Any
 ) -> Any:
-    """The function of each matrix of stacks that broadcast; `shape` is that of one result."""
+    """`function` of each matrix of stacks that broadcast; one result has the shape `shape`."""
     lead = np.broadcast_shapes(*(s.shape[:-2] for s in stacks))
     if not lead:
         return function(*stacks)
@@ -44,7 +44,7 @@ def each(
 
 
 def lu(a: np.ndarray) -> np.ndarray:
-    """L and U in one matrix, and below it the row that each was exchanged with."""
+    """L and U in one matrix, and below them a row of pivots :  (...,n,n) -> (...,n+1,n)."""
     n = a.shape[-1]
 
     def one(m: np.ndarray) -> np.ndarray:
@@ -60,12 +60,12 @@ def lu(a: np.ndarray) -> np.ndarray:
 
 
 def _parts(f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """L and U of the transpose, and the pivots."""
+    """(L and U of the transposed matrix, pivots) from the array that `lu` returns."""
     return f[:-1].T, np.real(f[-1]).astype(np.intc)
 
 
 def refuse_singular(f: np.ndarray) -> None:
-    """NumPy's error where a pivot is zero."""
+    """Raise NumPy's LinAlgError if a pivot is zero."""
     if not np.all(np.diagonal(f[..., :-1, :], 0, -2, -1)):
         raise np.linalg.LinAlgError("Singular matrix")
 
@@ -97,7 +97,7 @@ def lu_inverse(f: np.ndarray) -> np.ndarray:
 
 
 def lu_sign(f: np.ndarray) -> np.ndarray:
-    """det A / |det A| from the factors of A; 0 where it is singular."""
+    """det A / |det A| from the factors of A; 0 where A is singular."""
     n = f.shape[-1]
     diagonal = np.diagonal(f[..., :-1, :], 0, -2, -1)
     moved = np.count_nonzero(np.real(f[..., -1, :]) != np.arange(n), axis=-1)
@@ -105,7 +105,7 @@ def lu_sign(f: np.ndarray) -> np.ndarray:
 
 
 def triangular(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.ndarray:
-    """X with A X = B, or A^H X = B, for triangular A; where A is singular, infinite or NaN."""
+    """X with A X = B, or A^H X = B, for triangular A; inf or NaN for singular A, no error."""
     dtype = np.result_type(a.dtype, b.dtype)
     a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
     if a.ndim > 2 and not worth_factoring(a):
@@ -114,7 +114,7 @@ def triangular(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.n
         try:
             return np.linalg.solve(half, b)
         except np.linalg.LinAlgError:
-            pass  # one by one, since the others are regular
+            pass  # below each matrix is solved separately, since the others are regular
 
     def one(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if not b.size:
@@ -127,7 +127,7 @@ def triangular(a: np.ndarray, b: np.ndarray, lower: bool, adjoint: bool) -> np.n
 
 
 def eigh(a: np.ndarray, lower: bool, driver: str) -> np.ndarray:
-    """Eigenvalues, and below them the vectors, by one of LAPACK's methods."""
+    """One array of eigenvalues, with eigenvectors as columns below, by a method of LAPACK."""
     import scipy.linalg
 
     return np.vstack(scipy.linalg.eigh(a, lower=lower, driver=driver))
@@ -156,7 +156,7 @@ def cholesky_tangent(low: np.ndarray, s: np.ndarray, adjoint: bool) -> np.ndarra
     return each(one, (n, n), np.result_type(low, s), low, s)
 
 
-BLOCK = 80  # up to this size a product costs less than to cut it in two
+BLOCK = 80  # up to this size one product costs less than the recursion
 
 
 def _h(a: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ def _h(a: np.ndarray) -> np.ndarray:
 
 
 def _halves(x: np.ndarray) -> np.ndarray:
-    """The lower triangle, and a half on the diagonal."""
+    """The lower triangle of x with half of its diagonal."""
     x = np.tril(x)
     np.einsum("...ii->...i", x)[...] /= 2
     return x
@@ -180,7 +180,7 @@ def _right(b: np.ndarray, low: np.ndarray, adjoint: bool) -> np.ndarray:
 
 
 def _tangent_by_blocks(low: np.ndarray, s: np.ndarray) -> np.ndarray:
-    """X in place of S, block by block, which costs n^3 in place of 4 n^3  [Murray 2016]."""
+    """Overwrite S by X, block by block; n^3 operations instead of 4 n^3  [Murray 2016]."""
     n = low.shape[-1]
     if n <= BLOCK:
         return np.tril(low @ _halves(_right(triangular(low, s, True, False), low, True)))
@@ -195,7 +195,7 @@ def _tangent_by_blocks(low: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _adjoint_by_blocks(low: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """The adjoint of the map above, its steps in reverse; the result is Hermitian."""
+    """The adjoint of `_tangent_by_blocks`, its steps in reverse order; the result is Hermitian."""
     n = low.shape[-1]
     if n <= BLOCK:
         y = _right(triangular(low, _halves(_h(low) @ c), True, True), low, False)

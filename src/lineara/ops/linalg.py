@@ -1,8 +1,8 @@
 """Linear systems and determinants; reverse mode is the transpose of each jvp  [Giles 2008].
 
-Where a factorisation serves value and derivative, it is one more argument, `f`: the `factors` of
-the matrix, computed once. They follow from the matrix, so the derivative in the matrix is the whole
-one and that in `f` zero by declaration; a call without them computes its own.
+Where value and derivative share a factorisation, it is an additional argument `f`, the `factors` of
+the matrix, computed once. The derivative with respect to the matrix is complete, and that with
+respect to `f` is zero by declaration. A call without `f` computes its own factors.
 """
 
 import math
@@ -32,7 +32,7 @@ from lineara.ops.shape import as_array, as_floats, normal_axes, np_reshape, np_t
 
 
 def factoring(a: ArrayType, stack: tuple[int, ...]) -> int:
-    """The operations of as many LU factorisations  :  2/3 n^3 for each."""
+    """The operations of the LU factorisations of a stack, 2/3 n^3 for each matrix."""
     n = a.shape[-1]
     return math.prod(stack) * (1 + is_complex(a)) * max(n, 2 * n**3 // 3)
 
@@ -63,9 +63,9 @@ class lu_factors(Constant):
 
 
 def factors(a: Any, dtype: Any = None) -> tuple[Any, ...]:
-    """The LU factors of A as the arguments that they are.
+    """The LU factors of A as a tuple of one argument, or () for none.
 
-    There are none where it is too small, or where the work is done in another dtype.
+    There are none for a matrix that is too small, or if the solver computes in another dtype.
     """
     t = type_of(a)
     fits = dtype is None or dtype == t.dtype
@@ -152,13 +152,13 @@ class inv(General):
 
 
 def _against(a: Any, a_dot: Any) -> Any:
-    """tr(A A_dot), without the product."""
+    """tr(A A_dot), computed without the matrix product."""
     lead = LETTERS[2 : type_of(a).ndim]
     return einsum(a, a_dot, subscripts=f"{lead}ab,{lead}ba->{lead}")
 
 
 class _OfDeterminant(General):
-    """What is read off the factors in n steps :  (...,n,n) -> (...)."""
+    """A function of the determinant, read off the LU factors in n steps :  (...,n,n) -> (...)."""
 
     def result(self, a, *f: Any):
         t = squares(self.name, a)
@@ -188,7 +188,7 @@ class det(_OfDeterminant):
 
 @primitive
 class adjugate(General):
-    """det(A) A^-1, also of a singular matrix; its derivative needs a regular one."""
+    """det(A) A^-1, defined for singular A too; its derivative needs a regular A."""
 
     host = True
 
@@ -222,7 +222,7 @@ class adjugate(General):
 
 
 def _small_adjugate(a: np.ndarray) -> np.ndarray:
-    """Of matrices of two or three rows, by products of two elements."""
+    """The adjugate of 2 x 2 or 3 x 3 matrices, from products of elements."""
     if a.shape[-1] == 2:
         return a[..., ::-1, ::-1].swapaxes(-1, -2) * np.array([[1, -1], [-1, 1]], a.dtype)
     turned, twice = (a[..., np.arange(i, i + 3) % 3, :] for i in (1, 2))
@@ -265,7 +265,7 @@ class detsign(Constant):
 
 @primitive
 class detphase(_OfDeterminant):
-    """det A / |det A| :  (...,n,n) -> (...); of real matrices it does not move."""
+    """det A / |det A| :  (...,n,n) -> (...); locally constant for real matrices."""
 
     def evaluate(self, xp, /, a, *f: Any):
         return detsign.evaluate(xp, a, *f)
@@ -281,14 +281,14 @@ class detphase(_OfDeterminant):
 
 
 def square(name: str, a: Any) -> Any:
-    """Square matrices of floating-point numbers; anything else is refused."""
+    """The array in floating point; an error unless its last two axes are square."""
     a = as_floats(a)
     squares(name, a)
     return a
 
 
 def squares(name: str, a: Any) -> ArrayType:
-    """The type of square matrices; of anything else an error."""
+    """The type of an array whose last two axes are square; an error otherwise."""
     t = type_of(a)
     if t.ndim < 2 or t.shape[-1] != t.shape[-2]:
         raise ShapeError(f"{name}: takes square matrices, not {t}")
@@ -297,7 +297,7 @@ def squares(name: str, a: Any) -> ArrayType:
 
 @implements(np.linalg.solve)
 def np_solve(a, b):
-    """The solution of A x = b; b a vector or a matrix."""
+    """The solution of A x = b, where b is a vector or a matrix."""
     a, b = square("solve", a), as_array(b)
     s, t = type_of(a), type_of(b)
     if not t.ndim or t.shape[-2 if t.ndim > 1 else -1] != s.shape[-1]:
@@ -311,20 +311,20 @@ def np_solve(a, b):
 
 @implements(np.linalg.inv)
 def np_inv(a):
-    """The inverse matrix."""
+    """The inverse of a square matrix."""
     return inv(square("inv", a))
 
 
 @implements(np.linalg.det)
 def np_det(a):
-    """The determinant."""
+    """The determinant of a square matrix."""
     a = square("det", a)
     return det(a, *factors(a))
 
 
 @implements(np.linalg.slogdet)
 def slogdet(a):
-    """The sign of the determinant, which is constant for real matrices, and log |det A|."""
+    """(sign of det A, log |det A|); the sign is locally constant for real matrices."""
     a = square("slogdet", a)
     f = factors(a)
     sign = detphase(a, *f) if is_complex(a) else detsign(a, *f)
@@ -350,7 +350,7 @@ def tensorsolve(a, b, axes=None):
 
 @implements(np.linalg.tensorinv)
 def tensorinv(a, ind=2):
-    """The inverse of a as a map from its last axes to the first `ind`."""
+    """The inverse of a as a linear map from its last axes to its first `ind` axes."""
     shape = type_of(a).shape
     n = math.prod(shape[:ind])
     if ind <= 0 or math.prod(shape[ind:]) != n:

@@ -1,4 +1,4 @@
-"""The reductions that leave out what is not a number: those lanes are structural zeros."""
+"""Reductions that leave NaNs out: the lanes of NaNs are structural zeros."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ for _name in ("nanargmax", "nanargmin"):
 
 
 def _missing(a: Any) -> Any:
-    """Where a value is not a number; exact numbers always are."""
+    """The mask of NaNs; integers and booleans have none."""
     return op("isnan")(op("stop_gradient")(a))
 
 
@@ -36,33 +36,33 @@ def _options(keepdims: Any, **given_too: Any) -> dict[str, Any]:
 
 @implements(np.nansum)
 def nansum(a, axis=None, dtype=None, out=None, keepdims=None, initial=None, where=None):
-    """Sum over axes of what is a number."""
+    """Sum over axes, without NaNs."""
     options = _options(keepdims, initial=initial, where=where)
     return registry.functions[np.sum](_without(a, 0.0), axis, dtype, **options)
 
 
 @implements(np.nanprod)
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=None, initial=None, where=None):
-    """Product over axes of what is a number."""
+    """Product over axes, without NaNs."""
     options = _options(keepdims, initial=initial, where=where)
     return registry.functions[np.prod](_without(a, 1.0), axis, dtype, **options)
 
 
 @implements(np.nancumsum)
 def nancumsum(a, axis=None, dtype=None, out=None):
-    """Running sum of what is a number."""
+    """Running sum, NaNs counted as 0."""
     return registry.functions[np.cumsum](_without(a, 0.0), axis, dtype)
 
 
 @implements(np.nancumprod)
 def nancumprod(a, axis=None, dtype=None, out=None):
-    """Running product of what is a number."""
+    """Running product, NaNs counted as 1."""
     return registry.functions[np.cumprod](_without(a, 1.0), axis, dtype)
 
 
 def _extremum(function: Any, fill: float) -> Any:
     def stand_in(a, axis=None, out=None, keepdims=None, initial=None, where=None):
-        """The extreme one over axes of what is a number."""
+        """The maximum or minimum over axes, without NaNs."""
         options = _options(keepdims, initial=initial, where=where)
         y = registry.functions[function](_without(a, fill), axis, **options)
         empty = np.all(_missing(as_array(a)), axis=axis, keepdims=options["keepdims"])
@@ -77,14 +77,14 @@ implements(np.nanmin)(_extremum(np.min, np.inf))
 
 
 def _present(a: Any, where: Any) -> Any:
-    """Where a value counts."""
+    """The mask of elements that are no NaN and are selected by `where`."""
     there = np.logical_not(_missing(a))
     return np.logical_and(there, where) if given(where) else there
 
 
 @implements(np.nanmean)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=None, *, where=None):
-    """Mean over axes of what is a number."""
+    """Mean over axes, without NaNs."""
     a = as_array(a)
     options = _options(keepdims)
     count = np.sum(_present(a, where), axis=axis, keepdims=options["keepdims"])
@@ -104,7 +104,7 @@ def nanvar(
     mean=None,
     correction=None,
 ):
-    """Mean squared distance from the mean, of what is a number."""
+    """Mean squared distance from the mean, without NaNs."""
     a = as_array(a)
     options = _options(keepdims)
     mean = mean if given(mean) else nanmean(a, axis, dtype, keepdims=True, where=where)
@@ -118,5 +118,5 @@ def nanvar(
 
 @implements(np.nanstd)
 def nanstd(*args, **options):
-    """Square root of the variance of what is a number."""
+    """Square root of `nanvar`."""
     return root(nanvar(*args, **options))

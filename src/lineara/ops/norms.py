@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, and what is made of them; at 0 the slope is 0, by structure."""
+"""Norms of vectors and matrices, condition numbers and ranks.  A norm's slope at 0 is 0."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ from lineara.ops.singular import np_svdvals
 
 @implements(np.linalg.norm)
 def norm(x, ord=None, axis=None, keepdims=False):
-    """Norms of every order: of vectors, of matrices by rows, columns and singular values."""
+    """np.linalg.norm of vectors and matrices, of every order."""
     x = as_floats(x)
     t = type_of(x)
     if axis is None and ord is not None and t.ndim > 2:
         raise ShapeError(f"norm: of order {ord!r} for {t}; say along which axis or two axes")
     along = normal_axes(axis, t.ndim, "norm")
-    euclidean = ord is None or (isinstance(ord, str) and ord == "fro")  # a staged order is neither
+    euclidean = ord is None or (isinstance(ord, str) and ord == "fro")  # a traced order is neither
     if len(along) == 2 and not euclidean:
         return _matrix_norm(x, ord, along, keepdims)
     if len(along) > 2 and axis is not None:
@@ -34,10 +34,10 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 @implements(np.linalg.vector_norm)
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
-    """The norm of a vector, of any order; at 0 the slope is 0 by structure."""
+    """The norm of a vector, of any order; its slope at 0 is a structural zero."""
     x = as_floats(x)
     along = {"axis": normal_axes(axis, len(type_of(x).shape), "norm"), "keepdims": keepdims}
-    if isinstance(ord, Box):  # an order that moves has no shortcuts
+    if isinstance(ord, Box):  # a traced order: the general formula
         return root(op("sum")(root(op("abs")(x), ord), **along), 1 / ord)
     if ord == 2:
         return root(op("sum")(modulus_squared(x), **along))
@@ -55,14 +55,14 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
 
 
 def _largest(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """The largest of non-negative numbers; of none it is 0."""
+    """The largest of non-negative numbers; 0 if there are none."""
     if all(type_of(x).shape[i] for i in axis):
         return op("max")(x, axis=axis, keepdims=keepdims)
     return op("sum")(x, axis=axis, keepdims=keepdims)
 
 
 def _matrix_norm(x: Any, order: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    """By sums of moduli of columns (order 1, -1) or rows (inf, -inf), or by singular values."""
+    """The matrix norm of an order, from singular values or from sums over rows or columns."""
     if order in (2, -2, "nuc"):
         s = np_svdvals(moveaxis(x, axis, (-2, -1)))
         last = (len(type_of(s).shape) - 1,)

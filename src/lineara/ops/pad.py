@@ -1,4 +1,4 @@
-"""Arrays made larger or smaller: pad in every mode, insert, resize, trim_zeros, sliding windows."""
+"""np.pad in every mode, insert, resize, trim_zeros and sliding windows."""
 
 import math
 from typing import Any
@@ -41,7 +41,7 @@ def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict
     if mode in ("edge", "wrap", "reflect", "symmetric"):
         if not n:
             raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant'")
-        where = np.pad(np.arange(n), (before, after), mode)  # of positions, always NumPy's word
+        where = np.pad(np.arange(n), (before, after), mode)  # NumPy pads the positions
         even = options.get("reflect_type", "even") == "even"
         part = concatenate([_run(a, axis, *run) for run in _runs(where.tolist())], axis)
         return (
@@ -65,7 +65,7 @@ def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict
 
 
 def _runs(where: list[int]) -> list[tuple[int, int, int]]:
-    """Positions as runs of equal steps -1, 0 or 1: the first, the step, how many."""
+    """The positions as runs (first, step, count) with steps of -1, 0 or 1."""
     runs: list[tuple[int, int, int]] = []
     for at in where:
         first, step, count = runs[-1] if runs else (at, 0, 0)
@@ -94,7 +94,7 @@ _STATISTICS = {
 
 
 def _pair(values: Any, axis: int, ndim: int) -> list[Any]:
-    """What is given for all axes, for both ends, or for each of both, at one axis."""
+    """The values for both ends of an axis; the option is given once, by end, or by axis and end."""
     if values is None:
         return [None, None]
     values = as_array(values)
@@ -113,7 +113,7 @@ def _filled(a: Any, axis: int, count: int, value: Any) -> Any:
 
 
 def _ramp(a: Any, axis: int, count: int, end: Any, after: bool) -> Any:
-    """From the edge to the end value, in equal steps."""
+    """`count` equal steps between the edge of the array and the end value."""
     n, ndim = type_of(a).shape[axis], type_of(a).ndim
     edge = _part(a, axis, n - 1, n) if after else _part(a, axis, 0, 1)
     share = (np.arange(count) + 1.0) / max(count, 1)
@@ -124,7 +124,7 @@ def _ramp(a: Any, axis: int, count: int, end: Any, after: bool) -> Any:
 
 
 def _odd(a: Any, axis: int, before: int, after: int, mode: str, part: Any) -> Any:
-    """Reflection at the edge in both directions: twice the edge less the mirrored values."""
+    """The odd reflection: twice the edge value minus the mirrored values."""
     n = type_of(a).shape[axis]
     reach = n - 1 if mode == "reflect" else n
     if before > reach or after > reach:
@@ -147,9 +147,9 @@ def insert(arr, obj, values, axis=None):
     shape = type_of(arr).shape
     n = shape[axis]
     values = as_array(values)
-    order = np.insert(np.arange(n), obj, -1)  # where the new ones come to lie
+    order = np.insert(np.arange(n), obj, -1)  # -1 at the places of new elements
     new = np.flatnonzero(order < 0)
-    if new.size == 1 and type_of(values).ndim:  # one place for as many as there are
+    if new.size == 1 and type_of(values).ndim:  # one position for all of them
         lead = (1,) * (len(shape) - type_of(values).ndim)
         values = op("reshape")(values, shape=(*lead, *type_of(values).shape))
         if not np.ndim(obj) and not isinstance(obj, slice):
@@ -166,7 +166,7 @@ def insert(arr, obj, values, axis=None):
 
 
 def _places(obj: Any, n: int, count: int) -> Any:
-    """Before which element each of the values comes."""
+    """The position of the element before which each value is inserted."""
     if isinstance(obj, slice):
         return np.arange(n)[obj]
     at = np.asarray(obj)
@@ -176,7 +176,7 @@ def _places(obj: Any, n: int, count: int) -> Any:
 
 @implements(np.resize)
 def resize(a, new_shape):
-    """The elements under another shape, repeated as often as needed."""
+    """The elements in another shape, repeated or cut off to fill it."""
     flat = line(as_array(a), None, "resize")[0]
     shape, n = sizes(new_shape), type_of(flat).shape[0]
     if not n:
@@ -187,7 +187,7 @@ def resize(a, new_shape):
 
 @implements(np.trim_zeros)
 def trim_zeros(filt, trim="fb", axis=None):
-    """The array without the zeros at its ends, along the axes."""
+    """The array without the zeros at its ends."""
     filt = as_array(filt)
     t = type_of(filt)
     places = op("argwhere")(filt)
@@ -206,7 +206,7 @@ def trim_zeros(filt, trim="fb", axis=None):
 
 @implements(np.lib.stride_tricks.sliding_window_view)
 def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
-    """All parts of a size along axes, the window's axes last."""
+    """All windows of a size along axes, with the window's axes last."""
     x = as_array(x)
     shape = type_of(x).shape
     windows = sizes(window_shape)

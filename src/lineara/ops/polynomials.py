@@ -17,7 +17,7 @@ from lineara.ops.shape import as_array
 
 
 def _row(p: Any) -> Any:
-    """Coefficients as a vector."""
+    """The coefficients as a vector."""
     return line(as_array(p), None, "poly")[0]
 
 
@@ -43,27 +43,27 @@ def _added(a: Any, b: Any) -> Any:
 
 @implements(np.polyadd)
 def polyadd(a1, a2):
-    """The sum."""
+    """The sum of two polynomials."""
     a, b = _added(a1, a2)
     return a + b
 
 
 @implements(np.polysub)
 def polysub(a1, a2):
-    """The difference."""
+    """The difference of two polynomials."""
     a, b = _added(a1, a2)
     return a - b
 
 
 @implements(np.polymul)
 def polymul(a1, a2):
-    """The product."""
+    """The product of two polynomials."""
     return np_convolve(_row(a1), _row(a2))
 
 
 @implements(np.polydiv)
 def polydiv(u, v):
-    """The quotient and the remainder."""
+    """(quotient, remainder) of two polynomials."""
     u, v = _row(u) + 0.0, _row(v) + 0.0
     n, m = type_of(u).size - 1, type_of(v).size - 1
     quotient = []
@@ -77,7 +77,7 @@ def polydiv(u, v):
 
 @implements(np.polyder)
 def polyder(p, m=1):
-    """The derivative, m times."""
+    """The m-th derivative of a polynomial."""
     p = _row(p)
     for _ in range(m):
         n = type_of(p).size - 1
@@ -87,7 +87,7 @@ def polyder(p, m=1):
 
 @implements(np.polyint)
 def polyint(p, m=1, k=None):
-    """The integral, m times, with constants k."""
+    """The m-th antiderivative of a polynomial, with integration constants k."""
     p = _row(p)
     k = np.zeros(m) if k is None else _row(k)
     k = op("broadcast_to")(k, shape=(m,)) if type_of(k).size == 1 else k
@@ -99,7 +99,7 @@ def polyint(p, m=1, k=None):
 
 @implements(np.poly)
 def poly(seq_of_zeros):
-    """The coefficients of the polynomial with these zeros, or of a matrix' own."""
+    """The coefficients of the polynomial with these zeros; of a matrix, its characteristic one."""
     zeros = as_array(seq_of_zeros)
     if type_of(zeros).ndim == 2:
         zeros = np.linalg.eigvals(zeros)
@@ -119,7 +119,7 @@ def poly(seq_of_zeros):
 class roots(General):
     """The complex roots of the polynomial with coefficients p, the first not zero :  (n+1) -> (n).
 
-    They move by the implicit function theorem: p'(r) r_dot + p_dot(r) = 0.
+    Their tangents follow from the implicit function theorem: p'(r) r_dot + p_dot(r) = 0.
     """
 
     host = True
@@ -134,7 +134,7 @@ class roots(General):
         return xp.roots(p).astype(np.result_type(p.dtype, np.complex64))
 
     def arithmetic(self, y, args, params):
-        return 50 * y.size**3  # as many eigenvalues, by some 5 steps of the QR algorithm for each
+        return 50 * y.size**3  # n eigenvalues, about 5 steps of the QR algorithm for each
 
     def jvp(self, y, primals, tangents, /):
         (p,), (p_dot,) = primals, tangents
@@ -145,7 +145,7 @@ class roots(General):
 
 @implements(np.roots)
 def np_roots(p):
-    """The roots: real ones if all are."""
+    """The roots of a polynomial: as real numbers if all are real."""
     p = _row(p)
     n = type_of(p).size
     if not n or n == 1:
@@ -161,7 +161,7 @@ def np_roots(p):
 
 @implements(np.polyfit)
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
-    """The coefficients of the polynomial of least squares."""
+    """The coefficients of the polynomial of degree `deg` that fits the points best."""
     if full or cov:
         raise NoRuleError(
             f"polyfit: {'full' if full else 'cov'}= of traced values has no rule; the residuals "
@@ -181,7 +181,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
 
 @implements(np.vander)
 def vander(x, N=None, increasing=False):
-    """The powers of x, one column each."""
+    """The Vandermonde matrix: one column for each power of x."""
     x = as_array(x)
     wide = np.result_type(type_of(x).dtype, int)
     x = x if type_of(x).dtype == wide else op("astype")(x, dtype=wide)
@@ -209,11 +209,11 @@ BASES: dict[str, Callable[[int], tuple[float, float, float]]] = {
 
 
 def _evaluation(basis: str) -> Callable[..., Any]:
-    """The function that evaluates a series of a basis, backward  [Clenshaw 1955]."""
+    """The function that evaluates a series in a basis by backward recurrence  [Clenshaw 1955]."""
     step = BASES[basis]
 
     def val(x, c, tensor=True):
-        """The series at x; several series in the columns of c."""
+        """The series at x; c may hold several series in its columns."""
         x, c = as_array(x), as_array(c) * 1.0
         if tensor and type_of(c).ndim > 1:
             c = op("reshape")(c, shape=(*type_of(c).shape, *(1,) * type_of(x).ndim))
@@ -229,11 +229,11 @@ def _evaluation(basis: str) -> Callable[..., Any]:
 
 
 def _columns(basis: str) -> Callable[..., Any]:
-    """The function that evaluates the polynomials of a basis, up to a degree."""
+    """The function that evaluates the polynomials of a basis up to a degree."""
     step = BASES[basis]
 
     def columns(x, deg):
-        """The first polynomials at x, along a new last axis."""
+        """The polynomials of degree 0 to `deg` at x, along a new last axis."""
         x = as_array(x)
         if type_of(x).ndim == 0:
             x = op("reshape")(x, shape=(1,))

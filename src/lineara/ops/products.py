@@ -1,4 +1,4 @@
-"""NumPy's products, written with matmul and einsum: dot, outer, tensordot, cross and the rest."""
+"""NumPy's other products, written with matmul and einsum: dot, outer, tensordot, cross, kron."""
 
 import re
 from typing import Any
@@ -66,7 +66,7 @@ def tensordot(a, b, axes=2):
 
 
 def along(ours: Any, signature: str, args: tuple, axes: Any) -> Any:
-    """A function of the last axes, on those that `axes` names for each argument and the result."""
+    """Apply a function of the last axes to the axes that `axes` names for arguments and result."""
     cores = [part.count(",") + 1 if part else 0 for part in re.findall(r"\((.*?)\)", signature)]
     named = [sizes(i) for i in axes]
     ends = [tuple(range(-len(i), 0)) for i in named]
@@ -115,7 +115,7 @@ def kron(a, b):
 
 @implements(np.cross, np.linalg.cross)
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """Vector product; plane vectors have 0 as third component, and of two only that is given."""
+    """The vector product; of two plane vectors only its third component is returned."""
     a, b = as_array(a), as_array(b)
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -133,7 +133,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 
 
 def _in_space(v: Any) -> Any:
-    """Vectors of length 3."""
+    """The vectors with a third component 0 added to plane ones."""
     *lead, n = type_of(v).shape
     zeros = np.zeros((*lead, 3 - n), type_of(v).dtype)
     return v if n == 3 else op("concat")(v, zeros, axis=-1)
@@ -141,7 +141,7 @@ def _in_space(v: Any) -> Any:
 
 @takes_arrays(np.linalg.multi_dot)
 def multi_dot(arrays, *, out=None):
-    """The product of several matrices, in the cheapest order; the ends may be vectors."""
+    """The product of several matrices in the cheapest order; the first and last may be vectors."""
     arrays = [as_array(a) for a in arrays]
     if len(arrays) < 2:
         raise ShapeError(f"multi_dot: takes two arrays or more, not {len(arrays)}")
@@ -155,7 +155,7 @@ def multi_dot(arrays, *, out=None):
 
 @implements(np.linalg.matrix_power)
 def matrix_power(a, n):
-    """A matrix times itself, n times; of the inverse for a negative n."""
+    """A square matrix to an integer power; a negative one takes the inverse."""
     if n < 0:
         return matrix_power(op("inv")(square("matrix_power", a)), -n)
     t = squares("matrix_power", a)

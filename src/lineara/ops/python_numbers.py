@@ -1,10 +1,10 @@
-"""What Python's operators, `math` and `cmath` make of Python's numbers, in programs and lanes.
+"""Python's operators, `math` and `cmath` on Python's numbers, in programs and batches.
 
     python_divide, python_power, ..     x / y, x ** y, ..
     math_exp, cmath_exp, ..             math.exp(x), cmath.exp(x), ..
 
-The value of numbers is Python's, whose bits and exceptions are its own; over lanes it is that of
-the base, and where that is not finite Python's is asked.  The derivative is that of the base.
+Of numbers the value is computed by Python, with its rounding and exceptions.  Over lanes it is the
+base's, and Python's where that is not finite.  The derivative is that of the base.
 """
 
 import cmath
@@ -35,9 +35,9 @@ WHOLE = np.iinfo(np.int64)
 
 
 class Own(Primitive):
-    """A function of Python's, `act`, with the type and the derivative of a base.
+    """Python's function `act`, with the type rule and the derivative of the primitive `base`.
 
-    Of values that may be Python's or NumPy's, `either`, it is an error where the two differ.
+    With `either` the values may be Python's or NumPy's, and where the two differ it is an error.
     """
 
     host = True
@@ -62,14 +62,14 @@ class Own(Primitive):
         self.inlined = False
 
     def result(self, *args: Any, line: str = "", either: bool = False, **params: Any) -> Any:
-        """The type that the base gives; of rounding, and of questions, their own."""
+        """The type of the base's result; of rounding an integer, of a test a boolean."""
         y = self.base.result(*args)
         return ArrayType(y.shape, np.dtype(GIVES.get(self.name, y.dtype)))
 
     def evaluate(
         self, xp: Any, /, *args: Any, line: str = "", either: bool = False, **params: Any
     ) -> Any:
-        """Python's own of numbers; of exact ones, and where a test makes them complex, the base."""
+        """Python's result for numbers, or the base's for exact numbers and complex steps."""
         if FLOATS.issuperset(map(type, args)):
             return self.of_numbers([float(a) for a in args], line, either, params)
         foreign = not all([isinstance(a, PLAIN) for a in args])
@@ -80,7 +80,7 @@ class Own(Primitive):
         return self.of_numbers(args, line, either, params)
 
     def of_numbers(self, args: Any, line: str, either: bool, params: dict[str, Any]) -> Any:
-        """The value of Python's numbers, as one of NumPy's classes."""
+        """Python's result for numbers, as a NumPy scalar."""
         numbers = [a if type(a) is float else _pythons(a) for a in args]
         try:
             y = self.act(*numbers, **params)
@@ -113,7 +113,7 @@ class Own(Primitive):
         return np.int64(y) if type(y) is int else np.bool_(y)
 
     def of_lanes(self, args: Any, line: str, either: bool, params: dict[str, Any]) -> Any:
-        """The base, and Python's own value in every lane where that is not finite."""
+        """The base's results; in lanes where they are not finite, Python's result or exception."""
         spread = np.broadcast_arrays(*args)
         t = self.result(*map(type_of, spread))
         if t.dtype.kind in "fc" and self.name not in EVERYWHERE:
@@ -127,16 +127,16 @@ class Own(Primitive):
         return y
 
     def on_objects(self, *args: Any) -> Any:
-        """As the base."""
+        """The base's value on arrays of Python objects."""
         return self.base.on_objects(*args)
 
     def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
-        """Line the trailing axes up."""
+        """The batch rule: align the trailing axes of the arguments."""
         return self(*aligned(args, batched), **params)
 
 
 class OwnElementwise(Own, Elementwise):
-    """A function of Python's with a derivative."""
+    """A differentiable function of Python's."""
 
 
 class OwnConstant(Own, Constant):
@@ -144,7 +144,7 @@ class OwnConstant(Own, Constant):
 
 
 class OfRow(General):
-    """A function of Python's, `act`, of all the numbers in a row: in the last axis.
+    """Python's function `act` of a list of numbers: of each row, along the last axis.
 
     `terms(y, x, x_dot)` are the numbers whose sum is the tangent.
     """
@@ -157,11 +157,11 @@ class OfRow(General):
         self.raised = (ValueError, OverflowError)
 
     def result(self, x: Any, **params: Any) -> Any:
-        """A number for each row."""
+        """The type: one number for each row."""
         return ArrayType(type_of(x).shape[:-1], np.dtype(float))
 
     def evaluate(self, xp: Any, /, x: Any, line: str = "", **params: Any) -> Any:
-        """Python's own of each row."""
+        """Python's result for each row."""
         rows = np.reshape(x, (-1, np.shape(x)[-1])).tolist()
         try:
             return np.array([self.act(row) for row in rows]).reshape(np.shape(x)[:-1])[()]
@@ -169,19 +169,19 @@ class OfRow(General):
             raise _noted(e, line) from None
 
     def jvp(self, y: Any, primals: Any, tangents: Any, **params: Any) -> Any:
-        """The sum of the terms."""
+        """The tangent: the sum of the terms."""
         (x,), (x_dot,) = primals, tangents
         y = op("reshape")(y, shape=(*type_of(y).shape, 1))
         last = type_of(x).ndim - 1
         return op("sum")(self.terms(y, x, x_dot), axis=(last,), keepdims=False)
 
     def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
-        """Rows of rows are rows."""
+        """The batch rule: a batch of rows is an array of rows."""
         return self(*args, **params)
 
 
 def _noted(error: Exception, line: str) -> Exception:
-    """Python's exception, with the user's line."""
+    """Python's exception with the user's line in its text."""
     if line:
         error.add_note(f"in a program, at {line}")
     return error
@@ -201,7 +201,7 @@ def _torn(what: str, line: str) -> StagingError:
 
 
 def own(name: str, base: Any, act: Callable[..., Any]) -> Any:
-    """Declare Python's function `act` over a base."""
+    """Declare a primitive for Python's function `act` over a base."""
     return (OwnConstant if isinstance(base, Constant) else OwnElementwise)(name, base, act)
 
 
@@ -237,9 +237,9 @@ BASES = {"degrees": "rad2deg", "radians": "deg2rad", "pow": "power"}
 
 
 def _real(x: Any) -> Any:
-    """A number as math's functions take it: in double precision."""
+    """The number in double precision, as functions of `math` convert it."""
     if not isinstance(x, Box):
-        return math.ldexp(x, 0)  # which raises what math raises
+        return math.ldexp(x, 0)  # raises math's exception
     if x.shape:
         raise TypeError("only arrays of one element can be converted to Python's numbers")
     t = x.dtype
@@ -250,7 +250,7 @@ def _real(x: Any) -> Any:
 
 
 def _complex(z: Any) -> Any:
-    """A number as cmath's functions take it."""
+    """The number as a complex one, as functions of `cmath` convert it."""
     return op("astype")(z, dtype=np.dtype(complex)) if isinstance(z, Box) else complex(z)
 
 
@@ -281,7 +281,7 @@ def _in_programs(function: Any) -> Callable[[Any], Any]:
 
 @_in_programs(math.trunc)
 def trunc(x):
-    """The whole part, as Python's whole number."""
+    """The integer part, as a Python int."""
     if isinstance(x, Box) and x.dtype.kind == "b" and not x.weak:
         raise TypeError("type numpy.bool doesn't define __trunc__ method")
     return op("math_trunc")(_real(x))
@@ -304,14 +304,14 @@ def ldexp(x, n):
 
 @_in_programs(math.frexp)
 def frexp(x):
-    """The number without its power of two, and that power."""
+    """(m, n) with x = m 2**n."""
     fraction, power_of_two = registry.functions[np.frexp](_real(x))
     return fraction, op("astype")(power_of_two, dtype=np.dtype(np.int64))
 
 
 @_in_programs(math.modf)
 def modf(x):
-    """The fraction and the whole part."""
+    """(fractional part, integer part)."""
     return _fraction(_real(x)), op("trunc")(_real(x))
 
 
@@ -321,7 +321,7 @@ _sum = OfRow("math_fsum", math.fsum, lambda y, x, x_dot: x_dot)
 
 @_in_programs(math.hypot)
 def hypot(*coordinates):
-    """The Euclidean norm."""
+    """The Euclidean norm of the coordinates."""
     numbers = tuple(map(_real, coordinates))
     return op("math_hypot")(*numbers) if len(numbers) == 2 else _norm(op("stack")(*numbers))
 
@@ -337,7 +337,7 @@ def dist(p, q):
 
 @_in_programs(math.fsum)
 def fsum(values):
-    """The sum, rounded once."""
+    """The sum of the values, rounded once."""
     return _sum(op("stack")(*map(_real, values)))
 
 

@@ -1,4 +1,4 @@
-"""Python's statistics of lists of traced numbers."""
+"""Functions of Python's module `statistics` for lists of traced numbers."""
 
 from typing import Any
 
@@ -10,24 +10,24 @@ from lineara.ops.shape import as_array
 
 @implements("statistics.mean")
 def mean(data):
-    """The mean."""
+    """The arithmetic mean."""
     return np.mean(as_array(data))
 
 
 @implements("statistics.fmean")
 def fmean(data, weights=None):
-    """The mean, with weights."""
+    """The arithmetic mean, weighted if weights are given."""
     return np.average(as_array(data), weights=None if weights is None else as_array(weights))
 
 
 @implements("statistics.median")
 def median(data):
-    """The one in the middle, or the mean of both."""
+    """The middle value, or the mean of the two middle values."""
     return np.median(as_array(data))
 
 
 def _spread(name: str, ddof: int, root: bool) -> Any:
-    """The variance around the mean, or around another value; or its root."""
+    """Declare a variance, or a standard deviation: around the mean, or around a given value."""
 
     @implements(f"statistics.{name}")
     def call(data, around=None):

@@ -1,4 +1,4 @@
-"""Reductions: sum and cumsum are linear; prod, max and min state a jvp; the rest is written so."""
+"""Reductions: the primitives sum, cumsum, prod, max and min, and NumPy's functions of them."""
 
 import math
 import operator
@@ -13,11 +13,11 @@ from lineara.ops.elementwise import multiply, real_dtype, root
 from lineara.ops.index import line
 from lineara.ops.shape import as_array, normal_axes
 
-# A reduction's `axis` is a tuple of axes counted from the front.
+# In primitives, a reduction's `axis` is a tuple of axes counted from the front.
 
 
 def reduced(name: str, x: Any, axis: Any, keepdims: Any) -> ArrayType:
-    """The type of a reduction."""
+    """The type of a reduction's result."""
     t = type_of(x)
     fine = type(axis) is tuple and not any([isinstance(i, bool) for i in axis])
     if not fine or not isinstance(keepdims, bool | np.bool_):
@@ -37,12 +37,12 @@ def _kept(shape: tuple[int, ...], axis: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def wide(dtype: np.dtype) -> np.dtype:
-    """The dtype in which NumPy adds and multiplies many numbers: wider for small integers."""
+    """The dtype in which NumPy sums and multiplies: 64 bits for smaller integers."""
     return np.add.reduce(np.zeros(0, dtype)).dtype
 
 
 def _next(params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a reduction with a batch axis in front."""
+    """The parameters of a reduction of an array that has a batch axis in front."""
     return params | {"axis": tuple(i + 1 for i in params["axis"])}
 
 
@@ -57,7 +57,7 @@ class sum_(Linear):
         return xp.sum(x, axis=axis, keepdims=keepdims)
 
     def arithmetic(self, y, args, params):
-        return lost(y, args)  # an addition for each number that goes
+        return lost(y, args)  # an addition for each element that is reduced
 
     def transpose(self, y_bar, /, x, *, axis, keepdims):
         return (spread_back(y_bar, x, axis),)
@@ -120,7 +120,7 @@ class prod(General):
 
 
 def _others(x: Any, axis: tuple[int, ...]) -> Any:
-    """At each element the product of the other ones: exact also where elements are zero."""
+    """In each element the product of the others along the axes; exact where elements are zero."""
     shape = type_of(x).shape
     rows, order = lanes_last(x, axis)
     others = _running(rows, before=True) * _running(rows, before=False)
@@ -129,7 +129,7 @@ def _others(x: Any, axis: tuple[int, ...]) -> Any:
 
 
 def lanes_last(x: Any, axis: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-    """The axes to reduce as one, the last; and the order of the axes that it comes from."""
+    """x with the reduced axes merged into one, the last; and the order of the remaining axes."""
     shape = type_of(x).shape
     rest = tuple(i for i in range(len(shape)) if i not in axis)
     order = (*rest, *axis)
@@ -139,7 +139,7 @@ def lanes_last(x: Any, axis: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
 
 
 def _running(rows: Any, before: bool) -> Any:
-    """Products of the elements before (after) each along the last axis, by doubling: O(n log n)."""
+    """In each element the product of those before (after) it on the last axis; O(n log n)."""
     t = type_of(rows)
     n = t.shape[-1]
 
@@ -166,7 +166,9 @@ class Extremum(General):
     def jvp(self, y, primals, tangents, /, *, axis, keepdims):
         (x,), (x_dot,) = primals, tangents
         equal = op("equal")(x, spread_back(y, type_of(x), axis))
-        hit = np.logical_or(equal, op("not_equal")(x, x))  # a NaN is where a NaN comes from
+        hit = np.logical_or(
+            equal, op("not_equal")(x, x)
+        )  # a NaN result comes from the NaN elements
         count = np.sum(hit, axis=axis, keepdims=keepdims, dtype=type_of(x).dtype)
         return op("sum")(op("keep")(x_dot, hit), axis=axis, keepdims=keepdims) / count
 
@@ -182,17 +184,17 @@ min_ = Extremum("min")
 
 
 def given(option: Any) -> bool:
-    """Whether NumPy's optional argument was given."""
+    """Whether an optional argument was given: it is neither None nor np._NoValue."""
     return option is not None and option is not np._NoValue
 
 
 def reduced_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
-    """The axes to reduce; a number may be asked for its axis 0, or -1."""
+    """The axes to reduce, counted from the front; a scalar accepts 0 and -1, as in NumPy."""
     return () if not ndim and axis in (0, -1) else normal_axes(axis, ndim, name)
 
 
 def _reduce(name: str, a: Any, axis: Any, keepdims: Any, where: Any, fill: Any) -> Any:
-    """A reduction with NumPy's axis, keepdims and where."""
+    """The reduction `name` with NumPy's arguments axis, keepdims and where."""
     axis = reduced_axes(axis, len(type_of(a).shape), name)
     if given(where) and where is not True:
         a = op("where")(where, a, fill)
@@ -204,7 +206,7 @@ def _as(a: Any, dtype: Any) -> Any:
 
 
 def _kept_as(y: Any, dtype: Any) -> Any:
-    """A sum or product of many small integers in the dtype that was asked for, as NumPy's is."""
+    """y converted to the dtype that the caller asked for, if any."""
     return y if not given(dtype) or type_of(y).dtype == np.dtype(dtype) else _as(y, dtype)
 
 
@@ -224,13 +226,13 @@ def np_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, wh
 
 @implements(np.max, np.amax)
 def np_max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Largest over axes."""
+    """The largest element over axes."""
     return _extremum("max", a, axis, keepdims, initial, where)
 
 
 @implements(np.min, np.amin)
 def np_min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
-    """Smallest over axes."""
+    """The smallest element over axes."""
     return _extremum("min", a, axis, keepdims, initial, where)
 
 
@@ -255,7 +257,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
 
 
 def _count(a: Any, axis: Any, where: Any = None, keepdims: Any = False) -> Any:
-    """How many elements go into each result of a reduction."""
+    """The number of elements that are reduced to each result."""
     shape = type_of(a).shape
     axis = reduced_axes(axis, len(shape), "mean")
     if not given(where):
@@ -274,7 +276,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
 
 
 def per(total: Any, count: Any) -> Any:
-    """total / count in the precision of the total: a count has none."""
+    """total / count, in the precision of the total."""
     if type_of(count).shape or isinstance(count, Box):
         dtype = type_of(total).dtype
         return total / op("astype")(count, dtype=real_dtype(dtype) if dtype.kind in "fc" else float)
@@ -283,7 +285,7 @@ def per(total: Any, count: Any) -> Any:
 
 @implements(np.average)
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
-    """Weighted mean."""
+    """Mean over axes, weighted if weights are given."""
     if weights is None:
         y, scale = mean(a, axis, keepdims=keepdims), float(_count(a, axis))
     else:
@@ -301,7 +303,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
 
 
 def _weights_along(weights: Any, axis: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Weights of the axes that are averaged over, as an array of full rank."""
+    """Weights along the averaged axes, reshaped to the rank of the array."""
     if type_of(weights).shape != tuple(shape[i] for i in axis):
         raise ShapeError(
             f"average: weights {type_of(weights)} for the axes {axis} of an array of shape "
@@ -312,7 +314,7 @@ def _weights_along(weights: Any, axis: tuple[int, ...], shape: tuple[int, ...]) 
 
 
 def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
-    """The distance from the mean."""
+    """The difference of each element from the mean."""
     if not given(mean):
         total = np_sum(a, axis, keepdims=True, where=where)
         mean = per(total, _count(a, axis, where, True))
@@ -320,7 +322,7 @@ def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
 
 
 def _freedom(a: Any, axis: Any, where: Any, keepdims: Any, ddof: Any, correction: Any) -> Any:
-    """The number of elements less the degrees of freedom that were used."""
+    """The number of elements minus ddof (or correction)."""
     count = _count(a, axis, where, keepdims is not np._NoValue and keepdims)
     left = count - (correction if given(correction) else ddof)
     return np.maximum(left, 0) if np.ndim(left) else max(left, 0)  # a plain number keeps dtypes
@@ -353,7 +355,7 @@ def modulus_squared(x: Any) -> Any:
 
 @implements(np.std)
 def std(*args, **options):
-    """Square root of the variance; where all elements are equal the slope is 0, as a norm's."""
+    """Square root of the variance; its slope is 0 where all elements are equal."""
     return root(var(*args, **options))
 
 
@@ -374,7 +376,7 @@ def cumprod(a, axis=None, dtype=None, out=None):
 
 
 def running(act: Any, a: Any, axis: int) -> Any:
-    """The running result of an associative operation, by doubling: O(n log n)."""
+    """The running result of an associative operation along an axis; O(n log n)."""
     n, lead, step = type_of(a).shape[axis], (slice(None),) * axis, 1
     if n <= 1:
         return +a  # a copy
@@ -385,10 +387,10 @@ def running(act: Any, a: Any, axis: int) -> Any:
 
 
 def cumulative(run: Any, start: float) -> Any:
-    """cumulative_sum or cumulative_prod: the running form with a choice of the first value."""
+    """Declare cumulative_sum or cumulative_prod from cumsum or cumprod and the neutral value."""
 
     def function(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
-        """As the running form, with the start as the first value if asked for."""
+        """The running result; with `include_initial` the neutral value is put first."""
         y = run(x, axis, dtype)
         if not include_initial:
             return y

@@ -1,4 +1,4 @@
-"""Functions known at points: interpolation, differences, areas, and sums with a sliding window."""
+"""Functions given at points: interpolation, differences, integrals, convolution, covariance."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ from lineara.ops.shape import as_array, as_doubles, as_floats, normal_axes, norm
 
 @implements(np.interp)
 def interp(x, xp, fp, left=None, right=None, period=None):
-    """Piecewise linear interpolation of fp at xp: it moves with x, xp and fp."""
+    """Piecewise linear interpolation of (xp, fp) at x; differentiable in all three."""
     x, xp, fp = map(as_array, (x, xp, fp))
     real_only("interp", x, xp)
     x, fp = as_doubles(x), as_doubles(fp)
@@ -43,7 +43,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 
 @implements(np.ediff1d)
 def ediff1d(ary, to_end=None, to_begin=None):
-    """Differences of neighbours of the flattened array, with values before and after."""
+    """Differences of neighbours of the flattened array, with given values before and after."""
     steps = diff(line(as_array(ary), None, "ediff1d")[0])
     ends = [
         None if v is None else line(as_array(v), None, "ediff1d")[0] for v in (to_begin, to_end)
@@ -54,7 +54,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 @implements(np.trapezoid)
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    """The area under y along an axis, by trapezia."""
+    """The integral of y along an axis by the trapezoidal rule."""
     y = as_array(y)
     ndim = type_of(y).ndim
     axis = normal_axis(axis, ndim, "trapezoid")
@@ -135,7 +135,7 @@ def _slope(f: Any, axis: int, h: Any, edge_order: int) -> Any:
 
 @implements(np.unwrap)
 def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
-    """The angles without jumps: whole periods are added, which do not move with the angles."""
+    """The angles with periods added so that neighbours differ by less than half a period."""
     p = as_array(p)
     axis = normal_axis(axis, type_of(p).ndim, "unwrap")
     lead = (slice(None),) * axis
@@ -161,7 +161,7 @@ def _vectors(name: str, *args: Any) -> list[ArrayType]:
 
 @primitive
 class convolve(Multilinear):
-    """y_k = sum_j a_(k-j) v_j at every overlap :  (n), (m) -> (n + m - 1)."""
+    """The full convolution y_k = sum_j a_(k-j) v_j :  (n), (m) -> (n + m - 1)."""
 
     host = True
 
@@ -178,7 +178,7 @@ class convolve(Multilinear):
 
 @primitive
 class correlate(Multilinear):
-    """y_k = sum_j a_(k+j) v_j where they overlap wholly :  (n), (m) -> (n - m + 1), n >= m."""
+    """y_k = sum_j a_(k+j) v_j for all v within a :  (n), (m) -> (n - m + 1), n >= m."""
 
     host = True
 
@@ -203,7 +203,7 @@ _MODES: dict[Any, str] = {0: "valid", 1: "same", 2: "full"}
 
 @implements(np.convolve)
 def np_convolve(a, v, mode="full"):
-    """The sums of products of one sequence with the other turned around."""
+    """The discrete convolution of two sequences."""
     a, v = (line(as_array(w), None, "convolve")[0] for w in (a, v))
     n, m = (type_of(w).shape[0] for w in (a, v))
     if not n or not m:
@@ -223,7 +223,7 @@ def np_convolve(a, v, mode="full"):
 
 @implements(np.correlate)
 def np_correlate(a, v, mode="valid"):
-    """The sums of products of one sequence with the conjugate of the other, shifted."""
+    """The cross-correlation of two sequences."""
     a, v = (line(as_array(w), None, "correlate")[0] for w in (a, v))
     n, m = (type_of(w).shape[0] for w in (a, v))
     turned = conjugate(v)[::-1]
@@ -239,7 +239,7 @@ def np_correlate(a, v, mode="valid"):
 
 @implements(np.cov)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
-    """The covariances of the variables, one in each row."""
+    """The covariance matrix of variables, whose samples are the rows of m."""
     rows = as_doubles(_variables(m, rowvar, _ONE_ROW_IS_TURNED))
     if y is not None:
         rows = concatenate([rows, _variables(y, rowvar, False)], 0)
@@ -272,7 +272,7 @@ _ONE_ROW_IS_TURNED = np.lib.NumpyVersion(np.__version__) >= "2.2.0"
 
 
 def _variables(m: Any, rowvar: bool, turned: bool) -> Any:
-    """The variables, one in each row; whether one row is turned depends on NumPy's version."""
+    """The samples with one row for each variable; one row is transposed in some NumPy versions."""
     m = as_array(m)
     if type_of(m).ndim > 2:
         raise ValueError("m has more than 2 dimensions")
@@ -284,7 +284,7 @@ def _variables(m: Any, rowvar: bool, turned: bool) -> Any:
 
 @implements(np.corrcoef)
 def corrcoef(x, y=None, rowvar=True, *, dtype=None):
-    """The correlations of the variables, one in each row."""
+    """The correlation matrix of variables, whose samples are the rows of x."""
     c = cov(x, y, rowvar, dtype=dtype)
     if type_of(c).ndim == 0:
         return c / c

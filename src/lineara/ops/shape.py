@@ -1,4 +1,4 @@
-"""Structural primitives: they move elements; each forms a pair with its transpose."""
+"""Structural primitives, which only move elements, and NumPy's functions of shapes and axes."""
 
 import math
 import operator
@@ -23,7 +23,7 @@ from lineara.facts.types import ArrayType, is_complex, type_of
 
 
 def _lengths(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple; -1 has no meaning here."""
+    """A shape as a tuple of ints; a negative length is an error."""
     lengths = tuple(map(operator.index, shape))
     if any([n < 0 for n in lengths]):
         raise ShapeError(f"a shape has no negative lengths: {lengths}")
@@ -140,7 +140,7 @@ class astype(Structural):
 
 @primitive
 class concat(Structural):
-    """Arrays joined along an axis that exists.  Transpose: the pieces of it."""
+    """Arrays joined along an existing axis.  Transpose: the pieces of the cotangent."""
 
     linear = None
 
@@ -178,7 +178,7 @@ class concat(Structural):
 
 @primitive
 class stack(Structural):
-    """Arrays of one shape joined along a new first axis.  Transpose: the rows of it."""
+    """Arrays of one shape joined along a new first axis.  Transpose: its rows."""
 
     linear = None
 
@@ -206,7 +206,7 @@ class stack(Structural):
 
 @primitive
 class checkpoint_name(Structural):
-    """x itself, under a name by which a checkpoint policy knows it.  Transpose: the same."""
+    """The identity, with a name that a checkpoint policy can select.  Transpose: itself."""
 
     view = True
 
@@ -224,7 +224,7 @@ class checkpoint_name(Structural):
 
 
 def spread(args: tuple, batched: tuple[bool, ...]) -> list[Any]:
-    """Every argument with the leading axis, repeated where it had none."""
+    """Every argument with a batch axis in front; unbatched ones are repeated."""
     size = batch_size(args, batched)
     arrays = [a if isinstance(a, Box) else np.asarray(a) for a in args]
     return [
@@ -248,7 +248,7 @@ def normal_axis(axis: Any, ndim: int, name: str) -> int:
 
 
 def normal_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
-    """Several axes counted from the front: all of them for None."""
+    """Several axes counted from the front; all axes for None."""
     if axis is None:
         return tuple(range(ndim))
     listed = tuple(normal_axis(i, ndim, name) for i in sizes(axis))
@@ -258,13 +258,13 @@ def normal_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
 
 
 def sizes(value: Any) -> tuple[int, ...]:
-    """A shape, or several axes, where NumPy also takes one integer."""
+    """A shape (or several axes) as a tuple; one integer as a tuple of one."""
     listed = value if isinstance(value, tuple | list | range | np.ndarray) else (value,)
     return tuple(operator.index(n) for n in listed)
 
 
 def as_array(a: Any) -> Any:
-    """A traced value as it is; nested sequences of them as an array."""
+    """A traced value unchanged; nested sequences of traced values as one traced array."""
     if isinstance(a, Box):
         return a
     if isinstance(a, list | tuple):
@@ -277,28 +277,30 @@ _PLAIN = (np.ndarray, np.float64, list, tuple, float, int, complex, bool)
 
 
 def told(obj: Any) -> Any:
-    """What an object of a class that is followed gives as its array, which may be traced."""
+    """The array of an object with `__array__`, which may be traced."""
     if type(obj) in _PLAIN:
         return obj
     told: Any = getattr(type(obj), "__array__", None)
-    followed = type(told) is FunctionType and type(told.__globals__) is not dict  # it is a copy
+    followed = (
+        type(told) is FunctionType and type(told.__globals__) is not dict
+    )  # an overlay's copy
     return told(obj) if followed else obj
 
 
 def as_floats(a: Any) -> Any:
-    """The array, in floating point if it was not."""
+    """The array; integers and booleans converted to float64."""
     a = as_array(a)
     return a if type_of(a).dtype.kind in "fc" else op("astype")(a, dtype=np.dtype(float))
 
 
 def as_doubles(a: Any) -> Any:
-    """The numbers in double precision, real or complex."""
+    """The array in double precision, real or complex."""
     wide = np.result_type(type_of(a).dtype, float)
     return a if type_of(a).dtype == wide else op("astype")(a, dtype=wide)
 
 
 def real_only(function: str, *values: Any) -> None:
-    """An error for complex numbers, of which the real part alone would be looked at."""
+    """Raise an error if a value is complex."""
     for v in values:
         if is_complex(as_array(v)):
             raise NoRuleError(
@@ -308,13 +310,13 @@ def real_only(function: str, *values: Any) -> None:
 
 
 def any_box(values: Any) -> bool:
-    """Whether a traced value is among the values, also inside lists and tuples."""
+    """Whether one of the values is traced, also inside lists and tuples."""
     return any(isinstance(v, Box) or (isinstance(v, list | tuple) and any_box(v)) for v in values)
 
 
 @implements(np.reshape)
 def np_reshape(a, /, shape, order="C", *, copy=None):
-    """The elements under another shape; one entry may be -1; order C, F or A."""
+    """The elements in another shape, of which one length may be -1; order C, F or A."""
     asked = shape = sizes(shape)
     size = type_of(a).size
     rest = math.prod(n for n in shape if n != -1)
@@ -330,7 +332,7 @@ def np_reshape(a, /, shape, order="C", *, copy=None):
 
 @implements(np.ravel)
 def ravel(a, order="C"):
-    """All elements in one axis: a view where they lie in that order, else a copy."""
+    """All elements along one axis: a view if memory has that order, else a copy."""
     if order == "K":
         return ravel(np_transpose(a, _outer_first(a)))
     order = "F" if order == "A" and _in_fortran_order(a) else "C" if order == "A" else order
@@ -341,13 +343,13 @@ def ravel(a, order="C"):
 
 
 def _in_fortran_order(a: Any) -> bool:
-    """Whether the elements lie in memory in Fortran order, and not in C order too."""
+    """Whether memory has Fortran order, and not C order as well."""
     lying(a)
     return not getattr(a, "in_order", True) and np_transpose(a).in_order
 
 
 def lying(a: Any) -> Any:
-    """The strides of a traced array, where values depend on them; of any other value None."""
+    """The strides of a traced array for functions whose values depend on them; otherwise None."""
     ask = getattr(a, "lying", None)
     return ask() if callable(ask) else None
 
@@ -405,7 +407,7 @@ def moveaxis(a, source, destination):
 
 @implements(np.rollaxis)
 def rollaxis(a, axis, start=0):
-    """One axis moved to before another."""
+    """The array with one axis moved in front of another."""
     ndim = len(a.shape)
     axis = normal_axis(axis, ndim, "rollaxis")
     start = start + ndim if start < 0 else start
@@ -414,7 +416,7 @@ def rollaxis(a, axis, start=0):
 
 @implements(np.expand_dims)
 def expand_dims(a, axis):
-    """New axes of length 1."""
+    """The array with new axes of length 1."""
     shape = list(a.shape)
     for i in sorted(normal_axes(axis, len(shape) + len(sizes(axis)), "expand_dims")):
         shape.insert(i, 1)
@@ -423,7 +425,7 @@ def expand_dims(a, axis):
 
 @implements(np.squeeze)
 def squeeze(a, axis=None):
-    """Axes of length 1 removed."""
+    """The array without axes of length 1."""
     shape = a.shape
     if axis is None:
         return reshape(a, shape=tuple(n for n in shape if n != 1))
@@ -435,7 +437,7 @@ def squeeze(a, axis=None):
 
 @implements(np.broadcast_to)
 def np_broadcast_to(array, shape, subok=False):
-    """The array repeated to that shape."""
+    """The array broadcast to a shape."""
     shape = sizes(shape)
     try:
         fits = np.broadcast_shapes(type_of(array).shape, shape) == shape
@@ -451,7 +453,7 @@ def np_broadcast_to(array, shape, subok=False):
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args, subok=False):
-    """Each repeated to the shape that all have together."""
+    """The arrays broadcast to their common shape."""
     shape = np.broadcast_shapes(*(type_of(a).shape for a in args))
     return tuple(broadcast_to(a, shape=shape) for a in args)
 
@@ -478,7 +480,7 @@ def fliplr(m):
 
 @implements(np.rot90)
 def rot90(m, k=1, axes=(0, 1)):
-    """A quarter turn, k times, from the first axis towards the second."""
+    """The array rotated by k quarter turns, from the first axis towards the second."""
     first, second = normal_axes(axes, len(m.shape), "rot90")
     for _ in range(k % 4):
         m = flip(swapaxes(m, first, second), first)
@@ -487,7 +489,7 @@ def rot90(m, k=1, axes=(0, 1)):
 
 @implements(np.roll)
 def roll(a, shift, axis=None):
-    """Elements shifted around along axes; a shift that moves is the whole number it is now."""
+    """Elements shifted cyclically along axes; a traced shift is taken as a constant integer."""
     shift = op("stop_gradient")(shift) if isinstance(shift, Box) else shift
     shifts: Any = shift if isinstance(shift, Box) else np.asarray(shift).astype(int)
     if axis is None:
@@ -502,11 +504,11 @@ def roll(a, shift, axis=None):
 
 @implements(np.repeat)
 def repeat(a, repeats, axis=None):
-    """Each element repeated."""
+    """Each element repeated, along an axis or of the flattened array."""
     if axis is None:
         a, axis = ravel(a), 0
     axis = normal_axis(axis, len(a.shape), "repeat")
-    if isinstance(repeats, int | np.integer) and repeats >= 0:  # its transpose is a plain sum
+    if isinstance(repeats, int | np.integer) and repeats >= 0:  # the transpose is then a plain sum
         left, right = a.shape[: axis + 1], a.shape[axis + 1 :]
         wide = broadcast_to(reshape(a, shape=(*left, 1, *right)), shape=(*left, repeats, *right))
         return reshape(wide, shape=(*left[:-1], left[-1] * int(repeats), *right))
@@ -516,7 +518,7 @@ def repeat(a, repeats, axis=None):
 
 @implements(np.tile)
 def tile(A, reps):
-    """The array laid out repeatedly."""
+    """The array repeated as a block along its axes."""
     reps, shape = sizes(reps), type_of(A).shape
     ndim = max(len(reps), len(shape))
     reps, shape = ((1,) * (ndim - len(v)) + v for v in (reps, shape))

@@ -1,8 +1,8 @@
 """Singular values and vectors, the pseudo-inverse and least squares.
 
-The gauge of U and V is that of no phase: the diagonals of U^H U_dot and V^H V_dot are real. Two
-equal singular values have no vectors of their own, so the derivative of the vectors is NaN there;
-that of the values exists as a default, and is right for sums over the equal ones.
+The diagonals of U^H U_dot and V^H V_dot are real (the gauge). The singular vectors of equal
+singular values are not unique, so their derivative is NaN; that of the values has a default there,
+which is right for sums over the equal ones.
 """
 
 from typing import Any
@@ -36,9 +36,9 @@ from lineara.ops.sorting import sort
 
 @primitive
 class svd_factors(Constant):
-    """U, below it V, and below that s, of A = U s V^H :  (...,m,n) -> (...,m+n+1,k).
+    """U, V and s of A = U s V^H above each other in one array :  (...,m,n) -> (...,m+n+1,k).
 
-    k = min(m, n); max(m, n) when `full`, where the smaller of U and V ends in columns of zeros.
+    k is min(m, n); with `full` max(m, n), and the smaller of U and V is filled up with zeros.
     """
 
     host = True
@@ -65,9 +65,9 @@ class svd_factors(Constant):
 
 @primitive
 class svdvals(General):
-    """The singular values, the largest first; of zero ones the slope is 0 :  (...,m,n) -> (...,k).
+    """The singular values, the largest first :  (...,m,n) -> (...,k); their slope at 0 is 0.
 
-    `f` is `svd_factors(a)`: what values, vectors and derivatives share.
+    `f` is `svd_factors(a)`, computed once for values, vectors and derivatives.
     """
 
     host = True
@@ -99,7 +99,7 @@ class svdvals(General):
 
 @primitive
 class svd_vectors(General):
-    """U above V :  (...,m,n) -> (...,m+n,k), with as many columns as the factors."""
+    """U and V above each other in one array :  (...,m,n) -> (...,m+n,k), k as in `svd_factors`."""
 
     host = True
 
@@ -146,7 +146,7 @@ class svd_vectors(General):
 
 
 def _full(y: Any, us: Any, vs: Any, a_dot: Any, m: int) -> tuple[Any, Any]:
-    """The tangents with the columns that complete the longer of U and V, and zeros by the other."""
+    """The tangents of U and V with completing columns for the longer, and zeros for the other."""
     k = type_of(us[0]).shape[-1]
     tall = type_of(us[0]).shape[-2] > k
     (x, x_dot), (short, short_dot) = (us, vs) if tall else (vs, us)
@@ -165,7 +165,7 @@ def _full(y: Any, us: Any, vs: Any, a_dot: Any, m: int) -> tuple[Any, Any]:
 
 
 def cutoff(rcond: Any) -> None:
-    """Refuse what is no number."""
+    """Raise a TypeError unless the cutoff is a number."""
     if isinstance(rcond, bool) or not isinstance(rcond, int | float | np.number):
         raise TypeError  # the checker says how it is written
 
@@ -216,7 +216,7 @@ def np_pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
 
 
 def _cut(name: str, a: Any, rcond: Any) -> Any:
-    """A cutoff for singular values that are zero but for rounding; a larger one has no rule."""
+    """The cutoff, if only rounding errors lie below it; a larger one has no rule."""
     t = type_of(a)
     eps = float(np.finfo(t.dtype).eps)
     if rcond is None:
@@ -231,9 +231,9 @@ def _cut(name: str, a: Any, rcond: Any) -> Any:
 
 @primitive
 class lstsq(General):
-    """The shortest x with least |A x - b| :  (m,n), (m,k) -> (n,k), linear in b.
+    """The x of least norm among those that minimise |A x - b| :  (m,n), (m,k) -> (n,k).
 
-    `f` is `svd_factors(a)`; for a rank that does not change  [Golub and Pereyra 1973, 4].
+    Linear in b. `f` is `svd_factors(a)`; the rank must not change  [Golub and Pereyra 1973, 4].
     """
 
     host = True
@@ -268,9 +268,9 @@ class lstsq(General):
 
 @implements(np.linalg.lstsq)
 def np_lstsq(a, b, rcond=None):
-    """x, the sums of squared residuals, the rank, and the singular values.
+    """(x, sums of squared residuals, rank, singular values).
 
-    The sums are empty where the rank is not full; a program, where it is not known, has them.
+    The sums are empty if the rank is not full, as in NumPy; in a program they are always computed.
     """
     a, b = as_floats(a), as_floats(b)
     s, t = type_of(a), type_of(b)
@@ -298,7 +298,7 @@ def np_lstsq(a, b, rcond=None):
 
 @implements(np.linalg.svd)
 def np_svd(a, full_matrices=True, compute_uv=True, hermitian=False):
-    """U, s and V^H, or s alone."""
+    """(U, s, V^H), or s alone."""
     a = as_floats(a)
     if hermitian:
         return _of_hermitian(a, compute_uv)
@@ -315,7 +315,7 @@ def np_svd(a, full_matrices=True, compute_uv=True, hermitian=False):
 
 
 def _of_hermitian(a: Any, compute_uv: bool) -> Any:
-    """By eigenvalues, in the order of their moduli."""
+    """The decomposition of a Hermitian matrix, from its eigenvalues in order of modulus."""
     if not compute_uv:
         return flip(sort(op("abs")(np_eigvalsh(a))), -1)
     w, v = np_eigh(a)

@@ -1,6 +1,6 @@
-"""Order: sorting, partition, quantiles, distinct values, and the set routines made of them.
+"""Sorting, partition, quantiles, distinct values, and set operations.
 
-What is sorted, chosen or found once is read by position; the positions are locally constant.
+Each result is read from the input at positions, which are locally constant.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from lineara.ops.shape import as_array, as_floats, normal_axes
 
 @implements(np.sort)
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
-    """The elements in order; ties keep theirs."""
+    """The elements in ascending order; equal elements keep their order."""
     a, axis = line(a, axis, "sort")
     return take_along_axis(a, op("argsort")(a, axis=axis, kind="stable"), axis)
 
 
 @implements(np.sort_complex)
 def sort_complex(a):
-    """The elements in order, as complex numbers."""
+    """The elements in ascending order, as complex numbers."""
     y = sort(a)
     wide = np.result_type(type_of(a).dtype, np.complex64)
     return y if is_complex(y) else op("astype")(y, dtype=wide)
@@ -32,7 +32,7 @@ def sort_complex(a):
 
 @implements(np.partition)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
-    """The elements with those of the ranks kth in their places, smaller ones before them."""
+    """The elements partially sorted: those of the ranks `kth` are in place, smaller ones before."""
     a, axis = line(a, axis, "partition")
     return take_along_axis(a, op("argpartition")(a, kth, axis=axis), axis)
 
@@ -41,13 +41,21 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
 
 
 def _between(alpha: float, beta: float) -> Callable[[Any, Any], Any]:
-    """The place of a quantile among n sorted values  [Hyndman and Fan 1996, definitions 4 to 9]."""
+    """The position of a quantile in n sorted values  [Hyndman and Fan 1996, definitions 4 to 9]."""
     return lambda q, n: n * q + (alpha + q * (1 - alpha - beta)) - 1
 
 
-ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")  # no mixtures
+ELEMENTS = (
+    "inverted_cdf",
+    "closest_observation",
+    "lower",
+    "higher",
+    "nearest",
+)  # they never mix two elements
 
-PLACES: dict[str, Callable[[Any, Any], Any]] = {  # of the quantile q among n sorted values
+PLACES: dict[
+    str, Callable[[Any, Any], Any]
+] = {  # the position of the quantile q in n sorted values
     "inverted_cdf": lambda q, n: np.ceil(_still(n * q)) - 1,
     "averaged_inverted_cdf": lambda q, n: 0.5 * (np.floor(_still(n * q)) + np.ceil(n * q - 1)),
     "closest_observation": lambda q, n: np.rint(_still(n * q)) - 1,
@@ -80,7 +88,7 @@ def quantile(
     *,
     weights=None,
 ):
-    """The values below which the fractions q lie: linear in between, also in q."""
+    """The quantiles q along axes; differentiable in the values and, between two values, in q."""
     return _quantile(a, q, axis, method, keepdims, weights, False)
 
 
@@ -96,7 +104,7 @@ def percentile(
     *,
     weights=None,
 ):
-    """The quantiles of q hundredths."""
+    """The percentiles q along axes."""
     return _quantile(a, _hundredth(q), axis, method, keepdims, weights, False)
 
 
@@ -112,7 +120,7 @@ def nanquantile(
     *,
     weights=None,
 ):
-    """The quantiles of what is a number."""
+    """The quantiles q along axes, without NaNs."""
     return _quantile(a, q, axis, method, keepdims, weights, True)
 
 
@@ -128,7 +136,7 @@ def nanpercentile(
     *,
     weights=None,
 ):
-    """The percentiles of what is a number."""
+    """The percentiles q along axes, without NaNs."""
     return _quantile(a, _hundredth(q), axis, method, keepdims, weights, True)
 
 
@@ -138,7 +146,7 @@ def _hundredth(q: Any) -> Any:
 
 @implements(np.median)
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    """The middle value, or the mean of the two."""
+    """The middle value along axes, or the mean of the two middle values."""
     rows, shape = _in_front(as_floats(a), axis, keepdims, "median")
     n = type_of(rows).shape[0]
     order, bad = _ranks(rows, np.unique([(n - 1) // 2, n // 2]))
@@ -149,12 +157,12 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 
 @implements(np.nanmedian)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValue):
-    """The median of what is a number."""
+    """The median along axes, without NaNs."""
     return _quantile(a, 0.5, axis, "linear", keepdims, None, True)
 
 
 def _in_front(a: Any, axis: Any, keepdims: Any, name: str) -> tuple[Any, tuple[int, ...]]:
-    """The axes to reduce as one axis in front, the rest as another; and the shape of the result."""
+    """a as a matrix (reduced elements, results), and the shape of the result."""
     shape = type_of(a).shape
     axes = normal_axes(axis, len(shape), name)
     rest = [i for i in range(len(shape)) if i not in axes]
@@ -169,7 +177,7 @@ def _in_front(a: Any, axis: Any, keepdims: Any, name: str) -> tuple[Any, tuple[i
 
 
 def _ranks(rows: Any, places: np.ndarray) -> tuple[Any, Any]:
-    """Which elements have these ranks in each column, and whether one is no number."""
+    """The positions of the elements with these ranks in each column, and which columns have NaN."""
     kth = np.append(places, type_of(rows).shape[0] - 1)
     order = op("argpartition")(rows, tuple(kth.tolist()), axis=0)
     last = take_along_axis(rows, order[-1:], 0)
@@ -177,7 +185,7 @@ def _ranks(rows: Any, places: np.ndarray) -> tuple[Any, Any]:
 
 
 def _spoiled(y: Any, bad: Any) -> Any:
-    """NaN where a column holds one."""
+    """y, but NaN where `bad` is true."""
     return y if not isinstance(bad, Box) and not np.any(bad) else op("where")(bad, np.nan, y)
 
 
@@ -235,7 +243,7 @@ def _quantile(
 
 
 def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:
-    """The weights as the rows lie; those of one axis for every column."""
+    """The weights as a matrix like `rows`; weights of one axis are repeated for every column."""
     weights = as_array(weights)
     if type_of(weights).shape == type_of(a).shape:
         return _still(_in_front(weights, axis, False, "quantile")[0])
@@ -243,11 +251,11 @@ def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:
 
 
 def _weighted_place(level: Any, order: Any, weights: Any, missing: Any, nan: bool) -> Any:
-    """How many sorted values have a share of the weight, with those before them, below q."""
+    """The number of sorted values whose cumulated share of the weight is below q."""
     weights = np.where(missing, 0.0, weights) if nan else weights
     run = np.cumsum(take_along_axis(weights, order, 0), axis=0)
     share = run / run[-1:]
-    # weights of nothing at the beginning hold no quantile, not even that of 0
+    # values of weight 0 at the beginning are no quantile, not even that of 0
     share = np.where(np.logical_and(share == 0, share[:1] == 0), -1.0, share)
     below = np.expand_dims(share, 0) < np.expand_dims(_still(level), 1)
     return np.sum(below, axis=1)
@@ -255,7 +263,7 @@ def _weighted_place(level: Any, order: Any, weights: Any, missing: Any, nan: boo
 
 # --- distinct values ---------------------------------------------------------------------------
 class Distinct(Found):
-    """The first places of distinct values, the way back to all of them, and how often each is."""
+    """(first positions, inverse positions, counts) of the distinct values."""
 
     host = True
 
@@ -277,7 +285,7 @@ def unique(
     equal_nan=True,
     sorted=True,
 ):
-    """The distinct values in order: each is the first of those that are equal to it."""
+    """The sorted distinct values: of equal elements the first one is taken."""
     ar = as_array(ar)
     first, inverse, counts = distinct(ar, axis=axis, equal_nan=equal_nan)
     flat, along = line(ar, axis, "unique")
@@ -289,19 +297,19 @@ def unique(
 
 @implements(np.unique_all)
 def unique_all(x):
-    """The distinct values, their first places, the way back, and how often each is."""
+    """(distinct values, first positions, inverse positions, counts)."""
     return _ALL(*unique(x, True, True, True, equal_nan=False))
 
 
 @implements(np.unique_counts)
 def unique_counts(x):
-    """The distinct values, and how often each is."""
+    """(distinct values, counts)."""
     return _COUNTS(*unique(x, return_counts=True, equal_nan=False))
 
 
 @implements(np.unique_inverse)
 def unique_inverse(x):
-    """The distinct values, and the way back to all of them."""
+    """(distinct values, inverse positions)."""
     return _INVERSE(*unique(x, return_inverse=True, equal_nan=False))
 
 
@@ -322,13 +330,13 @@ def _where(mask: Any, flat: Any) -> Any:
 
 @implements(np.union1d)
 def union1d(ar1, ar2):
-    """The distinct values of both."""
+    """The distinct values of two arrays together."""
     return unique(np.append(ar1, ar2))
 
 
 @implements(np.intersect1d)
 def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
-    """The distinct values that are in both, as elements of the first."""
+    """The distinct values that two arrays share, read from the first."""
     flat = [line(as_array(a), None, "intersect1d")[0] for a in (ar1, ar2)]
     places = [np.arange(flat[0].shape[0]), np.arange(flat[1].shape[0])]
     if not assume_unique:
@@ -346,14 +354,14 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
 
 @implements(np.setdiff1d)
 def setdiff1d(ar1, ar2, assume_unique=False):
-    """The distinct values of the first that are not in the second."""
+    """The distinct values of the first array that the second does not have."""
     values = line(as_array(ar1), None, "setdiff1d")[0] if assume_unique else unique(ar1)
     return _where(np.logical_not(np.isin(values, ar2)), values)
 
 
 @implements(np.setxor1d)
 def setxor1d(ar1, ar2, assume_unique=False):
-    """The distinct values that are in one of the two."""
+    """The distinct values that exactly one of two arrays has."""
     values = sort(np.append(*((ar1, ar2) if assume_unique else map(unique, (ar1, ar2)))))
     changes = np.concatenate([[True], values[1:] != values[:-1], [True]])
     return _where(np.logical_and(changes[1:], changes[:-1]), values)

@@ -1,4 +1,4 @@
-"""The methods of ufuncs: reduce, accumulate, reduceat and outer, written with their operation."""
+"""The methods of ufuncs: reduce, accumulate, reduceat and outer."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from lineara.ops.index import line, take_along_axis
 from lineara.ops.reduce import given, reduced_axes, running
 from lineara.ops.shape import as_array, normal_axis
 
-WHOLE = {  # what has a function of its own, of the same arguments
+WHOLE = {  # ufunc -> the NumPy function that does the same
     "reduce": {
         np.add: np.sum,
         np.multiply: np.prod,
@@ -24,7 +24,7 @@ WHOLE = {  # what has a function of its own, of the same arguments
     },
     "accumulate": {np.add: np.cumsum, np.multiply: np.cumprod},
 }
-NOTHING = {  # associative ones, and what changes no other value
+NOTHING = {  # associative ufunc -> its neutral value
     np.multiply: 1.0,
     np.maximum: -np.inf,
     np.minimum: np.inf,
@@ -34,14 +34,14 @@ NOTHING = {  # associative ones, and what changes no other value
     np.logaddexp2: -np.inf,
     np.hypot: 0.0,
 }
-# What changes nothing on the right of an operation, where `initial=` stands on its left.
+# Values that are neutral on the right of an operation, for when `initial=` is on its left.
 ON_THE_RIGHT = {np.subtract: 0.0, np.divide: 1.0, np.power: 1.0, np.float_power: 1.0}
 
 RECORDS = {np.maximum: np.greater, np.minimum: np.less, np.fmax: np.greater, np.fmin: np.less}
 
 
 def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, where=True):
-    """One value for each line along the axes."""
+    """np.ufunc.reduce: one value for each line along the axes."""
     whole = WHOLE["reduce"].get(ufunc)
     options = {"initial": initial} if given(initial) else {}
     if whole is not None:
@@ -65,7 +65,7 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
             "reduce one axis after the other"
         )
     along = axes[0] if len(axes) == 1 else len(shape) - len(axes)
-    if len(axes) != 1:  # one axis of all that is reduced, so that `initial` enters once
+    if len(axes) != 1:  # merge the axes, so that `initial` is used once
         kept = tuple(i for i in range(len(shape)) if i not in axes)
         lines = (*[shape[i] for i in kept], math.prod(shape[i] for i in axes))
         a = op("reshape")(op("permute_dims")(a, axes=(*kept, *axes)), shape=lines)
@@ -73,11 +73,11 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
     left = tuple(n for i, n in enumerate(shape) if i not in axes)
     ones = tuple(1 if i in axes else n for i, n in enumerate(shape))
     y = op("reshape")(a, shape=ones if keepdims else left)
-    return +y if left else y  # no view of what was reduced
+    return +y if left else y  # a copy, not a view of the operand
 
 
 def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
-    """The reduction of one axis, which stays with length 1."""
+    """The reduction along one axis, which is kept with length 1."""
     act, t = registry.functions[ufunc], type_of(a)
     lead = (slice(None),) * axis
     shape = (*t.shape[:axis], 1, *t.shape[axis + 1 :])
@@ -96,7 +96,7 @@ def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
         for i in range(1, n):
             y = act(y, a[(*lead, slice(i, i + 1))])
         return y
-    while n > 1:  # halves with halves
+    while n > 1:  # combine the two halves
         half = n // 2
         joined = act(a[(*lead, slice(0, half))], a[(*lead, slice(half, 2 * half))])
         rest = (a[(*lead, slice(2 * half, None))],) if n % 2 else ()
@@ -106,7 +106,7 @@ def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
 
 
 def accumulate(ufunc, a, axis=0, dtype=None):
-    """The running reduction along an axis."""
+    """np.ufunc.accumulate: the running reduction along an axis."""
     whole = WHOLE["accumulate"].get(ufunc)
     if whole is not None:
         return registry.functions[whole](a, axis, dtype)
@@ -124,7 +124,7 @@ def accumulate(ufunc, a, axis=0, dtype=None):
 
 
 def _records(ufunc: Any, a: Any, axis: int) -> Any:
-    """Where the extreme one so far stands, at each place: the first of those that are equal."""
+    """The position of the running maximum or minimum; of equal elements the first."""
     values, lead = op("stop_gradient")(a), (slice(None),) * axis
     best = _run(ufunc, values, axis)
     n, ndim = type_of(a).shape[axis], type_of(a).ndim
@@ -139,14 +139,14 @@ def _records(ufunc: Any, a: Any, axis: int) -> Any:
 
 
 def _run(ufunc: Any, values: Any, axis: int) -> Any:
-    """The running reduction of what does not move."""
+    """The running reduction of values without derivative."""
     if isinstance(values, Box):
         return running(registry.functions[ufunc], values, axis)
     return ufunc.accumulate(values, axis)
 
 
 def reduceat(ufunc, a, indices, axis=0, dtype=None):
-    """The reduction of the parts that begin at the indices; of one element where none follow."""
+    """np.ufunc.reduceat: the reductions of the slices that begin at the indices."""
     a, axis = line(_as(a, dtype), axis, f"{ufunc.__name__}.reduceat")
     n, lead = type_of(a).shape[axis], (slice(None),) * axis
     starts = np.asarray(indices).astype(int)
@@ -171,7 +171,7 @@ def _one(ufunc: Any, a: Any, axis: int) -> Any:
 
 
 def outer(ufunc, a, b):
-    """The operation on all pairs of elements."""
+    """np.ufunc.outer: the operation on all pairs of elements."""
     a, b = as_array(a), as_array(b)
     shape = (*type_of(a).shape, *(1,) * type_of(b).ndim)
     return registry.functions[ufunc](registry.functions[np.reshape](a, shape) if shape else a, b)

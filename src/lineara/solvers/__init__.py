@@ -1,4 +1,4 @@
-"""SciPy's solvers: each is called as it is, and its result is a function of its parameters."""
+"""SciPy's solvers, called unchanged; their results are differentiable in traced parameters."""
 
 from lineara.solvers import fits as _fits
 from lineara.solvers import minima as _minima

@@ -1,7 +1,7 @@
-"""A call of one of SciPy's solvers: what is traced in it, and the same call on plain numbers.
+"""A call of one of SciPy's solvers: its traced values, and the same call on plain numbers.
 
-A solver iterates on numbers: no tape runs along.  Traced values reach it in what its functions have
-captured, and among its arguments; both are taken out, and the functions made again around numbers.
+A solver iterates on plain numbers, without a tape.  Traced values are captured by its functions or
+are among its arguments; both are taken out, and the functions are rebuilt around plain numbers.
 """
 
 import copy
@@ -33,23 +33,23 @@ from lineara.trees import flatten
 
 
 def follows(tree: Any) -> bool:
-    """Whether a derivative is followed in a leaf of a container."""
+    """Whether one leaf of a container is traced."""
     return any(isinstance(settled(v), Traced) for v in flatten(tree)[0])
 
 
 def moving(f: Any) -> tuple[list[str], list[Any], Form]:
-    """The traced values that a function has captured: their names, their leaves, and the form."""
+    """(names, leaves, form) of the traced values that a function has captured."""
     values = captured(f, follows)
     return list(values), *opened(list(values.values()))
 
 
 def remade(f: Any, names: list[str], form: Form, leaves: list[Any]) -> Any:
-    """The function around other values of what it has captured."""
+    """The function with its captured values replaced by those of `leaves`."""
     return with_captured(f, dict(zip(names, form.arguments(leaves), strict=True)))
 
 
 def seeing(f: Any, names: list[str], form: Form, leaves: list[Any]) -> Any:
-    """The same around traced values, as a copy that sees our NumPy."""
+    """The function with traced values as its captured ones, as a copy that calls our NumPy."""
     return method(with_captured(f, dict(zip(names, form.arguments(leaves), strict=True)), _shown))
 
 
@@ -58,7 +58,7 @@ def _shown(value: Any) -> Any:
 
 
 def _by_name(value: Any) -> Any:
-    """A function whose defaults are traced, as a partial: its captured values have names then."""
+    """A function with traced default arguments as a partial, so that these values have names."""
     if type(value) is not FunctionType or not (value.__defaults__ or value.__kwdefaults__):
         return value
     parameters = inspect.signature(value).parameters.values()
@@ -68,7 +68,7 @@ def _by_name(value: Any) -> Any:
 
 
 def _parted(value: Any) -> Any:
-    """A constraint or bounds object of SciPy's as a partial that makes it of its attributes."""
+    """A constraint or bounds object of SciPy's as a partial that builds it from its attributes."""
     if type(value) in (list, tuple):
         return type(value)(map(_parted, value))
     if type(value).__module__ == "scipy.optimize._constraints":
@@ -82,7 +82,7 @@ def _made(like: Any, **attributes: Any) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    """What `_parted` took apart, made again, with functions whose results are numbers."""
+    """The object that `_parted` replaced; its functions get plain numbers as results."""
     if type(value) in (list, tuple):
         return type(value)(map(_whole, value))
     if type(value) is dict:
@@ -114,7 +114,7 @@ def _called(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class Asked:
-    """Which call a solution came from, and whether the solver said that it is one."""
+    """The call that a solution comes from, and the solver's message if it reported a failure."""
 
     def __init__(self, name: str, line: str, failure: str | None = None) -> None:
         self.name, self.line = name, line
@@ -122,7 +122,7 @@ class Asked:
         self.failure = failure and " ".join(str(failure).split())
 
     def singular(self) -> SolverError:
-        """The error of an equation that does not determine its solution."""
+        """The error for an equation with a singular Jacobian at its solution."""
         return SolverError(
             f"{self.name}: the derivative of the equation with respect to the unknown is singular "
             "at the solution, which is then no differentiable function of the parameters "
@@ -131,7 +131,7 @@ class Asked:
         )
 
     def torn(self) -> SolverError:
-        """The error of a bound or a constraint that holds without holding x back."""
+        """The error for an active bound or constraint with a multiplier of zero."""
         return SolverError(
             f"{self.name}: a bound or a constraint is only just active (its multiplier is zero), "
             "so the solution moves in one way when it is pushed against it and in another when it "
@@ -140,7 +140,7 @@ class Asked:
         )
 
     def far(self) -> SolverError:
-        """The error of what is no solution."""
+        """The error for a point that does not solve the equation."""
         return SolverError(
             f"{self.name}: did not converge ({self.failure}), and what is no solution has no "
             "derivative; give another start or more iterations, or do without the derivative by "
@@ -150,10 +150,10 @@ class Asked:
 
 
 class Call:
-    """One call of a solver, its arguments by name.
+    """One call of a solver, with its arguments by name.
 
-    `call["x0"]` is an argument, `call.traced` says whether any derivative is followed in one, and
-    `call.run()` is SciPy's result for the plain numbers.
+    `call["x0"]` is an argument, `call.traced` says whether one is traced, and `call.run()` is
+    SciPy's result for plain numbers.
     """
 
     def __init__(
@@ -186,29 +186,29 @@ class Call:
             )
 
     def asked(self, failure: Any = None) -> Asked:
-        """Where a solution comes from; `failure` is what the solver said if it did not succeed."""
+        """The origin of a solution; `failure` is the solver's message if it did not succeed."""
         return Asked(self.name, self.line, failure)
 
     def __getitem__(self, name: str) -> Any:
         return self.given[name]
 
     def plain(self, name: str) -> Any:
-        """An argument that holds no function, without its derivative."""
+        """An argument without its derivative; for arguments that contain no function."""
         leaves, form = opened([self[name]])
         return form.arguments([plain(v) for v in leaves])[0]
 
     def run(self, **changed: Any) -> Any:
-        """SciPy's result, for the plain numbers; with some arguments changed."""
+        """SciPy's result for plain numbers, with some arguments replaced."""
         args = [changed.pop(n, a) for n, a in zip(self.places, self.args, strict=True)]
         return self.on_numbers(self._whole(args, self.kwargs | changed))()
 
     def _whole(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """The call as a partial, so that everything traced in it was captured."""
+        """The call as a partial, in which every traced value is a captured one."""
         options = {name: _parted(value) for name, value in kwargs.items()}
         return functools.partial(_called, self.original, *map(_parted, args), **options)
 
     def on_numbers(self, f: Any) -> Callable[..., Any]:
-        """A function that runs on plain numbers, outside of all traces."""
+        """The function on plain numbers, run outside of all traces."""
         names, leaves, form = moving(f)
         g = remade(f, names, form, [plain(v) for v in leaves])
 
@@ -229,9 +229,9 @@ class Call:
 def solver(
     *foreign: str, own: Sequence[str] = ()
 ) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
-    """Declare what stands in for SciPy's functions of these names when something is traced.
+    """Declare the stand-in for SciPy's functions of these names, used when an argument is traced.
 
-    `own` names keywords that are ours, and that SciPy does not get.
+    `own` names keywords that are not passed on to SciPy.
 
     @solver("scipy.optimize.brentq")
     def brentq(call): ...
@@ -255,7 +255,7 @@ def _stand_in(
         try:
             inspect.signature(original).bind(*args, **kwargs)
         except TypeError:
-            return original(*args, **kwargs)  # which says what is missing
+            return original(*args, **kwargs)  # raises SciPy's error
         request = Call(original, args, kwargs, own)
         return function(request) if request.traced else request.run()
 

@@ -5,8 +5,8 @@
     l' = - (df/dy)^T l                  backward, from  y_bar  at t1, with the parameters' cotangent
     q' = - (df/dtheta)^T l              from 0
 
-[Hairer 1993, §I.14].  Nothing of the way is kept: going back, y is integrated again from its end.
-Both equations are solved as the first one is, so that their flows have derivatives in turn.
+[Hairer 1993, §I.14].  No steps are stored: y is integrated again, backward from its end.  Both
+equations are solved by the same method as the first, so that their flows are differentiable too.
 """
 
 import functools
@@ -30,7 +30,7 @@ Whole("flow")
 
 
 class Flow(Rule):
-    """y at t1 : the leaves are t0, t1, y0 and what f has captured."""
+    """y(t1), as a function of the leaves t0, t1, y0 and the values that f has captured."""
 
     def __init__(self, call: Call, f: Any, how: dict[str, Any], value: Any) -> None:
         super().__init__(f)
@@ -39,13 +39,13 @@ class Flow(Rule):
         self.__name__ = call.name
 
     def run(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        """The value."""
+        """The value of y(t1), known from SciPy's result."""
         return self.value.copy()
 
     def trace(
         self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
     ) -> tuple[Any, Joint]:
-        """The value below, and the two flows."""
+        """y(t1) at the level below, and the linear map whose two directions are flows."""
         t0, t1, y0, *rest = values
         y = op("flow")(*values, rule=self, form=form, options=options)
         places = [i - 3 for i in active if i > 2]
@@ -82,7 +82,7 @@ class Flow(Rule):
         return y, Joint(lambda ts: spread(forward, ts), lambda bars: spread(back, bars))
 
     def end(self, f: Any, span: Any, parts: list[Any]) -> Any:
-        """Where a flow comes to, solved as this one was."""
+        """The end state of another equation, solved by the same method and options."""
         from scipy.integrate import solve_ivp
 
         start = concat(*[reshaped(as_array(p), (type_of(p).size,)) for p in parts], axis=0)
@@ -92,7 +92,7 @@ class Flow(Rule):
     def trace_linear(
         self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
-        """A flow is not linear in what its equation captured."""
+        """Raises an error: a flow is not linear in the values that its equation captured."""
         raise LinearityError(
             "solve_ivp of a linear value, which has a type but no number; a solver steps on "
             "numbers, so a linear function may not call one with its argument"
@@ -100,7 +100,7 @@ class Flow(Rule):
 
 
 def _filled(t: Any, like: Any) -> Any:
-    """A tangent, or the zero that None stands for."""
+    """A tangent as an array; zeros like `like` for None."""
     return np.zeros(like.shape, like.dtype) if t is None else t
 
 
@@ -109,7 +109,7 @@ def _row(v: Any) -> Any:
 
 
 def _at(f: Any, names: list[str], form: Form, places: Sequence[int], leaves: list, t: Any) -> Any:
-    """(y, *parameters) -> f(t, y)."""
+    """The function (y, *parameters) -> f(t, y) for one t."""
 
     def at(y: Any, *moved: Any) -> Any:
         changed = dict(zip(places, moved, strict=True))
@@ -121,7 +121,7 @@ def _at(f: Any, names: list[str], form: Form, places: Sequence[int], leaves: lis
 def ahead(
     f: Any, names: list, form: Form, places: Sequence[int], leaves: list, dots: list, t: Any, z: Any
 ) -> Any:
-    """The slopes of (y, s)."""
+    """The right side of the equation for (y, s), in one vector."""
     n = z.shape[0] // 2
     primals = (z[:n], *[leaves[i] for i in places])
     slope, dot = jvp(_at(f, names, form, places, leaves, t), primals, (z[n:], *dots))
@@ -131,7 +131,7 @@ def ahead(
 def behind(
     f: Any, names: list, form: Form, places: Sequence[int], leaves: list, t: Any, z: Any
 ) -> Any:
-    """The slopes of (y, l, q)."""
+    """The right side of the equation for (y, l, q), in one vector."""
     parameters = [leaves[i] for i in places]
     n = (z.shape[0] - sum(type_of(v).size for v in parameters)) // 2
     slope, pull = vjp(_at(f, names, form, places, leaves, t), z[:n], *parameters)
@@ -139,7 +139,7 @@ def behind(
 
 
 def flows(call: Call, f: Any, result: Any, y0: Any, ends: Any) -> Any:
-    """y at the times of t_eval, each from the one before : (n, times)."""
+    """y at the times of t_eval, each computed from the previous time : (n, times)."""
     if call["t_eval"] is None or call["events"] is not None or call["dense_output"]:
         raise NoRuleError(
             "solve_ivp: adjoint='continuous' gives y at the times of t_eval, and keeps nothing "

@@ -1,7 +1,7 @@
-"""Least squares: half the sum of squares is stationary, its Hessian taken whole.
+"""Least squares as minima: half the sum of squares is stationary, with its full Hessian.
 
-With residuals r(x) the equation is J^T r = 0, whose derivative in x is J^T J + sum_i r_i (d^2 r_i):
-the second term, which Gauss-Newton leaves out while it iterates, belongs to the answer.
+With residuals r(x) the equation is J^T r = 0, whose derivative in x is J^T J + sum_i r_i (d^2 r_i).
+Gauss-Newton iterations leave the second term out; the derivative of the solution needs it.
 """
 
 import functools
@@ -17,7 +17,7 @@ from lineara.solvers.calls import Call, solver
 from lineara.solvers.minima import applied, as_row, between, itself, pinned, real, tuple_of
 from lineara.solvers.stationary import Minimum, row
 
-RHO: dict[str, Callable[[Any], Any]] = {  # what becomes of a squared residual
+RHO: dict[str, Callable[[Any], Any]] = {  # the loss as a function of the squared residual
     "linear": lambda z: z,
     "soft_l1": lambda z: 2 * (np.sqrt(1 + z) - 1),
     "huber": lambda z: np.where(z <= 1, z, 2 * np.sqrt(np.where(z <= 1, 1.0, z)) - 1),
@@ -38,7 +38,7 @@ def half(residuals: Any, x: Any) -> Any:
 
 @solver("scipy.optimize.least_squares")
 def least_squares(call: Call) -> Any:
-    """Every method and loss; `x`, `cost`, `fun` and, for the linear loss, `jac` move."""
+    """Every method and loss; `x`, `cost`, `fun` and (linear loss) `jac` have derivatives."""
     result = call.run()
     loss = call["loss"]
     residuals = functools.partial(
@@ -70,12 +70,12 @@ def with_options(fun: Any, args: tuple, options: dict[str, Any], x: Any) -> Any:
 
 
 def first_row(loss: Any, z: Any) -> Any:
-    """A loss of the user's, which gives its derivatives too."""
+    """The value of a user's loss, which also returns its derivatives."""
     return loss(z)[0]
 
 
 def limits(bounds: Any, size: int) -> list[Any]:
-    """What a fit's `bounds=` says: (lower, upper), or an object with lb and ub."""
+    """The conditions of a fit's `bounds=`: (lower, upper), or an object with lb and ub."""
     low, high = (bounds.lb, bounds.ub) if hasattr(bounds, "lb") else bounds
     return list(between(itself, low, high, size))
 
@@ -112,7 +112,7 @@ def misfit(f: Any, xdata: Any, ydata: Any, sigma: Any, p: Any) -> Any:
 
 
 def covariance(residuals: Any, p: Any, scaled: bool) -> Any:
-    """(J^T J)^-1, times the mean square of the residuals if it is to be `scaled`."""
+    """(J^T J)^-1; if `scaled`, times the mean square of the residuals."""
     r, J = row(residuals(p)), jacobian(functools.partial(as_row, residuals))(p)
     inverse = np.linalg.inv(J.T @ J)
     return inverse * (np.sum(r * r) / (r.size - p.size)) if scaled else inverse
@@ -139,7 +139,7 @@ def linear_misfit(A: Any, b: Any, x: Any) -> Any:
 
 @solver("scipy.optimize.lsq_linear")
 def lsq_linear(call: Call) -> Any:
-    """Linear least squares in a box: `x`, `cost` and `fun` move."""
+    """Linear least squares in a box; `x`, `cost` and `fun` have derivatives."""
     result = call.run()
     residuals = functools.partial(linear_misfit, call["A"], call["b"])
     conditions = limits(call["bounds"], result.x.size)
@@ -152,7 +152,7 @@ def lsq_linear(call: Call) -> Any:
 
 @solver("scipy.optimize.nnls")
 def nnls(call: Call) -> Any:
-    """Linear least squares of x >= 0, and the norm of what is left."""
+    """(x, norm of the residual) of linear least squares with x >= 0."""
     x, norm = call.run()
     residuals = functools.partial(linear_misfit, call["A"], call["b"])
     conditions = limits((0.0, np.inf), x.size)

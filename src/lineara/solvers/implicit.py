@@ -1,10 +1,10 @@
-"""A solution is a function of what its equation has captured: the implicit function theorem.
+"""A solution as a function of the values that its equation has captured: implicit differentiation.
 
     F(x, theta) = 0     gives     x_dot = - (dF/dx)^-1 (dF/dtheta) theta_dot
 
-That is the one derivative fact of every solver here.  How x was found does not matter: the fact
-needs x itself, and one linearization of F there [Blondel 2022, §2.1].  It is stated on the values
-one level below, so that outer levels follow dF/dx and all else: every order comes from it.
+This is the derivative fact of all solvers here.  It needs x and one linearization of F at x, not
+the solver's iterations [Blondel 2022, §2.1].  It is computed with values of the level below, so
+that outer levels differentiate dF/dx as well, which gives every order.
 """
 
 import functools
@@ -28,14 +28,14 @@ from lineara.tape.linear_level import owned
 from lineara.tape.linearize import Frozen, batch_sweep
 from lineara.tape.node import plain
 
-NEAR = 1e-4  # how far Newton's step may move a point that a solver did not call converged
+NEAR = 1e-4  # largest relative Newton step from a point that the solver reports as not converged
 
 for _name in ("solution", "optimal_value"):
     Whole(_name)
 
 
 class Known(Rule):
-    """A value that is known, as a function of what `f` has captured."""
+    """A value known from a solver, as a function of the values that `f` has captured."""
 
     def __init__(self, f: Any, value: Any, asked: Asked) -> None:
         super().__init__(f)
@@ -50,9 +50,9 @@ class Known(Rule):
     def linearized(
         self, values: Sequence[Any], active: Sequence[int], form: Form, x: Any, moves: bool
     ) -> tuple[Any, Frozen]:
-        """f(x), and its linear map from x, if that moves, and the active leaves of what f captured.
+        """f(x) as a vector, and its linear map from the active leaves that f captured.
 
-        Results are laid out in a row.
+        With `moves` the map's first input is x.
         """
         with open_level() as inner:
             inner.keep_copies = True
@@ -67,7 +67,7 @@ class Known(Rule):
     def trace_linear(
         self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
-        """A solution is not linear in what it depends on."""
+        """Raises an error: a solution is not linear in what it depends on."""
         raise LinearityError(
             f"{self.asked.name} of a linear value, which has a type but no number; a solver "
             "iterates on numbers, so a linear function may not call one with its argument"
@@ -75,7 +75,7 @@ class Known(Rule):
 
 
 class Solution(Known):
-    """x, which solves f(x) = 0; `elementwise`: each equation has its own unknown."""
+    """x with f(x) = 0; `elementwise` if equation i has only the unknown x_i."""
 
     def __init__(self, f: Any, value: Any, asked: Asked, elementwise: bool) -> None:
         super().__init__(f, value, asked)
@@ -84,7 +84,7 @@ class Solution(Known):
     def trace(
         self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
     ) -> tuple[Any, Joint]:
-        """x below, and the theorem's linear map."""
+        """x at the level below, and the linear map of the implicit function theorem."""
         x = op("solution")(*values, rule=self, form=form, options=options)
         y, frozen = self.linearized(values, active, form, x, True)
         none = [None] * len(active)
@@ -92,7 +92,7 @@ class Solution(Known):
 
         @functools.cache
         def slope() -> Any:
-            """dF/dx : (n, n), or one number for each unknown."""
+            """dF/dx : (n, n); if elementwise, one number for each unknown."""
             if self.elementwise:
                 return self._checked(frozen.forward([np.ones(shape)[()], *none])[0], x, y)
             columns = batch_sweep(
@@ -118,7 +118,7 @@ class Solution(Known):
         return x, Joint(forward, back)
 
     def _checked(self, J: Any, x: Any, y: Any) -> Any:
-        """dF/dx, if it determines x and x is a solution."""
+        """dF/dx, after checking that it is regular and that x is a solution."""
         n = type_of(x).size
         if self.asked.weak:
             raise self.asked.torn()
@@ -152,15 +152,15 @@ class Solution(Known):
 
 
 class OptimalValue(Known):
-    """f(x), where x makes f stationary: a change of x alone does not change it.
+    """f(x) for an x that makes f stationary, so that the derivative with respect to x is zero.
 
-    The first leaf is x; the others are what f has captured.
+    The first leaf is x; the others are the values that f has captured.
     """
 
     def trace(
         self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
     ) -> tuple[Any, Joint]:
-        """The value below, and the linear map of f with x held."""
+        """The value at the level below, and the linear map of f for fixed x."""
         y = op("optimal_value")(*values, rule=self, form=form, options=options)
         x, *rest = values
         places = [i - 1 for i in active if i]
@@ -173,23 +173,23 @@ class OptimalValue(Known):
 
 
 def solution(f: Any, x: Any, asked: Asked, elementwise: bool = False) -> Any:
-    """x, which solves f(x) = 0, as a function of what f has captured."""
+    """x with f(x) = 0, as a function of the values that f has captured."""
     rule = Solution(f, x, asked, elementwise)
     return op("solution")(*rule.leaves, rule=rule, form=rule.form, options={})
 
 
 def gradient(f: Any, x: Any) -> Any:
-    """The gradient of f at x: the equation that x solves if it makes f stationary."""
+    """The gradient of f at x, which is zero if x makes f stationary."""
     return grad(f)(x)
 
 
 def optimal_value(f: Any, x: Any, value: Any, asked: Asked) -> Any:
-    """value = f(x), which x makes stationary, as a function of what f has captured."""
+    """value = f(x) for a stationary x, as a function of the values that f has captured."""
     rule = OptimalValue(f, value, asked)
     form = Form((None, *rule.form.structures))
     return op("optimal_value")(x, *rule.leaves, rule=rule, form=form, options={})
 
 
 def reshaped(x: Any, shape: tuple[int, ...]) -> Any:
-    """x in that shape."""
+    """x reshaped; unchanged if it has the shape."""
     return x if type_of(x).shape == shape else reshape(x, shape=shape)

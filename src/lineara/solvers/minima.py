@@ -1,4 +1,4 @@
-"""Minima: SciPy finds them, and stationarity says how they move."""
+"""Minima: found by SciPy, and differentiated as solutions of the equation of stationarity."""
 
 import functools
 from collections.abc import Iterator
@@ -17,28 +17,28 @@ from lineara.tape.node import plain
 
 
 def above(fun: Any, low: Any, at: Any, x: Any) -> Any:
-    """fun(x) - low, where there is a bound."""
+    """fun(x) - low, for the elements that have a lower bound."""
     low = as_array(low)
     return row(fun(x))[at] - (row(low)[at] if type_of(low).size > 1 else low)
 
 
 def below(fun: Any, high: Any, at: Any, x: Any) -> Any:
-    """high - fun(x), where there is a bound."""
+    """high - fun(x), for the elements that have an upper bound."""
     return -above(fun, high, at, x)
 
 
 def itself(x: Any) -> Any:
-    """x."""
+    """The identity, of which bounds on x are the bounds."""
     return x
 
 
 def product(A: Any, x: Any) -> Any:
-    """A x, A dense or sparse."""
+    """A x, for dense or sparse A."""
     return A @ x
 
 
 def between(fun: Any, low: Any, high: Any, size: int) -> Iterator[Condition]:
-    """low <= fun(x) <= high, each element with bounds of its own or shared ones."""
+    """The conditions low <= fun(x) <= high; the bounds broadcast to `size` elements."""
     lows, highs = (np.broadcast_to(_at_rest(b), (size,)) for b in (low, high))
     equal = lows == highs
     for bounded, side, limit in ((lows, above, low), (highs, below, high)):
@@ -50,12 +50,12 @@ def between(fun: Any, low: Any, high: Any, size: int) -> Iterator[Condition]:
 
 
 def _at_rest(value: Any) -> np.ndarray:
-    """Bounds as plain numbers."""
+    """Bounds as an array of plain numbers."""
     return np.asarray([plain(v) for v in value] if isinstance(value, list) else plain(value), float)
 
 
 def bounds_of(bounds: Any, size: int) -> list[Condition]:
-    """What `bounds=` says: pairs, in which None is no bound, or an object with lb and ub."""
+    """The conditions of `bounds=`: pairs, where None is no bound, or an object with lb and ub."""
     if bounds is None:
         return []
     if hasattr(bounds, "lb"):
@@ -66,7 +66,7 @@ def bounds_of(bounds: Any, size: int) -> list[Condition]:
 
 
 def constraints_of(call: Call, constraints: Any, x: np.ndarray) -> Iterator[Condition]:
-    """What `constraints=` says: dicts, or SciPy's constraint objects."""
+    """The conditions of `constraints=`: dicts, or SciPy's constraint objects."""
     listed = constraints if isinstance(constraints, list | tuple) else [constraints]
     for c in listed:
         if isinstance(c, dict):
@@ -89,13 +89,13 @@ def applied(fun: Any, args: tuple, x: Any) -> Any:
 
 
 def pinned(value: Any, formula: Any) -> Any:
-    """The value, which SciPy found, with the derivative of the formula for it."""
+    """SciPy's value with the derivative of the formula."""
     return value + (formula - stop_gradient(formula))
 
 
 @solver("scipy.optimize.minimize")
 def minimize(call: Call) -> Any:
-    """Every method of `minimize`; the result's `x` and `fun` move."""
+    """Every method of `minimize`; the result's `x` and `fun` have derivatives."""
     result = call.run()
     fun = functools.partial(first, call["fun"]) if call["jac"] is True else call["fun"]
     f = functools.partial(objective, fun, tuple_of(call["args"]))
@@ -109,7 +109,7 @@ def minimize(call: Call) -> Any:
 
 @solver("scipy.optimize.minimize_scalar")
 def minimize_scalar(call: Call) -> Any:
-    """Every method of `minimize_scalar`; the result's `x` and `fun` move."""
+    """Every method of `minimize_scalar`; the result's `x` and `fun` have derivatives."""
     result = call.run()
     x = real(call, np.asarray(result.x)[()])
     f = functools.partial(of_one, call["fun"], tuple_of(call["args"]))
@@ -122,13 +122,13 @@ def minimize_scalar(call: Call) -> Any:
 
 
 def of_one(fun: Any, args: tuple, x: Any) -> Any:
-    """fun of the only element of x."""
+    """fun(x[0], *args) for an x of one element."""
     return number(fun(x[0], *args))
 
 
 @solver("scipy.optimize.linprog")
 def linprog(call: Call) -> Any:
-    """The result's `x` and `fun` move, where the optimum is one vertex and not degenerate."""
+    """`x` and `fun` have derivatives where the optimum is a single, not degenerate vertex."""
     if call["integrality"] is not None and np.any(call.plain("integrality")):
         raise NoRuleError(
             "linprog: a solution in integers jumps, and has no derivative; solve for it on plain "
@@ -138,7 +138,7 @@ def linprog(call: Call) -> Any:
     if result.x is None:
         return result
     size, bounds = result.x.size, call["bounds"]
-    if not hasattr(bounds, "lb") and not np.iterable(bounds[0]):  # one pair for all
+    if not hasattr(bounds, "lb") and not np.iterable(bounds[0]):  # one pair for all unknowns
         bounds = [bounds] * size
     conditions = bounds_of(bounds, size)
     for A, b, equal in (("A_ub", "b_ub", False), ("A_eq", "b_eq", True)):
@@ -165,7 +165,7 @@ def slack(A: Any, b: Any, x: Any) -> Any:
     "scipy.optimize.shgo",
 )
 def global_minimum(call: Call) -> Any:
-    """The best point that was found: a minimum among others, which moves as any does."""
+    """The best minimum found, differentiated as a local minimum."""
     result = call.run()
     x = np.asarray(real(call, result.x))
     conditions = bounds_of(call["bounds"], x.size)
@@ -180,7 +180,7 @@ def global_minimum(call: Call) -> Any:
 
 @solver("scipy.optimize.basinhopping")
 def basinhopping(call: Call) -> Any:
-    """The lowest minimum; it is one of `minimize`, whose arguments are in `minimizer_kwargs`."""
+    """The lowest minimum, differentiated as a result of `minimize` with `minimizer_kwargs`."""
     result = call.run()
     options = call["minimizer_kwargs"] or {}
     fun = functools.partial(first, call["func"]) if options.get("jac") is True else call["func"]
@@ -202,7 +202,7 @@ def basinhopping(call: Call) -> Any:
     "scipy.optimize.fmin_powell",
 )
 def fmin(call: Call) -> Any:
-    """The minimum and, with `full_output`, its value; what was found besides stays."""
+    """The minimum and, with `full_output`, its value; other results have no derivative."""
     x, value, *rest = call.run(full_output=True)
     flag = rest[-2] if call["retall"] else rest[-1]
     fun = call.given.get("func", call.given.get("f"))

@@ -1,8 +1,8 @@
-"""Differential equations: the derivative of the numbers that the solver computed.
+"""Differential equations: the derivative of the solver's discrete steps.
 
-RK23, RK45, DOP853 and Radau: the steps that were taken, written again.  BDF, LSODA and odeint keep
-no steps that could be: their values are kept, and the derivative is that of DOP853's or Radau's
-steps at the same tolerances.
+Of RK23, RK45, DOP853 and Radau the steps taken are repeated with traced values.  BDF, LSODA and
+odeint do not record enough to repeat them: their values are kept, with the derivative of DOP853's
+or Radau's steps at the same tolerances.
 """
 
 import functools
@@ -24,8 +24,14 @@ from lineara.solvers.stationary import row
 from lineara.solvers.steps import Taken, TooMany, explicit, implicit, recorder
 from lineara.tape.node import plain
 
-LARGE = 1000  # unknowns from which on a step is computed again rather than kept
-KEPT = ("rtol", "atol", "max_step", "first_step", "jac")  # options that another method takes too
+LARGE = 1000  # from this number of unknowns on, a step is recomputed rather than stored
+KEPT = (
+    "rtol",
+    "atol",
+    "max_step",
+    "first_step",
+    "jac",
+)  # options that are passed on to the other method
 
 
 def rhs(fun: Any, args: tuple, vectorized: bool, t: Any, y: Any) -> Any:
@@ -34,7 +40,7 @@ def rhs(fun: Any, args: tuple, vectorized: bool, t: Any, y: Any) -> Any:
 
 
 def turned(fun: Any, t: Any, y: Any, *args: Any) -> Any:
-    """A function that takes y first."""
+    """fun(y, t, *args), for odeint's order of arguments."""
     return fun(y, t, *args)
 
 
@@ -44,7 +50,7 @@ def with_args(jac: Any, args: tuple, t: Any, y: Any) -> Any:
 
 
 class Trajectory:
-    """y(t) as pieces, a function of y0, the parameters and the ends of the interval."""
+    """y(t) in pieces, one a step; differentiable in y0, the parameters and the interval's ends."""
 
     def __init__(
         self, call: Call, f: Any, method: Any, log: list[Taken], y0: Any, ends: Any, dense: bool
@@ -71,13 +77,13 @@ class Trajectory:
             slope = step.slope
 
     def segment(self, t: Any) -> Any:
-        """Which piece a time lies in: between two, the earlier."""
+        """The number of the piece that holds a time; at a boundary the earlier one."""
         forth = self.times[-1] >= self.times[0]
         at = np.searchsorted(self.times if forth else -self.times, t if forth else -t)
         return np.clip(at - 1, 0, len(self.pieces) - 1)
 
     def __call__(self, t: Any) -> Any:
-        """y at a time, or at many : (n,), or (n, points)."""
+        """y at one time : (n,), or at many : (n, points)."""
         at = self.segment(plain(t))
         if not np.ndim(plain(t)):
             return self.pieces[int(at)](t)
@@ -91,7 +97,7 @@ class Trajectory:
 
 
 def replayed(call: Call, f: Any, y0: Any, ends: Any, options: dict[str, Any], work: float) -> Any:
-    """A trajectory of DOP853, or of Radau if that takes far more steps than `work` allows."""
+    """A trajectory by DOP853, or by Radau if DOP853 takes far more steps than `work` allows."""
     from scipy.integrate import DOP853, Radau, solve_ivp
 
     span, start = [float(plain(t)) for t in ends], np.array(plain(y0), dtype=float)
@@ -116,9 +122,9 @@ def _solve(solve: Any, f: Any, span: Any, y0: Any, method: Any, options: dict[st
 
 @solver("scipy.integrate.solve_ivp", own=("adjoint",))
 def solve_ivp(call: Call) -> Any:
-    """Every method, with events, dense output and t_eval; y, sol, t and the events move.
+    """Every method, events, dense output and t_eval; y, sol, t and the events have derivatives.
 
-    adjoint="continuous" keeps no steps: it solves the sensitivity and the adjoint equation.
+    adjoint="continuous" stores no steps, and solves the sensitivity and the adjoint equation.
     """
     from scipy.integrate import DOP853, RK23, RK45, Radau
 
@@ -158,7 +164,7 @@ def solve_ivp(call: Call) -> Any:
 
 
 def _vector(y0: Any) -> Any:
-    """y0 as an array of floating numbers."""
+    """y0 as an array in floating point."""
     y0 = as_array(y0)
     if y0.dtype.kind not in "fc":
         y0 = y0.astype(float)
@@ -166,7 +172,7 @@ def _vector(y0: Any) -> Any:
 
 
 def _moving(call: Call, result: Any, path: Trajectory, ends: Any, args: tuple) -> Any:
-    """SciPy's result with what moves in it."""
+    """SciPy's result with derivatives for t, y, sol and the events."""
     last = ends[1] if result.status == 0 else result.t[-1] if len(result.t) else None
     if call["events"] is not None:
         last = _events(call, result, path, args, last)
@@ -191,18 +197,21 @@ def _moving(call: Call, result: Any, path: Trajectory, ends: Any, args: tuple) -
 
 
 def _at(path: Trajectory, t: np.ndarray, times: Sequence[Any]) -> Any:
-    """y at times of which the ends may be traced."""
+    """y at times, of which the first and the last may be traced."""
     return path(as_array(list(times)) if follows(list(times)) else t)
 
 
 def event_at(event: Any, piece: Any, args: tuple, t: Any) -> Any:
-    """The event's function along a piece."""
+    """event(t, y(t)) on one piece of the trajectory."""
     value = as_array(event(t, piece(t), *args))
     return np.reshape(value, ()) if value.shape else value
 
 
 def _events(call: Call, result: Any, path: Trajectory, args: tuple, last: Any) -> Any:
-    """The times of events solve event(t, y(t)) = 0; the last time, which a terminal one may be."""
+    """Give events' times derivatives, as solutions of event(t, y(t)) = 0; returns the last time.
+
+    The last time is that of a terminal event, if one ended the integration.
+    """
     events = call["events"]
     events = list(events) if isinstance(events, list | tuple) else [events]
     for k, (event, times) in enumerate(zip(events, result.t_events, strict=True)):
@@ -222,12 +231,12 @@ def _events(call: Call, result: Any, path: Trajectory, args: tuple, last: Any) -
 
 
 def dense(sol: Any, path: Trajectory) -> Any:
-    """SciPy's `OdeSolution` whose values move."""
+    """SciPy's `OdeSolution`, with derivatives of its values."""
     kind = type(sol)
 
     class Moving(kind):
         def __call__(self, t: Any) -> Any:
-            """y at a time, or at many."""
+            """y at one time, or at many."""
             t = as_array(t)
             return pinned(kind.__call__(self, plain(t)), path(t))
 
@@ -237,7 +246,7 @@ def dense(sol: Any, path: Trajectory) -> Any:
 
 @solver("scipy.integrate.odeint")
 def odeint(call: Call) -> Any:
-    """y at each time; with `full_output` what was found besides stays."""
+    """y at each time; with `full_output` the other results have no derivative."""
     y, info = call.run(full_output=True)
     args = tuple_of(call["args"])
     fun = call["func"] if call["tfirst"] else functools.partial(turned, call["func"])

@@ -2,9 +2,9 @@
 
     y = int_a^b f(t) dt      gives      y_dot = int_a^b f_dot(t) dt + f(b) b_dot - f(a) a_dot
 
-f_dot is the derivative in what f has captured, a row of the Jacobian for each t: one integral of a
-vector, by the same rule and tolerance, on the values one level below.  So it is an integral again,
-whose own derivative is the next order.
+f_dot is the derivative with respect to the values that f has captured.  The Jacobian is integrated
+as one vector, by the same rule and tolerance, with values of the level below.  It is an integral
+itself, so that higher orders follow.
 """
 
 import functools
@@ -34,9 +34,9 @@ By = Callable[[Any, float, float], Any]  # (f, a, b) -> the integral, on plain n
 
 
 class Integral(Rule):
-    """int_a^b f(t) dt; the first two leaves are a and b, the others what f has captured.
+    """int_a^b f(t) dt; the leaves are a, b and the values that f has captured.
 
-    `by` integrates derivatives; a `value` that is known is not computed again.
+    `by` integrates derivatives; `value` is the integral, if it is known already.
     """
 
     def __init__(self, call: Call, f: Any, by: By, value: Any = None) -> None:
@@ -56,7 +56,7 @@ class Integral(Rule):
     def trace(
         self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
     ) -> tuple[Any, Joint]:
-        """The value below, and the integral of the derivative."""
+        """The integral at the level below, and the linear map by the integrated Jacobian."""
         a, b, *rest = values
         y = _applied(self, values)
         places = [i - 2 for i in active if i > 1]
@@ -67,7 +67,9 @@ class Integral(Rule):
             rows.append(_row(seeing(self.f, self.names, self.form, rest)(b)))
         if places:
             rows.append(self.slope(a, b, rest, places, type_of(y).size))
-        J = rows[0] if len(rows) == 1 else concat(*rows, axis=1)  # (of y, of the active leaves)
+        J = (
+            rows[0] if len(rows) == 1 else concat(*rows, axis=1)
+        )  # (size of y, size of the active leaves)
         types, out = [type_of(values[i]) for i in active], type_of(y)
 
         def forward(tangents: Sequence[Any]) -> list[Any]:
@@ -91,7 +93,7 @@ class Integral(Rule):
         return y, Joint(forward, back)
 
     def slope(self, a: Any, b: Any, rest: list[Any], places: list[int], size: int) -> Any:
-        """The integral of the Jacobian in the leaves at these places : (of y, of the leaves)."""
+        """The integral of the Jacobian in the leaves at `places` : (size of y, size of these)."""
         f = remade(self.f, self.names, self.form, [plain(v) for v in self.leaves])
         row = functools.partial(slopes, f, self.names, self.form, tuple(places), size, rest)
         return _applied(Integral(self.call, row, self.by), [a, b, *moving(row)[1]])
@@ -99,7 +101,7 @@ class Integral(Rule):
     def trace_linear(
         self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
-        """An integral is not linear in what its integrand captured."""
+        """Raises an error: an integral is not linear in what its integrand captured."""
         raise LinearityError(
             f"{self.call.name} of a linear value, which has a type but no number; an integrator "
             "evaluates on numbers, so a linear function may not call one with its argument"
@@ -112,7 +114,7 @@ def _applied(rule: Integral, leaves: Sequence[Any]) -> Any:
 
 
 def _row(y: Any) -> Any:
-    """A value of the integrand as a column of the Jacobian."""
+    """A value of the integrand as a column, (size, 1)."""
     y = as_array(y)
     return reshaped(y, (type_of(y).size, 1))
 
@@ -126,7 +128,7 @@ def slopes(
     leaves: list[Any],
     t: Any,
 ) -> Any:
-    """The Jacobian of f(t) in leaves of what f has captured : (of f, of the leaves)."""
+    """The Jacobian of f(t) in the captured leaves at `places` : (size of f, size of these)."""
 
     def at(*moved: Any) -> Any:
         changed = dict(zip(places, moved, strict=True))
@@ -148,18 +150,18 @@ def slopes(
 # --- how derivatives are integrated -------------------------------------------------------------
 
 
-FEW = 16  # components that are integrated one after the other, and share their nodes
+FEW = 16  # up to this number, components are integrated one by one and share evaluations
 
 
 def by_quad(call: Call) -> By:
-    """As the call asks, a component at a time; many at once, if there is no weight."""
+    """Integrate by `quad` with the call's options, by component; many by `quad_vec`."""
     named = ("epsabs", "epsrel", "limit", "points", "weight", "wvar", "wopts", "maxp1", "limlst")
     options = {name: call.plain(name) for name in named}
 
     def integrate(f: Any, a: float, b: float) -> Any:
         from scipy.integrate import quad, quad_vec
 
-        at = functools.cache(f)  # smooth components are asked for at the same nodes
+        at = functools.cache(f)  # components are often evaluated at the same nodes
         like = at(_inside(a, b))
         if np.size(like) > FEW and options["weight"] is None:
             some = {name: options[name] for name in ("epsabs", "epsrel", "points")}
@@ -171,14 +173,14 @@ def by_quad(call: Call) -> By:
 
 
 def _inside(a: float, b: float) -> float:
-    """A point between the limits."""
+    """A point between the limits, of which one may be infinite."""
     if np.isfinite(a) and np.isfinite(b):
         return a + 0.375 * (b - a)
     return b - 1.0 if np.isfinite(b) else a + 1.0 if np.isfinite(a) else 0.5
 
 
 def integral(call: Call, f: Any, limits: Sequence[Any], value: Any, by: By) -> Any:
-    """A known integral, as a function of its limits and of what f has captured."""
+    """A known integral, as a function of its limits and of the values that f has captured."""
     rule = Integral(call, f, by, value)
     return _applied(rule, [*limits, *rule.leaves])
 
@@ -193,7 +195,7 @@ def integrand(fun: Any, args: tuple, t: Any) -> Any:
 
 @solver("scipy.integrate.quad")
 def quad(call: Call) -> Any:
-    """The integral, as a function of parameters and limits; the error's estimate stays."""
+    """The integral, differentiable in parameters and limits; the error estimate is a constant."""
     if call["complex_func"]:
         raise NoRuleError(
             "quad: complex_func=True has no derivative rule; integrate the real and the imaginary "
@@ -212,7 +214,7 @@ def quad(call: Call) -> Any:
 
 @solver("scipy.integrate.quad_vec")
 def quad_vec(call: Call) -> Any:
-    """The integral of an array, as a function of parameters and limits."""
+    """The integral of an array-valued function, differentiable in parameters and limits."""
     value, *rest = call.run()
     named = ("epsabs", "epsrel", "limit", "points", "quadrature")
     options = {name: call.plain(name) for name in named}
@@ -228,7 +230,7 @@ def quad_vec(call: Call) -> Any:
 
 @solver("scipy.integrate.fixed_quad")
 def fixed_quad(call: Call) -> Any:
-    """Gauss's rule: a sum over fixed nodes."""
+    """Gauss's rule, a weighted sum over fixed nodes."""
     from scipy.special import roots_legendre
 
     value, none = call.run()
@@ -242,7 +244,7 @@ def fixed_quad(call: Call) -> Any:
 
 
 def nested(fun: Any, ranges: list[Any], options: list[Any], args: tuple, outer: tuple) -> Any:
-    """The integral over the variables that are left; `outer` are the others, inner ones first."""
+    """The integral over the remaining variables; `outer` are values of the others, inner first."""
     if not ranges:
         return fun(*outer, *args)
     from scipy.integrate import quad
@@ -257,13 +259,13 @@ def nested(fun: Any, ranges: list[Any], options: list[Any], args: tuple, outer: 
 def within(
     fun: Any, ranges: list[Any], options: list[Any], args: tuple, outer: tuple, t: Any
 ) -> Any:
-    """The same for one more variable at t."""
+    """`nested` with one more variable fixed at t."""
     return nested(fun, ranges, options, args, (t, *outer))
 
 
 @solver("scipy.integrate.nquad")
 def nquad(call: Call) -> Any:
-    """An integral over several variables, the first the innermost."""
+    """An integral over several variables, of which the first is the innermost."""
     value, *rest = call.run()
     options = call["opts"] or {}
     ranges = list(call["ranges"])
@@ -273,7 +275,7 @@ def nquad(call: Call) -> Any:
 
 
 def ends(at: Sequence[int], low: Any, high: Any, *variables: Any) -> tuple[Any, ...]:
-    """Limits that are numbers, or functions of some of the outer variables."""
+    """(low, high) as numbers; limits that are functions are called with some outer variables."""
     chosen = [variables[i] for i in at]
     return tuple(limit(*chosen) if callable(limit) else limit for limit in (low, high))
 

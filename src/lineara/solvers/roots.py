@@ -1,4 +1,4 @@
-"""Roots and fixed points: SciPy finds them, and the equation says how they move."""
+"""Roots and fixed points: found by SciPy, differentiated by the implicit function theorem."""
 
 import functools
 import warnings
@@ -18,12 +18,12 @@ def residual(fun: Any, args: Any, x: Any) -> Any:
 
 
 def first(fun: Any, x: Any, *args: Any) -> Any:
-    """The first of the results of a function: it gives its derivatives too."""
+    """The value of a function that also returns its derivatives."""
     return fun(x, *args)[0]
 
 
 def tuple_of(args: Any) -> tuple:
-    """Further arguments, as SciPy reads them: one that is no tuple is meant alone."""
+    """`args` as a tuple, as SciPy reads it: a single argument need not be in one."""
     return args if isinstance(args, tuple) else (args,)
 
 
@@ -38,7 +38,7 @@ def half_square(fun: Any, x: Any) -> Any:
 
 
 def real(call: Call, x: Any) -> Any:
-    """A solution that is real."""
+    """The solution; an error if it is complex."""
     if np.iscomplexobj(x):
         raise NoRuleError(
             f"{call.name}: a complex solution has no derivative rule; solve for the real and the "
@@ -49,7 +49,7 @@ def real(call: Call, x: Any) -> Any:
 
 @solver("scipy.optimize.root")
 def root(call: Call) -> Any:
-    """Every method of `root`; the result's `x` moves, and `fun` stays zero."""
+    """Every method of `root`; the result's `x` has a derivative, `fun` is a constant."""
     result = call.run()
     fun = functools.partial(first, call["fun"]) if call["jac"] is True else call["fun"]
     failure = None if result.success else result.message
@@ -62,7 +62,7 @@ def root(call: Call) -> Any:
 
 @solver("scipy.optimize.fsolve")
 def fsolve(call: Call) -> Any:
-    """The solution; with `full_output` what was found besides stays as it is."""
+    """The solution; with `full_output` the other results are constants."""
     x, info, status, message = call.run(full_output=True)
     if status != 1 and not call["full_output"]:
         warnings.warn(message, RuntimeWarning, stacklevel=3)
@@ -105,7 +105,7 @@ def excess(fun: Any, x: Any) -> Any:
     "scipy.optimize.toms748",
 )
 def bracketed(call: Call) -> Any:
-    """The root in a bracket, a number."""
+    """The root in a bracket, as a number."""
     x, info = call.run(full_output=True)
     failure = None if info.converged else info.flag
     info.root = x = solution(equation(call, call["f"]), x, call.asked(failure))
@@ -114,7 +114,7 @@ def bracketed(call: Call) -> Any:
 
 @solver("scipy.optimize.newton")
 def newton(call: Call) -> Any:
-    """A root from a start; from an array of starts as many roots, each on its own."""
+    """A root near x0; for an array x0 one root near each element, independently."""
     x, info, *more = call.run(full_output=True)
     ended = np.all(info if more else info.converged)
     asked = call.asked(None if ended else "not all of the iterations ended")
@@ -129,7 +129,7 @@ def newton(call: Call) -> Any:
 
 @solver("scipy.optimize.root_scalar")
 def root_scalar(call: Call) -> Any:
-    """Every method of `root_scalar`; the result's `root` moves."""
+    """Every method of `root_scalar`; the result's `root` has a derivative."""
     result = call.run()
     several = call["fprime"] is not None and not callable(call["fprime"]) and call["fprime"]
     fun = functools.partial(first, call["f"]) if several else call["f"]

@@ -1,4 +1,4 @@
-"""Integrals of samples: sums of them, with weights that the spacing gives."""
+"""Integrals of samples: weighted sums, whose weights depend on the spacing."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from lineara.ops.shape import as_array
 
 
 def _last(y: Any, axis: int) -> Any:
-    """The samples along the last axis."""
+    """The samples with their axis moved to the end."""
     y = as_array(y)
     return y if axis in (-1, type_of(y).ndim - 1) else np.moveaxis(y, axis, -1)
 
 
 def _steps(name: str, y: Any, x: Any, dx: Any, axis: int) -> Any:
-    """The distances between samples: as many along the last axis, or one number for all."""
+    """The distances between samples: an array along the last axis, or one number for all."""
     if x is None:
-        if type(dx) is float or type(dx) is int:  # it takes the dtype of what it meets
+        if type(dx) is float or type(dx) is int:  # a Python number, which keeps the dtype of y
             return dx
         dx = as_array(dx)
         return _last(dx, axis) if type_of(dx).ndim > 1 else dx
@@ -35,14 +35,14 @@ def _steps(name: str, y: Any, x: Any, dx: Any, axis: int) -> Any:
 
 
 def _ratio(a: Any, b: Any) -> Any:
-    """a / b, and 0 where b is 0: no interval, no area."""
+    """a / b, and 0 where b is 0: an interval of length 0 has no area."""
     there = b != 0
     return np.where(there, a / np.where(there, b, 1.0), 0.0)
 
 
 @implements("scipy.integrate.trapezoid")
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    """The sum of h (y_i + y_{i+1}) / 2."""
+    """The trapezoidal rule: the sum of h (y_i + y_{i+1}) / 2."""
     y = _last(y, axis)
     h = _steps("trapezoid", y, x, dx, axis)
     return np.sum(h * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
@@ -50,7 +50,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 @implements("scipy.integrate.cumulative_trapezoid")
 def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
-    """The same up to each sample."""
+    """The trapezoidal rule up to each sample."""
     y = _last(y, axis)
     h = _steps("cumulative_trapezoid", y, x, dx, axis)
     areas = np.cumsum(h * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
@@ -62,14 +62,14 @@ def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
 
 
 def _begun(areas: Any, initial: Any) -> Any:
-    """A first value before the others."""
+    """The areas with a first value in front of them."""
     first = np.zeros((*areas.shape[:-1], 1), type_of(areas).dtype) + initial
     return np.concatenate([first, areas], axis=-1)
 
 
 @implements("scipy.integrate.simpson")
 def simpson(y, x=None, *, dx=1.0, axis=-1):
-    """Parabolas through three samples each; of an even number the last interval by four."""
+    """Simpson's rule; for an even number of samples the last interval by a corrected parabola."""
     y = _last(y, axis)
     n = y.shape[-1]
     h = _steps("simpson", y, x, dx, axis)
@@ -90,7 +90,7 @@ def _parabolas(y: Any, h: Any) -> Any:
 
 
 def _last_interval(y: Any, a: Any, b: Any) -> Any:
-    """What the parabola through the last three samples has over the last interval, b long."""
+    """The integral over the last interval, of length b, of the parabola through three samples."""
     z, m, e = y[..., -3], y[..., -2], y[..., -1]
     right = _ratio(2 * b**2 + 3 * a * b, 6 * (a + b)) * e
     return right + _ratio(b**2 + 3 * a * b, 6 * a) * m - _ratio(b**3, 6 * a * (a + b)) * z
@@ -98,7 +98,7 @@ def _last_interval(y: Any, a: Any, b: Any) -> Any:
 
 @implements("scipy.integrate.cumulative_simpson")
 def cumulative_simpson(y, *, x=None, dx=1.0, axis=-1, initial=None):
-    """Simpson's rule up to each sample, each interval by the parabola that begins or ends there."""
+    """Simpson's rule up to each sample; each interval by a parabola that begins or ends there."""
     samples, y = y, _last(y, axis)
     n = y.shape[-1]
     if n < 3:
@@ -117,7 +117,7 @@ def cumulative_simpson(y, *, x=None, dx=1.0, axis=-1, initial=None):
 
 
 def _first_halves(y: Any, h: Any) -> Any:
-    """For each three samples the area of their parabola over the first of its two intervals."""
+    """For each three samples, the integral of their parabola over the first interval."""
     a, b = h[..., :-1], h[..., 1:]
     whole, other = a / (a + b), a / b
     bend = whole * other
@@ -127,7 +127,7 @@ def _first_halves(y: Any, h: Any) -> Any:
 
 @implements("scipy.integrate.romb")
 def romb(y, dx=1.0, axis=-1, show=False):
-    """Romberg's rule of 2^k + 1 samples: trapezoids, extrapolated."""
+    """Romberg's rule for 2^k + 1 samples: extrapolated trapezoidal sums."""
     y = _last(y, axis)
     n = y.shape[-1] - 1
     if n & (n - 1) or n < 1:

@@ -1,10 +1,10 @@
-"""Minima: points that make a function stationary, with the constraints that hold there.
+"""Minima under constraints: stationary points of the Lagrangian of the active constraints.
 
     L(x, l) = f(x) - sum_j l_j g_j(x)        over the g_j that are active, g_j(x) = 0
 
 x and the multipliers l make L stationary [Nocedal and Wright 2006, §12.3].  So a minimum is a
-solution of dL = 0, whose derivative with respect to the unknowns is the Hessian of L; and the value
-f(x) = L(x, l) changes with the parameters as L does for x and l held.
+solution of dL = 0, whose derivative with respect to the unknowns is the Hessian of L, and the
+derivative of the value f(x) = L(x, l) is that of L for fixed x and l.
 """
 
 import functools
@@ -19,13 +19,15 @@ from lineara.ops.shape import as_array
 from lineara.solvers.calls import Asked, Call
 from lineara.solvers.implicit import gradient, optimal_value, reshaped, solution
 
-ACTIVE = 1e-5  # how close to its bound, relative to the size of what is bounded, a condition holds
-EXACT = 1e-9  # how close it holds beyond doubt
-WEAK = 1e-6  # a multiplier that so small a change of x makes zero may as well be zero
+ACTIVE = (
+    1e-5  # distance to the bound, relative to the size of x, up to which a condition may be active
+)
+EXACT = 1e-9  # distance up to which a condition is certainly active
+WEAK = 1e-6  # a multiplier that this relative change of x makes zero counts as zero
 
 
 class Condition(NamedTuple):
-    """g(x) >= 0, or g(x) = 0, for each element of what g returns."""
+    """g(x) >= 0, or g(x) = 0 if `equal`, for each element of g(x)."""
 
     g: Callable[[Any], Any]
     equal: bool = False
@@ -38,7 +40,7 @@ def row(y: Any) -> Any:
 
 
 def number(y: Any) -> Any:
-    """A number, or an array that holds only one."""
+    """The value as a number; an array of one element is reduced to it."""
     y = as_array(y)
     return reshaped(y, ()) if type_of(y).shape else y
 
@@ -49,7 +51,7 @@ def objective(fun: Any, args: tuple, x: Any) -> Any:
 
 
 def lagrangian(f: Any, conditions: Sequence[Any], rows: Sequence[Any], size: int, z: Any) -> Any:
-    """L(x, l), of x and the multipliers in one vector."""
+    """L(x, l), for x and the multipliers in one vector z."""
     y, start = f(z[:size]), size
     for g, at in zip(conditions, rows, strict=True):
         y = y - np.dot(z[start : start + len(at)], row(g(z[:size]))[at])
@@ -58,9 +60,9 @@ def lagrangian(f: Any, conditions: Sequence[Any], rows: Sequence[Any], size: int
 
 
 class Minimum:
-    """What a solver found: x, a minimum of f under conditions, and f(x).
+    """A solver's result: x, a minimum of f under conditions, and f(x).
 
-    `f` and the conditions hold traced values, `x` and `value` are SciPy's numbers.
+    `f` and the conditions may have captured traced values; `x` and `value` are SciPy's numbers.
     """
 
     def __init__(
@@ -78,11 +80,11 @@ class Minimum:
 
     @property
     def x(self) -> Any:
-        """The minimum."""
+        """The minimum, differentiable in what f and the conditions captured."""
         return self.found if self.point.shape == self.shape else self.found[: self.size]
 
     def value(self, value: Any) -> Any:
-        """f at the minimum, which is `value`."""
+        """f at the minimum, with SciPy's number as its value."""
         if self.asked.failure is not None:
             return self.f(self.found)
         return optimal_value(self.f, self.found, value, self.asked)
@@ -91,7 +93,7 @@ class Minimum:
 def _active(
     call: Call, f: Any, x: np.ndarray, conditions: Sequence[Condition], asked: Asked
 ) -> tuple[list[np.ndarray], np.ndarray] | None:
-    """For each condition which of its elements hold x, and the multipliers of all of these."""
+    """(active elements of each condition, their multipliers); None if no condition is active."""
     values = [call.on_numbers(functools.partial(_of, row, c.g))(x) for c in conditions]
     size = 1 + np.max(np.abs(x))
     near = [
@@ -131,6 +133,6 @@ def _jacobian(g: Any, x: Any) -> Any:
 
 
 def _slope_and_bend(f: Any, x: Any) -> tuple[Any, Any]:
-    """The gradient, and by how much a change of x by its own size would change that."""
+    """The gradient, and how much a change of x by its own size would change it."""
     slope, bend = jvp(functools.partial(gradient, f), (x,), (1 + np.abs(x),))
     return slope, np.max(np.abs(bend))

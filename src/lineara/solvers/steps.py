@@ -1,6 +1,6 @@
-"""The steps that an ODE solver took, written again with traced values: the discrete derivative.
+"""The steps that an ODE solver took, repeated with traced values: the discrete derivative.
 
-SciPy chooses the steps on plain numbers.  They are constants here, and what each of them computed
+SciPy chooses the steps on plain numbers.  They are constants here, and the result of each step
 is a function of y0, the parameters and the ends of the interval: stages of an explicit method
 [Hairer 1993, §II.4], or the equation of an implicit one's stages, which the implicit function
 theorem differentiates [Hairer and Wanner 1996, §IV.8].  A step gives y at its end, and a piece:
@@ -33,7 +33,7 @@ RADAU_C = RADAU_A.sum(axis=1)
 
 
 class Taken(NamedTuple):
-    """A step that SciPy took: from where to where, and the stages of an implicit method."""
+    """A step that SciPy took: its two ends, and the stages of an implicit method."""
 
     start: Any
     stop: Any
@@ -41,7 +41,7 @@ class Taken(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step written again: y at its end, y' there if known, and the piece between."""
+    """A repeated step: y at its end, y' there if known, and the interpolating piece."""
 
     y: Any
     slope: Any
@@ -49,7 +49,7 @@ class Step(NamedTuple):
 
 
 def recorder(method: Any, log: list[Taken], most: float = np.inf) -> Any:
-    """The solver class, which writes down its steps; TooMany when there are more than `most`."""
+    """The solver class with its steps recorded in `log`; raises TooMany after `most` steps."""
 
     class Recorded(method):
         def step(self) -> Any:
@@ -66,7 +66,7 @@ def recorder(method: Any, log: list[Taken], most: float = np.inf) -> Any:
 
 
 class TooMany(Exception):
-    """A solver takes more steps than it is worth."""
+    """A solver took more steps than allowed."""
 
 
 def weighted(weights: np.ndarray, K: Sequence[Any]) -> Any:
@@ -76,7 +76,7 @@ def weighted(weights: np.ndarray, K: Sequence[Any]) -> Any:
 
 
 def power_series(start: Any, h: Any, y: Any, Q: Any, t: Any) -> Any:
-    """y + Q (x, x^2, ...), where x runs from 0 to 1 over the step : (n,), or (n, points)."""
+    """y + Q (x, x^2, ...) with x from 0 to 1 over the step : (n,), or (n, points)."""
     x = (as_array(t) - start) / h
     powers = [x]
     for _ in range(type_of(Q).shape[1] - 1):
@@ -127,7 +127,7 @@ def stages(f: Rhs, t: Any, h: Any, y: Any, Z: Any) -> Any:
 
 
 def implicit(f: Rhs, taken: Taken, y: Any, asked: Asked) -> Step:
-    """A step of Radau IIA, its stages known."""
+    """A step of Radau IIA, whose stages are known from SciPy."""
     from scipy.integrate._ivp.radau import P
 
     t, h = taken.start, taken.stop - taken.start

@@ -1,4 +1,4 @@
-"""Trees: nested containers as a list of leaves and a structure, and back."""
+"""Trees: nested containers, converted to a list of leaves and a structure, and back."""
 
 from lineara.trees.flat import Structure, flatten, leaf_paths, map_leaves, unflatten
 from lineara.trees.kinds import is_container

@@ -18,7 +18,7 @@ IsLeaf = Callable[[Any], bool]
 
 
 class _Entry(NamedTuple):
-    """One container of a structure; a leaf is None."""
+    """One container of a structure; a leaf's entry is None."""
 
     kind: Kind
     keys: tuple[Any, ...]
@@ -30,7 +30,7 @@ class _Entry(NamedTuple):
 
 
 class Structure:
-    """What is left of a tree without its leaves: the containers, children before parents.
+    """A tree without its leaves: its containers, children before parents.
 
     >>> flatten([1, 2])[1] == flatten([3, 4])[1], flatten([1, 2])[1] == flatten((1, 2))[1]
     (True, False)
@@ -105,7 +105,7 @@ def _expand(node: Node, is_leaf: IsLeaf | None) -> tuple[_Entry, list[Node]] | N
 
 
 def _walk(tree: Any, is_leaf: IsLeaf | None) -> tuple[list[Node], list[_Entry | None]]:
-    """The leaves as nodes, and the entries in the order in which they close."""
+    """(the leaves as nodes, the entries with children before parents)."""
     leaves: list[Node] = []
     entries: list[_Entry | None] = []
 
@@ -159,8 +159,8 @@ def map_leaves(
 ) -> Any:
     """The tree of `f(leaf, *leaves of rest at the same place)`; a leaf None of `tree` stays None.
 
-    The trees of `rest` have the containers of `tree`, with keys in any order, down to its leaves;
-    there they may hold anything.
+    The trees of `rest` must have the containers of `tree`, with keys in any order; at its leaves
+    they may have anything.
 
     >>> map_leaves(lambda p, g: p - g, {"w": [3.0, 4.0], "b": None}, {"b": None, "w": [1.0, 1.0]})
     {'w': [2.0, 3.0], 'b': None}

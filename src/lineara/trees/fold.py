@@ -1,8 +1,7 @@
-"""Fold: one walk over a tree, children first, without recursion.
+"""Fold: a walk over a tree, children first, without recursion.
 
-A node is (value, rest, path): a container or leaf, whatever goes along with it, and the way to
-it.  A path is a linked triple (path above, kind, key), written out only when it is asked for;
-the root's is None.
+A node is (value, rest, path): a container or leaf, the caller's data for it, and the path from the
+root.  A path is a linked triple (path above, kind, key), and None for the root.
 """
 
 from collections.abc import Callable
@@ -30,7 +29,7 @@ class _Close(NamedTuple):
 
 
 def path_text(path: Path, root: str = "") -> str:
-    """The path as Python writes it.
+    """The path as Python source.
 
     >>> from lineara.trees.kinds import kind_of
     >>> mapping, sequence = kind_of(dict), kind_of(list)
@@ -67,7 +66,7 @@ def fold(
             active.discard(node.key)
             continue
         assert type(node) is Node
-        # Before it is opened, for that may change what it is made of.
+        # Before `expand`, which may change the object.
         key = None if identity is None else identity(node)
         expansion = expand(node)
         if expansion is None:
@@ -84,7 +83,7 @@ def fold(
 
 
 def contains_itself(path: Path) -> StructureError:
-    """The error for a container that is met again on the way down from itself."""
+    """The error for a container that contains itself."""
     where = path_text(path, "tree")
     return StructureError(
         f"the container at {where} contains itself, so it has no last leaf; "

@@ -1,11 +1,11 @@
-"""What a container is: how each kind is taken apart into (key, child) and put together again.
+"""Kinds of containers: how each is split into (key, child) pairs and rebuilt.
 
 `kind_of(cls)` is the kind of a class, or None for the classes of leaves.  For every kind
 
     keys = kind.keys(x)
-    kind.make(kind.aux(x), keys, kind.children(x, keys))     is     x over again
+    kind.make(kind.aux(x), keys, kind.children(x, keys))     is a copy of     x
 
-and `make` runs no `__init__`, `__new__` or `__post_init__` of the user's class.
+and `make` calls no `__init__`, `__new__` or `__post_init__` of the user's class.
 """
 
 # ruff: noqa: D102  # `Kind` says what keys, child, aux, make and step are
@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 _ROOTS = (dict, list, tuple, OrderedDict, defaultdict, deque, types.SimpleNamespace, object)
-NAMESPACE = "lineara"  # where optree looks for us, and then in what holds for everybody
+NAMESPACE = "lineara"  # searched by optree before its global registry
 _LEAVES = frozenset((float, int, complex, bool, str, bytes, type(None), type, types.FunctionType))
 _ARRAY_NAMES = (
     "__array__",
@@ -31,7 +31,7 @@ _ARRAY_NAMES = (
 )
 _NUMBER_NAMES = ("__float__", "__complex__", "__index__")
 _PLAIN_STDLIB = ("__main__", "collections", "types", "typing")
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made at run time
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: a class created at run time
 _POINTER = struct.calcsize("P")
 
 
@@ -46,10 +46,10 @@ class Proxy:
 
 
 class Answering:
-    """Base of a dict that holds some of its children, and answers `x[key]` for the others."""
+    """Base of dicts that store some of their children and compute `x[key]` for the others."""
 
     __slots__ = ()
-    _lineara_kind: Any  # that of dict: put together again it is a plain one
+    _lineara_kind: Any  # the kind of dict: rebuilt, it is a plain dict
     _lineara_all_keys: Any
 
 
@@ -60,7 +60,7 @@ class Attr(NamedTuple):
 
 
 def is_container(x: object) -> bool:
-    """Whether `x` is taken apart, rather than being a leaf.
+    """Whether `x` is a container, not a leaf.
 
     >>> is_container({"w": 1.0}), is_container(1.0), is_container("w"), is_container(None)
     (True, False, False, False)
@@ -69,16 +69,16 @@ def is_container(x: object) -> bool:
 
 
 def kind_of(cls: type) -> "Kind | None":
-    """The kind of the instances of `cls`, as optree or else Python knows it; None for leaves."""
+    """The kind of the instances of `cls`: optree's if registered, else ours; None for leaves."""
     return None if cls in _LEAVES else _registered(cls) or own_kind(cls)
 
 
 def own_kind(cls: type) -> "Kind | None":
-    """The kind of the instances of `cls`, whatever is registered for it; None for leaves."""
+    """The kind of the instances of `cls`, without optree's registry; None for leaves."""
     return _own_kind(id(cls), cls)  # a class and its twin (python/twins) compare equal
 
 
-# Bounded, and a pure function of the class: a cache, not state.
+# The cache is bounded, and its values depend on the class alone.
 @functools.lru_cache(maxsize=4096)
 def _own_kind(_: int, cls: type) -> "Kind | None":
     if issubclass(cls, Proxy | Answering):
@@ -102,7 +102,7 @@ def _is_leaf_class(cls: type, root: type) -> bool:
 
 
 def is_record_class(cls: type) -> bool:
-    """Whether the class itself lists its fields: a dataclass or an attrs class."""
+    """Whether the class declares its fields: a dataclass or an attrs class."""
     return dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")
 
 
@@ -116,10 +116,10 @@ def _is_stdlib(cls: type) -> bool:
 
 
 def _is_pure(cls: type, root: type) -> bool:
-    """Whether `class` statements made `cls` from `root`: no memory that only C code can see."""
-    if hasattr(cls, "n_sequence_fields"):  # os.stat_result and its like
+    """Whether `cls` derives from `root` by `class` statements, without C fields of its own."""
+    if hasattr(cls, "n_sequence_fields"):  # such as os.stat_result
         return False
-    spare = len(slots_of(cls)) + 2  # the two are __dict__ and __weakref__
+    spare = len(slots_of(cls)) + 2  # two more for __dict__ and __weakref__
     is_small = cls.__basicsize__ <= root.__basicsize__ + spare * _POINTER
     return is_small and bool(cls.__flags__ & _HEAP_TYPE)
 
@@ -129,7 +129,7 @@ def _between(cls: type, root: type) -> list[type]:
 
 
 def slots_of(cls: type) -> dict[str, types.MemberDescriptorType]:
-    """The slots of a class, those of its bases first."""
+    """The slots of a class and its bases, those of bases first."""
     return {
         name: value
         for base in reversed(_between(cls, object))
@@ -143,7 +143,7 @@ def _is_dunder(name: str) -> bool:
 
 
 class Kind:
-    """How the instances of one class are taken apart and put together."""
+    """How the instances of one class are split into children and rebuilt."""
 
     def __init__(self, cls: type, root: type) -> None:
         self.cls = cls
@@ -156,31 +156,31 @@ class Kind:
         raise NotImplementedError
 
     def child(self, x: Any, key: Any) -> Any:
-        """The child at a key of `keys(x)`, whatever the user's class makes of `x[key]`."""
+        """The child at a key of `keys(x)`, without the user's `__getitem__`."""
         if type(key) is Attr:
             return vars(x)[key.name]
         return x._lineara_child(key) if isinstance(x, Proxy) else self.getitem(x, key)
 
     def children(self, x: Any, keys: Sequence[Any]) -> list[Any]:
-        """The children at `keys(x)`."""
+        """The children at the given keys, in their order."""
         if type(x) is list or type(x) is tuple:
             return list(x)
         return [self.child(x, key) for key in keys]
 
     def aux(self, x: Any) -> Any:
-        """What is neither key nor child and yet part of the container."""
+        """The part of the container that is neither key nor child, such as a default factory."""
         return None
 
     def make(self, aux: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
-        """The container with these children."""
+        """A container with these keys and children."""
         raise NotImplementedError
 
     def step(self, key: Any) -> str:
-        """The key as it is written after a path: `['w']`, `[2]`, `.w`."""
+        """The key as Python writes it after a path: `['w']`, `[2]`, `.w`."""
         return f".{key.name}" if type(key) is Attr else f"[{key!r}]"
 
     def attributes(self, x: Any) -> list[Attr]:
-        """The instance attributes, of a subclass that has some beside its items."""
+        """The instance attributes of a dict, list or tuple subclass, as keys."""
         members = vars(x) if self.has_dict else {}
         return [] if members is x else [Attr(name) for name in members if name != "_lineara"]
 
@@ -200,7 +200,7 @@ def _items(keys: Sequence[Any], values: Sequence[Any]) -> list[Any]:
 
 
 class MappingKind(Kind):
-    """dict and its subclasses, OrderedDict and defaultdict among them."""
+    """dict and its subclasses, also OrderedDict and defaultdict."""
 
     def __init__(self, cls: type, root: type) -> None:
         super().__init__(cls, root)
@@ -350,7 +350,7 @@ def _declared(cls: type) -> tuple[str, ...]:
 
 
 def _cached_properties(cls: type) -> list[str]:
-    """Names whose held value was computed from the others; a copy computes its own."""
+    """Names of cached properties, whose values a rebuilt object computes again."""
     names = {name for base in cls.__mro__ for name in vars(base)}
     return [n for n in names if isinstance(getattr(cls, n, None), functools.cached_property)]
 
@@ -384,7 +384,7 @@ class RegisteredKind(Kind):
 
 
 def _registered(cls: type) -> RegisteredKind | None:
-    """The kind of a class in optree's registry; nothing is there before somebody imports optree."""
+    """The kind of a class in optree's registry; None if optree is not imported."""
     optree = sys.modules.get("optree")
     if optree is None or cls.__module__ in ("builtins", "collections", "numpy"):
         return None

@@ -1,4 +1,4 @@
-"""SciPy's functions, one family a file, and the primitives of their own."""
+"""SciPy's functions, one file for each family, with the primitives that they need."""
 
 from lineara.ops.scipy import (
     bessel,

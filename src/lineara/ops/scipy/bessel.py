@@ -1,6 +1,6 @@
-"""scipy.special: Bessel functions and their kin, in their arguments; orders are plain numbers.
+"""scipy.special: Bessel and related functions; differentiable in the argument, not in the order.
 
-A derivative is a difference or sum of neighbours, so that nothing is divided by x [DLMF, §10.6].
+A derivative is a combination of the two neighbouring orders, without division by x [DLMF, §10.6].
 """
 
 import math
@@ -34,7 +34,7 @@ hankel2e = special(
     "hankel2e", ORDER, lambda y, x, w: (hankel2e(x - 1, w) - hankel2e(x + 1, w)) / 2 + 1j * y
 )
 
-# Those that are scaled by exp(-|Re z|) or exp(-|Im z|) are not holomorphic.
+# Functions scaled by exp(-|Re z|) or exp(-|Im z|) are not holomorphic.
 
 ive = special(
     "ive",

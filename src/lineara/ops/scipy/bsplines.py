@@ -1,4 +1,4 @@
-"""B-splines of any degree through given values, in the values, the points and the knots.
+"""B-splines of any degree; differentiable in the values, the points and the knots.
 
 After [de Boor 1978]: the recurrence of the basis (chapter X), its derivatives, and interpolation
 by a banded system (chapter XIII).
@@ -21,7 +21,7 @@ from lineara.ops.shape import as_array
 
 
 def not_a_knot(x: Any, k: int) -> Any:
-    """The knots of a spline of degree k that SciPy chooses where none are given."""
+    """The knots that SciPy chooses for an interpolating spline of degree k through points x."""
     if k == 0:
         return np.concatenate([x, x[-1:]])
     inner = x if k % 2 else (x[1:] + x[:-1]) / 2.0
@@ -31,9 +31,9 @@ def not_a_knot(x: Any, k: int) -> Any:
 
 
 def basis(t: Any, k: int, at: Any) -> tuple[Any, list[Any]]:
-    """The k + 1 elements of the basis that are not zero at points: the first one, and their values.
+    """(index of the first, values) of the k + 1 basis splines that are not zero at each point.
 
-    Outside the knots those of the first or the last interval go on, as polynomials.
+    Outside of the knots, the polynomials of the first or last interval are continued.
     """
     n = type_of(t).shape[0] - k - 1
     interval = np.clip(np.searchsorted(t, at, side="right") - 1, k, n - 1)
@@ -51,7 +51,7 @@ def basis(t: Any, k: int, at: Any) -> tuple[Any, list[Any]]:
 
 
 def coefficients(x: Any, y: Any, t: Any, k: int) -> Any:
-    """The coefficients of the spline with knots t that has the values y, along the first axis."""
+    """The coefficients, along the first axis, of the spline with knots t through (x, y)."""
     n = type_of(y).shape[0]
     if k == 0:
         return y
@@ -66,7 +66,7 @@ def coefficients(x: Any, y: Any, t: Any, k: int) -> Any:
 
 
 def pieces(t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> Pieces:
-    """The polynomials between the knots: derivatives of the spline there, over factorials."""
+    """The polynomials between knots: Taylor coefficients of the spline with coefficients c."""
     n = type_of(c).shape[0]
     breaks, derivatives = t[k : n + 1], []
     for order in range(k + 1):
@@ -82,7 +82,7 @@ def pieces(t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> Pieces:
 
 
 def through(x: Any, y: Any, k: int, t: Any = None, axis: int = 0) -> Pieces:
-    """The spline of degree k through values, with the knots t or those that SciPy chooses."""
+    """The spline of degree k through (x, y), with knots t or those that SciPy chooses."""
     x, y, axis = checked("make_interp_spline", x, y, axis)
     n = type_of(x).shape[0]
     if n <= k:
@@ -97,7 +97,7 @@ def through(x: Any, y: Any, k: int, t: Any = None, axis: int = 0) -> Pieces:
 
 
 def tensor_splines(grid: Sequence[Any], values: Any, k: int) -> tuple[list[Any], Any]:
-    """The knots along each axis of a grid and the coefficients of splines through the values."""
+    """(knots along each axis, coefficients) of the tensor spline through values on a grid."""
     knots = [not_a_knot(as_array(x), k) for x in grid]
     for axis, (x, t) in enumerate(zip(grid, knots, strict=True)):
         columns = coefficients(as_array(x), np.moveaxis(values, axis, 0), t, k)
@@ -106,7 +106,7 @@ def tensor_splines(grid: Sequence[Any], values: Any, k: int) -> tuple[list[Any],
 
 
 def on_grid(splines: tuple[list[Any], Any], points: Any, k: int) -> Any:
-    """The tensor product of splines of degree k at points (..., d)."""
+    """A tensor spline of degree k, evaluated at points (..., d)."""
     knots, c = splines
     bases = [basis(t, k, points[..., axis]) for axis, t in enumerate(knots)]
     terms = []

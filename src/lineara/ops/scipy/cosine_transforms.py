@@ -1,4 +1,4 @@
-"""Cosine and sine transforms of scipy.fft: orthogonal matrices, and what SciPy scales them by."""
+"""Cosine and sine transforms of scipy.fft: an orthogonal primitive, and SciPy's scalings of it."""
 
 import math
 import operator
@@ -13,14 +13,14 @@ from lineara.ops.elementwise import real_dtype
 from lineara.ops.fft import OPPOSITE, _fitted, _lengths, _norm, along
 from lineara.ops.shape import as_array, normal_axis
 
-TURNED = {1: 1, 2: 3, 3: 2, 4: 4}  # the kind of the transpose
+TURNED = {1: 1, 2: 3, 3: 2, 4: 4}  # kind -> the kind of the transpose
 
 
 @primitive
 class waves(Linear):
     """The orthogonal cosine or sine transform of the kinds 1 to 4 along an axis.
 
-    Its transpose is its inverse: kinds 1 and 4 are their own, 2 and 3 each other's [Strang 1999].
+    The transpose is the inverse: kinds 1 and 4 are symmetric, 2 and 3 a pair [Strang 1999].
     """
 
     host = True
@@ -51,12 +51,12 @@ class waves(Linear):
 
 
 def _period(kind: int, sine: bool, n: int) -> int:
-    """2N, the square of the factor between the orthogonal matrix and that of SciPy's formula."""
+    """2N, the square of the scale between SciPy's formula and the orthogonal matrix."""
     return 2 * (n if kind > 1 else n + 1 if sine else n - 1)
 
 
 def _weights(kind: int, sine: bool, n: int, dtype: np.dtype) -> tuple[Any, Any]:
-    """What SciPy's formula multiplies its input and its output by; None for ones."""
+    """The weights of SciPy's formula for its input and its output; None for ones."""
     root = math.sqrt(2)
     before, after = np.ones(n, dtype), np.ones(n, dtype)
     if kind == 1 and not sine:
@@ -98,7 +98,7 @@ def _transformed(name, x, kind, lengths, axes, norm, orthogonalize, inverse) -> 
 
 
 def _declare(name: str, inverse: bool) -> None:
-    """dct and dctn, or their kin."""
+    """Declare dct and dctn, or dst and dstn, or their inverses."""
 
     def one(
         x, type=2, n=None, axis=-1, norm=None, overwrite_x=False, workers=None, orthogonalize=None

@@ -1,6 +1,6 @@
-"""The distributions of scipy.stats as formulas: a table of laws in their standard form.
+"""The distributions of scipy.stats as formulas: a table of standardised distributions.
 
-Each function takes a value in units of the scale from the location, and the shape parameters.
+Each function takes a standardised value, (x - loc) / scale, and the shape parameters.
 """
 
 import math
@@ -62,7 +62,7 @@ LOG_2_PI = math.log(2 * math.pi)
 
 
 def positive(*shapes: Any) -> Any:
-    """Whether all shape parameters are greater than zero."""
+    """The mask where all shape parameters are greater than zero."""
     good = True
     for s in shapes:
         good = good * op("greater")(s, 0)
@@ -71,10 +71,10 @@ def positive(*shapes: Any) -> Any:
 
 @dataclass(frozen=True)
 class Law:
-    """A distribution; what is None has no rule.
+    """The formulas of one distribution; a method whose formula is None has no rule.
 
-    `log` is the logarithm of the density or of the probability of a whole number; `inside` a point
-    of the support, which stands in where a value lies outside.
+    `log` is the logarithm of the density, or of an integer's probability.  `inside` is a point of
+    the support, at which the formula is evaluated where a value lies outside of the support.
     """
 
     log: Rule
@@ -89,15 +89,15 @@ class Law:
     var: Rule | None = None
     entropy: Rule | None = None
     low: Rule | float = -INF
-    open: bool = False  # whether the lowest value is no value
+    open: bool = False  # whether the lower end is not in the support
     high: Rule | float = INF
     inside: float = 0.0
     good: Rule = positive
-    whole: tuple[int, ...] = ()  # the shape parameters that are whole numbers
+    whole: tuple[int, ...] = ()  # the places of shape parameters that are integers
 
 
 def exponential(power: Rule, root: Rule, **others: Any) -> dict[str, Any]:
-    """The functions of a law whose survival function is exp(-power(z))."""
+    """The formulas of a distribution with the survival function exp(-power(z))."""
     return {
         "cdf": lambda z, *s: -expm1(-power(z, *s)),
         "sf": lambda z, *s: exp(-power(z, *s)),
@@ -115,7 +115,7 @@ def log_of_rest(t: Any) -> Any:
 
 
 def of_normal(to: Rule, back: Rule) -> dict[str, Any]:
-    """The functions of a law that is a normal one seen through an increasing map."""
+    """The formulas of a distribution whose values an increasing map `to` makes normal."""
     return {
         "cdf": lambda z, *s: ndtr(to(z, *s)),
         "sf": lambda z, *s: ndtr(-to(z, *s)),
@@ -135,7 +135,7 @@ def _zero(z: Any) -> Any:
 
 
 def log1p_ratio(u: Any) -> Any:
-    """log(1 + u) / u, smooth at 0."""
+    """log(1 + u) / u, by its series near 0."""
     near = op("less")(abs_(u), 0.02)
     small, wide = where(near, u, 0.0), where(near, 1.0, u)
     series = 0.0
@@ -145,7 +145,7 @@ def log1p_ratio(u: Any) -> Any:
 
 
 def _mirrored(a: Any, b: Any) -> tuple[Any, Any]:
-    """Ends of an interval, turned to where the normal distribution function is small."""
+    """The ends of an interval, reflected to where the normal distribution function is small."""
     right = op("greater")(a, 0)
     return where(right, -b, a), where(right, -a, b)
 
@@ -157,7 +157,7 @@ def normal_mass(a: Any, b: Any) -> Any:
 
 
 def log_normal_mass(a: Any, b: Any) -> Any:
-    """Its logarithm, far out too."""
+    """The logarithm of `normal_mass`, accurate also in the tails."""
     low, high = _mirrored(a, b)
     top = log_ndtr(high)
     return top + log_of_rest(log_ndtr(low) - top)
@@ -172,7 +172,7 @@ def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
 
 
 def _edge(a: Any) -> tuple[Any, Any]:
-    """The normal density at an end, and times the end: 0 at infinity."""
+    """The normal density at a, and a times that density; both 0 at infinity."""
     finite = op("isfinite")(a)
     a = where(finite, a, 0.0)
     density = where(finite, exp(-a * a / 2) / math.sqrt(2 * math.pi), 0.0)
@@ -188,7 +188,7 @@ def _truncated_var(a: Any, b: Any) -> Any:
 
 
 def _triangle(z: Any, c: Any, left: Rule, right: Rule) -> Any:
-    """One formula to the left of the top, one to the right, where the interval is turned."""
+    """The formula `left` up to the mode c, and `right` above it, on the reflected interval."""
     rises = op("less")(z, c)
     x, d = where(rises, z, 1 - z), where(rises, c, 1 - c)
     return where(rises, left(x, d), right(x, d))
@@ -205,20 +205,20 @@ def _pareto(z: Any, c: Any) -> Any:
 
 
 def _bend(c: Any, sign: float, beyond: float) -> Any:
-    """The end of the support that a shape of that sign has; else infinity."""
+    """The finite end of the support for shapes c of that sign; infinity for others."""
     bent = op("greater")(sign * c, 0)
     return where(bent, 1 / where(bent, c, 1.0), beyond)
 
 
 def _skellam(k: Any, m: Any, n: Any) -> Any:
-    """The log probability of a difference of two counts."""
+    """The log probability of a difference of two Poisson counts."""
     order = abs_(k)
     bessel = log(op("ive")(order, 2 * sqrt(m * n)))
     return bessel - (sqrt(m) - sqrt(n)) ** 2 + k / 2 * (log(m) - log(n))
 
 
 def _student(z: Any, v: Any) -> Any:
-    """Student's log density; the normal one where v is infinite."""
+    """The log density of Student's t; the normal one where v is infinite."""
     normal = op("isinf")(v)
     v = where(normal, 1.0, v)
     log_density = log(poch(v / 2, 0.5)) - log(math.pi * v) / 2 - (v + 1) / 2 * log1p(z * z / v)
@@ -616,7 +616,7 @@ CONTINUOUS["reciprocal"] = CONTINUOUS["loguniform"]
 
 
 def _choices(n: Any, k: Any) -> Any:
-    """log of the number of ways to choose k of n."""
+    """The logarithm of the binomial coefficient."""
     return -betaln(1 + n - k, 1 + k) - log(n + 1)
 
 

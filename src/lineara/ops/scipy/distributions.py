@@ -1,7 +1,7 @@
-"""scipy.stats: in the user's code a distribution is one whose methods take traced arguments.
+"""scipy.stats: stand-ins for its distributions, whose methods accept traced arguments.
 
-A method looks at what it is given: plain values go to SciPy's own, traced ones to the law in the
-table.  Outside of the support the density is a structural zero, its logarithm -inf.
+A method passes plain arguments on to SciPy, and evaluates the table's formula for traced ones.
+Outside of the support the density is a structural zero, its logarithm -inf.
 """
 
 import functools
@@ -23,14 +23,14 @@ INF = np.inf
 
 
 def any_traced(values: Any) -> bool:
-    """Whether a traced value is among them, also inside lists and tuples."""
+    """Whether one of the values is traced, also inside lists and tuples."""
     return any(
         [isinstance(v, Box) or (isinstance(v, list | tuple) and any_traced(v)) for v in values]
     )
 
 
 def in_double(v: Any) -> Any:
-    """A value in double precision, as SciPy's distributions calculate."""
+    """A value in double precision, as SciPy's distributions convert it."""
     v = as_array(v) if isinstance(v, list | tuple) and any_traced(v) else v
     real_only("scipy.stats", v)
     if not isinstance(v, Box):
@@ -39,22 +39,22 @@ def in_double(v: Any) -> Any:
 
 
 def everywhere(condition: Any) -> bool:
-    """Whether a condition is known to hold in all lanes."""
+    """Whether a condition is known to be true in all lanes."""
     return not isinstance(condition, Box) and bool(np.all(condition))
 
 
 def chosen(condition: Any, a: Any, b: Any) -> Any:
-    """a where the condition holds, else b; a itself where it is known to hold."""
+    """a where the condition is true, else b; a itself if it is known to be true everywhere."""
     return a if everywhere(condition) else where(condition, a, b)
 
 
 def law_ends(law: Law, shapes: Any) -> Any:
-    """The ends of the support."""
+    """(low, high), the ends of the support."""
     return [e(*shapes) if callable(e) else e for e in (law.low, law.high)]
 
 
 class At:
-    """A law at values: what lies where, and the values to calculate with."""
+    """A distribution at values: masks of where they lie, and values safe to evaluate at."""
 
     def __init__(self, law: Law, x: Any, shapes: Any, loc: Any, scale: Any, whole: bool) -> None:
         x, loc, scale = in_double(x), in_double(loc), in_double(scale)
@@ -69,10 +69,10 @@ class At:
         self.unknown = op("isnan")(z)
         beyond = op("logical_or")(self.below, self.above)
         self.inside = op("logical_not")(op("logical_or")(beyond, self.unknown))
-        self.safe = chosen(self.inside, z, law.inside)  # a number that the formula takes
+        self.safe = chosen(self.inside, z, law.inside)  # inside of the support in every lane
 
     def result(self, y: Any, below: float, above: float) -> Any:
-        """`found` inside the support, and what it is below and above."""
+        """`y` inside of the support, `below` and `above` outside; NaN for bad parameters."""
         if not everywhere(self.inside):
             outside = where(self.above, above, where(self.unknown, np.nan, below))
             y = where(self.inside, y, outside)
@@ -85,13 +85,13 @@ def log_density(law: Law, at: At) -> Any:
 
 
 def density(law: Law, at: At) -> Any:
-    """The density, by its own formula if there is one."""
+    """The density; exp of the log density if it has no formula of its own."""
     rule = law.density or (lambda *v: exp(law.log(*v)))
     return at.result(rule(at.safe, *at.shapes) / at.scale, 0.0, 0.0)
 
 
 def cumulative(name: str, below: float, above: float, of: str = "") -> Callable[[Law, At], Any]:
-    """A method that the law has under that name, or the logarithm of one that it has."""
+    """The method `name`: by the formula of that name, or as the logarithm of formula `of`."""
 
     def method(law: Law, at: At) -> Any:
         rule = getattr(law, name)
@@ -113,12 +113,12 @@ MASS = {"pmf": density, "logpmf": log_density}
 
 
 def _infinite(end: Any) -> bool:
-    """Whether an end of the support is known to lie at infinity."""
+    """Whether an end of the support is known to be infinite."""
     return not isinstance(end, Box) and bool(np.all(np.isinf(end)))
 
 
 def quantile(law: Law, name: str, q: Any, shapes: Any, loc: Any, scale: Any) -> Any:
-    """ppf or isf; at the ends of [0, 1] those of the support."""
+    """The method ppf or isf; None without a formula. q = 0 and 1 give the ends of the support."""
     rule = getattr(law, name)
     if rule is None:
         return None
@@ -135,7 +135,7 @@ def quantile(law: Law, name: str, q: Any, shapes: Any, loc: Any, scale: Any) -> 
 
 
 def moment(law: Law, name: str, shapes: Any, loc: Any, scale: Any) -> Any:
-    """mean, var, std, entropy or median."""
+    """The method mean, var, std, entropy or median; None without a formula."""
     if name == "median":
         return quantile(law, "ppf", 0.5, shapes, loc, scale)
     rule = getattr(law, "var" if name == "std" else name)
@@ -154,7 +154,7 @@ def moment(law: Law, name: str, shapes: Any, loc: Any, scale: Any) -> Any:
 
 
 def no_rule(name: str, method: str, why: str = "") -> NoRuleError:
-    """The error for a method that no law has."""
+    """The error for a method without a formula."""
     return NoRuleError(
         f"scipy.stats.{name}.{method} of a traced value has no derivative rule; "
         + (
@@ -171,7 +171,7 @@ REFUSED = ("moment", "stats", "expect", "fit", "fit_loc_scale", "nnlf", "support
 
 
 def _method(name: str, plain: Any) -> Any:
-    """The method of that name: SciPy's own for plain arguments."""
+    """The method `name` of the stand-in: SciPy's `plain` for plain arguments."""
 
     @functools.wraps(plain)
     def call(self: Any, *args: Any, **kwds: Any) -> Any:
@@ -186,7 +186,7 @@ def _method(name: str, plain: Any) -> Any:
 
 
 def _traced(dist: Any, name: str, args: Any, kwds: Any) -> Any:
-    """What the law in the table gives, or None."""
+    """The method's value by the table's formulas, or None without one."""
     whole = hasattr(dist, "pmf")
     law = (DISCRETE if whole else CONTINUOUS).get(dist.name)
     if law is None or name in REFUSED:
@@ -221,7 +221,7 @@ def _first(kwds: Any) -> Any:
 
 
 def _interval(dist: Any, confidence: Any, *args: Any, **kwds: Any) -> Any:
-    """Equal tails on both sides."""
+    """The interval with equal tails on both sides."""
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     quantiles = [_traced(dist, "ppf", (q, *args), kwds) for q in ends]
     return None if quantiles[0] is None else tuple(quantiles)
@@ -231,11 +231,11 @@ def _interval(dist: Any, confidence: Any, *args: Any, **kwds: Any) -> Any:
 
 
 def _call(self: Any, *args: Any, **kwds: Any) -> Any:
-    """A frozen distribution, of traced parameters too."""
+    """A frozen distribution, whose parameters may be traced."""
     own = vars(self)["_plain"]
     if not any_traced(args) and not any_traced(kwds.values()):
         return traced_frozen(own(*args, **kwds))
-    self._parse_args(*args, **kwds)  # which says what is wrong
+    self._parse_args(*args, **kwds)  # raises SciPy's error
     infrastructure: Any = sys.modules["scipy.stats._distn_infrastructure"]
     whole = hasattr(self, "pmf")
     base = infrastructure.rv_discrete_frozen if whole else infrastructure.rv_continuous_frozen
@@ -246,8 +246,8 @@ def _call(self: Any, *args: Any, **kwds: Any) -> Any:
 
 @functools.cache
 def subclass(base: type) -> type:
-    """SciPy's class, with the methods that take traced values."""
-    if not hasattr(base, "freeze"):  # a frozen distribution asks its own
+    """A subclass of SciPy's class with methods that accept traced values."""
+    if not hasattr(base, "freeze"):  # a frozen distribution calls its own
         return type(f"Traced{base.__name__}", (base,), {})
     named = [*AT, *DENSITY, *MASS, "ppf", "isf", "interval", *MOMENTS, *REFUSED]
     methods = {n: _method(n, getattr(base, n)) for n in named if hasattr(base, n)}
@@ -255,14 +255,14 @@ def subclass(base: type) -> type:
 
 
 def traced_distribution(dist: Any) -> Any:
-    """A distribution that takes traced arguments."""
+    """The stand-in for a distribution."""
     traced = object.__new__(subclass(type(dist)))
     vars(traced).update(vars(dist), _plain=dist)
     return traced
 
 
 def traced_frozen(frozen: Any) -> Any:
-    """A frozen distribution that takes traced arguments."""
+    """The stand-in for a frozen distribution."""
     traced = object.__new__(subclass(type(frozen)))
     dist = frozen.dist
     vars(traced).update(vars(frozen), dist=traced_distribution(dist))
@@ -274,7 +274,7 @@ for _kind in ("continuous", "discrete"):
 
 
 def _every_distribution(example: Any) -> None:
-    """Declare the class of every distribution in the module of one of them."""
+    """Declare stand-ins for all distributions in the module of `example`."""
     module = sys.modules[type(example).__module__]
     for value in vars(module).values():
         if hasattr(value, "_parse_args") and not isinstance(value, type):

@@ -1,11 +1,10 @@
-"""SciPy's functions that are read as if the user had written them.
+"""SciPy's Python functions that are differentiated through their source, like the user's own.
 
-Where a function of SciPy's is Python that calls NumPy, and other functions with rules, nobody needs
-to write it once more: the overlay copies its source as it copies the user's.  What it calls that is
-compiled has no source, and is refused with the function's name.
+They call NumPy and other functions with rules, and the overlay copies their source as it copies the
+user's.  Compiled functions that they call have no source, and are refused by name.
 
-Here is only what has no shortcut for a value that may be traced.  Source that tests `a[0] != 1` or
-`not np.any(u)` has another derivative at that value than beside it, and is written anew elsewhere.
+Functions with a shortcut for special values are not listed here: source that tests `a[0] != 1` or
+`not np.any(u)` has a different derivative at that value.  They are written anew elsewhere.
 """
 
 from collections.abc import Callable
@@ -37,7 +36,7 @@ for _module, _names in NAMES.items():
     follows(_module, _names, WRITE)
 
 
-# --- what has a shortcut ------------------------------------------------------------------------
+# --- functions with a shortcut ------------------------------------------------------------------
 
 
 def _is_traced(value: Any) -> bool:
@@ -45,7 +44,7 @@ def _is_traced(value: Any) -> bool:
 
 
 def _lsim(run: Callable[..., Any], system, U, T, X0=None, interp=True):  # SciPy's names
-    """scipy.signal.lsim, which skips an input that is 0 and the time before the first moment."""
+    """scipy.signal.lsim, whose source skips an input of zeros: run on inputs that are not zero."""
     if _is_traced(T):
         raise NoRuleError(
             "scipy.signal.lsim: of traced times it has no rule; give plain T=, and scale the "

@@ -1,4 +1,4 @@
-"""scipy.ndimage: filters as sums of products with a window, over arrays that go on at the edges."""
+"""scipy.ndimage: linear filters, as sums of products with a window over a padded image."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from lineara.facts.types import type_of
 from lineara.ops.scipy.signal_filters import correlate_inside
 from lineara.ops.shape import as_array, as_floats, normal_axes, normal_axis
 
-EDGES: dict[str, Any] = {  # NumPy's names of how an array goes on
+EDGES: dict[str, Any] = {  # SciPy's mode -> np.pad's arguments
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
     "mirror": "reflect",
@@ -26,7 +26,7 @@ EDGES: dict[str, Any] = {  # NumPy's names of how an array goes on
 def _window(
     name: str, x: Any, w: Any, mode: Any, cval: Any, origin: Sequence[int], output: Any
 ) -> Any:
-    """The sums of products of a window around each element, of as many axes."""
+    """In each element the sum of products of a window around it; w has as many axes as x."""
     if not isinstance(mode, str):
         raise NoRuleError(f"{name}: mode={mode!r} has no rule; one mode for all axes has")
     x = image(name, x, output)
@@ -40,14 +40,14 @@ def _window(
 
 
 def _stored(y: Any, x: Any) -> Any:
-    """A result in the precision of the image, whatever it was computed in."""
+    """The result converted to the precision of the image."""
     dtype = type_of(x).dtype
     dtype = np.result_type(dtype, np.complex64) if type_of(y).dtype.kind == "c" else dtype
     return y if type_of(y).dtype == dtype else op("astype")(y, dtype=dtype)
 
 
 def refuse_integers(name: str, x: Any, output: Any) -> None:
-    """An image of integers has such a result, if no other is asked for."""
+    """Raise an error for an image of integers without `output=`: the result would be integers."""
     dtype = type_of(as_array(x)).dtype
     if output is None and dtype.kind not in "fc":
         raise NoRuleError(
@@ -57,13 +57,13 @@ def refuse_integers(name: str, x: Any, output: Any) -> None:
 
 
 def image(name: str, x: Any, output: Any) -> Any:
-    """The image in floating point, where that is what the result has."""
+    """The image in floating point; an error if the result would have integers."""
     refuse_integers(name, x, output)
     return as_floats(x)
 
 
 def written(output: Any, y: Any) -> Any:
-    """The result as `output=` asks for it: None, a dtype, or the array that takes it."""
+    """The result for `output=`: y for None, converted to a dtype, or written into an array."""
     if output is None:
         return y
     if isinstance(output, Box | np.ndarray):
@@ -80,7 +80,7 @@ def written(output: Any, y: Any) -> Any:
 
 
 def origins(origin: Any, ndim: int) -> list[int]:
-    """How far the middle of a window is moved, along each axis."""
+    """The shift of the window's centre along each axis."""
     return [int(o) for o in np.broadcast_to(origin, ndim)]
 
 
@@ -125,7 +125,7 @@ def correlate1d(
 
 
 def _along(input: Any, w: Any, axis: int, output: Any, mode: Any, cval: Any, origin: int) -> Any:
-    """The sums of products of a window along one axis."""
+    """In each element the sum of products of a window along one axis."""
     x = as_array(input)
     ndim = type_of(x).ndim
     axis = normal_axis(axis, ndim, "correlate1d")
@@ -146,12 +146,12 @@ def convolve1d(
 
 @implements("scipy.ndimage.uniform_filter1d")
 def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0, origin=0):
-    """The mean of a window."""
+    """The mean of a window along one axis."""
     return correlate1d(input, np.full(size, 1.0 / size), axis, output, mode, cval, origin)
 
 
 def _gaussian(sigma: Any, order: int, radius: int) -> Any:
-    """A bell of sum 1, or its derivative: the bell times a polynomial."""
+    """Gaussian weights of sum 1, or a derivative of them: the weights times a polynomial."""
     x = np.arange(-radius, radius + 1)
     bell = np.exp(-0.5 * x**2 / sigma**2)
     bell = bell / np.sum(bell)
@@ -179,13 +179,13 @@ def gaussian_filter1d(
     *,
     radius=None,
 ):  # SciPy's names
-    """A mean with the weights of a bell; it moves with sigma too, the window being as wide."""
+    """A Gaussian filter along one axis, differentiable in sigma for a constant window size."""
     r = int(truncate * sigma + 0.5) if radius is None else radius
     return correlate1d(input, _gaussian(sigma, order, r)[::-1], axis, output, mode, cval, 0)
 
 
 def each(value: Any, axes: tuple[int, ...]) -> list[Any]:
-    """One value for each axis, where one may stand for all."""
+    """A list of one value for each axis; a single value is repeated."""
     alone = not isinstance(value, list | tuple) and not type_of(as_array(value)).ndim
     return [value] * len(axes) if alone or isinstance(value, str) else list(value)
 
@@ -220,7 +220,7 @@ def gaussian_filter(
 
 
 def _derivatives(name: str, k: int, x: Any, sigma: Any, output: Any, *rest: Any, axes: Any, **more):
-    """The k-th derivative of the image under a bell along each axis."""
+    """The k-th Gaussian derivative of the image along each axis."""
     x = image(name, x, output)
     n = len(_axes(x, axes, name))
     orders = [[k if j == i else 0 for j in range(n)] for i in range(n)]
@@ -231,7 +231,7 @@ def _derivatives(name: str, k: int, x: Any, sigma: Any, output: Any, *rest: Any,
 def gaussian_laplace(
     input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **options
 ):  # SciPy's names
-    """The sum of second derivatives of the image under a bell."""
+    """The sum of the second Gaussian derivatives of the image."""
     name = "gaussian_laplace"
     terms = _derivatives(name, 2, input, sigma, output, mode, cval, axes=axes, **options)
     return written(output, sum(terms[1:], terms[0]))
@@ -241,7 +241,7 @@ def gaussian_laplace(
 def gaussian_gradient_magnitude(
     input, sigma, output=None, mode="reflect", cval=0.0, *, axes=None, **options
 ):  # SciPy's names
-    """The length of the gradient of the image under a bell; its slope where that is 0 is 0."""
+    """The norm of the Gaussian gradient of the image; its slope is 0 where the norm is 0."""
     name = "gaussian_gradient_magnitude"
     terms = _derivatives(name, 1, input, sigma, output, mode, cval, axes=axes, **options)
     stacked = np.stack(terms)
@@ -254,7 +254,7 @@ def gaussian_gradient_magnitude(
 def uniform_filter(
     input, size=3, output=None, mode="reflect", cval=0.0, origin=0, *, axes=None
 ):  # SciPy's names
-    """The mean of a box."""
+    """The mean of a box around each element."""
     y = image("uniform_filter", input, output)
     along = _axes(input, axes, "uniform_filter")
     modes = [mode] * len(along) if isinstance(mode, str) else list(mode)
@@ -276,13 +276,13 @@ def _slope(name: str, x: Any, axis: int, across: Any, output: Any, mode: str, cv
 
 @implements("scipy.ndimage.sobel")
 def sobel(input, axis=-1, output=None, mode="reflect", cval=0.0):  # SciPy's names
-    """A slope along one axis, smoothed along the others."""
+    """The Sobel filter: differences along one axis, smoothed along the others."""
     return _slope("sobel", input, axis, [1.0, 2.0, 1.0], output, mode, cval)
 
 
 @implements("scipy.ndimage.prewitt")
 def prewitt(input, axis=-1, output=None, mode="reflect", cval=0.0):  # SciPy's names
-    """The same with equal weights."""
+    """The Prewitt filter: differences along one axis, averaged along the others."""
     return _slope("prewitt", input, axis, [1.0, 1.0, 1.0], output, mode, cval)
 
 

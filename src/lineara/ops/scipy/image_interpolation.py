@@ -1,7 +1,7 @@
-"""scipy.ndimage: an image between its elements, in the image and in the places.
+"""scipy.ndimage: spline interpolation of images; differentiable in the image and the coordinates.
 
-The image is a sum of splines, one around each element [Unser 1999].  Their weights are the image
-filtered along each axis, which is linear: SciPy's own filter gives the matrix.
+The image is a sum of splines, one around each element [Unser 1999].  The splines' weights are a
+linear filter of the image along each axis, whose matrix is computed by SciPy's filter.
 """
 
 import functools
@@ -16,12 +16,12 @@ from lineara.facts.types import type_of
 from lineara.ops.scipy.image_filters import each, refuse_integers, written
 from lineara.ops.shape import as_array, as_floats, normal_axis
 
-_PAD = 12  # what SciPy adds where a filter at the edge has no closed form
+_PAD = 12  # SciPy's padding for modes in which the filter has no closed form at the edge
 
 
 @functools.lru_cache(32)
 def _filter(n: int, order: int, mode: str) -> np.ndarray:
-    """The matrix from the values along an axis to the weights of the splines."""
+    """The matrix (n, n) from values along an axis to the weights of the splines."""
     from scipy.ndimage import spline_filter1d
 
     return spline_filter1d(np.eye(n), order, axis=0, mode=mode)
@@ -37,14 +37,14 @@ def _filtered(x: Any, order: int, axis: int, mode: str) -> Any:
 
 @implements("scipy.ndimage.spline_filter1d")
 def spline_filter1d(input, order=3, axis=-1, output=np.float64, mode="mirror"):  # SciPy's name
-    """The weights of splines whose sum has these values, along one axis."""
+    """The weights of the splines that interpolate the values along one axis."""
     axis = normal_axis(axis, type_of(as_array(input)).ndim, "spline_filter1d")
     return written(output, _filtered(input, _known(order), axis, mode))
 
 
 @implements("scipy.ndimage.spline_filter")
 def spline_filter(input, order=3, output=np.float64, mode="mirror"):  # SciPy's name
-    """The same along all axes."""
+    """The weights of the splines that interpolate the values along all axes."""
     for axis in range(type_of(as_array(input)).ndim):
         input = _filtered(input, _known(order), axis, mode)
     return written(output, input)
@@ -57,7 +57,7 @@ def _known(order: int) -> int:
 
 
 def _weights(v: Any, order: int) -> list[Any]:
-    """The splines of that order at v, v+1, ..., v+order, by the recursion in the order."""
+    """The B-spline of that order at v, v+1, ..., v+order, by recursion in the order."""
     weights: list[Any] = [1.0]
     for d in range(1, order + 1):
         before = [0.0, *weights, 0.0]
@@ -68,7 +68,7 @@ def _weights(v: Any, order: int) -> list[Any]:
 
 
 def _place(at: Any, n: int, mode: str) -> Any:
-    """Positions of elements beyond an array of n, as positions in it."""
+    """Positions beyond an array of n elements mapped into it, by the mode of extension."""
     if mode in ("reflect", "grid-mirror"):
         at = at % (2 * n)
         return np.where(at < n, at, 2 * n - 1 - at)
@@ -83,7 +83,7 @@ def _place(at: Any, n: int, mode: str) -> Any:
 
 
 class _Image:
-    """Splines along some axes, first, and their values at places along these."""
+    """An image as splines along its first `count` axes, which can be evaluated at places."""
 
     def __init__(
         self, x: Any, count: int, order: int, mode: str, cval: Any, prefilter: bool
@@ -104,7 +104,7 @@ class _Image:
         self.weights, self.count = x, count
 
     def __call__(self, places: Sequence[Any]) -> Any:
-        """The values at places, one array for each of the axes, of one shape."""
+        """The values at places, given as one array of coordinates for each axis."""
         sizes = type_of(self.weights).shape[: self.count]
         parts = [self._along(p, n) for p, n in zip(places, sizes, strict=True)]
         rest = type_of(self.weights).ndim - self.count
@@ -123,7 +123,7 @@ class _Image:
         return total
 
     def _along(self, x: Any, n: int) -> tuple[list[tuple[Any, Any]], Any]:
-        """Positions and weights of the splines that reach places on an axis; what is inside."""
+        """([(positions, weights)] of the splines that overlap x on an axis, mask of x inside)."""
         x, order = x + self.pad, self.order
         inside = np.logical_and(x >= 0, x <= n - 1)
         if self.mode == "wrap" and n > 1:
@@ -155,7 +155,7 @@ _MODES = (
 
 
 def _result(name: str, x: Any, output: Any, y: Any) -> Any:
-    """The result in the type of the image, if no other is asked for."""
+    """The result in the dtype of `output=`, or else of the image."""
     refuse_integers(name, x, output)
     return written(type_of(as_array(x)).dtype if output is None else output, y)
 
@@ -164,7 +164,7 @@ def _result(name: str, x: Any, output: Any, y: Any) -> Any:
 def map_coordinates(
     input, coordinates, output=None, order=3, mode="constant", cval=0.0, prefilter=True
 ):  # SciPy's names
-    """The image at places :  (n1, ..., nd), (d, ...) -> (...)."""
+    """The image at coordinates :  (n1, ..., nd), (d, ...) -> (...)."""
     places, ndim = as_array(coordinates), type_of(as_array(input)).ndim
     if type_of(places).ndim < 2 or not ndim:
         raise RuntimeError("input and output rank must be > 0")
@@ -187,7 +187,7 @@ def geometric_transform(
     extra_arguments=(),
     extra_keywords=None,
 ):  # SciPy's names
-    """The image at the places that a function gives for each element of the result."""
+    """The image at the coordinates that `mapping` returns for each element of the result."""
     shape = type_of(as_array(input)).shape if output_shape is None else tuple(output_shape)
     ask = functools.partial(mapping, **(extra_keywords or {}))
     points = [np.stack(list(ask(at, *extra_arguments))) for at in np.ndindex(*shape)]
@@ -198,7 +198,7 @@ def geometric_transform(
 def _separate(
     x: Any, places: Sequence[Any], order: int, mode: str, cval: Any, prefilter: bool
 ) -> Any:
-    """The image at a grid of places, one row of them for each axis."""
+    """The image on a grid, given by a vector of coordinates for each axis."""
     outside: Any = False
     for axis, p in enumerate(places):
         n = type_of(as_array(x)).shape[axis]
@@ -233,7 +233,7 @@ def _on_grid(
 def shift(
     input, shift, output=None, order=3, mode="constant", cval=0.0, prefilter=True
 ):  # SciPy's names
-    """The image moved, in the image and in how far."""
+    """The shifted image; differentiable in the image and the shift."""
     sizes = type_of(as_array(input)).shape
     steps = each(shift, tuple(range(len(sizes))))
     places = [np.arange(n) - s for n, s in zip(sizes, steps, strict=True)]
@@ -252,7 +252,7 @@ def zoom(
     *,
     grid_mode=False,
 ):  # SciPy's names
-    """The image in another size.  A factor says how many elements there are, and does not move."""
+    """The image in another size; the factors determine a shape, and have no derivative."""
     sizes = type_of(as_array(input)).shape
     factors = each(zoom, tuple(range(len(sizes))))
     wide = [int(np.round(n * f)) for n, f in zip(sizes, factors, strict=True)]
@@ -277,7 +277,7 @@ def affine_transform(
     cval=0.0,
     prefilter=True,
 ):  # SciPy's names
-    """The image at matrix @ o + offset for each element o, in all three."""
+    """The image at matrix @ o + offset for each element o; differentiable in all three."""
     sizes = type_of(as_array(input)).shape
     d, matrix = len(sizes), as_array(matrix)
     shape = sizes if output_shape is None else tuple(int(n) for n in output_shape)
@@ -308,7 +308,7 @@ def rotate(
     cval=0.0,
     prefilter=True,
 ):  # SciPy's names
-    """The image turned in the plane of two axes, by an angle in degrees, in both."""
+    """The image rotated in the plane of two axes; differentiable in the image and the angle."""
     x = as_array(input)
     ndim = type_of(x).ndim
     if ndim < 2:

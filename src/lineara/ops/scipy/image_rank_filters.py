@@ -1,4 +1,4 @@
-"""scipy.ndimage: filters that choose an element of a window, and what is made of them."""
+"""scipy.ndimage: rank filters, which select an element of a window, and grey-scale morphology."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from lineara.ops.shape import as_array, normal_axes
 
 
 def ranked(x: Any, box: Any, rank: int, mode: str, cval: Any, origin: Sequence[int]) -> Any:
-    """The element of this rank among those of a window around each element."""
+    """In each element of x the element of this rank in the window `box` around it."""
     left = [m // 2 + o for m, o in zip(box.shape, origin, strict=True)]
     widths = [(a, m - 1 - a) for a, m in zip(left, box.shape, strict=True)]
     if any(min(pair) < 0 for pair in widths):
@@ -43,7 +43,7 @@ def _chosen(
     origin: Any,
     axes: Any,
 ) -> Any:
-    """A filter of the element whose rank is a function of the size of the window."""
+    """The rank filter whose rank is a function of the number of elements in the window."""
     x = as_array(x)
     if not isinstance(mode, str):
         raise NoRuleError(f"{name}: mode={mode!r} has no rule; one mode for all axes has")
@@ -66,7 +66,7 @@ def _chosen(
 
 
 def _of_window(name: str, rank: Callable[[int], int], doc: str) -> Any:
-    """Declare the filter of that name."""
+    """Declare the rank filter of that name."""
 
     @implements(f"scipy.ndimage.{name}")
     def call(
@@ -93,7 +93,7 @@ median_filter = _of_window("median_filter", lambda n: n // 2, "The one in the mi
 
 @implements("scipy.ndimage.rank_filter")
 def rank_filter(input, rank, *args, **options):  # SciPy's name
-    """The element of that rank in a window; from the end if negative."""
+    """The element of that rank in a window; counted from the largest if negative."""
     return _with_rank("rank_filter", lambda n: rank, input, *args, **options)
 
 
@@ -136,7 +136,7 @@ def maximum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0
     return maximum_filter(input, (size,), None, output, mode, cval, (origin,), axes=(axis,))
 
 
-# --- what is made of them -------------------------------------------------------------------------
+# --- grey-scale morphology ------------------------------------------------------------------------
 
 
 def _flat(name: str, structure: Any) -> None:
@@ -145,7 +145,7 @@ def _flat(name: str, structure: Any) -> None:
 
 
 def _eroded(filter: Any, sign: int) -> Any:
-    """Erosion, or dilation, whose window is turned around."""
+    """Declare the erosion, or the dilation, whose window is reflected."""
     name = "grey_erosion" if sign > 0 else "grey_dilation"
 
     @implements(f"scipy.ndimage.{name}")
@@ -181,7 +181,7 @@ grey_dilation = _eroded(maximum_filter, -1)
 
 
 def _of_both(name: str, doc: str) -> Callable[[Callable[..., Any]], Any]:
-    """Declare what is made of erosions and dilations with the same window."""
+    """Declare a function composed of erosions and dilations with the same window."""
 
     def register(formula: Callable[..., Any]) -> Any:
         @implements(f"scipy.ndimage.{name}")

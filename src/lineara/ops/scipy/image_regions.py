@@ -1,4 +1,4 @@
-"""scipy.ndimage: what is measured in the labelled regions of an image."""
+"""scipy.ndimage: measurements of the labelled regions of an image."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ Measure = Callable[..., Any]
 
 
 def _measured(x: Any, labels: Any, index: Any, measure: Measure) -> Any:
-    """The measure of each region: of its values, and of where they are in the flat image."""
+    """`measure(values, flat positions, shape of the image)` for each region."""
     x = as_floats(x)
     flat, shape = np.ravel(x), type_of(x).shape
     if labels is None:
@@ -30,7 +30,7 @@ def _measured(x: Any, labels: Any, index: Any, measure: Measure) -> Any:
 
 
 def _of_values(*names: str) -> Callable[[Measure], Measure]:
-    """Declare a measure of the values of a region."""
+    """Declare a measurement that needs only the values of a region."""
 
     def register(measure: Measure) -> Measure:
         @implements(*[f"scipy.ndimage.{name}" for name in names])
@@ -54,7 +54,7 @@ _of_values("median")(np.median)
 
 @implements("scipy.ndimage.center_of_mass")
 def center_of_mass(input, labels=None, index=None):  # SciPy's names
-    """The mean place of a region, weighted by its values."""
+    """The mean coordinates of a region, weighted by its values."""
 
     def center(v: Any, at: Any, shape: Any) -> Any:
         places, v = np.unravel_index(at, shape), as_doubles(v)

@@ -2,10 +2,10 @@
 
     P(a, x) = int_0^x g dt/t,   g = t^a exp(-t) / Gamma(a)        so   P^(n) = int_0^x g B_n dt/t
 
-where B_n are the Bell polynomials of the derivatives of log g in a [Comtet 1974].  The integral
-that has less of the whole, from x down or from x up, is taken with u = |log(x / t)| as the variable
-(the logit for beta), until g has fallen by exp(-45): there a Gauss rule sees one smooth hill.
-Shapes below 1 are raised by 1 before, where the recurrence in a has a closed form too.
+where B_n are the Bell polynomials of the derivatives of log g in a [Comtet 1974].  The smaller of
+the integrals below and above x is computed, in the variable u = |log(x / t)| (the logit for beta),
+up to where g has decreased by exp(-45); a Gauss rule is accurate for this smooth integrand.
+Shapes below 1 are raised by 1 first, by the recurrence in a.
 """
 
 import functools
@@ -24,33 +24,33 @@ from lineara.ops.scipy.special_kernels import (
     scipy_special,
 )
 
-_FALL = 45.0  # exp(-45) is less than a rounding of the whole
+_FALL = 45.0  # exp(-45) is below the rounding error of the integral
 _NODES = 96
 Array = Any
 
 
 @functools.cache
 def _rule() -> tuple[list[float], list[float]]:
-    """Nodes and weights of Gauss and Legendre between 0 and 1."""
+    """(nodes, weights) of the Gauss-Legendre rule on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return ((nodes + 1) / 2).tolist(), (weights / 2).tolist()
 
 
 def _until(fall: Callable[[Array], Array], slope: Callable[[Array], Array], start: Array) -> Array:
-    """Where a convex function that rises from 0 comes to `_FALL`."""
+    """The point at which a convex function that increases from 0 reaches `_FALL`."""
     end = start
     for _ in range(1100):
         short = ~(fall(end) >= _FALL) & np.isfinite(end)
         if not np.any(short):
             break
         end = np.where(short, 2 * end, end)
-    for _ in range(8):  # from the right Newton's steps stay there
+    for _ in range(8):  # Newton's steps from the right stay on the right
         end = end - (fall(end) - _FALL) / slope(end)
     return end
 
 
 def _integral(hill: Callable[[Array], Array], end: Array) -> Array:
-    """The integral from 0 to `end`."""
+    """The integral of `hill` from 0 to `end`, by the Gauss rule."""
     return end * sum(w * hill(end * v) for v, w in zip(*_rule(), strict=True))
 
 
@@ -63,7 +63,7 @@ def _psi(k: int, a: Array) -> Array:
 
 
 def _bell(n: int, first: Array, rest: list[Array]) -> Array:
-    """The n-th Bell polynomial of these, of which the first is apart."""
+    """The n-th complete Bell polynomial of (first, *rest)."""
     values, terms = [1.0], [first, *rest]
     for m in range(n):
         values.append(sum(math.comb(m, i) * values[m - i] * terms[i] for i in range(m + 1)))
@@ -114,9 +114,9 @@ def gammainc_slope(n: int, a: Any, x: Any) -> Any:
 
 
 def _bells(i: int, j: int, terms: Callable[[int, int], Array]) -> Array:
-    """The polynomial of the derivatives of a logarithm in two variables that gives the function's.
+    """f_ij / f, from the derivatives `terms(p, q)` of log f in two variables.
 
-    Each is the derivative of the one before: D[p+1, q] sums binomials, D[p-r, q-s], terms(r+1, s).
+    By the recurrence D[p+1, q] = sum over r, s of binomials times D[p-r, q-s] terms(r+1, s).
     """
     derivatives: dict[tuple[int, int], Array] = {(0, 0): 1.0}
     for q in range(j + 1):
@@ -136,7 +136,7 @@ def _bells(i: int, j: int, terms: Callable[[int, int], Array]) -> Array:
 
 
 def _beta_terms(a: Array, b: Array, both: Array) -> Callable[[int, int], Array]:
-    """The derivatives of log Gamma(both) / Gamma(a) / Gamma(b), each computed once."""
+    """The function (p, q) -> derivative of log(Gamma(both) / Gamma(a) / Gamma(b)), cached."""
 
     @functools.cache
     def terms(p: int, q: int) -> Array:
@@ -149,13 +149,13 @@ def _beta_terms(a: Array, b: Array, both: Array) -> Callable[[int, int], Array]:
 
 
 def _with_logs(terms: Callable[[int, int], Array], log: Array, log1m: Array) -> Any:
-    """The same of t^a (1-t)^b / B(a, b)."""
+    """The derivatives of log(t^a (1-t)^b / B(a, b)), from those of `_beta_terms`."""
     first = {(1, 0): terms(1, 0) + log, (0, 1): terms(0, 1) + log1m}
     return lambda p, q: first[p, q] if (p, q) in first else terms(p, q)
 
 
 def _by_orders(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A function of two integer orders, for each of the orders in arrays."""
+    """A function of two integer orders, extended to arrays of orders."""
 
     @functools.wraps(function)
     def call(i: Any, j: Any, *args: Any) -> Array:

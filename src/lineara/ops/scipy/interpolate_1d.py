@@ -1,7 +1,6 @@
-"""scipy.interpolate: piecewise polynomials, in their values, their breaks and their points.
+"""scipy.interpolate: piecewise polynomials; differentiable in values, breaks and points.
 
-An interpolator is an object. Ours is of a subclass of SciPy's, holds a `Pieces`, and stands in the
-user's code for SciPy's, wherever that was made.
+The stand-in for an interpolator of SciPy's is an instance of a subclass, which has a `Pieces`.
 """
 
 import math
@@ -20,7 +19,7 @@ from lineara.ops.shape import as_array, real_only
 
 
 def under(h: Any, like: Any) -> Any:
-    """With unit axes behind, so that it multiplies values with more axes."""
+    """h with unit axes appended to the rank of `like`, so that the two broadcast."""
     missing = type_of(like).ndim - type_of(h).ndim
     return h if missing <= 0 else np.reshape(h, (*type_of(h).shape, *(1,) * missing))
 
@@ -31,7 +30,7 @@ class Pieces(NamedTuple):
     c: Any  # (k+1, pieces, ...)
     x: Any  # (pieces + 1)
     extrapolate: Any  # True, False (NaN outside), "periodic"
-    axis: int = 0  # where the axis of the points is among those of the values
+    axis: int = 0  # the place of the points' axis among the axes of the values
 
     def __call__(self, t: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         """The values, or the derivatives of the order nu, at t."""
@@ -98,7 +97,7 @@ class Pieces(NamedTuple):
 
 
 def hermite(x: Any, y: Any, slopes: Any, extrapolate: Any, axis: int) -> Pieces:
-    """The cubic pieces with these values and slopes at the breaks, along the first axis."""
+    """The cubic pieces with values y and slopes at the breaks x, along the first axis."""
     h = under(np.diff(x), y)
     rise = np.diff(y, axis=0) / h
     bend = (slopes[:-1] + slopes[1:] - 2.0 * rise) / h
@@ -111,7 +110,7 @@ def _rows(*parts: Any) -> Any:
 
 
 def _cubic_slopes(x: Any, y: Any, bc: Any) -> Any:
-    """The slopes with which a cubic spline is twice continuously differentiable."""
+    """The slopes at the breaks that make the cubic spline twice continuously differentiable."""
     h = np.diff(x)
     n = type_of(x).shape[0]
     wide = under(h, y)
@@ -136,7 +135,7 @@ def _cubic_slopes(x: Any, y: Any, bc: Any) -> Any:
 
 
 def _end(bc: Any, h: Any, wide: Any, rise: Any, sign: float) -> tuple[Any, Any, Any]:
-    """The first row of the system: two coefficients and the right side; seen from that end."""
+    """The system's row for one end: two coefficients and the right side."""
     if isinstance(bc, str):  # not-a-knot: the third derivative is continuous at the second break
         d = wide[0] + wide[1]
         right = ((wide[0] + 2.0 * d) * wide[1] * rise[0] + wide[0] ** 2 * rise[1]) / d
@@ -163,7 +162,7 @@ _ENDS = {"clamped": (1, 0.0), "natural": (2, 0.0)}
 
 
 def checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
-    """Breaks and values, these along the first axis."""
+    """(breaks, values with their axis first, axis), after checking their shapes."""
     x, y = as_array(x), as_array(y)
     axis = axis % max(1, type_of(y).ndim)
     if type_of(x).ndim != 1 or not type_of(y).ndim or y.shape[axis] != x.shape[0]:
@@ -239,7 +238,7 @@ def akima(x, y, axis=0, *, method="akima", extrapolate=None):
             turn = turn + abs(rise[1:] + rise[:-1]) / 2.0
         left, right = turn[2:], turn[:-2]
         both = left + right
-        defined = both > 1e-9 * np.max(both)  # elsewhere the two slopes beside count alike
+        defined = both > 1e-9 * np.max(both)  # elsewhere both neighbouring slopes have equal weight
         share = np.where(defined, right, 0.5) / np.where(defined, both, 1.0)
         even = 0.5 * (rise[3:] + rise[:-3])
         slopes = np.where(defined, rise[1:-2] + share * (rise[2:-1] - rise[1:-2]), even)
@@ -247,7 +246,7 @@ def akima(x, y, axis=0, *, method="akima", extrapolate=None):
 
 
 def _pchip_end(h: Any, k: Any, rise: Any, after: Any) -> Any:
-    """The slope of a parabola through three values, bent so that the shape is kept."""
+    """The end slope of the parabola through three values, limited to keep the shape monotone."""
     slope = ((2.0 * h + k) * rise - h * after) / (h + k)
     steep = (np.sign(rise) != np.sign(after)) & (abs(slope) > 3.0 * abs(rise))
     return np.where(np.sign(slope) != np.sign(rise), 0.0, np.where(steep, 3.0 * rise, slope))
@@ -257,7 +256,7 @@ def _pchip_end(h: Any, k: Any, rise: Any, after: Any) -> Any:
 
 
 def of_plain(spline: Any) -> Pieces:
-    """The pieces of SciPy's object; of a B-spline by its derivatives at the knots."""
+    """The pieces of SciPy's object; of a B-spline, from its derivatives at the knots."""
     if hasattr(spline, "x"):
         return Pieces(spline.c, spline.x, spline.extrapolate, spline.axis)
     t, k = spline.t, spline.k
@@ -330,7 +329,7 @@ def _methods(base: type, build: Callable[..., Pieces] | None) -> dict[str, Any]:
 
 
 def any_box(values: Any) -> bool:
-    """Whether something is traced, also in containers."""
+    """Whether one of the values is traced, also inside containers."""
     if isinstance(values, dict):
         values = values.values()
     for v in values:

@@ -1,4 +1,4 @@
-"""scipy.interpolate's interp1d and RegularGridInterpolator, in values and points."""
+"""interp1d and RegularGridInterpolator; differentiable in values and points."""
 
 import itertools
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ _STEPS = ("nearest", "nearest-up", "previous", "next")
 
 
 class _Line:
-    """What interp1d is: polynomials, or one value for each piece, and what is outside."""
+    """The interpolant of interp1d: polynomials, or one value for each piece."""
 
     def __init__(self, x: Any, y: Any, kind: Any, axis: int, sort: bool) -> None:
         x, y = as_array(x), as_array(y)
@@ -43,7 +43,7 @@ class _Line:
             )
 
     def inside(self, t: Any) -> Any:
-        """The values at points between the first and the last."""
+        """The values at points t, extrapolated outside of the breaks."""
         if self.kind not in _STEPS:
             return self.pieces(t)
         n = type_of(self.x).shape[0]
@@ -59,12 +59,12 @@ class _Line:
 
 
 def seen(condition: Any) -> bool:
-    """Whether a condition is known to hold: a program, which knows none, has NaN instead."""
+    """Whether a condition is known to be true; in a program, where it is not known, False."""
     return has_values(condition) and bool(condition)
 
 
 def _beside(fill: Any, line: _Line, t: Any) -> Any:
-    """A fill value, for all points or one for each of the other axes, beside the points."""
+    """A fill value broadcast to the shape of the values at points t."""
     shape, axis = type_of(line.y).shape, line.axis
     before, after = shape[:axis], shape[axis + 1 :]
     if not type_of(fill).ndim or not before + after:
@@ -153,7 +153,7 @@ def _methods_of_line(base: type) -> dict[str, Any]:
 
 
 class _Table(NamedTuple):
-    """What RegularGridInterpolator is: `plain` is SciPy's own, where nothing in it is traced."""
+    """The data of a RegularGridInterpolator; `plain` is SciPy's object if nothing is traced."""
 
     grid: tuple[Any, ...]
     values: Any
@@ -167,7 +167,7 @@ _SEEN = _Table._fields[:-1]
 
 
 def _coordinates(xi: Any, dimensions: int) -> Any:
-    """Points as the last axis of an array."""
+    """Points as an array (..., d)."""
     if isinstance(xi, tuple) and any(type_of(as_array(v)).ndim for v in xi):
         return np.stack(np.broadcast_arrays(*map(as_array, xi)), axis=-1)
     xi = as_array(list(xi) if isinstance(xi, tuple) else xi)
@@ -177,7 +177,7 @@ def _coordinates(xi: Any, dimensions: int) -> Any:
 
 
 def _on_grid(grid: Any, values: Any, t: Any, method: str) -> Any:
-    """Multilinear between the corners of a cell, or the value of the nearest."""
+    """Multilinear interpolation at points t, or the value of the nearest corner."""
     starts, weights = [], []
     for d, g in enumerate(grid):
         g = as_array(g)
@@ -200,9 +200,9 @@ def _on_grid(grid: Any, values: Any, t: Any, method: str) -> Any:
 
 
 def _splines_of(table: _Table, method: str) -> tuple[list[Any], Any]:
-    """The knots along each axis, and the coefficients.
+    """(knots along each axis, coefficients).
 
-    SciPy solves for the coefficients to some six digits; where it has, these are taken.
+    SciPy computes the coefficients to about six digits; those of its object are used if present.
     """
     spline = getattr(table.plain, "_spline", None)
     if spline is not None and method == table.method:

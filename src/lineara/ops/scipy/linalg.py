@@ -1,7 +1,7 @@
-"""scipy.linalg, written with the primitives of numpy.linalg: other defaults, triangles and names.
+"""scipy.linalg, by the primitives of numpy.linalg, with SciPy's names, defaults and triangles.
 
-What only says how to compute (`overwrite_a`, `check_finite`, a driver) is taken and changes
-nothing.
+Options about the computation alone (`overwrite_a`, `check_finite`, drivers) are accepted and have
+no effect.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from lineara.ops.singular import np_lstsq, np_pinv, np_svd
 
 
 def in_columns(name: str, act: Callable[[Any], Any], rows: int, b: Any) -> Any:
-    """A function of right sides, applied to a vector or to columns with as many rows."""
+    """`act` on the right side b, a vector or columns; checks that it has `rows` rows."""
     b = as_floats(b)
     t = type_of(b)
     if not t.ndim or t.shape[-2 if t.ndim > 1 else -1] != rows:
@@ -49,7 +49,7 @@ _POSITIVE = ("pos", "positive definite")
 
 
 def _as_assumed(name: str, a: Any, assume: str | None, lower: bool) -> Any:
-    """The matrix that SciPy reads under an assumption: of a symmetric one a triangle."""
+    """The matrix as SciPy reads it for `assume_a`: of a symmetric one only a triangle."""
     n = type_of(a).shape[-1]
     near = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     if assume in (None, "gen", "general", "banded"):
@@ -91,7 +91,7 @@ _ADJOINTS: dict[Any, bool | None] = {0: False, "N": False, 1: None, "T": None, 2
 def solve_triangular(
     a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, check_finite=True
 ):
-    """The solution of A x = b, A^T x = b or A^H x = b, of one triangle of A."""
+    """The solution of A x = b, A^T x = b or A^H x = b, reading one triangle of A."""
     a = square("solve_triangular", a)
     n = type_of(a).shape[-1]
     if unit_diagonal:
@@ -105,13 +105,13 @@ def solve_triangular(
 
 @implements("scipy.linalg.inv")
 def inv(a, overwrite_a=False, check_finite=True, *, assume_a=None, lower=False):
-    """The inverse matrix."""
+    """The inverse of a square matrix."""
     return np_inv(_as_assumed("inv", square("inv", a), assume_a, lower))
 
 
 @implements("scipy.linalg.det")
 def det(a, overwrite_a=False, check_finite=True):
-    """The determinant."""
+    """The determinant of a square matrix."""
     return np_det(a)
 
 
@@ -126,14 +126,14 @@ def scipy_norm(a, ord=None, axis=None, keepdims=False, check_finite=True):
 
 @implements("scipy.linalg.cholesky")
 def scipy_cholesky(a, lower=False, overwrite_a=False, check_finite=True):
-    """U with U^H U = A, from the upper triangle; or the lower L with L L^H = A."""
+    """U with U^H U = A, from A's upper triangle; or L with L L^H = A, from the lower."""
     a = square("cholesky", a)
     return cholesky(a) if lower else adjoint(cholesky(adjoint(a)))
 
 
 @implements("scipy.linalg.cho_factor")
 def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
-    """The factor for `cho_solve`, with what was in the other triangle, and which it is."""
+    """(factor, lower) for `cho_solve`; the factor's other triangle keeps the elements of a."""
     c = scipy_cholesky(a, lower)
     other = np.tri(type_of(c).shape[-1], k=-1, dtype=bool)
     return c + op("keep")(a, other.T if lower else other), lower
@@ -154,7 +154,7 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
 
 @implements("scipy.linalg.qr")
 def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
-    """Q and R, or R alone."""
+    """(Q, R), or R alone."""
     if pivoting or mode not in ("full", "r", "economic"):
         asked = "pivoting=True" if pivoting else f"mode={mode!r}"
         raise NoRuleError(f"qr: {asked} has no rule; the modes 'full', 'r', 'economic' have one")
@@ -163,7 +163,7 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
 
 
 def _standard(name: str, a: Any, b: Any, lower: bool, kind: int) -> tuple[Any, Any]:
-    """L^-1 A L^-H and L, for A v = w B v with B = L L^H."""
+    """(L^-1 A L^-H, L) for A v = w B v with B = L L^H."""
     if kind != 1:
         raise NoRuleError(f"{name}: type={kind} has no rule; type=1, A v = w B v, has one")
     low = cholesky(square(name, b) if lower else adjoint(square(name, b)))
@@ -180,7 +180,11 @@ def _chosen(name: str, n: int, by_index: Any, by_value: Any) -> slice:
     return slice(0, n) if by_index is None else slice(int(by_index[0]), int(by_index[1]) + 1)
 
 
-_DRIVERS = {"gv": "ev", "gvd": "evd", "gvx": "evx"}  # A v = w B v, made a standard problem
+_DRIVERS = {
+    "gv": "ev",
+    "gvd": "evd",
+    "gvx": "evx",
+}  # drivers of A v = w B v -> of the standard problem
 
 
 @implements("scipy.linalg.eigh")
@@ -261,7 +265,7 @@ def svd(
     check_finite=True,
     lapack_driver="gesdd",
 ):
-    """U, s and V^H, or s alone."""
+    """(U, s, V^H), or s alone."""
     result = np_svd(a, full_matrices, compute_uv)
     return tuple(result) if compute_uv else result
 
@@ -283,7 +287,7 @@ def _cutoff(a: Any, atol: Any, rtol: Any) -> Any:
 
 @implements("scipy.linalg.pinv")
 def pinv(a, *, atol=None, rtol=None, return_rank=False, check_finite=True):
-    """The Moore-Penrose inverse, and the rank."""
+    """The Moore-Penrose inverse; with `return_rank` also the rank."""
     a = as_array(a)
     cut = _cutoff(a, atol, rtol)
     inverse = np_pinv(a, cut)
@@ -292,7 +296,7 @@ def pinv(a, *, atol=None, rtol=None, return_rank=False, check_finite=True):
 
 @implements("scipy.linalg.pinvh")
 def pinvh(a, atol=None, rtol=None, lower=True, return_rank=False, check_finite=True):
-    """The same of a Hermitian matrix, of which one triangle is read."""
+    """The Moore-Penrose inverse of a Hermitian matrix, of which one triangle is read."""
     a = hermitian(square("pinvh", a), lower)
     return pinv(a, atol=atol, rtol=rtol, return_rank=return_rank)
 
@@ -307,7 +311,7 @@ def lstsq(
     check_finite=True,
     lapack_driver=None,
 ):
-    """The shortest x with least |A x - b|, the sums of squared residuals, the rank, the values."""
+    """(x of least norm minimising |A x - b|, squared residuals, rank, singular values)."""
     x, sums, rank, values = np_lstsq(a, b, -1 if cond is None else cond)
     one = type_of(b).ndim == 1 and type_of(sums).size
     return x, sums[0] if one else sums, rank, values
@@ -329,7 +333,7 @@ def _both(first: Any, last: Any) -> Any:
 
 @implements("scipy.linalg.toeplitz")
 def toeplitz(c, r=None):
-    """Constant along diagonals: the first column is c, the first row r, but for its first."""
+    """The matrix constant along diagonals, with first column c and first row (c[0], *r[1:])."""
     c = _vector("toeplitz", c)
     r = conjugate(c) if r is None else _vector("toeplitz", r)
     m, n = type_of(c).shape[0], type_of(r).shape[0]
@@ -339,7 +343,7 @@ def toeplitz(c, r=None):
 
 @implements("scipy.linalg.hankel")
 def hankel(c, r=None):
-    """Constant along anti-diagonals: the first column is c, the last row r, but for its first."""
+    """The matrix constant along anti-diagonals: first column c, last row (c[-1], *r[1:])."""
     c = _vector("hankel", c)
     m = type_of(c).shape[0]
     r = np.zeros(m, type_of(c).dtype) if r is None else _vector("hankel", r)
@@ -349,7 +353,7 @@ def hankel(c, r=None):
 
 @implements("scipy.linalg.circulant")
 def circulant(c):
-    """Each column is the one before, rolled by one."""
+    """The circulant matrix with first column c: each column is the previous one rolled by 1."""
     c = as_array(c)
     n = np.arange(type_of(c).shape[-1])
     return c[..., (n[:, None] - n) % len(n)]
@@ -365,7 +369,7 @@ def companion(a):
 
 @implements("scipy.linalg.block_diag", sequence=True)
 def block_diag(*arrs):
-    """The matrices along the diagonal, and zeros."""
+    """The block-diagonal matrix."""
     parts = [as_array(a) for a in arrs]
     parts = [a if type_of(a).ndim > 1 else np_reshape(a, (1, -1)) for a in parts]
     shapes = [type_of(a).shape for a in parts]
@@ -377,7 +381,7 @@ def block_diag(*arrs):
 
 @implements("scipy.linalg.khatri_rao")
 def khatri_rao(a, b):
-    """The Kronecker products of the columns."""
+    """The Kronecker products of corresponding columns."""
     a, b = as_array(a), as_array(b)
     products = a[..., :, None, :] * b[..., None, :, :]
     *lead, m, n, k = type_of(products).shape

@@ -1,4 +1,4 @@
-"""scipy.linalg: the factors L and U as values; the rows that were exchanged do not move."""
+"""scipy.linalg: LU factors as differentiable values; the row exchanges are locally constant."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def _factored(a: np.ndarray) -> Any:
 
 
 def _one(name: str, a: Any) -> ArrayType:
-    """The type of one square matrix."""
+    """The type of a, checked to be one square matrix."""
     t = squares(name, a)
     if t.ndim != 2:
         raise ShapeError(f"{name}: {t} are several matrices; it takes one")
@@ -31,7 +31,7 @@ def _one(name: str, a: Any) -> ArrayType:
 
 @primitive
 class lu_pivots(Constant):
-    """The row that each was exchanged with, of P A = L U :  (n,n) -> (n)."""
+    """The pivots of P A = L U: row i was exchanged with row pivots[i] :  (n,n) -> (n)."""
 
     host = True
 
@@ -44,7 +44,7 @@ class lu_pivots(Constant):
 
 @primitive
 class row_order(Constant):
-    """The order of rows after exchanges, one after the other :  (n) -> (n)."""
+    """The permutation of the rows that a sequence of exchanges gives :  (n) -> (n)."""
 
     host = True
 
@@ -65,7 +65,7 @@ class row_order(Constant):
 class lu_packed(General):
     """L below the diagonal, U on and above it, of P A = L U :  (n,n) -> (n,n).
 
-    F = L^-1 P A_dot U^-1 is the sum of L^-1 L_dot, below the diagonal, and U_dot U^-1.
+    F = L^-1 P A_dot U^-1 = L^-1 L_dot + U_dot U^-1, the first term strictly lower triangular.
     """
 
     host = True
@@ -88,7 +88,7 @@ class lu_packed(General):
 
 
 def triangles(y: Any) -> tuple[Any, Any]:
-    """L and U of both in one array."""
+    """(L, U) from both in one array."""
     n = type_of(y).shape[-1]
     below = triangle(n, -1)
     return op("keep")(y, below) + np.eye(n, dtype=type_of(y).dtype), op("keep")(y, ~below)
@@ -106,7 +106,7 @@ def _one_square(name: str, a: Any) -> Any:
 
 @implements("scipy.linalg.lu_factor")
 def lu_factor(a, overwrite_a=False, check_finite=True):
-    """L and U in one array, and the exchanges of rows."""
+    """(L and U in one array, pivots)."""
     a = _one_square("lu_factor", a)
     return lu_packed(a), lu_pivots(a)
 
@@ -134,7 +134,7 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
 
 @implements("scipy.linalg.lu")
 def lu(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False):
-    """P, L and U with A = P L U."""
+    """(P, L, U) with A = P L U, or (P L, U)."""
     a = _one_square("lu", a)
     low, up = triangles(lu_packed(a))
     order = row_order(lu_pivots(a))

@@ -4,7 +4,7 @@ A function f of a matrix has the derivative L(A, E), and
 
     f([A E; 0 A]) = [f(A) L(A, E); 0 f(A)],
 
-so L is differentiated as f is, on matrices of twice the size  [Mathias 1996].
+so the derivative of L is a block of L itself, for matrices of twice the size  [Mathias 1996].
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def _late(name: str) -> Plain:
 
 
 def _over(a: Any, e: Any) -> Any:
-    """[A E; 0 A]."""
+    """The block matrix [A E; 0 A]."""
     s, t = type_of(a), type_of(e)
     if s.ndim != t.ndim:  # a stack of one of them
         shape = np.broadcast_shapes(s.shape, t.shape)
@@ -56,7 +56,7 @@ def _over(a: Any, e: Any) -> Any:
 
 
 class _MatrixFunction(General):
-    """f(A) :  (...,n,n) -> (...,n,n), of a function that is real on the real numbers."""
+    """f(A) :  (...,n,n) -> (...,n,n), for a function f with real values on the real numbers."""
 
     host = True
 
@@ -133,7 +133,7 @@ class _Tangent(Linear):
 
 
 class _MovingTangent(General):
-    """The same as a function of A too: one block of the tangent of f([A E; 0 A])."""
+    """L(A, E) as a function of A too; its tangent is a block of the tangent of f([A E; 0 A])."""
 
     host = True
     linear = (1,)
@@ -191,7 +191,7 @@ def _of_scipy(name: str) -> None:
 
 
 def _with_complex_root(a: Any) -> Any:
-    """A real matrix whose root is complex, seen as complex; where its values are known."""
+    """a, converted to complex if its values are known and its square root is complex."""
     values = op("stop_gradient")(a)
     if isinstance(values, Box) or values.dtype.kind == "c" or not values.size:
         return a
@@ -223,7 +223,9 @@ class _Sylvester(General):
         return ArrayType(t.shape, np.result_type(r.dtype, s.dtype, t.dtype))
 
     def evaluate(self, xp, /, a, b, q, *, adjoint=False):
-        dtype = np.result_type(a.dtype, b.dtype, q.dtype)  # of one: SciPy's is wrong for a mixture
+        dtype = np.result_type(
+            a.dtype, b.dtype, q.dtype
+        )  # one dtype for all: SciPy is wrong for mixed ones
         a, b, q = (m.astype(dtype, copy=False) for m in (a, b, q))
         a, b = (np.conj(m.swapaxes(-1, -2)) if adjoint else m for m in (a, b))
         return each(_late("solve_sylvester"), q.shape[-2:], dtype, a, b, q)
@@ -353,7 +355,7 @@ class _Banded(General):
 
 
 def _adjoint_band(ab: np.ndarray, below: int) -> np.ndarray:
-    """The band of A^H: its diagonals in reverse order, each shifted to its own columns."""
+    """The band storage of A^H: the diagonals in reverse order, each shifted to its columns."""
     rows, n = ab.shape
     out = np.zeros_like(ab)
     for i in range(rows):
@@ -402,7 +404,7 @@ def solve_banded(l_and_u, ab, b, overwrite_ab=False, overwrite_b=False, check_fi
 
 @implements("scipy.linalg.solveh_banded")
 def solveh_banded(ab, b, overwrite_ab=False, overwrite_b=False, lower=False, check_finite=True):
-    """The same of a Hermitian matrix, from the diagonals on one side."""
+    """The solution of A x = b for Hermitian A, from its diagonals on one side."""
     ab = as_floats(ab)
     rows = type_of(ab).shape[0]
     order = range(1, rows) if lower else range(rows - 2, -1, -1)
@@ -415,7 +417,7 @@ def solveh_banded(ab, b, overwrite_ab=False, overwrite_b=False, lower=False, che
 
 
 def _shifted(v: Any, k: int) -> Any:
-    """A diagonal in the columns of its mirror image: moved by k, zeros where it came from."""
+    """v shifted by k places, with zeros filled in."""
     n = type_of(v).shape[0]
     source, to = slice(max(-k, 0), n - max(k, 0)), slice(max(k, 0), n + min(k, 0))
     return op("scatter")(v[source], at=to, shape=(n,))

@@ -1,7 +1,7 @@
-"""scipy.stats: distributions of vectors and matrices, and densities made of samples.
+"""scipy.stats: distributions of vectors and matrices, and kernel density estimates.
 
-As with those of numbers, the user's distribution is one whose methods take traced arguments, in
-values and in parameters.  Of a covariance SciPy reads the lower triangle, and so does the rule.
+Stand-ins have methods that accept traced values and parameters, as in `distributions`.  Of a
+covariance the lower triangle is read, as SciPy does.
 """
 
 import functools
@@ -25,12 +25,12 @@ from lineara.ops.scipy.special_composed import times_log as xlogy
 
 
 def holds(condition: Any) -> bool:
-    """Whether it does; a program, where it is not known, goes on."""
+    """Whether a condition holds; True in a trace, where its value is not known."""
     return not has_values(condition) or bool(condition)
 
 
 def vectors(x: Any, dim: int) -> Any:
-    """Values with their components along the last axis."""
+    """Values as an array (..., dim), by SciPy's rules for missing axes."""
     x = in_double(x)
     if not type_of(x).ndim:
         return np.reshape(x, (1,))
@@ -40,13 +40,13 @@ def vectors(x: Any, dim: int) -> Any:
 
 
 def squeezed(y: Any) -> Any:
-    """As SciPy returns it: without axes of length 1."""
+    """y without axes of length 1, as SciPy returns it."""
     y = np.squeeze(y)
     return y[()] if not type_of(y).ndim else y
 
 
 def location(mean: Any, cov: Any) -> tuple[Any, Any, int]:
-    """A mean and a covariance of one dimension, as SciPy fills them in."""
+    """(mean, (d,); covariance, (d, d); d), with SciPy's defaults filled in."""
     cov = in_double(1.0 if cov is None else cov)
     if mean is None:
         dim = type_of(cov).shape[0] if type_of(cov).ndim > 1 else 1
@@ -64,7 +64,7 @@ def location(mean: Any, cov: Any) -> tuple[Any, Any, int]:
 
 
 def whitened(d: Any, cov: Any) -> tuple[Any, Any]:
-    """Squared lengths of d in units of a covariance, and its log determinant."""
+    """(squared Mahalanobis lengths of d, log determinant of the covariance)."""
     low = np.linalg.cholesky(cov)
     z = triangular_solve(low, d.reshape(-1, d.shape[-1]).T, lower=True, adjoint=False)
     lengths = np.reshape(np.sum(z * z, axis=0), d.shape[:-1])
@@ -72,14 +72,14 @@ def whitened(d: Any, cov: Any) -> tuple[Any, Any]:
 
 
 def _singular_logpdf(d: Any, cov: Any) -> Any:
-    """The log density in the range of a covariance, which must stand still to keep its rank."""
+    """The log density for a singular covariance, which must be plain, so that its rank is fixed."""
     if isinstance(cov, Box):
         raise NoRuleError(
             "scipy.stats.multivariate_normal of a singular covariance has no derivative with "
             "respect to it, since its rank would change; give the covariance as plain numbers"
         )
     s, v = np.linalg.eigh(cov)
-    small = 1e6 * np.finfo(s.dtype).eps * np.max(np.abs(s))  # as SciPy decides it
+    small = 1e6 * np.finfo(s.dtype).eps * np.max(np.abs(s))  # SciPy's criterion
     kept = s > small
     z = d @ (v[:, kept] / np.sqrt(s[kept]))
     lengths = np.sum(z * z, axis=-1)
@@ -89,7 +89,7 @@ def _singular_logpdf(d: Any, cov: Any) -> Any:
     return squeezed(where(inside, log_density, -np.inf))
 
 
-# --- the rules: a value, then parameters ---------------------------------------------------------
+# --- the formulas: of a value, then of parameters ------------------------------------------------
 
 
 def normal_logpdf(x, mean=None, cov=1, allow_singular=False):
@@ -108,7 +108,7 @@ def normal_entropy(mean=None, cov=1):
 
 
 def normal_cdf(x, mean=None, cov=1, allow_singular=False, **options):
-    """The probability below x, in one and two dimensions, there by an integral [Genz 2004]."""
+    """The distribution function in one dimension, and in two by an integral [Genz 2004]."""
     mean, cov, dim = location(mean, cov)
     if dim > 2 or options.get("lower_limit") is not None:
         raise NoRuleError(
@@ -131,7 +131,7 @@ def normal_cdf(x, mean=None, cov=1, allow_singular=False, **options):
 
 
 def student_logpdf(x, loc=None, shape=1, df=1):
-    """The log density of Student's distribution of vectors."""
+    """The log density of the multivariate Student's t."""
     loc, shape, dim = location(loc, shape)
     lengths, logdet = whitened(vectors(x, dim) - loc, shape)
     if not isinstance(df, Box) and np.isinf(df):
@@ -146,7 +146,7 @@ def _log_beta(alpha: Any) -> Any:
 
 
 def dirichlet_logpdf(x, alpha):
-    """The log density of shares; the last one may be left out."""
+    """The log density of Dirichlet's distribution; the last component of x may be left out."""
     x, alpha = in_double(x), in_double(alpha)
     if not holds(np.all(alpha > 0)):
         raise ValueError("All parameters must be greater than 0")
@@ -161,20 +161,20 @@ def dirichlet_logpdf(x, alpha):
 
 
 def dirichlet_mean(alpha):
-    """The mean shares."""
+    """The mean of Dirichlet's distribution."""
     alpha = in_double(alpha)
     return alpha / np.sum(alpha)
 
 
 def dirichlet_var(alpha):
-    """The variances of the shares."""
+    """The variances of Dirichlet's distribution."""
     alpha = in_double(alpha)
     total = np.sum(alpha)
     return alpha * (total - alpha) / (total * total * (total + 1))
 
 
 def dirichlet_entropy(alpha):
-    """The entropy of shares."""
+    """The entropy of Dirichlet's distribution."""
     alpha = in_double(alpha)
     total, n = np.sum(alpha), type_of(alpha).shape[0]
     psi = op("digamma")
@@ -182,7 +182,7 @@ def dirichlet_entropy(alpha):
 
 
 def multinomial_logpmf(x, n, p):
-    """The log probability of counts, whose shares sum to one."""
+    """The log probability of counts x for the probabilities p."""
     p = in_double(p)
     if not holds(np.all(abs(np.sum(p, axis=-1) - 1) <= 1e-9)):
         raise ValueError("multinomial: the rows of p must sum to 1")
@@ -201,7 +201,7 @@ def _one_matrix(x: Any, name: str) -> Any:
 
 
 def wishart_logpdf(x, df, scale):
-    """The log density of a sum of squares of normal vectors."""
+    """The log density of Wishart's distribution."""
     x, (_, scale, dim) = _one_matrix(x, "wishart"), location(None, scale)
     ratio = np.trace(np.linalg.solve(_symmetric(scale), x))
     log_density = (df - dim - 1) / 2 * _logdet(x) - ratio / 2 - df / 2 * _logdet(scale)
@@ -209,7 +209,7 @@ def wishart_logpdf(x, df, scale):
 
 
 def invwishart_logpdf(x, df, scale):
-    """The log density of the inverse of such a sum."""
+    """The log density of the inverse Wishart distribution."""
     x, (_, scale, dim) = _one_matrix(x, "invwishart"), location(None, scale)
     ratio = np.trace(np.linalg.solve(_symmetric(x), scale))
     log_density = df / 2 * _logdet(scale) - (df + dim + 1) / 2 * _logdet(x) - ratio / 2
@@ -217,7 +217,7 @@ def invwishart_logpdf(x, df, scale):
 
 
 def _symmetric(a: Any) -> Any:
-    """The matrix of which the lower triangle is read."""
+    """The symmetric matrix with a's lower triangle."""
     low = np.tril(a, -1)
     return low + low.T + np.diag(np.diag(a))
 
@@ -258,7 +258,9 @@ WISHART: Rules = {"logpdf": wishart_logpdf, "pdf": _exp(wishart_logpdf)}
 INVERSE: Rules = {"logpdf": invwishart_logpdf, "pdf": _exp(invwishart_logpdf)}
 MATRIX: Rules = {"logpdf": matrix_normal_logpdf, "pdf": _exp(matrix_normal_logpdf)}
 STUDENT: Rules = {"logpdf": student_logpdf, "pdf": _exp(student_logpdf)}
-VECTORS: dict[str, tuple[Rules, tuple[str, ...]]] = {  # and what a frozen one calls its parameters
+VECTORS: dict[
+    str, tuple[Rules, tuple[str, ...]]
+] = {  # with the attributes of a frozen one's parameters
     "multivariate_normal": (NORMAL, ("mean", "cov", "allow_singular")),
     "multivariate_t": (STUDENT, ("loc", "shape", "df")),
     "dirichlet": (DIRICHLET, ("alpha",)),
@@ -269,14 +271,14 @@ VECTORS: dict[str, tuple[Rules, tuple[str, ...]]] = {  # and what a frozen one c
 }
 KNOWN = ("logpdf", "pdf", "logpmf", "pmf", "cdf", "logcdf", "entropy", "mean", "var", "cov", "rvs")
 KNOWN += ("mode", "marginal", "fit")
-OF_NOTHING = ("entropy", "mean", "var", "cov", "rvs", "mode", "marginal")  # takes no value
+OF_NOTHING = ("entropy", "mean", "var", "cov", "rvs", "mode", "marginal")  # methods without a value
 
 
 # --- the objects ---------------------------------------------------------------------------------
 
 
 def _method(name: str, method: str, plain: Any) -> Any:
-    """The method of a distribution, its parameters among the arguments."""
+    """The stand-in's method, with the distribution's parameters among its arguments."""
     rule = VECTORS[name][0].get(method)
 
     @functools.wraps(plain)
@@ -291,7 +293,7 @@ def _method(name: str, method: str, plain: Any) -> Any:
 
 
 def _of_frozen(name: str, method: str, plain: Any) -> Any:
-    """The method of a frozen distribution."""
+    """The stand-in's method of a frozen distribution."""
     rules, names = VECTORS[name]
     rule = rules.get(method)
 
@@ -312,7 +314,7 @@ def _of_frozen(name: str, method: str, plain: Any) -> Any:
 
 
 def _frozen(name: str, base: type) -> type:
-    """The class of frozen distributions that take traced values and parameters."""
+    """The class of stand-ins for frozen distributions."""
     methods: dict[str, Any] = {
         n: _of_frozen(name, n, getattr(base, n)) for n in KNOWN if callable(getattr(base, n, None))
     }
@@ -375,11 +377,11 @@ for _name in VECTORS:
     _declare(_name)
 
 
-# --- densities made of samples -------------------------------------------------------------------
+# --- kernel density estimates --------------------------------------------------------------------
 
 
 class Bells:
-    """A mean of normal densities, as scipy.stats.gaussian_kde makes it of samples."""
+    """A kernel density estimate, the mean of normal densities around samples."""
 
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
         self.dataset = _rows(dataset)
@@ -402,7 +404,7 @@ class Bells:
         return bw_method(self) if callable(bw_method) else bw_method
 
     def logpdf(self, points: Any) -> Any:
-        """The log density at points, one a column."""
+        """The log density at points, which are columns :  (d, n) -> (n)."""
         points = _rows(points)
         if points.shape[0] != self.d:
             if points.shape[0] == 1 and points.shape[1] == self.d:
@@ -418,16 +420,19 @@ class Bells:
 
 
 def _rows(values: Any) -> Any:
-    """One variable a row."""
+    """Samples as a matrix (variables, samples)."""
     x = in_double(values)
     return x if type_of(x).ndim == 2 else np.reshape(x, (1, -1))
 
 
-PRIVATE = {"weights": "_weights", "neff": "_neff"}  # which SciPy's class has as properties
+PRIVATE = {
+    "weights": "_weights",
+    "neff": "_neff",
+}  # attributes that are properties of SciPy's class
 
 
 def _density(original: Any) -> None:
-    """Declare the class, and what its objects are."""
+    """Declare the stand-in for scipy.stats.gaussian_kde and its instances."""
 
     def init(self: Any, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
         arguments = (dataset, bw_method, weights)

@@ -1,8 +1,8 @@
-"""Riccati's equations: the cost matrix of the best linear control.
+"""The algebraic Riccati equations of linear-quadratic control.
 
 With the gain K = R^-1 B^H X (in discrete time (R + B^H X B)^-1 B^H X A) and the closed loop
-C = A - B K, the tangent solves Lyapunov's equation of C; its right side holds every matrix fixed
-but the one that moves.
+C = A - B K, the tangent of X solves a Lyapunov equation of C, whose right side is linear in the
+tangents of the four matrices.
 """
 
 from typing import Any
