@@ -112,7 +112,8 @@ class Engine:
 
     def refuses(self, program: Program, name: str, ask: Ask) -> str | None:
         """Why the engine does not do what is asked for, else None."""
-        missing = sorted([CAPABILITIES[key] for key in ask.needs() - self.can])
-        if missing:
-            return f"it does not {' or '.join(missing)}"
+        if self.can < CAPABILITIES.keys():
+            missing = sorted([CAPABILITIES[key] for key in ask.needs() - self.can])
+            if missing:
+                return f"it does not {' or '.join(missing)}"
         return self.takes(program, name)

@@ -63,13 +63,13 @@ def chosen(engine: Engine | str | None, program: Program, name: str, ask: Ask) -
         if engine not in by_name:
             raise ProgramError(f"there is no engine {engine}; there is {', '.join(by_name)}")
         engine = by_name[engine]
-    able = (e for e in ENGINES if e.refuses(program, name, ask) is None)
     if engine is None:
-        return next(able)
+        return next(e for e in ENGINES if e.refuses(program, name, ask) is None)
     why = engine.refuses(program, name, ask)
     if why is not None:
+        able = chosen(None, program, name, ask)
         raise ProgramError(
             f"the engine {engine.name} cannot evaluate {name} as asked: {why}; leave engine= out, "
-            f"which takes the first engine that can: {next(able).name}"
+            f"which takes the first engine that can: {able.name}"
         )
     return engine

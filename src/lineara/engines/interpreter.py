@@ -255,7 +255,8 @@ class Machine:
 
     def prim(self, e: ir.Prim, args: list[Any], env: dict[ir.Var, Any]) -> Any:
         """A primitive; of zeros it is zero where it is linear."""
-        if not self.values.recorded:
+        values = self.values
+        if not values.recorded:
             self.work += self.cost(e, args)
         params = e.params
         if params and not e.primitive.raised:  # whose parameters are never variables
@@ -266,7 +267,7 @@ class Machine:
             return plus(*args)
         if e.name == "multiply" and isinstance(args[1], tuple):
             return times(*args)
-        return self.looked_at(e, self.values.apply(self, e, args, params))
+        return self.looked_at(e, values.apply(self, e, args, params))
 
     def looked_at(self, e: ir.Leaf, y: Any) -> Any:
         """A result of the size that it should have; samples cannot tell how far a part reaches."""

@@ -176,8 +176,11 @@ def exactly(value: Any, scalar: Any) -> Any:
 
 def dims_given(program: Program, name: str, args: Sequence[Any]) -> dict[ir.Var, int]:
     """The dimensions of a definition in numbers."""
+    dims = program.dims(name)
+    if not dims:
+        return {}
     at = dict(zip(program.defs[name].params, args, strict=True))
-    found = {v: at[v] for v in program.dims(name)}
+    found = {v: at[v] for v in dims}
     for v, n in found.items():
         if np.ndim(n) or not isinstance(n, int | np.integer) or n < 0:
             raise ProgramError(
