@@ -54,7 +54,7 @@ class Coo(Builder):
     def _inherit(self, term: Any) -> None:
         self.coalesced = False
 
-    def _settled(self) -> "Coo":
+    def _collected(self) -> "Coo":
         """Itself, after its terms are concatenated in order."""
         if self._terms:
             leaves = self.addends()
@@ -66,12 +66,12 @@ class Coo(Builder):
     @property
     def flat(self) -> Ints:
         """Flat positions; sorted and distinct once coalesced."""
-        return self._settled()._flat
+        return self._collected()._flat
 
     @property
     def values(self) -> Array:
         """The values added at the positions `flat`."""
-        return self._settled()._values
+        return self._collected()._values
 
     def arrays(self) -> tuple[Array, ...]:
         """Positions and values."""

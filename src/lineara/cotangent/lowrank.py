@@ -40,7 +40,7 @@ class LowRank(Builder):
         self._begin((u.shape[0], v.shape[0]), np.result_type(u.dtype, v.dtype))
         self._U, self._V = u, v
 
-    def _settled(self) -> "LowRank":
+    def _collected(self) -> "LowRank":
         """Itself, after the columns of its terms are concatenated in order."""
         if self._terms:
             leaves = self.addends()
@@ -52,12 +52,12 @@ class LowRank(Builder):
     @property
     def U(self) -> Array:
         """The left factor, (m, k)."""
-        return self._settled()._U
+        return self._collected()._U
 
     @property
     def V(self) -> Array:
         """The right factor, (n, k)."""
-        return self._settled()._V
+        return self._collected()._V
 
     @property
     def rank(self) -> int:

@@ -77,7 +77,7 @@ class Rows(Builder):
         """The class and the axis: rows along the same axis are merged."""
         return Rows, self.axis
 
-    def _settled(self) -> "Rows":
+    def _collected(self) -> "Rows":
         """Itself, after its terms are concatenated in order."""
         if self._terms:
             leaves = self.addends()
@@ -89,12 +89,12 @@ class Rows(Builder):
     @property
     def indices(self) -> Ints:
         """Positions along the axis; sorted and distinct once coalesced."""
-        return self._settled()._indices
+        return self._collected()._indices
 
     @property
     def values(self) -> Array:
         """The slices added at `indices`."""
-        return self._settled()._values
+        return self._collected()._values
 
     def arrays(self) -> tuple[Array, ...]:
         """Indices and values."""

@@ -84,7 +84,7 @@ class Labelled:
     def covector(self, p: Any, tree: Any, unit: Any) -> Any:
         """The gradient with the labels of p, zero in columns that are constants."""
         del unit
-        columns = [_still(values) for _, values in self.columns(p)]
+        columns = [_zero_gradient(values) for _, values in self.columns(p)]
         for i, values in zip(self.moving(p), tree, strict=True):
             columns[i] = values
         return self.made(p, columns)
@@ -106,7 +106,7 @@ def _kind(values: Any) -> str:
     return getattr(dtype, "kind", "O")
 
 
-def _still(values: Any) -> Any:
+def _zero_gradient(values: Any) -> Any:
     """The gradient of a column of constants: zeros for numbers; other columns unchanged."""
     return np.zeros(np.shape(values)) if _kind(values) in "iu" else values
 
@@ -289,7 +289,7 @@ Array._values = property(_pandas_column)  # type: ignore[attr-defined]
 # --- labels around traced arrays ------------------------------------------------------------------
 
 
-def _held(values: Any) -> Any:
+def _as_column(values: Any) -> Any:
     """A traced array as a pandas column; an array without derivative as a plain array."""
     if isinstance(values, list | tuple) and follows(values):
         values = as_array(values)
@@ -302,7 +302,7 @@ def _series(cls: type) -> Callable[..., Any]:
     """The stand-in for pandas.Series, whose data may be traced."""
 
     def make(data: Any = None, *args: Any, **options: Any) -> Any:
-        return cls(_held(data), *args, **options)
+        return cls(_as_column(data), *args, **options)
 
     return make
 
@@ -312,7 +312,7 @@ def _frame(cls: type) -> Callable[..., Any]:
 
     def make(data: Any = None, index: Any = None, columns: Any = None, **options: Any) -> Any:
         if isinstance(data, dict):
-            contents = {k: _held(v) for k, v in data.items()}
+            contents = {k: _as_column(v) for k, v in data.items()}
             n = next(
                 (len(v) for v in contents.values() if np.ndim(v)),
                 0 if index is None else len(index),
@@ -320,19 +320,19 @@ def _frame(cls: type) -> Callable[..., Any]:
             contents = {k: _repeated(v, n) for k, v in contents.items()}
             return cls(contents, index=index, columns=columns, **options)
         if isinstance(data, Traced) and follows(data) and data.ndim == 2:
-            contents = {i: _held(data[:, i]) for i in range(data.shape[1])}
+            contents = {i: _as_column(data[:, i]) for i in range(data.shape[1])}
             frame = cls(contents, index=index, **options)
             if columns is not None:
                 frame.columns = columns
             return frame
-        return cls(_held(data), index=index, columns=columns, **options)
+        return cls(_as_column(data), index=index, columns=columns, **options)
 
     return make
 
 
 def _repeated(value: Any, n: int) -> Any:
     """A traced number as a column of n equal rows; other values unchanged."""
-    return _held(value * np.ones(n)) if isinstance(value, Traced) and not value.ndim else value
+    return _as_column(value * np.ones(n)) if isinstance(value, Traced) and not value.ndim else value
 
 
 def _await(name: str, manifold: type[Labelled], make: Any = None) -> None:

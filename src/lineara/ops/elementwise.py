@@ -324,7 +324,7 @@ def constant(name: str, host: bool = False) -> Primitive:
     return declared
 
 
-class Still(Constant):
+class StopGradient(Constant):
     """The identity with a zero derivative."""
 
     def result(self, *args: Any, **params: Any) -> Any:
@@ -350,7 +350,7 @@ class exponent(Constant):
         return xp.frexp(x)[1]
 
 
-stop_gradient = Still("stop_gradient")
+stop_gradient = StopGradient("stop_gradient")
 sign, trunc, equal, greater = map(constant, ("sign", "trunc", "equal", "greater"))
 rint = constant("rint", host=True)
 _STANDARD = (

@@ -287,8 +287,8 @@ class qr(General):
         if complete and m > k:  # the completing columns rotate with the others only
             moved = -matmul(q, matmul(adjoint(c), beyond))
             shape = (*type_of(a_dot).shape[:-2], m - k, m - k)
-            still = matmul(beyond, gauge(a_dot, shape=shape, unitary=True))
-            q_dot = op("concat")(q_dot, moved + still, axis=-1)
+            gauge_term = matmul(beyond, gauge(a_dot, shape=shape, unitary=True))
+            q_dot = op("concat")(q_dot, moved + gauge_term, axis=-1)
             zeros = np.zeros((*shape[:-1], n), type_of(a_dot).dtype)
             r_dot = op("concat")(r_dot, zeros, axis=-2)
         return op("concat")(q_dot, swap(r_dot), axis=-2)

@@ -13,7 +13,7 @@ from lineara.ops.reduce import np_sum
 from lineara.ops.shape import as_array, as_doubles
 
 
-def _still(a: Any) -> Any:
+def _stop_gradient(a: Any) -> Any:
     """The values without derivative; in a program an error, since a shape depends on them."""
     plain = op("stop_gradient")(a)
     if isinstance(plain, Box):
@@ -24,7 +24,7 @@ def _still(a: Any) -> Any:
 @implements(np.bincount)
 def bincount(x, /, weights=None, minlength=0):
     """The sum of the weights of each integer 0, 1, 2, ...; differentiable in the weights."""
-    x = _still(as_array(x))
+    x = _stop_gradient(as_array(x))
     x = x.astype(np.intp) if x.dtype.kind == "b" else x
     plain = np.bincount(x, minlength=minlength)  # raises NumPy's errors
     if weights is None:
@@ -43,8 +43,8 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
             "of z.real, z.imag or abs(z)"
         )
     if isinstance(bins, str):
-        plain_range: Any = None if range is None else [_still(as_array(v)) for v in range]
-        bins = len(np.histogram_bin_edges(_still(a), bins, plain_range)) - 1
+        plain_range: Any = None if range is None else [_stop_gradient(as_array(v)) for v in range]
+        bins = len(np.histogram_bin_edges(_stop_gradient(a), bins, plain_range)) - 1
     if np.ndim(bins) or isinstance(bins, Box):
         return as_array(bins)
     if range is not None:

@@ -226,7 +226,7 @@ def positions(shape: tuple[int, ...], at: Any) -> Any:
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-class Found(Constant):
+class Positions(Constant):
     """A primitive whose number of results depends on values, so that no type rule exists."""
 
     def result(self, *args, **params):
@@ -265,10 +265,10 @@ class Along(Constant):
 
 _CONSTANT = ("argpartition", "searchsorted", "digitize", "lexsort")
 _ALONG = ("argmax", "argmin", "any", "all", "count_nonzero")
-_FOUND = ("nonzero", "flatnonzero", "argwhere")
+_POSITIONS = ("nonzero", "flatnonzero", "argwhere")
 _NUMPY = ("argpartition", "digitize", "lexsort", "flatnonzero", "argwhere")  # not in the standard
 _OF_TYPE = ("shape", "ndim", "size", "iscomplexobj", "isrealobj", "result_type")
-_KINDS = ((Constant, _CONSTANT), (Along, _ALONG), (Found, _FOUND), (OfType, _OF_TYPE))
+_KINDS = ((Constant, _CONSTANT), (Along, _ALONG), (Positions, _POSITIONS), (OfType, _OF_TYPE))
 for _kind, _names in _KINDS:
     for _name in _names:
         _made = registry.functions[getattr(np, _name)] = _kind(_name)

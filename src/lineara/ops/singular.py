@@ -130,8 +130,8 @@ class svd_vectors(General):
         if is_complex(a):
             turn = (w - wh) * op("keep")(0.25 / row, np.eye(k, dtype=bool))
             shape = (*type_of(w).shape[:-2], 2 * k, k)
-            still = gauge(a_dot, shape=shape, unitary=False)
-            in_u, in_v = in_u + turn + still[..., :k, :], in_v - turn + still[..., k:, :]
+            gauge_term = gauge(a_dot, shape=shape, unitary=False)
+            in_u, in_v = in_u + turn + gauge_term[..., :k, :], in_v - turn + gauge_term[..., k:, :]
         u_dot, v_dot = matmul(u, in_u), matmul(v, in_v)
         if m > k:
             u_dot = u_dot + (moved_v - matmul(u, w)) / row
@@ -154,9 +154,9 @@ def _full(y: Any, us: Any, vs: Any, a_dot: Any, m: int) -> tuple[Any, Any]:
     p = type_of(beyond).shape[-1]
     shape = (*type_of(a_dot).shape[:-2], p, p)
     moved = -matmul(x, matmul(adjoint(x_dot), beyond))
-    still = matmul(beyond, gauge(a_dot, shape=shape, unitary=True))
+    gauge_term = matmul(beyond, gauge(a_dot, shape=shape, unitary=True))
     zeros = np.zeros((*type_of(short).shape[:-1], p), type_of(short).dtype)
-    long = op("concat")(x_dot, moved + still, axis=-1)
+    long = op("concat")(x_dot, moved + gauge_term, axis=-1)
     short = op("concat")(short_dot, zeros, axis=-1)
     return (long, short) if tall else (short, long)
 

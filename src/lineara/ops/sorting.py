@@ -11,7 +11,7 @@ import numpy as np
 from lineara.errors import ShapeError
 from lineara.facts.primitive import Box, implements, op
 from lineara.facts.types import is_complex, type_of
-from lineara.ops.index import Found, line, take, take_along_axis
+from lineara.ops.index import Positions, line, take, take_along_axis
 from lineara.ops.shape import as_array, as_floats, normal_axes
 
 
@@ -56,23 +56,25 @@ ELEMENTS = (
 PLACES: dict[
     str, Callable[[Any, Any], Any]
 ] = {  # the position of the quantile q in n sorted values
-    "inverted_cdf": lambda q, n: np.ceil(_still(n * q)) - 1,
-    "averaged_inverted_cdf": lambda q, n: 0.5 * (np.floor(_still(n * q)) + np.ceil(n * q - 1)),
-    "closest_observation": lambda q, n: np.rint(_still(n * q)) - 1,
+    "inverted_cdf": lambda q, n: np.ceil(_stop_gradient(n * q)) - 1,
+    "averaged_inverted_cdf": lambda q, n: (
+        0.5 * (np.floor(_stop_gradient(n * q)) + np.ceil(n * q - 1))
+    ),
+    "closest_observation": lambda q, n: np.rint(_stop_gradient(n * q)) - 1,
     "interpolated_inverted_cdf": _between(0, 1),
     "hazen": _between(0.5, 0.5),
     "weibull": _between(0, 0),
     "linear": lambda q, n: (n - 1) * q,
     "median_unbiased": _between(1 / 3, 1 / 3),
     "normal_unbiased": _between(3 / 8, 3 / 8),
-    "lower": lambda q, n: np.floor(_still((n - 1) * q)),
-    "higher": lambda q, n: np.ceil(_still((n - 1) * q)),
+    "lower": lambda q, n: np.floor(_stop_gradient((n - 1) * q)),
+    "higher": lambda q, n: np.ceil(_stop_gradient((n - 1) * q)),
     "midpoint": lambda q, n: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
-    "nearest": lambda q, n: np.rint(_still((n - 1) * q)),
+    "nearest": lambda q, n: np.rint(_stop_gradient((n - 1) * q)),
 }
 
 
-def _still(place: Any) -> Any:
+def _stop_gradient(place: Any) -> Any:
     return op("stop_gradient")(place)
 
 
@@ -181,7 +183,7 @@ def _ranks(rows: Any, places: np.ndarray) -> tuple[Any, Any]:
     kth = np.append(places, type_of(rows).shape[0] - 1)
     order = op("argpartition")(rows, tuple(kth.tolist()), axis=0)
     last = take_along_axis(rows, order[-1:], 0)
-    return order[places], op("isnan")(_still(last))
+    return order[places], op("isnan")(_stop_gradient(last))
 
 
 def _spoiled(y: Any, bad: Any) -> Any:
@@ -200,14 +202,16 @@ def _quantile(
         wanted = "inverted_cdf" if method in PLACES else ", ".join(PLACES)
         raise ValueError(f"{method!r} is not a method here; use {wanted}")
     q = as_array(q)
-    if not isinstance(_still(q), Box) and np.any((_still(q) < 0) | (_still(q) > 1)):
+    if not isinstance(_stop_gradient(q), Box) and np.any(
+        (_stop_gradient(q) < 0) | (_stop_gradient(q) > 1)
+    ):
         raise ValueError("quantiles must be in the range [0, 1]")
     rows, shape = _in_front(a, axis, keepdims, "quantile")
     asked, (n, size) = type_of(q).shape, type_of(rows).shape
     level = op("reshape")(q, shape=(type_of(q).size, 1))
-    if weights is None and not nan and not isinstance(_still(q), Box):
+    if weights is None and not nan and not isinstance(_stop_gradient(q), Box):
         place = PLACES[method](level, n)
-        places = np.clip(np.floor(_still(place)).astype(int), 0, n - 1)
+        places = np.clip(np.floor(_stop_gradient(place)).astype(int), 0, n - 1)
         ends = np.unique(np.append(places, np.minimum(places + 1, n - 1)))
         order, bad = _ranks(rows, ends)
         lower, upper = (
@@ -215,8 +219,8 @@ def _quantile(
             for p in (places, np.minimum(places + 1, n - 1))
         )
     else:
-        order = op("argsort")(_still(rows), axis=0, kind="stable")
-        missing = op("isnan")(_still(rows))
+        order = op("argsort")(_stop_gradient(rows), axis=0, kind="stable")
+        missing = op("isnan")(_stop_gradient(rows))
         count = np.sum(np.logical_not(missing), axis=0, keepdims=True) if nan else n
         if weights is None:
             place = PLACES[method](level, count)
@@ -224,7 +228,7 @@ def _quantile(
             place = _weighted_place(level, order, _weights(weights, a, axis, rows), missing, nan)
         bad = np.equal(count, 0) if nan else np.any(missing, axis=0, keepdims=True)
         top = np.maximum(count - 1, 0)
-        places = np.clip(np.floor(_still(place)), 0, top).astype(int)
+        places = np.clip(np.floor(_stop_gradient(place)), 0, top).astype(int)
         at = [
             np.broadcast_to(p, (level.shape[0], size))
             for p in (places, np.minimum(places + 1, top))
@@ -246,8 +250,8 @@ def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:
     """The weights as a matrix like `rows`; weights of one axis are repeated for every column."""
     weights = as_array(weights)
     if type_of(weights).shape == type_of(a).shape:
-        return _still(_in_front(weights, axis, False, "quantile")[0])
-    return np.broadcast_to(np.reshape(_still(weights), (-1, 1)), type_of(rows).shape)
+        return _stop_gradient(_in_front(weights, axis, False, "quantile")[0])
+    return np.broadcast_to(np.reshape(_stop_gradient(weights), (-1, 1)), type_of(rows).shape)
 
 
 def _weighted_place(level: Any, order: Any, weights: Any, missing: Any, nan: bool) -> Any:
@@ -257,12 +261,12 @@ def _weighted_place(level: Any, order: Any, weights: Any, missing: Any, nan: boo
     share = run / run[-1:]
     # values of weight 0 at the beginning are no quantile, not even that of 0
     share = np.where(np.logical_and(share == 0, share[:1] == 0), -1.0, share)
-    below = np.expand_dims(share, 0) < np.expand_dims(_still(level), 1)
+    below = np.expand_dims(share, 0) < np.expand_dims(_stop_gradient(level), 1)
     return np.sum(below, axis=1)
 
 
 # --- distinct values ---------------------------------------------------------------------------
-class Distinct(Found):
+class Distinct(Positions):
     """(first positions, inverse positions, counts) of the distinct values."""
 
     host = True

@@ -37,7 +37,7 @@ def follows(tree: Any) -> bool:
     return any(isinstance(settled(v), Traced) for v in flatten(tree)[0])
 
 
-def moving(f: Any) -> tuple[list[str], list[Any], Form]:
+def traced_captures(f: Any) -> tuple[list[str], list[Any], Form]:
     """(names, leaves, form) of the traced values that a function has captured."""
     values = captured(f, follows)
     return list(values), *opened(list(values.values()))
@@ -175,7 +175,7 @@ class Call:
                 "calls a solver makes out of sight; write the rule out (a sum over nodes, Newton's "
                 "steps) or differentiate in what the function captured, without probed"
             )
-        leaves = moving(whole)[1]
+        leaves = traced_captures(whole)[1]
         self.traced = any(isinstance(v, Traced) for v in leaves)
         self.line = user_line() if self.traced else ""
         if staged(leaves):
@@ -209,7 +209,7 @@ class Call:
 
     def on_numbers(self, f: Any) -> Callable[..., Any]:
         """The function on plain numbers, run outside of all traces."""
-        names, leaves, form = moving(f)
+        names, leaves, form = traced_captures(f)
         g = remade(f, names, form, [plain(v) for v in leaves])
 
         def run(*args: Any) -> Any:

@@ -21,7 +21,7 @@ from lineara.facts.primitive import Joint, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array, concat
 from lineara.rules.call_as_operation import Form, Rule, Whole, spread
-from lineara.solvers.calls import Call, moving, remade, seeing
+from lineara.solvers.calls import Call, remade, seeing, traced_captures
 from lineara.solvers.implicit import reshaped
 from lineara.tape.level import Level
 from lineara.tape.node import plain
@@ -34,7 +34,7 @@ class Flow(Rule):
 
     def __init__(self, call: Call, f: Any, how: dict[str, Any], value: Any) -> None:
         super().__init__(f)
-        self.names, self.leaves, self.form = moving(f)
+        self.names, self.leaves, self.form = traced_captures(f)
         self.call, self.how, self.value = call, how, value
         self.__name__ = call.name
 

@@ -20,7 +20,7 @@ from lineara.facts.types import type_of
 from lineara.ops.linalg import linear_solve
 from lineara.ops.shape import as_array, reshape
 from lineara.rules.call_as_operation import Form, Rule, Whole, settled
-from lineara.solvers.calls import Asked, moving, seeing
+from lineara.solvers.calls import Asked, seeing, traced_captures
 from lineara.tape.leaves import Absent
 from lineara.tape.level import Level
 from lineara.tape.levels import open_level
@@ -39,7 +39,7 @@ class Known(Rule):
 
     def __init__(self, f: Any, value: Any, asked: Asked) -> None:
         super().__init__(f)
-        self.names, self.leaves, self.form = moving(f)
+        self.names, self.leaves, self.form = traced_captures(f)
         self.value, self.asked = value, asked
         self.__name__ = asked.name
 
@@ -165,10 +165,10 @@ class OptimalValue(Known):
         x, *rest = values
         places = [i - 1 for i in active if i]
         _, frozen = self.linearized(rest, places, self.form, x, False)
-        still = [None] * (len(active) - len(places))
+        absent = [None] * (len(active) - len(places))
         return y, Joint(
-            lambda tangents: frozen.forward(list(tangents)[len(still) :]),
-            lambda bars: [*still, *frozen.back(list(bars))],
+            lambda tangents: frozen.forward(list(tangents)[len(absent) :]),
+            lambda bars: [*absent, *frozen.back(list(bars))],
         )
 
 

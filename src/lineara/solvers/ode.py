@@ -160,7 +160,7 @@ def solve_ivp(call: Call) -> Any:
             kept["jac"] = functools.partial(with_args, kept["jac"], args)
         implicit_one = getattr(method, "__name__", method) == "BDF"
         path = replayed(call, f, y0, ends, kept, 0 if implicit_one else result.nfev)
-    return _moving(call, result, path, ends, args)
+    return _with_derivatives(call, result, path, ends, args)
 
 
 def _vector(y0: Any) -> Any:
@@ -171,7 +171,7 @@ def _vector(y0: Any) -> Any:
     return np.reshape(y0, (-1,)) if not y0.ndim else y0
 
 
-def _moving(call: Call, result: Any, path: Trajectory, ends: Any, args: tuple) -> Any:
+def _with_derivatives(call: Call, result: Any, path: Trajectory, ends: Any, args: tuple) -> Any:
     """SciPy's result with derivatives for t, y, sol and the events."""
     last = ends[1] if result.status == 0 else result.t[-1] if len(result.t) else None
     if call["events"] is not None:

@@ -21,7 +21,7 @@ from lineara.facts.types import type_of
 from lineara.ops.shape import as_array, concat
 from lineara.python.captured_values import with_captured
 from lineara.rules.call_as_operation import Form, Rule, Whole
-from lineara.solvers.calls import Call, follows, moving, remade, seeing, solver
+from lineara.solvers.calls import Call, follows, remade, seeing, solver, traced_captures
 from lineara.solvers.implicit import reshaped
 from lineara.solvers.minima import pinned
 from lineara.solvers.roots import tuple_of
@@ -41,7 +41,7 @@ class Integral(Rule):
 
     def __init__(self, call: Call, f: Any, by: By, value: Any = None) -> None:
         super().__init__(f)
-        self.names, self.leaves, self.form = moving(f)
+        self.names, self.leaves, self.form = traced_captures(f)
         self.call, self.by, self.value = call, by, value
         self.__name__ = call.name
 
@@ -58,7 +58,7 @@ class Integral(Rule):
     ) -> tuple[Any, Joint]:
         """The integral at the level below, and the linear map by the integrated Jacobian."""
         a, b, *rest = values
-        y = _applied(self, values)
+        y = _apply(self, values)
         places = [i - 2 for i in active if i > 1]
         rows = []
         if 0 in active:
@@ -96,7 +96,7 @@ class Integral(Rule):
         """The integral of the Jacobian in the leaves at `places` : (size of y, size of these)."""
         f = remade(self.f, self.names, self.form, [plain(v) for v in self.leaves])
         row = functools.partial(slopes, f, self.names, self.form, tuple(places), size, rest)
-        return _applied(Integral(self.call, row, self.by), [a, b, *moving(row)[1]])
+        return _apply(Integral(self.call, row, self.by), [a, b, *traced_captures(row)[1]])
 
     def trace_linear(
         self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
@@ -108,7 +108,7 @@ class Integral(Rule):
         )
 
 
-def _applied(rule: Integral, leaves: Sequence[Any]) -> Any:
+def _apply(rule: Integral, leaves: Sequence[Any]) -> Any:
     form = Form((None, None, *rule.form.structures))
     return op("integral")(*leaves, rule=rule, form=form, options={})
 
@@ -136,13 +136,13 @@ def slopes(
             seeing(f, names, form, [changed.get(i, v) for i, v in enumerate(leaves)])(t)
         )
 
-    moving = [leaves[i] for i in places]
+    active = [leaves[i] for i in places]
     argnums = tuple(range(len(places)))
     if rows == 1:
-        blocks = grad(lambda *moved: reshaped(at(*moved), ()), argnums)(*moving)
+        blocks = grad(lambda *moved: reshaped(at(*moved), ()), argnums)(*active)
     else:
-        blocks = jacobian(lambda *moved: reshaped(at(*moved), (rows,)), argnums)(*moving)
-    sizes = [type_of(v).size for v in moving]
+        blocks = jacobian(lambda *moved: reshaped(at(*moved), (rows,)), argnums)(*active)
+    sizes = [type_of(v).size for v in active]
     flat = [reshaped(as_array(B), (rows, n)) for B, n in zip(blocks, sizes, strict=True)]
     return flat[0] if len(flat) == 1 else concat(*flat, axis=1)
 
@@ -182,7 +182,7 @@ def _inside(a: float, b: float) -> float:
 def integral(call: Call, f: Any, limits: Sequence[Any], value: Any, by: By) -> Any:
     """A known integral, as a function of its limits and of the values that f has captured."""
     rule = Integral(call, f, by, value)
-    return _applied(rule, [*limits, *rule.leaves])
+    return _apply(rule, [*limits, *rule.leaves])
 
 
 # --- SciPy's functions --------------------------------------------------------------------------

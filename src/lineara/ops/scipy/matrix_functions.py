@@ -156,8 +156,8 @@ class _MovingTangent(General):
         if a_dot is None:
             return self.linear_in_e(a, e_dot)
         n = type_of(a).shape[-1]
-        still = np.zeros(type_of(e).shape, type_of(e).dtype) if e_dot is None else e_dot
-        return self.linear_in_e(_over(a, e), _over(a_dot, still))[..., :n, n:]
+        tangent = np.zeros(type_of(e).shape, type_of(e).dtype) if e_dot is None else e_dot
+        return self.linear_in_e(_over(a, e), _over(a_dot, tangent))[..., :n, n:]
 
     def batch(self, args, batched, params):
         return self(*aligned(args, batched))

@@ -21,7 +21,7 @@ from lineara.ops.shape import as_array
 from lineara.ops.singular import cutoff, np_svd, np_svdvals, pinv
 
 
-def _still(basis: Any, a_dot: Any) -> Any:
+def _no_rotation(basis: Any, a_dot: Any) -> Any:
     """How the basis turns within its space: not at all, whatever A does."""
     k = type_of(basis).shape[-1]
     return matmul(basis, gauge(a_dot, shape=(k, k), unitary=True))
@@ -59,7 +59,7 @@ class range_basis(General):
     def jvp(self, y, primals, tangents, /, *, rank, rcond):
         a_dot = tangents[0]
         moved = matmul(a_dot, matmul(pinv(primals[0], rcond=rcond), y))
-        return moved - matmul(y, matmul(adjoint(y), moved)) + _still(y, a_dot)
+        return moved - matmul(y, matmul(adjoint(y), moved)) + _no_rotation(y, a_dot)
 
 
 @primitive
@@ -82,7 +82,7 @@ class null_basis(General):
 
     def jvp(self, y, primals, tangents, /, *, rank, rcond):
         a_dot = tangents[0]
-        return _still(y, a_dot) - matmul(pinv(primals[0], rcond=rcond), matmul(a_dot, y))
+        return _no_rotation(y, a_dot) - matmul(pinv(primals[0], rcond=rcond), matmul(a_dot, y))
 
 
 def _rank(a: Any, rcond: Any) -> dict[str, Any]:
