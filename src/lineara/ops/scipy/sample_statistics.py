@@ -1,6 +1,6 @@
-"""scipy.stats: what is computed from samples: moments, correlations, tests, transformations.
+"""scipy.stats: statistics of samples: moments, correlations, tests, transformations.
 
-Ranks and what is made of ranks alone do not move, and are read from plain values.
+Ranks and statistics of ranks are locally constant, and are computed from plain values.
 """
 
 import math
@@ -25,19 +25,19 @@ SCALES = {"normal": 1.3489795003921634}
 
 
 def count(x: Any, axis: Any) -> int:
-    """How many values there are along the axes."""
+    """The number of values along the axes."""
     shape = type_of(x).shape
     axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return math.prod([shape[i] for i in axes])
 
 
 def without_axis(y: Any, axis: Any, keepdims: bool) -> Any:
-    """A result of `keepdims=True` with those axes, or without."""
+    """A result of `keepdims=True`, without the reduced axes unless `keepdims`."""
     return y if keepdims else y.reshape(()) if axis is None else np.squeeze(y, axis)
 
 
 def no_policy(name: str, nan_policy: str) -> None:
-    """A NaN is a number like others here."""
+    """Raise an error for a `nan_policy` other than "propagate"."""
     if nan_policy != "propagate":
         raise NoRuleError(
             f"scipy.stats.{name}: nan_policy={nan_policy!r} of traced values has no rule; drop "
@@ -49,14 +49,14 @@ Method = Callable[..., Any]
 
 
 def of_samples(name: str, axis: int | None = 0) -> Callable[[Method], Method]:
-    """Declare a reduction `function(x, axis, ...)` that keeps its axis; SciPy's options follow."""
+    """Declare SciPy's function from a reduction `function(x, axis, ...)` that keeps its axis."""
 
     def register(function: Method) -> Method:
         default = axis
 
         def call(x, *args, axis=default, nan_policy="propagate", keepdims=False, **options):
             no_policy(name, nan_policy)
-            before = BEFORE.get(name, 0)  # arguments that stand before the axis
+            before = BEFORE.get(name, 0)  # number of positional arguments before the axis
             if len(args) > before:
                 args, axis = (*args[:before], *args[before + 1 :]), args[before]
             return without_axis(function(as_floats(x), axis, *args, **options), axis, keepdims)
@@ -90,7 +90,7 @@ def moment(x, axis, order=1, *, center=None):
 
 
 def _unless_flat(x: Any, axis: Any, second: Any, y: Any) -> Any:
-    """NaN where all values are equal as far as rounding tells."""
+    """y, but NaN where all values are equal up to rounding."""
     mean = np.mean(x, axis=axis, keepdims=True)
     flat = second <= (np.finfo(type_of(x).dtype).eps * mean) ** 2
     return where(flat, np.nan, y)
@@ -162,7 +162,7 @@ def _is_zero(p: Any) -> bool:
 
 @of_samples("pmean")
 def pmean(x, axis, p, *, dtype=None, weights=None):
-    """The mean of powers, in units of the values."""
+    """The power mean: the p-th root of the mean of p-th powers."""
     if _is_zero(p):
         return gmean(x, axis, dtype, weights)
     return _mean(x**p, axis, dtype, weights) ** (1.0 / p)
@@ -170,7 +170,7 @@ def pmean(x, axis, p, *, dtype=None, weights=None):
 
 @of_samples("iqr", axis=None)
 def iqr(x, axis, rng=(25, 75), scale=1.0, interpolation="linear"):
-    """The distance of two quantiles."""
+    """The difference of two quantiles."""
     if isinstance(scale, str):
         scale = SCALES[scale.lower()]
     of = {"axis": axis, "method": interpolation, "keepdims": True}
@@ -180,7 +180,7 @@ def iqr(x, axis, rng=(25, 75), scale=1.0, interpolation="linear"):
 
 @of_samples("median_abs_deviation")
 def median_abs_deviation(x, axis, center=np.median, scale=1.0):
-    """The median distance from a center."""
+    """The median absolute distance from a center."""
     scale = SCALES["normal"] / 2 if scale == "normal" else scale
     middle = center(x, axis=axis)
     middle = middle if axis is None else np.expand_dims(middle, axis)
@@ -199,7 +199,7 @@ def trim_mean(x, axis, proportiontocut):
 
 
 class Description(NamedTuple):
-    """What scipy.stats.describe says."""
+    """The result of scipy.stats.describe."""
 
     nobs: int
     minmax: tuple[Any, Any]
@@ -211,7 +211,7 @@ class Description(NamedTuple):
 
 @implements("scipy.stats.describe")
 def describe(a, axis=0, ddof=1, bias=True, nan_policy="propagate"):
-    """The usual statistics at once."""
+    """Number, extremes, mean, variance, skewness and kurtosis of samples."""
     no_policy("describe", nan_policy)
     x = as_floats(a)
     both = [without_axis(f(x, axis, bias=bias), axis, False) for f in (skew, kurtosis)]
@@ -225,7 +225,7 @@ def describe(a, axis=0, ddof=1, bias=True, nan_policy="propagate"):
 
 @implements("scipy.stats.zmap")
 def zmap(scores, compare, axis=0, ddof=0, nan_policy="propagate"):
-    """Distances from the mean of others in units of their standard deviation."""
+    """Scores relative to the mean and standard deviation of the sample `compare`."""
     no_policy("zmap", nan_policy)
     same = scores is compare
     scores, compare = as_floats(scores), as_floats(compare)
@@ -237,20 +237,20 @@ def zmap(scores, compare, axis=0, ddof=0, nan_policy="propagate"):
 
 @implements("scipy.stats.zscore")
 def zscore(a, axis=0, ddof=0, nan_policy="propagate"):
-    """Distances from the mean in units of the standard deviation."""
+    """Values relative to their mean and standard deviation."""
     return zmap(a, a, axis, ddof, nan_policy)
 
 
 @implements("scipy.stats.gzscore")
 def gzscore(a, axis=0, ddof=0, nan_policy="propagate"):
-    """The same of the logarithms."""
+    """The z-scores of the logarithms."""
     logs = log(as_floats(a))
     return zmap(logs, logs, axis, ddof, nan_policy)
 
 
 @implements("scipy.stats.entropy")
 def entropy(pk, qk=None, base=None, axis=0, *, nan_policy="propagate", keepdims=False):
-    """The entropy of shares, or their divergence from others."""
+    """The entropy of a distribution, or its divergence from another one."""
     no_policy("entropy", nan_policy)
     p = as_floats(pk)
     p = p / np.sum(p, axis=axis, keepdims=True)
@@ -270,7 +270,7 @@ def _weights(values: Any, weights: Any) -> Any:
 
 
 def _between(u: Any, v: Any, u_weights: Any, v_weights: Any, of: Method) -> Any:
-    """The integral of a function of the distance of two distribution functions."""
+    """The integral of `of(F - G)` for the empirical distribution functions F and G."""
     u, v = as_floats(u), as_floats(v)
     both = np.concatenate([u, v])
     jumps = np.concatenate([_weights(u, u_weights), -_weights(v, v_weights)])
@@ -281,13 +281,13 @@ def _between(u: Any, v: Any, u_weights: Any, v_weights: Any, of: Method) -> Any:
 
 @implements("scipy.stats.wasserstein_distance")
 def wasserstein_distance(u_values, v_values, u_weights=None, v_weights=None):
-    """The area between two distribution functions."""
+    """The area between two empirical distribution functions."""
     return _between(u_values, v_values, u_weights, v_weights, abs)
 
 
 @implements("scipy.stats.energy_distance")
 def energy_distance(u_values, v_values, u_weights=None, v_weights=None):
-    """The root of twice the integral of their squared distance."""
+    """The root of twice the integral of the squared difference of distribution functions."""
     return sqrt(2 * _between(u_values, v_values, u_weights, v_weights, lambda d: d * d))
 
 
@@ -306,7 +306,7 @@ class Tested:
 
     @property
     def pvalue(self) -> Any:
-        """The probability of a statistic that far out."""
+        """The p-value, computed at the first access."""
         return self._pvalue()
 
     def __iter__(self) -> Any:
@@ -320,7 +320,7 @@ class Tested:
 
 
 def tail(t: Any, alternative: str, above: Callable[[Any], Any]) -> Any:
-    """A p-value of a symmetric statistic, whose probability to lie above t is given."""
+    """The p-value of a symmetric statistic t, where `above(t)` is the probability to exceed t."""
     if alternative not in ("two-sided", "less", "greater"):
         raise ValueError("`alternative` must be 'less', 'greater', or 'two-sided'.")
     if alternative == "two-sided":
@@ -334,7 +334,7 @@ def _of_student(t: Any, df: Any, alternative: str) -> Tested:
 
 @implements("scipy.stats.ttest_1samp")
 def ttest_1samp(a, popmean, axis=0, nan_policy="propagate", alternative="two-sided"):
-    """Whether a mean is another one."""
+    """The t-test for the mean of one sample."""
     no_policy("ttest_1samp", nan_policy)
     x = as_floats(a)
     t = (np.mean(x, axis=axis) - popmean) / without_axis(sem(x, axis), axis, False)
@@ -343,7 +343,7 @@ def ttest_1samp(a, popmean, axis=0, nan_policy="propagate", alternative="two-sid
 
 @implements("scipy.stats.ttest_rel")
 def ttest_rel(a, b, axis=0, nan_policy="propagate", alternative="two-sided"):
-    """Whether the mean of differences is zero."""
+    """The t-test for the mean of paired differences."""
     return ttest_1samp(as_floats(a) - as_floats(b), 0.0, axis, nan_policy, alternative)
 
 
@@ -352,7 +352,7 @@ def ttest_ind(
     a, b, *, axis=0, equal_var=True, nan_policy="propagate", alternative="two-sided", trim=0,
     method=None,
 ):  # fmt: skip
-    """Whether two means are equal."""
+    """The t-test for the means of two independent samples."""
     no_policy("ttest_ind", nan_policy)
     if trim or method is not None:
         raise NoRuleError("scipy.stats.ttest_ind: trim= and method= of traced values have no rule")
@@ -362,7 +362,7 @@ def ttest_ind(
     if equal_var:
         df = n + m - 2.0
         wide = ((n - 1) * v + (m - 1) * w) / df * (1 / n + 1 / m)
-    else:  # Welch's, whose degrees of freedom move
+    else:  # Welch's test, whose degrees of freedom are differentiable
         wide = v / n + w / m
         df = wide**2 / ((v / n) ** 2 / (n - 1) + (w / m) ** 2 / (m - 1))
     t = (np.mean(x, axis=axis) - np.mean(y, axis=axis)) / sqrt(wide)
@@ -371,7 +371,7 @@ def ttest_ind(
 
 @implements("scipy.stats.f_oneway")
 def f_oneway(*samples, axis=0, equal_var=True, nan_policy="propagate", keepdims=False):
-    """Whether several means are equal."""
+    """The analysis of variance: the F-test for equal means of several samples."""
     no_policy("f_oneway", nan_policy)
     if not equal_var or keepdims or axis is None:
         raise NoRuleError(
@@ -391,7 +391,7 @@ def f_oneway(*samples, axis=0, equal_var=True, nan_policy="propagate", keepdims=
 
 @implements("scipy.stats.chisquare")
 def chisquare(f_obs, f_exp=None, ddof=0, axis=0, *, sum_check=True):
-    """How far counts are from what is expected."""
+    """The chi-squared test of observed against expected frequencies."""
     x = as_floats(f_obs)
     e = np.mean(x, axis=axis, keepdims=True) if f_exp is None else as_floats(f_exp)
     statistic = np.sum((x - e) ** 2 / e, axis=axis)
@@ -417,7 +417,7 @@ def pearsonr(x, y, *, alternative="two-sided", method=None, axis=0):
 
 
 class Line(NamedTuple):
-    """What scipy.stats.linregress finds; the error of the intercept comes with it."""
+    """The result of scipy.stats.linregress."""
 
     slope: Any
     intercept: Any
@@ -432,7 +432,7 @@ class _LineWithError(Line):
 
 @implements("scipy.stats.linregress")
 def linregress(x, y, alternative="two-sided"):
-    """The straight line with the least squares."""
+    """The straight line of least squares, with its correlation and errors."""
     x, y = as_floats(x), as_floats(y)
     n = count(x, 0)
     middle = np.mean(x), np.mean(y)
@@ -474,7 +474,7 @@ def _length(samples: Any, high: Any, low: Any, axis: Any) -> Any:
 
 @of_samples("circvar", axis=None)
 def circvar(samples, axis, high=2 * math.pi, low=0):
-    """One less the length of the mean of unit vectors."""
+    """1 minus the length of the mean of unit vectors."""
     return 1.0 - _length(samples, high, low, axis)
 
 
@@ -506,7 +506,7 @@ def boxcox(x, lmbda=None, alpha=None, optimizer=None):
 
 
 def _likelihood(y: Any, slope: Any, axis: Any, keepdims: bool) -> Any:
-    """Of a normal distribution, where the logarithms of the slopes sum to `slope`."""
+    """The normal log-likelihood of transformed values y, with log derivatives of sum `slope`."""
     spread = np.log(np.var(y, axis=axis, keepdims=True))
     return without_axis(slope - count(y, axis) / 2 * spread, axis, keepdims)
 
@@ -528,7 +528,7 @@ def _yeo_johnson(x: Any, lmbda: Any) -> Any:
 
 @implements("scipy.stats.yeojohnson")
 def yeojohnson(x, lmbda=None):
-    """boxcox for numbers of both signs."""
+    """The Yeo-Johnson transformation, boxcox for numbers of both signs."""
     return _yeo_johnson(as_floats(x), _given(lmbda, "yeojohnson"))
 
 
@@ -542,7 +542,7 @@ def yeojohnson_llf(lmb, data, *, axis=0, nan_policy="propagate", keepdims=False)
 
 
 class ModeResult(NamedTuple):
-    """What scipy.stats.mode finds; the counts do not move."""
+    """The result of scipy.stats.mode; the counts are constants."""
 
     mode: Any
     count: Any
@@ -550,7 +550,7 @@ class ModeResult(NamedTuple):
 
 @implements("scipy.stats.mode")
 def mode(a, axis=0, nan_policy="propagate", keepdims=False):
-    """The value that stands there most often, the smallest of those; the element that it is."""
+    """The most frequent value, of several the smallest; its cotangent goes to one element."""
     no_policy("mode", nan_policy)
     shape = type_of(a).shape
     if axis is None:

@@ -1,4 +1,4 @@
-"""scipy.signal: convolutions and recursive filters, in the signal and in the coefficients."""
+"""scipy.signal: convolutions and recursive filters; differentiable in signal and coefficients."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def _convolved(x: Any, w: Any, mode: str) -> Any:
 
 
 def flipped(w: Any) -> Any:
-    """The array turned around along all axes."""
+    """The array reversed along all axes."""
     return w[(slice(None, None, -1),) * type_of(w).ndim]
 
 
@@ -41,7 +41,7 @@ class _OfWindow(Multilinear):
 
 @primitive
 class convolve_all(_OfWindow):
-    """y[k] = sum_j w[j] x[k-j], wherever both are :  (n, ...), (m, ...) -> (n+m-1, ...)."""
+    """The full convolution y[k] = sum_j w[j] x[k-j] :  (n, ...), (m, ...) -> (n+m-1, ...)."""
 
     host = True
 
@@ -84,7 +84,7 @@ class correlate_inside(_OfWindow):
 class _Recursion(General):
     """y with a[0] y[k] + a[1] y[k-1] + ... = u[k] along the last axis :  (m), (...,n) -> (...,n).
 
-    With `adjoint` the time runs backward.
+    With `adjoint` the recursion runs from the last element to the first.
     """
 
     host = True
@@ -120,7 +120,7 @@ class _Recursion(General):
 
 
 def delayed(b: Any, x: Any, ahead: bool = False) -> Any:
-    """sum_j b[j] x[k-j] along the last axis, as long as x is; or of x[k+j]."""
+    """sum_j b[j] x[k-j] along the last axis, with the length of x; with `ahead` x[k+j]."""
     n, ndim = type_of(x).shape[-1], type_of(x).ndim
     b = np.reshape(b, (*(1,) * (ndim - 1), type_of(b).shape[0]))
     if ahead:
@@ -186,7 +186,7 @@ def _convolve(name: str, x: Any, w: Any, mode: str) -> Any:
 
 @implements("scipy.signal.convolve")
 def convolve(in1, in2, mode="full", method="auto"):
-    """The sums of products of one array with the other turned around."""
+    """The convolution of two arrays."""
     return _convolve("convolve", in1, in2, mode)
 
 
@@ -198,14 +198,14 @@ def _all_axes(name: str, x: Any, axes: Any) -> None:
 
 @implements("scipy.signal.fftconvolve", "scipy.signal.oaconvolve")
 def fftconvolve(in1, in2, mode="full", axes=None):
-    """The same, by Fourier transforms."""
+    """The convolution of two arrays, in floating point, as SciPy's by Fourier transforms."""
     _all_axes("fftconvolve", in1, axes)
     return _convolve("fftconvolve", in1, in2, mode)
 
 
 @implements("scipy.signal.correlate")
 def correlate(in1, in2, mode="full", method="auto"):
-    """The sums of products of one array with the conjugate of the other."""
+    """The cross-correlation of two arrays."""
     return _convolve("correlate", in1, conjugate(flipped(as_array(in2))), mode)
 
 
@@ -230,7 +230,7 @@ def lfilter(b, a, x, axis=-1, zi=None):
 
 @implements("scipy.signal.sosfilt")
 def sosfilt(sos, x, axis=-1, zi=None):
-    """Filters of the second order, one after the other."""
+    """A cascade of filters of the second order."""
     sos, y, left = as_floats(sos), x, []
     for i in range(type_of(sos).shape[0]):
         y = lfilter(sos[i, :3], sos[i, 3:], y, axis, None if zi is None else zi[i])
@@ -255,7 +255,7 @@ def steady(b: Any, a: Any) -> Any:
 
 @implements("scipy.signal.filtfilt")
 def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=None):
-    """The filter forward and then backward, which delays nothing."""
+    """The filter applied forward and then backward, which has no phase shift."""
     if method != "pad" or padtype not in ("odd", "even", "constant", None):
         raise NoRuleError(f"filtfilt: method={method!r}, padtype={padtype!r} has no rule")
     b, a = (np.reshape(as_floats(v), (-1,)) for v in (b, a))
@@ -282,7 +282,7 @@ def filtfilt(b, a, x, axis=-1, padtype="odd", padlen=None, method="pad", irlen=N
 
 @implements("scipy.signal.detrend")
 def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):  # SciPy's name
-    """The signal without its mean, or without its straight line."""
+    """The signal minus its mean, or minus its straight line of least squares."""
     x = np.moveaxis(as_floats(data), axis, -1)
     n = type_of(x).shape[-1]
     if type in ("constant", "c"):
@@ -297,7 +297,7 @@ def detrend(data, axis=-1, type="linear", bp=0, overwrite_data=False):  # SciPy'
 
 @implements("scipy.signal.hilbert")
 def hilbert(x, N=None, axis=-1):  # SciPy's name
-    """The analytic signal: no negative frequencies."""
+    """The analytic signal, which has no negative frequencies."""
     x = np.moveaxis(as_floats(x), axis, -1)
     n = type_of(x).shape[-1] if N is None else N
     weights = np.zeros(n)

@@ -1,4 +1,4 @@
-"""scipy.signal: what is compiled there, or has a shortcut for some values, beside the filters."""
+"""scipy.signal: other functions that are compiled, or have a shortcut for special values."""
 
 import math
 from typing import Any
@@ -18,9 +18,9 @@ _BEYOND = {"wrap": "wrap", "circular": "wrap", "symm": "symmetric", "symmetric":
 
 
 def _slid(x: Any, w: Any, mode: str, boundary: str, fill: Any, middle: int) -> Any:
-    """Sums of products of a matrix with a window that slides over it and beyond its edges.
+    """The correlation of a matrix with a window, also beyond the matrix' edges.
 
-    The middle of a window of an even size is the element before its half, or after it.
+    `middle` selects the centre of a window of even size: the element before its half, or after it.
     """
     n, m = type_of(x).shape, type_of(w).shape
     if mode == "valid":
@@ -42,20 +42,20 @@ def _slid(x: Any, w: Any, mode: str, boundary: str, fill: Any, middle: int) -> A
 
 @implements("scipy.signal.correlate2d")
 def correlate2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
-    """`correlate` of matrices, which go on beyond their edges."""
+    """`correlate` of matrices, which `boundary` extends beyond their edges."""
     w = conjugate(as_floats(in2))
     return _slid(as_floats(in1), w, mode, boundary, fillvalue, 0)
 
 
 @implements("scipy.signal.convolve2d")
 def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
-    """`convolve` of matrices, which go on beyond their edges."""
+    """`convolve` of matrices, which `boundary` extends beyond their edges."""
     return _slid(as_floats(in1), flipped(as_floats(in2)), mode, boundary, fillvalue, 1)
 
 
 @implements("scipy.signal.upfirdn")
 def upfirdn(h, x, up=1, down=1, axis=-1, mode="constant", cval=0):
-    """Zeros between the samples, then a filter, then every so many-th of the results."""
+    """Upsample by inserting zeros, filter, and keep every `down`-th result."""
     if mode != "constant" or np.any(cval != 0):
         raise NoRuleError(f"upfirdn: mode={mode!r} has no rule; with zeros beyond it has one")
     h, x = as_floats(h), np.moveaxis(as_floats(x), axis, -1)
@@ -68,7 +68,7 @@ def upfirdn(h, x, up=1, down=1, axis=-1, mode="constant", cval=0):
 
 @implements("scipy.signal.medfilt", "scipy.signal.medfilt2d")
 def medfilt(volume, kernel_size=3):
-    """The median of a box around each element, of an array with zeros around it."""
+    """The median of a box around each element; the array is padded with zeros."""
     x = as_array(volume)
     sizes = np.broadcast_to(kernel_size, type_of(x).ndim).tolist()
     if any(k % 2 != 1 for k in sizes):
@@ -85,14 +85,14 @@ def lfilter_zi(b, a):
 
 @implements("scipy.signal.lfiltic")
 def lfiltic(b, a, y, x=None):
-    """The state of the filter after what it gave, and was given, the last first."""
+    """The state of the filter after outputs y and inputs x, the most recent first."""
     b, a, y = (np.atleast_1d(as_floats(v)) for v in (b, a, y))
     x = np.zeros(0) if x is None else np.atleast_1d(as_floats(x))
     n, m = type_of(a).shape[0] - 1, type_of(b).shape[0] - 1
     size = max(n, m)
 
     def left(c: Any, past: Any, order: int) -> Any:
-        """What coefficients make of the past, for each of the steps to come."""
+        """The contribution of past values to each of the next steps."""
         short = max(order - type_of(past).shape[0], 0)
         past = np.pad(past, (0, short))
         terms = [np.sum(c[k + 1 :] * past[: order - k]) for k in range(order)]
@@ -103,7 +103,7 @@ def lfiltic(b, a, y, x=None):
 
 @implements("scipy.signal.normalize")
 def normalize(b, a):
-    """A rational function with 1 as the first coefficient below."""
+    """The coefficients of a rational function, with 1 as the first of the denominator."""
     num, den = np.atleast_2d(as_floats(b)), np.atleast_1d(as_floats(a))
     if not has_values(den) or not has_values(num):
         raise NoRuleError("normalize: whether a coefficient is 0 is not known in a program")

@@ -1,7 +1,7 @@
-"""Functions of sparse matrices whose derivatives are those of the dense matrix.
+"""Functions of sparse matrices that are differentiated by a dense factorisation.
 
-SciPy's iteration says which eigenvalues, and in which order and sign; the dense factorisation,
-whose rule holds at every order, says how they move.  So these are for matrices of moderate size.
+SciPy's iteration determines which eigenvalues are returned, their order and signs; derivatives of
+every order come from the dense factorisation.  This limits the size of the matrices.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ LARGEST = 4000  # rows and columns: a dense matrix of 128 MB
 
 
 def _dense(name: str, a: Any) -> Any:
-    """The matrix with its zeros."""
+    """The sparse matrix as a dense array; an error if it is too large."""
     if max(a.shape) > LARGEST:
         raise NoRuleError(
             f"scipy.sparse.linalg.{name}: of traced values it is differentiated as that of a dense "
@@ -36,7 +36,7 @@ def _dense(name: str, a: Any) -> Any:
 
 
 def _iterated(name: str, a: Any, *args: Any, **options: Any) -> Any:
-    """What SciPy finds for the plain matrix."""
+    """SciPy's result for the plain matrix."""
     from scipy.sparse import linalg
 
     if not has_values(np.sum(a.data if isinstance(a, SparseValues) else a)):
@@ -48,7 +48,7 @@ def _iterated(name: str, a: Any, *args: Any, **options: Any) -> Any:
 
 
 def _nearest(all_: Any, wanted: Any) -> np.ndarray:
-    """For each number that is wanted the place of the nearest one; no place is named twice."""
+    """For each number of `wanted` the position of the nearest in `all_`, without repetitions."""
     left = list(range(len(all_)))
     places = []
     for w in wanted:
@@ -58,7 +58,7 @@ def _nearest(all_: Any, wanted: Any) -> np.ndarray:
 
 
 def _turn(ours: Any, theirs: Any) -> np.ndarray:
-    """The sign or phase that each column of ours lacks to be theirs."""
+    """The sign or phase by which each column of `ours` is multiplied to equal `theirs`."""
     inner = np.sum(np.conj(plain_matrix(ours)) * theirs, axis=0)
     inner = np.where(inner == 0, 1, inner)
     return inner / np.abs(inner)
@@ -100,7 +100,7 @@ def _eigen(name, factor, A, k, M, *args, return_eigenvectors=True, **options):
 
 @instead("linalg.svds")
 def svds(A, k=6, ncv=None, tol=0, which="LM", v0=None, maxiter=None, *args, **options):
-    """Some singular values, the least first, and their vectors."""
+    """Some singular values in ascending order, and their vectors."""
     with_vectors = options.pop("return_singular_vectors", args[0] if args else True)
     dense = _dense("svds", A)
     u0, s0, _ = _iterated("svds", A, k, ncv, tol, which, v0, maxiter, True, *args[1:], **options)
@@ -119,13 +119,13 @@ def _like(a: Any, dense: Any) -> SparseValues:
 
 @instead("linalg.inv")
 def inv(A):  # SciPy's name
-    """The inverse, which is sparse by class only."""
+    """The inverse, a sparse matrix with all elements stored."""
     return _like(A, registry.functions[np.linalg.inv](_dense("inv", A)))
 
 
 @instead("linalg.expm")
 def expm(A):  # SciPy's name
-    """The exponential, which is sparse by class only."""
+    """The exponential, a sparse matrix with all elements stored."""
     return _like(A, op("expm")(_dense("expm", A)))
 
 

@@ -1,7 +1,7 @@
 """SciPy's sparse matrices times vectors and matrices, and their linear systems.
 
-A matrix is its values and where they are, A[rows[i], cols[i]] += data[i]: the primitives are linear
-in the values too, and read the places as constants.
+A matrix is given by coordinates, A[rows[i], cols[i]] += data[i].  The primitives are linear in
+`data` too; rows and cols are constants.
 """
 
 import sys
@@ -33,7 +33,7 @@ def _matrix(data: Any, rows: Any, cols: Any, shape: tuple[int, int]) -> Any:
 
 
 def _entries(name: str, data: Any, rows: Any, cols: Any) -> ArrayType:
-    """The type of the entries of a sparse matrix, of which each has a row and a column."""
+    """The type of `data`, after checking that data, rows and cols have one length."""
     s, *places = map(type_of, (data, rows, cols))
     if s.ndim != 1 or any([p.shape != s.shape or p.dtype.kind not in "iu" for p in places]):
         raise ShapeError(
@@ -79,7 +79,7 @@ class sparse_product(Multilinear):
 
 @primitive
 class products_at(Multilinear):
-    """Elements of a product, (Y X^T)[rows[i], cols[i]] :  (m,k), (n,k), (e), (e) -> (e)."""
+    """Selected elements of Y X^T, at [rows[i], cols[i]] :  (m,k), (n,k), (e), (e) -> (e)."""
 
     host = True
 
@@ -167,24 +167,24 @@ class linear_sparse_solve(Linear):
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether a value is a matrix or an array of scipy.sparse, which is not imported for that."""
+    """Whether a value is a matrix or an array of scipy.sparse; does not import scipy.sparse."""
     return hasattr(value, "tocoo") and not isinstance(value, Box)
 
 
 def is_matrix(value: Any) -> bool:
-    """Whether it is one of the classes for which * is the product of matrices."""
+    """Whether the value is of a class for which * is the matrix product."""
     sparse: Any = sys.modules.get("scipy.sparse")
     return sparse is not None and isinstance(value, sparse.spmatrix)
 
 
 def entries(a: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The values of a sparse matrix and their places."""
+    """(data, rows, cols) of a sparse matrix."""
     coo = a.tocoo()
     return coo.data, coo.row.astype(np.intp), coo.col.astype(np.intp)
 
 
 def sparse_matmul(left: Any, right: Any) -> Any:
-    """A @ x and x @ A, where A is sparse."""
+    """left @ right, where one of the two is sparse."""
     if is_sparse(left):
         return _times(left, right)
     turned = _times(right.T, left if type_of(left).ndim < 2 else matrix_transpose(left))

@@ -1,7 +1,7 @@
-"""SciPy's sparse matrices whose values are traced: built, moved, added, multiplied and solved with.
+"""Sparse matrices with traced values: constructors, operators, joining and linear systems.
 
-One is its values and where they are, as in `sparse_matrix`: A[rows[i], cols[i]] += data[i].  Where
-the entries are is plain; the sum of two matrices is both lists of entries, one after the other.
+A matrix is given by coordinates, as in `sparse_products`: A[rows[i], cols[i]] += data[i].  The
+coordinates are plain; the sum of two matrices concatenates their entries.
 """
 
 import sys
@@ -22,9 +22,9 @@ from lineara.ops.shape import as_array
 
 
 class SparseValues:
-    """A sparse matrix with traced values; `star` says what * is: products of matrices or of values.
+    """A sparse matrix with traced values, the stand-in for SciPy's class `base`.
 
-    It is no object of SciPy's classes, but answers to their operators.
+    It is no instance of SciPy's classes, but supports their operators.
     """
 
     __array_ufunc__ = None
@@ -41,12 +41,12 @@ class SparseValues:
 
     @property
     def dtype(self) -> np.dtype:
-        """That of the values."""
+        """The dtype of the values."""
         return type_of(self.data).dtype
 
     @property
     def nnz(self) -> int:
-        """How many entries are stored."""
+        """The number of stored entries."""
         return len(self.row)
 
     @property
@@ -63,18 +63,18 @@ class SparseValues:
         return self._with(conjugate(self.data))
 
     def same(self, *_: Any, **__: Any) -> "SparseValues":
-        """The matrix itself: formats differ in where numbers lie, which is no matter here."""
+        """The matrix itself: all formats of SciPy's have this one representation."""
         return self
 
     tocoo = tocsr = tocsc = tobsr = todia = tolil = todok = asformat = copy = same
     sum_duplicates = eliminate_zeros = sort_indices = lambda self: None
 
     def toarray(self, *_: Any, **__: Any) -> Any:
-        """All elements."""
+        """The dense array."""
         return op("scatter")(self.data, at=(self.row, self.col), shape=self.shape)
 
     def todense(self, *_: Any, **__: Any) -> Any:
-        """All elements; the old classes give a np.matrix, whose * is another one."""
+        """The dense array; refused for classes whose result is a np.matrix."""
         if self._is_matrix():
             raise NoRuleError(f"{self.base.__name__}.todense: makes a np.matrix; use toarray()")
         return self.toarray()
@@ -96,7 +96,7 @@ class SparseValues:
         return sparse_matmul(as_array(other), self)
 
     def dot(self, other: Any) -> Any:
-        """The product."""
+        """The matrix product."""
         return self * other if _is_number(other) else self @ other
 
     def __mul__(self, other: Any) -> Any:
@@ -110,7 +110,7 @@ class SparseValues:
         return other @ self if self._is_matrix() else self.multiply(other)
 
     def multiply(self, other: Any) -> "SparseValues":
-        """The products of elements: with a number, or with an array that broadcasts."""
+        """The elementwise product with a number, or with an array that broadcasts."""
         if _is_number(other):
             return self._with(self.data * other)
         if is_sparse(other) or isinstance(other, SparseValues):
@@ -156,7 +156,7 @@ class SparseValues:
     # --- sums ------------------------------------------------------------------------------------
 
     def sum(self, axis: Any = None, *_: Any, **__: Any) -> Any:
-        """The sum of all, of columns or of rows."""
+        """The sum of all elements, of columns or of rows."""
         if axis is None:
             return np.sum(self.data)
         if self._is_matrix():
@@ -168,7 +168,7 @@ class SparseValues:
         return op("scatter")(self.data, at=(at,), shape=(n,))
 
     def mean(self, axis: Any = None, *_: Any, **__: Any) -> Any:
-        """The mean of all, of columns or of rows."""
+        """The mean of all elements, of columns or of rows."""
         m, n = self.shape
         return self.sum(axis) / (m * n if axis is None else m if axis in (0, -2) else n)
 
@@ -185,7 +185,7 @@ class SparseValues:
         return np.sum(self.diagonal(offset))
 
     def power(self, n: Any) -> Any:
-        """Powers of the elements: the entries must not lie upon each other."""
+        """Elementwise powers; an error if two entries have the same coordinates."""
         if len(np.unique(self.row * self.shape[1] + self.col)) < self.nnz:
             raise NoRuleError("power: several entries make one element; use A.toarray() ** n")
         return self._with(self.data**n)
@@ -229,14 +229,14 @@ def between(name: str, p: Any, q: Any) -> Any:
 
 
 def of(a: Any, base: type) -> SparseValues:
-    """A sparse matrix of SciPy's, or an array, as one of these."""
+    """A sparse matrix of SciPy's, or an array, converted to SparseValues."""
     if isinstance(a, SparseValues):
         return a
     return SparseValues(*entries(a), a.shape, base) if is_sparse(a) else build(base, a)
 
 
 def class_of_sparse(parts: Any) -> type:
-    """The class that a matrix made of these has: that of a sparse one among them."""
+    """The class of a matrix joined from parts: that of the first sparse part."""
     for a in parts:
         if isinstance(a, SparseValues) or is_sparse(a):
             return a.base if isinstance(a, SparseValues) else type(a)
@@ -244,7 +244,7 @@ def class_of_sparse(parts: Any) -> type:
 
 
 def _product(a: SparseValues, b: SparseValues) -> SparseValues:
-    """A B: each entry of A meets those in the row of B that has the number of its column."""
+    """The product A B: an entry of A in column j is multiplied by all entries of B in row j."""
     if a.shape[1] != b.shape[0]:
         raise ShapeError(f"matmul: sparse matrices of shapes {a.shape} and {b.shape}")
     order = np.argsort(b.row, kind="stable")
@@ -274,7 +274,7 @@ def _lengths(rows: Any, cols: Any, shape: Any) -> Any:
 
 
 def build(base: type, arg: Any, shape: Any = None, dtype: Any = None, **_: Any) -> SparseValues:
-    """What a constructor of that class makes of traced values."""
+    """The result of the constructor of `base` for traced arguments."""
     name = base.__name__
     if isinstance(arg, SparseValues):
         return SparseValues(arg.data, arg.row, arg.col, arg.shape, base)
@@ -300,7 +300,7 @@ def build(base: type, arg: Any, shape: Any = None, dtype: Any = None, **_: Any) 
         shape = (int(np.max(indices)) + 1, n) if shape is None else shape
         return SparseValues(data, indices, lines, shape, base)
     if not isinstance(arg, tuple) and type_of(as_array(arg)).ndim == 2:
-        a = as_array(arg)  # every element, since one that is zero may move
+        a = as_array(arg)  # all elements, since a zero may have a tangent
         rows, cols = np.indices(type_of(a).shape).reshape(2, -1)
         return SparseValues(np.reshape(a, (-1,)), rows, cols, type_of(a).shape, base)
     raise NoRuleError(
@@ -310,7 +310,7 @@ def build(base: type, arg: Any, shape: Any = None, dtype: Any = None, **_: Any) 
 
 
 class _Class(type):
-    """SciPy's class in the user's code: of traced values it makes ours."""
+    """The stand-in for a class of SciPy's, which constructs SparseValues of traced arguments."""
 
     base: type
 
@@ -337,7 +337,7 @@ for _name in ("coo", "csr", "csc", "dia", "bsr", "lil", "dok"):
 
 
 def instead(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare what stands in for SciPy's function where something is traced."""
+    """Declare the stand-in for SciPy's function, used if an argument is traced."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         def declare(original: Any) -> None:
@@ -355,12 +355,12 @@ def instead(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def sparse_class(name: str) -> type:
-    """A class of scipy.sparse's, which is loaded where a sparse matrix is."""
+    """A class of scipy.sparse, which is loaded if there is a sparse matrix."""
     return getattr(sys.modules["scipy.sparse"], name)
 
 
 def _diagonals(diagonals: Any, offsets: Any, shape: Any, base: type) -> SparseValues:
-    """Numbers along diagonals; one number is repeated."""
+    """The matrix with these diagonals at `offsets`; a diagonal of one number is repeated."""
     listed: Any = diagonals
     if np.ndim(offsets) == 0:
         listed, offsets = [diagonals], [offsets]
@@ -395,12 +395,12 @@ def diags_array(diagonals, /, *, offsets=0, shape=None, format=None, dtype=None)
 
 @instead("spdiags")
 def spdiags(data, diags, m=None, n=None, format=None):
-    """A matrix of diagonals, each as long as the matrix is wide."""
+    """A matrix of diagonals, each stored with as many elements as the matrix has columns."""
     return build(sparse_class("dia_matrix"), (data, diags), m if n is None else (m, n))
 
 
 def _blocks(rows: Any) -> SparseValues:
-    """Matrices in rows and columns; None stands for zeros."""
+    """The matrix of nested lists of blocks; None stands for a block of zeros."""
     base = class_of_sparse([b for row in rows for b in row])
     blocks = [[b if b is None else of(b, base) for b in row] for row in rows]
     heights = [next(b.shape[0] for b in row if b is not None) for row in blocks]
@@ -437,7 +437,7 @@ def block_diag(mats, format=None, dtype=None):
 
 @instead("issparse")
 def issparse(x):
-    """Whether it is sparse."""
+    """Whether x is a sparse matrix, plain or traced."""
     return isinstance(x, SparseValues)
 
 
@@ -523,7 +523,7 @@ def _solved(A: Any, b: Any) -> Any:
 
 
 def _iterative(name: str) -> None:
-    """The result of an iteration, as a function of the system that it solves."""
+    """Declare an iterative solver, whose result is differentiated as the system's solution."""
 
     @instead(f"linalg.{name}")
     def solve(A, b, x0=None, **options):  # SciPy's name
@@ -588,7 +588,7 @@ for _names, _works in {
 
 
 class Factors:
-    """What `splu` makes of a matrix: it solves with it."""
+    """The stand-in for `splu`'s result for a traced matrix: solves systems with it."""
 
     def __init__(self, a: Any) -> None:
         self.a, self.shape = a, a.shape
@@ -600,7 +600,7 @@ class Factors:
 
 
 def _with_factors(name: str, give: Callable[[Any], Any]) -> None:
-    """splu and its kin: of a plain matrix SciPy's factors, whose right sides may be traced."""
+    """Declare splu or factorized; a plain matrix is factored by SciPy."""
 
     def declare(original: Any) -> None:
         def call(A: Any, *args: Any, **options: Any) -> Any:  # SciPy's name
@@ -620,7 +620,7 @@ _with_factors("factorized", lambda factors: factors.solve)
 
 
 class PlainFactors:
-    """SciPy's factors of a plain matrix: right sides may be traced."""
+    """SciPy's factors of a plain matrix, for right sides that may be traced."""
 
     def __init__(self, lu: Any) -> None:
         self.lu, self.shape = lu, lu.shape

@@ -1,6 +1,6 @@
-"""scipy.spatial.distance: distances between vectors, and between all of two sets of them.
+"""scipy.spatial.distance: distances between two vectors, and between sets of vectors.
 
-A distance that is a root has the slope 0 where it is 0, as a norm has.
+A distance defined by a root has slope 0 where it is 0, as a norm.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def euclidean(u: Any, v: Any, w: Any = None) -> Any:
 
 @_metric("sqe", "sqeuclid")
 def sqeuclidean(u: Any, v: Any, w: Any = None) -> Any:
-    """The square of it."""
+    """The squared length of u - v."""
     apart = u - v
     return _sum(apart * apart, w)
 
@@ -85,27 +85,27 @@ def chebyshev(u: Any, v: Any, w: Any = None) -> Any:
 
 @_metric("se", "s")
 def seuclidean(u: Any, v: Any, V: Any) -> Any:  # SciPy's name
-    """The length of u - v where each component has a variance."""
+    """The length of u - v in units of each component's standard deviation."""
     return minkowski(u, v, 2, 1 / as_array(V))
 
 
 @_metric("mahal", "mah")
 def mahalanobis(u: Any, v: Any, VI: Any) -> Any:  # SciPy's name
-    """The length of u - v where the components have a covariance, whose inverse is given."""
+    """The length of u - v for a covariance whose inverse is VI."""
     apart = u - v
     return root(_sum((apart @ as_array(VI)) * apart))
 
 
 @_metric("cos")
 def cosine(u: Any, v: Any, w: Any = None) -> Any:
-    """1 - the cosine of the angle between them."""
+    """1 minus the cosine of the angle between u and v."""
     lengths = np.sqrt(_sum(u * u, w) * _sum(v * v, w))
     return np.clip(1.0 - _sum(u * v, w) / lengths, 0.0, 2.0)
 
 
 @_metric("co")
 def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
-    """1 - the correlation of their components."""
+    """1 minus the correlation of the components of u and v."""
     if not centered:
         return cosine(u, v, w)
     if w is not None:
@@ -116,7 +116,7 @@ def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
 
 @_metric()
 def braycurtis(u: Any, v: Any, w: Any = None) -> Any:
-    """The sum of |u - v| as a part of that of |u + v|."""
+    """The sum of |u - v| divided by the sum of |u + v|."""
     return _sum(np.abs(u - v), w) / _sum(np.abs(u + v), w)
 
 
@@ -142,7 +142,7 @@ def jensenshannon(p, q, base=None, *, axis=0, keepdims=False):
 
 
 def _between(name: str, metric: Any, x: Any, options: dict[str, Any]) -> Metric:
-    """The distance that is asked for; what it needs of all vectors is taken from x."""
+    """The distance function; parameters that depend on all vectors are computed from x."""
     if callable(metric):
         return metric
     between = METRICS.get(metric.lower())

@@ -1,7 +1,7 @@
 """scipy.special: each function states its partials; SciPy is imported when one is evaluated.
 
-A partial that is a text names an argument without a rule: a traced value there is refused.  The
-formulas are those of [DLMF]; where one subtracts numbers that agree, `kernels` has the difference.
+A partial that is a string names an argument without a rule, which must not be traced.  The formulas
+are those of [DLMF]; differences that would cancel are computed in `special_kernels`.
 """
 
 import inspect
@@ -31,7 +31,7 @@ Partial = Callable[..., Any] | str
 
 
 class Special(Elementwise):
-    """A function of SciPy's, some of whose arguments may have no rule."""
+    """A function of SciPy's; some of its arguments may have no derivative rule."""
 
     host = True
 
@@ -57,7 +57,7 @@ class Special(Elementwise):
 
     @cached_property
     def complex_weights(self) -> list[tuple[Callable[..., Any], Callable[..., Any] | None]]:
-        """The same for complex arguments."""
+        """The partials for complex arguments."""
         pairs = enumerate(super().complex_weights)
         return [(self.weights[i], None) if i in self.without else pair for i, pair in pairs]
 
@@ -90,7 +90,7 @@ def special(name: str, *partials: Partial, scipy: str = "", array: Any = None, *
 
 
 def kernel(name: str, *partials: Partial, array: Any = None, **options: Any) -> Any:
-    """Declare a function that SciPy has not, or one result of a function that has several."""
+    """Declare a primitive that is no function of SciPy's, or one result of several."""
     return _declare(name, name, partials, array or getattr(special_kernels, name), options)
 
 
@@ -119,7 +119,7 @@ polygamma_difference = kernel(  # psi_n(a) - psi_n(a + b)
 
 
 def defined(y, slope):
-    """A slope where y is a number: beyond the domain its formula may still have a value."""
+    """The slope, but NaN where y is NaN, that is outside of the domain."""
     return where(y != y, y, slope)
 
 
@@ -128,7 +128,7 @@ gamma = special("gamma", lambda y, x: y * digamma(x))
 lgamma = special("lgamma", lambda y, x: digamma(x), scipy="gammaln")
 loggamma = special("loggamma", lambda y, x: defined(y, digamma(x)))
 gammasgn = special("gammasgn", lambda y, x: defined(y, 0))
-rgamma = special(  # by reflection where digamma has poles
+rgamma = special(  # by reflection near the poles of digamma
     "rgamma",
     lambda y, x: where(
         real(x) < 0.5,
@@ -154,7 +154,7 @@ poch = special(
 
 
 def _over_poles(x, w, of_top, of_bottom, of_rest):
-    """A partial of binom as a sum over its three gammas, whose poles are zeros of the value."""
+    """A partial of binom, summed over its three gamma functions, finite at their poles."""
     a, b, c = gamma(x + 1), rgamma(w + 1), rgamma(x - w + 1)
     slopes = [_reciprocal_slope(w + 1), _reciprocal_slope(x - w + 1)]
     return a * (

@@ -1,4 +1,4 @@
-"""scipy.special: functions that are made of others, and those that have several results."""
+"""scipy.special: functions composed of others, and functions with several results."""
 
 import math
 from typing import Any
@@ -61,7 +61,7 @@ from lineara.ops.scipy.special_kernels import part, scipy_special
 
 
 def only_plain(value: Any, function: str, what: str) -> Any:
-    """A value that has no derivative here, refused where it is traced."""
+    """The value of an argument without a derivative rule; an error if it is traced."""
     if isinstance(value, Box):
         raise NoRuleError(
             f"{function} has no derivative with respect to {what}; give it a plain number there, "
@@ -130,14 +130,14 @@ def _log_of_rest(d: Any, axes: tuple[int, ...]) -> Any:
 
 @implements("scipy.special.softmax")
 def softmax(x, axis=None):
-    """exp(x) over its sum."""
+    """exp(x) divided by its sum."""
     terms = exp(x - _largest(x, _axes(x, axis)))
     return terms / op("sum")(terms, axis=_axes(x, axis), keepdims=True)
 
 
 @implements("scipy.special.log_softmax")
 def log_softmax(x, axis=None):
-    """x less the log of the sum of its exponentials."""
+    """x minus the logarithm of the sum of exp(x)."""
     return x - logsumexp(x, axis, keepdims=True)
 
 
@@ -233,7 +233,7 @@ special(  # a normal density of deviation w, convolved with Cauchy's of width u
 
 
 def _counted(n: Any, k: Any, y: Any) -> Any:
-    """0 where k of n cannot be chosen."""
+    """y, but 0 unless 0 <= k <= n."""
     return where(op("less_equal")(k, n) * op("greater_equal")(k, 0), y, 0.0)
 
 
@@ -247,7 +247,7 @@ def _not_exact(exact: bool, name: str) -> None:
 
 @implements("scipy.special.comb")
 def comb(N, k, *, exact=False, repetition=False):
-    """How many ways there are to choose k of N."""
+    """The binomial coefficient of N and k."""
     _not_exact(exact, "comb")
     if repetition:
         empty = op("equal")(k, 0) * op("greater_equal")(N, 0)
@@ -257,7 +257,7 @@ def comb(N, k, *, exact=False, repetition=False):
 
 @implements("scipy.special.perm")
 def perm(N, k, exact=False):
-    """How many sequences of k of N there are."""
+    """The number of sequences of k out of N elements."""
     _not_exact(exact, "perm")
     return _counted(N, k, poch(N - k + 1, k))
 

@@ -1,7 +1,7 @@
-"""Values that SciPy has no function for: differences and densities without cancellation.
+"""Functions that SciPy lacks: differences and densities computed without cancellation.
 
-They are what the partials of scipy.special and scipy.stats are made of, in the regions where the
-textbook formula subtracts two numbers that agree.
+The partials of scipy.special and scipy.stats use them where the textbook formula subtracts two
+nearly equal numbers.
 """
 
 import functools
@@ -16,7 +16,7 @@ Values = Callable[..., Any]
 
 @functools.cache
 def scipy_special(name: str) -> Any:
-    """The function of that name in scipy.special, which is imported now."""
+    """The function of that name in scipy.special, which is imported here."""
     from scipy import special
 
     return getattr(special, name)
@@ -32,14 +32,16 @@ def in_double(function: Values) -> Values:
         with np.errstate(all="ignore"):
             y = function(*(np.asarray(a) * np.float64(1) for a in args))
         turned = dtype.kind == "f" and np.iscomplexobj(y)
-        kind = np.dtype(complex) if turned else dtype  # as SciPy makes of any real numbers
+        kind = (
+            np.dtype(complex) if turned else dtype
+        )  # complex results, as SciPy's, in double precision
         return np.asarray(y).astype(kind)[()]
 
     return call
 
 
 def by_order(function: Values) -> Values:
-    """A function of an integer order, for each of the orders in an array."""
+    """A function of an integer order, extended to arrays of orders."""
 
     @functools.wraps(function)
     def call(n: Any, *args: Any) -> Any:
@@ -84,7 +86,7 @@ def _powers(x: Any, m: int) -> Any:
 
 
 class _Apart:
-    """x^-m - y^-m for y = x + d, by sums of terms of one sign."""
+    """x^-m - y^-m for y = x + d, computed by sums of terms of one sign."""
 
     def __init__(self, x: Any, d: Any) -> None:
         self.in_x, self.in_y = 1 / x, 1 / (x + d)
@@ -167,7 +169,7 @@ def _cotangent(n: int) -> np.ndarray:
 
 
 def _stirling_error(n: Any) -> Any:
-    """log n! less Stirling's formula."""
+    """log n! minus Stirling's formula."""
     small = n < 16
     few, many = np.where(small, n, 1.0), np.where(small, 16.0, n)
     direct = scipy_special("gammaln")(few + 1) - (few + 0.5) * np.log(few) + few
@@ -373,7 +375,7 @@ def wofz_derivative(n: int, z: Any) -> Any:
 
 
 def whole(name: str, count: int = 1) -> Values:
-    """A function that wants its first arguments as integers, also if they are whole floats."""
+    """SciPy's function with its first `count` arguments converted to integers."""
 
     def call(*args: Any) -> Any:
         orders = [np.asarray(n) for n in args[:count]]

@@ -1,4 +1,4 @@
-"""scipy.interpolate's splines as tuples (t, c, k): in the values and in the points."""
+"""scipy.interpolate's splines as tuples (t, c, k); differentiable in values and points."""
 
 import math
 from typing import Any
@@ -27,7 +27,7 @@ def splrep(
     per=0,
     quiet=1,
 ):
-    """The spline through the points, linear in their values; its knots are those of SciPy."""
+    """The spline (t, c, k) through the points, linear in y; with SciPy's knots."""
     from scipy import interpolate
 
     del quiet
@@ -45,7 +45,7 @@ def splrep(
 
 
 def _pieces(name: str, tck: Any) -> Pieces:
-    """The polynomials of a spline, whose coefficients are linear in its own."""
+    """The pieces of a spline, whose coefficients are linear in c."""
     from scipy import interpolate
 
     t, c, k = tck if isinstance(tck, tuple | list) else (tck.t, tck.c, tck.k)
@@ -72,7 +72,7 @@ def splev(x, tck, der=0, ext=0):
 
 @implements("scipy.interpolate.splint", sequence=True)
 def splint(a, b, tck, full_output=0):
-    """The integral of the spline, which is 0 outside of its knots."""
+    """The integral of the spline from a to b; the spline is 0 outside of its knots."""
     if full_output:
         raise NoRuleError("splint: full_output= has no rule; without it there is one")
     pieces = _pieces("splint", tck)

@@ -1,4 +1,4 @@
-"""scipy.linalg: matrices of a form, and their systems, made of those of any form."""
+"""scipy.linalg: structured matrices and their systems, solved as dense ones."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ from lineara.ops.shape import as_floats
 
 @implements("scipy.linalg.leslie")
 def leslie(f, s):
-    """Births in the first row, survivals below the diagonal."""
+    """The Leslie matrix: f in the first row, s below the diagonal."""
     f, s = as_floats(f), as_floats(s)
     return np.concatenate([f[None], np.diag(s, -1)[1:]])
 
 
 @implements("scipy.linalg.fiedler")
 def fiedler(a):
-    """The distances of numbers."""
+    """The Fiedler matrix: the distances |a_i - a_j|."""
     a = as_floats(a)
     return abs(a[:, None] - a)
 
@@ -45,7 +45,7 @@ def convolution_matrix(a, n, mode="full"):
 
 @implements("scipy.linalg.solve_circulant")
 def solve_circulant(c, b, singular="raise", tol=None, caxis=-1, baxis=0, outaxis=0):
-    """The solution of a system whose columns are rolled."""
+    """The solution of a system with the circulant matrix of c."""
     if singular != "raise" or (caxis, baxis, outaxis) != (-1, 0, 0):
         raise NoRuleError("scipy.linalg.solve_circulant: only c and b have a rule")
     return np_solve(circulant(as_floats(c)), b)
@@ -81,7 +81,7 @@ def solve_discrete_lyapunov(a, q, method=None):
 
 
 def _of_band(band: Any, lower: bool, whole: bool = True) -> Any:
-    """The matrix of which the diagonals on one side are given."""
+    """The matrix from its diagonals on one side; the Hermitian one if `whole`."""
     rows, n = type_of(band).shape
     a = np.zeros((n, n), type_of(band).dtype)
     for i in range(rows):
@@ -124,7 +124,7 @@ def _tridiagonal(d: Any, e: Any) -> Any:
 @implements("scipy.linalg.eigh_tridiagonal")
 def eigh_tridiagonal(d, e, eigvals_only=False, select="a", select_range=None, check_finite=True,
                      tol=0.0, lapack_driver="auto"):  # fmt: skip
-    """Eigenvalues and eigenvectors of three diagonals."""
+    """Eigenvalues and eigenvectors of a symmetric tridiagonal matrix."""
     a = _tridiagonal(d, e)
     at = _select("eigh_tridiagonal", a, select, select_range)
     if eigvals_only:
@@ -136,7 +136,7 @@ def eigh_tridiagonal(d, e, eigvals_only=False, select="a", select_range=None, ch
 @implements("scipy.linalg.eigvalsh_tridiagonal")
 def eigvalsh_tridiagonal(d, e, select="a", select_range=None, check_finite=True, tol=0.0,
                          lapack_driver="auto"):  # fmt: skip
-    """Eigenvalues of three diagonals."""
+    """Eigenvalues of a symmetric tridiagonal matrix."""
     return eigh_tridiagonal(d, e, True, select, select_range)
 
 

@@ -1,7 +1,7 @@
-"""scipy.linalg: bases of what a matrix spans and of what it sends to zero, angles, rotations.
+"""scipy.linalg: bases of range and null space, angles between subspaces, rotations.
 
-A basis moves with its space and does not turn within it; what depends on the choice of the basis is
-refused by `gauge`, as elsewhere.
+The tangent of a basis has no rotation within its space; a function that depends on the choice of
+the basis is refused by `gauge`.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from lineara.ops.singular import cutoff, np_svd, np_svdvals, pinv
 
 
 def _no_rotation(basis: Any, a_dot: Any) -> Any:
-    """How the basis turns within its space: not at all, whatever A does."""
+    """The tangent's part within the basis' space: zero, with `gauge`'s check of cotangents."""
     k = type_of(basis).shape[-1]
     return matmul(basis, gauge(a_dot, shape=(k, k), unitary=True))
 
@@ -40,7 +40,7 @@ def _matrix(name: str, a: Any, rank: Any, rcond: Any) -> tuple[int, ...]:
 
 @primitive
 class range_basis(General):
-    """Orthonormal columns that span the columns of A, of a known rank :  (m,n) -> (m,rank)."""
+    """Orthonormal columns that span the range of A, for a given rank :  (m,n) -> (m,rank)."""
 
     host = True
 
@@ -64,7 +64,7 @@ class range_basis(General):
 
 @primitive
 class null_basis(General):
-    """Orthonormal columns that A sends to zero, of a known rank :  (m,n) -> (n,n-rank)."""
+    """Orthonormal columns that span the null space, for a given rank :  (m,n) -> (n,n-rank)."""
 
     host = True
 
@@ -86,7 +86,7 @@ class null_basis(General):
 
 
 def _rank(a: Any, rcond: Any) -> dict[str, Any]:
-    """How many singular values are no rounding, a plain number, and what counts as rounding."""
+    """The parameters `rank`, the number of singular values above the cutoff, and `rcond`."""
     t = type_of(a)
     rcond = float(np.finfo(t.dtype).eps) * max(t.shape) if rcond is None else float(rcond)
     s = np_svdvals(a)
@@ -95,13 +95,13 @@ def _rank(a: Any, rcond: Any) -> dict[str, Any]:
 
 @implements("scipy.linalg.orth")
 def orth(A, rcond=None):  # SciPy's name
-    """An orthonormal basis of what the columns span."""
+    """An orthonormal basis of the range of A."""
     return range_basis(as_array(A), **_rank(A, rcond))
 
 
 @implements("scipy.linalg.null_space")
 def null_space(A, rcond=None, *, overwrite_a=False, check_finite=True, lapack_driver="gesdd"):
-    """An orthonormal basis of what the matrix sends to zero."""
+    """An orthonormal basis of the null space of A."""
     return null_basis(as_array(A), **_rank(A, rcond))
 
 
@@ -159,7 +159,7 @@ class unitary_factor(General):
 
 
 def _refuse_singular(a: Any) -> None:
-    """Where a singular value is zero the matrix does not determine U."""
+    """Raise an error if a singular value is zero: then U is not unique."""
     s = np_svdvals(stop_gradient(a))
     least = np.finfo(type_of(a).dtype).eps * max(type_of(a).shape)
     singular = s[-1] <= least * s[0]

@@ -1,7 +1,7 @@
-"""Functions without a rule, SciPy's nearly all: what works in the place of each.
+"""Functions without a rule, mostly SciPy's, with advice on what works instead.
 
-Whoever calls one with a traced value gets an error that names it.  The advice of a module is for
-what has none of its own.
+A call with a traced value raises an error with this advice.  A module's advice is for its functions
+that have none of their own.
 """
 
 from typing import Any
@@ -123,7 +123,7 @@ refuses_rest(
 
 @implements("mpmath.libmp.libmpf.from_float")
 def from_float(x: Any, *_: Any) -> Any:
-    """mpmath makes integers of a float, which are constants: its derivative would be lost."""
+    """Refuse a traced number: mpmath converts a float to integers, which loses the derivative."""
     raise NoRuleError(
         f"mpmath: a number of many digits was about to be made of a traced {type_of(x)}; it "
         "consists of integers, which have no derivative: mpmath.fp computes with floats, and "
