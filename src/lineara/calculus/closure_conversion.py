@@ -47,7 +47,7 @@ from lineara.passes.derivatives import reverse
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.names import JVP, LIN, NL, E, T
-from lineara.staging.tracing import Results, Signature, Staged, named_types, needed
+from lineara.staging.tracing import VARIABLE, Results, Signature, Staged, named_types, needed
 from lineara.trampoline import Deep, run
 from lineara.trees import flatten
 
@@ -425,13 +425,13 @@ class Conversion:
         name = yield self.primal(n)
         self.program = erase(jvp(self.program, name), name + JVP)
         d = self.program.defs[name + JVP + E]
-        given = [f, a, *self.still(f), s]
+        given = [f, a, *self.zero_tangent(f), s]
         y, dy = [ir.Var(self.text.names(x), t) for x, t in zip(("y", "dy"), d.results, strict=True)]
         self.text.bindings.append(ir.Let((y, dy), call(d.name, *given)))
         return dy
 
-    def still(self, f: ir.Var) -> list[ir.Var]:
-        """The tangent of a function that does not move, if it has tangents at all."""
+    def zero_tangent(self, f: ir.Var) -> list[ir.Var]:
+        """A list with the zero tangent of a function; empty if the type has no tangents."""
         if self.program.is_inert(f.type):
             return []
         t = tangent_type(self.program, f.type)
@@ -488,7 +488,7 @@ def converted(term: Term, python: Any, samples: Sequence[Any]) -> Staged:
     run(whole())
     structure = flatten((tuple(samples), {}))[1]
     signature = Signature(structure, (F64,) * len(formals), (None,) * len(formals))
-    results = Results(flatten(sample(t))[1], (Results,) * len(leaves), (True,) * len(leaves))
+    results = Results(flatten(sample(t))[1], (VARIABLE,) * len(leaves), (True,) * len(leaves))
     kept = _kept(made.program, python.__name__)
     return Staged(kept, python.__name__, signature, results, [], {}, python)
 

@@ -171,7 +171,7 @@ class _Function:
             self.refuse(within, "this ends without a return, and a term has a value")
         s, rest = body[0], body[1:]
         at = _place(s)
-        self.settled(s, rest)
+        self.refuse_later_names(s, rest)
         match s:
             case ast.Return(value=None):
                 self.refuse(s, "a return without a value; a term has one")
@@ -210,8 +210,8 @@ class _Function:
         word = type(s).__name__.lower()
         self.refuse(s, f"`{word}` has no counterpart in the calculus; a recursion or a fold has")
 
-    def settled(self, s: Any, rest: list[Any]) -> None:
-        """A function that is made here reads no name that changes later: Python would read that."""
+    def refuse_later_names(self, s: Any, rest: list[Any]) -> None:
+        """Refuse a function that reads a name bound again later: Python reads the later value."""
         if isinstance(s, ast.For):  # its rounds are looked at one by one
             return
         later = set().union(*[_bound_in(r) for r in rest])

@@ -320,8 +320,8 @@ class Inference:
         self.expect(s.parts[0], symbol.takes, found, f"a direction of {s.data}")
         return Arrow(symbol.takes, symbol.gives)
 
-    def settle(self) -> None:
-        """What is left open of operands and covectors becomes R; what cannot be is an error."""
+    def close_types(self) -> None:
+        """Operands and covectors whose types are open get R; any other type is an error."""
         for s in self.numeric:
             t = self.types.head(self.noted[s])
             if isinstance(t, Hole):

@@ -101,7 +101,7 @@ class Program:
             t = run(found.infer(s))
             if stated is not None:
                 found.expect(s, stated, t)
-            found.settle()
+            found.close_types()
             term = build(found, s, instance)
         except RecursionError:
             raise text.wrong(s.place, TOO_DEEP) from None
@@ -188,7 +188,7 @@ def _define(d: Declaration, text: Source, symbols, defined: dict[str, Definition
     assert d.body is not None
     found = Inference(text, symbols, defined)
     t = run(found.infer(d.body))
-    found.settle()
+    found.close_types()
     defined.pop(d.name, None)  # a later definition sees the one before it, and stands after it
     defined[d.name] = Definition(d.name, d.body, found.types.whole(t), text)
 

@@ -3,7 +3,7 @@ r"""A function of Python as one of the calculus: it is called, and its source is
     R -> R -> R    f(x, y)            R * R -> R * R    f((x, y)), which gives a tuple
 
 Each number of its result is a function symbol, whose partials are functions of Python again: there
-is no last order.  Only a function of what are no numbers is read from its source.
+is no last order.  A function that takes something other than numbers is read from its source.
 """
 
 from collections.abc import Callable, Iterator

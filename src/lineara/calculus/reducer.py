@@ -262,7 +262,7 @@ class Reducer:
 
     def _zero(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         if t.type == R:
-            return ZERO, tm.Literal((), tm.Still(0.0))
+            return ZERO, tm.Literal((), tm.ZeroTangent(0.0))
         assert isinstance(t.type, Product)
         return ZERO, tm.Pair((tm.Zero((), t.type.left), tm.Zero((), t.type.right)))
 

@@ -43,7 +43,7 @@ def structure(found: list, t: Type) -> tm.Term:
 def _structure(numbers: Iterator, t: Type) -> tm.Term:
     if not isinstance(t, Product):
         held = next(numbers)
-        return tm.num(held) if t == R and type(held) is not tm.Still else tm.Literal((), held)
+        return tm.num(held) if t == R and type(held) is not tm.ZeroTangent else tm.Literal((), held)
     return tm.Pair((_structure(numbers, t.left), _structure(numbers, t.right)))
 
 
@@ -52,8 +52,8 @@ def symbol_value(symbol: Symbol, args: list) -> list:
 
     A product with what is zero by structure is so too.
     """
-    if symbol.name == "multiply" and any([type(a) is tm.Still for a in args]):
-        return [tm.Still(0.0)]
+    if symbol.name == "multiply" and any([type(a) is tm.ZeroTangent for a in args]):
+        return [tm.ZeroTangent(0.0)]
     if symbol.body is not None:
         m = Machine()
         return _flat(m.apply_to(Closure(symbol.body, {}), _nested(args, symbol.takes)))
@@ -70,14 +70,14 @@ def symbol_jvp(symbol: Symbol, args: list, tangents: list) -> list:
     """Jf at numbers, along others; what is zero by structure meets no partial."""
     if symbol.name == "multiply":  # the partial in one factor is the other
         pairs = zip(tangents, reversed(args), strict=True)
-        tangents = [tm.Still(0.0) if type(w) is tm.Still else t for t, w in pairs]
-    if all([type(t) is tm.Still for t in tangents]):
-        return [tm.Still(0.0)] * _width(symbol.gives)
+        tangents = [tm.ZeroTangent(0.0) if type(w) is tm.ZeroTangent else t for t, w in pairs]
+    if all([type(t) is tm.ZeroTangent for t in tangents]):
+        return [tm.ZeroTangent(0.0)] * _width(symbol.gives)
     if symbol.body is not None:
         along = Along(Closure(symbol.body, {}), _nested(tangents, symbol.takes))
         return _flat(Machine().apply_to(along, _nested(args, symbol.takes)))
     with np.errstate(all="ignore"):
-        return [symbol.jvp(args, [None if type(t) is tm.Still else t for t in tangents])]
+        return [symbol.jvp(args, [None if type(t) is tm.ZeroTangent else t for t in tangents])]
 
 
 def covector(symbol: Symbol, r: tm.Term, k: tm.Term) -> tm.Term:
@@ -91,9 +91,8 @@ def covector(symbol: Symbol, r: tm.Term, k: tm.Term) -> tm.Term:
     with np.errstate(all="ignore"):
         found = symbol.vjp(args, *bars)
     if symbol.name == "multiply":
-        found = [
-            None if type(w) is tm.Still else x for x, w in zip(found, reversed(args), strict=True)
-        ]
+        pairs = zip(found, reversed(args), strict=True)
+        found = [None if type(w) is tm.ZeroTangent else x for x, w in pairs]
     return _covector(iter(found), symbol.takes)
 
 

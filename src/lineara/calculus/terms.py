@@ -504,8 +504,8 @@ class Pick(Term):
         return row.items[0]
 
 
-class Still(float):
-    """The numeral 0 of a tangent that is zero by structure: whatever it is multiplied with."""
+class ZeroTangent(float):
+    """The numeral 0 of a tangent that is zero by structure: times infinity it is zero as well."""
 
     __slots__ = ()
 
@@ -568,7 +568,7 @@ def total(terms: Sequence[Term], t: Type) -> Term:
     return Zero((), t) if not found else found[0] if len(found) == 1 else Sum(tuple(found))
 
 
-def moves(t: Type) -> bool:
+def has_tangent(t: Type) -> bool:
     """Whether values of the type have tangents other than zero."""
     return t not in DISCRETE
 

@@ -437,7 +437,7 @@ def changed(v: Any, change: Change, seen: Callable[[Any], Any] = lambda x: None)
 
 
 def _used(inner: Any, chain: tuple[Use, ...], change: Change) -> Deep:
-    """What a watched value is when nobody watches: the uses wait until they are needed."""
+    """The value with its pending uses, which are applied when it is asked for."""
     if not chain:
         return inner
     uses = []

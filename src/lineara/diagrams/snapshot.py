@@ -59,7 +59,7 @@ class _Picture:
 
     def __init__(self, d: Derivation) -> None:
         self.d = d
-        self.boxes = {p.box.id: p for p in d.pairs if p.split and not p.settled}
+        self.boxes = {p.box.id: p for p in d.pairs if p.split and not p.has_captures}
 
     def ghost(self, *key: object) -> int:
         """The id of what is shown and is not there; always the same one."""

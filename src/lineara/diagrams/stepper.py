@@ -52,7 +52,7 @@ class Pair:
         self.box: Any = None  # between the sides, once BLUE is split
         self.back: Any = None  # the wire of the back-propagator
         self.split = False
-        self.settled = False  # whether the captures of the box are in place
+        self.has_captures = False  # whether the captures of the box are in place
         self.outside: dict[tuple[int, int], Wire] = {}
         self.within: dict[tuple[int, int], Wire] = {}
 
@@ -332,7 +332,7 @@ class Derivation:
 
     def _settled(self, pair: Pair) -> None:
         """The captures of a box, in the order of the nodes that they belong to."""
-        pair.settled = True
+        pair.has_captures = True
         keys = [key for key, _ in pair.residuals()]
         box, body = pair.box, pair.box.body
         box.ins = tuple([pair.outside[key] for key in keys])

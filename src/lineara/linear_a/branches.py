@@ -81,13 +81,13 @@ class Choice(Form):
         return any(ends)
 
     def work(self, works: list[int | None]) -> int | None:
-        """That of the branches, if all cost the same."""
+        """The work of the branches, if it is the same for all; else None."""
         return works[0] if len(set(works)) == 1 else None
 
     def jvp(self, j: Any, phi: Any, later: Any) -> ir.Leaf:
         """JCase: the jvps of the branches; the tangent of a payload has the tag of the value."""
         defs = j.program.defs
-        sum_ = j.moves(self.args[0].type)
+        sum_ = j.has_tangent(self.args[0].type)
         lead = len(self.args) - len(defs[self.functions[0]].params)  # 0 where there is a payload
         places = [(f, lead) for f in self.functions]
         t = j.threaded(phi, self, places, range(1, len(self.args)), later)
@@ -318,7 +318,7 @@ class Case(Choice):
         merged = {k for c in t.same for k in c[1:]}
         tangents = [
             (v.name, j.tangent_type(v.type))
-            for k, v in enumerate(d.params) if k and k not in merged and j.moves(v.type)
+            for k, v in enumerate(d.params) if k and k not in merged and j.has_tangent(v.type)
         ]  # fmt: skip
         payload = d.params[0]
         lead = ir.Var("ds", whole, True)
@@ -327,13 +327,13 @@ class Case(Choice):
         rest = [w.var(f"d{n}", t, True) for n, t in tangents]
         w.formals = (*w.formals, *rest)
         (p,) = w.let(ir.Proj((s,), i), ("dp", j.tangent_type(payload.type), True))
-        if j.moves(payload.type):
+        if j.has_tangent(payload.type):
             given = [p, *rest]
         else:
             w.let(ir.drop(p))
             given = rest
         kinds = [("y", s, False) for s in d.results]
         kinds += [("d", j.tangent_type(d.params[k].type), True) for k in t.on]
-        kinds += [("dy", j.tangent_type(s), True) for s in d.results if j.moves(s)]
+        kinds += [("dy", j.tangent_type(s), True) for s in d.results if j.has_tangent(s)]
         j.define(w.done(*w.let(Call((*xs, *given), (jvp,)), *kinds)))
         return w.name

@@ -190,12 +190,12 @@ class Facts:
 
     def __init__(self) -> None:
         self._found: dict[Any, Any] = {}
-        self._settled: set[Any] = set()
+        self._final: set[Any] = set()
         self._pass: set[Any] | None = None  # what was looked at since the outermost question
 
     def __call__(self, key: Any, least: Any, found: Callable[[], Any]) -> Any:
         """The fact; `found` works it out, and may ask for others and for this one."""
-        if key in self._settled or (self._pass is not None and key in self._pass):
+        if key in self._final or (self._pass is not None and key in self._pass):
             return self._found[key]
         outermost, before = self._pass is None, None
         while before != self._found:
@@ -208,7 +208,7 @@ class Facts:
             if not outermost:
                 break
         if outermost:
-            self._settled |= self._pass or set()
+            self._final |= self._pass or set()
             self._pass = None
         return self._found[key]
 

@@ -293,11 +293,11 @@ class Judge:
         self.use(e.operands(), e)
         self.dimensions(mentioned_by(e))
         if isinstance(e, ir.Application) and self.dims is not None:
-            self.applied(e)
+            self.application(e)
         return self.leaf(e)
 
-    def applied(self, e: ir.Application) -> None:
-        """What is a dimension of a definition is one where it is applied, and stays what it is."""
+    def application(self, e: ir.Application) -> None:
+        """An argument that a callee uses as a dimension is one here, the same in every round."""
         for f, formals, args in e.zipped(self.program.defs):
             at = matching(formals, args)
             for p in self.program.dims(f):

@@ -182,7 +182,7 @@ class Segments:
         return w.done(more, self.quotient(w, b, self.integer(w, "v", "add", u, more), more))
 
     def advance(self) -> Any:
-        """So many rounds forward."""
+        """The definition that runs n rounds and keeps the carries."""
         w = Writer(self.name("advance"), (ir.Var("n", INT), *self.d.xs))
         n, *xs = w.formals
         (i,) = w.let(number(0), ("i", INT, False))

@@ -265,7 +265,7 @@ def _shown(p: slice) -> str:
 
 
 def _dim(name: str, m: int, n: int, pair: tuple[Samples, Samples]) -> Any:
-    """What a dimension is that was m in the first sample and n in the second."""
+    """The dimension whose two samples were m and n."""
     one, two = pair
     v = one.of.get(m)
     if v is not None and two.of.get(n) is v:

@@ -96,7 +96,7 @@ class Loop(Form):
         """JScan: the tangents of ks go from round to round, and are handed on."""
         k, (nc, _) = self.invariants, self.carried()
         t = j.threaded(phi, self, [(self.body, 0)], range(k), later)
-        carries = [a for a in self.args[k : k + nc] if j.moves(a.type)]
+        carries = [a for a in self.args[k : k + nc] if j.has_tangent(a.type)]
         loop = self.with_tangents(
             (*self.args, *t.tangents),
             (*self.functions[:-1], j.recur(self.body, t.on, t.same)),
@@ -125,7 +125,7 @@ class Loop(Form):
         )
         return ir.Ret(rs), back
 
-    def settled(self, b: Any, args: Sequence[ir.Var]) -> tuple[tuple[bool, ...], str, Any]:
+    def with_carry_lanes(self, b: Any, args: Sequence[ir.Var]) -> tuple[tuple[bool, ...], str, Any]:
         """Which arguments have lanes from round to round, the body on them, and its results."""
         m, k = len(self.xs), self.invariants
         nc, nlc = self.carried()
@@ -300,7 +300,7 @@ class Scan(Loop):
 
     def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """Every round over all lanes; a row of a stack is that of each lane."""
-        flags, name, found = self.settled(b, args)
+        flags, name, found = self.with_carry_lanes(b, args)
         m, k, c = len(self.xs), self.nk, self.nk + self.nc
         carried = (*range(k, c), *range(m, m + self.nlc))
         given = [
@@ -435,7 +435,7 @@ class While(Loop):
 
     def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """Rounds over all lanes, or over those whose own condition still holds."""
-        flags, name, found = self.settled(b, args)
+        flags, name, found = self.with_carry_lanes(b, args)
         p = self.functions[0]
         taken = len(b.program.defs[p].params)
         nc, nlc = self.carried()

@@ -135,7 +135,7 @@ class Program:
             yield t
 
     def scalars(self, t: Type) -> int:
-        """|t|: how many real numbers move in a value of the type.
+        """|t|: how many real numbers with tangents are in a value of the type.
 
         Of a sum, of a stack without a length, and of what is open only a value can tell: they
         count 0 here.
@@ -172,7 +172,7 @@ class Program:
         return all(self._is_linear(item, seen) for item in t.items)
 
     def is_own_tangent(self, t: Type) -> bool:
-        """Whether all that is in a type moves; what has parts of which none does has no tangent."""
+        """Whether the type is its own tangent type: every number in it has a tangent."""
         return self._is_own_tangent(t, set())
 
     def _is_own_tangent(self, t: Type, seen: set[str]) -> bool:
@@ -183,11 +183,11 @@ class Program:
             return self._is_own_tangent(self.stated(t.name), seen)
         if isinstance(t, ArrayType):
             return carries_tangents(t.dtype)
-        still = isinstance(t, Sum | Stack) and self.is_inert(t)
-        return not still and all(self._is_own_tangent(item, seen) for item in t.items)
+        inert = isinstance(t, Sum | Stack) and self.is_inert(t)
+        return not inert and all(self._is_own_tangent(item, seen) for item in t.items)
 
     def is_inert(self, t: Type) -> bool:
-        """Whether nothing moves in a value of the type: numbers of no kind that has tangents."""
+        """Whether no number in a value of the type has a tangent: integers and booleans only."""
         return self._is_inert(t, set())
 
     def _is_inert(self, t: Type, seen: set[str]) -> bool:
@@ -202,19 +202,19 @@ class Program:
 
 
 def scalars_of(t: ArrayType) -> int:
-    """The real numbers that move in an array: two in a complex number, none in an integer."""
+    """The differentiable real numbers in an array: two in a complex number, none in an integer."""
     return t.size * {"f": 1, "O": 1, "c": 2}.get(t.dtype.kind, 0)
 
 
 def tangent_name(name: str) -> str:
-    """The name of the type of tangents of a named type that also holds what does not move."""
+    """The name of the tangent type of a named type that also holds integers or booleans."""
     return f"{name}.tan"
 
 
 def tangent_type(program: Program, t: Type) -> Type:
-    """t': floating and complex numbers move, anything else has the unit as its tangent.
+    """t': the tangent type; what is no floating or complex number has the unit as its tangent.
 
-    A named type in which everything moves is its own tangent; of another the name is `NAME.tan`,
+    A named type whose numbers all have tangents is its own; of another the name is `NAME.tan`,
     which `tangent_types` defines.
     """
     if isinstance(t, Named):

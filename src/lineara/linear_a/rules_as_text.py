@@ -142,7 +142,7 @@ class Emitter:
         t = type_of(a)
         if np.any(a):
             raise LinearityError(f"a rule adds a constant {t} to tangents; that is affine")
-        if not moves(t):
+        if not has_tangent(t):
             t = ArrayType(t.shape, np.result_type(t.dtype, dtype))
         return Boxed(self, self.bind("z", t, ir.zero(self.samples.back(t)), linear=True))
 
@@ -435,6 +435,6 @@ def chained(emitter: Emitter, v: ir.Var, times: int) -> tuple[list[ir.Var], list
     return [*made, v], chain
 
 
-def moves(t: Type) -> bool:
+def has_tangent(t: Type) -> bool:
     """Whether a number or array of the type has a tangent of its own."""
     return isinstance(t, ArrayType) and carries_tangents(t.dtype)

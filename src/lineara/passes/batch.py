@@ -151,9 +151,9 @@ class _Batch:
         """
         d, defs = one.d, self.program.defs
         k = len(d.results)
-        moving = [not self.program.is_inert(p.type) for p in d.xs]
+        has_tangent = [not self.program.is_inert(p.type) for p in d.xs]
         if d.name + JVP in defs and not d.lxs:
-            axes = [a for a, m in zip(one.axes, moving, strict=True) if m]
+            axes = [a for a, m in zip(one.axes, has_tangent, strict=True) if m]
             want = [
                 b for b, t in zip(flags, d.results, strict=True) if not self.program.is_inert(t)
             ]
@@ -165,7 +165,7 @@ class _Batch:
             self.rule(one, d.name + T, (*one.axes[:n], *axes), new + T, tuple(want))
 
     def entering(self, one: "_Lanes") -> "_Lanes":
-        """The same, written; it may apply itself."""
+        """Write the definition's body; a recursive call finds it as entered."""
         self.entered.append(one.name)
         try:
             one.write()

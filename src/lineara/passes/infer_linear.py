@@ -83,7 +83,7 @@ class _Regain:
             if isinstance(e, ir.Ret | ir.Copy):
                 return tuple([on[a] for a in e.args])
             if isinstance(e, ir.Application):
-                return self.applied(e, tuple([on[a] for a in e.args]))
+                return self.application(e, tuple([on[a] for a in e.args]))
             inert = isinstance(e, ir.Prim) and isinstance(e.primitive, Constant)
             return (not inert and any([on[a] for a in e.operands()]),) * count
 
@@ -92,8 +92,8 @@ class _Regain:
             on.update(zip(b.vars, of(e, len(b.vars)), strict=True))
         return of(d.body.leaf, len(d.results))
 
-    def applied(self, e: ir.Application, flags: Flags) -> Flags:
-        """The same of a form; carries settle."""
+    def application(self, e: ir.Application, flags: Flags) -> Flags:
+        """Which results depend on the flagged arguments; for carries, the fixed point."""
         if isinstance(e, Call):
             return self.flow(e.functions[0], flags)
         if isinstance(e, Cond | Switch):
@@ -223,7 +223,7 @@ class _One:
             case ir.Put() | ir.Accum():
                 return [self.part(e)]
             case ir.Application():
-                return self.applied(e, types)
+                return self.application(e, types)
         assert isinstance(e, ir.Prim), type(e).__name__
         return [self.prim(e, types[0])]
 
@@ -242,8 +242,8 @@ class _One:
         linear = [i for i, a in enumerate(e.args) if self.is_vector(a)]
         if not linear:
             if not any([isinstance(self.at[v], Boxed) for v in e.operands()]):
-                still = e.name == "broadcast_to" and not np.any(args[0])
-                if still or type_of(t).size <= SMALL:
+                is_zero = e.name == "broadcast_to" and not np.any(args[0])
+                if is_zero or type_of(t).size <= SMALL:
                     params = ir.renamed_params(e.params, self.at.__getitem__)
                     with np.errstate(all="ignore"):
                         return e.primitive(*args, **params)
@@ -280,14 +280,14 @@ class _One:
 
     # --- forms -----------------------------------------------------------------------------------
 
-    def applied(self, e: ir.Application, types: list[Type]) -> list[Any]:
+    def application(self, e: ir.Application, types: list[Type]) -> list[Any]:
         """Calls, branches and loops, of definitions that are linear where they must be."""
         flags = tuple(map(self.is_vector, e.args))
         if not any(flags):
             return self.written(e.renamed(self.plain), types)
         if isinstance(e, Scan | While):
             return self.loop(e, flags, types)
-        want = self.run.applied(e, flags)
+        want = self.run.application(e, flags)
         k = 0 if isinstance(e, Call) else 1
         if any(flags[:k]):
             raise LinearityError(
@@ -328,6 +328,6 @@ class _One:
         return results
 
 
-def moving(types: Sequence[Any]) -> Flags:
-    """Which values of these types move: floating and complex ones."""
+def have_tangents(types: Sequence[Any]) -> Flags:
+    """Which values of these types have tangents: floating and complex ones."""
     return tuple([isinstance(t, ArrayType) and carries_tangents(t.dtype) for t in types])

@@ -3,9 +3,9 @@
     f(xs:ts ;) -> (ss ;)      =>      f.jvp(xs:ts ; ~dxs:ts') -> (ss ; ss')
 
 Domain: definitions without linear formals, results or syntax.  φ has exactly the free variables of
-e that move, each tangent is free exactly once in the output, and the output has a tangent for each
-result that moves.  What never moves, integers and booleans, has no tangent variable, and a
-constant has none until its zero is asked for.
+e that have tangents, each tangent is free exactly once in the output, and the output has a tangent
+for each differentiable result.  Integers and booleans have no tangent variable, and a constant has
+none until its zero is asked for.
 
 A tangent with arrays in it is threaded (docs/design/threading.md): what reads a part of it, a call,
 a branch or a loop takes it and hands it on, and only what needs all of it takes a copy.  So a
@@ -145,14 +145,14 @@ class _Jvp:
             )
         for first, *others in same:
             self.places |= {d.params[i]: Place((d.params[first],)) for i in others}
-        moving = [x for x in d.params if self.moves(x.type) and x not in self.places]
-        phi = {x: self.tangent_of(x) for x in moving}
+        with_tangent = [x for x in d.params if self.has_tangent(x.type) and x not in self.places]
+        phi = {x: self.tangent_of(x) for x in with_tangent}
         tangents = tuple(phi.values())
         ruled = (on or same) and self.run.has_rule(name)
         body = ir.Block((), call(name, *d.params)) if ruled else d.body
         body = self.block(body, phi, [d.params[i] for i in on])
         handed = [self.tangent_type(d.params[i].type) for i in on]
-        results = [self.tangent_type(t) for t in d.results if self.moves(t)]
+        results = [self.tangent_type(t) for t in d.results if self.has_tangent(t)]
         params = (*d.params, *tangents)
         return ir.Def(self.wanted.jvp, params, d.results, (*handed, *results), body)
 
@@ -171,7 +171,7 @@ class _Jvp:
 
     # --- tangents ----------------------------------------------------------------------------
 
-    def moves(self, t: Type) -> bool:
+    def has_tangent(self, t: Type) -> bool:
         """Whether values of the type have tangents."""
         return not self.program.is_inert(t)
 
@@ -199,14 +199,14 @@ class _Jvp:
     def operands(
         self, phi: Phi, args: Sequence[ir.Var], later: Iterable[ir.Var] = ()
     ) -> list[ir.Var | None]:
-        """A tangent for every occurrence, zero for a constant; of what cannot move, None."""
-        found = zip(args, self.known(phi, args, later), strict=True)
-        return [self.zero(a.type) if d is None and self.moves(a.type) else d for a, d in found]
+        """A tangent for every occurrence, zero for a constant; None for integers and booleans."""
+        pairs = zip(args, self.known(phi, args, later), strict=True)
+        return [d or (self.zero(a.type) if self.has_tangent(a.type) else None) for a, d in pairs]
 
     def known(
         self, phi: Phi, args: Sequence[ir.Var], later: Iterable[ir.Var] = ()
     ) -> list[ir.Var | None]:
-        """A tangent for every occurrence of what moves here; of constants, None.
+        """A tangent for every occurrence of a variable; None for constants.
 
         Of what is needed later, one more stays in φ.
         """
@@ -227,7 +227,7 @@ class _Jvp:
     # --- where tangents are --------------------------------------------------------------------
 
     def place(self, b: ir.Binding) -> None:
-        """What is bound is another variable, a view of one, or a product: no tangent of its own."""
+        """Note if the tangent of what is bound is that of another variable, view or product."""
         e = b.rhs if isinstance(b, ir.Let) else None
         if isinstance(b, ir.Unpack) and is_threaded(self.program, b.arg.type):
             at = self.named(b.arg)
@@ -237,10 +237,10 @@ class _Jvp:
             self.places |= {v: Place((x,)) for v, x in zip(b.vars, self.places[at].of, strict=True)}
         elif isinstance(e, ir.Copy | ir.Ret):
             pairs = zip(b.vars, e.args, strict=True)
-            self.places |= {v: Place((x,)) for v, x in pairs if self.moves(v.type)}
+            self.places |= {v: Place((x,)) for v, x in pairs if self.has_tangent(v.type)}
         elif isinstance(e, ir.Tup) and is_threaded(self.program, b.vars[0].type):
-            moving = [x for x in e.args if self.moves(x.type)]
-            if len(self.roots(moving)) == sum([len(self.roots([x])) for x in moving]):
+            with_tangent = [x for x in e.args if self.has_tangent(x.type)]
+            if len(self.roots(with_tangent)) == sum([len(self.roots([x])) for x in with_tangent]):
                 self.places[b.vars[0]] = Place(e.args, product=b.vars[0].type)
         elif (
             isinstance(e, ir.Prim) and e.name in VIEWS and is_threaded(self.program, e.args[0].type)
@@ -261,7 +261,7 @@ class _Jvp:
             v = todo.pop()
             if v in self.places:
                 todo += self.places[v].of[::-1]
-            elif self.moves(v.type):
+            elif self.has_tangent(v.type):
                 found[v] = None
         return found
 
@@ -321,7 +321,7 @@ class _Jvp:
         for i, b in enumerate(block.bindings):
             here = self.roots(ir.reads(b))
             self.place(b)
-            if not self.is_still(b) and not self.has_no_tangent(b):
+            if not self.has_zero_tangent(b) and not self.has_no_tangent(b):
                 last |= dict.fromkeys(here, i)
         n = len(block.bindings)
         last |= dict.fromkeys(self.roots(block.leaf.operands()), n)
@@ -346,7 +346,7 @@ class _Jvp:
                 self.out.bindings.append(b)
             return
         self.place(b)
-        if self.is_still(b) or self.has_no_tangent(b) or self.is_constant(b, phi):
+        if self.has_zero_tangent(b) or self.has_no_tangent(b) or self.is_constant(b, phi):
             self.out.bindings.append(b)
             return
         assert isinstance(b, ir.Let)
@@ -362,11 +362,11 @@ class _Jvp:
         local = self.split(phi, here, [x for x in later if x not in on])
         made = self.inner(b.rhs, local, on)
         handed = [self.out.fresh(tangent(x.name), self.tangent_type(x.type), True) for x in on]
-        moving = [v for v in b.vars if self.moves(v.type)]
-        tangents = [self.tangent_of(v) for v in moving]
+        with_tangent = [v for v in b.vars if self.has_tangent(v.type)]
+        tangents = [self.tangent_of(v) for v in with_tangent]
         self.out.bindings.append(ir.Let((*b.vars, *handed, *tangents), made))
         phi.update(zip(on, handed, strict=True))
-        self.enter(zip(moving, tangents, strict=True), phi, last)
+        self.enter(zip(with_tangent, tangents, strict=True), phi, last)
 
     def hands_on(self, e: ir.Leaf | ir.Block, x: ir.Var) -> bool:
         """Whether J of a right-hand side gives the tangent of a variable back."""
@@ -374,11 +374,12 @@ class _Jvp:
             return True
         return isinstance(e, ir.Application | ir.Block) and is_threaded(self.program, x.type)
 
-    def is_still(self, b: ir.Binding) -> bool:
-        """Whether what is bound moves with nothing that it reads: a comparison, a rounding."""
+    def has_zero_tangent(self, b: ir.Binding) -> bool:
+        """Whether the tangent is zero whatever the operands are: of a comparison, of a rounding."""
         if not isinstance(b, ir.Let) or not isinstance(b.rhs, ir.Prim):
             return False
-        return isinstance(b.rhs.primitive, Constant) or not any(self.moves(v.type) for v in b.vars)
+        inert = not any(self.has_tangent(v.type) for v in b.vars)
+        return inert or isinstance(b.rhs.primitive, Constant)
 
     def has_no_tangent(self, b: ir.Binding) -> bool:
         """Whether the tangents of what is bound are those of other variables."""
@@ -386,16 +387,16 @@ class _Jvp:
             return bool(b.vars) and b.vars[0] in self.places
         if isinstance(b.rhs, ir.Application | ir.Block):
             return False
-        moving = [v for v in b.vars if self.moves(v.type)]
-        return bool(moving) and all([v in self.places for v in moving])
+        with_tangent = [v for v in b.vars if self.has_tangent(v.type)]
+        return bool(with_tangent) and all([v in self.places for v in with_tangent])
 
     def is_constant(self, b: ir.Binding, phi: Phi) -> bool:
-        """Whether nothing moves that is read; blocks are looked into."""
+        """Whether no operand has a tangent; a block is differentiated to find out."""
         plain = isinstance(b, ir.Unpack) or not isinstance(b.rhs, ir.Block | ir.Drop)
         return plain and not self.active(phi, ir.reads(b))
 
     def enter(self, found: Iterable[tuple[ir.Var, ir.Var]], phi: Phi, last: Any) -> None:
-        """New tangents; of a variable that is only read where nothing moves, it is dropped."""
+        """Enter new tangents; drop those that are read only where the tangent is zero."""
         for v, t in found:
             if v in last:
                 phi[v] = t
@@ -447,7 +448,7 @@ class _Jvp:
         tangents = [self.tangent_of(v) for v in b.vars]
         self.out.bindings.append(ir.Unpack(tuple(tangents), d))
         for v, t in zip(b.vars, tangents, strict=True):
-            if self.moves(v.type):
+            if self.has_tangent(v.type):
                 self.enter([(v, t)], phi, last)
             else:
                 self.discard([t])
@@ -483,7 +484,7 @@ class _Jvp:
         ruled = len(defs) == 1 and not every and self.run.has_rule(defs[0][0])
         open_ = {
             i for i in spots
-            if self.moves(args[i].type)
+            if self.has_tangent(args[i].type)
             and (every or (not ruled and is_threaded(self.program, args[i].type)))
         }  # fmt: skip
         groups: dict[int, list[int]] = {}  # arguments that are one array, by the first
@@ -524,7 +525,7 @@ class _Jvp:
             return e
         ys = [self.out.fresh("y", s) for s in ts]
         rest = [self.tangent_of(a) for a, _ in t.back]
-        dys = [self.out.fresh("dy", self.tangent_type(s), True) for s in ts if self.moves(s)]
+        dys = [self.out.fresh("dy", self.tangent_type(s), True) for s in ts if self.has_tangent(s)]
         self.out.bindings.append(ir.Let((*ys, *rest, *dys), e))
         for (a, mine), d in zip(t.back, rest, strict=True):
             wanted = [x for x in mine if x in t.later]
@@ -559,7 +560,7 @@ class _Jvp:
     def constant(self, like: str, e: ir.Leaf, t: Type) -> ir.Leaf:
         """JLit: the tangent of a constant is zero."""
         y = self.out.bind(like, t, e)
-        if not self.moves(t):
+        if not self.has_tangent(t):
             return ir.Ret((y,))
         return ir.Ret((y, self.zero(t)))
 
@@ -573,7 +574,7 @@ class _Jvp:
         found = self.operands(phi, e.args)
         t = Product(tuple([a.type for a in e.args]), e.fields)
         y = self.out.bind("y", t, e)
-        if not self.moves(t):
+        if not self.has_tangent(t):
             return ir.Ret((y,))
         parts = [self.zero(a.type) if d is None else d for a, d in zip(e.args, found, strict=True)]
         made = ir.Tup(tuple(parts), True, e.fields)
@@ -584,7 +585,7 @@ class _Jvp:
         (t,), _ = self.judge.leaf(e)
         (d,) = self.operands(phi, e.args)
         y = self.out.bind("y", t, e)
-        if not self.moves(t):
+        if not self.has_tangent(t):
             if d is not None:
                 self.discard([d])
             return ir.Ret((y,))
@@ -603,7 +604,7 @@ class _Jvp:
         if not isinstance(self.program.unfold(t), ArrayType):  # a sum of products
             a, b = self.operands(phi, e.args)
             y = self.out.bind("y", t, e)
-            if not self.moves(t):
+            if not self.has_tangent(t):
                 return ir.Ret((y,))
             made = ir.Prim((a, b), e.primitive)  # type: ignore[arg-type]
             return ir.Ret((y, self.out.bind("ds", self.tangent_type(t), made, linear=True)))
@@ -611,9 +612,9 @@ class _Jvp:
         y = self.out.bind("y", t, e)
         active = tuple([i for i, d in enumerate(tangents) if d is not None])
         given = [d for d in tangents if d is not None]
-        if not self.moves(t) or isinstance(e.primitive, Constant):
+        if not self.has_tangent(t) or isinstance(e.primitive, Constant):
             self.discard(given)
-            return ir.Ret((y,)) if not self.moves(t) else ir.Ret((y, self.zero(t)))
+            return ir.Ret((y,)) if not self.has_tangent(t) else ir.Ret((y, self.zero(t)))
         if not active:
             return ir.Ret((y, self.zero(t)))
         rule = self.rule(e, y, active)
@@ -645,7 +646,7 @@ class _Jvp:
         x = e.args[0]
         tangents = self.operands(phi, e.args)
         y = self.out.bind("y", x.type, e)
-        if not self.moves(x.type):
+        if not self.has_tangent(x.type):
             return ir.Ret((y,))
         made = type(e)(tuple(tangents), e.at)  # type: ignore[arg-type]  # one dtype: all move
         return ir.Ret((y, self.out.bind("dy", y.type, made, linear=True)))

@@ -211,7 +211,7 @@ class _Masks:
                 parts = [ir.Prim((v,), op("index"), {"at": at}) for v in self.pairs[a]]
                 return (*self.both("y", parts, y), *self.pairs[a])
             case ir.Application():
-                return self.applied(e)
+                return self.application(e)
         ts, us = type_of_leaf(self.program, e)
         if not us:
             return (self.one("v", ts[0], e),)
@@ -236,7 +236,7 @@ class _Masks:
                 return self.prim(e, t)
         raise AssertionError(type(e).__name__)
 
-    def applied(self, e: ir.Application) -> ir.Vars:
+    def application(self, e: ir.Application) -> ir.Vars:
         """Calls, branches and loops, which state what E makes of them."""
         made = e.erase(self)
         if isinstance(made, ir.Ret):

@@ -19,7 +19,7 @@ from lineara.facts.types import Named
 from lineara.linear_a.cost import Costs
 from lineara.linear_a.syntax import Binding, Var, reads
 from lineara.passes.max_flow import Network
-from lineara.passes.store_policies import Price, applied, is_view, price
+from lineara.passes.store_policies import Price, call_of, is_view, price
 from lineara.passes.unzip import Cut, Policy
 
 EXACT = 10  # so many free choices are all tried
@@ -74,7 +74,7 @@ def is_unknown(cut: Cut, b: Binding) -> bool:
 
     Doing a recursion again at each of its levels would double the work with every level.
     """
-    return applied(b) is not None and any(
+    return call_of(b) is not None and any(
         isinstance(v.type, Named) and v.type.name not in cut.program.types for v in b.vars
     )
 

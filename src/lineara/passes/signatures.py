@@ -23,12 +23,12 @@ def renamed(d: Def, name: str) -> Def:
 
 
 def jvp_signature(program: Program, d: Def) -> Def:
-    """What the jvp of a definition takes and gives; the body is of no meaning."""
+    """The signature of the jvp of a definition, as a definition whose body is a placeholder."""
     if d.lxs or d.lresults:
         raise ProgramError(f"{d.name} has linear formals or results; a rule is for non-linear ones")
-    moving = [v for v in d.xs if not program.is_inert(v.type)]
     names = Names([v.name for v in d.xs])
-    tangents = [Var(names(tangent(v.name)), tangent_type(program, v.type), True) for v in moving]
+    kinds = [(v.name, tangent_type(program, v.type)) for v in d.xs if not program.is_inert(v.type)]
+    tangents = [Var(names(tangent(name)), t, True) for name, t in kinds]
     us = tuple([tangent_type(program, t) for t in d.results if not program.is_inert(t)])
     return Def(d.name + JVP, (*d.xs, *tangents), d.results, us, d.body)
 

@@ -173,7 +173,7 @@ class _Simplify:
         self.out.append(ir.Unpack(b.vars, arg))
 
     def nonlinear(self, binders: tuple[ir.Var, ...], e: ir.Leaf) -> None:
-        """The same leaf on the same variables is there already, or is one of its operands."""
+        """Write a non-linear leaf, unless it equals an operand or a leaf that is already bound."""
         same = self.same(binders, e)
         if same is not None:
             self.at[binders[0]] = same
@@ -333,11 +333,11 @@ class _Simplify:
         return ir.Let(b.vars, self.renamed(b.rhs))
 
     def weight(self, v: ir.Var) -> int:
-        """What a linear variable counts, or less: a dimension may be 0."""
+        """A lower bound of a linear variable's size: 0 if a dimension is not known."""
         return 0 if any(dims_in(v.type)) else weight(self.program, v)
 
     def work(self, e: ir.Leaf, binders: Sequence[ir.Var]) -> int:
-        """W of a leaf, or less: of what is applied, and of dimensions, it is not known."""
+        """A lower bound of a leaf's work: 0 for calls and for dimensions that are not known."""
         if not isinstance(e, ir.Prim | ir.Part) or any(
             dims_in([v.type for v in (*e.args, *binders)])
         ):

@@ -45,21 +45,21 @@ def policy(again: Again) -> Policy:
 @policy
 def recompute_all(definition: str, b: ir.Binding, bytes: int, work: int) -> bool:
     """Store the arguments, and what calls and loops tape."""
-    return applied(b) is None
+    return call_of(b) is None
 
 
 @policy
 def save_contractions(definition: str, b: ir.Binding, bytes: int, work: int) -> bool:
     """Store the results of what multiplies and adds up: matmul, einsum and their like."""
     e = primitive(b)
-    return applied(b) is None and not (e and isinstance(e.primitive, Multilinear))
+    return call_of(b) is None and not (e and isinstance(e.primitive, Multilinear))
 
 
 def save_only_named(*names: str) -> Policy:
     """Store what went through `checkpoint_name` under one of the names (or any)."""
 
     def chosen(cut: Cut) -> set[ir.Binding]:
-        return {b for b in cut.context if applied(b) is None and not _is_named(b, names)}
+        return {b for b in cut.context if call_of(b) is None and not _is_named(b, names)}
 
     return chosen
 
@@ -78,7 +78,7 @@ def recompute_calls(*functions: str, rest: Policy = store_all) -> Policy:
         calls = {
             b
             for b in cut.context
-            if (e := applied(b)) is not None
+            if (e := call_of(b)) is not None
             and (not functions or any(source(f) in functions for f in e.functions))
         }
         return rest(cut) | calls
@@ -110,7 +110,7 @@ class binomial:
 # --- what bindings are --------------------------------------------------------------------------
 
 
-def applied(b: ir.Binding) -> ir.Application | None:
+def call_of(b: ir.Binding) -> ir.Application | None:
     """The call, branch or loop in a binding."""
     return next(ir.applications(b.rhs), None) if isinstance(b, ir.Let) else None
 

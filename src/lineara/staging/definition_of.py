@@ -23,7 +23,7 @@ from lineara.passes.rename import rename
 from lineara.python.user_code import overlay
 from lineara.staging.staged_arrays import as_box
 from lineara.staging.staged_level import Seen, StagedLevel, seen, weakness
-from lineara.staging.tracing import needed
+from lineara.staging.tracing import VARIABLE, needed
 from lineara.tape.levels import innermost_level, open_level, threads
 from lineara.tape.node import Traced
 from lineara.tape.strides import strides_of
@@ -98,12 +98,12 @@ class Apart(NamedTuple):
     given: list[int]  # the arguments that are its first formals
     mentions: list[Any]  # the values of the others
     structure: Structure
-    constants: list[Any]  # of the results; the class where there is a variable
+    constants: list[Any]  # of the results; VARIABLE in the place of a variable
 
     def tree(self, values: Sequence[Any], constant: Callable[[Any], Any] = lambda c: c) -> Any:
         """What the function gives, with these for what the definition gives."""
         left = iter(values)
-        leaves = [next(left) if c is Apart else constant(c) for c in self.constants]
+        leaves = [next(left) if c is VARIABLE else constant(c) for c in self.constants]
         return unflatten(self.structure, leaves)
 
 
@@ -131,7 +131,7 @@ def apart(
             for leaf in leaves:
                 if isinstance(leaf, Traced):
                     results.append(as_box(level, level.entered(leaf)).var)
-                    constants.append(Apart)
+                    constants.append(VARIABLE)
                     likes.append(seen(leaf))
                 else:
                     constants.append(leaf)

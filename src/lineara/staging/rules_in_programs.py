@@ -21,7 +21,7 @@ from lineara.linear_a.calls import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed
 from lineara.passes import rules_in_text
-from lineara.passes.infer_linear import Flags, moving, regain
+from lineara.passes.infer_linear import Flags, have_tangents, regain
 from lineara.passes.names import JVP, E, T
 from lineara.passes.signatures import jvp_signature
 from lineara.python.user_code import lifted
@@ -56,7 +56,7 @@ class Spelled:
         self.boxes = [level.as_box(leaves[i]) for i in self.places]
         self.given = [seen(leaves[i]) for i in self.places]
         self.xs = [like.type for like in self.given]
-        self.moves = moving(self.xs)
+        self.moves = have_tangents(self.xs)
         self.flat: dict[str, ir.Def] = {}  # the same before they were made linear
         self.residuals: Any = None  # the containers of what fwd keeps for bwd
         self.linears: Flags = ()  # the formals in which a custom_linear is linear
@@ -132,7 +132,7 @@ class Spelled:
     def moved(self, leaves: Sequence[Any], types: Types) -> list[Any]:
         """Of one thing for each leaf, those of the leaves that move."""
         pairs = zip(leaves, types, strict=True)
-        return [v for v, t in pairs if t is not None and moving([t])[0]]
+        return [v for v, t in pairs if t is not None and have_tangents([t])[0]]
 
     def alike(self, who: str, leaves: Sequence[Any]) -> None:
         """Refuse a value that is not like that of f."""
@@ -199,7 +199,7 @@ def _zeros(t: ArrayType) -> Any:
 def spell_jvp(s: Spelled) -> None:
     """f.jvp is the rule."""
     rule, k = s.rule, len(s.places)
-    dxs = [(f"d{n}", Seen(like.type)) for n, like in s.formals() if moving([like.type])[0]]
+    dxs = [(f"d{n}", Seen(like.type)) for n, like in s.formals() if have_tangents([like.type])[0]]
     held = [i for i, m in zip(s.places, s.moves, strict=True) if m]
 
     def call(g: Any, nodes: Sequence[Any]) -> Any:
@@ -248,7 +248,7 @@ def spell_vjp(s: Spelled) -> None:
         left, bars = iter(nodes[: len(rs)]), iter(nodes[len(rs) :])
         found = [next(left) if isinstance(v, Boxed) else v for v in ahead.leaves[n:]]
         y_bar = [
-            next(bars) if t is not None and moving([t])[0] else still(v)
+            next(bars) if t is not None and have_tangents([t])[0] else still(v)
             for v, t in zip(s.body.leaves, s.types, strict=True)
         ]
         given = unflatten(s.residuals, found), unflatten(s.body.structure, y_bar)
@@ -310,7 +310,7 @@ def spell_linear(s: Spelled) -> None:
         at = dict(zip(held, nodes, strict=False))
         bars = iter(nodes[len(held) :])
         y_bar = [
-            next(bars) if t is not None and moving([t])[0] else still(v)
+            next(bars) if t is not None and have_tangents([t])[0] else still(v)
             for v, t in zip(s.body.leaves, s.types, strict=True)
         ]
         filled = [at.get(i, v) for i, v in enumerate(s.leaves)]
@@ -323,7 +323,7 @@ def spell_linear(s: Spelled) -> None:
     us = [t for t, f in zip(s.xs, s.linears, strict=True) if f]
     flat = s.flattened(body, body.leaves, us)
     f, there = s.level.shared.defs[s.name], f"{s.name}.map"
-    for t, m in zip(s.results, moving(s.results), strict=True):
+    for t, m in zip(s.results, have_tangents(s.results), strict=True):
         if not m:
             raise RuleError(
                 f"{rule!r}: the result {t} has no tangent, but a linear function gives vectors "

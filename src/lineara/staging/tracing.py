@@ -112,17 +112,20 @@ def numbers(found: Sequence[tuple[Any, ArrayType]]) -> list[Any]:
     return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in found]
 
 
+VARIABLE = object()  # among constants: the place of a result that has a variable
+
+
 class Results(NamedTuple):
     """How the results of a definition become what the function returned."""
 
     structure: Structure
-    constants: tuple[Any, ...]  # in the places of what is no number; `Results` elsewhere
+    constants: tuple[Any, ...]  # in the places of what is no number; VARIABLE elsewhere
     weak: tuple[bool, ...]  # whether a number is Python's; of those of either kind it is
 
     def tree(self, values: Sequence[Any]) -> Any:
         """What the function returns."""
         left = iter(zip(values, self.weak, strict=True))
-        leaves = [_own(*next(left)) if c is Results else c for c in self.constants]
+        leaves = [_own(*next(left)) if c is VARIABLE else c for c in self.constants]
         return unflatten(self.structure, leaves)
 
 
@@ -391,7 +394,7 @@ def definition(
         ):
             v = as_box(level, v)
         if isinstance(v, Boxed):
-            constants.append(Results)
+            constants.append(VARIABLE)
             results.append(v.var)
             weak.append(weakness(leaf) is not False)
         else:

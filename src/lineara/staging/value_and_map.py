@@ -17,7 +17,7 @@ from lineara.passes.derivatives import reverse
 from lineara.passes.names import JVP, LIN, NL, E, T
 from lineara.passes.unzip import Policy
 from lineara.staging.dead_lanes import of_dead_lanes, run_linear, run_live
-from lineara.staging.tracing import Results, Staged, trace
+from lineara.staging.tracing import VARIABLE, Staged, trace
 from lineara.trees import flatten
 
 
@@ -111,7 +111,7 @@ class Halves:
         """Which leaves of the result move."""
         types = iter(self.d.results)
         return [
-            c is Results and not self.program.is_inert(next(types))
+            c is VARIABLE and not self.program.is_inert(next(types))
             for c in self.staged.results.constants
         ]
 
