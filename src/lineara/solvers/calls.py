@@ -37,18 +37,18 @@ def follows(tree: Any) -> bool:
     return any(isinstance(settled(v), Traced) for v in flatten(tree)[0])
 
 
-def traced_captures(f: Any) -> tuple[list[str], list[Any], Form]:
+def traced_captures(f: Callable[..., Any]) -> tuple[list[str], list[Any], Form]:
     """(names, leaves, form) of the traced values that a function has captured."""
     values = captured(f, follows)
     return list(values), *opened(list(values.values()))
 
 
-def remade(f: Any, names: list[str], form: Form, leaves: list[Any]) -> Any:
+def remade(f: Callable[..., Any], names: list[str], form: Form, leaves: list[Any]) -> Any:
     """The function with its captured values replaced by those of `leaves`."""
     return with_captured(f, dict(zip(names, form.arguments(leaves), strict=True)))
 
 
-def seeing(f: Any, names: list[str], form: Form, leaves: list[Any]) -> Any:
+def seeing(f: Callable[..., Any], names: list[str], form: Form, leaves: list[Any]) -> Any:
     """The function with traced values as its captured ones, as a copy that calls our NumPy."""
     return method(with_captured(f, dict(zip(names, form.arguments(leaves), strict=True)), _shown))
 
@@ -92,7 +92,7 @@ def _whole(value: Any) -> Any:
     return _of_numbers(value) if isinstance(value, FUNCTIONS) else value
 
 
-def _of_numbers(f: Any) -> Callable[..., Any]:
+def _of_numbers(f: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its result checked: a traced value must not get into compiled code.
 
     Compiled code that asks such a value for its float does not look whether that failed: it calls
@@ -207,7 +207,7 @@ class Call:
         options = {name: _parted(value) for name, value in kwargs.items()}
         return functools.partial(_called, self.original, *map(_parted, args), **options)
 
-    def on_numbers(self, f: Any) -> Callable[..., Any]:
+    def on_numbers(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """The function on plain numbers, run outside of all traces."""
         names, leaves, form = traced_captures(f)
         g = remade(f, names, form, [plain(v) for v in leaves])

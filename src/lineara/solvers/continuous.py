@@ -10,7 +10,7 @@ equations are solved by the same method as the first, so that their flows are di
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ Whole("flow")
 class Flow(Rule):
     """y(t1), as a function of the leaves t0, t1, y0 and the values that f has captured."""
 
-    def __init__(self, call: Call, f: Any, how: dict[str, Any], value: Any) -> None:
+    def __init__(self, call: Call, f: Callable[..., Any], how: dict[str, Any], value: Any) -> None:
         super().__init__(f)
         self.names, self.leaves, self.form = traced_captures(f)
         self.call, self.how, self.value = call, how, value
@@ -81,7 +81,7 @@ class Flow(Rule):
 
         return y, Joint(lambda ts: spread(forward, ts), lambda bars: spread(back, bars))
 
-    def end(self, f: Any, span: Any, parts: list[Any]) -> Any:
+    def end(self, f: Callable[..., Any], span: Any, parts: list[Any]) -> Any:
         """The end state of another equation, solved by the same method and options."""
         from scipy.integrate import solve_ivp
 
@@ -90,7 +90,7 @@ class Flow(Rule):
         return registry.functions[solve_ivp](f, span, start, **options).y[:, -1]
 
     def trace_linear(
-        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
         """Raises an error: a flow is not linear in the values that its equation captured."""
         raise LinearityError(
@@ -108,7 +108,9 @@ def _row(v: Any) -> Any:
     return reshaped(as_array(v), (type_of(v).size,))
 
 
-def _at(f: Any, names: list[str], form: Form, places: Sequence[int], leaves: list, t: Any) -> Any:
+def _at(
+    f: Callable[..., Any], names: list[str], form: Form, places: Sequence[int], leaves: list, t: Any
+) -> Any:
     """The function (y, *parameters) -> f(t, y) for one t."""
 
     def at(y: Any, *moved: Any) -> Any:
@@ -119,7 +121,14 @@ def _at(f: Any, names: list[str], form: Form, places: Sequence[int], leaves: lis
 
 
 def ahead(
-    f: Any, names: list, form: Form, places: Sequence[int], leaves: list, dots: list, t: Any, z: Any
+    f: Callable[..., Any],
+    names: list,
+    form: Form,
+    places: Sequence[int],
+    leaves: list,
+    dots: list,
+    t: Any,
+    z: Any,
 ) -> Any:
     """The right side of the equation for (y, s), in one vector."""
     n = z.shape[0] // 2
@@ -129,7 +138,13 @@ def ahead(
 
 
 def behind(
-    f: Any, names: list, form: Form, places: Sequence[int], leaves: list, t: Any, z: Any
+    f: Callable[..., Any],
+    names: list,
+    form: Form,
+    places: Sequence[int],
+    leaves: list,
+    t: Any,
+    z: Any,
 ) -> Any:
     """The right side of the equation for (y, l, q), in one vector."""
     parameters = [leaves[i] for i in places]
@@ -138,7 +153,7 @@ def behind(
     return concat(_row(slope), *[-_row(b) for b in pull(z[n : 2 * n])], axis=0)
 
 
-def flows(call: Call, f: Any, result: Any, y0: Any, ends: Any) -> Any:
+def flows(call: Call, f: Callable[..., Any], result: Any, y0: Any, ends: Any) -> Any:
     """y at the times of t_eval, each computed from the previous time : (n, times)."""
     if call["t_eval"] is None or call["events"] is not None or call["dense_output"]:
         raise NoRuleError(

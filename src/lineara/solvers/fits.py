@@ -64,7 +64,7 @@ def least_squares(call: Call) -> Any:
     return result
 
 
-def with_options(fun: Any, args: tuple, options: dict[str, Any], x: Any) -> Any:
+def with_options(fun: Callable[..., Any], args: tuple, options: dict[str, Any], x: Any) -> Any:
     """fun(x, *args, **options)."""
     return fun(x, *args, **options)
 
@@ -100,7 +100,7 @@ def curve_fit(call: Call) -> Any:
     return (best.x, pcov, *more)
 
 
-def misfit(f: Any, xdata: Any, ydata: Any, sigma: Any, p: Any) -> Any:
+def misfit(f: Callable[..., Any], xdata: Any, ydata: Any, sigma: Any, p: Any) -> Any:
     """(f(x, *p) - y) / sigma; with a matrix sigma = L L^T, L^-1 (f(x, *p) - y)."""
     r = row(f(as_array(xdata), *p) - as_array(ydata))
     if sigma is None:

@@ -8,7 +8,7 @@ that outer levels differentiate dF/dx as well, which gives every order.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ for _name in ("solution", "optimal_value"):
 class Known(Rule):
     """A value known from a solver, as a function of the values that `f` has captured."""
 
-    def __init__(self, f: Any, value: Any, asked: Asked) -> None:
+    def __init__(self, f: Callable[..., Any], value: Any, asked: Asked) -> None:
         super().__init__(f)
         self.names, self.leaves, self.form = traced_captures(f)
         self.value, self.asked = value, asked
@@ -65,7 +65,7 @@ class Known(Rule):
             return y, Frozen(inner, [x, *nodes] if moves else nodes, [owned(inner, y)])
 
     def trace_linear(
-        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
         """Raises an error: a solution is not linear in what it depends on."""
         raise LinearityError(
@@ -77,7 +77,7 @@ class Known(Rule):
 class Solution(Known):
     """x with f(x) = 0; `elementwise` if equation i has only the unknown x_i."""
 
-    def __init__(self, f: Any, value: Any, asked: Asked, elementwise: bool) -> None:
+    def __init__(self, f: Callable[..., Any], value: Any, asked: Asked, elementwise: bool) -> None:
         super().__init__(f, value, asked)
         self.elementwise = elementwise or not np.ndim(value)
 
@@ -172,18 +172,18 @@ class OptimalValue(Known):
         )
 
 
-def solution(f: Any, x: Any, asked: Asked, elementwise: bool = False) -> Any:
+def solution(f: Callable[..., Any], x: Any, asked: Asked, elementwise: bool = False) -> Any:
     """x with f(x) = 0, as a function of the values that f has captured."""
     rule = Solution(f, x, asked, elementwise)
     return op("solution")(*rule.leaves, rule=rule, form=rule.form, options={})
 
 
-def gradient(f: Any, x: Any) -> Any:
+def gradient(f: Callable[..., Any], x: Any) -> Any:
     """The gradient of f at x, which is zero if x makes f stationary."""
     return grad(f)(x)
 
 
-def optimal_value(f: Any, x: Any, value: Any, asked: Asked) -> Any:
+def optimal_value(f: Callable[..., Any], x: Any, value: Any, asked: Asked) -> Any:
     """value = f(x) for a stationary x, as a function of the values that f has captured."""
     rule = OptimalValue(f, value, asked)
     form = Form((None, *rule.form.structures))

@@ -1,7 +1,7 @@
 """Minima: found by SciPy, and differentiated as solutions of the equation of stationarity."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,13 @@ from lineara.solvers.stationary import Condition, Minimum, number, objective, ro
 from lineara.tape.node import plain
 
 
-def above(fun: Any, low: Any, at: Any, x: Any) -> Any:
+def above(fun: Callable[..., Any], low: Any, at: Any, x: Any) -> Any:
     """fun(x) - low, for the elements that have a lower bound."""
     low = as_array(low)
     return row(fun(x))[at] - (row(low)[at] if type_of(low).size > 1 else low)
 
 
-def below(fun: Any, high: Any, at: Any, x: Any) -> Any:
+def below(fun: Callable[..., Any], high: Any, at: Any, x: Any) -> Any:
     """high - fun(x), for the elements that have an upper bound."""
     return -above(fun, high, at, x)
 
@@ -37,7 +37,7 @@ def product(A: Any, x: Any) -> Any:
     return A @ x
 
 
-def between(fun: Any, low: Any, high: Any, size: int) -> Iterator[Condition]:
+def between(fun: Callable[..., Any], low: Any, high: Any, size: int) -> Iterator[Condition]:
     """The conditions low <= fun(x) <= high; the bounds broadcast to `size` elements."""
     lows, highs = (np.broadcast_to(_at_rest(b), (size,)) for b in (low, high))
     equal = lows == highs
@@ -78,12 +78,12 @@ def constraints_of(call: Call, constraints: Any, x: np.ndarray) -> Iterator[Cond
             yield from between(fun, c.lb, c.ub, size)
 
 
-def as_row(fun: Any, x: Any) -> Any:
+def as_row(fun: Callable[..., Any], x: Any) -> Any:
     """fun(x) as a vector."""
     return row(fun(x))
 
 
-def applied(fun: Any, args: tuple, x: Any) -> Any:
+def applied(fun: Callable[..., Any], args: tuple, x: Any) -> Any:
     """fun(x, *args)."""
     return fun(x, *args)
 
@@ -121,7 +121,7 @@ def minimize_scalar(call: Call) -> Any:
     return result
 
 
-def of_one(fun: Any, args: tuple, x: Any) -> Any:
+def of_one(fun: Callable[..., Any], args: tuple, x: Any) -> Any:
     """fun(x[0], *args) for an x of one element."""
     return number(fun(x[0], *args))
 
@@ -205,7 +205,7 @@ def fmin(call: Call) -> Any:
     """The minimum and, with `full_output`, its value; other results have no derivative."""
     x, value, *rest = call.run(full_output=True)
     flag = rest[-2] if call["retall"] else rest[-1]
-    fun = call.given.get("func", call.given.get("f"))
+    fun = call.given["func" if "func" in call.given else "f"]
     f = functools.partial(objective, fun, tuple_of(call["args"]))
     asked = call.asked(f"warnflag {flag}" if flag else None)
     best = Minimum(call, f, np.atleast_1d(real(call, x)), [], asked)

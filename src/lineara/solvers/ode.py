@@ -6,7 +6,7 @@ or Radau's steps at the same tolerances.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,12 @@ KEPT = (
 )  # options that are passed on to the other method
 
 
-def rhs(fun: Any, args: tuple, vectorized: bool, t: Any, y: Any) -> Any:
+def rhs(fun: Callable[..., Any], args: tuple, vectorized: bool, t: Any, y: Any) -> Any:
     """f(t, y, *args) as a vector."""
     return row(fun(t, np.reshape(y, (-1, 1)) if vectorized else y, *args))
 
 
-def turned(fun: Any, t: Any, y: Any, *args: Any) -> Any:
+def turned(fun: Callable[..., Any], t: Any, y: Any, *args: Any) -> Any:
     """fun(y, t, *args), for odeint's order of arguments."""
     return fun(y, t, *args)
 
@@ -53,7 +53,14 @@ class Trajectory:
     """y(t) in pieces, one a step; differentiable in y0, the parameters and the interval's ends."""
 
     def __init__(
-        self, call: Call, f: Any, method: Any, log: list[Taken], y0: Any, ends: Any, dense: bool
+        self,
+        call: Call,
+        f: Callable[..., Any],
+        method: Any,
+        log: list[Taken],
+        y0: Any,
+        ends: Any,
+        dense: bool,
     ) -> None:
         steps = [list(taken) for taken in log]
         steps[0][0] = ends[0]
@@ -96,7 +103,9 @@ class Trajectory:
         return op("permute_dims")(op("stack")(*ys), axes=(1, 0))
 
 
-def replayed(call: Call, f: Any, y0: Any, ends: Any, options: dict[str, Any], work: float) -> Any:
+def replayed(
+    call: Call, f: Callable[..., Any], y0: Any, ends: Any, options: dict[str, Any], work: float
+) -> Any:
     """A trajectory by DOP853, or by Radau if DOP853 takes far more steps than `work` allows."""
     from scipy.integrate import DOP853, Radau, solve_ivp
 
@@ -116,7 +125,9 @@ def replayed(call: Call, f: Any, y0: Any, ends: Any, options: dict[str, Any], wo
     raise AssertionError("Radau takes any number of steps")
 
 
-def _solve(solve: Any, f: Any, span: Any, y0: Any, method: Any, options: dict[str, Any]) -> Any:
+def _solve(
+    solve: Any, f: Callable[..., Any], span: Any, y0: Any, method: Any, options: dict[str, Any]
+) -> Any:
     return solve(f, span, y0, method=method, **options)
 
 

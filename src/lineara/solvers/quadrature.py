@@ -39,7 +39,7 @@ class Integral(Rule):
     `by` integrates derivatives; `value` is the integral, if it is known already.
     """
 
-    def __init__(self, call: Call, f: Any, by: By, value: Any = None) -> None:
+    def __init__(self, call: Call, f: Callable[..., Any], by: By, value: Any = None) -> None:
         super().__init__(f)
         self.names, self.leaves, self.form = traced_captures(f)
         self.call, self.by, self.value = call, by, value
@@ -99,7 +99,7 @@ class Integral(Rule):
         return _apply(Integral(self.call, row, self.by), [a, b, *traced_captures(row)[1]])
 
     def trace_linear(
-        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
         """Raises an error: an integral is not linear in what its integrand captured."""
         raise LinearityError(
@@ -120,7 +120,7 @@ def _row(y: Any) -> Any:
 
 
 def slopes(
-    f: Any,
+    f: Callable[..., Any],
     names: list[str],
     form: Form,
     places: Sequence[int],
@@ -158,7 +158,7 @@ def by_quad(call: Call) -> By:
     named = ("epsabs", "epsrel", "limit", "points", "weight", "wvar", "wopts", "maxp1", "limlst")
     options = {name: call.plain(name) for name in named}
 
-    def integrate(f: Any, a: float, b: float) -> Any:
+    def integrate(f: Callable[..., Any], a: float, b: float) -> Any:
         from scipy.integrate import quad, quad_vec
 
         at = functools.cache(f)  # components are often evaluated at the same nodes
@@ -179,7 +179,7 @@ def _inside(a: float, b: float) -> float:
     return b - 1.0 if np.isfinite(b) else a + 1.0 if np.isfinite(a) else 0.5
 
 
-def integral(call: Call, f: Any, limits: Sequence[Any], value: Any, by: By) -> Any:
+def integral(call: Call, f: Callable[..., Any], limits: Sequence[Any], value: Any, by: By) -> Any:
     """A known integral, as a function of its limits and of the values that f has captured."""
     rule = Integral(call, f, by, value)
     return _apply(rule, [*limits, *rule.leaves])
@@ -188,7 +188,7 @@ def integral(call: Call, f: Any, limits: Sequence[Any], value: Any, by: By) -> A
 # --- SciPy's functions --------------------------------------------------------------------------
 
 
-def integrand(fun: Any, args: tuple, t: Any) -> Any:
+def integrand(fun: Callable[..., Any], args: tuple, t: Any) -> Any:
     """f(t, *args)."""
     return fun(t, *args)
 
@@ -219,7 +219,7 @@ def quad_vec(call: Call) -> Any:
     named = ("epsabs", "epsrel", "limit", "points", "quadrature")
     options = {name: call.plain(name) for name in named}
 
-    def by(f: Any, a: float, b: float) -> Any:
+    def by(f: Callable[..., Any], a: float, b: float) -> Any:
         from scipy.integrate import quad_vec
 
         return quad_vec(f, a, b, norm="max", **options)[0]
@@ -243,7 +243,9 @@ def fixed_quad(call: Call) -> Any:
 # --- several variables: integrals of integrals ---------------------------------------------------
 
 
-def nested(fun: Any, ranges: list[Any], options: list[Any], args: tuple, outer: tuple) -> Any:
+def nested(
+    fun: Callable[..., Any], ranges: list[Any], options: list[Any], args: tuple, outer: tuple
+) -> Any:
     """The integral over the remaining variables; `outer` are values of the others, inner first."""
     if not ranges:
         return fun(*outer, *args)
@@ -257,7 +259,12 @@ def nested(fun: Any, ranges: list[Any], options: list[Any], args: tuple, outer: 
 
 
 def within(
-    fun: Any, ranges: list[Any], options: list[Any], args: tuple, outer: tuple, t: Any
+    fun: Callable[..., Any],
+    ranges: list[Any],
+    options: list[Any],
+    args: tuple,
+    outer: tuple,
+    t: Any,
 ) -> Any:
     """`nested` with one more variable fixed at t."""
     return nested(fun, ranges, options, args, (t, *outer))

@@ -2,6 +2,7 @@
 
 import functools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from lineara.solvers.calls import Call, solver
 from lineara.solvers.implicit import gradient, solution
 
 
-def residual(fun: Any, args: Any, x: Any) -> Any:
+def residual(fun: Callable[..., Any], args: Any, x: Any) -> Any:
     """F(x, *args)."""
     return fun(x, *args)
 
 
-def first(fun: Any, x: Any, *args: Any) -> Any:
+def first(fun: Callable[..., Any], x: Any, *args: Any) -> Any:
     """The value of a function that also returns its derivatives."""
     return fun(x, *args)[0]
 
@@ -27,12 +28,12 @@ def tuple_of(args: Any) -> tuple:
     return args if isinstance(args, tuple) else (args,)
 
 
-def equation(call: Call, fun: Any) -> Any:
+def equation(call: Call, fun: Callable[..., Any]) -> Any:
     """x -> fun(x, *args)."""
     return functools.partial(residual, fun, tuple_of(call["args"]))
 
 
-def half_square(fun: Any, x: Any) -> Any:
+def half_square(fun: Callable[..., Any], x: Any) -> Any:
     """|fun(x)|^2 / 2."""
     return np.sum(as_array(fun(x)) ** 2) / 2
 
@@ -92,7 +93,7 @@ def quasi_newton(call: Call) -> Any:
     return solution(call["F"], real(call, np.asarray(call.run())[()]), call.asked())
 
 
-def excess(fun: Any, x: Any) -> Any:
+def excess(fun: Callable[..., Any], x: Any) -> Any:
     """fun(x) - x."""
     return fun(x) - x
 

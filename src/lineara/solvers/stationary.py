@@ -45,12 +45,14 @@ def number(y: Any) -> Any:
     return reshaped(y, ()) if type_of(y).shape else y
 
 
-def objective(fun: Any, args: tuple, x: Any) -> Any:
+def objective(fun: Callable[..., Any], args: tuple, x: Any) -> Any:
     """fun(x, *args), as a number."""
     return number(fun(x, *args))
 
 
-def lagrangian(f: Any, conditions: Sequence[Any], rows: Sequence[Any], size: int, z: Any) -> Any:
+def lagrangian(
+    f: Callable[..., Any], conditions: Sequence[Any], rows: Sequence[Any], size: int, z: Any
+) -> Any:
     """L(x, l), for x and the multipliers in one vector z."""
     y, start = f(z[:size]), size
     for g, at in zip(conditions, rows, strict=True):
@@ -66,7 +68,12 @@ class Minimum:
     """
 
     def __init__(
-        self, call: Call, f: Any, x: Any, conditions: Sequence[Condition], asked: Asked
+        self,
+        call: Call,
+        f: Callable[..., Any],
+        x: Any,
+        conditions: Sequence[Condition],
+        asked: Asked,
     ) -> None:
         self.asked, self.size, self.shape = asked, np.size(x), np.shape(x)
         self.f = f
@@ -91,7 +98,7 @@ class Minimum:
 
 
 def _active(
-    call: Call, f: Any, x: np.ndarray, conditions: Sequence[Condition], asked: Asked
+    call: Call, f: Callable[..., Any], x: np.ndarray, conditions: Sequence[Condition], asked: Asked
 ) -> tuple[list[np.ndarray], np.ndarray] | None:
     """(active elements of each condition, their multipliers); None if no condition is active."""
     values = [call.on_numbers(functools.partial(_of, row, c.g))(x) for c in conditions]
@@ -132,7 +139,7 @@ def _jacobian(g: Any, x: Any) -> Any:
     return jacobian(functools.partial(_of, row, g))(x)
 
 
-def _slope_and_bend(f: Any, x: Any) -> tuple[Any, Any]:
+def _slope_and_bend(f: Callable[..., Any], x: Any) -> tuple[Any, Any]:
     """The gradient, and how much a change of x by its own size would change it."""
     slope, bend = jvp(functools.partial(gradient, f), (x,), (1 + np.abs(x),))
     return slope, np.max(np.abs(bend))
