@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -23,8 +24,10 @@ NUMPY = Path(numpy.__file__).parent
 PYTHON = Path(sysconfig.get_paths()["stdlib"]) / "test"
 PARTS = ("_core", "lib", "linalg", "fft", "ma")
 MODULES = ("float", "math", "complex", "statistics", "fractions")
+BYTECODE = str(Path(tempfile.gettempdir()) / f"lineara-bytecode-{os.getuid()}")
 LIMIT = 6 * 1024**3  # bytes of address space that a process may take
 SECONDS = 1800  # that one file may take
+KEPT = tomllib.loads((HERE / "kept.toml").read_text(encoding="utf-8"))["kept"]
 REASONS = tomllib.loads((HERE / "reasons.toml").read_text(encoding="utf-8"))["reason"]
 
 
@@ -45,6 +48,8 @@ class Judged(NamedTuple):
     passed: int
     refused: Counter[str]  # by reason
     different: dict[str, str]  # by test: how
+    kept: int  # of which the harness is the cause
+    late: int  # that take too long inside of a differentiation, and are not judged
 
 
 def outcomes(path: Path, lift: str, folder: Path, only: list[str] | None = None) -> dict[str, dict]:
@@ -76,6 +81,8 @@ def _run(copy: Path, lift: str, found: Path, only: list[str] | None, numpys: boo
     command += ["--lift", lift, "--outcomes", str(found)] + ["-p", "numpy.conftest"] * numpys
     command += ["-W", "ignore::pytest.PytestWarning", "-W", "ignore::DeprecationWarning:pytest"]
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # there are two hundred processes
+    env["PYTHONPYCACHEPREFIX"] = BYTECODE
     with (copy.parent / f"{copy.stem}.{lift}.log").open("w") as out:
         run = subprocess.run(
             command, stdout=out, stderr=out, env=env, timeout=SECONDS, cwd=copy.parent
@@ -91,20 +98,25 @@ def reason(entry: dict) -> str | None:
     return None
 
 
-def judged(path: Path, lift: str, folder: Path) -> Judged:
+def judged(name: str, lift: str, folder: Path) -> Judged:
     """Every test of a file that passes plainly: passed, refused, or different."""
+    path = files()[name]
     found = outcomes(path, lift, folder)
-    failed = [name for name, entry in found.items() if entry["outcome"] == "failed"]
+    failed = [test for test, entry in found.items() if entry["outcome"] == "failed"]
     plain = outcomes(path, "none", folder, failed) if failed else {}
-    refused, different = Counter[str](), {}
-    for name in failed:
-        if plain.get(name, {}).get("outcome") != "passed":
+    refused, different, kept, late = Counter[str](), {}, 0, 0
+    for test in failed:
+        if plain.get(test, {}).get("outcome") != "passed":
             continue
-        entry = found[name]
+        entry = found[test]
         why = reason(entry) if entry["ours"] else None
         if why is not None:
             refused[why] += 1
+        elif entry["kind"] == "Late":
+            late += 1
+        elif any([re.fullmatch(k["test"], f"{name}::{test}") for k in KEPT]):
+            kept += 1
         else:
-            different[name] = f"{entry['kind']}: {entry['text']}".partition("\n\n")[0]
+            different[test] = f"{entry['kind']}: {entry['text']}".partition("\n\n")[0]
     passed = sum([entry["outcome"] == "passed" for entry in found.values()])
-    return Judged(passed, refused, different)
+    return Judged(passed, refused, different, kept, late)

@@ -14,6 +14,7 @@ from pathlib import Path
 from suites import HERE, Judged, files, judged
 
 COUNTS = HERE / "counts.toml"
+OUTCOMES = ("passed", "different", "kept", "late")
 
 
 def written(counts: dict[str, dict[str, int]]) -> str:
@@ -30,7 +31,9 @@ def written(counts: dict[str, dict[str, int]]) -> str:
 def counted(found: Judged) -> dict[str, int]:
     """The counts of one file; the reasons of refusals by name."""
     refused = dict(sorted(found.refused.items()))
-    return {"passed": found.passed, "different": len(found.different), **refused}
+    counts = {"passed": found.passed, "different": len(found.different)}
+    rest = {"kept": found.kept, "late": found.late}
+    return counts | {key: n for key, n in rest.items() if n} | refused
 
 
 def table(counts: dict[str, dict[str, int]]) -> str:
@@ -39,14 +42,15 @@ def table(counts: dict[str, dict[str, int]]) -> str:
     for name, found in counts.items():
         suites.setdefault(name.rpartition("/")[0], Counter()).update(found)
     lines = [
-        "| suite | passed | refused | different | refused because of |",
-        "|---|--:|--:|--:|---|",
+        "| suite | passed | refused | different | kept | late | refused because of |",
+        "|---|--:|--:|--:|--:|--:|---|",
     ]
     for name, found in suites.items():
-        why = {k: n for k, n in found.most_common() if k not in ("passed", "different") and n}
+        why = {k: n for k, n in found.most_common() if k not in OUTCOMES and n}
         reasons = ", ".join([f"{k} {n}" for k, n in why.items()])
-        passed, different = found["passed"], found["different"]
-        lines.append(f"| {name} | {passed} | {sum(why.values())} | {different} | {reasons} |")
+        passed, *rest = [str(found[k]) for k in OUTCOMES]
+        cells = [name, passed, str(sum(why.values())), *rest, reasons]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -58,7 +62,7 @@ def main(pattern: str = "") -> None:
         def run(name: str) -> tuple[str, Judged]:
             folder = Path(made) / name.replace("/", "_")
             folder.mkdir()
-            return name, judged(files()[name], "tape", folder)
+            return name, judged(name, "tape", folder)
 
         for name, found in pool.map(run, [n for n in files() if re.search(pattern, n)]):
             counts[name] = counted(found)

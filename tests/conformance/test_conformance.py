@@ -17,6 +17,6 @@ KEPT = tomllib.loads((HERE / "counts.toml").read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize("name", FILES)
 def test_an_installed_test_comes_out_as_it_does_plainly(name: str, tmp_path: Path):
-    found = judged(FILES[name], "tape", tmp_path)
+    found = judged(name, "tape", tmp_path)
     shown = "\n".join([f"{test}: {how}" for test, how in found.different.items()])
     assert len(found.different) <= KEPT.get(name, {}).get("different", 0), shown

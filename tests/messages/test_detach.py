@@ -3,6 +3,8 @@
 import array
 import json
 import pickle
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pint
@@ -422,3 +424,57 @@ def test_a_memo_that_holds_an_equal_number(said):
     )
     memo.clear()
     assert grad(f)(2.0) == 4.0
+
+
+def test_fraction(said):
+    def f(x):
+        return float(Fraction(x)) * x
+
+    assert said(lambda: grad(f)(2.0)) == (
+        "DetachError: a Fraction of a traced number would lose its derivative; compute with "
+        "floats, or give it lineara.stop_gradient(x) to mean a constant\n"
+        "  at f: return float(Fraction(x)) * x"
+    )
+
+
+def test_compiled_code_that_takes_floats_only(said):
+    def f(x):
+        return float(Decimal(x)) * x
+
+    def caught(x):
+        try:
+            return f(x)
+        except TypeError:
+            return 2.0 * x
+
+    message = (
+        "DetachError: compiled code takes no traced number: conversion from TracedNumber to "
+        "Decimal is not supported; compute with Python's operators, math and NumPy, or give it "
+        "lineara.stop_gradient(x) to mean a constant\n"
+    )
+    assert said(lambda: grad(f)(2.0)) == message + "  at f: return float(Decimal(x)) * x"
+    assert said(lambda: grad(caught)(2.0)) == message + "  at caught: except TypeError:"
+
+
+def test_a_number_that_is_not_finite_among_whole_ones(said):
+    def f(x):
+        counts = np.zeros(2, int)
+        counts[0] = np.float64(x) * np.inf
+        return x
+
+    assert said(lambda: grad(f)(2.0)) == (
+        "DetachError: a traced f64[] was about to become a plain array, which would lose its "
+        "derivative; use NumPy functions that have a rule, or lineara.stop_gradient to mean it\n"
+        "  at f: counts[0] = np.float64(x) * np.inf"
+    )
+
+
+def test_records(said):
+    def f(x):
+        return np.array([(1, (2, x))], dtype=[("a", int), ("b", "f8, f8")])
+
+    assert said(lambda: grad(f)(2.0)) == (
+        "DetachError: a list of traced numbers was about to become records, which cannot hold its "
+        "derivative; keep it as numbers, or use lineara.stop_gradient to mean it\n"
+        '  at f: return np.array([(1, (2, x))], dtype=[("a", int), ("b", "f8, f8")])'
+    )

@@ -258,7 +258,7 @@ def test_a_histogram_of_complex_numbers(f, said):
         return np.sum(f(z, 3)[-1]).real
 
     assert said(lambda: grad(edges)(np.array([1 + 1j, 2.0, 3.0]))) == (
-        "TypeMismatchError: a histogram of complex numbers, which have no order, is not "
+        "NoRuleError: a histogram of complex numbers, which have no order, is not "
         "differentiated; take that of z.real, z.imag or abs(z)\n"
         "  at edges: return np.sum(f(z, 3)[-1]).real"
     )
@@ -283,4 +283,36 @@ def test_a_covariance_that_is_singular_and_moves(said):
         "with respect to it, since its rank would change; give the covariance as plain numbers\n"
         "  at density: return stats.multivariate_normal.logpdf(np.ones(2), np.zeros(2), c, "
         "allow_singular=True)"
+    )
+
+
+def test_attribute_of_numpys_numbers(said):
+    def f(x):
+        return np.float64(x).view(np.int64) * x
+
+    assert said(lambda: grad(f)(1.0)) == (
+        "NoRuleError: view: a traced f64[] has no such attribute; use the functions of NumPy that "
+        "have a rule\n  at f: return np.float64(x).view(np.int64) * x"
+    )
+
+
+def test_function_of_rows_that_gives_a_class_of_its_own(said):
+    def f(x):
+        rows = np.apply_along_axis(lambda row: np.ma.array([1.0, 2.0]), 0, x)
+        return np.sum(rows * x)
+
+    assert said(lambda: grad(f)(np.ones((2, 2)))) == (
+        "NoRuleError: apply_along_axis: the function gives a MaskedArray, whose rules are not "
+        "followed; let it give a plain array\n"
+        "  at f: rows = np.apply_along_axis(lambda row: np.ma.array([1.0, 2.0]), 0, x)"
+    )
+
+
+def test_failure_where_numpy_has_a_value(said):
+    def f(x):
+        return np.polyadd(x, np.polymul([], x))[0]
+
+    assert said(lambda: grad(f)(np.ones(2))) == (
+        "NoRuleError: numpy.polymul: f64[2] is refused: a cannot be empty\n"
+        "  at f: return np.polyadd(x, np.polymul([], x))[0]"
     )

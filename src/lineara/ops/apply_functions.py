@@ -1,7 +1,7 @@
 """NumPy functions that call a user's function on parts of an array: rows, pieces, elements."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,15 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     rest = type_of(rows).shape[:-1]
     if not math.prod(rest):
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    results = [as_array(func1d(rows[at], *args, **kwargs)) for at in np.ndindex(rest)]
-    inner = type_of(results[0]).shape
-    stacked = op("reshape")(op("stack")(*results), shape=(*rest, *inner))
+    results = [func1d(rows[at], *args, **kwargs) for at in np.ndindex(rest)]
+    if any([isinstance(v, np.ndarray) and type(v) is not np.ndarray for v in results]):
+        raise NoRuleError(
+            f"apply_along_axis: the function gives a {type(results[0]).__name__}, whose rules are "
+            "not followed; let it give a plain array"
+        )
+    rows_made = list(map(as_array, results))
+    inner = type_of(rows_made[0]).shape
+    stacked = op("reshape")(op("stack")(*rows_made), shape=(*rest, *inner))
     here = tuple(range(axis, axis + len(inner)))
     return moveaxis(stacked, tuple(range(len(rest), len(rest) + len(inner))), here)
 
@@ -130,13 +136,15 @@ class Vectorized:
 
     def __init__(
         self,
-        pyfunc: Callable[..., Any],
+        pyfunc: Any = np._NoValue,
         otypes: Any = None,
         doc: str | None = None,
         excluded: Any = None,
         cache: bool = False,
         signature: str | None = None,
     ) -> None:
+        self.plainly = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)  # or refuses
+        self.options: tuple[Any, ...] = otypes, doc, excluded, cache, signature
         self.pyfunc, self.otypes, self.signature = pyfunc, otypes, signature
         self.excluded = set() if excluded is None else set(excluded)
         self.__name__ = getattr(pyfunc, "__name__", "vectorize")
@@ -144,6 +152,9 @@ class Vectorized:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The results as an array; a tuple of arrays if the function returns tuples."""
+        if self.pyfunc is np._NoValue:  # a decorator
+            self.plainly(*args, **kwargs)
+            return Vectorized(args[0], *self.options)
         varied = [i for i in range(len(args)) if i not in self.excluded]
         names = [k for k in kwargs if k not in self.excluded]
         values = [as_array(args[i]) for i in varied] + [as_array(kwargs[k]) for k in names]
@@ -153,8 +164,11 @@ class Vectorized:
                 "comes out"
             )
         shape = np.broadcast_shapes(*(type_of(v).shape for v in values))
-        if not math.prod(shape):
+        if not math.prod(shape) and self.otypes is None:
             raise ShapeError("vectorize: the arguments have no elements to call the function with")
+        if not math.prod(shape):
+            empty = tuple([np.empty(shape, t) for t in self.otypes])
+            return empty[0] if len(empty) == 1 else empty
         spread = [registry.functions[np.broadcast_to](v, shape) for v in values]
         filled, named, results = list(args), dict(kwargs), []
         for at in np.ndindex(shape):

@@ -2,18 +2,33 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from lineara.facts.primitive import implements, op
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array, told
 from lineara.python.numpy_functions import call_foreign
+from lineara.python.numpy_values import failed
 from lineara.tape.level import Level
 from lineara.tape.levels import threads, writable
-from lineara.tape.node import Array, Scalar, Traced, layout, objects, plain, staged
+from lineara.tape.node import (
+    Array,
+    Scalar,
+    Traced,
+    becomes_other,
+    follows,
+    layout,
+    objects,
+    plain,
+    plain_deep,
+    staged,
+)
+from lineara.tape.reads import place
 from lineara.tape.written_arrays import Written
 
 
@@ -89,8 +104,9 @@ def scalars(obj: Any, level: Any) -> bool:
 
 
 @functools.wraps(np.array)
-def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
+def array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
     """np.array of traced values: an array that keeps their derivatives and may be written."""
+    obj: Any = object
     if not any_traced((obj,)):
         found = told(obj)
         if not isinstance(found, Traced):
@@ -101,10 +117,15 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
     if dtype is None and not options and type(level) is Level and scalars(obj, level):
         return level.join(obj)
     if dtype is not None and np.dtype(dtype).kind == "O":
-        return np.array(objects(obj), copy=copy, **options)
-    made = as_array(obj)
+        return np.array(objects(obj), dtype, copy=copy, **options)
+    try:
+        made = as_array(obj)
+    except Exception as e:
+        if dtype is not None and np.dtype(dtype).kind not in "fcbiu" and follows(obj):
+            raise becomes_other(obj, np.dtype(dtype)) from None
+        raise failed(np.array, (obj,), {}, e) from None
     if dtype is not None and np.dtype(dtype) != made.dtype:
-        made = made.astype(dtype)
+        made = _in_dtype(obj, made, np.dtype(dtype))
     if isinstance(made, Scalar):  # an array without axes, which may be written as any other
         made = made.level.buffer(made.typed())
     elif isinstance(made, Array) and ((made is obj and copy) or not _ordered(made, **options)):
@@ -115,6 +136,14 @@ def array(obj: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> A
 
 
 _COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: True}
+
+
+def _in_dtype(obj: Any, made: Any, dtype: np.dtype) -> Any:
+    """The array `made` of `obj` in another dtype; NumPy converts numbers in lists one by one."""
+    if issubclass(type(obj), Array) or staged(made) or dtype.kind not in "fcbiu":
+        return made.astype(dtype)
+    value = np.array(plain_deep(obj), dtype)  # which may refuse, or warn
+    return op("astype")(made, dtype=dtype) if dtype.kind in "fc" else value
 
 
 def _ordered(a: Array, order: str | None = None, **_: Any) -> bool:
@@ -281,6 +310,31 @@ def frombuffer(buffer: Any, *args: Any, **options: Any) -> Any:
     return np.frombuffer(memory(buffer) if isinstance(buffer, Traced) else buffer, *args, **options)
 
 
+def sharing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Whether arrays share memory: two traced ones, where they lie in NumPy's memory."""
+
+    @functools.wraps(original)
+    def call(a: Any, b: Any, /, max_work: Any = None) -> bool:
+        if not (isinstance(a, Array) and isinstance(b, Array)) or staged((a, b)):
+            return call_foreign(original, (a, b), {"max_work": max_work})
+        (base, *first), (other, *second) = map(_in_memory, (a, b))
+        if base is not other:
+            return False
+        memory = np.zeros(math.prod(base.shape) or 1, np.int8)
+        views = [as_strided(memory[n:], shape, lay) for n, lay, shape in (first, second)]
+        return original(*views, max_work=max_work)
+
+    return call
+
+
+def _in_memory(x: Array) -> Any:
+    """What holds the elements of an array, and where: offset, strides, shape."""
+    if not isinstance(x, Written):
+        return *place(x), tuple(x.shape)
+    part = x.w if x.w.source is None else x.w.source[0].w
+    return part.buffer, part.offset, part.strides, part.shape
+
+
 def makers() -> dict[Any, Any]:
     """Every function that makes arrays, and what stands in for it."""
     fresh = [np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.linspace, np.arange]
@@ -296,6 +350,7 @@ def makers() -> dict[Any, Any]:
     fresh += [np.nditer]  # which has no rule
     found: dict[Any, Any] = {f: maker(f) for f in fresh}
     found |= {f: like(f) for f in (np.zeros_like, np.ones_like, np.empty_like)}
+    found |= {f: sharing(f) for f in (np.shares_memory, np.may_share_memory)}
     found |= {f: full(f) for f in (np.full, np.full_like)}
     found |= {f: as_array_function(f) for f in (np.asarray, np.asanyarray, np.ascontiguousarray)}
     found |= {memoryview: memory, np.frombuffer: frombuffer}

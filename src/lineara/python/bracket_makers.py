@@ -9,7 +9,8 @@ from lineara.errors import NoRuleError
 from lineara.facts.types import type_of
 from lineara.ops.join import concatenate
 from lineara.python.array_makers import any_traced, array, maker
-from lineara.tape.node import Scalar
+from lineara.python.numpy_values import failed, own_value
+from lineara.tape.node import Scalar, plain
 
 
 class Joined:
@@ -21,8 +22,9 @@ class Joined:
 
     def __getitem__(self, key: Any) -> Any:
         key = key if isinstance(key, tuple) else (key,)
-        if not any_traced(_flat(key)):
-            return maker(self.original.__getitem__)(key)
+        return _bracketed(self.original, key, _flat(key), self._joined)
+
+    def _joined(self, key: Any) -> Any:
         (axis, ndmin, trans1d), parts = self.places, key
         if isinstance(key[0], str):
             parts = key[1:]
@@ -43,6 +45,17 @@ class Joined:
         return 0
 
 
+def _bracketed(original: Any, key: Any, values: list[Any], composed: Any) -> Any:
+    """The value is NumPy's, the derivative that of the composition."""
+    made = original.__getitem__
+    if not any_traced(values):
+        return maker(made)(key)
+    try:
+        return own_value(made, (key,), {}, composed)
+    except Exception as e:
+        raise failed(made, (key,), {}, e) from None
+
+
 def _flat(key: Sequence[Any]) -> list[Any]:
     """The values in an index, those of slices as well."""
     return [v for p in key for v in ((p.start, p.stop, p.step) if isinstance(p, slice) else (p,))]
@@ -54,8 +67,8 @@ def _made(part: Any) -> Any:
         return array(part)
     start = 0 if part.start is None else part.start
     step = 1 if part.step is None else part.step
-    if isinstance(step, complex):
-        return maker(np.linspace)(start, part.stop, int(abs(step)))
+    if type_of(step).dtype.kind == "c":
+        return maker(np.linspace)(start, part.stop, int(abs(plain(step))))
     return maker(np.arange)(start, part.stop, step)
 
 
@@ -83,8 +96,10 @@ class Grid:
 
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
-        if not any_traced(_flat(parts)):
-            return maker(self.original.__getitem__)(key)
+        return _bracketed(self.original, key, _flat(parts), self._grid)
+
+    def _grid(self, key: Any) -> Any:
+        parts = key if isinstance(key, tuple) else (key,)
         lines = [_made(p) for p in parts]
         if not isinstance(key, tuple):
             return lines[0]

@@ -8,8 +8,21 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, cast
 
+from lineara.facts.registry import registry
 from lineara.python.container_copies import SHOWN
 from lineara.python.namespaces import Namespace, Replacer
+
+
+def real_bases(bases: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The bases of a class of the user's: of numbers the classes themselves, not our stand-ins."""
+    ours = {id(stand_in): original for original, stand_in in registry.classes.items()}
+    return tuple([ours.get(id(base), base) for base in bases])
+
+
+@functools.wraps(builtins.__build_class__)
+def build_class(body: Any, name: str, /, *bases: Any, **options: Any) -> Any:
+    """A class statement in copied code."""
+    return builtins.__build_class__(body, name, *real_bases(bases), **options)
 
 
 def replaced_builtins(
@@ -46,7 +59,7 @@ def replaced_builtins(
             if cls is not type_:
                 return super().__call__(*args, **options)
             if len(args) != 1 or options:
-                return type(*args, **options)
+                return type(*args[:1], *[real_bases(b) for b in args[1:2]], *args[2:], **options)
             obj = itself(args[0])
             found = type_of(obj) if type_of else None
             found = SHOWN.get(type(obj), type(obj)) if found is None else found

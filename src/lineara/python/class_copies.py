@@ -5,14 +5,14 @@ import functools
 import sys
 import weakref
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
 from lineara.errors import is_library_file
 from lineara.python.container_copies import LIMIT
 from lineara.python.function_copies import Recent, is_user_code, is_user_function
-from lineara.python.namespaces import Cells, Replacer, same, unchanged
+from lineara.python.namespaces import Cells, Namespace, Replacer, same, unchanged
 from lineara.python.twins import (
     link_of,
     look_again,
@@ -127,6 +127,8 @@ class Classes:
             return False
         if link_of(cls) or issubclass(cls, BaseException | type) or issubclass(meta, enum.EnumMeta):
             return False
+        if any([_is_copied(f) for f in _functions(cls)]):  # a class statement in copied code
+            return False
         known = meta in (type, ABCMeta) or meta.__module__ == "typing"
         if not known and not has_user_code(meta):
             return False  # the metaclass of a library: it may count on being run
@@ -191,5 +193,13 @@ def is_from_library(cls: type) -> bool:
 
 def has_user_code(cls: type) -> bool:
     """Whether the body of the class has functions of the user's."""
-    parts = (part for value in vars(cls).values() for part in parts_of(value) or (value,))
-    return any(map(is_user_function, parts))
+    return any(map(is_user_function, _functions(cls)))
+
+
+def _functions(cls: type) -> Iterator[Any]:
+    """What the body of a class binds; of a property its functions."""
+    return (part for value in vars(cls).values() for part in parts_of(value) or (value,))
+
+
+def _is_copied(f: Any) -> bool:
+    return type(f) is FunctionType and type(f.__globals__) is Namespace

@@ -22,6 +22,7 @@ _CACHES = 1 if sys.version_info >= (3, 13) else 0  # after CONTAINS_OP
 _CLASSES = {"float", "complex"} | {  # names of classes of numbers
     n for n, v in vars(np).items() if isinstance(v, type) and issubclass(v, np.generic)
 }
+_NAMES = _CLASSES | {"type", "__class__"}  # in a function that may compare classes
 _GLOBAL, _LOCAL = ("LOAD_GLOBAL", "LOAD_NAME"), ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DEREF")
 
 
@@ -57,6 +58,8 @@ class Named(NamedTuple):
         """What the code would have loaded."""
         name, *attributes = self.names
         if self.local:
+            if name not in frame.f_locals:
+                raise UnboundLocalError(f"cannot access local variable '{name}'")
             found = frame.f_locals[name]
         else:
             try:
@@ -71,6 +74,7 @@ class Named(NamedTuple):
 def _asked(code: CodeType) -> Iterator[tuple[int, int, Any]]:
     """Where such a comparison begins, where its `is` stands, and the constant."""
     lines = list(dis.get_instructions(code))
+    classes = not _NAMES.isdisjoint(code.co_names)
     for k, line in enumerate(lines):
         if line.opname != "IS_OP":
             continue
@@ -81,7 +85,7 @@ def _asked(code: CodeType) -> Iterator[tuple[int, int, Any]]:
         names = tuple([i.argval for i in lines[first:k]])
         if loaded.opname == "LOAD_CONST" and type(loaded.argval) is bool:
             yield loaded.offset, line.offset, Truth(loaded.argval)
-        elif loaded.opname in _GLOBAL + _LOCAL and names[-1] in _CLASSES:
+        elif loaded.opname in _GLOBAL + _LOCAL and (classes or names[-1] in _CLASSES):
             yield loaded.offset, line.offset, Named(loaded.opname in _LOCAL, names)
 
 

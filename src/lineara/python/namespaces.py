@@ -22,10 +22,12 @@ from typing import Any, NamedTuple, Protocol
 
 from lineara.errors import is_library_file
 from lineara.python.class_identity import compared
+from lineara.tape.swallowed_errors import refuse_caught
 
 _LYING = ("__name__", "__package__", "__spec__", "__loader__", "__file__", "__path__", "__doc__")
 _LARGE = 65536  # bytes; an array above this is read from the module each time, never kept alive
 _ABSENT = object()
+_CATCH = TypeError.__mro__[:-1]  # the classes that catch a TypeError
 
 
 Cells = list[tuple[Any, Any]]  # cells of closures, small lists and dicts; and what they held
@@ -50,6 +52,7 @@ class Replacer(Protocol):
         ...
 
     kept: Any  # what libraries keep from call to call
+    build_class: Any  # what a class statement calls
 
     def stands_in(self, value: Any) -> bool:
         """Whether copied code sees this in place of something else."""
@@ -186,6 +189,9 @@ class Namespace(dict[str, Any]):
             value, absent = self.real[name], False
         except KeyError:
             value, absent = builtins.__dict__[name], True
+        if isinstance(value, type) and any([value is c for c in _CATCH]):
+            refuse_caught()  # an `except` asks, each time anew
+            return value
         if self.library and not absent:
             self.overlay.kept.note(value)
         new = self.overlay.replace(value)
@@ -272,10 +278,12 @@ class Builtins(dict[str, Any]):
     def __init__(self, space: Namespace) -> None:
         super().__init__(
             __import__=_importer(space.overlay),
-            __build_class__=builtins.__build_class__,
+            __build_class__=space.overlay.build_class,
             __name__="builtins",
         )
         self.space = space
+        if "open" not in space.real:  # NumPy's fromfile looks into the dict itself
+            self["open"] = open
 
     def __missing__(self, name: str) -> Any:
         """A module's name hides a builtin, so it is asked first."""
@@ -320,7 +328,8 @@ def stand_in(module: ModuleType, replace: Callable[[Any], Any]) -> ModuleType:
     def read(name: str) -> Any:
         value = getattr(module, name)
         new = replace(value)
-        if callable(new) or isinstance(new, ModuleType | int | float):
+        known = name in vars(module)  # of others the module is asked each time: it may warn
+        if known and (callable(new) or isinstance(new, ModuleType | int | float)):
             space[name] = new
         return new
 

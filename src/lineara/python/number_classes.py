@@ -4,8 +4,10 @@ Each is a subclass of the type that it stands for, so that it is a dtype, a base
 and half of `float | None`; calling it converts, and `isinstance` asks for the real type.
 """
 
+import operator
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial, wraps
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,12 @@ import numpy as np
 from lineara.containers.proxy import is_lazy
 from lineara.facts.primitive import op, registry
 from lineara.tape.class_questions import type_shown
-from lineara.tape.node import Array, Scalar, Traced, plain, staged
+from lineara.tape.node import Array, Scalar, Traced, layout, plain, staged
 from lineara.tape.number_kinds import valued
+
+_own: Any = vars(type)["__dict__"].__get__  # quicker than through `__getattribute__`
+_HEAP_TYPE = 1 << 9  # CPython's flag of classes that are written in Python
+_METHODS = (type(float.__add__), type(float.hex))
 
 
 class _Constructor(type):
@@ -23,12 +29,23 @@ class _Constructor(type):
     original: type
     convert: Callable[..., Any]
 
+    def __getattribute__(cls, name: str) -> Any:
+        """`float.__add__` and its kin take traced numbers as first argument."""
+        found = super().__getattribute__(name)
+        if type(found) in _METHODS and "original" in _own(cls):
+            return unbound(_own(cls)["original"], name)
+        return found
+
     def __call__(cls, *args: Any, **options: Any) -> Any:
-        if "original" not in vars(cls):  # a subclass of the user's
+        own = _own(cls)
+        if "original" not in own:  # a subclass of the user's
             return super().__call__(*args, **options)
         if any([isinstance(a, Traced) for a in args]):
-            return cls.convert(*args, **options)
-        return cls.original(*args, **options)
+            return own["convert"].__func__(*args, **options)
+        args = as_numbers(args)
+        if any([isinstance(a, Traced) for a in args]):
+            return own["convert"].__func__(*args, **options)
+        return own["original"](*args, **options)
 
     def __instancecheck__(cls, obj: Any) -> bool:
         if "original" not in vars(cls):
@@ -49,6 +66,69 @@ class _Constructor(type):
         return hash(cls.original)
 
 
+def as_numbers(values: tuple) -> tuple:
+    """The values; of an object whose `__float__` gives a traced number, that number."""
+    if not any([type(v).__flags__ & _HEAP_TYPE for v in values]):
+        return values
+    return tuple([_as_number(v) for v in values])
+
+
+def _as_number(value: Any) -> Any:
+    kind = type(value)
+    if isinstance(value, Traced):
+        return value
+    for name in ("__complex__", "__float__"):
+        method = getattr(kind, name, None)
+        if type(method) is FunctionType:
+            found = method(value)
+            wanted = complex if name == "__complex__" else float
+            if isinstance(found, Traced) and issubclass(found.stands_for(), wanted):
+                return found
+            return type(kind.__name__, (), {name: partial(plain, found)})()  # taken, or refused
+    return value
+
+
+@cache
+def unbound(cls: type, name: str) -> Callable[..., Any]:
+    """A method of a class of numbers, as `float.hex`, which takes traced numbers."""
+
+    @wraps(getattr(cls, name))
+    def call(*args: Any) -> Any:
+        return _of_class(cls, name, args)
+
+    return call
+
+
+def methods() -> dict[Any, Any]:
+    """Those of Python's classes, and what stands for each."""
+    named = [(cls, name) for cls in (float, complex) for name in vars(cls)]
+    return {f: unbound(*at) for at in named if type(f := getattr(*at)) in _METHODS}
+
+
+def _of_class(cls: type, name: str, args: tuple) -> Any:
+    method = getattr(cls, name)
+    if not any([isinstance(a, Traced) for a in args]):
+        return method(*args)
+    if staged(args):
+        return _operated(name, args)
+    value = method(*map(plain, args))  # which may refuse
+    if name == "__getnewargs__":
+        return args[0].__getnewargs__()
+    if not isinstance(value, np.inexact | float | complex | tuple):
+        return value
+    return valued(_operated(name, args), value)
+
+
+def _operated(name: str, args: tuple) -> Any:
+    """What the method gives, by the operator of that name where there is one."""
+    reflected = name.replace("__r", "__", 1)
+    if hasattr(operator, name):
+        return getattr(operator, name)(*args)
+    if len(args) == 2 and hasattr(operator, reflected):
+        return getattr(operator, reflected)(args[1], args[0])
+    return getattr(args[0], name)(*args[1:])
+
+
 class _Maker(_Constructor):
     """The metaclass of a foreign class that takes collections of traced values."""
 
@@ -66,7 +146,9 @@ def maker_class(original: Any, convert: Callable[..., Any]) -> type:
 
 def constructor(original: Any, convert: Callable[..., Any]) -> type:
     """The class that stands for a floating type."""
-    names = {"dtype": np.dtype(original), "original": original, "convert": staticmethod(convert)}
+    names = {"original": original, "convert": staticmethod(convert), "__slots__": ()}
+    if not issubclass(original, np.number):  # of its subclasses NumPy knows
+        names["dtype"] = np.dtype(original)
     names |= {"__doc__": original.__doc__, "__module__": original.__module__}
     if original in (float, complex):
         names["fromhex"] = getattr(original, "fromhex", None)
@@ -74,8 +156,11 @@ def constructor(original: Any, convert: Callable[..., Any]) -> type:
     return _Constructor(original.__name__, bases, names)
 
 
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, Array) else value
+def _number(value: Any, to: type = float) -> Any:
+    if not isinstance(value, Array):
+        return value
+    to(layout(value))  # which refuses what is no number
+    return value.item()
 
 
 def to_float(value: Any) -> Any:
@@ -89,7 +174,7 @@ def to_float(value: Any) -> Any:
 
 def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
     """complex() of traced numbers."""
-    parts = [_number(v) for v in (real, imag) if v is not None]
+    parts = [_number(v, complex) for v in (real, imag) if v is not None]
     found = parts[0] if imag is None else parts[0] + 1j * parts[1]
     found = found if found.dtype.kind == "c" else op("astype")(found, dtype=np.dtype(complex))
     return found.item() if staged(parts) else valued(found, complex(*map(plain, parts)))

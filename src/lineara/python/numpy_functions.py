@@ -1,16 +1,17 @@
 """NumPy's functions and methods on traced values: ours that stands in for each, or a refusal."""
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from lineara.containers.points import is_labelled, without_unit
 from lineara.errors import DetachError, NoRuleError
-from lineara.facts.primitive import Constant, innermost, registry
+from lineara.facts.primitive import Constant, innermost, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import any_box, as_array
 from lineara.python.numpy_layout import as_numpy_lays
-from lineara.python.numpy_values import failed, is_asked, own_value, place_of_out
+from lineara.python.numpy_values import carried, failed, is_asked, own_value, place_of_out
 from lineara.tape.node import (
     Array,
     Scalar,
@@ -31,15 +32,13 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     args = tuple([without_unit(a)[0] if is_labelled(a) else a for a in args])
     args, out = _without_out(func, args, kwargs)
     if func in registry.readers or (ours is None and not follows((args, tuple(kwargs.values())))):
-        result = constant_call(func, args, kwargs)
-        return result if out is None else write_out(out, result)
+        return _constant(func, args, kwargs, out, constant_call)
     if ours is None:
         raise NoRuleError(
             f"{foreign_name(func)} of a traced value has no derivative rule; {_advice(func)}"
         )
     if isinstance(ours, Constant):
-        result = locally_constant(ours, func, args, kwargs)
-        return result if out is None else write_out(out, result)
+        return _constant(func, args, kwargs, out, functools.partial(locally_constant, ours))
     if func in (np.real, np.imag) and issubclass(type(args[0]), Scalar):
         return getattr(args[0], func.__name__)
     given, args = args, as_numpys(args)
@@ -73,6 +72,18 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if issubclass(type(result), Scalar):
         return _without_axes(func, result, given)
     return as_numpy_lays(func, args, kwargs, result)
+
+
+def _constant(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, call: Any) -> Any:
+    """A constant; a plain `out` is NumPy's to write, or to refuse."""
+    if out is None:
+        return call(func, args, kwargs)
+    if any_box(out if isinstance(out, tuple) else (out,)) or staged((*args, *kwargs.values())):
+        return write_out(out, call(func, args, kwargs))
+    place = place_of_out(func)
+    if place is None or len(args) <= place:
+        return call(func, args, kwargs | {"out": out})
+    return call(func, (*args[:place], out, *args[place + 1 :]), kwargs)
 
 
 # What gives a view also of an array without axes, and what makes an array without axes.
@@ -180,6 +191,33 @@ def write_out(out: Any, value: Any) -> Any:
     return target
 
 
+def _write_part(self: Any, name: str, value: Any, whole: Any) -> None:
+    """Write a real or imaginary part; `whole` is the content then, up to what is not finite."""
+    if staged((self, value)):
+        self[...] = whole
+        return
+    found = np.array(plain(self))
+    setattr(found, name, plain_deep(value))
+    self[...] = carried(whole, found)
+
+
+def _set_real(self: Any, value: Any) -> None:
+    if self.dtype.kind != "c":
+        self[...] = value
+        return
+    _write_part(self, "real", value, value + 1j * op("imag")(self))
+
+
+def _set_imag(self: Any, value: Any) -> None:
+    if self.dtype.kind != "c":
+        raise TypeError("array does not have imaginary part to set")
+    _write_part(self, "imag", value, op("real")(self) + 1j * value)
+
+
+Array.real = Traced.real.setter(_set_real)  # type: ignore[assignment, attr-defined]
+Array.imag = Traced.imag.setter(_set_imag)  # type: ignore[assignment, attr-defined]
+
+
 # --- methods ----------------------------------------------------------------------------------
 
 
@@ -217,6 +255,12 @@ def _partition(self: Any, kth: Any, axis: int = -1, kind: str = "introselect") -
     self[...] = call_foreign(np.partition, (self, kth, axis), {})
 
 
+def _conjugate(self: Any, out: Any = None) -> Any:
+    """As np.conjugate."""
+    found = Traced.conjugate(self)
+    return found if out is None else write_out(out, found)
+
+
 def _refusal(name: str, advice: str) -> Any:
     def refuse(self: Any, *_: Any, **__: Any) -> Any:
         raise NoRuleError(f"{name}: a traced {type_of(self)} has no such method; {advice}")
@@ -224,6 +268,7 @@ def _refusal(name: str, advice: str) -> Any:
     return refuse
 
 
+Array.conjugate = Array.conj = _conjugate
 Array.partition = _partition  # type: ignore[attr-defined]  # set, as those above
 Array.resize = _refusal("resize", "x = np.resize(x, shape) makes another array")  # type: ignore[attr-defined]
 Array.setflags = _refusal("setflags", "lineara keeps what it needs from being written")  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ from lineara.tape.numpy_errors import foreign_name
 # NumPy's function evaluates.
 _EXACT = """
 reshape ravel transpose permute_dims swapaxes matrix_transpose moveaxis rollaxis expand_dims squeeze
-broadcast_to broadcast_arrays flip flipud fliplr rot90 roll repeat tile take take_along_axis
+broadcast_to broadcast_arrays flip flipud fliplr rot90 roll repeat tile take
 compress extract diagonal diag diagflat tril triu einsum matmul dot vdot outer
 concatenate concat stack append atleast_1d atleast_2d atleast_3d vstack hstack
 dstack column_stack block array_split split vsplit hsplit dsplit unstack sum prod max amax min amin
@@ -84,6 +84,8 @@ def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
     if issubclass(kind, list | tuple):
         parts = [_as_plain(v, arrays) for v in value]
         return parts if issubclass(kind, list) else tuple(parts)
+    if kind is slice:
+        return slice(*[_as_plain(v, arrays) for v in (value.start, value.stop, value.step)])
     if isinstance(value, Traced):
         try:
             number = issubclass(kind, Scalar) and not value.weak
@@ -94,6 +96,10 @@ def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
         raise _Unasked
     if isinstance(value, np.inexact):
         arrays.append(np.asarray(value))
+    elif type(value) is np.ndarray and value.dtype.kind == "O":
+        value = np.array([plain(v) for v in value.ravel()] + [None], object)[:-1].reshape(
+            value.shape
+        )
     elif type(value) is np.ndarray:
         arrays.append(value)
         value = value.view()
@@ -150,7 +156,9 @@ def failed(
     if not _may_ask(func) or staged((*args, *kwargs.values(), out)):
         return error
     try:
-        _quietly(asked, (func, args, kwargs, out, []), {})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            asked(func, args, kwargs, out, [])
     except _Unasked:
         return error
     except Exception as plainly:
@@ -158,7 +166,8 @@ def failed(
             return error
         return _like(error, plainly)
     if isinstance(error, LinearaError):
-        return error
+        known = error.refuses
+        return error if known else _as_both(NoRuleError(error.message, line=error.line), error)
     return _as_both(
         NoRuleError(
             f"{foreign_name(func)}: NumPy has a value here, and its derivative has failed with "

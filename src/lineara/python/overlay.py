@@ -23,7 +23,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from lineara.errors import is_library_file
-from lineara.python.builtins import replaced_builtins
+from lineara.python.builtins import build_class, replaced_builtins
 from lineara.python.class_copies import LRU, Classes, is_from_library, parts_of
 from lineara.python.container_copies import LIMIT, DictView, ListView
 from lineara.python.function_copies import Functions, Recent, contents, is_user_code
@@ -62,6 +62,8 @@ class Overlay:
     >>> overlay(f)(-2.5), f(-2.5)
     (102.5, -0.5)
     """
+
+    build_class = staticmethod(build_class)
 
     def __init__(
         self,

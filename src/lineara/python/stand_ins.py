@@ -18,7 +18,14 @@ from lineara.ops.shape import told
 from lineara.ops.ufunc_methods import METHODS
 from lineara.python.array_makers import any_traced, maker, makers
 from lineara.python.bracket_makers import Grid, Joined
-from lineara.python.number_classes import class_of, constructors, is_instance
+from lineara.python.number_classes import (
+    as_numbers,
+    class_of,
+    constructors,
+    is_instance,
+    maker_class,
+    methods,
+)
 from lineara.python.numpy_functions import call_foreign
 from lineara.python.ufuncs import apply_ufunc
 from lineara.tape.node import Scalar, Traced, plain, staged
@@ -58,7 +65,7 @@ def asked(original: Any) -> Any:
                 raise
         return call_foreign(original, given, kwargs)
 
-    return call
+    return maker_class(original, call) if type(original) is type else call
 
 
 def _when_traced(original: Any, ours: Any) -> Any:
@@ -131,13 +138,18 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
     name = _fast(ours)
     if name:
         call = _unary_ufunc(ufunc, call, name)
-    for attribute in dir(ufunc):
-        if not attribute.startswith("__"):
-            in_ours = _method(ufunc, attribute) if attribute in METHODS else None
-            setattr(call, attribute, in_ours or getattr(ufunc, attribute))
+    _show_as(ufunc, call)
     call.__name__, call.__doc__ = ufunc.__name__, ufunc.__doc__
     vars(call)["__wrapped__"] = ufunc  # whose signature it has
     return call
+
+
+def _show_as(ufunc: np.ufunc, call: Any) -> None:
+    """Give a function what code asks of a ufunc beside calling it."""
+    for name in dir(ufunc):
+        if not name.startswith("__") or name == "__signature__":
+            in_ours = _method(ufunc, name) if name in METHODS else None
+            setattr(call, name, in_ours or getattr(ufunc, name))
 
 
 def _method(ufunc: np.ufunc, name: str) -> Any:
@@ -161,7 +173,9 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not any_traced(args):
-            return original(*args, **kwargs)
+            args = as_numbers(args)
+            if not any_traced(args):
+                return original(*args, **kwargs)
         if staged(args):
             in_program: Any = registry.in_programs.get(original, ours)
             return _pythons(in_program(*args, **kwargs))
@@ -249,10 +263,15 @@ def replacements(copy: Copy | None = None, known: Container[int] = ()) -> dict[i
         follow = copy if f in registry.followed else None
         found[id(f)] = asked(f) if f in registry.readers else named(f, follow)
     refused = {f: maker(f) for f in registry.advice if f is not np.nditer}
+    for f, call in refused.items():
+        if isinstance(f, np.ufunc):
+            _show_as(f, call)
     others = (
         ()
         if known
-        else (refused | makers() | constructors() | bracketed() | {hasattr: has_attribute}).items()
+        else (
+            refused | makers() | constructors() | methods() | bracketed() | {hasattr: has_attribute}
+        ).items()
     )
     return found | {id(f): ours for f, ours in others}
 

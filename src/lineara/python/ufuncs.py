@@ -16,8 +16,8 @@ from lineara.ops.shape import as_array
 from lineara.ops.ufunc_methods import METHODS, WHOLE
 from lineara.python.numpy_functions import call_foreign, constant_call, rule_of, write_out
 from lineara.python.numpy_layout import as_numpy_lays
-from lineara.python.numpy_values import carried, failed, is_composed, own_value
-from lineara.tape.node import Array, Traced, as_type, plain, staged
+from lineara.python.numpy_values import carried, failed, is_asked, is_composed, own_value
+from lineara.tape.node import Array, Scalar, Traced, as_type, plain, staged
 from lineara.tape.number_kinds import as_numpys, numpys
 
 REFLECTED = {
@@ -47,6 +47,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     count = 1 if method == "reduceat" else len(inputs)  # not the indices
     inputs = (*map(_entered, inputs[:count]), *inputs[count:])
     out = kwargs.pop("out", None)
+    boxed = out is Ellipsis  # which asks for an array, also without axes
+    out = None if boxed else out
     act = ufunc if method == "__call__" else getattr(ufunc, method)
     try:
         if method == "__call__":
@@ -56,12 +58,14 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         else:
             run = functools.partial(METHODS[method], ufunc)
             whole = WHOLE.get(method, {}).get(ufunc)
-            exact = whole is not None and not is_composed(whole)
-            result = run(*inputs, **kwargs) if exact else own_value(act, inputs, kwargs, run)
+            asked = whole is None or is_asked(whole, inputs, kwargs, out)
+            result = own_value(act, inputs, kwargs, run, out) if asked else run(*inputs, **kwargs)
     except Exception as e:
         raise failed(act, inputs, kwargs, e, out) from None
     if out is not None:
         return write_out(out, result)
+    if boxed and issubclass(type(result), Scalar):
+        return result.level.buffer(result.typed())
     turns = method == "__call__"
     if turns and kwargs.get("order", "K") == "K" and "axes" not in kwargs:
         return result

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import DetachError, is_own_file
+from lineara.errors import DetachError, NoRuleError, is_own_file
 from lineara.facts.registry import registry
+from lineara.facts.types import type_of
 
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
 # Modules of classes with rules of their own: where they meet a class unknown to them, ours answers.
@@ -36,6 +37,11 @@ def class_shown(value: Any) -> type:
     if frame.f_code.co_name == "isscalar" and frame.f_back is not None:  # NumPy's, for its caller
         frame = frame.f_back
     asker = frame.f_globals.get("__name__")
+    if asker == "fractions" and frame.f_code.co_name in ("__new__", "from_float"):
+        raise DetachError(
+            "a Fraction of a traced number would lose its derivative; compute with floats, or give "
+            "it lineara.stop_gradient(x) to mean a constant"
+        )
     if is_own_file(frame.f_code.co_filename) or asker in _OWN_RULES:
         return type(value)
     if asker == "json.encoder" and not value.shape:  # which writes the digits of a float
@@ -158,7 +164,28 @@ def hidden(cls: type, numpys: type, pythons: type) -> dict[str, Hidden]:
     """Descriptors for what `cls` answers as a number of NumPy's and not as one of Python's."""
     names = [n for n in dir(numpys) if not n.startswith("__") and not hasattr(pythons, n)]
     own = {n: inspect.getattr_static(cls, n, None) for n in names}
-    return {n: Hidden(n, v, pythons) for n, v in own.items() if v is not None}
+    return {n: Hidden(n, v or Lacking(n), pythons) for n, v in own.items()}
+
+
+class Lacking:
+    """An attribute of NumPy's value without a rule: refused, so that `getattr` finds no default."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, value: Any, owner: type) -> Any:
+        if value is None:
+            return self
+        raise NoRuleError(
+            f"{self.name}: a traced {type_of(value)} has no such attribute; use the functions of "
+            "NumPy that have a rule"
+        )
+
+
+def lacking(cls: type, numpys: type) -> dict[str, Lacking]:
+    """Descriptors for what a value of NumPy's has and `cls` does not answer."""
+    names = [n for n in dir(numpys) if not n.startswith("__") and not hasattr(cls, n)]
+    return {n: Lacking(n) for n in names}
 
 
 def withhold(cls: type, way: str, *names: str) -> None:

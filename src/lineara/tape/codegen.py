@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partialmethod
 from numbers import Number
 from types import CodeType, FunctionType
 from typing import Any
@@ -25,11 +26,13 @@ from lineara.ops.scipy.sparse_products import is_sparse
 from lineara.ops.scipy.sparse_traced import between
 from lineara.ops.shape import as_array
 from lineara.tape.node import (
+    Array,
     Scalar,
     Traced,
     has_priority,
     innermost,
     plain,
+    plain_deep,
     refuse_found,
     staged,
 )
@@ -489,7 +492,9 @@ def general(p: Any, q: Any, name: str) -> Any:
                 "which are not followed here; "
                 "give numpy.asarray of it"
             )
-        ours = isinstance(other, Box | np.ndarray | np.generic | Number)
+        defers = getattr(type(other), "__array_ufunc__", ...) is None
+        number = isinstance(other, Number) and not defers
+        ours = number or isinstance(other, Box | np.ndarray | np.generic)
         if not ours and (has_priority(other) or answers_itself(other)):
             return operated(op(name), p, q)
         if not ours and callable(getattr(type(other), "__array_ufunc__", None)):
@@ -561,11 +566,18 @@ def op_call(name: str, p: Any, q: Any) -> Any:
 
 def compared(p: Any, q: Any, name: str) -> Any:
     """A comparison outside the fast path: that of the plain values, of whatever kind they are."""
-    if name == "__eq__" and p.level.asked:
+    if name == "__eq__" and p.level.asked and issubclass(type(p), Scalar):
         refuse_found(p, q)
     if staged((p, q)):
         return getattr(Box, name)(p, q)
-    return getattr(operator, name)(plain(p), plain(q))
+    return getattr(operator, name)(plain(p), plain_deep(q))
+
+
+def _compared_arrays(p: Array, q: Any, name: str) -> Any:
+    """A comparison of an array, also with what is no number."""
+    if staged((p, q)) or not p.level.open or p.level.kinks is not None:
+        return getattr(Box, name)(p, q)
+    return compared(p, q, name)
 
 
 def _operator(name: str, reflected: bool) -> Callable[..., Any]:
@@ -578,3 +590,5 @@ def _operator(name: str, reflected: bool) -> Callable[..., Any]:
 for _name, _stem in OPERATORS.items():
     setattr(Traced, f"__{_stem}__", _operator(_name, reflected=False))
     setattr(Traced, f"__r{_stem}__", _operator(_name, reflected=True))
+for _stem in COMPARISONS:
+    setattr(Array, f"__{_stem}__", partialmethod(_compared_arrays, name=f"__{_stem}__"))

@@ -105,7 +105,7 @@ class Level:
         common = {"level": self, "depth": depth, "__slots__": ()}
         # The names are those that Python's own TypeErrors show.
         self.S = type("TracedNumber", (Scalar,), common | kinds.pythons())
-        self.N = type("TracedNumber", (Scalar,), common | kinds.NUMPYS)
+        self.N = type("TracedNumber", (Scalar,), common | kinds.of_numpy())
         self.X = type("TracedArray", (Array,), common)
         self.SG = type(
             "TracedNumber", (self.S,), common | kinds.SLOW
@@ -472,7 +472,7 @@ class Level:
         """An array that NumPy would give as a view of `source`: usable while neither is written."""
         if not (isinstance(y, Traced) and y.level is self):
             return y
-        found = self.buffer(y.now())
+        found = self.buffer(y.now() if isinstance(y, Array) else y.typed())
         found.w.source = source, version_of(source)
         return found
 

@@ -11,6 +11,7 @@ from lineara.errors import (
     is_own_file,
     is_user_file,
 )
+from lineara.tape.swallowed_errors import met_by_traced, told
 
 MENDS = {  # by the module that asks for a plain array
     "scipy.sparse": "of a sparse matrix A the products A @ x, x @ A, A.dot(x) and p * A have "
@@ -47,7 +48,9 @@ def in_place_of(error: Any) -> LinearaError | None:
         cause = cause.__cause__ or cause.__context__
     if isinstance(cause, LinearaError):
         return None if cause is error else cause
-    return _told(error) if isinstance(error, TypeError) and "Traced" in str(error) else None
+    if not isinstance(error, TypeError) or "Traced" not in str(error):
+        return None
+    return _told(error) or (told(error, line_of(error)) if met_by_traced(error) else None)
 
 
 def _is_foreign(error: Exception) -> bool:

@@ -37,6 +37,8 @@ from lineara.tape.class_questions import (
 from lineara.tape.numpy_errors import about_to_become_plain, asks_by_name
 from lineara.tape.strides import in_c_order, laid_out, narrow, packed, strides_of
 
+_STORED = dis.opmap["STORE_SUBSCR"]  # where a number is written into an array of whole ones
+
 # Nothing has arrived: compared by identity, so it is a float object of its own (a literal 0.0 could
 # be shared with other code); a 0.0 that was computed is another object.
 zero = float("0.0")
@@ -111,6 +113,10 @@ class Traced(Box):
         return bool(self.now().v)
 
     def __int__(self) -> int:
+        frame = sys._getframe(1)
+        stored = frame.f_code.co_code[frame.f_lasti] == _STORED and not getattr(self, "weak", True)
+        if stored and not (self.dtype.kind == "f" and math.isfinite(plain(self))):
+            raise about_to_become_plain(self)  # NumPy casts its own numbers without an error
         return int(self.now().v)
 
     def __round__(self, digits: int | None = None) -> Any:
@@ -198,10 +204,6 @@ class Traced(Box):
         """The real part."""
         return derived(op("real")(self), self) if self.dtype.kind == "c" else self
 
-    @real.setter
-    def real(self, value: Any) -> None:
-        self[...] = value + 1j * op("imag")(self) if self.dtype.kind == "c" else value
-
     @property
     def imag(self) -> Any:
         """The imaginary part."""
@@ -211,12 +213,6 @@ class Traced(Box):
         if isinstance(self, Array):
             found = laid(found, packed(self.shape, self.lay, "A"))
         return derived(found, self)
-
-    @imag.setter
-    def imag(self, value: Any) -> None:
-        if self.dtype.kind != "c":
-            raise TypeError("array does not have imaginary part to set")
-        self[...] = op("real")(self) + 1j * value
 
     def conjugate(self) -> Any:
         """The complex conjugate."""
@@ -263,7 +259,9 @@ def follows(value: Any) -> bool:
 
 def derived(result: Any, source: Any) -> Any:
     """The result of a function that gives a view of `source` in NumPy."""
-    if isinstance(result, Array) and isinstance(source, Array) and result is not source:
+    if not isinstance(source, Array) or result is source or not isinstance(result, Traced):
+        return result
+    if isinstance(result, Array) or not (source.shape or staged(result)):
         return source.level.derived(result, source)
     return result
 
@@ -301,6 +299,10 @@ class Scalar(Traced):
         v = self.v
         return v.stands_for() if isinstance(v, Scalar) else type(plain(self))
 
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """What makes the number anew."""
+        return (self,) if self.dtype.kind == "f" else (self.real, self.imag)
+
     def item(self, *_: Any) -> Any:
         """The number as Python's: it keeps its derivative."""
         return self.level.alias(self, weak=True)
@@ -321,9 +323,9 @@ class Scalar(Traced):
         """The scalar itself: nobody can write it."""
         return self
 
-    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+    def astype(self, dtype: Any, order: str = "K", casting: Any = "unsafe", **_: Any) -> Any:
         """The scalar in another dtype; integers and booleans are constants."""
-        return self if np.dtype(dtype).kind == "O" else as_type(self, np.dtype(dtype))
+        return self if np.dtype(dtype).kind == "O" else as_type(self, np.dtype(dtype), casting)
 
 
 @in_patterns
@@ -412,13 +414,20 @@ class Array(Traced):
         """Write one value everywhere."""
         self[...] = value
 
-    def astype(self, dtype: Any, order: str = "K", *_: Any, copy: bool = True, **__: Any) -> Any:
+    def astype(
+        self,
+        dtype: Any,
+        order: str = "K",
+        casting: Any = "unsafe",
+        subok: bool = True,
+        copy: bool = True,
+    ) -> Any:
         """The array in another dtype; integers and booleans are constants."""
         lay = packed(self.shape, self.lay, order)
         as_it_is = order == "K" or narrow(self.shape, lay) == narrow(self.shape, self.lay)
         if not copy and np.dtype(dtype) == self.dtype and as_it_is:
             return self
-        found = as_type(self, np.dtype(dtype))
+        found = as_type(self, np.dtype(dtype), casting)
         return found if as_it_is else laid(found, lay)
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
@@ -504,7 +513,8 @@ def _hashed(x: Scalar, plainly: Any = Scalar.__hash__) -> int:
             "lineara.external"
         )
     x.level.asked[:] = [True]
-    return plainly(x)
+    value = plain(x)
+    return plainly(x) if value == value else object.__hash__(x)  # that of a NaN is its object's
 
 
 _WRITTEN_OUT = [dis.opmap[name] for name in ("COMPARE_OP", "CONTAINS_OP")]
@@ -540,19 +550,31 @@ def has_priority(other: Any) -> bool:
     return getattr(other, "__array_priority__", 0) > 0
 
 
-def as_type(value: Traced, dtype: np.dtype) -> Any:
-    """A traced value in another dtype: its derivative is kept, or there is none, or it refuses."""
-    if dtype.kind in "fc":
-        return op("astype")(value, dtype=dtype)
-    if dtype.kind in "biu" and staged(value):
-        return op("astype")(value, dtype=dtype)
-    if dtype.kind in "biu" or not follows(value):
-        found = np.asarray(plain(value)).astype(dtype)
+def as_type(value: Traced, dtype: np.dtype, casting: Any = "unsafe") -> Any:
+    """A traced value in another dtype: its derivative is kept, or there is none, or it refuses.
+
+    A cast that NumPy refuses or warns of is refused or warned of by NumPy.
+    """
+    constant = dtype.kind in "biu" or not follows(value)
+    if dtype.kind != "O" and not staged(value) and constant and dtype.kind not in "fc":
+        found = np.asarray(plain(value)).astype(dtype, casting=casting)
         return found if isinstance(value, Array) else found[()]
+    if casting == "same_value" and not staged(value):
+        np.asarray(plain(value)).astype(dtype, casting=casting)
+    elif casting != "unsafe" or (value.dtype.kind == "c" and dtype.kind in "biuf"):
+        np.zeros((0,) * value.ndim, value.dtype).astype(dtype, casting=casting)
+    if dtype.kind in "fcbiu":
+        return op("astype")(value, dtype=dtype)
     if dtype.kind == "O":
         return objects(value)
-    raise DetachError(
-        f"a traced {type_of(value)} was about to become {_ODD.get(dtype.kind, dtype)}, which "
+    raise becomes_other(value, dtype)
+
+
+def becomes_other(value: Any, dtype: np.dtype) -> DetachError:
+    """The error for traced numbers that an array of another type was about to get."""
+    what = f"traced {type_of(value)}" if isinstance(value, Traced) else "list of traced numbers"
+    return DetachError(
+        f"a {what} was about to become {_ODD.get(dtype.kind, dtype)}, which "
         "cannot hold its derivative; keep it as numbers, or use lineara.stop_gradient to mean it"
     )
 
@@ -591,6 +613,13 @@ class FlatElements:
 
     def __len__(self) -> int:
         return self.base.size
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        return self.copy().__array__(*args, **options)
+
+    def copy(self) -> Any:
+        """The elements as an array of their own."""
+        return self.base.flatten()
 
     def __iter__(self) -> Any:
         return self

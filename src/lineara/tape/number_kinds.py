@@ -12,7 +12,7 @@ import numpy as np
 
 from lineara.facts.primitive import Box, op
 from lineara.facts.types import ArrayType
-from lineara.tape.class_questions import hidden
+from lineara.tape.class_questions import hidden, lacking
 from lineara.tape.node import Scalar, Traced, plain, staged
 
 
@@ -31,6 +31,12 @@ SLOW = {"weak": vars(Scalar)["weak"], "of_type": None}
 def pythons() -> dict[str, Any]:
     """The same for Python's floats, when all that Scalar answers is declared."""
     return {"weak": True, "of_type": _FLOAT64} | hidden(Scalar, np.float64, float)
+
+
+@functools.cache
+def of_numpy() -> dict[str, Any]:
+    """The same for NumPy's."""
+    return NUMPYS | lacking(Scalar, np.float64)
 
 
 def typed(v: Any) -> Any:
@@ -52,7 +58,8 @@ def valued(y: Any, value: Any) -> Any:
         return value
     found = y.level.alias(y, weak=not isinstance(value, np.generic))
     inside = valued(found.v, value)
-    return found.level.revalued(found, float(inside) if type(inside) is np.float64 else inside)
+    quick = type(inside) is np.float64 and found.of_type is not None
+    return found.level.revalued(found, float(inside) if quick else inside)
 
 
 def numpys(value: Any) -> Any:
@@ -93,5 +100,8 @@ def _imag(p: Any) -> Any:
 
 
 _imag_of_complex: Any = Traced.imag.fget
+for _name in ("base", "flags", "strides"):
+    setattr(Scalar, _name, property(lambda p, _name=_name: getattr(typed(plain(p)), _name)))
+Scalar.transpose = lambda p, *axes: p  # type: ignore[attr-defined]  # as NumPy's number
 Scalar.conjugate = Scalar.conj = _conjugate  # type: ignore[method-assign]
 Scalar.imag = property(_imag)  # type: ignore[assignment]  # of a real number a constant

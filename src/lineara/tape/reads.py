@@ -179,6 +179,8 @@ def whole_sum(level: Any, x: Array) -> Any:
         total = 0.0
         for c in v.tolist():
             total += c
+        if total - total != 0.0:  # of which NumPy may warn
+            total = float(np.add.reduce(v))
         o = level.scalar(total, level.N)
     else:
         o = level.wrap(np.add.reduce(v, axis=None))

@@ -4,9 +4,11 @@ Its value may be right all the same, but nobody here can know, so the refusal is
 the function returns.  Whoever names one of our errors in the function that catches it means it.
 """
 
+import re
+import sys
 from typing import NoReturn
 
-from lineara.errors import LinearaError, describe_line, is_own_file
+from lineara.errors import DetachError, LinearaError, describe_line, is_own_file
 
 MANY = 256  # refusals that are remembered before those that were meant are dropped
 RECENT = 16  # of which these may still be on their way
@@ -48,3 +50,39 @@ def _raise_again(error: LinearaError) -> NoReturn:
         "the result is right without",
         line=error.line,
     ) from error
+
+
+# --- errors of Python's that only a traced value gets ---------------------------------------------
+
+_TRACED = re.compile(r"\bTraced(?:Number|Array)\b|^(?:argument must be int or float|a float is)")
+# What Python says of a number and an array, too: they have no such operation.
+_PLAINLY = re.compile(
+    r"interpreted as an integer|indices must be integers|unsupported operand|bad operand|"
+    r"object (?:is not|does not support)|has no len|not supported between|no attribute|"
+    r"must be str|can only concatenate|expected str|argument of type"
+)
+
+
+def met_by_traced(error: object) -> bool:
+    """Whether compiled code refused a traced value by its class, where plain ones may pass."""
+    if not isinstance(error, TypeError) or isinstance(error, LinearaError):
+        return False
+    text = str(error)
+    return bool(_TRACED.search(text)) and not _PLAINLY.search(text)
+
+
+def told(error: BaseException, line: str | None = None) -> DetachError:
+    """The refusal that such an error is."""
+    return DetachError(
+        f"compiled code takes no traced number: {error}; compute with Python's operators, math and "
+        "NumPy, or give it lineara.stop_gradient(x) to mean a constant",
+        line=line,
+    )
+
+
+def refuse_caught() -> None:
+    """Refuse what the `except` that now asks for its class is about to catch."""
+    error = sys.exc_info()[1]
+    if met_by_traced(error):
+        assert error is not None
+        raise told(error) from error

@@ -1,0 +1,173 @@
+"""What a function gives, raises and warns of in a differentiation is what it does plainly."""
+
+import operator
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from lineara import grad
+from lineara.errors import DetachError
+from lineara.tape.node import plain
+
+
+class Given:
+    """An object whose conversion to a float gives a number that may be traced."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __float__(self):
+        return self.x
+
+
+def filled(x, write):
+    a = np.zeros((2, 3)) * x
+    write(a, np.array([x, 2.0, 3.0]))
+    return a.tolist()
+
+
+def complex_parts(x):
+    z = np.full(2, complex(np.nan, np.nan)) * x
+    z.real = [x, 2.0]
+    z.imag = np.array([3.0, x])
+    return z.tolist()
+
+
+def classes(x):
+    t, f, n = type(x), float, np.float64
+    return t is f, f is t, n is type(np.float64(x)), type(n(x)) is n, t is n, t is not n
+
+
+def subclass_of_numbers(x):
+    class Own(np.float64):
+        pass
+
+    class More(Own):
+        pass
+
+    return More(2.0) * x, type("Third", (float,), {"__add__": lambda a, b: "own"})(1.0) + x
+
+
+def memory(x):
+    a, b = np.arange(6.0) * x, np.zeros(6)
+    b[0] = x
+    pairs = [(a, a[::-1]), (a[:3], a[3:]), (a[::2], a[1::2]), (b, b[2:]), (a, b)]
+    return [np.shares_memory(*p) for p in pairs], [np.may_share_memory(*p) for p in pairs]
+
+
+def raising(f):
+    def call(x):
+        with np.errstate(all="raise"):
+            return f(x)
+
+    return call
+
+
+CASES = {
+    "a cast that is not safe": lambda x: np.array([x]).astype(np.float32, casting="safe"),
+    "a number's cast that is not safe": lambda x: np.float64(x).astype("f4", casting="safe"),
+    "a cast to the same value": lambda x: np.array([x / 3]).astype(int, casting="same_value"),
+    "a complex array made real": lambda x: np.array([1j * x]).astype(float).tolist(),
+    "a complex number made whole": lambda x: np.complex128(1j * x).astype(int),
+    "a list with NaN made whole": lambda x: np.array([x * np.nan], dtype=int),
+    "a list with a complex number": lambda x: np.array([1j * x], dtype=float),
+    "a ragged list": lambda x: np.array([[1.0, 2.0], [x]]),
+    "float.__add__": lambda x: (float.__add__(x, 2), float.__radd__(2.0, x), float.hex(x)),
+    "complex.__pow__": lambda x: complex.__pow__(1j * x, 2, 3),
+    "complex.__eq__": lambda x: (complex.__eq__(1j * x, 1j * x), float.__eq__(x, "a")),
+    "__getnewargs__": lambda x: x.__getnewargs__(),
+    "__float__": lambda x: (float(Given(x)), complex(Given(x)), np.sin(float(Given(x)))),
+    "a wrong __float__": lambda x: float(Given(1j * x)),
+    "classes": classes,
+    "classes of its own": subclass_of_numbers,
+    "put": lambda x: filled(x, lambda a, v: np.put(a, [0, 5], v)),
+    "put of nothing": lambda x: filled(x, lambda a, v: np.put(a, [0, 5], [])),
+    "put too far": lambda x: filled(x, lambda a, v: np.put(a, [7], v)),
+    "put around": lambda x: filled(x, lambda a, v: np.put(a, [7, -8], v, mode="wrap")),
+    "putmask": lambda x: filled(x, lambda a, v: np.putmask(a, a < 1, v)),
+    "place": lambda x: filled(x, lambda a, v: np.place(a, [[True, False, True]] * 2, v)),
+    "copyto": lambda x: filled(x, lambda a, v: np.copyto(a, v, where=[True, False, True])),
+    "copyto of complex": lambda x: filled(x, lambda a, v: np.copyto(a, 1j * v)),
+    "along an axis": lambda x: filled(x, lambda a, v: np.put_along_axis(a, np.array([[1]]), v, 1)),
+    "a diagonal": lambda x: filled(x, lambda a, v: np.fill_diagonal(a, v[:2])),
+    "a complex array into a real one": lambda x: filled(x, lambda a, v: a.__setitem__(0, 1j * v)),
+    "real and imaginary part": complex_parts,
+    "equal to a text": lambda x: (
+        (np.array([x]) == "a").tolist(),
+        bool(np.float64(x) == "a"),
+    ),
+    "a sum of infinities": lambda x: np.add.reduce(np.array([np.inf, -np.inf]) * x),
+    "an error of floats": raising(lambda x: np.add.accumulate(np.array([np.inf, -np.inf]) * x)),
+    "no identity": lambda x: np.maximum.reduce(np.array([x, 2.0]), where=[True, False]),
+    "out=...": lambda x: np.add(np.float64(x), 2.0, out=...).shape,
+    "a grid": lambda x: [np.mgrid[-1 * x : 1 : 5j], *np.ogrid[0:x:2j, 0:2], np.r_[x:2:3j]],
+    "a grid of another dtype": lambda x: np.mgrid[np.float32(0.1) * x : 1 : np.float32(0.5),].dtype,
+    "quantile's dtype": lambda x: np.percentile(np.ones(3, "f4"), np.float64(50) * x).dtype,
+    "memory": memory,
+    "ufuncs": lambda x: (np.sin.types, np.isnat.nin, np.add.identity),
+    "a decorator": lambda x: np.vectorize(otypes=[float])(lambda v: 2 * v)(np.array([x])),
+    "vectorize of nothing": lambda x: np.vectorize(lambda v: v, otypes=[int])(np.zeros(0) * x),
+    "a class as dtype": lambda x: np.array(np.ones(2) * x, dtype=np.dtype),
+    "take_along_axis": lambda x: np.take_along_axis(np.ones((2, 2)) * x, np.array(1), axis=1),
+}
+
+
+def outcome(f, x):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            found = shown(f(x))
+        except Exception as e:
+            found = {c.__name__ for c in type(e).__mro__ if c.__module__ == "builtins"}
+    return found, sorted({(w.category.__name__, str(w.message)) for w in warned})
+
+
+def shown(value):
+    if isinstance(value, list | tuple):
+        return type(value)(map(shown, value))
+    value = plain(value)
+    return (value.dtype, value.tolist()) if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_outcome_is_that_of_the_plain_call(name):
+    f, found = CASES[name], []
+
+    def seen(x):
+        found.append(outcome(f, x))
+        return x
+
+    grad(seen)(1.0)
+    (ours, our_warnings), (plainly, plain_warnings) = found[0], outcome(f, 1.0)
+    assert our_warnings == plain_warnings
+    if isinstance(plainly, set):  # the classes of an exception: ours may be of more
+        assert isinstance(ours, set)
+        assert plainly <= ours
+    else:
+        assert repr(ours) == repr(plainly)
+
+
+def caught(act):
+    def f(x):
+        try:
+            act(x)
+        except TypeError:
+            return 3.0 * x
+        return x
+
+    return f
+
+
+@pytest.mark.parametrize("act", [Decimal, Decimal.from_float, Fraction, Fraction.from_float])
+def test_a_number_that_python_takes_and_a_traced_one_not_is_no_other_branch(act):
+    assert caught(act)(2.0) == 2.0
+    with pytest.raises(DetachError):
+        grad(caught(act))(2.0)
+
+
+def test_a_number_that_python_refuses_too_is_the_same_branch():
+    for act in (operator.index, lambda x: [1, 2][x], lambda x: x + "a", len, iter):
+        assert grad(caught(act))(2.0) == 3.0
