@@ -2,7 +2,7 @@
 
 Each test that passes plainly passes inside of a differentiation, too, or an error of ours comes out
 of it that is one of the kept reasons.  What still differs is counted, file by file, in
-`counts.toml`: the numbers may only fall.
+`counts.toml`: the numbers may only fall.  A file that was never counted is skipped.
 """
 
 import tomllib
@@ -17,6 +17,8 @@ KEPT = tomllib.loads((HERE / "counts.toml").read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize("name", FILES)
 def test_an_installed_test_comes_out_as_it_does_plainly(name: str, tmp_path: Path):
+    if name not in KEPT:
+        pytest.skip(f"never counted: python tests/conformance/table.py {name}")
     found = judged(name, "tape", tmp_path)
     shown = "\n".join([f"{test}: {how}" for test, how in found.different.items()])
-    assert len(found.different) <= KEPT.get(name, {}).get("different", 0), shown
+    assert len(found.different) <= KEPT[name]["different"], shown
