@@ -108,10 +108,10 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -
     """np.array of traced values: an array that keeps their derivatives and may be written."""
     obj: Any = object
     if not any_traced((obj,)):
-        found = told(obj)
-        if not isinstance(found, Traced):
-            return _owned(np.array(found, dtype, copy=copy, **options))
-        obj = found
+        shown = told(obj)
+        if not isinstance(shown, Traced):
+            return _owned(np.array(shown, dtype, copy=copy, **options))
+        obj = shown
     copy = _COPIES.get(copy, copy)
     level = threads.open[-1] if threads.open else None
     if dtype is None and not options and type(level) is Level and scalars(obj, level):

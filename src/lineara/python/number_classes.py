@@ -31,10 +31,10 @@ class _Constructor(type):
 
     def __getattribute__(cls, name: str) -> Any:
         """`float.__add__` and its kin take traced numbers as first argument."""
-        found = super().__getattribute__(name)
-        if type(found) in _METHODS and "original" in _own(cls):
+        value = super().__getattribute__(name)
+        if type(value) in _METHODS and "original" in _own(cls):
             return unbound(_own(cls)["original"], name)
-        return found
+        return value
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
         own = _own(cls)
@@ -80,11 +80,11 @@ def _as_number(value: Any) -> Any:
     for name in ("__complex__", "__float__"):
         method = getattr(kind, name, None)
         if type(method) is FunctionType:
-            found = method(value)
+            number = method(value)
             wanted = complex if name == "__complex__" else float
-            if isinstance(found, Traced) and issubclass(found.stands_for(), wanted):
-                return found
-            return type(kind.__name__, (), {name: partial(plain, found)})()  # taken, or refused
+            if isinstance(number, Traced) and issubclass(number.stands_for(), wanted):
+                return number
+            return type(kind.__name__, (), {name: partial(plain, number)})()  # taken, or refused
     return value
 
 

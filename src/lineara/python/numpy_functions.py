@@ -196,9 +196,9 @@ def _write_part(self: Any, name: str, value: Any, whole: Any) -> None:
     if staged((self, value)):
         self[...] = whole
         return
-    found = np.array(plain(self))
-    setattr(found, name, plain_deep(value))
-    self[...] = carried(whole, found)
+    content = np.array(plain(self))
+    setattr(content, name, plain_deep(value))
+    self[...] = carried(whole, content)
 
 
 def _set_real(self: Any, value: Any) -> None:
@@ -257,8 +257,8 @@ def _partition(self: Any, kth: Any, axis: int = -1, kind: str = "introselect") -
 
 def _conjugate(self: Any, out: Any = None) -> Any:
     """As np.conjugate."""
-    found = Traced.conjugate(self)
-    return found if out is None else write_out(out, found)
+    y = Traced.conjugate(self)
+    return y if out is None else write_out(out, y)
 
 
 def _refusal(name: str, advice: str) -> Any:
