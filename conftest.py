@@ -71,8 +71,12 @@ def whole(config: pytest.Config) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Of a function with many cases, leave those that are drawn."""
     yield
+    if whole(metafunc.config):
+        return
     calls = metafunc._calls  # pytest has no public name for what `parametrize` has made
-    if len(calls) > SHARE and not whole(metafunc.config):
+    calls = [c for c in calls if all(mark.name != "slow" for mark in c.marks)] or calls
+    metafunc._calls = calls
+    if len(calls) > SHARE:
         draw = random.Random(f"{metafunc.config.option.seed} {metafunc.definition.nodeid}")
         metafunc._calls = drawn(draw, calls)
 
