@@ -245,14 +245,25 @@ def test_double_written_into_single_precision_is_rounded() -> None:
     assert g.tolist() == [3.0]
 
 
-def test_complex_written_into_real_is_an_error() -> None:
+def test_of_a_complex_number_of_numpys_written_into_real_ones_the_real_part_counts() -> None:
     def f(x: Any) -> Any:
         y = np.zeros(2)
-        y[0] = x[0] * 1j
+        y[0] = x[0] * (2 + 1j)
+        return y[0]
+
+    with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
+        value, slope = lineara.value_and_grad(f)(X)
+    assert (value, slope.tolist()) == (2 * X[0], [2.0, *[0.0] * (len(X) - 1)])
+
+
+def test_a_complex_number_of_pythons_written_into_real_ones_is_an_error() -> None:
+    def f(z: Any) -> Any:
+        y = np.zeros(2)
+        y[0] = z * 1j
         return y[0]
 
     with pytest.raises(TypeMismatchError, match="take its real part, or make the array complex"):
-        lineara.grad(f)(X)
+        lineara.grad(f)(1.0)
 
 
 def test_complex_arrays_inside_a_real_function() -> None:

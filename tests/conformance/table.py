@@ -14,6 +14,24 @@ from pathlib import Path
 from suites import HERE, Judged, files, judged
 
 COUNTS = HERE / "counts.toml"
+PAGE = HERE.parent.parent / "docs" / "conformance.md"
+TEXT = """# NumPy's own tests, and Python's, inside of a differentiation
+
+NumPy's wheel ships its tests, and Python those of its numbers. `make test-conformance` runs them
+with every floating value that a test makes lifted into an open differentiation: a test that passes
+plainly must pass there, too, or stop with an error of ours that is one of the kept kinds
+(`tests/conformance/reasons.toml`). What differs is counted for each file in
+`tests/conformance/counts.toml`, and may only become less. {files} files have been counted; what has
+no counts is skipped.
+
+{table}
+
+Kept are tests that look at what the harness itself changes (`tests/conformance/kept.toml`); late
+are those that take more than 20 s of CPU time. Not counted yet are the tests of `numpy/ma` and 14
+files of `numpy/_core`, `test_multiarray` among them; there is no run in lanes. Most counts are
+older than what was mended last. `python tests/conformance/table.py PATTERN` counts files again and
+writes this page.
+"""
 OUTCOMES = ("passed", "different", "kept", "late")
 
 
@@ -54,6 +72,11 @@ def table(counts: dict[str, dict[str, int]]) -> str:
     return "\n".join(lines)
 
 
+def page(counts: dict[str, dict[str, int]]) -> str:
+    """The text of docs/conformance.md."""
+    return TEXT.format(files=len(counts), table=table(counts))
+
+
 def main(pattern: str = "") -> None:
     """Run the files, two at a time, and keep their counts."""
     counts = tomllib.loads(COUNTS.read_text(encoding="utf-8"))
@@ -68,6 +91,7 @@ def main(pattern: str = "") -> None:
             counts[name] = counted(found)
             print(name, counts[name], *found.different, sep="\n  ", flush=True)
     COUNTS.write_text(written(counts), encoding="utf-8")
+    PAGE.write_text(page(counts), encoding="utf-8")
     print(table(counts))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from suites import HERE, files, judged
+from table import PAGE, page
 
 FILES = files()
 KEPT = tomllib.loads((HERE / "counts.toml").read_text(encoding="utf-8"))
@@ -22,3 +23,8 @@ def test_an_installed_test_comes_out_as_it_does_plainly(name: str, tmp_path: Pat
     found = judged(name, "tape", tmp_path)
     shown = "\n".join([f"{test}: {how}" for test, how in found.different.items()])
     assert len(found.different) <= KEPT[name]["different"], shown
+
+
+def test_the_page_shows_the_kept_counts():
+    """If this fails, run tests/conformance/table.py with a pattern that no file has."""
+    assert PAGE.read_text(encoding="utf-8") == page(KEPT)

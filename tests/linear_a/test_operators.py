@@ -46,7 +46,7 @@ from lineara.facts.types import type_of
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse, wide
 from lineara.linear_a.program import scalars_of
-from lineara.ops.index import Found
+from lineara.ops.index import Positions
 from lineara.ops.python_numbers import Own
 from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
@@ -54,7 +54,7 @@ from lineara.passes.transpose import transpose
 
 laws = Laws()
 SPECIAL_NAMES = {name for name, *_ in SPECIAL}
-OUTSIDE = [line for line in TABLE if isinstance(line.primitive, OfType | Found)]
+OUTSIDE = [line for line in TABLE if isinstance(line.primitive, OfType | Positions)]
 LINES = [line for line in TABLE if line not in OUTSIDE]
 SMOOTH = [line for line in LINES if not isinstance(line.primitive, Constant)]
 
@@ -73,7 +73,7 @@ def test_every_primitive_is_under_contract():
     assert missing == {line.name for line in OUTSIDE}
 
 
-@laws.of([line for line in OUTSIDE if isinstance(line.primitive, Found)])
+@laws.of([line for line in OUTSIDE if isinstance(line.primitive, Positions)])
 def what_has_no_fixed_shape_is_refused(line):
     with pytest.raises(ShapeError, match="depends on values"):
         case(line)

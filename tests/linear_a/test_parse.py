@@ -292,9 +292,9 @@ def test_a_sugared_program_that_is_wrong_shows_the_place():
 LINEAR = "def f(x: f64; ~a: f64) -> (; f64) = "
 ERRORS = {
     # the text, in one line; the error, of which line and caret are checked too
-    "def f(x: f64;) -> (f64;) = sin(x": "33: the text ends here; expected ',' or ')' or ';'",
+    "def f(x: f64;) -> (f64;) = sin(x": "33: the text ends here; expected ')' or ',' or ';'",
     "def f(x: f64) -> (f64;) = x": "13: ')' is not expected here; expected ',' or ';'",
-    "def f(x: f64;) -> (f64;) = (x; ": "32: the text ends here; expected an expression or ')'",
+    "def f(x: f64;) -> (f64;) = (x; ": "32: the text ends here; expected ')' or an expression",
     "def f(x: f64;) -> (f64;) = x ? x": "30: the character '?' has no meaning",
     LINEAR + "~a + ~a": "42: ~a is used again, but a linear variable is used exactly once; "
     "dup(~a) makes two of it",

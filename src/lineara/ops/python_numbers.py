@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import StagingError
+from lineara.errors import ShapeError, StagingError
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -157,8 +157,11 @@ class OfRow(General):
         self.raised = (ValueError, OverflowError)
 
     def result(self, x: Any, **params: Any) -> Any:
-        """The type: one number for each row."""
-        return ArrayType(type_of(x).shape[:-1], np.dtype(float))
+        """The type of one number for each row."""
+        t = type_of(x)
+        if not t.shape:
+            raise ShapeError(f"{self.name}: takes a row of numbers, and was given {t}")
+        return ArrayType(t.shape[:-1], np.dtype(float))
 
     def evaluate(self, xp: Any, /, x: Any, line: str = "", **params: Any) -> Any:
         """Python's result for each row."""

@@ -10,7 +10,7 @@ from lineara.facts.types import type_of
 from lineara.ops.join import concatenate
 from lineara.python.array_makers import any_traced, array, maker
 from lineara.python.numpy_values import failed, own_value
-from lineara.tape.node import Scalar, plain
+from lineara.tape.node import Scalar, plain, staged
 
 
 class Joined:
@@ -50,6 +50,8 @@ def _bracketed(original: Any, key: Any, values: list[Any], composed: Any) -> Any
     made = original.__getitem__
     if not any_traced(values):
         return maker(made)(key)
+    if staged(values):
+        return composed(key)
     try:
         return own_value(made, (key,), {}, composed)
     except Exception as e:
