@@ -231,7 +231,7 @@ def functions_of(files: Sequence[str]) -> dict[Key, list[Any]]:
     paths = {str(SOURCE / f) for f in files}
     found: dict[Key, list[Any]] = {}
     for f in gc.get_objects():
-        if isinstance(f, types.FunctionType) and f.__code__.co_filename in paths:
+        if type(f) is types.FunctionType and f.__code__.co_filename in paths:
             found.setdefault(key_of(f.__code__), []).append(f)
     return found
 

@@ -292,6 +292,7 @@ spatial.transform.Rotation.from_rotvec(x[:3]).as_matrix()
 """
 
 
+@pytest.mark.slow("imports much of SciPy anew: 3 s")
 def test_functions_of_scipy_that_support_the_standard():
     """With its switch SciPy asks the array for its functions; no rule of ours is needed."""
     calls = [c for line in SCIPY.strip().splitlines() for c in line.split("  ")]

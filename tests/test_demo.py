@@ -137,6 +137,7 @@ def test_naive_start_ends_in_a_bad_minimum_and_is_told_apart(fitted) -> None:
     assert [fit.is_bad(d, best) for d in descents] == [True, False, False]
 
 
+@pytest.mark.slow("fits and samples the model: 5 s")
 def test_standard_errors_are_those_of_the_samples_of_the_laplace_approximation(fitted) -> None:
     f, descents = fitted
     best = min(descents, key=lambda d: d.value)

@@ -1192,6 +1192,7 @@ def test_runs_nest(overlay):
     assert overlay(outer)(1.0) == 300.0
 
 
+@pytest.mark.slow("many threads, each with many gradients: 6 s")
 def test_threads_do_not_disturb_each_other(overlay, module):
     m = module(
         "threaded",

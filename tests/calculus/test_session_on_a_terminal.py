@@ -55,6 +55,7 @@ def read(terminal: int, shown: str, until: str | None) -> str:
 UP = "\x1b[A"
 
 
+@pytest.mark.slow("starts two sessions on a terminal: 4 s")
 def test_what_was_typed_is_there_in_the_next_session(tmp_path):
     shown = typed(tmp_path, ["def cubed x = x * x * x\n", "cubed 2\n", ":quit\n"])
     assert "8 : R" in shown

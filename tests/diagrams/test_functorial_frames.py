@@ -66,6 +66,7 @@ def agree(left: Net, right: Net) -> bool:
 
 
 @pytest.mark.parametrize("f", KNOWN, ids=lambda f: f.label)
+@pytest.mark.slow("compares large diagrams: 4 s")
 def test_what_frames_stand_for_obeys_the_laws_of_a_functor(f):
     assert agree(*keeps_identity(f, (R, R)))
     assert agree(*keeps_composition(f, F, G))

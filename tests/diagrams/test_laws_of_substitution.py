@@ -41,6 +41,7 @@ def equal(a: Term, b: Term) -> None:
 
 
 @pytest.mark.parametrize("law", ["ce", "var", "gc", "app", "comp"])
+@pytest.mark.slow("compares large diagrams: 4 s")
 def test_laws_that_hold_as_term_graphs(law: str):
     for seed in TERMS:
         t, s, u, v = terms(seed, [X, Y], [X], [], [])

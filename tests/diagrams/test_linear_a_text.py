@@ -44,6 +44,7 @@ def test_every_step_of_the_worked_example_is_a_program_with_its_value_and_gradie
 
 
 @pytest.mark.parametrize("shard", range(4))
+@pytest.mark.slow("runs every step of random programs: 13 s")
 def test_every_step_of_random_programs_has_one_meaning(shard: int):
     moving = 0
     for seed in range(shard * 6, shard * 6 + 6):

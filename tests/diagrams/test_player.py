@@ -165,6 +165,7 @@ def _around(key: str, boxes: dict[str, str]) -> set[str]:
     return found
 
 
+@pytest.mark.slow("draws a long page: 4 s")
 def test_a_long_page_has_fewer_scenes(monkeypatch):
     monkeypatch.setattr(player, "CLICKED", CLICKED // 8)  # as of a diagram with more nodes
     net = parse(EVERY_KIND)
@@ -306,6 +307,7 @@ addEventListener("load", async () => {
 
 @pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium to open the page with")
 @pytest.mark.parametrize("moving", [True, False])
+@pytest.mark.slow("starts a browser: 7 s")
 def test_the_page_steps_plays_and_folds_in_a_browser(moving: bool, tmp_path: Path, worked):
     text = page(parse(WORKED), gradient=True).replace("</head>", f"{DRIVEN}</head>")
     file = tmp_path / "page.html"

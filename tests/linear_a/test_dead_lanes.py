@@ -286,6 +286,7 @@ def test_what_ends_on_a_staged_condition_keeps_dead_lanes_at_three_orders(f):
 
 
 @ending
+@pytest.mark.slow("writes programs of several orders: 5 s")
 def test_what_ends_on_a_staged_condition_keeps_dead_lanes_in_lanes(f):
     rows = np.stack([X, 2 * X, X[::-1]])
     for g in (f, bent(f)):

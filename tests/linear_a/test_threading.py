@@ -446,6 +446,7 @@ def f(x: f64[N], z: f64[N];) -> (f64;) =
 
 
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.slow("counts the work of random rounds at two sizes: 16 s")
 def test_work_and_bytes_of_random_rounds_are_linear_in_their_number(seed):
     assert linear(Rounds(seed).text()) == {}
 

@@ -39,6 +39,7 @@ def oscillator(t, y, w):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow("solves equations by every method: 4 s")
 def test_the_end(method):
     def ours(p):
         options = TIGHT[method] | {"method": method, "args": (p[0],)}
