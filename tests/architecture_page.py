@@ -238,5 +238,6 @@ def made() -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS
     for name, text in made().items():
-        (DOCS / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
