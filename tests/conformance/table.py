@@ -1,6 +1,6 @@
 """The counts of the last run of `make test-conformance`, as a table: what the page says.
 
-python tests/conformance/table.py [PATTERN]        runs the files whose name has it, and writes
+python tests/conformance/table.py [PATTERN [LIFT]]    runs the files whose name has it, and writes
 """
 
 import re
@@ -33,16 +33,19 @@ older than what was mended last. `python tests/conformance/table.py PATTERN` cou
 writes this page.
 """
 OUTCOMES = ("passed", "different", "kept", "late")
+Counts = dict[str, dict[str, int]]  # of each file
 
 
-def written(counts: dict[str, dict[str, int]]) -> str:
-    """The counts as the text of a file."""
+def written(counts: dict[str, Counts]) -> str:
+    """The counts of each way to lift, as the text of a file."""
     lines = [
         "# What came out of the installed tests: `python tests/conformance/table.py` writes it."
     ]
-    for name, found in sorted(counts.items()):
-        inside = ", ".join([f'"{key}" = {n}' for key, n in found.items()])
-        lines.append(f'"{name}" = {{ {inside} }}')
+    for lift, files_of in counts.items():
+        lines += ["", f"[{lift}]"]
+        for name, found in sorted(files_of.items()):
+            inside = ", ".join([f'"{key}" = {n}' for key, n in found.items()])
+            lines.append(f'"{name}" = {{ {inside} }}')
     return "\n".join(lines) + "\n"
 
 
@@ -54,7 +57,7 @@ def counted(found: Judged) -> dict[str, int]:
     return counts | {key: n for key, n in rest.items() if n} | refused
 
 
-def table(counts: dict[str, dict[str, int]]) -> str:
+def table(counts: Counts) -> str:
     """A line for each suite, and for all: what passed, what was refused and why, what differs."""
     suites: dict[str, Counter[str]] = {}
     for name, found in counts.items():
@@ -72,12 +75,12 @@ def table(counts: dict[str, dict[str, int]]) -> str:
     return "\n".join(lines)
 
 
-def page(counts: dict[str, dict[str, int]]) -> str:
+def page(counts: dict[str, Counts]) -> str:
     """The text of docs/conformance.md."""
-    return TEXT.format(files=len(counts), table=table(counts))
+    return TEXT.format(files=len(counts["tape"]), table=table(counts["tape"]))
 
 
-def main(pattern: str = "") -> None:
+def main(pattern: str = "", lift: str = "tape") -> None:
     """Run the files, two at a time, and keep their counts."""
     counts = tomllib.loads(COUNTS.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(2) as pool:
@@ -85,14 +88,14 @@ def main(pattern: str = "") -> None:
         def run(name: str) -> tuple[str, Judged]:
             folder = Path(made) / name.replace("/", "_")
             folder.mkdir()
-            return name, judged(name, "tape", folder)
+            return name, judged(name, lift, folder)
 
         for name, found in pool.map(run, [n for n in files() if re.search(pattern, n)]):
-            counts[name] = counted(found)
-            print(name, counts[name], *found.different, sep="\n  ", flush=True)
+            counts[lift][name] = counted(found)
+            print(name, counts[lift][name], *found.different, sep="\n  ", flush=True)
     COUNTS.write_text(written(counts), encoding="utf-8")
     PAGE.write_text(page(counts), encoding="utf-8")
-    print(table(counts))
+    print(table(counts[lift]))
 
 
 if __name__ == "__main__":
