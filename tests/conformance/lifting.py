@@ -12,16 +12,19 @@ import inspect
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import Any
 
+import lanes
 import numpy as np
 import programs
 
 import lineara
-from lineara.errors import LinearaError
+from lineara.errors import LinearaError, StagingError
 from lineara.facts.registry import registry
+from lineara.staging.staged_arrays import Cell, Region
+from lineara.staging.staged_level import StagedLevel
 from lineara.tape.level import Level
 from lineara.tape.levels import innermost_level, threads
 from lineara.tape.node import Scalar, Traced, plain
@@ -31,7 +34,7 @@ from lineara.tape.written_arrays import Written
 SECONDS = 20  # of the processor; a test that takes longer is not judged
 LARGE = 200_000  # elements; a larger array stays plain, for the sake of memory
 _NUMBERS = {np.dtype(char).type for char in "efdgFDG"}
-OPTIONS = {"lift": "none"}  # or "tape": the plugin sets it
+OPTIONS = {"lift": "none"}  # or "tape", or "lanes": the plugin sets it
 
 
 def lift(value: Any) -> Any:
@@ -39,16 +42,34 @@ def lift(value: Any) -> Any:
     kind = type(value)
     if kind is float or kind is complex or kind in _NUMBERS:
         level = innermost_level()
-        if type(level) is not Level or np.result_type(value).char not in "fdFD":
-            return value
-        node = level.scalar(value) if kind is float else level.wrap(value)
-        level.roots.append(node)
-        return node
+        return _LEAF.get(type(level), _as_it_is)(level, value) if _moves(value) else value
     if kind is np.ndarray or isinstance(value, Written):
         level = innermost_level()
-        if type(level) is Level and sys.getrefcount(value) <= _FRESH:
+        if type(level) in _LEAF and sys.getrefcount(value) <= _FRESH:
             return _lifted_array(level, value)
     return value
+
+
+def _moves(value: Any) -> bool:
+    return np.result_type(value).char in "fdFD"
+
+
+def _on_tape(level: Level, value: Any) -> Any:
+    node = level.scalar(value) if type(value) is float else level.wrap(value)
+    level.roots.append(node)
+    return level.buffer(node) if np.ndim(value) else node
+
+
+def _in_lane(level: StagedLevel, value: Any) -> Any:
+    lane = lanes.lane()
+    return value if lane is None else lane.lifted(value)
+
+
+def _as_it_is(level: Any, value: Any) -> Any:
+    return value
+
+
+_LEAF = {Level: _on_tape, StagedLevel: _in_lane}
 
 
 def _references(value: Any) -> int:
@@ -56,6 +77,8 @@ def _references(value: Any) -> int:
 
 
 _FRESH = _references(np.zeros(1))  # of a value that nobody but the call has
+_ALONE = Region.whole(Cell(None, np.zeros(1), ()))
+_HELD = _references(_ALONE.buffer)  # of a storage that one array shows
 
 
 def _lifted_array(level: Level, value: Any) -> Any:
@@ -68,11 +91,16 @@ def _lifted_array(level: Level, value: Any) -> Any:
         return value
     if own and value.base is not None and sys.getrefcount(value.base) > 2:
         return value
-    if not own and (value.level is not level or value.w.buffer.shared):
+    if not own and (value.level is not level or _is_shared(value.w.buffer)):
         return value
-    node = level.wrap(content.copy(order="K"))
-    level.roots.append(node)
-    return level.buffer(node)
+    return _LEAF[type(level)](level, content.copy(order="K"))
+
+
+def _is_shared(buffer: Any) -> bool:
+    """Whether others see a part of the storage."""
+    if isinstance(buffer, Cell):
+        return sys.getrefcount(buffer) > _HELD or bool(buffer.given)
+    return buffer.shared
 
 
 def _originals() -> dict[int, type]:
@@ -82,18 +110,40 @@ def _originals() -> dict[int, type]:
 
 def unlift(value: Any) -> Any:
     """The plain value, also in containers."""
+    lane = lanes.lane()
+    if lane is not None:
+        nodes = list(_staged(value))
+        known = dict(zip(map(id, nodes), lane.values(nodes), strict=True)) if nodes else {}
+        return _unlifted(value, lambda n: known.get(id(n), n))
+    return _unlifted(value, _off_tape)
+
+
+def _staged(value: Any) -> Iterator[Any]:
+    """The values of a lane in what is compared."""
+    if isinstance(value, Traced) and value.level.open:
+        yield value
+    elif type(value) in (list, tuple, dict):
+        for v in value.values() if type(value) is dict else value:
+            yield from _staged(v)
+
+
+def _unlifted(value: Any, plainly: Callable[[Any], Any]) -> Any:
     if isinstance(value, Traced):
-        if not value.level.open:
-            return value
-        found = plain(value)
-        numpys = issubclass(type(value), Scalar) and not value.weak and type(found) is float
-        return np.float64(found) if numpys else found
+        return plainly(value)
     kind = type(value)
     if isinstance(value, type):
         return _originals().get(id(value), value)
     if kind is list or kind is tuple:
-        return kind([unlift(v) for v in value])
-    return {k: unlift(v) for k, v in value.items()} if kind is dict else value
+        return kind([_unlifted(v, plainly) for v in value])
+    return {k: _unlifted(v, plainly) for k, v in value.items()} if kind is dict else value
+
+
+def _off_tape(value: Any) -> Any:
+    if not value.level.open:
+        return value
+    found = plain(value)
+    numpys = issubclass(type(value), Scalar) and not value.weak and type(found) is float
+    return np.float64(found) if numpys else found
 
 
 # --- tests ---------------------------------------------------------------------------------------
@@ -130,15 +180,21 @@ def lifted(test: Any) -> Any:
     def run(*args: Any, **options: Any) -> Any:
         if OPTIONS["lift"] == "none":
             return test(*args, **options)
+        program = programs.of(test, args, options, lift, _tell)
         with _limited():
-            lineara.grad(programs.of(test, args, options, lift, _tell))(1.0)
+            if OPTIONS["lift"] == "tape":
+                lineara.grad(program)(1.0)
+            else:
+                lineara.vmap(program)(np.ones(1))
 
     return run
 
 
-def _tell(error: BaseException) -> None:
+def _tell(error: BaseException | None) -> None:
     """A refusal that somebody caught is what went wrong, if something did."""
-    if not isinstance(error, LinearaError):
+    if error is None:
+        lanes.close()
+    elif not isinstance(error, LinearaError):
         raise_swallowed(threads.refused)
 
 
@@ -152,8 +208,16 @@ class _Raises:
         return self.made.__enter__()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
-        if isinstance(error, LinearaError) and error.refuses:
+        if isinstance(error, LinearaError) and (error.refuses or isinstance(error, StagingError)):
             return False
+        try:
+            if error is None:
+                lanes.settle()
+        except Exception as late:  # what the program raises as it runs
+            kind, error, trace = type(late), late, late.__traceback__
+            if not self.made.__exit__(kind, error, trace):
+                raise
+            return True
         try:
             return self.made.__exit__(kind, error, trace)
         except BaseException:

@@ -17,12 +17,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make what the rewritten modules import, under a file name that Lineara takes for its own."""
-    source = Path(__file__).parent / "lifting.py"
-    module = sys.modules[NAME] = ModuleType(NAME)
-    exec(compile(source.read_text(), "<lineara conformance>", "exec"), vars(module))
+    """Make what the rewritten modules import."""
+    _own("lanes", "lanes.py")
+    module = _own(NAME, "lifting.py")
     vars(module).update(module.GIVEN)
     module.OPTIONS["lift"] = config.option.lift
+
+
+def _own(name: str, source: str) -> ModuleType:
+    """A module under a file name that Lineara takes for its own."""
+    module = sys.modules[name] = ModuleType(name)
+    text = (Path(__file__).parent / source).read_text()
+    exec(compile(text, f"<lineara conformance {source}>", "exec"), vars(module))
+    return module
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,6 +10,7 @@ def of(test, args, options, lift, tell):
         except BaseException as error:
             tell(error)
             raise
+        tell(None)
         return t
 
     return program

@@ -27,6 +27,17 @@ def _call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])
 
 
+def _plain(test: ast.expr) -> ast.expr:
+    """What an `assert` tells true from false, as plain values."""
+    if isinstance(test, ast.BoolOp):
+        test.values = [_plain(v) for v in test.values]
+        return test
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test.operand = _plain(test.operand)
+        return test
+    return _call("_unlift", test)
+
+
 def _compares(f: ast.expr) -> bool:
     """Whether this is a function that compares what it is given."""
     name = _name(f)
@@ -85,6 +96,11 @@ class Rewrite(ast.NodeTransformer):
         ]
         for option in node.keywords:
             option.value = _call("_unlift", option.value)
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        self.generic_visit(node)
+        node.test = _plain(node.test) if self.inside else node.test
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:

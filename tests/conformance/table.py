@@ -24,13 +24,23 @@ plainly must pass there, too, or stop with an error of ours that is one of the k
 `tests/conformance/counts.toml`, and may only become less. {files} files have been counted; what has
 no counts is skipped.
 
-{table}
+{tape}
 
 Kept are tests that look at what the harness itself changes (`tests/conformance/kept.toml`); late
 are those that take more than 20 s of CPU time. Not counted yet are the tests of `numpy/ma` and 14
-files of `numpy/_core`, `test_multiarray` among them; there is no run in lanes. Most counts are
-older than what was mended last. `python tests/conformance/table.py PATTERN` counts files again and
-writes this page.
+files of `numpy/_core`, `test_multiarray` among them. Most counts are older than what was mended
+last. `python tests/conformance/table.py PATTERN` counts files again and writes this page.
+
+## In the one lane of a `vmap`
+
+The same tests run once more as the body of a `vmap` over one lane, in which every floating value
+that a test makes is a value of that lane. A value is not known there while the function runs: what
+a test compares is what has been written so far, batched over the lane and run. So a test that makes
+a Python number, a branch or a text of a value is refused. {lanes_files} files have been counted.
+
+{lanes}
+
+`python tests/conformance/table.py PATTERN lanes` counts files again.
 """
 OUTCOMES = ("passed", "different", "kept", "late")
 Counts = dict[str, dict[str, int]]  # of each file
@@ -60,7 +70,7 @@ def counted(found: Judged) -> dict[str, int]:
 def table(counts: Counts) -> str:
     """A line for each suite, and for all: what passed, what was refused and why, what differs."""
     suites: dict[str, Counter[str]] = {}
-    for name, found in counts.items():
+    for name, found in sorted(counts.items()):
         suites.setdefault(name.rpartition("/")[0], Counter()).update(found)
     lines = [
         "| suite | passed | refused | different | kept | late | refused because of |",
@@ -77,7 +87,8 @@ def table(counts: Counts) -> str:
 
 def page(counts: dict[str, Counts]) -> str:
     """The text of docs/conformance.md."""
-    return TEXT.format(files=len(counts["tape"]), table=table(counts["tape"]))
+    tables = {lift: table(found) for lift, found in counts.items()}
+    return TEXT.format(files=len(counts["tape"]), lanes_files=len(counts["lanes"]), **tables)
 
 
 def main(pattern: str = "", lift: str = "tape") -> None:
