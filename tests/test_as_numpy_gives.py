@@ -31,6 +31,20 @@ a.astype(np.float32).item(0); np.bool_(a); np.float64(x) * 1; np.clip(x, 0, 1); 
 """
 
 
+OF_TWO_KINDS = """
+np.concatenate([h, x], axis=None); np.concatenate([r, h, x], axis=None); np.append(h, x)
+np.append(r, x); np.hstack([h, x]); np.vstack([h, x]); np.stack([h, x]); np.array([h, x])
+np.dot(h, x); np.dot(x, h); np.dot(r, x); np.inner(r, x); np.vdot(h, x); np.outer(h, x)
+np.choose([0, 1], [h, x]); np.where(True, h, x); np.select([True], [h], x); np.clip(h, x, x)
+np.full_like(r, x); np.insert(r, 0, x); np.pad(r, 1, constant_values=x); np.nan_to_num(h, nan=x)
+np.cross([h, x, h], [h, x, x]); np.kron(h, x); np.linspace(h, x + 2, 3); np.arange(h, x + 2, 1)
+np.diff(r, prepend=x); np.trapezoid(r, dx=x); np.gradient(r, x); np.r_[h, x]; np.polyval([h, h], x)
+np.maximum(h, x); np.power(h, x); np.hypot(x, h); np.multiply.outer(h, x); np.heaviside(h, x)
+np.average([h, x]); np.add.reduce([h, x]); np.einsum(",", h, x); np.concatenate([x, x], axis=None)
+np.concatenate([h, 2 * x], axis=None); np.concatenate([h, x + 1j], axis=None); np.max([h, x])
+"""
+
+
 def lines(text):
     return [line.strip() for row in text.split("\n") for line in row.split(";") if line.strip()]
 
@@ -58,6 +72,21 @@ def test_results_have_the_class_of_numpys(x):
         f = eval(f"lambda x: (lambda a: seen.append(shown({line})))(np.array([x, 2 * x]))", scope)
         f(x)
         grad(lambda x, f=f: (f(x), x)[1])(x)
+        assert seen[0] == seen[1], line
+
+
+def test_a_number_of_pythons_takes_the_precision_that_it_takes_plainly():
+    for line in lines(OF_TWO_KINDS):
+        made, seen = eval(f"lambda x, h, r: {line}", {"np": np}), []
+
+        def f(x, made=made, seen=seen):
+            h = np.float32(x)
+            y = made(x, h, np.array([h, 2 * h]))
+            seen.append((shown(y), np.array(y).tolist()))
+            return x
+
+        f(0.7)
+        grad(f)(0.7)
         assert seen[0] == seen[1], line
 
 

@@ -109,3 +109,115 @@ def test_a_ufunc_is_left_to_the_class(form, engine):
         return x[0] * x[0] if form == "number" else np.sum(x * x)
 
     np.testing.assert_allclose(ENGINES[engine](f)(X), ENGINES[engine](square)(X), rtol=1e-13)
+
+
+# --- classes that NumPy asks by its protocols -----------------------------------------------------
+
+
+HANDLED = {}
+
+
+def implements(function):
+    def declare(ours):
+        HANDLED[function] = ours
+        return ours
+
+    return declare
+
+
+class Asked:
+    """An array whose class answers what a table of functions has."""
+
+    def __init__(self, v):
+        self.v = v
+
+    def __array_function__(self, function, types, args, kwargs):
+        return HANDLED[function](*args, **kwargs) if function in HANDLED else NotImplemented
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if ufunc is np.exp or ufunc == np.sin or ufunc in (np.multiply, np.gcd):
+            inner = [a.v if isinstance(a, Asked) else a for a in inputs]
+            return Asked(getattr(ufunc, method)(*inner, **options))
+        return NotImplemented
+
+
+@implements(np.sum)
+def _(a):
+    return 3.0 * np.sum(a.v)
+
+
+@implements(np.concatenate)
+def _(arrays, axis=0):
+    return Asked(np.concatenate([a.v for a in arrays], axis))
+
+
+def with_a_table_of_its_own(x):
+    handled = {np.mean: lambda a: 5.0 * a.v.mean()}
+
+    class Own:
+        def __init__(self):
+            self.v = x
+
+        def __array_function__(self, function, types, args, kwargs):
+            return handled[function](*args)
+
+    return np.mean(Own())
+
+
+class Inner(np.ndarray):
+    """An array of NumPy's that leaves the answer to NumPy."""
+
+    def __array_function__(self, function, types, args, kwargs):
+        seen.append((function.__name__, function is np.sum, function is np.full))
+        return super().__array_function__(function, types, args, kwargs)
+
+
+seen = []
+ROWS = np.arange(4.0).view(Inner)
+ASKED = {
+    "a table": lambda x: np.sum(Asked(x)),
+    "a sequence": lambda x: np.sum(np.concatenate([Asked(x), Asked(x * x)])),
+    "by identity": lambda x: np.exp(Asked(x)).v.sum(),
+    "by equality": lambda x: np.sin(Asked(x)).v.sum(),
+    "in a tuple": lambda x: np.multiply(Asked(x), x).v.sum() + np.gcd(Asked(4), 6).v,
+    "a method": lambda x: np.multiply.outer(Asked(x), x).v.sum(),
+    "a class inside": with_a_table_of_its_own,
+    "left to NumPy": lambda x: x @ x * float(np.sum(ROWS)) * float(np.full(2, 3.0, like=ROWS)[0]),
+    "an inner function": lambda x: np.sum._implementation(x) * float(np.sum._implementation(ROWS)),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_class_knows_the_function_that_numpy_asks_it_for(name):
+    f = ASKED[name]
+    seen.clear()
+    plain = f(X)
+    told, seen[:] = seen.copy(), []
+    value, slopes = lineara.value_and_grad(f)(X)
+    assert (value, seen) == (plain, told)
+    check(f, X, slopes)
+
+
+def check(f, x, slopes):
+    up, down = ([f(x + h * e) for e in np.eye(len(x))] for h in (1e-6, -1e-6))
+    np.testing.assert_allclose(slopes, np.subtract(up, down) / 2e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", [np.sum, np.asarray, np.sin, np.random.normal])
+def test_numpy_knows_what_may_be_overridden(function):
+    def f(x):
+        o = np.testing.overrides
+        seen.append(
+            (
+                o.allows_array_function_override(function),
+                o.allows_array_ufunc_override(function),
+                function in o.get_overridable_numpy_array_functions(),
+                function in o.get_overridable_numpy_ufuncs(),
+            )
+        )
+        return x
+
+    seen.clear()
+    f(1.0)
+    lineara.grad(f)(1.0)
+    assert seen[0] == seen[1]

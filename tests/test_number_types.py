@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lineara
-from lineara.errors import TypeMismatchError
+from lineara.errors import DetachError, NoRuleError, TypeMismatchError
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 FUNCTIONS = [
@@ -75,9 +75,7 @@ def test_arrays_with_rules_of_their_own_are_refused(argument, text):
 
 def test_a_masked_constant_is_refused():
     masked = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
-    with pytest.raises(
-        TypeMismatchError, match="a MaskedArray has rules of its own, which"
-    ) as caught:
+    with pytest.raises(NoRuleError, match="a MaskedArray has rules of its own, which") as caught:
         lineara.grad(lambda x: np.sum(x * masked))(np.ones(3))
     assert caught.value.message == (
         "multiply: a MaskedArray has rules of its own, which are not followed here; give "
@@ -103,3 +101,39 @@ def test_a_type_of_numpys_takes_arrays_of_any_shape(kind):
         return number * x + row[0] * x
 
     assert lineara.grad(f)(3.0) == 12.0
+
+
+OWN_RULES = [np.matrix([[1.0, 2.0]]), np.ma.array([[1.0, 2.0]], mask=[[0, 1]]), np.ma.masked]
+MIXES = {
+    "concatenate": lambda x, own: np.concatenate([np.atleast_2d(own), x], axis=-1),
+    "stack": lambda x, own: np.stack([x[:, : own.size].reshape(own.shape), own]),
+    "a list": lambda x, own: np.array([x[0, 0], own]),
+    "a list of rows": lambda x, own: np.array([x, own]),
+    "a product": lambda x, own: np.dot(x.T, own),
+    "an operator": lambda x, own: x * own,
+    "an operator of its own": lambda x, own: own * x,
+    "a ufunc": lambda x, own: np.maximum(own, x),
+}
+
+
+@pytest.mark.parametrize("own", OWN_RULES, ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize("name", MIXES)
+def test_what_is_mixed_with_a_matrix_or_a_masked_array_is_refused(name, own):
+    with pytest.raises((NoRuleError, DetachError), match=r"rules of its own|a plain array"):
+        lineara.grad(lambda x: np.sum(MIXES[name](x, own)))(np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("own", [np.array([0.5, 0.5]), [0.5, 0.5]], ids=repr)
+def test_an_array_of_objects_in_a_masked_array_is_none_of_its_numbers(own):
+    def f(x):
+        held = np.ma.array([None, None], dtype=object)
+        held[0], held[1] = x * own, x
+        seen.append((held[1] is x, np.ma.count_masked(held)))
+        held[0] = np.ma.masked
+        return np.sum(held[0].data) + x[0]
+
+    seen = []
+    assert f(np.ones(2)) == 2.0
+    with pytest.raises(DetachError, match="a masked array holds no derivatives"):
+        lineara.grad(f)(np.ones(2))
+    assert seen == [(True, 0)] * 2

@@ -465,6 +465,7 @@ LINES = [
     ("argmin", A),
     ("argsort", A),
     ("argpartition", x, 1),
+    ("partition_order", x, 1, {"axis": 0}),
     ("lexsort", A),
     ("nonzero", z),
     ("flatnonzero", z),

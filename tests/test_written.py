@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lineara
-from lineara.errors import LeakedVariableError, MutationError
+from lineara.errors import LeakedVariableError, MutationError, NoRuleError
 from lineara.facts.primitive import Primitive
 from lineara.tape import gradient as differentiate
 from lineara.tape import mixed_sources as mixtures
@@ -707,3 +707,42 @@ def test_the_argument_is_unlocked_when_the_function_raises() -> None:
     with pytest.raises(KeyError):
         lineara.grad(f)(x)
     x[0] = w[0] = 2.0
+
+
+def flat_wholly(y: Any, v: Any) -> None:
+    y.flat = v
+
+
+def flat_by_slice(y: Any, v: Any) -> None:
+    y.flat[:] = v
+
+
+def flat_by_number(y: Any, v: Any) -> None:
+    y.flat[0] = v
+
+
+def flat_by_list(y: Any, v: Any) -> None:
+    y.flat[[0]] = v
+
+
+@pytest.mark.parametrize("write", [flat_wholly, flat_by_slice, flat_by_number, flat_by_list])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_the_flat_elements_are_written_whatever_the_axes(write: Any, shape: Any) -> None:
+    def f(x: Any) -> Any:
+        y = np.array(x).reshape(shape)
+        write(y, 3.0 * x)
+        y += x
+        return y.flat[:].sum() + 2.0 * y.flat[0] + y.flat[[0]][0] + sum(y.flat)
+
+    assert lineara.value_and_grad(f)(0.5) == (f(0.5), 20.0)
+
+
+def test_the_dtype_of_an_array_is_set_to_its_own_only() -> None:
+    def f(x: Any, dtype: Any) -> Any:
+        y = x * x
+        y.dtype = dtype
+        return y.sum()
+
+    np.testing.assert_array_equal(lineara.grad(f)(np.ones(2), "<f8"), [2.0, 2.0])
+    with pytest.raises(NoRuleError, match="no derivative when seen as"):
+        lineara.grad(f)(np.ones(2), np.int64)

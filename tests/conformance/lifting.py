@@ -51,7 +51,8 @@ def lift(value: Any) -> Any:
 
 
 def _moves(value: Any) -> bool:
-    return np.result_type(value).char in "fdFD"
+    """Whether a number is to be lifted; `np.nan` is known by its identity."""
+    return np.result_type(value).char in "fdFD" and value is not np.nan
 
 
 def _on_tape(level: Level, value: Any) -> Any:

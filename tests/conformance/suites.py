@@ -77,7 +77,7 @@ def _run(copy: Path, lift: str, found: Path, only: list[str] | None, numpys: boo
     main = f"{limit} import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
     given = [str(copy)] if only is None else [f"{copy}::{test}" for test in only]
     command = [sys.executable, "-c", main, "-q", *given, "-p", "plugin", "-p", "no:cacheprovider"]
-    command += ["--assert=plain", "--rootdir", str(copy.parent), "-c", os.devnull, "--tb=short"]
+    command += ["--assert=plain", "--rootdir", str(copy.parent), "-c", os.devnull, "--tb=native"]
     command += ["--lift", lift, "--outcomes", str(found)] + ["-p", "numpy.conftest"] * numpys
     command += ["-W", "ignore::pytest.PytestWarning", "-W", "ignore::DeprecationWarning:pytest"]
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}

@@ -211,7 +211,7 @@ def test_a_captured_matrix(said):
 
     found = said(lambda: grad(f)(np.ones((1, 2))))
     assert found == (
-        "TypeMismatchError: multiply: a matrix has rules of its own, which are not "
+        "NoRuleError: multiply: a matrix has rules of its own, which are not "
         "followed here; give numpy.asarray of it"
         "\n  at f: return np.sum(m * x)"
     )

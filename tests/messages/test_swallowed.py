@@ -229,3 +229,37 @@ def test_our_own_code_may_try():
 
     assert grad(f)(3.0) == 6.0
     assert hessian(f)(3.0) == 2.0
+
+
+class Held:
+    """What says that it is an array, and gives a traced one."""
+
+    def __init__(self, v):
+        self.v = v
+
+    def __array__(self, dtype=None, copy=None):
+        return self.v
+
+
+@pytest.mark.parametrize("caught", ["KeyError", "ValueError", "Exception", "BaseException"])
+def test_compiled_code_that_wants_numpys_own_array(caught):
+    text = f"def f(x):\n try:\n  return wanted(x)\n except {caught}:\n  return 7.0 * x.sum()"
+    scope = {"wanted": lambda x: np.sum(np.ma.masked_invalid(Held(x)))}
+    exec(text, scope)
+    assert scope["f"](A) == 3.0
+    with pytest.raises(DetachError, match="compiled code takes no traced array"):
+        grad(scope["f"])(A)
+
+
+def test_a_plain_view_that_is_written(said):
+    def f(x):
+        out = np.ma.masked_array(np.ones(()))
+        np.ma.median(np.ma.arange(30.0), out=out)
+        return x * float(out)
+
+    assert f(2.0) == 29.0
+    assert said(lambda: grad(f)(2.0)) == (
+        "MutationError: a plain view of an array that is made in a differentiated function was "
+        "about to be overwritten, which is to be read only; give a plain copy, "
+        "np.array(y.tolist())\n  at f: np.ma.median(np.ma.arange(30.0), out=out)"
+    )

@@ -31,12 +31,20 @@ def takes_arrays(*foreign: Any) -> Callable[[Any], Any]:
     return register
 
 
+def _met(a: Any) -> Any:
+    """What decides of a dtype: that of an array, or a number of Python's, which takes another's."""
+    if getattr(a, "weak", False):
+        return 1j if a.dtype.kind == "c" else 1.0
+    return a if type(a) in (int, float, complex) else type_of(a).dtype
+
+
 @takes_arrays(np.concatenate, np.concat)
 def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays joined along an axis."""
-    arrays = [as_array(a) for a in arrays]
+    given = arrays = [as_array(a) for a in arrays]
     if axis is None:
         arrays, axis = [ravel(a) for a in arrays], 0
+        dtype = np.result_type(*map(_met, given)) if dtype is None else dtype
     axis = normal_axis(axis, len(arrays[0].shape), "concatenate")
     try:
         joined = concat(*arrays, axis=axis)
@@ -65,7 +73,8 @@ def np_stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
 @implements(np.append)
 def append(arr, values, axis=None):
     """Two arrays joined: flattened, or along an axis."""
-    return concatenate([arr, values], axis)
+    flat = [ravel(as_array(a)) for a in (arr, values)] if axis is None else [arr, values]
+    return concatenate(flat, axis or 0)
 
 
 def _each(foreign: Any, doc: str) -> Callable[[Any], Any]:

@@ -19,7 +19,11 @@ def dot(a, b, out=None):
     """NumPy's dot: a product of vectors, matrices or scalars."""
     a, b = as_array(a), as_array(b)
     s, t = type_of(a), type_of(b)
-    if not s.ndim or not t.ndim:
+    if not s.ndim or not t.ndim:  # here a number of Python's counts as one of NumPy's
+        dtype = np.result_type(s.dtype, t.dtype)
+        a, b = (
+            v if u.dtype == dtype else op("astype")(v, dtype=dtype) for v, u in ((a, s), (b, t))
+        )
         return a * b
     if t.ndim <= 2:
         return matmul(a, b)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.facts.primitive import Box, implements, op
-from lineara.facts.types import is_complex, type_of
+from lineara.facts.primitive import Box, Constant, implements, op, primitive
+from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.index import Positions, line, take, take_along_axis
 from lineara.ops.shape import as_array, as_floats, normal_axes
 
@@ -34,7 +34,24 @@ def sort_complex(a):
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """The elements partially sorted: those of the ranks `kth` are in place, smaller ones before."""
     a, axis = line(a, axis, "partition")
-    return take_along_axis(a, op("argpartition")(a, kth, axis=axis), axis)
+    return take_along_axis(a, op("partition_order")(a, kth, axis=axis), axis)
+
+
+@primitive
+class partition_order(Constant):
+    """The positions of the elements as np.partition puts them: np.argpartition may differ."""
+
+    host = True
+
+    def result(self, x, kth, axis):
+        return ArrayType(type_of(x).shape, np.dtype(np.intp))
+
+    def evaluate(self, xp, /, x, kth, axis):
+        value, order = np.partition(x, kth, axis), np.argpartition(x, kth, axis)
+        if np.array_equal(np.take_along_axis(x, order, axis), value, equal_nan=True):
+            return order
+        ranks = np.argsort(np.argsort(value, axis, kind="stable"), axis)
+        return np.take_along_axis(np.argsort(x, axis, kind="stable"), ranks, axis)
 
 
 # --- quantiles ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any, cast
 from lineara.facts.registry import registry
 from lineara.python.container_copies import SHOWN
 from lineara.python.namespaces import Namespace, Replacer
+from lineara.python.twins import PROTOCOLS, answering
 
 
 def real_bases(bases: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -19,10 +20,14 @@ def real_bases(bases: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([ours.get(id(base), base) for base in bases])
 
 
-@functools.wraps(builtins.__build_class__)
-def build_class(body: Any, name: str, /, *bases: Any, **options: Any) -> Any:
+def build_class(overlay: Replacer, body: Any, name: str, *bases: Any, **options: Any) -> Any:
     """A class statement in copied code."""
-    return builtins.__build_class__(body, name, *real_bases(bases), **options)
+    made = builtins.__build_class__(body, name, *real_bases(bases), **options)
+    for protocol in PROTOCOLS:
+        method = vars(made).get(protocol) if isinstance(made, type) else None
+        if type(method) is FunctionType:
+            setattr(made, protocol, answering(method, overlay))
+    return made
 
 
 def replaced_builtins(

@@ -27,7 +27,7 @@ from lineara.tape.swallowed_errors import refuse_caught
 _LYING = ("__name__", "__package__", "__spec__", "__loader__", "__file__", "__path__", "__doc__")
 _LARGE = 65536  # bytes; an array above this is read from the module each time, never kept alive
 _ABSENT = object()
-_CATCH = TypeError.__mro__[:-1]  # the classes that catch a TypeError
+_CATCH = (ValueError, *TypeError.__mro__[:-1])  # the classes that catch what a traced value meets
 
 
 Cells = list[tuple[Any, Any]]  # cells of closures, small lists and dicts; and what they held

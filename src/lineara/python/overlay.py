@@ -63,8 +63,6 @@ class Overlay:
     (102.5, -0.5)
     """
 
-    build_class = staticmethod(build_class)
-
     def __init__(
         self,
         replacements: Mapping[int, Any] | Callable[[Any], Any],
@@ -76,6 +74,7 @@ class Overlay:
         is_passing: Callable[[Any], bool] = lambda value: False,
     ) -> None:
         self._packages = frozenset(packages)
+        self.build_class = functools.partial(build_class, self)
         known = replaced_builtins(self, is_instance, type_of)
         self._tabled = self._table(replacements, known.get)
         self._objects, self._arrive = objects, arrive

@@ -50,22 +50,30 @@ def stand_in(original: Any) -> Any:
     return _total(asked(original)) if original is np.sum else asked(original)
 
 
-def asked(original: Any) -> Any:
-    """A function that is ours, or reads plain values, where an argument is traced."""
+def asked(original: Any, known: Any = None) -> Any:
+    """A function that is ours, or reads plain values, where an argument is traced.
+
+    It may be the inner function of NumPy's function `known`.
+    """
+    of_traced = original if known is None else known
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
-            return call_foreign(original, args, kwargs)
+            return call_foreign(of_traced, args, kwargs)
         try:
             return original(*args, **kwargs)
         except ValueError as e:
             given = tuple(map(told, args))
             if "__array__" not in str(e) or not any_traced(given):
                 raise
-        return call_foreign(original, given, kwargs)
+        return call_foreign(of_traced, given, kwargs)
 
-    return maker_class(original, call) if type(original) is type else call
+    if type(original) is type:
+        return maker_class(original, call)
+    if hasattr(original, "_implementation"):  # what a class that NumPy asks may leave it to
+        vars(call)["_implementation"] = asked(original._implementation, original)
+    return call
 
 
 def _when_traced(original: Any, ours: Any) -> Any:
@@ -112,7 +120,7 @@ def _reached(values: list[Any]) -> bool:
 def _total(general: Any) -> Any:
     """np.sum: the sum of all elements of an array needs no more than the array's word."""
 
-    @functools.wraps(np.sum)
+    @functools.wraps(general)
     def call(a: Any, *args: Any, **kwargs: Any) -> Any:
         if not args and not kwargs and isinstance(a, Traced) and a.shape:
             return a.total()
@@ -266,14 +274,14 @@ def replacements(copy: Copy | None = None, known: Container[int] = ()) -> dict[i
     for f, call in refused.items():
         if isinstance(f, np.ufunc):
             _show_as(f, call)
-    others = (
-        ()
-        if known
-        else (
-            refused | makers() | constructors() | methods() | bracketed() | {hasattr: has_attribute}
-        ).items()
-    )
-    return found | {id(f): ours for f, ours in others}
+    if known:
+        return found
+    made = refused | makers()
+    for f, call in made.items():
+        if hasattr(f, "_implementation"):
+            vars(call)["_implementation"] = f._implementation
+    others = made | constructors() | methods() | bracketed() | {hasattr: has_attribute}
+    return found | {id(f): ours for f, ours in others.items()}
 
 
 @functools.wraps(hasattr)

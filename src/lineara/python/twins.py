@@ -119,12 +119,28 @@ def real_subclasses(cls: type) -> list[type]:
     return [c for c in cls.__subclasses__() if not link_of(c)]
 
 
+# By these NumPy asks a class, and names its own function; copied code knows that by its stand-in.
+PROTOCOLS = ("__array_function__", "__array_ufunc__")
+
+
+def answering(method: types.FunctionType, overlay: Replacer) -> Any:
+    """The copy of a method of such a protocol, which gets the stand-in."""
+
+    @functools.wraps(method)
+    def answer(self: Any, func: Any, *args: Any, **options: Any) -> Any:
+        return method(self, overlay.replace(func), *args, **options)
+
+    return answer
+
+
 def take(twin: type, name: str) -> None:
     """Let the twin have the attribute `name` as its class has it now."""
     link = cast(Link, link_of(twin))
     value = vars(link.real).get(name)
     new = link.overlay.replace(value)
     if new is not value:
+        if name in PROTOCOLS and type(new) is types.FunctionType:
+            new = answering(new, link.overlay)
         if hasattr(type(new), "__get__") and not hasattr(type(value), "__get__"):
             new = staticmethod(new)  # in place of a builtin, which is no method of instances
         _with_own(twin, name, lambda: type.__setattr__(twin, name, new))

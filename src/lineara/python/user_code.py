@@ -66,6 +66,28 @@ def _compiled_by_numba(dispatcher: Any) -> Any:
     return call
 
 
+def _told_to_numpy(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy's that is asked for functions of NumPy's, or tells them."""
+
+    @functools.wraps(ask)
+    def call(*functions: Any) -> Any:
+        found = ask(*map(overlay().original, functions))
+        return set(map(overlay().replace, found)) if isinstance(found, set) else found
+
+    return call
+
+
+def _declare(ask: Callable[..., Any]) -> None:
+    registry.functions[ask] = _told_to_numpy(ask)
+    registry.always.add(ask)
+
+
+for _name in ("allows_array_function_override", "allows_array_ufunc_override"):
+    registry.await_(f"numpy.testing.overrides.{_name}", _declare)
+for _name in ("get_overridable_numpy_array_functions", "get_overridable_numpy_ufuncs"):
+    registry.await_(f"numpy.testing.overrides.{_name}", _declare)
+
+
 def seen(f: Callable[..., Any]) -> Callable[..., Any]:
     """The user's function, seeing our NumPy."""
     return overlay()(f)

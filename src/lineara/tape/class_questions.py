@@ -20,7 +20,7 @@ from lineara.facts.types import type_of
 
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
 # Modules of classes with rules of their own: where they meet a class unknown to them, ours answers.
-_OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "numpy.ma.core", "scipy.sparse._base"}
+_OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "scipy.sparse._base"}
 _OWN_RULES |= {"scipy.sparse._sputils"}
 _OWN_RULES |= {"pandas.core.ops.array_ops", "xarray.core.variable", "xarray.namedarray.core"}
 _PRODUCTS = ("_matmul_dispatch", "_divide", "multiply", "_multiply_2d_with_broadcasting")

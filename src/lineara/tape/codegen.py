@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lineara.containers.points import Span, answers_itself, operated
-from lineara.errors import ShapeError, TypeMismatchError
+from lineara.errors import ShapeError
 from lineara.facts.primitive import Box, Elementwise, Sym, op, registry, source
 from lineara.facts.types import type_of
 from lineara.ops.scipy.sparse_products import is_sparse
@@ -34,6 +34,7 @@ from lineara.tape.node import (
     plain,
     plain_deep,
     refuse_found,
+    refuse_own_rules,
     staged,
 )
 
@@ -486,12 +487,7 @@ def general(p: Any, q: Any, name: str) -> Any:
     for other in (p, q):
         if is_sparse(other):
             return between(name, p, q)
-        if isinstance(other, np.matrix | np.ma.MaskedArray):
-            raise TypeMismatchError(
-                f"{name}: a {type(other).__name__} has rules of its own, "
-                "which are not followed here; "
-                "give numpy.asarray of it"
-            )
+        refuse_own_rules(name, other)
         defers = getattr(type(other), "__array_ufunc__", ...) is None
         number = isinstance(other, Number) and not defers
         ours = number or isinstance(other, Box | np.ndarray | np.generic)

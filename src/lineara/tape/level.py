@@ -35,6 +35,7 @@ from lineara.tape.node import (
     leaked,
     outlived,
     refuse_found,
+    refuse_own_rules,
     zero,
 )
 from lineara.tape.numpy_errors import refused
@@ -264,8 +265,10 @@ class Level:
                     a = a.below()
                 else:
                     a = snapshot(a)
-            elif type(a) is np.ndarray and primitive.keeps(i):
-                a = self.guard(a)
+            elif type(a) is np.ndarray:
+                a = self.guard(a) if primitive.keeps(i) else a
+            elif isinstance(a, np.ndarray):
+                refuse_own_rules(primitive.name, a)
             values.append(a)
         if isinstance(primitive, Constant):
             return primitive(*values, **params)
@@ -524,7 +527,7 @@ class Level:
         self.asked.clear()
         self.tape.clear()
         self._record_on(CLOSED)
-        self.swept = False
+        self.swept = self.locks.gave = False
         if self.locks.arrays or self.locks.seen:
             self.locks.release()
         self.keep_copies = False

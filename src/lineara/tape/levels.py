@@ -126,14 +126,13 @@ class open_level:  # a context manager is named as a function is
                 found, threads.refused = threads.refused, []
                 raise_swallowed(found)
             return
-        refused = isinstance(error, ValueError) and "read-only" in str(error)
-        mutated = refused and bool(self.level.locks.arrays)
+        locks = self.level.locks
+        mutated = _mutated(error, bool(locks.arrays)) if locks.arrays or locks.gave else None
         leave(self.level)
         if not threads.open:
             threads.refused = []
-        if mutated:
-            assert isinstance(error, ValueError)
-            raise _mutated(error) from None
+        if mutated is not None:
+            raise mutated from None
         ours = in_place_of(error)
         if ours is not None:
             raise ours from None
@@ -174,13 +173,18 @@ def innermost_level() -> Level | None:
     return threads.open[-1] if threads.open else None
 
 
-def _mutated(error: ValueError) -> MutationError:
+def _mutated(error: Any, locked: bool) -> MutationError | None:
     """NumPy's refusal to write a locked array, said as ours, at the user's line."""
-    return MutationError(
+    if not isinstance(error, ValueError) or "read-only" not in str(error):
+        return None
+    what = (
         "a plain array that this derivative still needs was about to be overwritten; "
-        "copy it first, where it is used with traced values",
-        line=line_of(error),
+        "copy it first, where it is used with traced values"
+        if locked
+        else "a plain view of an array that is made in a differentiated function was about to be "
+        "overwritten, which is to be read only; give a plain copy, np.array(y.tolist())"
     )
+    return MutationError(what, line=line_of(error))
 
 
 def writable(content: np.ndarray) -> Any:

@@ -48,9 +48,12 @@ def in_place_of(error: Any) -> LinearaError | None:
         cause = cause.__cause__ or cause.__context__
     if isinstance(cause, LinearaError):
         return None if cause is error else cause
-    if not isinstance(error, TypeError) or "Traced" not in str(error):
-        return None
-    return _told(error) or (told(error, line_of(error)) if met_by_traced(error) else None)
+    ours = None
+    if isinstance(error, TypeError):
+        if "Traced" not in str(error):
+            return None
+        ours = _told(error)
+    return ours or (told(error, line_of(error)) if met_by_traced(error) else None)
 
 
 def _is_foreign(error: Exception) -> bool:

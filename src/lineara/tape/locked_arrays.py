@@ -25,10 +25,11 @@ LANES = (1021, 1013)
 class Locks:
     """What one trace has locked."""
 
-    __slots__ = ("arrays", "seen")
+    __slots__ = ("arrays", "gave", "seen")
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
+        self.gave = False  # plain views of arrays that are made in it, which may be read only
         self.seen: dict[int, tuple[np.ndarray, bytes]] = {}  # by id: the array and its imprint
 
     def take(self, a: np.ndarray, watch: bool) -> None:

@@ -350,6 +350,15 @@ class Array(Traced):
         self.level.begin(self)
         self.set_shape(value)
 
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the value."""
+        return self.v.dtype
+
+    @dtype.setter
+    def dtype(self, value: Any) -> None:
+        self.view(value)  # which refuses another one
+
     def total(self) -> Any:
         """The sum of all elements."""
         return op("sum")(self, axis=tuple(range(self.ndim)), keepdims=False)
@@ -483,6 +492,15 @@ class Array(Traced):
         self[...] = registry.functions[np.sort](self, axis)
 
 
+def refuse_own_rules(name: str, value: Any) -> None:
+    """Refuse a matrix or a masked array: what NumPy gives for it is of its class, too."""
+    if isinstance(value, np.matrix | np.ma.MaskedArray):
+        raise NoRuleError(
+            f"{name}: a {type(value).__name__} has rules of its own, which are not followed here; "
+            "give numpy.asarray of it"
+        )
+
+
 def _whole_quotient(p: Any, q: Any) -> Any:
     """p // q, a constant: of plain numbers their own, which may raise or warn."""
     arrays = isinstance(p, Array) or isinstance(q, Array)
@@ -579,7 +597,14 @@ def becomes_other(value: Any, dtype: np.dtype) -> DetachError:
     )
 
 
-_ODD = {"S": "bytes", "U": "text", "M": "moments", "m": "spans of time", "V": "records"}
+_ODD = {
+    "S": "bytes",
+    "U": "text",
+    "T": "text",
+    "M": "moments",
+    "m": "spans of time",
+    "V": "records",
+}
 
 
 def objects(value: Any) -> np.ndarray:
@@ -635,15 +660,21 @@ class FlatElements:
             if not -n <= at < n:
                 raise IndexError(f"index {at} is out of bounds for size {n}")
             return tuple([int(i) for i in np.unravel_index(at % n, self.base.shape)])
-        return np.unravel_index(np.arange(len(self))[at], self.base.shape)
+        return np.unravel_index(np.arange(len(self))[at], self._spread().shape)
+
+    def _spread(self) -> Any:
+        """The array; one without axes under one axis."""
+        return self.base if self.base.shape else self.base[None]
 
     def __getitem__(self, at: Any) -> Any:
-        return self.base[self._at(at)]
+        return (self.base if isinstance(at, int | np.integer) else self._spread())[self._at(at)]
 
     def __setitem__(self, at: Any, value: Any) -> None:
         places = self._at(at)
         if not isinstance(at, int | np.integer):  # the values in turn, as often as they fit
             value = registry.functions[np.resize](value, places[0].shape)
+            self._spread()[places] = value
+            return
         self.base[places] = value
 
 

@@ -61,20 +61,24 @@ _PLAINLY = re.compile(
     r"object (?:is not|does not support)|has no len|not supported between|no attribute|"
     r"must be str|can only concatenate|expected str|argument of type"
 )
+_NO_ARRAY = ("__array__ method not producing an array", "require base class ndarray")  # of NumPy's
 
 
 def met_by_traced(error: object) -> bool:
     """Whether compiled code refused a traced value by its class, where plain ones may pass."""
+    text = str(error)
+    if isinstance(error, ValueError) and any([said in text for said in _NO_ARRAY]):
+        return True
     if not isinstance(error, TypeError) or isinstance(error, LinearaError):
         return False
-    text = str(error)
     return bool(_TRACED.search(text)) and not _PLAINLY.search(text)
 
 
 def told(error: BaseException, line: str | None = None) -> DetachError:
     """The refusal that such an error is."""
+    kind = "array" if isinstance(error, ValueError) else "number"
     return DetachError(
-        f"compiled code takes no traced number: {error}; compute with Python's operators, math and "
+        f"compiled code takes no traced {kind}: {error}; compute with Python's operators, math and "
         "NumPy, or give it lineara.stop_gradient(x) to mean a constant",
         line=line,
     )

@@ -535,7 +535,7 @@ class Written(Array):
         """The strides of NumPy's array."""
         return self.w.lay
 
-    @property
+    @Array.dtype.getter
     def dtype(self) -> np.dtype:
         """The dtype of the values."""
         return self.w.buffer.dtype
@@ -678,6 +678,7 @@ class Written(Array):
         kept = dtype is None or np.dtype(dtype) == found.dtype
         found = found.astype(found.dtype if dtype is None else dtype)
         found.flags.writeable = copy is True  # a write would be lost
+        self.level.locks.gave = True
         if kept and not copy:
             self.w.give(found)
         return found
