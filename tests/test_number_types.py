@@ -103,7 +103,11 @@ def test_a_type_of_numpys_takes_arrays_of_any_shape(kind):
     assert lineara.grad(f)(3.0) == 12.0
 
 
-OWN_RULES = [np.matrix([[1.0, 2.0]]), np.ma.array([[1.0, 2.0]], mask=[[0, 1]]), np.ma.masked]
+OWN_RULES = [
+    np.array([[1.0, 2.0]]).view(np.matrix),
+    np.ma.array([[1.0, 2.0]], mask=[[0, 1]]),
+    np.ma.masked,
+]
 MIXES = {
     "concatenate": lambda x, own: np.concatenate([np.atleast_2d(own), x], axis=-1),
     "stack": lambda x, own: np.stack([x[:, : own.size].reshape(own.shape), own]),
