@@ -1,5 +1,7 @@
 """What a function gives, raises and warns of in a differentiation is what it does plainly."""
 
+import cmath
+import math
 import operator
 import warnings
 from decimal import Decimal
@@ -9,7 +11,8 @@ import numpy as np
 import pytest
 
 from lineara import grad
-from lineara.errors import DetachError
+from lineara.errors import DetachError, LinearaError
+from lineara.facts.registry import registry
 from lineara.tape.node import plain
 
 
@@ -21,6 +24,36 @@ class Given:
 
     def __float__(self):
         return self.x
+
+
+class Both(Given):
+    """An object that is a real number and a complex one."""
+
+    def __complex__(self):
+        return 1j * self.x
+
+
+class Whole(Given):
+    """An object with an integer part of its own."""
+
+    def __trunc__(self):
+        return 23
+
+    __floor__ = __ceil__ = __trunc__
+
+
+class Failing(Given):
+    """An object that fails when it is asked."""
+
+    def __float__(self):
+        raise ZeroDivisionError(f"asked {self.x}")
+
+
+class Float(float):
+    """A float whose conversion says something else."""
+
+    def __float__(self):
+        return 5.0
 
 
 def filled(x, write):
@@ -101,6 +134,8 @@ CASES = {
     ),
     "a sum of infinities": lambda x: np.add.reduce(np.array([np.inf, -np.inf]) * x),
     "an error of floats": raising(lambda x: np.add.accumulate(np.array([np.inf, -np.inf]) * x)),
+    "a power with a modulus": lambda x: pow(1j * x, 2, 3),
+    "a power of ten beyond all": lambda x: (math.ldexp(x, -(10**20)), math.ldexp(x, 10**20)),
     "no identity": lambda x: np.maximum.reduce(np.array([x, 2.0]), where=[True, False]),
     "out=...": lambda x: np.add(np.float64(x), 2.0, out=...).shape,
     "a grid": lambda x: [np.mgrid[-1 * x : 1 : 5j], *np.ogrid[0:x:2j, 0:2], np.r_[x:2:3j]],
@@ -171,3 +206,86 @@ def test_a_number_that_python_takes_and_a_traced_one_not_is_no_other_branch(act)
 def test_a_number_that_python_refuses_too_is_the_same_branch():
     for act in (operator.index, lambda x: [1, 2][x], lambda x: x + "a", len, iter):
         assert grad(caught(act))(2.0) == 3.0
+
+
+NUMBERS = {
+    "a Fraction": lambda x: Fraction(1, 2),
+    "a Decimal": lambda x: Decimal("0.5"),
+    "an object": Given,
+    "an object with both parts": Both,
+    "an object with an integer part": Whole,
+    "an object that fails": Failing,
+    "a wrong object": lambda x: Given(1j * x),
+    "a float that says something else": lambda x: Float(0.25),
+    "a text": lambda x: "0.5",
+    "a number": lambda x: x,
+    "a large number": lambda x: 10**400,
+}
+CLASSES_OF_NUMBERS = [float, complex, np.float64, np.float32, np.complex128, np.int64, np.bool_]
+OF_OPERATORS = ("prod", "sumprod")
+FUNCTIONS = {f"{f.__name__} of {f.__module__}": f for f in CLASSES_OF_NUMBERS} | {
+    f"{module.__name__}.{name}": f
+    for module in (math, cmath)
+    for name, f in vars(module).items()
+    if callable(f) and f in registry.functions and name not in OF_OPERATORS
+}
+
+
+def told(f, x):
+    """The outcome, with the text of an error that names no class, or that the call is refused."""
+    try:
+        return repr(shown(f(x)))
+    except LinearaError:
+        return "refused"
+    except TypeError:
+        return "TypeError"
+    except Exception as e:
+        return f"{type(e).__name__}: {e}"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_objects_are_asked_for_their_numbers_as_python_asks_them(name):
+    function, seen = FUNCTIONS[name], []
+
+    def ask(x):
+        for first in NUMBERS.values():
+            seen.append(told(lambda t, a=first: function(a(t)), x))
+            seen.append(told(lambda t, a=first: function([a(t), t]), x))
+            seen.append(told(lambda t, a=first: function([a(t)], [t]), x))
+            seen.append(told(lambda t, a=first: function(a(t), imag=t), x))
+            for second in NUMBERS.values():
+                seen.append(told(lambda t, a=first, b=second: function(a(t), b(t)), x))
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ask(0.5)
+        grad(ask)(0.5)
+    half = len(seen) // 2
+    for plainly, ours in zip(seen[:half], seen[half:], strict=True):
+        assert ours in (plainly, "refused")
+    assert seen[half:].count("refused") < half / 10
+
+
+SLOPES = {
+    "an object": lambda x: math.sin(Given(x)) + float(Given(x)),
+    "an object and a number": lambda x: math.hypot(Given(x), 2 * x) + math.atan2(x, Decimal(1)),
+    "objects in a list": lambda x: (
+        math.fsum([Given(x), Fraction(1, 2)]) * math.dist([x], [Given(5.0)])
+    ),
+    "a part": lambda x: abs(complex(Fraction(1, 2), imag=x)) + complex(imag=x).imag,
+    "two parts": lambda x: abs(np.complex128(Given(x), 2 * x)) + complex(1.0, Given(x)).imag,
+    "a complex object": lambda x: abs(complex(Both(x))) + abs(cmath.exp(Both(x)) - 1),
+    "a large base": lambda x: math.log(x, 10**400) + math.log(10**400, x),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_the_number_of_an_object_keeps_its_derivative(name):
+    f, slope = SLOPES[name], grad(SLOPES[name])(2.0)
+    assert abs(slope - (f(2.0 + 1e-6) - f(2.0 - 1e-6)) / 2e-6) < 1e-5 * (1 + abs(slope))
+
+
+def test_a_list_of_traced_numbers_is_no_constant():
+    with pytest.raises(DetachError):
+        grad(lambda x: np.float64([x, 2.0])[0])(1.0)

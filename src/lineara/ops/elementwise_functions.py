@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import TypeMismatchError
-from lineara.facts.primitive import Constant, Elementwise, implements, op, refuses, registry
+from lineara.facts.primitive import Box, Constant, Elementwise, implements, op, refuses, registry
 from lineara.facts.types import is_complex, type_of
 from lineara.ops.elementwise import (
     abs_,
@@ -91,10 +91,13 @@ def divmod_(x, w):
     return op("floor_divide")(x, w), remainder(x, w)
 
 
+_FAR = 2**15
+
+
 @implements(np.ldexp, math.ldexp)
 def np_ldexp(x, n):
-    """x 2**n for an integer n."""
-    return ldexp(x, np.int64(n) if type(n) is int else n)
+    """x 2**n for an integer n; beyond 2**15 either way it is infinite or zero."""
+    return ldexp(x, np.int64(max(-_FAR, min(n, _FAR))) if type(n) is int else n)
 
 
 @implements(np.frexp, math.frexp)
@@ -191,7 +194,11 @@ def pow_(x, y):
 @implements(math.log)
 def log_base(x, base=None):
     """The natural logarithm, or the logarithm to a base."""
-    return log(x) if base is None else log(x) / log(base)
+    return _ln(x) if base is None else _ln(x) / _ln(base)
+
+
+def _ln(x):
+    return log(x) if isinstance(x, Box) else math.log(x)
 
 
 @implements(math.remainder)

@@ -7,6 +7,7 @@ and half of `float | None`; calling it converts, and `isinstance` asks for the r
 import operator
 from collections.abc import Callable
 from functools import cache, partial, wraps
+from inspect import getattr_static
 from types import FunctionType
 from typing import Any
 
@@ -21,6 +22,8 @@ from lineara.tape.number_kinds import valued
 _own: Any = vars(type)["__dict__"].__get__  # quicker than through `__getattribute__`
 _HEAP_TYPE = 1 << 9  # CPython's flag of classes that are written in Python
 _METHODS = (type(float.__add__), type(float.hex))
+_NUMBER = ("__complex__", "__float__")  # what an object is asked for, and what else there is
+_ASKED = (*_NUMBER, "__index__", "__int__", "__trunc__", "__floor__", "__ceil__", "__bool__")
 
 
 class _Constructor(type):
@@ -40,12 +43,18 @@ class _Constructor(type):
         own = _own(cls)
         if "original" not in own:  # a subclass of the user's
             return super().__call__(*args, **options)
-        if any([isinstance(a, Traced) for a in args]):
-            return own["convert"].__func__(*args, **options)
-        args = as_numbers(args)
-        if any([isinstance(a, Traced) for a in args]):
-            return own["convert"].__func__(*args, **options)
-        return own["original"](*args, **options)
+        convert = own["convert"].__func__
+        if len(args) == 1 and isinstance(args[0], Traced):
+            return convert(*args, **options)
+        if args and isinstance(args[0], list | tuple):
+            return own["original"](*args, **options)
+        value, given = None, (*args, *options.values())
+        if not any([isinstance(a, Traced) and staged(a) for a in given]):
+            value, args = answered(own["original"], args, options)  # which may raise
+            if not any([isinstance(a, Traced) for a in (*args, *options.values())]):
+                return value
+        y = convert(*args, **options)
+        return y if value is None else valued(y, value)
 
     def __instancecheck__(cls, obj: Any) -> bool:
         if "original" not in vars(cls):
@@ -66,26 +75,50 @@ class _Constructor(type):
         return hash(cls.original)
 
 
-def as_numbers(values: tuple) -> tuple:
-    """The values; of an object whose `__float__` gives a traced number, that number."""
-    if not any([type(v).__flags__ & _HEAP_TYPE for v in values]):
-        return values
-    return tuple([_as_number(v) for v in values])
+def answered(original: Any, args: tuple, options: dict[str, Any]) -> tuple[Any, tuple]:
+    """What a function of numbers gives, and its arguments: of objects their numbers.
+
+    Objects of the user's are asked for their numbers when, and as often as, the function asks.
+    """
+    kept = any([type(a).__flags__ & _HEAP_TYPE or type(a) in (list, tuple) for a in args])
+    if not kept and not options:
+        return original(*args), args
+    numbers = list(args)
+    given = [_asked(numbers, i) for i in range(len(args))]
+    try:
+        return original(*given, **{k: plain(v) for k, v in options.items()}), tuple(numbers)
+    except _NotKnown:
+        return None, tuple(numbers)
 
 
-def _as_number(value: Any) -> Any:
-    kind = type(value)
+class _NotKnown(Exception):
+    """A number of a program was asked for."""
+
+
+def _asked(numbers: list[Any], i: int) -> Any:
+    """What is given in place of the i-th: of an object one that notes which number it is."""
+    value, kind = numbers[i], type(numbers[i])
+    if isinstance(value, list | tuple):
+        numbers[i] = parts = list(value)
+        return [_asked(parts, j) for j in range(len(parts))]
     if isinstance(value, Traced):
+        return plain(value)
+    if not kind.__flags__ & _HEAP_TYPE:
         return value
-    for name in ("__complex__", "__float__"):
-        method = getattr(kind, name, None)
-        if type(method) is FunctionType:
-            number = method(value)
-            wanted = complex if name == "__complex__" else float
-            if isinstance(number, Traced) and issubclass(number.stands_for(), wanted):
-                return number
-            return type(kind.__name__, (), {name: partial(plain, number)})()  # taken, or refused
-    return value
+    methods = {name: getattr_static(kind, name, None) for name in _ASKED}
+    own = [name for name in _NUMBER if type(methods[name]) is FunctionType]
+    if not own or issubclass(kind, float | complex):  # which are asked for nothing
+        return value
+
+    def note(method: Any) -> Any:
+        number = method(value)
+        numbers[i] = number
+        if staged(number):
+            raise _NotKnown
+        return plain(number)
+
+    names = {n: property(lambda _, f=f: f.__get__(value, kind)) for n, f in methods.items() if f}
+    return type(kind.__name__, (), names | {n: partial(note, methods[n]) for n in own})()
 
 
 @cache
@@ -174,15 +207,16 @@ def to_float(value: Any) -> Any:
 
 def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
     """complex() of traced numbers."""
-    parts = [_number(v, complex) for v in (real, imag) if v is not None]
-    found = parts[0] if imag is None else parts[0] + 1j * parts[1]
-    found = found if found.dtype.kind == "c" else op("astype")(found, dtype=np.dtype(complex))
-    return found.item() if staged(parts) else valued(found, complex(*map(plain, parts)))
+    given = [_number(v, complex) for v in (real, imag) if v is not None]
+    parts: list[Any] = [v if isinstance(v, Traced) else complex(v) for v in given]
+    z = parts[0] if imag is None else parts[0] + 1j * parts[1]
+    z = z if z.dtype.kind == "c" else op("astype")(z, dtype=np.dtype(complex))
+    return z.item() if staged(parts) else valued(z, complex(*map(plain, given)))
 
 
 def _typed(dtype: Any) -> Callable[..., Any]:
-    def convert(value: Any) -> Any:
-        value = value.now()
+    def convert(value: Any, imag: Any = None) -> Any:
+        value = value.now() if imag is None else to_complex(value, imag)
         found = value if value.dtype == dtype else value.astype(dtype)
         found = found if found.shape else found[()] if isinstance(found, Array) else found
         return found.typed() if issubclass(type(found), Scalar) else found

@@ -19,7 +19,7 @@ from lineara.ops.ufunc_methods import METHODS
 from lineara.python.array_makers import any_traced, maker, makers
 from lineara.python.bracket_makers import Grid, Joined
 from lineara.python.number_classes import (
-    as_numbers,
+    answered,
     class_of,
     constructors,
     is_instance,
@@ -28,11 +28,12 @@ from lineara.python.number_classes import (
 )
 from lineara.python.numpy_functions import call_foreign
 from lineara.python.ufuncs import apply_ufunc
-from lineara.tape.node import Scalar, Traced, plain, staged
+from lineara.tape.node import Scalar, Traced, staged
 from lineara.tape.number_kinds import valued
 from lineara.tape.numpy_errors import foreign_name
 
 _PRODUCTS = (math.prod, getattr(math, "sumprod", None))  # of the numbers' own arithmetic
+_PLAIN = Traced | np.ndarray | np.generic | float | int | complex
 Copy = Callable[[Any], Callable[..., Any]]
 
 
@@ -180,19 +181,18 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not any_traced(args):
-            args = as_numbers(args)
-            if not any_traced(args):
-                return original(*args, **kwargs)
-        if staged(args):
+        value = None
+        if not any_traced(args) or not staged(args):
+            value, args = answered(original, args, kwargs)  # which may raise
+            if value is not None and (isinstance(ours, Constant) or not any_traced(args)):
+                return value
+        if value is None:  # in a program
             in_program: Any = registry.in_programs.get(original, ours)
             return _pythons(in_program(*args, **kwargs))
-        if isinstance(ours, Constant):
-            return original(*_plain_args(args), **kwargs)
-        real = _real_args(args) if original.__module__ == "math" else args
+        to = float if original.__module__ == "math" else complex
         with np.errstate(all="ignore"):  # math does not warn
-            y = ours(*_typed_args(real), **{k: _typed_args(v) for k, v in kwargs.items()})
-        return valued(y, original(*_plain_args(args), **{k: plain(v) for k, v in kwargs.items()}))
+            y = ours(*_numbers(args, to), **{k: _numbers(v, complex) for k, v in kwargs.items()})
+        return valued(y, value)
 
     name = "log" if original is math.log else _fast(ours)
     return functools.wraps(original)(_unary_math(original, call, name)) if name else call
@@ -235,17 +235,14 @@ def _compiled(text: str, **scope: Any) -> Any:
     return scope["call"]
 
 
-def _typed_args(args: Any) -> Any:
+def _numbers(args: Any, to: type) -> Any:
+    """What math (`to` float) and cmath (complex) see, as numbers of NumPy's."""
     if isinstance(args, list | tuple):
-        return type(args)(map(_typed_args, args))
-    return args.typed() if isinstance(args, Scalar) else args
-
-
-def _real_args(args: Any) -> Any:
-    """What math sees of NumPy's complex numbers."""
-    if isinstance(args, list | tuple):
-        return type(args)(map(_real_args, args))
-    return args.real if isinstance(args, Scalar | np.complexfloating) else args
+        return type(args)([_numbers(a, to) for a in args])
+    if isinstance(args, Scalar | np.complexfloating):
+        number = args.real if to is float else args
+        return number.typed() if isinstance(number, Scalar) else number
+    return args if isinstance(args, _PLAIN) else to(args)
 
 
 def _pythons(found: Any) -> Any:
@@ -253,10 +250,6 @@ def _pythons(found: Any) -> Any:
     if isinstance(found, tuple):
         return tuple(map(_pythons, found))
     return found.item() if isinstance(found, Scalar) else found
-
-
-def _plain_args(args: Any) -> Any:
-    return [type(a)(_plain_args(a)) if isinstance(a, list | tuple) else plain(a) for a in args]
 
 
 def replacements(copy: Copy | None = None, known: Container[int] = ()) -> dict[int, Any]:
@@ -280,7 +273,8 @@ def replacements(copy: Copy | None = None, known: Container[int] = ()) -> dict[i
     for f, call in made.items():
         if hasattr(f, "_implementation"):
             vars(call)["_implementation"] = f._implementation
-    others = made | constructors() | methods() | bracketed() | {hasattr: has_attribute}
+    builtin = {hasattr: has_attribute, pow: power}
+    others = made | constructors() | methods() | bracketed() | builtin
     return found | {id(f): ours for f, ours in others.items()}
 
 
@@ -290,6 +284,16 @@ def has_attribute(obj: Any, name: str, /) -> bool:
     if issubclass(type(obj), Scalar):
         return hasattr(obj.stands_for(), name) and (hasattr(obj, name) or True)
     return hasattr(obj, name)
+
+
+@functools.wraps(pow)
+def power(base: Any, exp: Any, mod: Any = None) -> Any:
+    """A power; with a modulus, which only whole numbers have, of numbers of the same classes."""
+    return pow(base, exp) if mod is None else pow(*map(_of_kind, (base, exp, mod)))
+
+
+def _of_kind(value: Any) -> Any:
+    return value.stands_for()(0) if issubclass(type(value), Scalar) else value
 
 
 def bracketed() -> dict[Any, Any]:
