@@ -233,15 +233,19 @@ def test_a_recursion_is_differentiated_in_a_trace_however_often_it_calls_itself(
     np.testing.assert_allclose(found, [(n + 1) * 1.5**n, 0.75])
 
 
-def test_a_recursion_that_is_no_definition_is_refused_with_the_mend():
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_a_recursion_that_is_no_definition_is_refused_with_the_mend(order):
     def power(a, n):
         return lineara.cond(n <= 0, lambda: a * 1.0, lambda: a * power(a, n - 1))
 
-    def slope(x, n):
-        return lineara.grad(lambda x: power(x, n[0]))(x)
+    def value(x, n):
+        return power(x, n[0])
 
+    f = value
+    for _ in range(order):
+        f = lineara.grad(f)
     with pytest.raises(StagingError) as found:
-        lineara.trace(slope, 2.0, np.array([3]))
+        lineara.trace(f, 2.0, np.array([3]))
     assert found.value.message == (
         "cond: branches lie in each other without end; decorate a function that calls itself with "
         "lineara.function, and let a branch end without a call"

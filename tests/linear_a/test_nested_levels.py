@@ -128,6 +128,27 @@ def test_a_loop_of_unknown_length_in_a_differentiation_in_a_trace(f):
     close(lineara.trace(lambda v: lineara.jvp(f, (v,), (2.0,))[1], 2.0)(9.0), 2 * first(9.0))
 
 
+def tower(floors):
+    f = lineara.function(lambda x: x * x * 0.5)
+    for _ in range(floors):
+        f = lineara.function(lambda x, f=f: f(f(x)) + 1.0)
+    return f
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_calls_a_function_twice_is_not_twice_as_long(order):
+    """2**n calls are 2 n in the text of a gradient of any order, as they are in that of the value."""
+    sizes = []
+    for floors in (2, 3, 4):
+        g = tower(floors)
+        for _ in range(order):
+            g = lineara.grad(g)
+        program = lineara.trace(g, 0.3)
+        close(program(0.4), g(0.4))
+        sizes.append(len(program.program.defs))
+    assert sizes[1] - sizes[0] == sizes[2] - sizes[1]
+
+
 def test_a_root_by_a_loop_in_a_trace_has_the_derivative_of_a_root():
     close(lineara.trace(lineara.grad(root), 2.0)(5.0), 5**-0.5 / 2)
     close(lineara.trace(lineara.grad(lineara.grad(root)), 2.0)(5.0), -(5**-1.5) / 4, 1e-6)

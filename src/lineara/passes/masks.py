@@ -23,10 +23,11 @@ from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, closed, text
 from lineara.passes.jvp import reboxed, remembered
-from lineara.passes.names import LIVE, M
+from lineara.passes.names import LIVE, MS, M
 from lineara.passes.unzip import is_nonlinear
 
 BOOL = np.dtype(bool)
+KILLS = ("keep", "scatter")  # primitives that put zeros into a vector
 Pair = tuple[ir.Var, ir.Var]
 
 
@@ -49,7 +50,7 @@ def masks(program: Program, name: str, strong: bool = False) -> Program:
     """
     todo, done, helpers, used = [name], {}, {}, set()
     rules: dict[Any, Text] = {}
-    suffix = M + "s" * strong
+    suffix = MS if strong else M
     while todo:
         f = todo.pop()
         if f in done or f + suffix in program.defs:
@@ -60,6 +61,19 @@ def masks(program: Program, name: str, strong: bool = False) -> Program:
         used |= one.used
     program = program.with_(*helpers.values(), *[done[f] for f in reversed(done)])
     return program.with_(types=live_types(program, used))
+
+
+def makes_dead_lanes(program: Program, name: str) -> bool:
+    """Whether M gives a mask that is not known of vectors in which every lane lives.
+
+    What is no part of a selection, a scattering or a zero keeps lanes alive.
+    """
+    places = ir.Accum | ir.Put | ir.Inj | ir.Proj
+    return any([
+        (isinstance(e, ir.Zero) and e.linear)
+        or (e.lxs and (isinstance(e, places) or (isinstance(e, ir.Prim) and e.name in KILLS)))
+        for f in program.reached(name) for e in ir.leaves(program.defs[f].body)
+    ])  # fmt: skip
 
 
 class _Masks:
@@ -269,7 +283,7 @@ class _Masks:
     def prim(self, e: ir.Prim, t: Type) -> ir.Vars:
         """A primitive as masked vectors see it: a text, made once a signature."""
         known = tuple([(v.type, v.linear) for v in e.operands()]), self.suffix
-        strong = self.suffix != M
+        strong = self.suffix == MS
         made = remembered(self.rules, e, known, lambda: rule_text(e, t, strong))
         plain = [v for v in e.operands() if not v.linear]
         return tuple(made.copied([*plain, *self.each(e.lxs)], self.out, {}))

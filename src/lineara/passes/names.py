@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from lineara.facts.types import Type, show
 
-JVP, NL, LIN, PRI, TAPE, T, E, M, VJP, GRAD, LIVE = (
-    ".jvp", ".nl", ".lin", ".pri", ".tape", ".t", ".e", ".m", ".vjp", ".grad", ".live",
+JVP, NL, LIN, PRI, TAPE, T, E, M, MS, VJP, GRAD, LIVE = (
+    ".jvp", ".nl", ".lin", ".pri", ".tape", ".t", ".e", ".m", ".ms", ".vjp", ".grad", ".live",
 )  # fmt: skip
 VARIANT = re.compile(r"\.jvp(\.on\d+('\d+)*)?(\.as\d+('\d+)*)*$")
 

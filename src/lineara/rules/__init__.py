@@ -5,8 +5,7 @@ custom_vjp      the rule is a pullback
 custom_linear   the function is linear, and its transpose is known
 external        the function is compiled or remote, its derivative stated or from differences
 checkpoint      the function is run again instead of being stored
-chosen          a branch within a differentiation within a trace
-defined         a definition of a program, such as a loop there
+defined         a definition of a program, such as a form within a differentiation within a trace
 vmap            a function over the lanes of arrays
 """
 
@@ -14,14 +13,12 @@ from lineara.rules.checkpoint import checkpoint
 from lineara.rules.custom import custom_jvp, custom_linear, custom_vjp
 from lineara.rules.external import external
 from lineara.rules.rule_tests import LinearReport, check_linear
-from lineara.staging.branch_in_derivative import chosen
 from lineara.staging.definition_as_operation import defined
 
 __all__ = [
     "LinearReport",
     "check_linear",
     "checkpoint",
-    "chosen",
     "custom_jvp",
     "custom_linear",
     "custom_vjp",

@@ -22,7 +22,7 @@ from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.rules_as_text import Boxed, Emitter, closed
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.user_code import method, overlay
-from lineara.staging.definition_of import Apart, apart, staged_around
+from lineara.staging.definition_of import apart, staged_around
 from lineara.staging.staged_level import Seen, StagedLevel, seen
 from lineara.staging.tracing import definition_name
 from lineara.tape.levels import innermost_level, open_level
@@ -210,14 +210,13 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     >>> cond(True, lambda x: x + 1, lambda x: x - 1, 2.0)
     3.0
     """
-    level = tracing()
     if not _is_staged(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     if pred.shape or pred.dtype != BOOL.dtype:
         raise StagingError(
             f"cond: the condition is {type_of(pred)}; it must be one boolean, as of a comparison"
         )
-    return _branches(level, Cond, pred, [true_fun, false_fun], operands, "cond")
+    return _branches(Cond, pred, [true_fun, false_fun], operands, "cond")
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any):
@@ -227,9 +226,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any):
     6.0
     """
     branches = list(branches)
-    level = tracing()
     if _is_staged(index):
-        return _branches(level, Switch, index, branches, operands, "switch")
+        return _branches(Switch, index, branches, operands, "switch")
     i = operator.index(index if not isinstance(index, Traced) else int(index))
     if not 0 <= i < len(branches):
         raise BoundsError(f"switch: the index {i} is out of range for {len(branches)} branches")
@@ -240,17 +238,26 @@ def _is_staged(v: Any) -> bool:
     return isinstance(v, Traced) and not v.known
 
 
-def _branches(
-    level: StagedLevel | None, form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str
-) -> Any:
-    if level is None:  # a differentiation is going on in the traced function
-        try:
-            return _differentiated(form, chosen, fs, operands, name)
-        except RecursionError:
-            raise StagingError(
-                f"{name}: branches lie in each other without end; decorate a function that calls "
-                "itself with lineara.function, and let a branch end without a call"
-            ) from None
+def _branches(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str) -> Any:
+    try:
+        return _form_of_branches(form, chosen, fs, operands, name)
+    except RecursionError:
+        around = staged_around()
+        if around is not None and around.shared.open:  # a lineara.function, which says why
+            raise
+        raise StagingError(
+            f"{name}: branches lie in each other without end; decorate a function that calls "
+            "itself with lineara.function, and let a branch end without a call"
+        ) from None
+
+
+def _form_of_branches(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str) -> Any:
+    level = tracing()
+    if level is None:
+        return _one(
+            lambda v, *xs: _form_of_branches(form, v, fs, xs, name),
+            [chosen, *operands], fs[0], name,
+        )  # fmt: skip
     given = Operands(level, operands)
     formals = [(f"x{i}", like) for i, like in enumerate(given.seen)]
     found: list[Fragment] = []
@@ -304,48 +311,6 @@ def adopted(level: StagedLevel, f: Any) -> Any:
 
     found = reached(f, outer)
     return with_captured(f, {k: map_leaves(staged, v) for k, v in found.items()}) if found else f
-
-
-def _differentiated(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str) -> Any:
-    """Branches in a differentiation within a trace: one operation of it.
-
-    Its operands are the values of differentiations that the functions are given or captured.
-    """
-    leaves, structure = flatten((operands, [reached(f) for f in fs]))
-    places = [i for i, v in enumerate(leaves) if _is_eager(v)]
-
-    def choose(values: Sequence[Any], of: Any) -> Any:
-        """`of` the branch as a function of the values, in the branch that is chosen."""
-        held = [isinstance(v, Traced) for v in values]
-
-        def branch(i: int) -> Any:
-            def run(*nodes: Any) -> Any:
-                left = iter(nodes)
-                now = [next(left) if h else v for v, h in zip(values, held, strict=True)]
-                return of(lambda *vs: applied(i, vs), now)
-
-            return named_as(run, fs[i])
-
-        level = chosen.level.innermost()
-        rest = [v for v, h in zip(values, held, strict=True) if h]
-        return _branches(level, form, chosen, [branch(i) for i in range(len(fs))], rest, name)
-
-    def applied(i: int, values: Sequence[Any]) -> Any:
-        filled = list(leaves)
-        for place, v in zip(places, values, strict=True):
-            filled[place] = v
-        given, cells = unflatten(structure, filled)
-        return (with_captured(fs[i], cells[i]) if cells[i] else fs[i])(*given)
-
-    if not places:
-        return choose([], lambda run, _: run())
-    return op("chosen")(*[leaves[i] for i in places], choose=choose, name=name)
-
-
-def named_as(run: Callable[..., Any], f: Any) -> Callable[..., Any]:
-    """A function under the name of another."""
-    run.__name__ = getattr(f, "__name__", "f")
-    return run
 
 
 def _common(found: Sequence[Fragment], place: int, name: str) -> Seen | None:
@@ -564,7 +529,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         while True:
             test = cond_fun(init_val)
             if _is_staged(test):
-                return _in_one(cond_fun, body_fun, init_val)
+                return _one(
+                    lambda val: while_loop(cond_fun, body_fun, val),
+                    [init_val], body_fun, "while_loop",
+                )  # fmt: skip
             if not test:
                 return init_val
             init_val = body_fun(init_val)
@@ -587,19 +555,17 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     return carry.tree(written(level, leaf, likes))
 
 
-def _in_one(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], val: Any) -> Any:
-    """A loop in a differentiation within a trace: one operation of it."""
-    leaves, structure = flatten(val)
-    types = [type_of(v) if is_number(v) or isinstance(v, bool) else None for v in leaves]
+def _one(form: Callable[..., Any], operands: Sequence[Any], f: Any, name: str) -> Any:
+    """A form in a differentiation within a trace: one operation, a definition with the form.
+
+    `form(*operands)` is traced in it as in any trace, so a branch, a loop and a recursive call have
+    the derivatives that the passes give them.
+    """
+    leaves, structure = flatten(tuple(operands))
+    types = [type_of(v) if is_operand(v) else None for v in leaves]
     one = apart(
-        lambda *nodes: while_loop(cond_fun, body_fun, unflatten(structure, nodes)),
-        leaves, types, named_like(body_fun, "loop"),
-    )  # fmt: skip
-    return _one(one, leaves, "while_loop")
-
-
-def _one(one: Apart, leaves: Sequence[Any], name: str) -> Any:
-    """A definition that was traced apart, on values of a differentiation: one operation."""
+        lambda *nodes: form(*unflatten(structure, nodes)), leaves, types, named_like(f, name)
+    )
     values = [*[leaves[i] for i in one.given], *one.mentions]
     return one.tree(op("defined")(*values, text=one.text, name=name))
 
@@ -623,7 +589,9 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
     def called(*args: Any, **kwargs: Any) -> Any:
         level = tracing()
         if level is None:
-            return _differentiated_call(f, called, args, kwargs)
+            if staged_around() is None:
+                return f(*args, **kwargs)
+            return _one(lambda xs, named: called(*xs, **named), [args, kwargs], f, "function")
         given = Operands(level, (args, kwargs))
         likes = tuple([(like, type(like.lay)) for like in given.seen])
         key = (f, likes, given.structure, tuple(map(plain_key, given.constants)))
@@ -636,38 +604,6 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
         return unflatten(known.structure, [v if t is None else next(made) for v, t in pairs])
 
     return called
-
-
-DEEP = 3
-"""In so many branches within each other a function is differentiated as often as it is called."""
-
-
-def _differentiated_call(f: Any, called: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """A call outside of a trace, or in a differentiation within one.
-
-    There a function that calls itself on a staged condition is differentiated in branches that lie
-    in each other without end.  From some depth on the call is one operation: of its definition.
-    """
-    level = staged_around()
-    if level is None:
-        return f(*args, **kwargs)
-    above: Any = level.outer
-    depth = 0
-    while above is not None:
-        depth += isinstance(above, StagedLevel) and f in above.differentiated
-        above = above.outer
-    if depth < DEEP:
-        level.differentiated.add(f)
-        return f(*args, **kwargs)
-    leaves, structure = flatten((args, kwargs))
-
-    def run(*nodes: Any) -> Any:
-        args, kwargs = unflatten(structure, nodes)
-        return called(*args, **kwargs)
-
-    typed = Traced | float | complex | np.ndarray
-    types = [type_of(v) if isinstance(v, typed) else None for v in leaves]
-    return _one(apart(run, leaves, types, named_like(f, "function")), leaves, "function")
 
 
 class Unknown(BaseException):

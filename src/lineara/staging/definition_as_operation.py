@@ -18,6 +18,7 @@ from lineara.cotangent.dead_lanes import Masked, pairs_of, unmasked
 from lineara.errors import LinearityError
 from lineara.facts.primitive import HigherOrder, Joint, innermost, op, primitive
 from lineara.facts.types import type_of
+from lineara.passes.names import JVP, MS, VJP, M
 from lineara.rules.call_as_operation import moves, record, settled, spread, value_below
 from lineara.tape.level import Level
 
@@ -53,23 +54,28 @@ class defined(HigherOrder):
             """The linear map on vectors, one way or the other; of masked ones, with masks."""
             box = innermost(tuple([v for v in vectors if isinstance(v, Masked)]))
             given = [_zeros(of[i]) if vectors[i] is None else unmasked(vectors[i]) for i in places]
-            if box is None:
-                return self(*values, *given, text=getattr(text, way)(), name=name)[len(y) :]
+            live = [
+                v is not None and getattr(v, "live", None) is None
+                for v in map(vectors.__getitem__, places)
+            ]
+            if box is None or (all(live) and not box.strong and not text.kills(way)):
+                found = self(*values, *given, text=text.derived(way), name=name)
+                return found if box is None else [Masked(v, None, box.depth) for v in found]
             alive = [_alive(vectors[i], of[i]) for i in places]
-            derived = getattr(text, way)(masked=True, strong=box.strong)
-            found = self(*values, *pairs_of(given, alive), text=derived, name=name)[len(y) :]
+            derived = text.derived(way, MS if box.strong else M)
+            found = self(*values, *pairs_of(given, alive), text=derived, name=name)
             pairs = zip(found[::2], found[1::2], strict=True)
             return [Masked(v, settled(live), box.depth, box.strong) for v, live in pairs]
 
         def forward(tangents: Sequence[Any]) -> list[Any]:
             at = dict(zip(active, tangents, strict=True))
             dots = [at.get(i) for i in range(len(values))]
-            found = mapped("jvp", dots, xs, [type_of(v) for v in values])
+            found = mapped(JVP, dots, xs, [type_of(v) for v in values])
             return _placed(found, ys, len(y))
 
         def back(bars: Sequence[Any]) -> list[Any]:
             kinds = [type_of(v) if moves(v) else None for v in y]
-            every = _placed(mapped("vjp", bars, ys, kinds), xs, len(values))
+            every = _placed(mapped(VJP, bars, ys, kinds), xs, len(values))
             return [every[i] for i in active]
 
         joint = Joint(

@@ -13,12 +13,12 @@ from lineara.facts.types import ArrayType
 from lineara.linear_a.calls import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import closed
-from lineara.linear_a.syntax import Block, Def, Let, Ret
+from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var, binders
 from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
-from lineara.passes.masks import masks
-from lineara.passes.names import JVP, VJP, E, M
+from lineara.passes.masks import makes_dead_lanes, masks
+from lineara.passes.names import JVP, MS, VJP, E
 from lineara.passes.rename import rename
 from lineara.python.user_code import overlay
 from lineara.staging.staged_arrays import as_box
@@ -67,16 +67,34 @@ class Text(NamedTuple):
         xs = [i for i, v in enumerate(d.params) if not inert(v.type)]
         return xs, [i for i, t in enumerate(d.results) if not inert(t)]
 
-    def jvp(self, masked: bool = False, strong: bool = False) -> "Text":
-        """f.jvp with all variables alike; if asked for, each tangent beside its mask."""
-        return self.source(jvp(self.program, self.name), self.name + JVP, masked, strong)
+    def derived(self, way: str, lanes: str = "") -> "Text":
+        """f.jvp or f.vjp (`way`) without its values, and with all variables alike.
 
-    def vjp(self, masked: bool = False, strong: bool = False) -> "Text":
-        """f.vjp with all variables alike; if asked for, each cotangent beside its mask."""
-        return self.source(vjp(self.program, self.name), self.name + VJP, masked, strong)
+        With `lanes` M or MS, each tangent or cotangent stands beside its mask.  The name is one
+        that no pass gives: f'jvp'e.
+        """
+        known = self.program.noted["derived"]
+        if (self.name, way, lanes) not in known:
+            program, name = self.along(way)
+            program = masks(program, name, lanes == MS) if lanes else erase(program, name)
+            name += lanes or E
+            alone = vectors_only(program.defs[name], len(self.definition.results))
+            known[self.name, way, lanes] = self.renamed(program.with_(alone), name)
+        return known[self.name, way, lanes]._replace(rules=self.rules)
 
-    def source(self, program: Program, name: str, masked: bool, strong: bool) -> "Text":
-        """A derived definition, none of it linear, under names that no pass gives: f'jvp'e."""
+    def kills(self, way: str) -> bool:
+        """Whether vectors without dead lanes may get some on the way."""
+        return makes_dead_lanes(*self.along(way))
+
+    def along(self, way: str) -> tuple[Program, str]:
+        """The program with f.jvp or f.vjp, and its name."""
+        known = self.program.noted["along"]
+        if (self.name, way) not in known:
+            known[self.name, way] = {JVP: jvp, VJP: vjp}[way](self.program, self.name)
+        return known[self.name, way], self.name + way
+
+    def renamed(self, program: Program, name: str) -> "Text":
+        """A derived definition and what it needs, each suffix of a pass after an apostrophe."""
         before = {*self.program.defs, *self.program.types}
 
         def named(f: str) -> str:
@@ -85,10 +103,19 @@ class Text(NamedTuple):
             base = max((g for g in before if f.startswith(f"{g}.")), key=len, default="")
             return base + f[len(base) :].replace(".", "'")
 
-        suffix = M + "s" * strong if masked else E
-        program = masks(program, name, strong) if masked else erase(program, name)
-        found = needed(program, name + suffix)
-        return Text(rename(found, named), named(name + suffix), self.rules)
+        return Text(rename(needed(program, name), named), named(name), self.rules)
+
+
+def vectors_only(d: Def, values: int) -> Def:
+    """A derived definition without its first results, which are the values."""
+    bindings, leaf = list(d.body.bindings), d.body.leaf
+    if not isinstance(leaf, Ret):
+        names = Names([v.name for v in binders(d)])
+        made = tuple([Var(names("r"), t) for t in d.results])
+        bindings, leaf = [*bindings, Let(made, leaf)], Ret(made)
+    results = leaf.args[values:]
+    body = Block(tuple(closed(bindings, d.params, results)), Ret(results))
+    return Def(d.name, d.params, d.results[values:], (), body)
 
 
 class Apart(NamedTuple):

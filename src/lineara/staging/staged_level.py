@@ -146,9 +146,6 @@ class StagedLevel(Level):
         ] = []  # large constants: formals with their values
         self.around: dict[Any, tuple[ir.Var, Any]] = {}  # what of outer definitions is mentioned
         self.inner: StagedLevel | None = None  # the definition inside this one, being written
-        self.differentiated: set[Any] = (
-            set()
-        )  # functions that are called, in a differentiation here
         self.frame = sys._getframe(1)  # of what traces
         while self.frame.f_back is not None and self.frame.f_code.co_filename == OPENING:
             self.frame = self.frame.f_back
