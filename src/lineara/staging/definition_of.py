@@ -13,7 +13,7 @@ from lineara.facts.types import ArrayType
 from lineara.linear_a.calls import Call
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import closed
-from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var, binders
+from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var, binders, drop, reads
 from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
@@ -114,7 +114,9 @@ def vectors_only(d: Def, values: int) -> Def:
         made = tuple([Var(names("r"), t) for t in d.results])
         bindings, leaf = [*bindings, Let(made, leaf)], Ret(made)
     results = leaf.args[values:]
-    body = Block(tuple(closed(bindings, d.params, results)), Ret(results))
+    used = {v for b in bindings for v in reads(b)} | set(results)
+    bindings += [Let((), drop(v)) for v in dict.fromkeys(leaf.args[:values]) if v not in used]
+    body = Block(tuple(bindings), Ret(results))
     return Def(d.name, d.params, d.results[values:], (), body)
 
 
