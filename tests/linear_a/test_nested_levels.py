@@ -137,7 +137,7 @@ def tower(floors):
 
 @pytest.mark.parametrize("order", [1, 2])
 def test_what_calls_a_function_twice_is_not_twice_as_long(order):
-    """2**n calls are 2 n in the text of a gradient of any order, as they are in that of the value."""
+    """2**n calls are 2 n in the text of a gradient of any order, as in that of the value."""
     sizes = []
     for floors in (2, 3, 4):
         g = tower(floors)
