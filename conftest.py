@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 
+pytest_plugins = "pytester"  # runs pytest within a test: what this file does is tested, too
 SHARE = 8  # a function with more cases has a table, of which one in so many runs without --all
 ROOTS = [Path(__file__).parent / name for name in ("src", "tests")]
 

@@ -7,6 +7,7 @@ names on the two sides of a bar may not.
 import ast
 import graphlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,13 +56,25 @@ def targets(node: ast.AST, package: str) -> Iterator[str]:
             yield name
 
 
+def imports(text: str) -> Iterator[ast.AST]:
+    """The nodes of a module that may import; calls are looked for where a text names one."""
+    todo: list[ast.AST] = [ast.parse(text)]
+    by_call = "import_module" in text or "__import__" in text
+    while todo:
+        node = todo.pop()
+        yield node
+        parts = ast.iter_child_nodes(node)
+        todo += [part for part in parts if by_call or not isinstance(part, ast.expr)]
+
+
+@cache
 def import_edges(source: Path) -> set[Edge]:
     """Who imports whom in `source/lineara`, wherever in the file the import stands."""
     files = {module_name(file, source): file for file in source.glob("lineara/**/*.py")}
     edges = set()
     for me, file in files.items():
         package = me if file.name == "__init__.py" else me.rpartition(".")[0]
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in imports(file.read_text(encoding="utf-8")):
             for found in targets(node, package):
                 while found and found not in files:  # `from module import name` means the module
                     found = found.rpartition(".")[0]

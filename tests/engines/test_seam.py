@@ -37,7 +37,8 @@ class Halves(Engine):
 def within_engines(file: Path) -> list[str]:
     """What a file imports that lies within `lineara.engines`."""
     found = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if "lineara.engines" in text else ():
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{a.name}" for a in node.names]
             inside = any(n.startswith("lineara.engines.interpreter") for n in names)
