@@ -58,13 +58,15 @@ FOUND = 634  # assignments to `found` that are left; lower it with every file th
 
 
 def stores_of_found(file: Path) -> int:
-    """How often a file assigns to `found`; of its tree, only what has a line with the word is read."""
+    """How often a file assigns to `found`; parts of its tree without the word are not read."""
     text = file.read_text(encoding="utf-8")
     lines = [n for n, line in enumerate(text.splitlines(), 1) if re.search(r"\bfound\b", line)]
     count, todo = 0, [*ast.parse(text).body] if lines else []
     while todo:
         node = todo.pop()
-        count += isinstance(node, ast.Name) and node.id == "found" and isinstance(node.ctx, ast.Store)
+        count += (
+            isinstance(node, ast.Name) and node.id == "found" and isinstance(node.ctx, ast.Store)
+        )
         for part in ast.iter_child_nodes(node):
             first, last = getattr(part, "lineno", 0), getattr(part, "end_lineno", lines[-1])
             if bisect_right(lines, last) > bisect_left(lines, first):
