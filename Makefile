@@ -5,6 +5,7 @@ PY := .venv/bin/python
 
 .PHONY: demo test test-all test-long test-peers test-libraries test-conformance fuzz mutate mutate-rules bench lint format clean
 .NOTPARALLEL:
+unexport PYTHONDONTWRITEBYTECODE  # each process of a test would compile the library anew
 
 demo: .venv/with-plot  # fit the predator-prey model to the Hudson Bay data and draw it
 	$(PY) -m lineara demo

@@ -15,6 +15,7 @@ never made; and a file of the library is imported when its doctests run.
 
 import doctest
 import importlib
+import os
 import random
 import resource
 import subprocess
@@ -27,6 +28,8 @@ import pytest
 
 pytest_plugins = "pytester"  # runs pytest within a test: what this file does is tested, too
 SHARE = 8  # a function with more cases has a table, of which one in so many runs without --all
+if "PYTEST_XDIST_WORKER" in os.environ:  # a worker has one core, where BLAS' threads wait busily
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 ROOTS = [Path(__file__).parent / name for name in ("src", "tests")]
 
 
