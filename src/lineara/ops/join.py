@@ -147,7 +147,8 @@ def block(arrays):
         part = as_array(part)
         return reshape(part, shape=(*(1,) * (ndim - len(part.shape)), *part.shape))
 
-    return join(arrays, -_depth(arrays))
+    joined = join(arrays, -_depth(arrays))
+    return joined if isinstance(arrays, list) else joined.copy()
 
 
 def _depth(arrays: Any) -> int:

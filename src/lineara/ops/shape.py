@@ -494,12 +494,13 @@ def roll(a, shift, axis=None):
     shifts: Any = shift if isinstance(shift, Box) else np.asarray(shift).astype(int)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), shape=a.shape)
+    given = a
     for n, i in np.broadcast(shifts, sizes(axis)):
         size, i = a.shape[i], normal_axis(i, len(a.shape), "roll")
         split = -n % size if size else 0
         lead = (slice(None),) * i
         a = concat(a[(*lead, slice(split, None))], a[(*lead, slice(0, split))], axis=i)
-    return a
+    return a.copy() if a is given else a
 
 
 @implements(np.repeat)

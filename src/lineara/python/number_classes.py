@@ -216,6 +216,8 @@ def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
 
 def _typed(dtype: Any) -> Callable[..., Any]:
     def convert(value: Any, imag: Any = None) -> Any:
+        if imag is None and isinstance(value, Array) and value.shape and value.dtype == dtype:
+            return value
         value = value.now() if imag is None else to_complex(value, imag)
         found = value if value.dtype == dtype else value.astype(dtype)
         found = found if found.shape else found[()] if isinstance(found, Array) else found

@@ -25,7 +25,7 @@ FEW = 8  # integers, which may be axes; those of a larger array are positions
 TURNED = {"index", "permute_dims", "broadcast_to", "einsum"}
 
 
-class _Unknown(Exception):
+class Unknown(Exception):
     """NumPy's function cannot be asked: it calls back, or its arguments have no signature."""
 
 
@@ -129,9 +129,9 @@ def learned(func: Any, args: tuple, kwargs: dict[str, Any], shapes: Any = None) 
     The `shapes` of our results tell apart what they depend on.
     """
     try:
-        key = (func, _signature(args), _signature(kwargs), tuple(shapes))
+        key = (func, signature(args), signature(kwargs), tuple(shapes))
         found = _known.get(key, _known)
-    except (_Unknown, TypeError):  # of a class of the user's, or no key
+    except (Unknown, TypeError):  # of a class of the user's, or no key
         return None
     if found is _known:
         if len(_known) >= KNOWN:
@@ -140,12 +140,12 @@ def learned(func: Any, args: tuple, kwargs: dict[str, Any], shapes: Any = None) 
     return found
 
 
-def _signature(v: Any) -> Any:
-    """What the strides of a result may depend on."""
+def signature(v: Any) -> Any:
+    """What the strides of a result, and whether there is one, may depend on."""
     if isinstance(v, tuple | list):
-        return (type(v).__name__, *map(_signature, v))
+        return (type(v).__name__, *map(signature, v))
     if isinstance(v, dict):
-        return tuple([(k, _signature(w)) for k, w in v.items()])
+        return tuple([(k, signature(w)) for k, w in v.items()])
     if isinstance(v, Traced | np.ndarray):
         shape, kind = tuple(v.shape), v.dtype.kind
         axes = kind in "iu" and v.size <= FEW and not staged(v)  # which may say where
@@ -160,7 +160,7 @@ def _signature(v: Any) -> Any:
         return type(v).__name__, v
     if isinstance(v, type) and issubclass(v, np.generic | float | complex | int):
         return v
-    raise _Unknown
+    raise Unknown
 
 
 def _shown(v: Any) -> Any:

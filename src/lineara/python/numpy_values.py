@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import LinearaError, LinearityError, NoRuleError
+from lineara.errors import LinearaError, LinearityError, NoRuleError, StagingError
 from lineara.facts.primitive import Box, Joint
 from lineara.facts.types import type_of
+from lineara.python.numpy_layout import KNOWN, Unknown, sample, signature
 from lineara.tape.node import Array, Scalar, Traced, plain, staged
 from lineara.tape.number_kinds import numpys, valued
 from lineara.tape.numpy_errors import foreign_name
+from lineara.tape.strides import strides_of
 
 # Functions whose value is NumPy's by nature: they move elements, or are one primitive, which
 # NumPy's function evaluates.
@@ -88,8 +90,7 @@ def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
         return slice(*[_as_plain(v, arrays) for v in (value.start, value.stop, value.step)])
     if isinstance(value, Traced):
         try:
-            number = issubclass(kind, Scalar) and not value.weak
-            value = value.dtype.type(plain(value)) if number else plain(value)
+            value = _sampled(value) if staged(value) else _plainly(value)
         except LinearityError:  # a linear value has a type only
             raise _Unasked from None
     if isinstance(value, Box):  # lanes
@@ -107,6 +108,17 @@ def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
     elif callable(value) and not isinstance(value, type):
         raise _Unasked
     return value
+
+
+def _plainly(value: Any) -> Any:
+    numpys = issubclass(type(value), Scalar) and not value.weak
+    return value.dtype.type(plain(value)) if numpys else plain(value)
+
+
+def _sampled(value: Any) -> Any:
+    """Some value of the type of one that is not known while a program is written."""
+    found = sample(type_of(value), strides_of(value))
+    return found.item() if issubclass(type(value), Scalar) and value.weak else found
 
 
 def _scratch(out: Any) -> Any:
@@ -153,7 +165,8 @@ def failed(
     func: Any, args: tuple, kwargs: dict[str, Any], error: Exception, out: Any = None
 ) -> Exception:
     """The exception that NumPy's function raises where ours has failed; else a refusal."""
-    if not _may_ask(func) or staged((*args, *kwargs.values(), out)):
+    written = staged((*args, *kwargs.values(), out))
+    if not _may_ask(func) or (written and isinstance(error, StagingError)):
         return error
     try:
         with warnings.catch_warnings():
@@ -212,6 +225,7 @@ def own_value(
     The array `out` is not written here; NumPy says whether it may hold the result.
     """
     if staged((*args, *kwargs.values(), out)):
+        _check_types(func, args, kwargs, out)
         return numpys(ours(*args, **kwargs))
     arrays: list[np.ndarray] = []
     try:
@@ -224,6 +238,37 @@ def own_value(
             return numpys(result)
         raise
     return _valued(func, numpys(_quietly(ours, args, kwargs)), value, arrays)
+
+
+_refusals: dict[Any, Exception | None] = {}
+
+
+def _check_types(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> None:
+    """Raise what NumPy's function raises of values of these types, whatever they are."""
+    try:
+        key = func, signature(args), signature(kwargs), None if out is None else signature((out,))
+        known = key in _refusals
+    except (Unknown, TypeError):  # of a class of the user's, or no key
+        return
+    if not known:
+        if len(_refusals) >= KNOWN:
+            _refusals.clear()
+        _refusals[key] = _refusal(func, args, kwargs, out)
+    found = _refusals[key]
+    if found is not None:
+        raise found.with_traceback(None)
+
+
+def _refusal(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> Exception | None:
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            asked(func, args, kwargs, out, [])
+    except (TypeError, np.exceptions.AxisError) as e:
+        return None if isinstance(e, LinearaError) else e
+    except Exception:  # which may come of the values
+        return None
+    return None
 
 
 def _quietly(f: Any, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -538,7 +538,8 @@ def _is_whole(v: Any) -> bool:
 
 
 def _fast(p: Any) -> tuple[type, ...]:
-    return p.level.S, p.level.N
+    """The classes of floats; of a staged level they are those of complex numbers, too."""
+    return (p.level.S, p.level.N) if p.level.has_fast_path else ()
 
 
 _LIKE_PYTHON = {
