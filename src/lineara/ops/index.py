@@ -290,9 +290,9 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if mode != "raise":
         n = a.shape[axis]
         indices = np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
-    found = index(a, at=(*(slice(None),) * axis, normal_part(indices)))
+    part = index(a, at=(*(slice(None),) * axis, normal_part(indices)))
     number = isinstance(indices, int) or getattr(indices, "shape", None) == ()
-    return found.copy() if number and found.shape else found  # which is no view, as a[i] is one
+    return part.copy() if number and part.shape else part  # which is no view, as a[i] is one
 
 
 @implements(np.take_along_axis)

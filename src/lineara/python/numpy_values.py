@@ -254,9 +254,9 @@ def _check_types(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> No
         if len(_refusals) >= KNOWN:
             _refusals.clear()
         _refusals[key] = _refusal(func, args, kwargs, out)
-    found = _refusals[key]
-    if found is not None:
-        raise found.with_traceback(None)
+    refusal = _refusals[key]
+    if refusal is not None:
+        raise refusal.with_traceback(None)
 
 
 def _refusal(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> Exception | None:
