@@ -1,10 +1,15 @@
 """What NumPy's functions give has NumPy's type: an array without axes is no number, and no view."""
 
+import operator
+import re
+import sys
+
 import numpy as np
 import pytest
 import scipy.optimize
 
 from lineara import grad, value_and_grad
+from lineara.errors import DetachError, NoRuleError
 
 x0 = [0.3, 1.2, 0.8]
 OF_LISTS = """
@@ -152,3 +157,175 @@ def test_a_dict_that_grows_while_it_is_read():
 
     assert f({"a": 0.5, "b": 1.5}) == 0.5
     assert value_and_grad(f)({"a": 0.5, "b": 1.5})[0] == 0.5
+
+
+# --- arrays of objects: Python's operators calculate with their elements --------------------------
+
+OF_OBJECTS = """
+o * x; x * o; o + a; a + o; o - a; a - o; o ** x; x ** o; a / o; o / a; c * a; a ** c; o @ a; a @ o
+np.dot(o, a); np.dot(a, c); np.multiply(o, a); np.maximum(o, x); np.multiply.outer(o, a)
+np.concatenate([o, a]); np.where([True, False], o, a); np.stack([o, a]); np.add.reduce([o, a])
+np.append(o, a); np.inner(o, a); np.outer(a, o); np.vdot(c, a); np.tensordot(o, a, 1); np.sum(o * a)
+o < a * 2; x < o; a == o; np.less(o, x); o // a; a[:, None] * o; np.hstack([a, o]); np.cumsum(o * a)
+"""
+
+
+def test_an_array_of_objects_is_calculated_with_element_by_element():
+    for line in lines(OF_OBJECTS):
+        made, seen = eval(f"lambda x, a, o, c: {line}", {"np": np}), []
+
+        def f(x, made=made, seen=seen):
+            y = made(
+                x, np.array([x, 2 * x]), np.array([x, x + 1], object), np.array([2, 3], object)
+            )
+            seen.append((np.shape(y), str(getattr(y, "dtype", ""))))
+            return float(np.sum(np.multiply(y, 1.0))) + x
+
+        value, slope = value_and_grad(f)(1.5)
+        assert value == f(1.5), line
+        assert seen[0] == seen[-1], line
+        assert type(slope) is float, line
+        assert slope == pytest.approx((f(1.5 + 1e-6) - f(1.5 - 1e-6)) / 2e-6, abs=1e-6), line
+
+
+# --- arrays that NumPy does not copy --------------------------------------------------------------
+
+SHARED = np.ones(3)
+
+
+class Tells:
+    """An array by its `__array__`, which notes what it was asked."""
+
+    def __init__(self, made):
+        self.made, self.asked = made, []
+
+    def __array__(self, dtype=None, copy=None):
+        self.asked.append((dtype, copy))
+        return np.copy(self.made) if copy and isinstance(self.made, np.ndarray) else self.made
+
+
+MAKERS = [
+    lambda v: np.array(v, copy=None),
+    lambda v: np.array(v, copy=False),
+    np.array,
+    np.asarray,
+    np.asanyarray,
+    np.atleast_1d,
+    lambda v: np.array(v, dtype=float),
+    lambda v: np.array(v, order="F", copy=None),
+    lambda v: np.array(v, np.float32),
+    lambda v: np.asarray(v, np.float32),
+    lambda v: np.require(v),
+]
+
+
+@pytest.mark.parametrize("source", ["the array", "its memory", "a class", "a class of a new one"])
+@pytest.mark.parametrize("make", MAKERS)
+def test_an_array_is_new_where_it_is_plainly(make, source):
+    def f(x):
+        SHARED[:] = 1.0
+        told = Tells(np.ones(3) if source == "a class of a new one" else SHARED)
+        v = {"the array": SHARED, "its memory": memoryview(SHARED)}.get(source, told)
+        y = make(v)
+        seen.append((told.asked, np.shape(y), str(y.dtype), y is told.made, y is SHARED))
+        y[0] = x
+        return 2.0 * float(told.made[0]) + 3.0 * float(SHARED[0]) + y[0]
+
+    seen = []
+    plain = f(1.5)
+    try:
+        value, slope = value_and_grad(f)(1.5)
+    except DetachError as e:  # a plain array was to be written
+        assert "plain array" in e.message
+    else:
+        assert value == plain
+        assert slope == pytest.approx((f(2.5) - plain) / 1.0)
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("told", [None, 1.0, [1.0], "one"])
+def test_what_a_class_says_is_refused_as_numpy_refuses_it(told):
+    for make in (*MAKERS, lambda v: np.add(v, 1.0)):
+        with pytest.raises(ValueError, match="__array__ method not producing an array") as plainly:
+            make(Tells(told))
+        with pytest.raises(ValueError, match=re.escape(str(plainly.value))):
+            grad(lambda x, make=make: (make(Tells(told)), x)[1])(1.0)
+
+
+NEITHER_COPIED = [
+    lambda x: np.array(x, copy=False),
+    lambda x: np.array([x], copy=False),
+    lambda x: np.array(np.array([x]), dtype=np.float32, copy=False),
+    lambda x: np.array(np.array([x]), dtype=int, copy=False),
+    lambda x: np.array(np.array([[x, x], [x, x]]), order="F", copy=False),
+]
+
+
+@pytest.mark.parametrize("make", NEITHER_COPIED)
+def test_a_copy_that_must_not_be_is_refused_as_numpy_refuses_it(make):
+    for f in (make, grad(make)):
+        with pytest.raises(ValueError, match="Unable to avoid copy"):
+            f(1.0)
+
+
+# --- other types, and the memory ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [3, 1000, 20_001, 70_000])
+@pytest.mark.parametrize("mean", [np.mean, lambda y: y.mean(), lambda y: np.mean(y, 0)])
+def test_the_mean_of_half_precision_is_that_of_single(mean, size):
+    weights = np.random.default_rng(size).uniform(1, 2, size).astype(np.float16)
+    value, slope = value_and_grad(lambda x: mean(x * weights))(np.float16(1.5))
+    plain = mean(np.float16(1.5) * weights)
+    assert value == plain < 4
+    assert value.dtype == slope.dtype == plain.dtype == np.float16
+    assert abs(slope - weights.mean(dtype=float)) < 1e-2
+
+
+@pytest.mark.parametrize("order", "<>=")
+def test_the_order_of_bytes_is_kept_or_refused(order):
+    for make in (np.zeros, np.ones, np.empty):
+
+        def f(x, make=make):
+            y = make(3, f"{order}f8")
+            seen.append(y.dtype.byteorder)
+            y[:] = x
+            return y.sum()
+
+        seen = []
+        plain = f(1.5)
+        try:
+            assert grad(f)(1.5) == 3.0
+            assert f(1.5) == plain
+        except DetachError:
+            assert order == ">"
+        assert len(set(seen)) == 1
+
+
+ERRORS = """
+bool(np.empty((3, 0)) * x); bool(np.empty(0)); bool(a); int(a); del_(a, 0); del_(a, slice(2))
+del_(a.flat, 0); np.ones((1,) * 64).flat; np.arange(0.0, 10.0, 0.0); np.arange(x, x + 1, 0 * x)
+np.dot(m, m, np.empty((4, 4))[::2, ::2]); np.dot(m, m, np.empty((2, 2)).T); np.dot(m, m, np.empty(2))
+np.dot(m, m, np.empty((2, 2), np.float32)); np.dot(m, m, np.empty((2, 2), int)); bool(np.zeros(2))
+"""
+
+
+def test_errors_are_those_of_numpy():
+    scope = {"np": np, "del_": operator.delitem}
+    for line in lines(ERRORS):
+        made = eval(f"lambda x, a, m: {line}", scope)
+
+        def f(x, made=made):
+            made(x, np.array([x, x]), np.full((2, 2), x))
+            return x
+
+        with pytest.raises((ValueError, TypeError, RuntimeError, ArithmeticError)) as plainly:
+            f(1.5)
+        with pytest.raises(type(plainly.value)):
+            grad(f)(1.5)
+
+
+def test_the_size_in_memory_is_refused():
+    for made in (lambda x: x, lambda x: np.array([x]), lambda x: np.zeros(3)):
+        with pytest.raises(NoRuleError, match=r"sys.getsizeof: .*; use nbytes"):
+            grad(lambda x, made=made: x * sys.getsizeof(made(x)))(1.0)

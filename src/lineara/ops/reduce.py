@@ -270,7 +270,10 @@ def _count(a: Any, axis: Any, where: Any = None, keepdims: Any = False) -> Any:
 
 @implements(np.mean)
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
-    """Mean over axes."""
+    """Mean over axes; of half precision in single."""
+    if type_of(a).dtype == np.float16 and not given(dtype):
+        wide = mean(a, axis, np.float32, keepdims=keepdims, where=where)
+        return op("astype")(wide, dtype=np.dtype(np.float16))
     total = np_sum(a, axis, dtype, keepdims=keepdims, where=where)
     return per(total, _count(a, axis, where, keepdims))
 

@@ -280,11 +280,11 @@ def told(obj: Any) -> Any:
     """The array of an object with `__array__`, which may be traced."""
     if type(obj) in _PLAIN:
         return obj
-    told: Any = getattr(type(obj), "__array__", None)
-    followed = (
-        type(told) is FunctionType and type(told.__globals__) is not dict
-    )  # an overlay's copy
-    return told(obj) if followed else obj
+    tell: Any = getattr(type(obj), "__array__", None)
+    tell = getattr(tell, "__wrapped__", tell)
+    followed = type(tell) is FunctionType and type(tell.__globals__) is not dict  # a copy
+    found = tell(obj) if followed else obj
+    return found if hasattr(found, "shape") else obj
 
 
 def as_floats(a: Any) -> Any:

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from lineara.facts.primitive import implements, op
 from lineara.facts.types import type_of
-from lineara.ops.shape import as_array, told
+from lineara.ops.shape import as_array
 from lineara.python.numpy_functions import call_foreign
 from lineara.python.numpy_values import failed
 from lineara.tape.level import Level
@@ -29,6 +29,7 @@ from lineara.tape.node import (
     staged,
 )
 from lineara.tape.reads import place
+from lineara.tape.swallowed_errors import Told
 from lineara.tape.written_arrays import Written
 
 
@@ -46,7 +47,8 @@ def _owned(made: Any) -> Any:
         return made
     if isinstance(made, tuple | list):
         return type(made)([_owned(m) for m in made])
-    return writable(made) if isinstance(made, np.ndarray) and made.dtype.kind in "fc" else made
+    floats = isinstance(made, np.ndarray) and made.dtype.kind in "fc" and made.dtype.isnative
+    return writable(made) if floats else made
 
 
 def maker(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,10 +110,14 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -
     """np.array of traced values: an array that keeps their derivatives and may be written."""
     obj: Any = object
     if not any_traced((obj,)):
-        shown = told(obj)
-        if not isinstance(shown, Traced):
-            return _owned(np.array(shown, dtype, copy=copy, **options))
-        obj = shown
+        try:
+            made = np.array(obj, dtype, copy=copy, **options)
+            return made if _is_shared(made, obj) else _owned(made)
+        except Told as told:
+            if told.source is obj:
+                obj, copy = told.value, False if told.copied else copy
+    elif copy is not True and copy is not None and not staged(obj):
+        np.array(plain_deep(obj), dtype, copy=copy, **options)  # which may refuse
     copy = _COPIES.get(copy, copy)
     level = threads.open[-1] if threads.open else None
     if dtype is None and not options and type(level) is Level and scalars(obj, level):
@@ -133,6 +139,17 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -
     for _ in range(options.get("ndmin", 0) - made.ndim):
         made = made[None]
     return made
+
+
+def _is_shared(made: Any, source: Any) -> bool:
+    """Whether an array lies in memory that its source has, too."""
+    if isinstance(source, np.ndarray):
+        return np.may_share_memory(made, source)
+    if not issubclass(type(source), list | tuple) and hasattr(source, "__array__"):
+        return True  # it may have given one that it keeps
+    while isinstance(made, np.ndarray):
+        made = made.base
+    return made is not None
 
 
 _COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: True}
@@ -164,10 +181,11 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not any_traced((a,)):
-            a = told(a)
-            if not isinstance(a, Traced):
+            try:
                 found = original(a, dtype, *args, **kwargs)
                 return _owned(found) if isinstance(a, list | tuple) else found
+            except Told as told:
+                a = told.value if told.source is a else a
         order = args[0] if args else kwargs.get("order")
         rows = original is np.ascontiguousarray  # at least one axis
         order = "C" if rows else order

@@ -18,6 +18,8 @@ from lineara.tape.node import (
     Traced,
     derived,
     follows,
+    in_objects,
+    is_of_objects,
     plain,
     plain_deep,
     staged,
@@ -28,6 +30,8 @@ from lineara.tape.numpy_errors import foreign_name, refused
 
 def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
+    if any(map(is_of_objects, args)):
+        return func(*in_objects(args), **{k: in_objects(v) for k, v in kwargs.items()})
     ours = rule_of(func)
     args = tuple([without_unit(a)[0] if is_labelled(a) else a for a in args])
     args, out = _without_out(func, args, kwargs)
@@ -53,7 +57,7 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
             result = numpys(ours(*args, **kwargs))
     except Exception as e:
         error = refused(foreign_name(func), args, kwargs, e) if isinstance(e, _SHAPES) else e
-        raise failed(func, args, kwargs, error, out) from None
+        raise failed(func, given, kwargs, error, out) from None
     if func in DERIVED and (func is not np.einsum or len(args) == 2):
         source = next((a for a in (*args, *kwargs.values()) if isinstance(a, Array)), None)
         if func is np.real and source is not None and source.dtype.kind != "c":

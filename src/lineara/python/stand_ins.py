@@ -31,6 +31,7 @@ from lineara.python.ufuncs import apply_ufunc
 from lineara.tape.node import Scalar, Traced, staged
 from lineara.tape.number_kinds import valued
 from lineara.tape.numpy_errors import foreign_name
+from lineara.tape.swallowed_errors import Told
 
 _PRODUCTS = (math.prod, getattr(math, "sumprod", None))  # of the numbers' own arithmetic
 _PLAIN = Traced | np.ndarray | np.generic | float | int | complex
@@ -64,9 +65,9 @@ def asked(original: Any, known: Any = None) -> Any:
             return call_foreign(of_traced, args, kwargs)
         try:
             return original(*args, **kwargs)
-        except ValueError as e:
-            given = tuple(map(told, args))
-            if "__array__" not in str(e) or not any_traced(given):
+        except Told as said:
+            given = tuple([said.value if a is said.source else told(a) for a in args])
+            if not any_traced(given):
                 raise
         return call_foreign(of_traced, given, kwargs)
 

@@ -16,6 +16,7 @@ go through the overlay.  A twin or a view is equal to what it stands for, and ha
 import copy
 import copyreg
 import functools
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -23,6 +24,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 from lineara.python.namespaces import Replacer, same
+from lineara.tape.node import Traced
+from lineara.tape.numpy_errors import asks_by_name
+from lineara.tape.swallowed_errors import Told
 
 _LINK = "__lineara_link__"
 _ORIGIN = "__lineara_origin__"
@@ -119,18 +123,26 @@ def real_subclasses(cls: type) -> list[type]:
     return [c for c in cls.__subclasses__() if not link_of(c)]
 
 
-# By these NumPy asks a class, and names its own function; copied code knows that by its stand-in.
-PROTOCOLS = ("__array_function__", "__array_ufunc__")
+# By these NumPy asks a class, and gets a traced array, or names a function of its own, which copied
+# code knows by its stand-in.
+PROTOCOLS = ("__array__", "__array_function__", "__array_ufunc__")
 
 
 def answering(method: types.FunctionType, overlay: Replacer) -> Any:
-    """The copy of a method of such a protocol, which gets the stand-in."""
+    """The copy of a method of such a protocol as NumPy calls it."""
 
     @functools.wraps(method)
     def answer(self: Any, func: Any, *args: Any, **options: Any) -> Any:
         return method(self, overlay.replace(func), *args, **options)
 
-    return answer
+    @functools.wraps(method)
+    def tell(self: Any, *args: Any, **options: Any) -> Any:
+        found = method(self, *args, **options)
+        if not isinstance(found, Traced) or asks_by_name(sys._getframe(1)):
+            return found
+        raise Told(self, found, options.get("copy") is True)
+
+    return tell if method.__name__ == "__array__" else answer
 
 
 def take(twin: type, name: str) -> None:

@@ -12,12 +12,21 @@ from lineara.facts.primitive import Box, Constant, Primitive, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import flat_positions, is_basic
 from lineara.ops.products import along
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, told
 from lineara.ops.ufunc_methods import METHODS, WHOLE
 from lineara.python.numpy_functions import call_foreign, constant_call, rule_of, write_out
 from lineara.python.numpy_layout import as_numpy_lays
 from lineara.python.numpy_values import carried, failed, is_asked, is_composed, own_value
-from lineara.tape.node import Array, Scalar, Traced, as_type, plain, staged
+from lineara.tape.node import (
+    Array,
+    Scalar,
+    Traced,
+    as_type,
+    in_objects,
+    is_of_objects,
+    plain,
+    staged,
+)
 from lineara.tape.number_kinds import as_numpys, numpys
 
 REFLECTED = {
@@ -37,6 +46,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         return getattr(ufunc, method)(*inputs, **kwargs) if found is NotImplemented else found
     if any([_answers_ufuncs(a) for a in inputs]):
         return getattr(ufunc, method)(*inputs, **kwargs)  # NumPy asks all of them
+    if any(map(is_of_objects, inputs)):
+        return getattr(ufunc, method)(*in_objects(inputs), **kwargs)
     ours = rule_of(ufunc)
     if ours is None:
         return call_foreign(
@@ -77,7 +88,8 @@ def _entered(a: Any) -> Any:
     if issubclass(type(a), list | tuple):
         return as_array(a)
     if hasattr(type(a), "__array__") and not isinstance(a, Box) and not hasattr(a, "shape"):
-        return a.__array__()  # in a differentiation, perhaps an array of ours
+        found = told(a)  # in a differentiation, perhaps an array of ours
+        return a.__array__() if found is a else found
     return a
 
 

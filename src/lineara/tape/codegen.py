@@ -30,7 +30,9 @@ from lineara.tape.node import (
     Scalar,
     Traced,
     has_priority,
+    in_objects,
     innermost,
+    is_of_objects,
     plain,
     plain_deep,
     refuse_found,
@@ -487,6 +489,8 @@ def general(p: Any, q: Any, name: str) -> Any:
     for other in (p, q):
         if is_sparse(other):
             return between(name, p, q)
+        if is_of_objects(other):
+            return getattr(np, name)(in_objects(p), in_objects(q))
         refuse_own_rules(name, other)
         defers = getattr(type(other), "__array_ufunc__", ...) is None
         number = isinstance(other, Number) and not defers

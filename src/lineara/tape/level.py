@@ -266,6 +266,8 @@ class Level:
                 else:
                     a = snapshot(a)
             elif type(a) is np.ndarray:
+                if a.dtype.kind == "O":
+                    refuse_own_rules(primitive.name, a)
                 a = self.guard(a) if primitive.keeps(i) else a
             elif isinstance(a, np.ndarray):
                 refuse_own_rules(primitive.name, a)

@@ -110,14 +110,14 @@ class Traced(Box):
         )
 
     def __bool__(self) -> bool:
-        return bool(self.now().v)
+        return bool(self.below())
 
     def __int__(self) -> int:
         frame = sys._getframe(1)
         stored = frame.f_code.co_code[frame.f_lasti] == _STORED and not getattr(self, "weak", True)
         if stored and not (self.dtype.kind == "f" and math.isfinite(plain(self))):
             raise about_to_become_plain(self)  # NumPy casts its own numbers without an error
-        return int(self.now().v)
+        return int(self.below())
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(plain(self), digits)
@@ -135,6 +135,11 @@ class Traced(Box):
             "take lineara.stop_gradient of it, or differentiate inside the other process"
         )
 
+    def __sizeof__(self) -> int:
+        raise NoRuleError(
+            f"sys.getsizeof: a traced {type_of(self)} is not stored as NumPy's value is; use nbytes"
+        )
+
     def __copy__(self) -> Any:
         return self
 
@@ -144,11 +149,15 @@ class Traced(Box):
     def __matmul__(self, other: Any) -> Any:
         if is_sparse(other):
             return sparse_matmul(self, other)
+        if is_of_objects(other):
+            return np.matmul(objects(self), other)
         return NotImplemented if has_priority(other) else op("matmul")(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
         if is_sparse(other):
             return sparse_matmul(other, self)
+        if is_of_objects(other):
+            return np.matmul(other, objects(self))
         return NotImplemented if has_priority(other) else op("matmul")(other, self)
 
     # --- what it is --------------------------------------------------------------------------
@@ -380,6 +389,9 @@ class Array(Traced):
     def __setitem__(self, at: Any, value: Any) -> None:
         self.level.setitem(self, at, value)
 
+    def __delitem__(self, at: Any) -> None:
+        del np.empty(0)[at]  # which refuses
+
     def item(self, *at: Any) -> Any:
         """One element as Python's number, traced."""
         if not at and self.size != 1:
@@ -467,6 +479,8 @@ class Array(Traced):
     @property
     def flat(self) -> Any:
         """The elements in C order, to read and to write."""
+        if self.ndim > 32:
+            np.empty((0,) * self.ndim).flat  # noqa: B018  # which refuses so many axes
         return FlatElements(self)
 
     @flat.setter
@@ -493,7 +507,12 @@ class Array(Traced):
 
 
 def refuse_own_rules(name: str, value: Any) -> None:
-    """Refuse a matrix or a masked array: what NumPy gives for it is of its class, too."""
+    """Refuse an array of objects, a matrix or a masked array, with which NumPy calculates so."""
+    if is_of_objects(value):
+        raise NoRuleError(
+            f"{name}: an array of objects is calculated with element by element, which has no rule "
+            "here; give an array of numbers, or calculate with its elements"
+        )
     if isinstance(value, np.matrix | np.ma.MaskedArray):
         raise NoRuleError(
             f"{name}: a {type(value).__name__} has rules of its own, which are not followed here; "
@@ -616,11 +635,28 @@ def objects(value: Any) -> np.ndarray:
     return found.reshape(shape)
 
 
+def is_of_objects(value: Any) -> bool:
+    """Whether a plain array holds objects, which may be traced numbers; also in a list of arrays."""
+    if issubclass(type(value), list | tuple):
+        return any([type(v) is np.ndarray and v.dtype.kind == "O" for v in value])
+    return type(value) is np.ndarray and value.dtype.kind == "O"
+
+
+def in_objects(value: Any) -> Any:
+    """Traced values as arrays of objects: Python's operators calculate with their elements."""
+    if issubclass(type(value), list | tuple):
+        return type(value)(map(in_objects, value))
+    if isinstance(value, Scalar):
+        return objects(value.item())
+    return objects(value) if isinstance(value, Traced) else value
+
+
 def _element(value: Any, at: tuple[int, ...]) -> Any:
     """What nested sequences and arrays hold at an index."""
     for depth, i in enumerate(at):
-        if not isinstance(value, list | tuple):
-            return value[at[depth:]]
+        if not isinstance(value, list | tuple):  # of an array, whose numbers become Python's
+            found = value[at[depth:]]
+            return found.item() if isinstance(found, Scalar | np.inexact) else found
         value = value[i]
     if isinstance(value, Scalar):
         return value
@@ -668,6 +704,9 @@ class FlatElements:
 
     def __getitem__(self, at: Any) -> Any:
         return (self.base if isinstance(at, int | np.integer) else self._spread())[self._at(at)]
+
+    def __delitem__(self, at: Any) -> None:
+        del np.empty(0).flat[at]  # which refuses
 
     def __setitem__(self, at: Any, value: Any) -> None:
         places = self._at(at)

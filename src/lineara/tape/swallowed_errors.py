@@ -6,7 +6,7 @@ the function returns.  Whoever names one of our errors in the function that catc
 
 import re
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lineara.errors import DetachError, LinearaError, describe_line, is_own_file
 
@@ -61,22 +61,30 @@ _PLAINLY = re.compile(
     r"object (?:is not|does not support)|has no len|not supported between|no attribute|"
     r"must be str|can only concatenate|expected str|argument of type"
 )
-_NO_ARRAY = ("__array__ method not producing an array", "require base class ndarray")  # of NumPy's
+
+
+class Told(ValueError):
+    """What an object says that it is as an array is traced, and NumPy takes it for none."""
+
+    def __init__(self, source: Any, value: Any, copied: bool) -> None:
+        super().__init__("object __array__ method not producing an array")
+        self.source, self.value = source, value
+        self.copied = copied  # it was asked for a copy
 
 
 def met_by_traced(error: object) -> bool:
     """Whether compiled code refused a traced value by its class, where plain ones may pass."""
-    text = str(error)
-    if isinstance(error, ValueError) and any([said in text for said in _NO_ARRAY]):
+    if isinstance(error, Told):
         return True
     if not isinstance(error, TypeError) or isinstance(error, LinearaError):
         return False
+    text = str(error)
     return bool(_TRACED.search(text)) and not _PLAINLY.search(text)
 
 
 def told(error: BaseException, line: str | None = None) -> DetachError:
     """The refusal that such an error is."""
-    kind = "array" if isinstance(error, ValueError) else "number"
+    kind = "array" if isinstance(error, Told) else "number"
     return DetachError(
         f"compiled code takes no traced {kind}: {error}; compute with Python's operators, math and "
         "NumPy, or give it lineara.stop_gradient(x) to mean a constant",
