@@ -56,7 +56,7 @@ def is_asked(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> bool:
     """The same of one call: what is cast, or written where it shall be, NumPy checks."""
     if func is np.einsum and len(args) > 3:
         return True
-    if func is np.mean and getattr(args[0], "dtype", None) == np.float16:
+    if func is np.mean and [getattr(a, "dtype", None) for a in args[:1]] == [np.float16]:
         return True
     if func is np.dot and max([getattr(a, "ndim", 0) for a in args]) > 2:
         return True

@@ -11,7 +11,7 @@ import math
 import operator
 import os
 import sys
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -390,7 +390,7 @@ class Array(Traced):
         self.level.setitem(self, at, value)
 
     def __delitem__(self, at: Any) -> None:
-        del np.empty(0)[at]  # which refuses
+        operator.delitem(cast(Any, np.empty(0)), at)  # which refuses
 
     def item(self, *at: Any) -> Any:
         """One element as Python's number, traced."""
@@ -706,7 +706,7 @@ class FlatElements:
         return (self.base if isinstance(at, int | np.integer) else self._spread())[self._at(at)]
 
     def __delitem__(self, at: Any) -> None:
-        del np.empty(0).flat[at]  # which refuses
+        operator.delitem(cast(Any, np.empty(0).flat), at)  # which refuses
 
     def __setitem__(self, at: Any, value: Any) -> None:
         places = self._at(at)
