@@ -234,10 +234,13 @@ def test_an_array_is_new_where_it_is_plainly(make, source):
     seen = []
     plain = f(1.5)
     try:
-        value, slope = value_and_grad(f)(1.5)
-    except DetachError as e:  # a plain array was to be written
-        assert "plain array" in e.message
+        outcome = value_and_grad(f)(1.5)
+    except DetachError as e:
+        outcome = e.message
+    if isinstance(outcome, str):  # a plain array was to be written
+        assert "plain array" in outcome
     else:
+        value, slope = outcome
         assert value == plain
         assert slope == pytest.approx((f(2.5) - plain) / 1.0)
     assert seen[0] == seen[1]
@@ -285,14 +288,14 @@ def test_the_mean_of_half_precision_is_that_of_single(mean, size):
 @pytest.mark.parametrize("order", "<>=")
 def test_the_order_of_bytes_is_kept_or_refused(order):
     for make in (np.zeros, np.ones, np.empty):
+        seen = []
 
-        def f(x, make=make):
+        def f(x, make=make, seen=seen):
             y = make(3, f"{order}f8")
             seen.append(y.dtype.byteorder)
             y[:] = x
             return y.sum()
 
-        seen = []
         plain = f(1.5)
         try:
             assert grad(f)(1.5) == 3.0
@@ -305,8 +308,9 @@ def test_the_order_of_bytes_is_kept_or_refused(order):
 ERRORS = """
 bool(np.empty((3, 0)) * x); bool(np.empty(0)); bool(a); int(a); del_(a, 0); del_(a, slice(2))
 del_(a.flat, 0); np.ones((1,) * 64).flat; np.arange(0.0, 10.0, 0.0); np.arange(x, x + 1, 0 * x)
-np.dot(m, m, np.empty((4, 4))[::2, ::2]); np.dot(m, m, np.empty((2, 2)).T); np.dot(m, m, np.empty(2))
-np.dot(m, m, np.empty((2, 2), np.float32)); np.dot(m, m, np.empty((2, 2), int)); bool(np.zeros(2))
+np.dot(m, m, np.empty((4, 4))[::2, ::2]); np.dot(m, m, np.empty((2, 2)).T)
+np.dot(m, m, np.empty(2)); np.dot(m, m, np.empty((2, 2), np.float32))
+np.dot(m, m, np.empty((2, 2), int)); bool(np.zeros(2))
 """
 
 

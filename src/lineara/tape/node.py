@@ -636,7 +636,7 @@ def objects(value: Any) -> np.ndarray:
 
 
 def is_of_objects(value: Any) -> bool:
-    """Whether a plain array holds objects, which may be traced numbers; also in a list of arrays."""
+    """Whether a plain array, or one in a list, holds objects, which may be traced numbers."""
     if issubclass(type(value), list | tuple):
         return any([type(v) is np.ndarray and v.dtype.kind == "O" for v in value])
     return type(value) is np.ndarray and value.dtype.kind == "O"
