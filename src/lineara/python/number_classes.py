@@ -216,6 +216,8 @@ def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
 
 def _typed(dtype: Any) -> Callable[..., Any]:
     def convert(value: Any, imag: Any = None) -> Any:
+        if imag is not None and dtype.kind != "c":
+            raise TypeError(f"{dtype.name}() takes one number, and was given an imaginary part")
         if imag is None and isinstance(value, Array) and value.shape and value.dtype == dtype:
             return value
         value = value.now() if imag is None else to_complex(value, imag)
