@@ -26,7 +26,6 @@ from typing import Any
 
 import pytest
 
-pytest_plugins = "pytester"  # runs pytest within a test: what this file does is tested, too
 SHARE = 8  # a function with more cases has a table, of which one in so many runs without --all
 if "PYTEST_XDIST_WORKER" in os.environ:  # a worker has one core, where BLAS' threads wait busily
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

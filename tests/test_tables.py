@@ -1,6 +1,8 @@
 """A table of laws tries each law for each of its entries, and says which one is broken by which."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,15 +64,16 @@ def test_what_a_test_draws_depends_on_its_name_alone(request, again):
     assert rng.random() == np.random.default_rng(seed).random()
 
 
-def run(pytester, text, *options):
-    """What pytest says of a file, under our conftest: another run of pytest within this process."""
-    ours = Path(__file__).parent.parent / "conftest.py"
-    pytester.makeconftest(ours.read_text(encoding="utf-8"))
-    tests = pytester.path / "tests"
-    tests.mkdir(exist_ok=True)
-    (tests / "test_it.py").write_text(text)
-    (tests / "shown.py").write_text('"""\n>>> 1 + 1\n2\n>>> 2 + 2\n5\n"""\n')
-    return str(pytester.runpytest_inprocess("-rA", "-p", "no:cacheprovider", *options).stdout)
+def run(tmp_path, text, *options):
+    """What pytest says of a file, under our conftest."""
+    root = Path(__file__).parent.parent
+    (tmp_path / "conftest.py").write_text((root / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "tests").mkdir(exist_ok=True)
+    (tmp_path / "tests" / "test_it.py").write_text(text)
+    (tmp_path / "tests" / "shown.py").write_text('"""\n>>> 1 + 1\n2\n>>> 2 + 2\n5\n"""\n')
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--rootdir", tmp_path, *options]
+    command += ["-p", "no:cacheprovider", tmp_path]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
 
 
 TABLE = """
@@ -89,9 +92,9 @@ def test_slow():
 """
 
 
-def test_an_eighth_of_a_table_is_drawn_by_the_seed(pytester):
+def test_an_eighth_of_a_table_is_drawn_by_the_seed(tmp_path):
     def lines(*options):
-        return set(re.findall(r"PASSED tests/test_it.py::(.*)", run(pytester, TABLE, *options)))
+        return set(re.findall(r"PASSED tests/test_it.py::(.*)", run(tmp_path, TABLE, *options)))
 
     first, again, other = [lines("--seed", seed) for seed in "112"]
     every = lines("--seed", "1", "--all")
@@ -113,8 +116,8 @@ class TestIt:
 
 
 @pytest.mark.parametrize(("options", "times"), [((), 10), (["--all"], 80)])
-def test_hypothesis_draws_an_eighth_of_its_examples(pytester, options, times):
-    assert run(pytester, RANDOM, "-s", *options).count("drawn ") == times + 1  # and the last line
+def test_hypothesis_draws_an_eighth_of_its_examples(tmp_path, options, times):
+    assert run(tmp_path, RANDOM, "-s", *options).count("drawn ") == times + 1  # and the last line
 
 
 def test_a_run_has_fewer_than_6000_items(request):
@@ -122,8 +125,8 @@ def test_a_run_has_fewer_than_6000_items(request):
     assert option.all or len(request.session.items) < 6_000
 
 
-def test_a_doctest_that_fails_is_shown(pytester):
-    said = run(pytester, TABLE, "--seed", "1")
+def test_a_doctest_that_fails_is_shown(tmp_path):
+    said = run(tmp_path, TABLE, "--seed", "1")
     assert "FAILED tests/shown.py::examples" in said
     assert re.search(r"Expected:\n\s+5\nGot:\n\s+4\n", said)
     assert "drawn by --seed 1, without slow tests" in said
