@@ -99,6 +99,40 @@ def raising(f):
     return call
 
 
+def other_byte_order(x):
+    made = [np.zeros(2, ">f8"), np.arange(x, dtype=">f4"), np.array([x], ">c16"), np.eye(2) * x]
+    made += [np.concatenate([made[3], made[3]], dtype=">f4"), made[3].astype(">f8")]
+    made[0][1] = x
+    return [(m.dtype.byteorder, m.tolist()) for m in made]
+
+
+def set_parts(a, values):
+    a.real, a.imag = values, values[::-1]
+    a.flat = [1, 2.5]
+
+
+def classes_in_objects(x):
+    a = np.array([x, 2 * x])
+    made = [a.astype(object), a.astype("f4").astype(object), (1j * a).astype(object)]
+    made += [np.array([a[0], x, a[0].item()], object), np.array([a, [x, 1]], object)]
+    made += [np.full(2, a[0], object), np.array(np.array(x), object)]
+    return [[type(v) is float or type(v) is np.float64 for v in m.ravel()] for m in made]
+
+
+def vectorized(x):
+    seen = []
+
+    def f(v, w=1, *, u=2):
+        seen.append((type(v) is float, isinstance(v, np.floating), v, w, u))
+        return v * w
+
+    a = np.array([[x, 2.0], [3.0, 4.0]])
+    for options in ({}, {"otypes": "d"}, {"cache": True}, {"excluded": ["u"]}):
+        made = np.vectorize(f, **options)
+        seen += [made(a.T), made(a, w=a, u=np.float64(5)), made(a.astype("f4"), 2).dtype, made(x)]
+    return seen
+
+
 CASES = {
     "a cast that is not safe": lambda x: np.array([x]).astype(np.float32, casting="safe"),
     "a number's cast that is not safe": lambda x: np.float64(x).astype("f4", casting="safe"),
@@ -145,6 +179,23 @@ CASES = {
     "ufuncs": lambda x: (np.sin.types, np.isnat.nin, np.add.identity),
     "a decorator": lambda x: np.vectorize(otypes=[float])(lambda v: 2 * v)(np.array([x])),
     "vectorize of nothing": lambda x: np.vectorize(lambda v: v, otypes=[int])(np.zeros(0) * x),
+    "another byte order": other_byte_order,
+    "parts from lists": lambda x: filled(1j * x, lambda a, v: set_parts(a, [[1, 2, 3]] * 2)),
+    "an index of floats": lambda x: (np.ones(3) * x)[np.array([1.0])],
+    "an empty index of floats": lambda x: (np.ones(3) * x).__setitem__(np.array([]), 2),
+    "an index that is a float": lambda x: np.zeros(3)[x],
+    "a deletion": lambda x: (np.ones(3) * x).__delitem__(0),
+    "constants equal to a text": lambda x: ((np.zeros(3) == "a").tolist(), np.zeros(1) != "a"),
+    "float of a complex number": lambda x: float(1j * x),
+    "float of NumPy's complex number": lambda x: float(np.complex128(1j * x)),
+    "float of a complex array": lambda x: float(np.array(1j * x)),
+    "numbers as objects": lambda x: np.array([1 / x, 0.0]).astype(object)[1] ** -1,
+    "numbers in objects": classes_in_objects,
+    "what vectorize passes": vectorized,
+    "vectorize divides by zero": lambda x: np.vectorize(lambda v: 1 / v)(np.array([x, 0.0])),
+    "vectorize gives arrays": lambda x: np.vectorize(lambda v: np.ones(2) * v)(np.array([x])),
+    "vectorize gives objects": lambda x: np.vectorize(lambda v: [v], otypes=[object])(None).item(),
+    "vectorize calls with nothing": lambda x: np.vectorize(lambda: x)(),
     "a class as dtype": lambda x: np.array(np.ones(2) * x, dtype=np.dtype),
     "take_along_axis": lambda x: np.take_along_axis(np.ones((2, 2)) * x, np.array(1), axis=1),
 }

@@ -62,6 +62,10 @@ T[:, :, [0, 1]]; T[..., rows]; np.take(T, [0, 1], axis=1); np.compress([1, 0, 1]
 np.select([A > 0], [A.T.copy().T]); np.flip(A, 0) * 1; np.rot90(A) * 1
 np.linspace(x, y, 4, axis=1); np.moveaxis(T, 0, -1) * 1; np.quantile(T, 0.3, axis=0)
 np.percentile(T, [20, 50], axis=1); np.split(A, 2, axis=1); np.unstack(T, axis=1)
+np.block(A); np.block([A]); np.roll(A, 0); np.roll(A, (), ()); np.fft.ifftshift(A, axes=())
+np.concatenate([A]); np.concatenate([x], axis=None); np.tile(A, 1); np.repeat(A, 1, axis=0)
+np.pad(A, 0); np.delete(A, [], axis=0); np.diff(A, n=0); np.flip(A, ()); np.rot90(A, 4)
+np.resize(A, A.shape); np.triu(A, -9); np.clip(A, None, None); np.sum(A, axis=()); np.vstack([A])
 np.multiply.accumulate(T, axis=1); np.modf(A); np.apply_along_axis(np.sort, 1, T)
 np.array(A, copy=None, order="F"); np.asarray(A, order="C")
 np.vectorize(lambda a, b: a * b)(A, P); np.add.reduceat(T, [0, 1], axis=1); np.positive(A)

@@ -1,7 +1,6 @@
 """NumPy functions that call a user's function on parts of an array: rows, pieces, elements."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -155,40 +154,53 @@ class Vectorized:
         if self.pyfunc is np._NoValue:  # a decorator
             self.plainly(*args, **kwargs)
             return Vectorized(args[0], *self.options)
-        varied = [i for i in range(len(args)) if i not in self.excluded]
-        names = [k for k in kwargs if k not in self.excluded]
-        values = [as_array(args[i]) for i in varied] + [as_array(kwargs[k]) for k in names]
         if self.signature is not None:
             raise NoRuleError(
                 "vectorize: signature= has no rule; loop over the leading axes, and np.stack what "
                 "comes out"
             )
-        shape = np.broadcast_shapes(*(type_of(v).shape for v in values))
-        if not math.prod(shape) and self.otypes is None:
-            raise ShapeError("vectorize: the arguments have no elements to call the function with")
-        if not math.prod(shape):
-            empty = tuple([np.empty(shape, t) for t in self.otypes])
-            return empty[0] if len(empty) == 1 else empty
-        spread = [registry.functions[np.broadcast_to](v, shape) for v in values]
-        filled, named, results = list(args), dict(kwargs), []
-        for at in np.ndindex(shape):
-            for i, v in zip(varied, spread, strict=False):
-                filled[i] = _element(v, at)
-            for k, v in zip(names, spread[len(varied) :], strict=True):
-                named[k] = _element(v, at)
-            results.append(self.pyfunc(*filled, **named))
-        several = isinstance(results[0], tuple)
-        columns = zip(*results, strict=True) if several else [results]
-        joined = [self._joined(c, shape, j) for j, c in enumerate(columns)]
-        joined = [registry.array(_each, tuple(values), {}, m) for m in joined]
-        return tuple(joined) if several else joined[0]
+        varied = [i for i in range(len(args)) if i not in self.excluded]
+        names = [k for k in kwargs if k not in self.excluded]
+        values = [*[args[i] for i in varied], *[kwargs[k] for k in names]]
+        filled, named = list(args), dict(kwargs)
 
-    def _joined(self, values: Sequence[Any], shape: tuple[int, ...], place: int) -> Any:
-        joined = as_array(list(values)) if any_box(values) else np.asarray(values)
-        joined = op("reshape")(joined, shape=shape)
-        first = type_of(values[0]).dtype  # NumPy's word, if nothing else is said
-        dtype = first if self.otypes is None else np.dtype(self.otypes[place])
-        return joined if type_of(joined).dtype == dtype else _cut("vectorize", joined, dtype)
+        def call(*elements: Any) -> Any:
+            for i, v in zip(varied, elements, strict=False):
+                filled[i] = v
+            named.update(zip(names, elements[len(varied) :], strict=True))
+            return self.pyfunc(*filled, **named)
+
+        return self._vectorized(call, values) if values else call()
+
+    def _vectorized(self, call: Any, values: list[Any]) -> Any:
+        """As NumPy does it: a call on the first elements says the dtypes, and a ufunc calls on."""
+        dtypes, kept = self.plainly.otypes, []
+        if dtypes is None:
+            values = list(map(as_array, values))
+            if not math.prod([type_of(v).size for v in values]):
+                raise ShapeError("vectorize: the arguments have no elements to call it with")
+            first = call(*map(_first, values))
+            listed = first if isinstance(first, tuple) else (first,)
+            dtypes = [type_of(as_array(v)).dtype.char for v in listed]
+            kept = [first] if self.plainly.cache else kept
+        each = np.frompyfunc(
+            lambda *elements: kept.pop() if kept else call(*elements), len(values), len(dtypes)
+        )
+        found = each(*map(_objects, values))
+        columns = [found] if len(dtypes) == 1 else found
+        joined = [_joined(_in_object(c), np.dtype(t)) for c, t in zip(columns, dtypes, strict=True)]
+        joined = [registry.array(_each, tuple(values), {}, m) for m in joined]
+        return joined[0] if len(joined) == 1 else tuple(joined)
+
+
+def _joined(results: np.ndarray, dtype: np.dtype) -> Any:
+    """The results in NumPy's dtype."""
+    if dtype.kind == "O" or not any_box(listed := results.ravel().tolist()):
+        return results.astype(dtype, copy=False)
+    if any([isinstance(v, Box) and type_of(v).shape for v in listed]):
+        raise ValueError("setting an array element with a sequence.")
+    joined = op("reshape")(as_array(listed), shape=results.shape)
+    return joined if type_of(joined).dtype == dtype else _cut("vectorize", joined, dtype)
 
 
 def _each(*values: Any) -> Any:
@@ -196,15 +208,33 @@ def _each(*values: Any) -> Any:
     return np.frompyfunc(lambda *_: 0, len(values), 1)(*values)
 
 
-def _element(values: Any, at: tuple[int, ...]) -> Any:
-    """The element at a position, in the class in which np.vectorize passes it."""
-    return (
-        values[at]
-        if at
-        else op("reshape")(values, shape=())
-        if isinstance(values, Box)
-        else values[()]
-    )
+def _first(values: Any) -> Any:
+    """The first element, as NumPy's number."""
+    if type_of(values).shape:
+        return values[(0,) * type_of(values).ndim]
+    return op("reshape")(values, shape=()) if isinstance(values, Box) else values[()]
+
+
+def _objects(value: Any) -> np.ndarray:
+    """The elements, as Python's numbers, in an array of objects."""
+    if not any_box([value]):
+        return np.asanyarray(value, dtype=object)
+    value = as_array(value)
+    shape, lay = type_of(value).shape, getattr(value, "lay", ())  # the ufunc calls in that order
+    axes = sorted(range(len(shape)), key=lambda i: -abs(lay[i]) if lay else i)
+    found = np.empty([shape[i] for i in axes], object).transpose(np.argsort(axes).astype(int))
+    for at in np.ndindex(found.shape):
+        found[at] = (value[at] if at else _first(value)).item()
+    return found
+
+
+def _in_object(found: Any) -> np.ndarray:
+    """The array of objects; one of an object that NumPy gave as it is."""
+    if type(found) is np.ndarray and found.dtype.kind == "O" and found.ndim:
+        return found
+    whole = np.empty((), object)
+    whole[()] = found
+    return whole
 
 
 implements(np.vectorize, always=True)(Vectorized)

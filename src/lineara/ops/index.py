@@ -67,6 +67,13 @@ def _is_integer(part: Any) -> bool:
     return isinstance(part, np.ndarray) and not part.ndim and part.dtype.kind in "iu"
 
 
+class _NoIndexError(TypeMismatchError, IndexError):
+    """What is no index, as NumPy says it, too."""
+
+
+_NoIndexError.__name__ = TypeMismatchError.__name__
+
+
 def check_index(at: Any, x: Any) -> None:
     """Raise an error at the user's line if `at` is not an index of x."""
     for p in at if isinstance(at, tuple) else (at,):
@@ -75,7 +82,7 @@ def check_index(at: Any, x: Any) -> None:
         if (isinstance(p, Box | float | str) and not staged) or (
             array and p.dtype.kind not in "iub"
         ):
-            raise TypeMismatchError(
+            raise _NoIndexError(
                 f"index: {p!r} does not index {type_of(x)}; an index is made of integers, slices, "
                 "None, ..., and integer or boolean arrays"
             )

@@ -87,7 +87,7 @@ def full(original: Callable[..., Any]) -> Callable[..., Any]:
             kwargs["dtype"] = as_array(fill_value).dtype
         made = like(original)(shape, 0.0, *args, **kwargs)
         if made.dtype.kind == "O":
-            made[...] = objects(fill_value)
+            made[...] = objects(array(fill_value))
         elif staged(fill_value) and not isinstance(made, Traced):  # whole numbers are not written
             same = op("astype")(fill_value, dtype=made.dtype)
             return op("broadcast_to")(same, shape=made.shape)

@@ -192,7 +192,7 @@ def constructor(original: Any, convert: Callable[..., Any]) -> type:
 def _number(value: Any, to: type = float) -> Any:
     if not isinstance(value, Array):
         return value
-    to(layout(value))  # which refuses what is no number
+    to(np.asarray(layout(value)))  # which refuses what is no number
     return value.item()
 
 
@@ -200,7 +200,8 @@ def to_float(value: Any) -> Any:
     """float() of a traced number."""
     value = _number(value)
     if value.dtype.kind == "c":
-        raise TypeError("float() argument must be a real number, not a complex one")
+        float(layout(value))  # which refuses a number of Python's, and warns of one of NumPy's
+        value = value.real
     wide = value if value.dtype.kind == "f" else op("astype")(value, dtype=np.dtype(float))
     return wide.item()
 

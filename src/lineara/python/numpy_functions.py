@@ -209,12 +209,14 @@ def _set_real(self: Any, value: Any) -> None:
     if self.dtype.kind != "c":
         self[...] = value
         return
+    value = as_array(value)
     _write_part(self, "real", value, value + 1j * op("imag")(self))
 
 
 def _set_imag(self: Any, value: Any) -> None:
     if self.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
+    value = as_array(value)
     _write_part(self, "imag", value, op("real")(self) + 1j * value)
 
 

@@ -136,6 +136,8 @@ class Level:
                 setattr(slow, name, method)
         for name in codegen.COMPARISONS:
             setattr(self.SG, f"__{name}__", partialmethod(codegen.compared, name=f"__{name}__"))
+            for slow in (self.XG, self.XW):
+                setattr(slow, f"__{name}__", vars(Array)[f"__{name}__"])
         for name in codes["X"].keys() - {"__getitem__"}:
             for known in (name, f"np_{name}"):
                 if hasattr(self.X, known):

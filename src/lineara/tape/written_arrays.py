@@ -72,7 +72,7 @@ class Buffer:
         self.sources: list[Any] = [content] if traced else []
         self.val = None if traced else content
         t = type_of(content.v if traced else content)
-        self.shape, self.dtype = tuple(t.shape), t.dtype
+        self.shape, self.dtype = tuple(t.shape), getattr(content, "dtype", t.dtype)
         self.src: Any = None
         self.pos: Any = None
         self.shared = False  # whether views hold parts of `val`
