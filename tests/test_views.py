@@ -342,7 +342,7 @@ def test_a_plain_view_cannot_be_written() -> None:
         np.lib.stride_tricks.as_strided(y, (3,), (8,))[0] = 2.0
         return (y * x).sum()
 
-    with pytest.raises((ValueError, MutationError), match="read.only"):
+    with pytest.raises((ValueError, MutationError), match=r"read.only"):
         lineara.grad(f)(np.ones(3))
 
 

@@ -186,8 +186,8 @@ class Vectorized:
         each = np.frompyfunc(
             lambda *elements: kept.pop() if kept else call(*elements), len(values), len(dtypes)
         )
-        found = each(*map(_objects, values))
-        columns = [found] if len(dtypes) == 1 else found
+        results = each(*map(_objects, values))
+        columns = [results] if len(dtypes) == 1 else results
         joined = [_joined(_in_object(c), np.dtype(t)) for c, t in zip(columns, dtypes, strict=True)]
         joined = [registry.array(_each, tuple(values), {}, m) for m in joined]
         return joined[0] if len(joined) == 1 else tuple(joined)
@@ -222,18 +222,18 @@ def _objects(value: Any) -> np.ndarray:
     value = as_array(value)
     shape, lay = type_of(value).shape, getattr(value, "lay", ())  # the ufunc calls in that order
     axes = sorted(range(len(shape)), key=lambda i: -abs(lay[i]) if lay else i)
-    found = np.empty([shape[i] for i in axes], object).transpose(np.argsort(axes).astype(int))
-    for at in np.ndindex(found.shape):
-        found[at] = (value[at] if at else _first(value)).item()
-    return found
+    results = np.empty([shape[i] for i in axes], object).transpose(np.argsort(axes).astype(int))
+    for at in np.ndindex(results.shape):
+        results[at] = (value[at] if at else _first(value)).item()
+    return results
 
 
-def _in_object(found: Any) -> np.ndarray:
+def _in_object(results: Any) -> np.ndarray:
     """The array of objects; one of an object that NumPy gave as it is."""
-    if type(found) is np.ndarray and found.dtype.kind == "O" and found.ndim:
-        return found
+    if type(results) is np.ndarray and results.dtype.kind == "O" and results.ndim:
+        return results
     whole = np.empty((), object)
-    whole[()] = found
+    whole[()] = results
     return whole
 
 
