@@ -143,16 +143,16 @@ class Machine:
         self.dims = env.dims
         if isinstance(e, ir.Part):
             mine = e.args[0] in dead and e.args.count(e.args[0]) == 1
-            found = self.part(e, args, env, mine)
+            results = self.part(e, args, env, mine)
         else:
-            found = self.leaf(e, args, env)
+            results = self.leaf(e, args, env)
             if isinstance(e, ir.Prim):
-                self.made(e, args, found[0], dead)
+                self.made(e, args, results[0], dead)
             else:
                 self.share(e, args, dead)
         if self.meter is not None:
-            self.meter.made(found)
-        return list(found)
+            self.meter.made(results)
+        return list(results)
 
     def agree(self, d: ir.Def, values: Sequence[Any], open_: Sequence[int]) -> None:
         """Values whose types leave a size open have the size that a definition is given."""
@@ -365,11 +365,11 @@ class Machine:
     def cost(self, e: ir.Leaf, args: list[Any]) -> int:
         """W of the leaf; known from its types unless there are tags."""
         known, key = (self.sized, (e, *self.dims.values())) if self.dims else (self.costs, e)
-        found = known.get(key, -1)
-        if found == -1:
-            found = known[key] = self._static(e)
-        if found is not None:
-            return found
+        w = known.get(key, -1)
+        if w == -1:
+            w = known[key] = self._static(e)
+        if w is not None:
+            return w
         return measure(self.program, with_dims(e.args[0].type, self.dims), args[-1])
 
     def _static(self, e: ir.Leaf) -> int | None:
@@ -528,9 +528,9 @@ class Interpreter(Engine):
             ask.meter.made(args)
         no_number = "ignore" if ask.ieee else "raise"
         with np.errstate(all="ignore", divide=no_number, invalid=no_number):
-            found = machine.drive(machine.enter(name, list(args)))
+            ys = machine.drive(machine.enter(name, list(args)))
         types = [with_dims(t, dims) for t in (*d.results, *d.lresults)]
-        made = [dense(program, t, v) for t, v in zip(types, found, strict=True)]
+        made = [dense(program, t, v) for t, v in zip(types, ys, strict=True)]
         results, k = machine.given_away(tuple(made)), len(d.results)
         counted = None if domain.recorded else (machine.work, machine.written)
         return Outcome(results[:k], results[k:], counted)

@@ -93,9 +93,9 @@ class Owners:
 
     def lent(self, values: Any) -> list[Any]:
         """Share for a while; what to take again is given."""
-        found = [v for v in values if v in self]
+        mine = [v for v in values if v in self]
         self.share(tuple(values))
-        return found
+        return mine
 
 
 def owner(array: Any) -> Any:
@@ -110,7 +110,7 @@ def deaths(d: ir.Def) -> Deaths:
 
     What is read for the last time in a nested block dies there.
     """
-    found: Deaths = {}
+    rows_of: Deaths = {}
     open_ = [(d.body, set(d.params))]
     while open_:
         block, mortal = open_.pop()
@@ -128,5 +128,5 @@ def deaths(d: ir.Def) -> Deaths:
                 open_.append((e, set(dead)))
                 dead = ()
             rows.append(dead)
-        found[block] = rows[::-1]
-    return found
+        rows_of[block] = rows[::-1]
+    return rows_of

@@ -45,14 +45,14 @@ def may_end(program: Program, name: str) -> bool:
     if not known:
         applied = {f: list(ir.applications(d.body)) for f, d in program.defs.items()}
         known.update(dict.fromkeys(applied, False))
-        found: list[str] | None = None
-        while found != []:
-            found = [
+        ending: list[str] | None = None
+        while ending != []:
+            ending = [
                 f for f, es in applied.items()
                 if not known[f]
                 and all([e.may_end([known.get(g, True) for g in e.functions]) for e in es])
             ]  # fmt: skip
-            known.update(dict.fromkeys(found, True))
+            known.update(dict.fromkeys(ending, True))
     return known[name]
 
 
@@ -131,9 +131,9 @@ def fits(program: Program, t: Type, value: Any) -> bool:
     if value is ZERO:
         return True
     if isinstance(t, ArrayType):
-        found = np.shape(value)
-        return len(found) == t.ndim and all(
-            [n in (None, m) for n, m in zip(t.shape, found, strict=True)]
+        shape = np.shape(value)
+        return len(shape) == t.ndim and all(
+            [n in (None, m) for n, m in zip(t.shape, shape, strict=True)]
         )
     if isinstance(t, Sum):
         return fits(program, t.items[value.tag], value.payload)
@@ -168,9 +168,9 @@ def exactly(value: Any, scalar: Any) -> Any:
     if isinstance(value, float | np.floating):
         return scalar(float(value))
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        found = np.empty(value.shape, object)
-        found.ravel()[:] = [scalar(float(v)) for v in value.ravel()]
-        return found
+        array = np.empty(value.shape, object)
+        array.ravel()[:] = [scalar(float(v)) for v in value.ravel()]
+        return array
     return value
 
 
@@ -180,14 +180,14 @@ def dims_given(program: Program, name: str, args: Sequence[Any]) -> dict[ir.Var,
     if not dims:
         return {}
     at = dict(zip(program.defs[name].params, args, strict=True))
-    found = {v: at[v] for v in dims}
-    for v, n in found.items():
+    sizes = {v: at[v] for v in dims}
+    for v, n in sizes.items():
         if np.ndim(n) or not isinstance(n, int | np.integer) or n < 0:
             raise ProgramError(
                 f"{v!r} is a dimension in {name}: give it a whole number that is not negative, "
                 f"not {n!r}"
             )
-    return {v: int(n) for v, n in found.items()}
+    return {v: int(n) for v, n in sizes.items()}
 
 
 def fit_argument(
@@ -226,27 +226,27 @@ def fit(program: Program, t: Type, value: Any) -> Any:
     assert isinstance(t, ArrayType)
     if isinstance(value, Fraction):
         return value
-    found = np.asarray(value)
-    fitting = fits(program, t, found)
-    if found.dtype == object and fitting and _is_exact(found):
-        return found.copy()
-    if not fitting or not _holds(found, t.dtype):
-        what = show(type_of(found)) if found.dtype.kind in "biufc" else repr(value)
+    array = np.asarray(value)
+    fitting = fits(program, t, array)
+    if array.dtype == object and fitting and _is_exact(array):
+        return array.copy()
+    if not fitting or not _holds(array, t.dtype):
+        what = show(type_of(array)) if array.dtype.kind in "biufc" else repr(value)
         raise TypeError(f"found {what}")
-    return found.astype(t.dtype) if t.shape else t.dtype.type(found)
+    return array.astype(t.dtype) if t.shape else t.dtype.type(array)
 
 
-def _is_exact(found: np.ndarray) -> bool:
+def _is_exact(array: np.ndarray) -> bool:
     """Whether an array holds fractions."""
-    return all(isinstance(v, Fraction) for v in found.flat)
+    return all(isinstance(v, Fraction) for v in array.flat)
 
 
-def _holds(found: np.ndarray, dtype: np.dtype) -> bool:
+def _holds(array: np.ndarray, dtype: np.dtype) -> bool:
     """Whether numbers go into a dtype unchanged in kind: integers may become floating."""
     order = "biufc".replace("u", "")
-    kind, want = found.dtype.kind.replace("u", "i"), dtype.kind.replace("u", "i")
+    kind, want = array.dtype.kind.replace("u", "i"), dtype.kind.replace("u", "i")
     if kind not in order or want not in order:
-        return found.dtype == object
-    if found.size == 0:
+        return array.dtype == object
+    if array.size == 0:
         return True
     return order.index(kind) <= order.index(want) and (kind == "b") == (want == "b")

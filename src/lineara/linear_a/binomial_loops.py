@@ -127,9 +127,9 @@ class Segments:
         kinds = [*[("r", t, False) for t in d.results], ("t", self.tape, False)]
         *rs, t = w.let(Call((*ks, *cs, *row), (self.nl,)), *kinds)
         w.let(ir.drop(*rs))
-        found = self.linear(w, Call((t, *lcs, *lrow), (self.lin,)), d.lresults)
-        lys = [shaped(w, y, stacked(y.type, 1)) for y in found[self.nlc :]]
-        return w.done(*found[: self.nlc], *lys)
+        cotangents = self.linear(w, Call((t, *lcs, *lrow), (self.lin,)), d.lresults)
+        lys = [shaped(w, y, stacked(y.type, 1)) for y in cotangents[self.nlc :]]
+        return w.done(*cotangents[: self.nlc], *lys)
 
     def segment(self, n: int, s: int, k: int) -> Any:
         """Two segments: the first k rounds, and the others from where those end."""

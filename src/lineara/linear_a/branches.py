@@ -112,18 +112,18 @@ class Choice(Form):
         halves = [u.recur(f) for f in self.functions]
         names = self.functions if len(self.functions) > 1 else (*self.functions, "")
         name = "'".join(names) + ".tape"  # no branch's own
-        found = [*self.zipped(u.program.defs)]
+        calls = [*self.zipped(u.program.defs)]
         places = [
             k for k in range(len(self.xs) - 1)
-            if any(xs[k] in u.program.dims(f) for f, xs, _ in found)
+            if any(xs[k] in u.program.dims(f) for f, xs, _ in calls)
         ]  # fmt: skip
-        dims = [tuple([xs[k] for k in places]) for _, xs, _ in found]
+        dims = [tuple([xs[k] for k in places]) for _, xs, _ in calls]
         tapes = [
             with_dims(tape, dict(zip(own, dims[0], strict=True)))
             for own, (_, _, tape) in zip(dims, halves, strict=True)
         ]
         u.types[name] = Family(dims[0], Sum(tuple(tapes))) if places else Sum(tuple(tapes))
-        d = u.program.defs[found[0][0]]
+        d = u.program.defs[calls[0][0]]
         tagged = [
             self.tagging(u, f, i, half, Named(name, own))
             for i, (f, half, own) in enumerate(zip(self.functions, halves, dims, strict=True))
@@ -161,8 +161,8 @@ class Choice(Form):
             return sides(b, self, *self.ways(b, which), rest, Cond)
         extra = len(b.program.defs[self.functions[0]].params) - len(rest)  # a payload
         flags = (*[False] * extra, *b.has_lanes(rest))
-        found = [b.recur(f, flags)[1] for f in self.functions]
-        want = tuple([any(column) for column in zip(*found, strict=True)])
+        with_lanes = [b.recur(f, flags)[1] for f in self.functions]
+        want = tuple([any(column) for column in zip(*with_lanes, strict=True)])
         names = [b.recur(f, flags, want)[0] for f in self.functions]
         names = [
             self.behind(b, f, name, rest) for f, name in zip(self.functions, names, strict=True)

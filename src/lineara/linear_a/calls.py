@@ -149,15 +149,15 @@ class Sized(Call):
             [type(i) is int and 0 <= i < len(d.xs) and is_index(d.xs[i]) for i in self.sizes]
         ):
             judge.wrong(f"the form is {self.FORM}", self)
-        found = Call.result(self, judge)
-        for t in (*found[0], *found[1]):
+        types = Call.result(self, judge)
+        for t in (*types[0], *types[1]):
             if isinstance(t, ArrayType) and is_open(t):
                 judge.wrong(
                     f"{d.name} gives {show(t)}, where _ is a size that is computed here; use that "
                     f"array within {d.name}, and give what has another shape",
                     self,
                 )
-        return found
+        return types
 
     def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """The definition over the lanes; one after the other, if they have sizes of their own."""

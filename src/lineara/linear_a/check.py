@@ -77,12 +77,12 @@ def check_def(program: Program, d: ir.Def) -> None:
         judge.bind(p, d, i)
     for t in (*d.results, *d.lresults):
         judge.well_formed(t)
-    found = judge.block(d.body)
-    for stated, got in ((d.results, found.xs), (d.lresults, found.lxs)):
+    typing = judge.block(d.body)
+    for stated, got in ((d.results, typing.xs), (d.lresults, typing.lxs)):
         if len(stated) != len(got) or not all(map(program.same, stated, got)):
             judge.wrong(
                 f"the results of {d.name} are stated as {_zones(d.results, d.lresults)}, but its "
-                f"body has {_zones(*found)}; let the two agree",
+                f"body has {_zones(*typing)}; let the two agree",
                 d.body.leaf,
             )
     judge.close(d.params, d)
@@ -153,8 +153,8 @@ class Judge:
             return text, 0
         column = last = 0
         for a in args[: which + 1]:
-            found = text.find(repr(a), column)
-            column = found if found >= 0 else column
+            position = text.find(repr(a), column)
+            column = position if position >= 0 else column
             last, column = column, column + 1
         return text, last
 
@@ -215,11 +215,11 @@ class Judge:
             elif not isinstance(t, ArrayType):
                 open_ += t.items
 
-    def dimensions(self, found: Iterable[ir.Var]) -> None:
+    def dimensions(self, variables: Iterable[ir.Var]) -> None:
         """Variables where dimensions stand: i64 formals, which are used by that."""
         if self.dims is None:
             return
-        for v in found:
+        for v in variables:
             if v not in self.dims:
                 self.wrong(
                     f"{v!r} is the dimension of a type, but no i64 formal of {self.name}; take it "
@@ -238,11 +238,11 @@ class Judge:
             self.at = b
             self.binding(b)
         self.at = block.leaf
-        found = self.expression(block.leaf)
+        typing = self.expression(block.leaf)
         for b in reversed(block.bindings):
             self.close(b.vars, b)
         self.depth -= 1
-        return found
+        return typing
 
     def binding(self, b: ir.Binding) -> None:
         """The binders have the types of what they are bound to."""
@@ -251,10 +251,10 @@ class Judge:
             types: Types = self.items(b)
             zones = [(tuple(b.vars), types)]
         else:
-            found = self.expression(b.rhs)
+            typing = self.expression(b.rhs)
             self.at = b
             split = [tuple([v for v in b.vars if v.linear is k]) for k in (False, True)]
-            zones = list(zip(split, found, strict=True))
+            zones = list(zip(split, typing, strict=True))
         for binders, types in zones:
             if len(binders) != len(types):
                 self.wrong(
@@ -318,8 +318,8 @@ class Judge:
         if rule is None:
             assert isinstance(e, ir.Application)
             return Typing(*e.result(self))
-        found = rule(self, e)
-        return found if isinstance(found, Typing) else self._zoned(found, e)
+        typing = rule(self, e)
+        return typing if isinstance(typing, Typing) else self._zoned(typing, e)
 
     def _zoned(self, t: Type, e: ir.Leaf) -> Typing:
         """One result, in the zone of the arguments."""
@@ -409,7 +409,7 @@ class Judge:
                     e,
                 )
         try:
-            found = result_type(e.primitive, types, e.params)
+            y = result_type(e.primitive, types, e.params)
         except (LinearaError, TypeError, ValueError, IndexError) as error:
             text = error.message if isinstance(error, LinearaError) else str(error)
             if isinstance(error, TypeError) and not isinstance(error, LinearaError):
@@ -418,8 +418,8 @@ class Judge:
             self.wrong(text if text.startswith(e.name) else f"{e.name}: {text}", at)
             raise AssertionError from None
         if key is not None:
-            self.known[key] = found
-        return found
+            self.known[key] = y
+        return y
 
     def linear_prim(self, e: ir.Prim) -> Any:
         """A primitive in the arguments that it is linear in."""
@@ -603,9 +603,9 @@ def _sized(value: Any) -> Any:
 def _form(primitive: Any) -> str:
     """How a primitive is written: sum[axis=…, keepdims=…](x)."""
     for method, first in ((primitive.result, 0), (primitive.evaluate, 1)):
-        found = [*inspect.signature(method).parameters.values()][first:]
-        if all([p.kind is not p.VAR_KEYWORD for p in found]):
-            params = ", ".join([f"{p.name}=…" for p in found if p.kind is p.KEYWORD_ONLY])
-            args = ", ".join([p.name for p in found if p.kind is not p.KEYWORD_ONLY])
+        parameters = [*inspect.signature(method).parameters.values()][first:]
+        if all([p.kind is not p.VAR_KEYWORD for p in parameters]):
+            params = ", ".join([f"{p.name}=…" for p in parameters if p.kind is p.KEYWORD_ONLY])
+            args = ", ".join([p.name for p in parameters if p.kind is not p.KEYWORD_ONLY])
             return f"write {primitive.name}{f'[{params}]' if params else ''}({args})"
     return f"write {primitive.name} with what numpy.{primitive.name} takes"

@@ -59,16 +59,16 @@ def work(program: Program, e: ir.Leaf, y: Type | None, dims: Any = NONE) -> int:
     elif e.name == "index":
         return program.scalars(args[0])
     types = tuple(map(program.unfold, args))
-    found = program.unfold(with_dims(y, dims)) if y is not None else None
+    whole = program.unfold(with_dims(y, dims)) if y is not None else None
     params = ir.renamed_params(e.params, lambda v: dims.get(v, v)) if dims else e.params
-    return e.primitive.arithmetic(found, types, params)
+    return e.primitive.arithmetic(whole, types, params)
 
 
 def extent(program: Program, t: Type) -> int:
     """How many numbers an array has, two for each complex one."""
-    found = program.unfold(t)
-    assert isinstance(found, ArrayType)
-    return reals(found)
+    array = program.unfold(t)
+    assert isinstance(array, ArrayType)
+    return reals(array)
 
 
 # --- the work of a definition ------------------------------------------------------------------
@@ -81,11 +81,11 @@ def static_works(program: Program) -> dict[str, int | None]:
     >>> static_works(parse("def f(x: f64;) -> (f64;) = let y = sin(x) in y * x"))
     {'f': 2}
     """
-    found: dict[str, int | None] = {}
+    works: dict[str, int | None] = {}
     for f in ir.callees_first(program.defs, lambda f: _calls(program, f)):
         d = program.defs.get(f)
-        found[f] = None if d is None else _static(program, d.body, found)
-    return found
+        works[f] = None if d is None else _static(program, d.body, works)
+    return works
 
 
 def _calls(program: Program, name: str) -> list[str]:
@@ -187,10 +187,10 @@ class Costs:
                 known = t.name in self.program.types
                 self._types[t.name] = self.bytes(self.program.stated(t.name) if known else UNIT)
             return self._types[t.name]
-        found = [self.bytes(item) for item in t.items]
+        sizes = [self.bytes(item) for item in t.items]
         if isinstance(t, Stack):
-            return _rounds(t.n) * found[0]
-        return max(found, default=0) if isinstance(t, Sum) else sum(found)
+            return _rounds(t.n) * sizes[0]
+        return max(sizes, default=0) if isinstance(t, Sum) else sum(sizes)
 
     def tape(self, found: Iterable[ir.Var]) -> int:
         """The bytes of a tape of those variables."""

@@ -72,26 +72,26 @@ def matching(formals: Sequence[ir.Var], args: Sequence[ir.Var]) -> dict[ir.Var, 
 def dims_of(defs: Mapping[str, ir.Def]) -> dict[str, ir.Vars]:
     """Of each definition the formals that are dimensions, in it or in what it applies."""
     indices = {name: dict.fromkeys(filter(is_index, d.params)) for name, d in defs.items()}
-    found: dict[str, set[ir.Var]] = {}
+    dims_by_name: dict[str, set[ir.Var]] = {}
     users: dict[str, list[tuple[str, dict[ir.Var, Any]]]] = {}
     for name, known in indices.items():
-        found[name] = set()
+        dims_by_name[name] = set()
         if not known:
             continue
         d = defs[name]
-        found[name].update(v for v in mentioned(d) if v in known)
+        dims_by_name[name].update(v for v in mentioned(d) if v in known)
         for e in ir.applications(d.body):
             for f, formals, args in e.zipped(defs):
                 users.setdefault(f, []).append((name, matching(formals, args)))
-    todo = [name for name, dims in found.items() if dims]
+    todo = [name for name, dims in dims_by_name.items() if dims]
     while todo:
         f = todo.pop()
         for name, at in users.get(f, ()):
-            new = {at[p] for p in found[f] if p in at and at[p] in indices[name]} - found[name]
+            new = {at[p] for p in dims_by_name[f] if p in at and at[p] in indices[name]} - dims_by_name[name]
             if new:
-                found[name] |= new
+                dims_by_name[name] |= new
                 todo.append(name)
-    return {name: tuple([v for v in indices[name] if v in dims]) for name, dims in found.items()}
+    return {name: tuple([v for v in indices[name] if v in dims]) for name, dims in dims_by_name.items()}
 
 
 def mentioned(d: ir.Def) -> Iterator[ir.Var]:
@@ -211,21 +211,21 @@ def result_type(primitive: Any, types: Sequence[ArrayType], params: dict[str, An
     variables = [*dims_in((*types, *places)), *sizes_in(params)]
     if not variables:
         params = ir.sampled(params)
-        found = primitive.result(*types, **params)
-        wrong = primitive.misfit(found, *types, **params)
+        y = primitive.result(*types, **params)
+        wrong = primitive.misfit(y, *types, **params)
         if wrong:
             raise ShapeError(f"{primitive.name}: {wrong}")
-        return found
+        return y
     pair = samples(variables, tuple(types), params)
-    found = []
+    sampled = []
     for s in pair:
         try:
-            found.append(primitive.result(*map(s.type, types), **ir.sampled(params, s.at)))
+            sampled.append(primitive.result(*map(s.type, types), **ir.sampled(params, s.at)))
         except LinearaError as error:
             raise ShapeError(s.text(error.message)) from None
         except (TypeError, ValueError, IndexError) as error:
             raise type(error)(s.text(str(error))) from None
-    first, second = found
+    first, second = sampled
     shape = tuple(
         [_dim(primitive.name, m, n, pair) for m, n in zip(first.shape, second.shape, strict=True)]
     )
@@ -237,7 +237,7 @@ def _within(t: ArrayType, params: dict[str, Any]) -> tuple[Sequence[ArrayType], 
     at = ir.parts_of(params[ir.PLACE])
     if not any([isinstance(p, slice) and any(ir.vars_in(p)) for p in at]):
         return (t,), params
-    shape, found = [*t.shape], []
+    shape, parts = [*t.shape], []
     taken = [0 if p is None or p is ... else getattr(p, "ndim", 1) or 1 for p in at]
     axis = 0
     for p, n in zip(at, taken, strict=True):
@@ -253,9 +253,9 @@ def _within(t: ArrayType, params: dict[str, Any]) -> tuple[Sequence[ArrayType], 
             if axis >= t.ndim:
                 raise ShapeError(f"index: {t} has no axis {axis}")
             shape[axis], p = p.stop, slice(None)
-        found.append(p)
+        parts.append(p)
         axis += t.ndim - sum(taken) if p is ... else n
-    return (ArrayType(tuple(shape), t.dtype),), {**params, ir.PLACE: tuple(found)}
+    return (ArrayType(tuple(shape), t.dtype),), {**params, ir.PLACE: tuple(parts)}
 
 
 def _shown(p: slice) -> str:

@@ -32,10 +32,10 @@ def applied(out: Write, name: str, *args: ir.Var, **params: Any) -> ir.Var:
 def counting(out: Write, n: Any, ahead: ir.Var | None = None) -> ir.Var:
     """0, 1, .., n - 1, or the n numbers from another one on; n is a number, or a variable."""
     if not isinstance(n, ir.Var):
-        found = out.bind(
+        numbers = out.bind(
             "k", ArrayType((n,), I64.dtype), ir.lit(np.arange(n), ArrayType((n,), I64.dtype))
         )
-        return found if ahead is None else applied(out, "add", found, ahead)
+        return numbers if ahead is None else applied(out, "add", numbers, ahead)
     one = out.bind("k", I64, ir.lit(np.int64(1), I64))
     ones = applied(out, "broadcast_to", one, shape=(n,))
     first = one if ahead is None else applied(out, "subtract", one, ahead)
@@ -74,7 +74,7 @@ def sides(
     ts, us = b.outcome(e)
     every = (True,) * (len(ts) + len(us))
     zones = [(t, False) for t in ts] + [(t, True) for t in us]
-    found = [w.blank(t, b.lanes, linear) for t, linear in zones]
+    results = [w.blank(t, b.lanes, linear) for t, linear in zones]
     start = None
     for i, (f, _) in enumerate(ways):
         mine = slice(0, ms[i]) if start is None else counting(w, ms[i], start)
@@ -85,11 +85,11 @@ def sides(
         some = applied(w, "greater", ms[i], w.number(0))
         none = w.none(f"{w.name}.none{i}", (ms[i], *mine), zones, ms[i])
         ys = w.let(cond((some, ms[i], *mine), (name, none)), *kinds)
-        found = [w.put(x, y, t, pos, ms[i]) for x, y, (t, _) in zip(found, ys, zones, strict=True)]
+        results = [w.put(x, y, t, pos, ms[i]) for x, y, (t, _) in zip(results, ys, zones, strict=True)]
         if i < k - 1:
             start = ms[i] if start is None else applied(w, "add", start, ms[i])
     w.forget([a for a in given if a.linear])
-    b.define(w.done(*found))
+    b.define(w.done(*results))
     made = Sized((*sizes, *b.ahead, order, *rest), (w.name,), tuple(range(k)))
     return b.results(e, made, every)
 
@@ -124,9 +124,9 @@ def rounds(b: Any, e: Any, args: Sequence[ir.Var]) -> list[ir.Var]:
     b.define(w.done(*w.let(step, *kinds)))
     loop = e.over((*b.ahead, *ks, m, order, *cs, *lcs), (go, w.name), a)
     left = [m.type, order.type, *[v.type for v in carries]]
-    m, order, *found = b.bound(loop, left, (False, False, *[True] * len(carries)), n - k + 2)
+    m, order, *results = b.bound(loop, left, (False, False, *[True] * len(carries)), n - k + 2)
     b.out.bindings += [ir.Let((), ir.drop(v)) for v in (m, order)]
-    return found
+    return results
 
 
 def _going(b: Any, ks: Sequence[ir.Var], m: ir.Var) -> str:
@@ -149,14 +149,14 @@ def _live(b: Any, e: Any, formals: ir.Vars, flags: Sequence[bool]) -> str:
     p, f = e.functions
     body, _ = b.over(f, flags, None, flags[k:])
     kinds = [("c", v.type, v.linear) for v in mine[k:]]
-    found = w.let(call(body, m, *mine), *kinds)
+    results = w.let(call(body, m, *mine), *kinds)
     taken = len(b.program.defs[p].params)
     now, _ = b.over(p, flags[:taken], None, (True,))
     bools: Any = b.run.type(ArrayType((), np.dtype(bool)), m)
-    (live,) = w.let(call(now, m, *[*mine[:k], *found][:taken]), ("p", bools, False))
+    (live,) = w.let(call(now, m, *[*mine[:k], *results][:taken]), ("p", bools, False))
     ahead = applied(w, "argsort", applied(w, "logical_not", live), kind="stable")
     order = w.put(order, applied(w, "index", pos, at=(ahead,)), I64, first, m)
-    pairs = zip(left[k:], found, types[k:], strict=True)
+    pairs = zip(left[k:], results, types[k:], strict=True)
     every = [w.put(x, y, t, pos, m) for x, y, t in pairs]
     b.define(w.done(how_many(w, live), order, *every))
     return w.name
@@ -200,12 +200,12 @@ class Side(Writer):
 
     def items(self, t: Type) -> tuple[Type, ...] | None:
         """The components of a product, None of an array."""
-        found = self.b.unfold(t)
-        if isinstance(found, Product):
-            return found.items
-        if not isinstance(found, ArrayType):
+        whole = self.b.unfold(t)
+        if isinstance(whole, Product):
+            return whole.items
+        if not isinstance(whole, ArrayType):
             raise ProgramError(
-                f"batch: in {self.b.d.name}, lanes go different ways with a {show(found)}, which "
+                f"batch: in {self.b.d.name}, lanes go different ways with a {show(whole)}, which "
                 "cannot be parted; batch what is around it"
             )
         return None
@@ -242,11 +242,11 @@ class Side(Writer):
         items = self.items(t)
         if items is not None:
             parts = self.parts(v, self.b.unfold(t), self.b.lanes)
-            found = [self.take(x, s, pos, m) for x, s in zip(parts, items, strict=True)]
-            mine = self.product(t, m, [y for y, _ in found], v.linear)
+            pairs = [self.take(x, s, pos, m) for x, s in zip(parts, items, strict=True)]
+            mine = self.product(t, m, [y for y, _ in pairs], v.linear)
             if not v.linear:
                 return mine, v
-            return mine, self.product(t, self.b.lanes, [x for _, x in found], True)
+            return mine, self.product(t, self.b.lanes, [x for _, x in pairs], True)
         part = self.b.run.type(t, m)
         if v.linear:
             y, rest = self.let(ir.Read((v,), (pos,)), ("y", part, True), (v.name, v.type, True))
@@ -307,11 +307,11 @@ def placed(b: Any, x: ArrayType, at: tuple[Any, ...], has: bool) -> tuple[Any, A
 
 def without_masks(at: tuple[Any, ...]) -> tuple[Any, ...]:
     """An index of arrays: a mask of constants is the positions where it holds, a list an array."""
-    found: list[Any] = []
+    positions: list[Any] = []
     for p in [np.asarray(p) if isinstance(p, list) else p for p in at]:
         mask = isinstance(p, np.ndarray | np.bool_ | bool) and np.asarray(p).dtype.kind == "b"
-        found += np.asarray(p).nonzero() if mask else [p]
-    return tuple(found)
+        positions += np.asarray(p).nonzero() if mask else [p]
+    return tuple(positions)
 
 
 def _is_position(p: Any) -> bool:

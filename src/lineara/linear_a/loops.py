@@ -132,21 +132,21 @@ class Loop(Form):
         flags = [*b.has_lanes(args)]
         places = [*range(k, k + nc), *range(m, m + nlc)]
         while True:
-            name, found = b.recur(self.body, tuple(flags))
+            name, with_lanes = b.recur(self.body, tuple(flags))
             n = len(b.program.defs[self.body].results)
-            carried = [*found[:nc], *found[n : n + nlc]]
+            carried = [*with_lanes[:nc], *with_lanes[n : n + nlc]]
             new = [i for i, has in zip(places, carried, strict=True) if has and not flags[i]]
             if not new:
                 break
             for i in new:
                 flags[i] = True
-        want = list(found)
+        want = list(with_lanes)
         for i, has in zip(
             [*range(nc), *range(n, n + nlc)], [flags[i] for i in places], strict=True
         ):
             want[i] = has
-        name, found = b.recur(self.body, tuple(flags), tuple(want))
-        return tuple(flags), name, found
+        name, with_lanes = b.recur(self.body, tuple(flags), tuple(want))
+        return tuple(flags), name, with_lanes
 
     @property
     def way(self) -> str:
@@ -181,14 +181,14 @@ class Loop(Form):
         e.define(w.done(*made[:nc], *made[m : m + q], *made[nc:m], *made[m + q :]))
         return w.name
 
-    def handed_on(self, d: Any, found: Any, rows: Any) -> tuple[list[Any], list[Any]]:
+    def handed_on(self, d: Any, results: Any, rows: Any) -> tuple[list[Any], list[Any]]:
         """The carries after a round; what is stacked is put to the rows."""
         nc, nlc = self.carried()
         m = len(d.results)
-        for row, y in zip(rows, (*found[nc:m], *found[m + nlc :]), strict=True):
+        for row, y in zip(rows, (*results[nc:m], *results[m + nlc :]), strict=True):
             row.append(y)
-        carries = found[:nc], found[m : m + nlc]
-        found.clear()
+        carries = results[:nc], results[m : m + nlc]
+        results.clear()
         return carries
 
     def stacks(self, machine: Any, d: Any, cs: Any, lcs: Any, rows: Any, dims: Any) -> list[Any]:
@@ -219,11 +219,11 @@ def rows(b: Any, v: ir.Var) -> ir.Var:
 
 def rowed(b: Any, t: Type) -> Type:
     """The type of rows of lanes."""
-    found = b.type(t)
-    if not isinstance(found, ArrayType):
-        return found
-    n, lanes, *rest = t.shape[0], found.shape[0], *t.shape[1:]  # type: ignore[union-attr]
-    return ArrayType((n, lanes, *rest), found.dtype)
+    over_lanes = b.type(t)
+    if not isinstance(over_lanes, ArrayType):
+        return over_lanes
+    n, lanes, *rest = t.shape[0], over_lanes.shape[0], *t.shape[1:]  # type: ignore[union-attr]
+    return ArrayType((n, lanes, *rest), over_lanes.dtype)
 
 
 def _row(value: Any, i: int) -> Any:
@@ -254,8 +254,8 @@ class Scan(Loop):
 
     def renamed(self, rename: ir.Rename) -> "Scan":
         """The same about other variables."""
-        found = self.on(tuple([rename(a) for a in self.args]))
-        return found.with_length({self.n: rename(self.n)}) if isinstance(self.n, ir.Var) else found
+        loop = self.on(tuple([rename(a) for a in self.args]))
+        return loop.with_length({self.n: rename(self.n)}) if isinstance(self.n, ir.Var) else loop
 
     def with_length(self, dims: Any) -> "Scan":
         """The same with a number of rounds that is no variable."""
@@ -300,7 +300,7 @@ class Scan(Loop):
 
     def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """Every round over all lanes; a row of a stack is that of each lane."""
-        flags, name, found = self.with_carry_lanes(b, args)
+        flags, name, with_lanes = self.with_carry_lanes(b, args)
         m, k, c = len(self.xs), self.nk, self.nk + self.nc
         carried = (*range(k, c), *range(m, m + self.nlc))
         given = [
@@ -313,10 +313,10 @@ class Scan(Loop):
         stacks = [i >= self.nc for i in range(len(ts))] + [i >= self.nlc for i in range(len(us))]
         shown = [
             rowed(b, t) if s and has else b.type(t) if has else t
-            for t, s, has in zip((*ts, *us), stacks, found, strict=True)
+            for t, s, has in zip((*ts, *us), stacks, with_lanes, strict=True)
         ]
-        made = b.bound(loop, shown, found, len(ts))
-        every = zip(made, stacks, found, strict=True)
+        made = b.bound(loop, shown, with_lanes, len(ts))
+        every = zip(made, stacks, with_lanes, strict=True)
         return [rows(b, v) if s and has else v for v, s, has in every]
 
     def rounds(self, args: ir.Vars, body: str, n: int) -> "Scan":
@@ -328,9 +328,9 @@ class Scan(Loop):
         s = u.snapshots
         plain = isinstance(self.n, int) and not u.program.dims(self.body)
         if s is not None and plain and not u.is_nonlinear(self.body):
-            found = unzip_with_snapshots(u, self, s)
-            if found is not None:
-                return found
+            halves = unzip_with_snapshots(u, self, s)
+            if halves is not None:
+                return halves
         return Loop.unzip(self, u)
 
     def with_tangents(self, args: ir.Vars, functions: tuple[str, ...], linear: int) -> "Scan":
@@ -374,8 +374,8 @@ class Scan(Loop):
             x, lx = ([_row(v, i) for v in zone] for zone in (xs, lxs))
             given = [*ks, *cs, *x, *lcs, *lx]
             cs = lcs = x = lx = []  # a round may free its carries
-            found = yield machine.enter(d.name, given)
-            cs, lcs = self.handed_on(d, found, rows)
+            results = yield machine.enter(d.name, given)
+            cs, lcs = self.handed_on(d, results, rows)
         ordered = rows if self.direction == "fwd" else [row[::-1] for row in rows]
         return self.stacks(machine, d, cs, lcs, ordered, dims)
 
@@ -435,17 +435,17 @@ class While(Loop):
 
     def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
         """Rounds over all lanes, or over those whose own condition still holds."""
-        flags, name, found = self.with_carry_lanes(b, args)
+        flags, name, with_lanes = self.with_carry_lanes(b, args)
         p = self.functions[0]
         taken = len(b.program.defs[p].params)
         nc, nlc = self.carried()
         over, (own,) = b.recur(p, flags[:taken])
         if own:
-            if len(found) > nc + nlc:
+            if len(with_lanes) > nc + nlc:
                 b.refuse(self, "stacks what it finds in rounds whose number differs by lane")
             return rounds(b, self, args)
         given = [b.lift(a) if has else a for a, has in zip(args, flags, strict=True)]
-        return b.results(self, self.over((*b.ahead, *given), (over, name), len(b.ahead)), found)
+        return b.results(self, self.over((*b.ahead, *given), (over, name), len(b.ahead)), with_lanes)
 
     def over(self, args: ir.Vars, functions: tuple[str, ...], ahead: int) -> "While":
         """The loop with more invariants in front."""
@@ -463,9 +463,9 @@ class While(Loop):
         """With the tapes of all rounds, or with as many snapshots as the policy allows."""
         plain = not u.program.dims(self.body)
         if u.snapshots is not None and plain and not u.is_nonlinear(self.body):
-            found = unzip_counted(u, self, u.snapshots)
-            if found is not None:
-                return found
+            halves = unzip_counted(u, self, u.snapshots)
+            if halves is not None:
+                return halves
         return Loop.unzip(self, u)
 
     def with_tangents(self, args: ir.Vars, functions: tuple[str, ...], linear: int) -> "While":
@@ -504,8 +504,8 @@ class While(Loop):
                 machine.owners.take(mine.pop())
             given = [*ks, *cs, *lcs]
             cs = lcs = []  # a round may free its carries
-            found = yield machine.enter(d.name, given)
-            cs, lcs = self.handed_on(d, found, rows)
+            results = yield machine.enter(d.name, given)
+            cs, lcs = self.handed_on(d, results, rows)
         return self.stacks(machine, d, cs, lcs, rows, dims)
 
     def transpose(self, t: Any, cs: Sequence[ir.Var]) -> dict[ir.Var, ir.Var]:

@@ -156,8 +156,8 @@ def parse(text: str, file: str = "", sugar: bool = False) -> Program:
     """
     tree = LANGUAGE.tree(LANGUAGE.source(text, file))
     reader = _Reader(text, file)
-    found = with_instances(reader.program(tree), reader.numbers)
-    return explicit(found) if sugar else found
+    program = with_instances(reader.program(tree), reader.numbers)
+    return explicit(program) if sugar else program
 
 
 class _Reader:
@@ -212,10 +212,10 @@ class _Reader:
         for name, *_ in typedefs:
             if endless(self.so_far, str(name)):
                 raise self.wrong(ENDLESS.format(name), name)
-        found = [t for t in tree.children if t.data == "def"]
-        for t in found:
+        defs = [t for t in tree.children if t.data == "def"]
+        for t in defs:
             self.signature(t)
-        for t in found:
+        for t in defs:
             name = str(t.children[0])
             d = self.defs[name]
             self.scope = {repr(p): p for p in d.params}
@@ -252,12 +252,12 @@ class _Reader:
 
     def zones(self, binders: Any) -> list[Any]:
         """The binders of (xs ; ~as), each in its zone."""
-        found = [b for b in binders.children if b is not None]
-        zones = [str(b.children[0]).startswith("~") for b in found]
+        every = [b for b in binders.children if b is not None]
+        zones = [str(b.children[0]).startswith("~") for b in every]
         if zones != sorted(zones):
             i = zones.index(True)
-            raise self.wrong("linear names stand after the semicolon", found[i])
-        return found
+            raise self.wrong("linear names stand after the semicolon", every[i])
+        return every
 
     def formal(self, b: Any) -> ir.Var:
         """A formal of a definition."""
@@ -309,10 +309,10 @@ class _Reader:
         if name not in self.types:
             hint = did_you_mean(name, self.types) or f"; define it: type {name} = …"
             raise self.wrong(f"there is no type {name}{hint}", t)
-        stated = self.dimensions(t.children[1]) if len(t.children) > 1 else ()
-        dims = tuple([None if n == "_" else self.dim(n) for n in stated])
-        found = self.types[name]
-        known = len(found.dims) if isinstance(found, Family) else 0
+        given = self.dimensions(t.children[1]) if len(t.children) > 1 else ()
+        dims = tuple([None if n == "_" else self.dim(n) for n in given])
+        stated = self.types[name]
+        known = len(stated.dims) if isinstance(stated, Family) else 0
         if len(dims) != known:
             raise self.wrong(f"{name} has {known} dimensions, not {len(dims)}; give each one", t)
         return Named(name, dims)
@@ -346,14 +346,14 @@ class _Reader:
             for b in bindings:
                 self.pending.append(self.binding(plain_binding(b) if isinstance(b, str) else b))
             last = self.leaf(leaf)
-            found = ir.Block(tuple(self.pending), last)
+            block = ir.Block(tuple(self.pending), last)
             for name, v in reversed(self.hidden):
                 if v is None:
                     del self.scope[name]
                 else:
                     self.scope[name] = v
             self.pending, self.hidden = outside, hidden
-        return found
+        return block
 
     def binding(self, t: Any) -> ir.Binding:
         """A binding: what is bound first, then the binders."""
@@ -615,10 +615,10 @@ class _Reader:
 
     def tag(self, t: Any) -> int:
         """The number of an alternative."""
-        found = self.value(t)
-        if type(found) is not int:
+        number = self.value(t)
+        if type(number) is not int:
             raise self.wrong("a tag is a whole number; alternatives count from 0", t)
-        return found
+        return number
 
     def unknown(self, head: Any, names: Iterable[str], what: str, hint: str = "") -> ProgramError:
         """The error about a name that nothing has."""
@@ -701,8 +701,8 @@ UNKNOWN = Product()
 
 
 def _some(names: Iterable[str]) -> str:
-    found = list(islice(names, 5))
-    return ", ".join(found[:4]) + ", …" * (len(found) > 4)
+    first = list(islice(names, 5))
+    return ", ".join(first[:4]) + ", …" * (len(first) > 4)
 
 
 def _number(t: Any) -> Any:
@@ -728,10 +728,10 @@ def _number(t: Any) -> Any:
 
 
 def _float(text: str) -> float:
-    found = float(text)
-    if math.isinf(found) and "inf" not in text:
+    number = float(text)
+    if math.isinf(number) and "inf" not in text:
         raise OverflowError(text)
-    return found
+    return number
 
 
 def wide(short: str) -> np.dtype:

@@ -79,14 +79,14 @@ def _target(words: list[Word]) -> tuple[Node, int]:
     if at != "(":
         binder, i = _binder(words, 0)
         return Node("one", [binder], at), i
-    found, i = [], 1
+    binders, i = [], 1
     while words[i] != ")":
         if words[i] in (",", ";"):
             i += 1
         else:
             binder, i = _binder(words, i)
-            found.append(binder)
-    return Node("several", [Node("binders", found, words[1])], at), i + 1
+            binders.append(binder)
+    return Node("several", [Node("binders", binders, words[1])], at), i + 1
 
 
 def _binder(words: list[Word], i: int) -> tuple[Node, int]:

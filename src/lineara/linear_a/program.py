@@ -39,9 +39,9 @@ class Program:
     _dims: dict[str, Vars] = field(default_factory=dict, init=False)
     noted: dict[str, dict[Any, Any]] = field(default_factory=lambda: defaultdict(dict), init=False)
 
-    def with_(self, *found: Def, types: Mapping[str, Type | Family] | None = None) -> "Program":
+    def with_(self, *more: Def, types: Mapping[str, Type | Family] | None = None) -> "Program":
         """The program with more definitions and types; those of the same names are replaced."""
-        defs = dict(self.defs) | {d.name: d for d in found}
+        defs = dict(self.defs) | {d.name: d for d in more}
         every = {**self.types, **(types or {})}
         return Program(every, defs, self.places, self.text, self.file)
 
@@ -55,11 +55,11 @@ class Program:
         known = self.noted["raises"]
         if not known:
             known.update(dict.fromkeys(self.defs, False))
-            found = [""]
-            while found:
+            new = [""]
+            while new:
                 rest = [f for f, raises in known.items() if not raises]
-                found = [f for f in rest if may_raise(self.defs[f].body, known.__getitem__)]
-                known.update(dict.fromkeys(found, True))
+                new = [f for f in rest if may_raise(self.defs[f].body, known.__getitem__)]
+                known.update(dict.fromkeys(new, True))
         return isinstance(b, Let) and may_raise(b.rhs, lambda f: known.get(f, False))
 
     def reached(self, *names: str, rules: Iterable[str] = ()) -> Iterator[str]:
@@ -89,17 +89,17 @@ class Program:
     def unfold(self, t: Type) -> Type:
         """The type that a name stands for; any other as it is."""
         while isinstance(t, Named):
-            found = self.types[t.name]
-            if isinstance(found, Family):
-                t = with_dims(found.type, dict(zip(found.dims, t.dims, strict=True)))
+            stated = self.types[t.name]
+            if isinstance(stated, Family):
+                t = with_dims(stated.type, dict(zip(stated.dims, t.dims, strict=True)))
             else:
-                t = found
+                t = stated
         return t
 
     def stated(self, name: str) -> Type:
         """The type that a name stands for, about the dimensions of its definition."""
-        found = self.types[name]
-        return found.type if isinstance(found, Family) else found
+        stated = self.types[name]
+        return stated.type if isinstance(stated, Family) else stated
 
     def same(self, s: Type, t: Type) -> bool:
         """Equality of types, up to unfolding of names; a recursive name is equal to itself only."""
@@ -140,13 +140,13 @@ class Program:
         Of a sum, of a stack without a length, and of what is open only a value can tell: they
         count 0 here.
         """
-        found = 0
+        n = 0
         for a in self.leaves(t):
             if isinstance(a, ArrayType):
-                found += 0 if is_open(a) else scalars_of(a)
+                n += 0 if is_open(a) else scalars_of(a)
             elif isinstance(a, Stack) and a.n is not None:
-                found += a.n * self.scalars(a.items[0])
-        return found
+                n += a.n * self.scalars(a.items[0])
+        return n
 
     def has_scalars(self, t: Type) -> bool:
         """Whether |t| is known to be positive, for dimensions that are not 0."""
@@ -228,17 +228,17 @@ def tangent_type(program: Program, t: Type) -> Type:
 
 def tangent_types(program: Program, used: Iterator[Type]) -> dict[str, Type | Family]:
     """The definitions of the `NAME.tan` that tangents of the types mention."""
-    found: dict[str, Type | Family] = {}
+    types: dict[str, Type | Family] = {}
     open_ = list(used)
     while open_:
         t = open_.pop()
         if isinstance(t, Named):
             name = tangent_name(t.name)
-            if not program.is_own_tangent(t) and name not in found and name not in program.types:
+            if not program.is_own_tangent(t) and name not in types and name not in program.types:
                 stated = program.types[t.name]
                 made = tangent_type(program, program.stated(t.name))
-                found[name] = Family(stated.dims, made) if isinstance(stated, Family) else made
+                types[name] = Family(stated.dims, made) if isinstance(stated, Family) else made
                 open_.append(program.stated(t.name))
         elif not isinstance(t, ArrayType):
             open_ += t.items
-    return found
+    return types

@@ -122,9 +122,9 @@ class Emitter:
         types = [type_of(a) if isinstance(a, Boxed) else a for a in args]
         y = primitive.result(*types, **ir.sampled(params, self.samples.at))
         stated = [self.literal_type(primitive, i, a, y) for i, a in enumerate(args)]
-        found = tuple(map(self.unbox, args, stated))
-        linear = any(v.linear for v in found)
-        made = ir.Prim(found, primitive, self.samples.params(params))
+        operands = tuple(map(self.unbox, args, stated))
+        linear = any(v.linear for v in operands)
+        made = ir.Prim(operands, primitive, self.samples.params(params))
         return Boxed(self, self.bind(like, type_of(y), made, linear))
 
     def literal_type(self, p: Primitive, place: int, a: Any, y: ArrayType) -> ArrayType | None:
@@ -331,9 +331,9 @@ def _text(
     """What `rule` writes for one sample."""
     emitter = Emitter(ir.Names([f.name for f in formals]), samples)
     with np.errstate(all="ignore"):
-        found = rule(samples, *map(emitter.box, formals))
+        boxes = rule(samples, *map(emitter.box, formals))
     results = []
-    for r, t in zip(found, wanted, strict=True):
+    for r, t in zip(boxes, wanted, strict=True):
         if isinstance(r, Boxed):
             results.append(seen(r, t).var)
         elif r is None or not np.any(r):
@@ -375,11 +375,11 @@ def closed(
     """The bindings that results need and those that stay, with drops of what is not used."""
     kept = tidy(bindings, results, stays)
     used = {v for b in kept for v in ir.reads(b)} | set(results)
-    found: list[ir.Binding] = [ir.Let((), ir.drop(v)) for v in formals if v not in used]
+    whole: list[ir.Binding] = [ir.Let((), ir.drop(v)) for v in formals if v not in used]
     for b in kept:
-        found.append(b)
-        found += [ir.Let((), ir.drop(v)) for v in b.vars if v not in used]
-    return found
+        whole.append(b)
+        whole += [ir.Let((), ir.drop(v)) for v in b.vars if v not in used]
+    return whole
 
 
 def threaded(

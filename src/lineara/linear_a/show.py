@@ -141,10 +141,10 @@ def show_literal(value: Any, t: Type) -> str:
     """A number, or nested lists of them, with the dtype behind it unless that is f64 or bool."""
     assert isinstance(t, ArrayType), "a literal is a number or an array"
     short = short_dtype(t.dtype)
-    found = np.asarray(value)
+    array = np.asarray(value)
     if not t.size:
         return f"[]_{t!r}"
-    text = _nested(found.tolist())
+    text = _nested(array.tolist())
     return text if short in ("f64", "bool") else f"{text}_{short}"
 
 

@@ -607,9 +607,9 @@ class Names:
 
     def copy(self) -> "Names":
         """The same names are taken."""
-        found = Names(self._taken)
-        found._next = dict(self._next)
-        return found
+        names = Names(self._taken)
+        names._next = dict(self._next)
+        return names
 
     def __call__(self, like: str) -> str:
         """A name like that one which nothing else has."""

@@ -242,8 +242,8 @@ class _Lanes:
                 )
             v = ir.Var(p.name, self.type(p.type, axis), p.linear)
             params.append(v)
-            self.at[p] = found = v if axis == 0 else self.front(v, p.type, axis)
-            self.batched.add(found)
+            self.at[p] = front = v if axis == 0 else self.front(v, p.type, axis)
+            self.batched.add(front)
         self.params = (*self.ahead, *params)
         self.last = self.expression(d.body)
         self.flags = self.has_lanes(self.last)
@@ -254,11 +254,11 @@ class _Lanes:
         stated = zip((*d.results, *d.lresults), flags, strict=True)
         types = [self.type(t) if b else t for t, b in stated]
         pairs = zip(self.last, flags, strict=True)
-        found = [self.lift(v) if b else self.shared(v) for v, b in pairs]
+        results = [self.lift(v) if b else self.shared(v) for v, b in pairs]
         if self.ahead and not any(flags) and all([a is None for a in self.axes]):
             self.out.bindings.append(ir.Let((), ir.drop(self.lanes)))
         k = len(d.results)
-        body = ir.Block(tuple(self.out.bindings), ir.Ret(tuple(found)))
+        body = ir.Block(tuple(self.out.bindings), ir.Ret(tuple(results)))
         del self.out.bindings[written:]
         return ir.Def(name, self.params, tuple(types[:k]), tuple(types[k:]), body)
 
@@ -343,8 +343,8 @@ class _Lanes:
             return self.leaf(e)
         for b in e.bindings:
             self.likes = [v.name for v in b.vars]
-            found = self.unpack(b) if isinstance(b, ir.Unpack) else self.expression(b.rhs)
-            self.at.update(zip(b.vars, found, strict=True))
+            results = self.unpack(b) if isinstance(b, ir.Unpack) else self.expression(b.rhs)
+            self.at.update(zip(b.vars, results, strict=True))
         self.likes = []
         return self.leaf(e.leaf)
 
@@ -506,10 +506,10 @@ class _Lanes:
 
     def bound(self, made: ir.Leaf, types: Sequence[Type], flags: Flags, k: int) -> list[ir.Var]:
         """Variables for the results of a leaf, of which k are non-linear."""
-        found = [self.out.fresh(self.like(i), t, i >= k) for i, t in enumerate(types)]
-        self.out.bindings.append(ir.Let(tuple(found), made))
-        self.batched.update([v for v, b in zip(found, flags, strict=True) if b])
-        return found
+        vs = [self.out.fresh(self.like(i), t, i >= k) for i, t in enumerate(types)]
+        self.out.bindings.append(ir.Let(tuple(vs), made))
+        self.batched.update([v for v, b in zip(vs, flags, strict=True) if b])
+        return vs
 
     def number(self, value: Any) -> ir.Var:
         """A whole number."""
@@ -535,14 +535,14 @@ class _Lanes:
                 raise
             return self.in_turn(e, args)[0]
         plain = [self.at[v] for v in e.operands()[len(args) :]]
-        (found,) = rule.copied((*args, *plain), self.out, {rule.results[0]: self.like(0)})
-        if found.type != self.type(t):
+        (y,) = rule.copied((*args, *plain), self.out, {rule.results[0]: self.like(0)})
+        if y.type != self.type(t):
             raise ProgramError(
-                f"batch: the batch rule of {e.name} gives {show(found.type)}, not "
+                f"batch: the batch rule of {e.name} gives {show(y.type)}, not "
                 f"{show(self.type(t))}; this is a mistake in the rule"
             )
-        self.batched.add(found)
-        return found
+        self.batched.add(y)
+        return y
 
     def of_products(self, e: ir.Prim, args: list[ir.Var]) -> ir.Var:
         """~p + ~q, x * ~p."""
@@ -565,8 +565,8 @@ class _Lanes:
         if isinstance(t, Product):
             return self.of_products(e, [x, q])
         rule = self.rule(e, [x, q], (True, True), q.type)
-        (found,) = rule.copied((x, q), self.out, {})
-        return found
+        (y,) = rule.copied((x, q), self.out, {})
+        return y
 
     def rule(self, e: ir.Prim, args: Sequence[ir.Var], flags: tuple[bool, ...], y: Type) -> Text:
         """The batch rule at these types, as text over formals of its own."""

@@ -101,16 +101,16 @@ class _Regain:
             return tuple([any(column) for column in columns])
         inner = self.carried(e, flags)
         nc = count_of_carries(e)
-        found = self.flow(e.functions[-1], inner)
-        return (*inner[e.nk : e.nk + nc], *found[nc:])  # type: ignore[attr-defined]
+        flow = self.flow(e.functions[-1], inner)
+        return (*inner[e.nk : e.nk + nc], *flow[nc:])  # type: ignore[attr-defined]
 
     def carried(self, e: Any, flags: Flags) -> Flags:
         """The flags of the formals of a loop's body."""
         nc = count_of_carries(e)
         while True:
-            found = self.flow(e.functions[-1], flags)[:nc]
+            after = self.flow(e.functions[-1], flags)[:nc]
             carries = flags[e.nk : e.nk + nc]
-            wider = tuple([a or b for a, b in zip(carries, found, strict=True)])
+            wider = tuple([a or b for a, b in zip(carries, after, strict=True)])
             if wider == carries:
                 return flags
             flags = (*flags[: e.nk], *wider, *flags[e.nk + nc :])
@@ -156,13 +156,13 @@ class _One:
             formals = [v for v in formals if not v.linear]
         for b in d.body.bindings:
             self.likes = [v.name for v in b.vars]
-            found = self.leaf(leaf_of(b), [v.type for v in b.vars])
-            self.at.update(zip(b.vars, found, strict=True))
+            values = self.leaf(leaf_of(b), [v.type for v in b.vars])
+            self.at.update(zip(b.vars, values, strict=True))
         self.likes = []
-        found = self.leaf(d.body.leaf, list(d.results))
+        values = self.leaf(d.body.leaf, list(d.results))
         handed = [self.at[d.params[i]].var for i in self.on]
         zones: list[list[ir.Var]] = [[], handed]
-        for v, t, w in zip(found, d.results, self.want, strict=True):
+        for v, t, w in zip(values, d.results, self.want, strict=True):
             zones[w].append(self.vector(v, t) if w else self.value(v, t))
         params = sorted(formals, key=lambda v: v.linear)
         results = [*zones[0], *zones[1]]
@@ -203,8 +203,8 @@ class _One:
 
     def is_vector(self, v: ir.Var) -> bool:
         """Whether a variable became linear."""
-        found = self.at[v]
-        return isinstance(found, Boxed) and found.var.linear
+        it = self.at[v]
+        return isinstance(it, Boxed) and it.var.linear
 
     # --- leaves ----------------------------------------------------------------------------------
 
@@ -307,8 +307,8 @@ class _One:
         """A loop: invariant vectors are carries that each round hands on."""
         flags = self.run.carried(e, flags)
         nc = count_of_carries(e)
-        found = self.run.flow(e.functions[-1], flags)
-        want = (*flags[e.nk : e.nk + nc], *found[nc:])
+        flow = self.run.flow(e.functions[-1], flags)
+        want = (*flags[e.nk : e.nk + nc], *flow[nc:])
         on = [i for i in range(e.nk) if flags[i]]
         body = self.run.definition(e.functions[-1], flags, want, on)
         nk, linear = e.nk - len(on), sum(flags[e.nk : e.nk + nc])

@@ -186,15 +186,15 @@ class _Jvp:
 
     def split(self, phi: Phi, here: Iterable[ir.Var], later: Iterable[ir.Var]) -> Phi:
         """Tangents for the variables of a binding; what is needed later is dup'd."""
-        found = {}
+        tangents = {}
         for x in self.roots(here):
             if x in phi:
                 if x in later:
-                    (found[x], phi[x]), chain = chained(self.out, phi[x], 2)
+                    (tangents[x], phi[x]), chain = chained(self.out, phi[x], 2)
                     self.out.bindings += chain
                 else:
-                    found[x] = phi.pop(x)
-        return found
+                    tangents[x] = phi.pop(x)
+        return tangents
 
     def operands(
         self, phi: Phi, args: Sequence[ir.Var], later: Iterable[ir.Var] = ()
@@ -255,15 +255,15 @@ class _Jvp:
 
     def roots(self, vs: Iterable[ir.Var]) -> dict[ir.Var, None]:
         """The variables that have the tangents of these."""
-        found: dict[ir.Var, None] = {}
+        roots: dict[ir.Var, None] = {}
         todo = [*vs][::-1]
         while todo:
             v = todo.pop()
             if v in self.places:
                 todo += self.places[v].of[::-1]
             elif self.has_tangent(v.type):
-                found[v] = None
-        return found
+                roots[v] = None
+        return roots
 
     def active(self, phi: Phi, vs: Iterable[ir.Var]) -> bool:
         """Whether one of the variables has a tangent."""
@@ -395,9 +395,9 @@ class _Jvp:
         plain = isinstance(b, ir.Unpack) or not isinstance(b.rhs, ir.Block | ir.Drop)
         return plain and not self.active(phi, ir.reads(b))
 
-    def enter(self, found: Iterable[tuple[ir.Var, ir.Var]], phi: Phi, last: Any) -> None:
+    def enter(self, tangents: Iterable[tuple[ir.Var, ir.Var]], phi: Phi, last: Any) -> None:
         """Enter new tangents; drop those that are read only where the tangent is zero."""
-        for v, t in found:
+        for v, t in tangents:
             if v in last:
                 phi[v] = t
             else:
@@ -510,9 +510,9 @@ class _Jvp:
                 on.append(i)
                 back.append((args[i], mine if alone else []))
         held = {x for _, mine in back for x in mine}
-        found = self.operands(phi, [args[i] for i in groups], later - held)
+        tangents = self.operands(phi, [args[i] for i in groups], later - held)
         return Threaded(
-            tuple([t for t in found if t is not None]),
+            tuple([t for t in tangents if t is not None]),
             tuple([i - k for i in on]),
             tuple([tuple([i - k for i in g]) for g in groups.values() if len(g) > 1]),
             back,
@@ -571,12 +571,12 @@ class _Jvp:
 
     def tup(self, e: ir.Tup, phi: Phi) -> ir.Leaf:
         """JTup; what does not move has a zero of the unit in the tangent."""
-        found = self.operands(phi, e.args)
+        tangents = self.operands(phi, e.args)
         t = Product(tuple([a.type for a in e.args]), e.fields)
         y = self.out.bind("y", t, e)
         if not self.has_tangent(t):
             return ir.Ret((y,))
-        parts = [self.zero(a.type) if d is None else d for a, d in zip(e.args, found, strict=True)]
+        parts = [self.zero(a.type) if d is None else d for a, d in zip(e.args, tangents, strict=True)]
         made = ir.Tup(tuple(parts), True, e.fields)
         return ir.Ret((y, self.out.bind("dy", self.tangent_type(t), made, linear=True)))
 

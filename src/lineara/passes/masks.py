@@ -204,12 +204,12 @@ class _Masks:
         if isinstance(b.rhs, ir.Leaf) and not any([v.linear for v in (*b.vars, *b.rhs.args)]):
             self.out.bindings.append(b)
             return
-        found = iter(self.expression(b.rhs))
+        results = iter(self.expression(b.rhs))
         for v in b.vars:
             if v.linear:
-                self.pairs[v] = next(found), next(found)
+                self.pairs[v] = next(results), next(results)
             else:
-                self.bound([v], ir.Copy((next(found),)))
+                self.bound([v], ir.Copy((next(results),)))
 
     def leaf(self, e: ir.Leaf) -> ir.Vars:
         """M of a leaf."""
@@ -273,11 +273,11 @@ class _Masks:
         values, alive = [tuple([self.fresh("p", s) for s in types])
                          for types in (t.items, self.types(t.items)[1::2])]  # fmt: skip
         self.out.bindings += [ir.Unpack(values, v), ir.Unpack(alive, m)]
-        found = [
+        parts = [
             self.scaled(k, p, q, e) if self.program.has_scalars(p.type) else (p, q)
             for p, q in zip(values, alive, strict=True)
         ]
-        made = [ir.Tup(c, False, t.fields) for c in zip(*found, strict=True)]
+        made = [ir.Tup(c, False, t.fields) for c in zip(*parts, strict=True)]
         return self.one("p", v.type, made[0]), self.one("live", m.type, made[1])
 
     def prim(self, e: ir.Prim, t: Type) -> ir.Vars:
@@ -334,20 +334,20 @@ def live_type(t: Type) -> Type:
 
 def live_types(program: Program, used: Iterable[Type]) -> dict[str, Type | Family]:
     """The definitions of the `NAME.live` that masks of the types mention."""
-    found: dict[str, Type | Family] = {}
+    types: dict[str, Type | Family] = {}
     open_ = list(used)
     while open_:
         t = open_.pop()
         if isinstance(t, Named):
             name = t.name + LIVE
-            if name not in found and name not in program.types:
+            if name not in types and name not in program.types:
                 stated = program.types[t.name]
                 made = live_type(program.stated(t.name))
-                found[name] = Family(stated.dims, made) if isinstance(stated, Family) else made
+                types[name] = Family(stated.dims, made) if isinstance(stated, Family) else made
                 open_.append(program.stated(t.name))
         elif not isinstance(t, ArrayType):
             open_ += t.items
-    return found
+    return types
 
 
 __all__ = ["live_type", "masks"]

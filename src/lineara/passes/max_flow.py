@@ -87,11 +87,11 @@ class Network:
 
     def sink_side(self, sink: int) -> set[int]:
         """The nodes from which more could still flow to the sink."""
-        found, todo = {sink}, [sink]
+        side, todo = {sink}, [sink]
         while todo:
             for e in self.heads[todo.pop()]:
                 u = self.to[e]
-                if self.room[e ^ 1] and u not in found:
-                    found.add(u)
+                if self.room[e ^ 1] and u not in side:
+                    side.add(u)
                     todo.append(u)
-        return found
+        return side

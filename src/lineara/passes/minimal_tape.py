@@ -118,10 +118,10 @@ def in_bytes(size: int | str) -> int:
     """
     if not isinstance(size, str):
         return int(size)
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kMGT]?)(i?)B?\s*", size)
-    if found is None:
+    parts = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kMGT]?)(i?)B?\s*", size)
+    if parts is None:
         raise ProgramError(f'budget: {size!r} is no size; write bytes, or a text such as "64 MB"')
-    number, prefix, binary = found.groups()
+    number, prefix, binary = parts.groups()
     return int(float(number) * (1024 if binary else 1000) ** " kMGT".index(prefix or " "))
 
 
@@ -129,8 +129,8 @@ def every(cut: Cut, few: list[Binding]) -> Iterator[set[Binding]]:
     """Every choice."""
     views = {b for b in cut.context if is_view(b)}
     for k in range(len(few) + 1):
-        for found in combinations(few, k):
-            yield views | set(found)
+        for some in combinations(few, k):
+            yield views | set(some)
 
 
 def swept(cut: Cut, costs: Costs, bytes: int) -> Iterator[set[Binding]]:
@@ -145,19 +145,19 @@ def swept(cut: Cut, costs: Costs, bytes: int) -> Iterator[set[Binding]]:
     best = small
     while low.work > high.work and high.bytes > low.bytes:
         again = cheapest(cut, costs, low.work - high.work, high.bytes - low.bytes)
-        found = price(cut, again, costs)
-        if found in (low, high) or not below(found, low, high):
+        priced = price(cut, again, costs)
+        if priced in (low, high) or not below(priced, low, high):
             break
         yield again
-        if found.bytes <= bytes:
-            best, low = again, found
+        if priced.bytes <= bytes:
+            best, low = again, priced
         else:
-            high = found
+            high = priced
     late_first = [b for b in reversed(cut.context) if b in best]  # what is read first in reverse
     for b in sorted(late_first, key=costs.work, reverse=True)[:POLISHED]:
-        found = price(cut, best - {b}, costs)
-        if found.bytes <= bytes and found < (found.bytes, low.work):
-            best, low = best - {b}, found
+        priced = price(cut, best - {b}, costs)
+        if priced.bytes <= bytes and priced < (priced.bytes, low.work):
+            best, low = best - {b}, priced
             yield best
 
 

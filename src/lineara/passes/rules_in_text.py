@@ -183,10 +183,10 @@ def sample(program: Program, t: Type, rng: Any) -> Any:
         raise ProgramError(f"a rule for {show(t)} cannot be tested; install it with test=False")
     if t.dtype.kind in "biu":
         return rng.integers(0, 2, t.shape).astype(t.dtype)[()]
-    found = rng.uniform(0.5, 1.5, t.shape)
+    numbers = rng.uniform(0.5, 1.5, t.shape)
     if t.dtype.kind == "c":
-        found = found + 1j * rng.uniform(0.5, 1.5, t.shape)
-    return np.asarray(found).astype(t.dtype)[()]
+        numbers = numbers + 1j * rng.uniform(0.5, 1.5, t.shape)
+    return np.asarray(numbers).astype(t.dtype)[()]
 
 
 def _moved(x: Any, e: Any, h: float) -> Any:

@@ -74,10 +74,10 @@ class _Simplify:
         """The simplified definition; the old one where drops would cost more than they save."""
         d = self.d
         self.block(d.body)
-        found = [self.fresh("r", t, False) for t in d.results]
-        found += [self.fresh("r", t, True) for t in d.lresults]
-        self.let(found, self.last)  # named, so that the rules apply to the leaf too
-        leaf = self.operands(self.renamed(ir.Ret(tuple(found))))
+        results = [self.fresh("r", t, False) for t in d.results]
+        results += [self.fresh("r", t, True) for t in d.lresults]
+        self.let(results, self.last)  # named, so that the rules apply to the leaf too
+        leaf = self.operands(self.renamed(ir.Ret(tuple(results))))
         bindings = self.live(self.out, leaf)
         if self.saved < 0:
             return d
@@ -139,13 +139,13 @@ class _Simplify:
             self.drop(e.body)
             return
         if isinstance(e, ir.Ret | ir.Copy):
-            found = [self.find(v) for v in e.args]
+            dropped = [self.find(v) for v in e.args]
         else:
             ts, us = type_of_leaf(self.program, e)
-            found = [self.fresh("u", t, False) for t in ts] + [self.fresh("u", t, True) for t in us]
-            self.let(found, e)
-            found = [self.find(v) for v in found]
-        for v in found:
+            dropped = [self.fresh("u", t, False) for t in ts] + [self.fresh("u", t, True) for t in us]
+            self.let(dropped, e)
+            dropped = [self.find(v) for v in dropped]
+        for v in dropped:
             if not v.linear:
                 self.saved += cells(self.program, v.type)
             elif v in self.zeros:
@@ -181,9 +181,9 @@ class _Simplify:
             return
         key = key_of(e)
         if key is not None:
-            found = self.known.get(key)
-            if found is not None:
-                self.at.update(zip(binders, found, strict=True))
+            known = self.known.get(key)
+            if known is not None:
+                self.at.update(zip(binders, known, strict=True))
                 self.saved += self.work(e, binders)
                 return
             self.known[key] = binders

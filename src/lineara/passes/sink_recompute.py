@@ -14,8 +14,8 @@ from lineara.linear_a.program import Program
 
 def late(program: Program, name: str) -> Program:
     """The program in which `name` and what it applies compute late."""
-    found = [program.defs[f] for f in program.reached(name)]
-    return program.with_(*[delayed(d) for d in found if d.lxs])
+    defs = [program.defs[f] for f in program.reached(name)]
+    return program.with_(*[delayed(d) for d in defs if d.lxs])
 
 
 def delayed(d: ir.Def) -> ir.Def:
@@ -29,22 +29,22 @@ def delayed(d: ir.Def) -> ir.Def:
         (v, *more) = ir.reads(b) or (None,)
         if not b.vars and not more and v in place:
             drops.setdefault(place[v], []).append(b)
-    attached = {b for found in drops.values() for b in found}
+    attached = {b for of_variable in drops.values() for b in of_variable}
     made: list[ir.Binding] = []
     written: set[int] = set()
 
     def write(reads: tuple[ir.Var, ...]) -> None:
         """What these variables wait for, in the order in which it stood."""
         open_ = [place[v] for v in reads if v in place]
-        found = set()
+        wanted = set()
         while open_:
             i = open_.pop()
-            if i not in written and i not in found:
-                found.add(i)
+            if i not in written and i not in wanted:
+                wanted.add(i)
                 open_ += [place[v] for v in ir.reads(bindings[i]) if v in place]
-        for i in sorted(found):
+        for i in sorted(wanted):
             made.extend((bindings[i], *drops.get(i, ())))
-        written.update(found)
+        written.update(wanted)
 
     for b in bindings:
         if not waits(b) and b not in attached:

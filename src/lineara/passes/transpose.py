@@ -237,8 +237,8 @@ class _Transpose:
         plain = [v for v in e.operands() if not v.linear]
         linear = list(e.lxs)
         likes = {v: cotangent(a.name) for v, a in zip(rule.results, linear, strict=True)}
-        found = rule.copied((*plain, c), self.out, likes)
-        return dict(zip(linear, found, strict=True))
+        cotangents = rule.copied((*plain, c), self.out, likes)
+        return dict(zip(linear, cotangents, strict=True))
 
     def rule(self, e: ir.Prim, c: ir.Var) -> Text:
         """The transpose of a primitive at these types, as text over formals of its own."""
@@ -267,10 +267,10 @@ def rule_text(e: ir.Prim, y: Type) -> Text:
         if isinstance(e.primitive, Multilinear):
             (place,) = [i for i, a in enumerate(e.args) if a.linear]
             args = [x if a.linear else conjugate(x) for a, x in given]
-            found = [e.primitive.transpose(place, boxed[-1], *args, **params)]
+            cotangents = [e.primitive.transpose(place, boxed[-1], *args, **params)]
         else:
             args = [x for _, x in given]
-            found = e.primitive.transpose(boxed[-1], *args, **params)
-        return found
+            cotangents = e.primitive.transpose(boxed[-1], *args, **params)
+        return cotangents
 
     return text(e, rule, formals, [a.type for a in e.lxs])

@@ -100,7 +100,7 @@ class Unzipping:
 
     def all(self, name: str, outermost: bool = False) -> None:
         """Unzip a definition and what it calls."""
-        todo, found = [name], {}
+        todo, begun = [name], {}
         while todo:
             f = todo.pop()
             again = outermost and f == name and f + NL in self.program.defs
@@ -109,16 +109,16 @@ class Unzipping:
                     f"unzip: the program has halves of {f} already, made under some policy; to "
                     f"choose another one, start from a program without {f + NL}"
                 )
-            if f not in found and f + NL not in self.known.defs:
-                found[f] = one = _Unzip(self, f)
+            if f not in begun and f + NL not in self.known.defs:
+                begun[f] = one = _Unzip(self, f)
                 one.outermost = outermost and f == name
                 todo += one.split()
 
         def callees(f: str) -> list[str]:
-            return [g for g in reversed(found[f].needed) if g in found]
+            return [g for g in reversed(begun[f].needed) if g in begun]
 
-        for f in ir.callees_first([name] if name in found else [], callees):
-            found[f].finish()
+        for f in ir.callees_first([name] if name in begun else [], callees):
+            begun[f].finish()
 
     def hoisted(self, f: str, k: int) -> tuple[int, ...]:
         """Unzip the body of a loop; which of its first k formals f.lin takes beside the tape."""

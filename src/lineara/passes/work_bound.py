@@ -33,8 +33,8 @@ def c_jvp(program: Program, name: str) -> Fraction | None:
         _signature(program, e): e for f in program.reached(name)
         for e in ir.leaves(program.defs[f].body) if isinstance(e, ir.Prim)
     }  # fmt: skip
-    found = [ratio(program, e) for e in ratios.values()]
-    return None if None in found else max([Fraction(2), *[r for r in found if r is not None]])
+    bounds = [ratio(program, e) for e in ratios.values()]
+    return None if None in bounds else max([Fraction(2), *[r for r in bounds if r is not None]])
 
 
 def _signature(program: Program, e: ir.Prim) -> tuple:
