@@ -87,11 +87,15 @@ def dims_of(defs: Mapping[str, ir.Def]) -> dict[str, ir.Vars]:
     while todo:
         f = todo.pop()
         for name, at in users.get(f, ()):
-            new = {at[p] for p in dims_by_name[f] if p in at and at[p] in indices[name]} - dims_by_name[name]
+            new = {
+                at[p] for p in dims_by_name[f] if p in at and at[p] in indices[name]
+            } - dims_by_name[name]
             if new:
                 dims_by_name[name] |= new
                 todo.append(name)
-    return {name: tuple([v for v in indices[name] if v in dims]) for name, dims in dims_by_name.items()}
+    return {
+        name: tuple([v for v in indices[name] if v in dims]) for name, dims in dims_by_name.items()
+    }
 
 
 def mentioned(d: ir.Def) -> Iterator[ir.Var]:

@@ -85,7 +85,9 @@ def sides(
         some = applied(w, "greater", ms[i], w.number(0))
         none = w.none(f"{w.name}.none{i}", (ms[i], *mine), zones, ms[i])
         ys = w.let(cond((some, ms[i], *mine), (name, none)), *kinds)
-        results = [w.put(x, y, t, pos, ms[i]) for x, y, (t, _) in zip(results, ys, zones, strict=True)]
+        results = [
+            w.put(x, y, t, pos, ms[i]) for x, y, (t, _) in zip(results, ys, zones, strict=True)
+        ]
         if i < k - 1:
             start = ms[i] if start is None else applied(w, "add", start, ms[i])
     w.forget([a for a in given if a.linear])

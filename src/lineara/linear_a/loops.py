@@ -445,7 +445,9 @@ class While(Loop):
                 b.refuse(self, "stacks what it finds in rounds whose number differs by lane")
             return rounds(b, self, args)
         given = [b.lift(a) if has else a for a, has in zip(args, flags, strict=True)]
-        return b.results(self, self.over((*b.ahead, *given), (over, name), len(b.ahead)), with_lanes)
+        return b.results(
+            self, self.over((*b.ahead, *given), (over, name), len(b.ahead)), with_lanes
+        )
 
     def over(self, args: ir.Vars, functions: tuple[str, ...], ahead: int) -> "While":
         """The loop with more invariants in front."""

@@ -576,7 +576,9 @@ class _Jvp:
         y = self.out.bind("y", t, e)
         if not self.has_tangent(t):
             return ir.Ret((y,))
-        parts = [self.zero(a.type) if d is None else d for a, d in zip(e.args, tangents, strict=True)]
+        parts = [
+            self.zero(a.type) if d is None else d for a, d in zip(e.args, tangents, strict=True)
+        ]
         made = ir.Tup(tuple(parts), True, e.fields)
         return ir.Ret((y, self.out.bind("dy", self.tangent_type(t), made, linear=True)))
 

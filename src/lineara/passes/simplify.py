@@ -142,7 +142,9 @@ class _Simplify:
             dropped = [self.find(v) for v in e.args]
         else:
             ts, us = type_of_leaf(self.program, e)
-            dropped = [self.fresh("u", t, False) for t in ts] + [self.fresh("u", t, True) for t in us]
+            dropped = [self.fresh("u", t, False) for t in ts] + [
+                self.fresh("u", t, True) for t in us
+            ]
             self.let(dropped, e)
             dropped = [self.find(v) for v in dropped]
         for v in dropped:
