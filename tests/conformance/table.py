@@ -27,9 +27,8 @@ no counts is skipped.
 {tape}
 
 Kept are tests that look at what the harness itself changes (`tests/conformance/kept.toml`); late
-are those that take more than 20 s of CPU time. Not counted yet are the tests of `numpy/ma` and 14
-files of `numpy/_core`, `test_multiarray` among them. Most counts are older than what was mended
-last. `python tests/conformance/table.py PATTERN` counts files again and writes this page.
+are those that take more than 20 s of CPU time. Most counts are older than what was mended last.
+`python tests/conformance/table.py PATTERN` counts files again and writes this page.
 
 ## In the one lane of a `vmap`
 
