@@ -126,8 +126,8 @@ NOT_LINEAR = {
     ),
     "math": (
         lambda x: math.exp(x[0]),
-        "exp is not linear in f64[]; a linear function adds, subtracts, moves elements, and "
-        "multiplies by constants",
+        "the value of a linear f64[] was asked for, but it has a type and no value; a linear "
+        "function may not branch on its argument or leave NumPy with it",
     ),
     "affine": (
         lambda x: x + 1.0,

@@ -70,8 +70,8 @@ def the_value_is_that_of_scipy(line):
     assert np.asarray(y).dtype == np.asarray(plain).dtype
     if re.search(OBJECTS, line):
         close(y, plain, 1e-13)
-    else:
-        np.testing.assert_array_equal(y, plain)
+    else:  # sums of another order, which round as the processor's BLAS does
+        np.testing.assert_allclose(y, plain, 4 * np.finfo(float).eps, 0)
 
 
 @laws.of(LINES)

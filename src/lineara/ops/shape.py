@@ -500,7 +500,7 @@ def roll(a, shift, axis=None):
         split = -n % size if size else 0
         lead = (slice(None),) * i
         a = concat(a[(*lead, slice(split, None))], a[(*lead, slice(0, split))], axis=i)
-    return a.copy() if a is given else a
+    return a.copy(order="K") if a is given else a
 
 
 @implements(np.repeat)

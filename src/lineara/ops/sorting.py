@@ -12,7 +12,7 @@ from lineara.errors import ShapeError
 from lineara.facts.primitive import Box, Constant, implements, op, primitive
 from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.index import Positions, line, take, take_along_axis
-from lineara.ops.shape import as_array, as_floats, normal_axes
+from lineara.ops.shape import as_array, as_floats, normal_axes, normal_axis
 
 
 @implements(np.sort)
@@ -44,7 +44,9 @@ class partition_order(Constant):
     host = True
 
     def result(self, x, kth, axis):
-        return ArrayType(type_of(x).shape, np.dtype(np.intp))
+        shape = type_of(x).shape
+        normal_axis(axis, len(shape), "partition")
+        return ArrayType(shape, np.dtype(np.intp))
 
     def evaluate(self, xp, /, x, kth, axis):
         value, order = np.partition(x, kth, axis), np.argpartition(x, kth, axis)

@@ -44,7 +44,7 @@ class _Constructor(type):
         if "original" not in own:  # a subclass of the user's
             return super().__call__(*args, **options)
         convert = own["convert"].__func__
-        if len(args) == 1 and isinstance(args[0], Traced):
+        if len(args) == 1 and not options and isinstance(args[0], Traced):
             return convert(*args, **options)
         if args and isinstance(args[0], list | tuple):
             return own["original"](*args, **options)

@@ -18,7 +18,6 @@ from lineara.cotangent.dead_lanes import Masked, pairs_of, unmasked
 from lineara.errors import LinearityError
 from lineara.facts.primitive import HigherOrder, Joint, innermost, op, primitive
 from lineara.facts.types import type_of
-from lineara.passes.names import JVP, MS, VJP, M
 from lineara.rules.call_as_operation import moves, record, settled, spread, value_below
 from lineara.tape.level import Level
 
@@ -62,7 +61,7 @@ class defined(HigherOrder):
                 found = self(*values, *given, text=text.derived(way), name=name)
                 return found if box is None else [Masked(v, None, box.depth) for v in found]
             alive = [_alive(vectors[i], of[i]) for i in places]
-            derived = text.derived(way, MS if box.strong else M)
+            derived = text.derived(way, masked=True, strong=box.strong)
             found = self(*values, *pairs_of(given, alive), text=derived, name=name)
             pairs = zip(found[::2], found[1::2], strict=True)
             return [Masked(v, settled(live), box.depth, box.strong) for v, live in pairs]
@@ -70,12 +69,12 @@ class defined(HigherOrder):
         def forward(tangents: Sequence[Any]) -> list[Any]:
             at = dict(zip(active, tangents, strict=True))
             dots = [at.get(i) for i in range(len(values))]
-            found = mapped(JVP, dots, xs, [type_of(v) for v in values])
+            found = mapped("jvp", dots, xs, [type_of(v) for v in values])
             return _placed(found, ys, len(y))
 
         def back(bars: Sequence[Any]) -> list[Any]:
             kinds = [type_of(v) if moves(v) else None for v in y]
-            every = _placed(mapped(VJP, bars, ys, kinds), xs, len(values))
+            every = _placed(mapped("vjp", bars, ys, kinds), xs, len(values))
             return [every[i] for i in active]
 
         joint = Joint(

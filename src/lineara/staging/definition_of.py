@@ -18,7 +18,7 @@ from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.masks import makes_dead_lanes, masks
-from lineara.passes.names import JVP, MS, VJP, E
+from lineara.passes.names import MS, E, M
 from lineara.passes.rename import rename
 from lineara.python.user_code import overlay
 from lineara.staging.staged_arrays import as_box
@@ -67,12 +67,13 @@ class Text(NamedTuple):
         xs = [i for i, v in enumerate(d.params) if not inert(v.type)]
         return xs, [i for i, t in enumerate(d.results) if not inert(t)]
 
-    def derived(self, way: str, lanes: str = "") -> "Text":
+    def derived(self, way: str, masked: bool = False, strong: bool = False) -> "Text":
         """f.jvp or f.vjp (`way`) without its values, and with all variables alike.
 
-        With `lanes` M or MS, each tangent or cotangent stands beside its mask.  The name is one
-        that no pass gives: f'jvp'e.
+        If asked for, each tangent or cotangent stands beside its mask.  The name is one that no
+        pass gives: f'jvp'e.
         """
+        lanes = (MS if strong else M) if masked else ""
         known = self.program.noted["derived"]
         if (self.name, way, lanes) not in known:
             program, name = self.along(way)
@@ -90,8 +91,8 @@ class Text(NamedTuple):
         """The program with f.jvp or f.vjp, and its name."""
         known = self.program.noted["along"]
         if (self.name, way) not in known:
-            known[self.name, way] = {JVP: jvp, VJP: vjp}[way](self.program, self.name)
-        return known[self.name, way], self.name + way
+            known[self.name, way] = {"jvp": jvp, "vjp": vjp}[way](self.program, self.name)
+        return known[self.name, way], f"{self.name}.{way}"
 
     def renamed(self, program: Program, name: str) -> "Text":
         """A derived definition and what it needs, each suffix of a pass after an apostrophe."""

@@ -652,15 +652,14 @@ def in_objects(value: Any) -> Any:
 
 
 def _element(value: Any, at: tuple[int, ...]) -> Any:
-    """What nested sequences and arrays hold at an index."""
-    for depth, i in enumerate(at):
-        if not isinstance(value, list | tuple):  # of an array, whose numbers become Python's
-            found = value[at[depth:]]
-            return found.item() if isinstance(found, Scalar | np.inexact) else found
-        value = value[i]
-    if isinstance(value, Scalar):
+    """What nested sequences hold at an index; of arrays of numbers Python's number."""
+    given, whole = value, at
+    while at and isinstance(value, list | tuple):
+        value, at = value[at[0]], at[1:]
+    if not isinstance(value, Array | np.ndarray) or (whole and value is not given and not at):
         return value
-    return value[()] if isinstance(value, np.ndarray) else value
+    element = value[at]
+    return element.item() if value.dtype.kind != "O" else element
 
 
 class FlatElements:
