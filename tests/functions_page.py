@@ -24,9 +24,9 @@ import scipy.stats
 
 import lineara
 from lineara.facts.primitive import Constant, registry
+from lineara.facts.registry import WRITE, Foreign
 from lineara.ops.scipy.distribution_formulas import CONTINUOUS, DISCRETE
 from lineara.ops.scipy.multivariate_distributions import VECTORS
-from lineara.ops.scipy.without_rule import WRITE
 from lineara.python.stand_ins import replacements
 
 PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
@@ -210,20 +210,18 @@ def status(listed: Listed, name: str, function: Any, stood: set[int]) -> str:
         return "plain"
     if type(function).__name__.endswith("_gen"):
         return distribution(name, function)
-    ours = registry.functions.get(function)
-    if name in OF_SHAPES or isinstance(ours, Constant) or function in registry.readers:
+    foreign = registry.foreign.get(function) or Foreign(function)
+    if name in OF_SHAPES or isinstance(foreign.ours, Constant) or foreign.reads:
         return "constant"
-    if function in registry.advice:
-        return f"refused: {registry.advice[function]}"
-    if ours is not None or function in registry.objects:
-        module = getattr(ours, "__module__", "")
+    if foreign.ours is not None or foreign.of_object is not None:
+        module = getattr(foreign.ours, "__module__", "")
         solver = module.startswith("lineara.solvers") and not module.endswith("samples")
         beside = solver or name in ON_VALUES
         return PROGRAMS if beside and listed.name.startswith("scipy") else "derivative"
-    if function in registry.followed:
+    if foreign.kind == "followed":
         return PROGRAMS if name in ON_VALUES else "derivative"
-    if function in registry.named:
-        return _refused(registry.named[function])
+    if foreign.advice:
+        return _refused(foreign.advice)
     if _is_type(function):
         return _refused(OF_CLASSES.get(name, WRITE))
     return "derivative" if id(function) in stood else ""

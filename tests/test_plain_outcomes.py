@@ -277,7 +277,7 @@ FUNCTIONS = {f"{f.__name__} of {f.__module__}": f for f in CLASSES_OF_NUMBERS} |
     f"{module.__name__}.{name}": f
     for module in (math, cmath)
     for name, f in vars(module).items()
-    if callable(f) and f in registry.functions and name not in OF_OPERATORS
+    if callable(f) and registry.ours(f) is not None and name not in OF_OPERATORS
 }
 
 

@@ -899,7 +899,7 @@ def scalars(line):
 @laws.of(ELEMENTWISE)
 def python_scalars_and_arrays_agree(line):
     """The scalar path of the engine, under every name of the function, is the array path."""
-    named = [f for f, ours in registry.functions.items() if ours is line.primitive]
+    named = [f for f, record in registry.foreign.items() if record.ours is line.primitive]
     named = named if line.function is line.primitive else [line.function]
     weights = [np.ravel(v) for v in as_tuple(np.ones(np.shape(line(*line.point()))) @ full(line))]
     floating = [i for i in line.active]

@@ -106,7 +106,8 @@ def _is_shared(buffer: Any) -> bool:
 
 def _originals() -> dict[int, type]:
     """The class of numbers that each of our stand-ins stands for."""
-    return {id(stand_in): original for original, stand_in in registry.classes.items()}
+    numbers = [f for f in registry.foreign.values() if f.kind == "class"]
+    return {id(f.stand_in): f.original for f in numbers}
 
 
 def unlift(value: Any) -> Any:

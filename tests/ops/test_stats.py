@@ -2,7 +2,6 @@
 
 import functools
 import warnings
-from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -11,6 +10,7 @@ from scipy import stats
 from test_numpy_forms import close, difference
 
 import lineara
+from lineara.facts.registry import Registry
 from lineara.ops.scipy import multivariate_distributions
 from lineara.ops.scipy.distribution_formulas import CONTINUOUS, DISCRETE
 from lineara.ops.scipy.distributions import _method
@@ -261,10 +261,9 @@ def test_a_method_of_plain_arguments_is_scipys():
 
 def test_classes_of_scipy_are_made_anew_with_what_they_do_with_plain_numbers(monkeypatch):
     """At import this happened before any test."""
-    made = SimpleNamespace(functions={}, objects={}, always=set())
-    monkeypatch.setattr(multivariate_distributions, "registry", made)
+    monkeypatch.setattr(multivariate_distributions, "registry", registry := Registry())
     multivariate_distributions._density(stats.gaussian_kde)
-    kde = made.functions[stats.gaussian_kde]([0.1, 0.7, 2.0])
+    kde = registry.ours(stats.gaussian_kde)([0.1, 0.7, 2.0])
     assert kde(0.3) == stats.gaussian_kde([0.1, 0.7, 2.0])(0.3)
     method = multivariate_distributions._method("wishart", "logpdf", type(stats.wishart).logpdf)
     assert method(stats.wishart, 2.0, 3, 1.0) == stats.wishart.logpdf(2.0, 3, 1.0)

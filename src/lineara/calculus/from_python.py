@@ -374,8 +374,7 @@ class _Function:
 def _symbol(f: Any) -> Symbol | None:
     """The function symbol that a function of Python, NumPy or the library is."""
     try:
-        found = registry.functions.get(f, f)
-        name = _BUILTIN.get(f) or _OPERATOR.get(f) or getattr(found, "name", None)
+        name = _BUILTIN.get(f) or _OPERATOR.get(f) or getattr(registry.ours(f) or f, "name", None)
     except TypeError:  # it has no hash
         return None
     return standard().get(name) if isinstance(name, str) else None

@@ -229,7 +229,7 @@ class Elementwise(Primitive):
         self.selects = selects
         self.inlined = not selects  # whether nodes have a method for it, where they have for any
         if isinstance(self.array, np.ufunc):
-            registry.functions[self.array] = self
+            implements(self.array)(self)
 
     def expressions(self) -> list[Any]:
         """The partials, called on symbols; a constant partial is a number."""

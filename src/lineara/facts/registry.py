@@ -2,47 +2,89 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 Function = Callable[..., Any]
 Declare = Callable[[Any], None]
 
 
+# What to do about a function without a rule that has no advice of its own.
+WRITE = (
+    "write it with functions that have one, "
+    "or declare it with lineara.custom_jvp or lineara.custom_vjp"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A function or class of another library, and what becomes of it in a differentiation.
+
+    The kind says what stands in for it in the user's code (`lineara.python.stand_ins`):
+
+        rule        `ours` where an argument is traced, else the original
+        ours        `ours` in any case
+        followed    a copy of its source where an argument is traced
+        tried       the original; where that loses a traced value, an error with the `advice`
+        refused     the original; of a traced argument an error with the `advice`
+        class       a class of numbers: the class that is its `stand_in`
+        ""          itself: NumPy asks us, where it is called with a traced value
+    """
+
+    original: Any
+    kind: str = ""
+    ours: Any = None  # the function that it is of traced values
+    in_programs: Any = None  # the same where values are not known, if it is another
+    sequence: bool = False  # takes a sequence of arrays, which becomes no array
+    reads: bool = False  # makes text or answers of plain values
+    advice: str = ""  # what works in its place
+    around: Any = None  # what is called with the copy of a followed function first
+    stand_in: Any = None  # what stands in for it, where that is declared and not chosen by kind
+    of_object: Callable[[Any], Any] | None = None  # what an object of a foreign class is
+
+
 class Registry:
-    """The one table of the library: primitives by name, and what stands in for a function."""
+    """Primitives by name, and the record of each foreign function."""
 
     def __init__(self) -> None:
         self.primitives: dict[str, Any] = {}
-        self.functions: dict[Any, Callable[..., Any]] = {}
-        self.in_programs: dict[Any, Callable[..., Any]] = {}  # the same where values are not known
-        self.classes: dict[type, type] = {}  # what a type is in the user's code
-        self.objects: dict[type, Callable[[Any], Any]] = {}  # what objects of a foreign class are
-        self.always: set[Any] = set()  # foreign functions that are ours in any case
-        self.sequences: set[Any] = set()  # foreign functions that take a sequence of arrays
-        self.readers: set[Any] = set()  # functions that make text or answers of plain values
-        self.advice: dict[Any, str] = {}  # what works in place of a function without a rule
-        self.named: dict[Any, str] = {}  # the same of functions that are tried before
-        self.around: dict[Any, Any] = {}  # of followed ones: what is called with the copy first
-        self.followed: set[Any] = set()  # foreign functions whose source is read as the user's
-        self.sources: tuple[str, ...] = ()  # where that source lies
+        self.foreign: dict[Any, Foreign] = {}
+        self.sources: tuple[str, ...] = ()  # where the source of followed functions lies
         # How NumPy's function lays its result out, of (function, args, kwargs, result): as it is.
         self.lay: Callable[..., Any] = lambda function, args, kwargs, result: result
         # The same of a result that is an array in NumPy also without axes.
         self.array: Callable[..., Any] = lambda function, args, kwargs, result: result
-        self.awaited: dict[str, dict[str, Declare]] = {}  # by module: names in it, and what to do
+        self.awaited: dict[str, list[tuple[str, Declare]]] = {}  # by module: names, what to do
+        self.arrivals = 0  # how often something has been declared that was waited for
+
+    def declare(self, original: Any, **facts: Any) -> None:
+        """Add facts to the record of a foreign function."""
+        known = self.foreign.get(original)
+        self.foreign[original] = replace(known or Foreign(original), **facts)
+
+    def ours(self, original: Any) -> Any:
+        """The function that a foreign one is of traced values; None where it has no rule."""
+        record = self.foreign.get(original)
+        return None if record is None else record.ours
+
+    def number_class(self, cls: type) -> type | None:
+        """The class that stands for a class of numbers in the user's code; None for others."""
+        record = self.foreign.get(cls)
+        return record.stand_in if record is not None and record.kind == "class" else None
 
     def await_(self, foreign: str, declare: Declare) -> None:
         """Call `declare` with what a dotted name stands for, as soon as its module is imported."""
         module, _, name = foreign.rpartition(".")
-        self.awaited.setdefault(module, {})[name] = declare
+        self.awaited.setdefault(module, []).append((name, declare))
 
     def arrive(self) -> bool:
         """Declare what waited for modules that have been imported since; whether there was any."""
         arrived = [module for module in self.awaited if module in sys.modules]
         for module in arrived:
-            for name, declare in self.awaited.pop(module, {}).items():
+            for name, declare in self.awaited.pop(module, []):
                 if hasattr(sys.modules[module], name):  # not every version has every function
                     declare(getattr(sys.modules[module], name))
+        self.arrivals += len(arrived)
         return bool(arrived)
 
 
@@ -74,13 +116,11 @@ def implements(
     """
 
     def register(function: Function) -> Function:
-        def declare(found: Any) -> None:
-            for f in {found, getattr(found, "__wrapped__", found)}:  # its library may call either
-                registry.functions[f] = function
-                if always:
-                    registry.always.add(f)
-                if sequence:
-                    registry.sequences.add(f)
+        facts = {"ours": function, "kind": "ours" if always else "rule", "sequence": sequence}
+
+        def declare(original: Any) -> None:
+            for f in {original, getattr(original, "__wrapped__", original)}:  # either is called
+                registry.declare(f, **facts)
 
         for f in foreign:
             registry.await_(f, declare) if isinstance(f, str) else declare(f)
@@ -97,9 +137,18 @@ def refuses(*foreign: Any, advice: str) -> None:
     """
     for f in foreign:
         if isinstance(f, str):
-            registry.await_(f, lambda found: registry.named.update({found: advice}))
+            registry.await_(f, lambda original: _advise(original, advice))
         else:
-            registry.advice[f] = advice
+            registry.declare(f, kind="refused", advice=advice)
+
+
+def _advise(original: Any, advice: str, kind: str = "tried", **facts: Any) -> None:
+    """Declare what works in place of a function, and of which kind it is if it has no rule."""
+    record = registry.foreign.get(original)
+    is_ufunc = hasattr(original, "nin")  # of which NumPy asks us
+    if (record is None or record.kind in ("", "tried")) and not is_ufunc:
+        facts["kind"] = kind
+    registry.declare(original, advice=advice, **facts)
 
 
 def follows(module: str, names: str, advice: str, around: Any = None) -> None:
@@ -110,13 +159,9 @@ def follows(module: str, names: str, advice: str, around: Any = None) -> None:
     `around(copy, *args)` is called in place of the copy, for what the source takes a shortcut for.
     """
 
-    def declare(found: Any) -> None:
-        registry.followed.add(found)
-        registry.named[found] = advice
-        if around is not None:
-            registry.around[found] = around
-        source = sys.modules[module].__file__ or ""
-        source = source.removesuffix("__init__.py")
+    def declare(original: Any) -> None:
+        _advise(original, advice, "followed", around=around)
+        source = (sys.modules[module].__file__ or "").removesuffix("__init__.py")
         if source not in registry.sources:
             registry.sources += (source,)
 
@@ -128,10 +173,12 @@ def refuses_rest(*modules: str, advice: str) -> None:
     """Declare the same of whatever in these modules has neither a rule nor its own advice."""
 
     def declare(module: str) -> None:
-        for name, found in vars(sys.modules[module]).items():
-            called = callable(found) and not isinstance(found, type) and hasattr(found, "__name__")
-            if called and not name.startswith("_") and found not in registry.functions:
-                registry.named.setdefault(found, advice)
+        for name, value in vars(sys.modules[module]).items():
+            called = callable(value) and not isinstance(value, type) and hasattr(value, "__name__")
+            if called and not name.startswith("_"):
+                record = registry.foreign.get(value)
+                if record is None or not (record.ours or record.advice):
+                    _advise(value, advice)
 
     for module in modules:
         registry.await_(f"{module}.__name__", declare)
@@ -145,10 +192,7 @@ def stands_for(foreign: str) -> Callable[[Callable[[Any], Any]], Callable[[Any],
     """
 
     def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def declare(found: Any) -> None:
-            registry.objects[found] = function
-
-        registry.await_(foreign, declare)
+        registry.await_(foreign, lambda cls: registry.declare(cls, of_object=function))
         return function
 
     return register

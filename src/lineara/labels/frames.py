@@ -12,7 +12,7 @@ import numpy as np
 
 from lineara.containers.points import MANIFOLDS
 from lineara.errors import GeometryError
-from lineara.facts.primitive import registry
+from lineara.facts.primitive import implements, registry
 from lineara.facts.types import show_type
 from lineara.ops.shape import as_array
 from lineara.python.number_classes import maker_class
@@ -339,8 +339,7 @@ def _await(name: str, manifold: type[Labelled], make: Any = None) -> None:
     def declare(cls: type) -> None:
         MANIFOLDS[cls] = manifold
         if make is not None:
-            registry.functions[cls] = maker_class(cls, make(cls))
-            registry.always.add(cls)
+            implements(cls, always=True)(maker_class(cls, make(cls)))
 
     registry.await_(name, declare)
 

@@ -9,9 +9,9 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from pandas.api.indexers import check_array_indexer
 
 from lineara.errors import NoRuleError
+from lineara.facts.registry import WRITE
 from lineara.python.array_makers import any_traced, array
 from lineara.python.duck_array import called
-from lineara.python.numpy_functions import ADVICE
 from lineara.tape.node import Array, Traced, as_type, objects, plain
 from lineara.tape.numpy_errors import about_to_become_plain
 
@@ -220,7 +220,7 @@ def _order(ids: Any) -> Any:
 
 
 def _no_rule(what: str) -> NoRuleError:
-    return NoRuleError(f"pandas' {what} of traced values has no derivative rule; {ADVICE}")
+    return NoRuleError(f"pandas' {what} of traced values has no derivative rule; {WRITE}")
 
 
 def _running(name: str) -> Any:

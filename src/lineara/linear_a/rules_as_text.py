@@ -230,13 +230,13 @@ class Boxed(Box):
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
-        ours = registry.functions.get(ufunc)
+        ours = registry.ours(ufunc)
         if ours is None or method != "__call__" or options:
             raise NoRuleError(f"a rule uses np.{ufunc.__name__}, which has no primitive")
         return ours(*args)
 
     def __array_function__(self, function: Any, types: Any, args: tuple, options: dict) -> Any:
-        ours = registry.functions.get(function)
+        ours = registry.ours(function)
         if ours is None:
             raise NoRuleError(f"a rule uses np.{function.__name__}, which has no primitive")
         return ours(*args, **options)

@@ -23,6 +23,7 @@ from lineara.facts.primitive import (
     registry,
     unbroadcast,
 )
+from lineara.facts.registry import implements
 from lineara.facts.types import ArrayType, type_of
 from lineara.ops.branchless_where import select
 
@@ -290,7 +291,8 @@ class imag(Linear):
         return self(*args)
 
 
-registry.functions |= {np.conjugate: conj, np.real: real, np.imag: imag}
+for _function, _ours in {np.conjugate: conj, np.real: real, np.imag: imag}.items():
+    implements(_function)(_ours)
 
 # --- the representation ---------------------------------------------------------------------------
 
@@ -320,7 +322,8 @@ for _name, _f in _ELSEWHERE.items():
 
 def constant(name: str, host: bool = False) -> Primitive:
     """Declare NumPy's function of that name as locally constant."""
-    declared = registry.functions[getattr(np, name)] = Constant(name, host)
+    declared = Constant(name, host)
+    implements(getattr(np, name))(declared)
     return declared
 
 

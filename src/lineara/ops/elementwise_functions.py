@@ -115,7 +115,7 @@ def _widened(outside: Any, function: Any) -> Any:
         values = [as_array(a) for a in args]
         if not any(map(is_complex, values)) and np.any(outside(*values)):
             values = [a + 0j for a in values]
-        return registry.functions[function](*values)
+        return registry.foreign[function].ours(*values)
 
     return stand_in
 
@@ -133,14 +133,15 @@ implements(np.emath.power)(_widened(lambda x, p: x < 0, np.power))
 @implements(np.emath.logn)
 def logn(n, x):
     """The logarithm to base n; complex if an argument is negative."""
-    ln = registry.functions[np.emath.log]
+    ln = registry.foreign[np.emath.log].ours
     return ln(x) / ln(n)
 
 
-registry.readers |= {
+for _function in (
     np.array_str, np.array_repr, np.array2string, np.can_cast, np.common_type,
     np.min_scalar_type, np.shares_memory, np.may_share_memory,
-}  # fmt: skip
+):  # fmt: skip
+    registry.declare(_function, reads=True)
 refuses(np.save, np.savetxt, np.savez, np.savez_compressed, advice="save lineara.stop_gradient(x)")
 refuses(np.isnat, advice="it asks about moments, which are constants: give it plain ones")
 refuses(np.nested_iters, np.nditer, advice="loop over the elements, or write it with whole arrays")
@@ -252,12 +253,14 @@ def fma(x, y, z):
 
 
 for _own in [p for p in registry.primitives.values() if isinstance(p, Elementwise | Constant)]:
-    if hasattr(math, _own.name):  # e.g. math.sinh; functions declared above are kept
-        registry.functions.setdefault(getattr(math, _own.name), _own)
+    _math = getattr(math, _own.name, None)  # e.g. math.sinh; functions declared above are kept
+    if _math is not None and registry.ours(_math) is None:
+        implements(_math)(_own)
 for _late in (sumprod, fma):  # of Python 3.12 and 3.13
     if hasattr(math, _late.__name__):
-        registry.functions[getattr(math, _late.__name__)] = _late
-registry.functions |= {math.degrees: rad2deg, math.radians: deg2rad}
+        implements(getattr(math, _late.__name__))(_late)
+implements(math.degrees, np.degrees)(rad2deg)
+implements(math.radians, np.radians)(deg2rad)
 
 
 # --- cmath: every argument is a complex number ---------------------------------------------------
@@ -272,8 +275,8 @@ _HOLOMORPHIC = "exp log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh a
 for _name in _HOLOMORPHIC.split():
     implements(getattr(cmath, _name))(_widened_to_complex(op(_name)))
 for _name in ("isfinite", "isinf", "isnan"):
-    registry.functions[getattr(cmath, _name)] = op(_name)
-registry.functions[cmath.isclose] = registry.functions[math.isclose]
+    implements(getattr(cmath, _name))(op(_name))
+implements(cmath.isclose)(registry.foreign[math.isclose].ours)
 
 
 @implements(cmath.log)
@@ -299,6 +302,3 @@ def polar(z):
 def rect(r, phi):
     """The complex number with this absolute value and argument."""
     return r * cos(phi) + 1j * (r * sin(phi))
-
-
-registry.functions |= {np.degrees: rad2deg, np.radians: deg2rad}

@@ -18,7 +18,6 @@ from lineara.facts.primitive import (
     op,
     primitive,
     reals,
-    registry,
 )
 from lineara.facts.types import ArrayType, type_of
 from lineara.ops.shape import normal_axis
@@ -278,9 +277,10 @@ _OF_TYPE = ("shape", "ndim", "size", "iscomplexobj", "isrealobj", "result_type")
 _KINDS = ((Constant, _CONSTANT), (Along, _ALONG), (Positions, _POSITIONS), (OfType, _OF_TYPE))
 for _kind, _names in _KINDS:
     for _name in _names:
-        _made = registry.functions[getattr(np, _name)] = _kind(_name)
-        _made.host = _made.host or _name in _NUMPY
-registry.functions[np.argsort] = Along("argsort", -1)
+        _primitive = _kind(_name)
+        _primitive.host = _primitive.host or _name in _NUMPY
+        implements(getattr(np, _name))(_primitive)
+implements(np.argsort)(Along("argsort", -1))
 
 
 def line(a: Any, axis: Any, name: str) -> tuple[Any, int]:

@@ -11,7 +11,7 @@ from lineara.ops.reduce import given, modulus_squared, per
 from lineara.ops.shape import as_array
 
 for _name in ("nanargmax", "nanargmin"):
-    registry.functions[getattr(np, _name)] = Constant(_name, host=True)
+    implements(getattr(np, _name))(Constant(_name, host=True))
 
 
 def _missing(a: Any) -> Any:
@@ -38,33 +38,33 @@ def _options(keepdims: Any, **given_too: Any) -> dict[str, Any]:
 def nansum(a, axis=None, dtype=None, out=None, keepdims=None, initial=None, where=None):
     """Sum over axes, without NaNs."""
     options = _options(keepdims, initial=initial, where=where)
-    return registry.functions[np.sum](_without(a, 0.0), axis, dtype, **options)
+    return registry.foreign[np.sum].ours(_without(a, 0.0), axis, dtype, **options)
 
 
 @implements(np.nanprod)
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=None, initial=None, where=None):
     """Product over axes, without NaNs."""
     options = _options(keepdims, initial=initial, where=where)
-    return registry.functions[np.prod](_without(a, 1.0), axis, dtype, **options)
+    return registry.foreign[np.prod].ours(_without(a, 1.0), axis, dtype, **options)
 
 
 @implements(np.nancumsum)
 def nancumsum(a, axis=None, dtype=None, out=None):
     """Running sum, NaNs counted as 0."""
-    return registry.functions[np.cumsum](_without(a, 0.0), axis, dtype)
+    return registry.foreign[np.cumsum].ours(_without(a, 0.0), axis, dtype)
 
 
 @implements(np.nancumprod)
 def nancumprod(a, axis=None, dtype=None, out=None):
     """Running product, NaNs counted as 1."""
-    return registry.functions[np.cumprod](_without(a, 1.0), axis, dtype)
+    return registry.foreign[np.cumprod].ours(_without(a, 1.0), axis, dtype)
 
 
 def _extremum(function: Any, fill: float) -> Any:
     def stand_in(a, axis=None, out=None, keepdims=None, initial=None, where=None):
         """The maximum or minimum over axes, without NaNs."""
         options = _options(keepdims, initial=initial, where=where)
-        y = registry.functions[function](_without(a, fill), axis, **options)
+        y = registry.foreign[function].ours(_without(a, fill), axis, **options)
         empty = np.all(_missing(as_array(a)), axis=axis, keepdims=options["keepdims"])
         none = np.logical_and(empty, not given(initial))
         return y if none is np.False_ else op("where")(none, np.nan, y)
@@ -110,7 +110,7 @@ def nanvar(
     mean = mean if given(mean) else nanmean(a, axis, dtype, keepdims=True, where=where)
     squares = modulus_squared(_without(a, 0.0) - mean)
     there = _present(a, where)
-    total = registry.functions[np.sum](squares, axis, dtype, where=there, **options)
+    total = registry.foreign[np.sum].ours(squares, axis, dtype, where=there, **options)
     count = np.sum(there, axis=axis, keepdims=options["keepdims"])
     free = count - (correction if given(correction) else ddof)
     return per(total, op("where")(free > 0, free, np.nan))

@@ -86,9 +86,9 @@ def _run(a: Any, axis: int, first: int, step: int, count: int) -> Any:
 
 
 _STATISTICS = {
-    "maximum": lambda a, axis: registry.functions[np.max](a, axis, keepdims=True),
-    "minimum": lambda a, axis: registry.functions[np.min](a, axis, keepdims=True),
-    "mean": lambda a, axis: registry.functions[np.mean](a, axis, keepdims=True),
+    "maximum": lambda a, axis: registry.foreign[np.max].ours(a, axis, keepdims=True),
+    "minimum": lambda a, axis: registry.foreign[np.min].ours(a, axis, keepdims=True),
+    "mean": lambda a, axis: registry.foreign[np.mean].ours(a, axis, keepdims=True),
     "median": lambda a, axis: median(a, axis, keepdims=True),
 }
 
@@ -98,7 +98,7 @@ def _pair(values: Any, axis: int, ndim: int) -> list[Any]:
     if values is None:
         return [None, None]
     values = as_array(values)
-    spread = registry.functions[np.broadcast_to](values, (ndim, 2))
+    spread = registry.foreign[np.broadcast_to].ours(values, (ndim, 2))
     return [spread[axis, 0], spread[axis, 1]]
 
 
@@ -153,13 +153,13 @@ def insert(arr, obj, values, axis=None):
         lead = (1,) * (len(shape) - type_of(values).ndim)
         values = op("reshape")(values, shape=(*lead, *type_of(values).shape))
         if not np.ndim(obj) and not isinstance(obj, slice):
-            values = registry.functions[np.moveaxis](values, 0, axis)
+            values = registry.foreign[np.moveaxis].ours(values, 0, axis)
         count = type_of(values).shape[axis]
         order = np.insert(np.arange(n), np.repeat(_places(obj, n, 1), count), -1)
         new = np.flatnonzero(order < 0)
     spread = list(shape)
     spread[axis] = new.size
-    values = registry.functions[np.broadcast_to](values, tuple(spread))
+    values = registry.foreign[np.broadcast_to].ours(values, tuple(spread))
     wide = concatenate([arr, op("astype")(values, dtype=type_of(arr).dtype)], axis)
     order[new] = n + np.argsort(_places(obj, n, new.size), kind="stable")
     return op("index")(wide, at=(*(slice(None),) * axis, order))

@@ -261,22 +261,21 @@ def _taking(convert: Callable[[Any], Any], act: Any) -> Callable[..., Any]:
     return lambda *args, **options: act(*map(convert, args), **options)
 
 
-_functions = registry.in_programs
 for _name in OF_MATH.split():
     _own = own(f"math_{_name}", op(BASES.get(_name, _name)), getattr(math, _name))
-    _functions[getattr(math, _name)] = _taking(_real, _own)
+    registry.declare(getattr(math, _name), in_programs=_taking(_real, _own))
 for _name in OF_CMATH.split():
     _own = own(f"cmath_{_name}", op(_name), getattr(cmath, _name))
-    _functions[getattr(cmath, _name)] = _taking(_complex, _own)
+    registry.declare(getattr(cmath, _name), in_programs=_taking(_complex, _own))
 for _name in ("isfinite", "isinf", "isnan", "copysign", "nextafter"):
-    _functions[getattr(math, _name)] = _taking(_real, op(_name))
-_functions[math.fabs] = _taking(_real, op("abs"))
+    registry.declare(getattr(math, _name), in_programs=_taking(_real, op(_name)))
+registry.declare(math.fabs, in_programs=_taking(_real, op("abs")))
 _fraction = own("math_fraction", op("fraction"), lambda x: math.modf(x)[0])
 
 
 def _in_programs(function: Any) -> Callable[[Any], Any]:
     def declare(ours: Any) -> Any:
-        _functions[function] = ours
+        registry.declare(function, in_programs=ours)
         return ours
 
     return declare
@@ -308,7 +307,7 @@ def ldexp(x, n):
 @_in_programs(math.frexp)
 def frexp(x):
     """(m, n) with x = m 2**n."""
-    fraction, power_of_two = registry.functions[np.frexp](_real(x))
+    fraction, power_of_two = registry.foreign[np.frexp].ours(_real(x))
     return fraction, op("astype")(power_of_two, dtype=np.dtype(np.int64))
 
 
@@ -351,11 +350,13 @@ def _refuse(name: str, n: int, works: str) -> None:
     )
 
 
+def _refusing(name: str) -> Callable[..., None]:
+    return lambda *args: _refuse(name, len(args), "* and +")
+
+
 for _name in ("sumprod", "fma"):  # of Python 3.12 and 3.13
     if hasattr(math, _name):
-        _functions[getattr(math, _name)] = lambda *args, _name=_name: _refuse(
-            _name, len(args), "* and +"
-        )
+        registry.declare(getattr(math, _name), in_programs=_refusing(_name))
 
 
 @_in_programs(cmath.log)

@@ -47,7 +47,7 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
     if whole is not None:
         options |= {} if where is True else {"where": where}
         options |= {} if dtype is None else {"dtype": dtype}
-        return registry.functions[whole](a, axis=axis, keepdims=keepdims, **options)
+        return registry.foreign[whole].ours(a, axis=axis, keepdims=keepdims, **options)
     a = _as(a, dtype)
     nothing = NOTHING | (ON_THE_RIGHT if options else {})
     if where is not True:
@@ -78,7 +78,7 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
 
 def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
     """The reduction along one axis, which is kept with length 1."""
-    act, t = registry.functions[ufunc], type_of(a)
+    act, t = registry.foreign[ufunc].ours, type_of(a)
     lead = (slice(None),) * axis
     shape = (*t.shape[:axis], 1, *t.shape[axis + 1 :])
     if initial is not None:
@@ -109,10 +109,10 @@ def accumulate(ufunc, a, axis=0, dtype=None):
     """np.ufunc.accumulate: the running reduction along an axis."""
     whole = WHOLE["accumulate"].get(ufunc)
     if whole is not None:
-        return registry.functions[whole](a, axis, dtype)
+        return registry.foreign[whole].ours(a, axis, dtype)
     a = _as(a, dtype)
     axis = normal_axis(axis, type_of(a).ndim, f"{ufunc.__name__}.accumulate")
-    act, lead = registry.functions[ufunc], (slice(None),) * axis
+    act, lead = registry.foreign[ufunc].ours, (slice(None),) * axis
     if ufunc in RECORDS:
         return take_along_axis(a, _records(ufunc, a, axis), axis)
     if ufunc in NOTHING:
@@ -141,7 +141,7 @@ def _records(ufunc: Any, a: Any, axis: int) -> Any:
 def _run(ufunc: Any, values: Any, axis: int) -> Any:
     """The running reduction of values without derivative."""
     if isinstance(values, Box):
-        return running(registry.functions[ufunc], values, axis)
+        return running(registry.foreign[ufunc].ours, values, axis)
     return ufunc.accumulate(values, axis)
 
 
@@ -174,7 +174,8 @@ def outer(ufunc, a, b):
     """np.ufunc.outer: the operation on all pairs of elements."""
     a, b = as_array(a), as_array(b)
     shape = (*type_of(a).shape, *(1,) * type_of(b).ndim)
-    return registry.functions[ufunc](registry.functions[np.reshape](a, shape) if shape else a, b)
+    spread = registry.foreign[np.reshape].ours(a, shape) if shape else a
+    return registry.foreign[ufunc].ours(spread, b)
 
 
 def _as(a: Any, dtype: Any) -> Any:

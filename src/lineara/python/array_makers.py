@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from lineara.facts.primitive import implements, op
+from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
 from lineara.python.numpy_functions import call_foreign
@@ -51,10 +51,22 @@ def _owned(made: Any) -> Any:
     return writable(made) if floats else made
 
 
+def in_place_of(original: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate what stands in for a function of NumPy's with what the function is asked for."""
+
+    def decorate(call: Callable[..., Any]) -> Any:
+        call = functools.wraps(original)(call)
+        if hasattr(original, "_implementation"):  # what a class that NumPy asks may leave it to
+            vars(call)["_implementation"] = original._implementation
+        return call
+
+    return decorate
+
+
 def maker(original: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose result is a fresh array."""
 
-    @functools.wraps(original)
+    @in_place_of(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
             kwargs.pop("device", None)  # there is one
@@ -67,7 +79,7 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
 def like(original: Callable[..., Any]) -> Callable[..., Any]:
     """zeros_like and its kin: only shape, dtype and layout of the array matter."""
 
-    @functools.wraps(original)
+    @in_place_of(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         shown = [layout(a) for a in args]
         return _owned(original(*shown, **{k: layout(v) for k, v in kwargs.items()}))
@@ -78,7 +90,7 @@ def like(original: Callable[..., Any]) -> Callable[..., Any]:
 def full(original: Callable[..., Any]) -> Callable[..., Any]:
     """full and full_like: a write everywhere."""
 
-    @functools.wraps(original)
+    @in_place_of(original)
     def call(shape: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
         if not any_traced((fill_value,)):
             return like(original)(shape, fill_value, *args, **kwargs)
@@ -105,7 +117,7 @@ def scalars(obj: Any, level: Any) -> bool:
     )
 
 
-@functools.wraps(np.array)
+@in_place_of(np.array)
 def array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
     """np.array of traced values: an array that keeps their derivatives and may be written."""
     obj: Any = object
@@ -178,7 +190,7 @@ def _converted(a: Traced, dtype: Any) -> Any:
 def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
     """asarray and its kin: the array itself where it is one."""
 
-    @functools.wraps(original)
+    @in_place_of(original)
     def call(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not any_traced((a,)):
             try:
@@ -197,7 +209,7 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@functools.wraps(np.asfortranarray)
+@in_place_of(np.asfortranarray)
 def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Any:
     """The array itself where its transpose lies in C order, else a copy."""
     if not any_traced((a,)):
@@ -206,14 +218,14 @@ def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Any:
     return a if not isinstance(a, Array) or a.T.in_order else a.copy(order="F")
 
 
-@functools.wraps(np.copy)
+@in_place_of(np.copy)
 def copy(a: Any, *args: Any, **kwargs: Any) -> Any:
     """np.copy: of a traced array, one that may be written."""
     order = args[0] if args else kwargs.get("order", "K")
     return array(a, order=order)
 
 
-@functools.wraps(np.isscalar)
+@in_place_of(np.isscalar)
 def isscalar(element: Any) -> bool:
     """Whether it is a number: a traced scalar is."""
     return isinstance(element, Scalar) or np.isscalar(element)
@@ -293,7 +305,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     return tuple([v.copy() for v in found] if copy else found)
 
 
-@functools.wraps(np.fromiter)
+@in_place_of(np.fromiter)
 def fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
     """The values of an iterator, which may be traced."""
     values = list(itertools.islice(iter, count) if count >= 0 else iter)
@@ -314,7 +326,7 @@ def checked(a, dtype=None, *options, **more):
     return _converted(a, dtype) if isinstance(a, Array) else array(a, dtype)
 
 
-@functools.wraps(memoryview)
+@in_place_of(memoryview)
 def memory(obj: Any) -> Any:
     """memoryview: of an array that is made in a trace the content, which cannot be written."""
     if isinstance(obj, Written) and obj.constant() is not None:
@@ -322,7 +334,7 @@ def memory(obj: Any) -> Any:
     return call_foreign(memoryview, (obj,), {}) if isinstance(obj, Traced) else memoryview(obj)
 
 
-@functools.wraps(np.frombuffer)
+@in_place_of(np.frombuffer)
 def frombuffer(buffer: Any, *args: Any, **options: Any) -> Any:
     """np.frombuffer: the same."""
     return np.frombuffer(memory(buffer) if isinstance(buffer, Traced) else buffer, *args, **options)
@@ -331,7 +343,7 @@ def frombuffer(buffer: Any, *args: Any, **options: Any) -> Any:
 def sharing(original: Callable[..., Any]) -> Callable[..., Any]:
     """Whether arrays share memory: two traced ones, where they lie in NumPy's memory."""
 
-    @functools.wraps(original)
+    @in_place_of(original)
     def call(a: Any, b: Any, /, max_work: Any = None) -> bool:
         if not (isinstance(a, Array) and isinstance(b, Array)) or staged((a, b)):
             return call_foreign(original, (a, b), {"max_work": max_work})
@@ -353,31 +365,26 @@ def _in_memory(x: Array) -> Any:
     return part.buffer, part.offset, part.strides, part.shape
 
 
-def makers() -> dict[Any, Any]:
-    """Every function that makes arrays, and what stands in for it."""
-    fresh = [np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.linspace, np.arange]
-    fresh += [np.logspace, np.geomspace, np.fromfunction, np.vander, np.meshgrid]
-    fresh += [
-        np.random.rand,
-        np.random.randn,
-        np.random.random,
-        np.random.uniform,
-        np.random.normal,
-    ]
-    fresh += [np.random.standard_normal, np.hanning, np.hamming, np.blackman]
-    fresh += [np.nditer]  # which has no rule
-    found: dict[Any, Any] = {f: maker(f) for f in fresh}
-    found |= {f: like(f) for f in (np.zeros_like, np.ones_like, np.empty_like)}
-    found |= {f: sharing(f) for f in (np.shares_memory, np.may_share_memory)}
-    found |= {f: full(f) for f in (np.full, np.full_like)}
-    found |= {f: as_array_function(f) for f in (np.asarray, np.asanyarray, np.ascontiguousarray)}
-    found |= {memoryview: memory, np.frombuffer: frombuffer}
-    places = (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from)
-    found |= {f: like(f) for f in places}
-    return found | {
-        np.array: array,
-        np.fromiter: fromiter,
-        np.copy: copy,
-        np.asfortranarray: asfortranarray,
-        np.isscalar: isscalar,
-    }
+# --- what stands in for each ---------------------------------------------------------------------
+
+_random = np.random
+_MAKERS: dict[Callable[[Any], Any], tuple[Any, ...]] = {
+    maker: (
+        *(np.zeros, np.ones, np.empty, np.eye, np.identity, np.tri, np.linspace, np.arange),
+        *(np.logspace, np.geomspace, np.fromfunction, np.vander, np.meshgrid),
+        *(_random.rand, _random.randn, _random.random, _random.uniform, _random.normal),
+        *(_random.standard_normal, np.hanning, np.hamming, np.blackman),
+    ),
+    like: (
+        *(np.zeros_like, np.ones_like, np.empty_like),
+        *(np.diag_indices_from, np.tril_indices_from, np.triu_indices_from),
+    ),
+    full: (np.full, np.full_like),
+    as_array_function: (np.asarray, np.asanyarray, np.ascontiguousarray),
+    sharing: (np.shares_memory, np.may_share_memory),
+}
+for _make, _functions in _MAKERS.items():
+    for _function in _functions:
+        registry.declare(_function, stand_in=_make(_function))
+for _call in (array, fromiter, copy, asfortranarray, isscalar, memory, frombuffer):
+    registry.declare(_call.__wrapped__, stand_in=_call)

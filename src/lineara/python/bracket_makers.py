@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.registry import registry
 from lineara.facts.types import type_of
 from lineara.ops.join import concatenate
 from lineara.python.array_makers import any_traced, array, maker
@@ -112,3 +113,9 @@ class Grid:
         if self.original.sparse:
             return tuple(open_grid)
         return np.stack(np.broadcast_arrays(*open_grid))
+
+
+for _brackets in (np.r_, np.c_):
+    registry.declare(_brackets, stand_in=Joined(_brackets))
+for _brackets in (np.mgrid, np.ogrid):
+    registry.declare(_brackets, stand_in=Grid(_brackets))

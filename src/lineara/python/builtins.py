@@ -16,8 +16,14 @@ from lineara.python.twins import PROTOCOLS, answering
 
 def real_bases(bases: tuple[Any, ...]) -> tuple[Any, ...]:
     """The bases of a class of the user's: of numbers the classes themselves, not our stand-ins."""
-    ours = {id(stand_in): original for original, stand_in in registry.classes.items()}
-    return tuple([ours.get(id(base), base) for base in bases])
+    return tuple([_numbers().get(id(base), base) for base in bases])
+
+
+@functools.cache
+def _numbers() -> dict[int, type]:
+    """`id(stand-in)` -> the class of numbers that it stands for."""
+    numbers = [f for f in registry.foreign.values() if f.kind == "class"]
+    return {id(f.stand_in): f.original for f in numbers}
 
 
 def build_class(overlay: Replacer, body: Any, name: str, *bases: Any, **options: Any) -> Any:

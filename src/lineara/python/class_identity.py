@@ -52,7 +52,7 @@ class Named(NamedTuple):
         value = self.value(sys._getframe(1))
         if x is value or not (isinstance(x, type) and isinstance(value, type)):
             return x is value
-        return x in registry.classes and value in registry.classes and bool(x == value)
+        return registry.number_class(x) is not None and bool(x == value)
 
     def value(self, frame: FrameType) -> Any:
         """What the code would have loaded."""

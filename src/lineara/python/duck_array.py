@@ -6,8 +6,8 @@ It is no NumPy array for `isinstance`, so such a library neither converts it nor
 import operator
 from typing import Any
 
-from lineara.python.array_makers import any_traced, array, makers
-from lineara.python.numpy_functions import call_foreign
+from lineara.python.array_makers import any_traced, array
+from lineara.python.numpy_functions import call_foreign, declared
 from lineara.tape.node import Traced
 
 
@@ -28,12 +28,9 @@ def closed(value: Any) -> Any:
 def called(func: Any, *args: Any, **kwargs: Any) -> Any:
     """NumPy's function of traced or plain values."""
     if any_traced(args) or any_traced(kwargs.values()):
-        ours = _MAKERS.get(func)
-        return call_foreign(func, args, kwargs) if ours is None else ours(*args, **kwargs)
+        maker = declared(func).stand_in
+        return call_foreign(func, args, kwargs) if maker is None else maker(*args, **kwargs)
     return func(*args, **kwargs)
-
-
-_MAKERS = makers()
 
 
 class Duck:

@@ -132,10 +132,10 @@ def unbound(cls: type, name: str) -> Callable[..., Any]:
     return call
 
 
-def methods() -> dict[Any, Any]:
-    """Those of Python's classes, and what stands for each."""
-    named = [(cls, name) for cls in (float, complex) for name in vars(cls)]
-    return {f: unbound(*at) for at in named if type(f := getattr(*at)) in _METHODS}
+for _cls in (float, complex):
+    for _name in vars(_cls):
+        if type(_method := getattr(_cls, _name)) in _METHODS:
+            registry.declare(_method, stand_in=unbound(_cls, _name))
 
 
 def _of_class(cls: type, name: str, args: tuple) -> Any:
@@ -241,18 +241,6 @@ def _whole(t: Any) -> Callable[..., Any]:
     return convert
 
 
-@cache
-def constructors() -> dict[Any, type]:
-    """Every type of numbers and what stands for it: the same classes wherever it is asked."""
-    found = {float: constructor(float, to_float), complex: constructor(complex, to_complex)}
-    for t in (np.float64, np.float32, np.complex128, np.complex64):
-        found[t] = constructor(t, _typed(np.dtype(t)))
-    for t in {np.dtype(char).type for char in "?bBhHiIlLqQ"}:
-        found[t] = constructor(t, _whole(t))
-    registry.classes |= found
-    return found
-
-
 def class_of(value: Any) -> type | None:
     """What type() says of a traced value, and of a proxy."""
     if isinstance(value, Traced):
@@ -272,3 +260,15 @@ def is_instance(value: Any, cls: type) -> bool | None:
         return issubclass(value.stands_for(), cls) or None
     except TypeError:  # a protocol with data, which looks at the value
         return None
+
+
+def _declare(original: Any, convert: Callable[..., Any]) -> None:
+    registry.declare(original, kind="class", stand_in=constructor(original, convert))
+
+
+_declare(float, to_float)
+_declare(complex, to_complex)
+for _type in (np.float64, np.float32, np.complex128, np.complex64):
+    _declare(_type, _typed(np.dtype(_type)))
+for _type in {np.dtype(char).type for char in "?bBhHiIlLqQ"}:
+    _declare(_type, _whole(_type))

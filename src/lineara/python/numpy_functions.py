@@ -8,6 +8,7 @@ import numpy as np
 from lineara.containers.points import is_labelled, without_unit
 from lineara.errors import DetachError, NoRuleError
 from lineara.facts.primitive import Constant, innermost, op, registry
+from lineara.facts.registry import WRITE, Foreign
 from lineara.facts.types import type_of
 from lineara.ops.shape import any_box, as_array
 from lineara.python.numpy_layout import as_numpy_lays
@@ -32,10 +33,11 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
     if any(map(is_of_objects, args)):
         return func(*in_objects(args), **{k: in_objects(v) for k, v in kwargs.items()})
-    ours = rule_of(func)
+    foreign = declared(func)
+    ours = foreign.ours
     args = tuple([without_unit(a)[0] if is_labelled(a) else a for a in args])
     args, out = _without_out(func, args, kwargs)
-    if func in registry.readers or (ours is None and not follows((args, tuple(kwargs.values())))):
+    if foreign.reads or (ours is None and not follows((args, tuple(kwargs.values())))):
         return _constant(func, args, kwargs, out, constant_call)
     if ours is None:
         raise NoRuleError(
@@ -48,7 +50,7 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     given, args = args, as_numpys(args)
     if func is np.clip and args:  # which makes an array of it first
         args = (real_typed(args[0]), *args[1:])
-    if func not in registry.sequences:
+    if not foreign.sequence:
         args = tuple([as_array(a) if _is_sequence(a) else a for a in args])
     try:
         if is_asked(func, args, kwargs, out):
@@ -115,20 +117,19 @@ def _is_sequence(value: Any) -> bool:
 def _advice(func: Any) -> str:
     """What works in place of a function without a rule."""
     of_python = isinstance(func, np.ufunc) and func.__name__.endswith("(vectorized)")
-    return registry.advice.get(np.frompyfunc if of_python else func, ADVICE)
+    return declared(np.frompyfunc if of_python else func).advice or WRITE
 
 
-def rule_of(func: Any) -> Any:
-    """What stands in for a function; its module may have been imported just now."""
-    found = registry.functions.get(func)
-    return registry.functions.get(func) if found is None and registry.arrive() else found
+def declared(func: Any) -> Foreign:
+    """The record of a function; its module may have been imported just now."""
+    record = registry.foreign.get(func)
+    if (record is None or record.ours is None) and registry.arrive():
+        record = registry.foreign.get(func)
+    return _UNKNOWN if record is None else record
 
 
+_UNKNOWN = Foreign(None)
 _SHAPES = (ValueError, IndexError)
-ADVICE = (
-    "write it with functions that have one, "
-    "or declare it with lineara.custom_jvp or lineara.custom_vjp"
-)
 
 
 def _without_out(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, Any]:

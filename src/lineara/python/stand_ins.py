@@ -12,19 +12,18 @@ import numpy as np
 
 import lineara.python.array_api as _standard  # declares what the array API standard asks for
 import lineara.python.array_writers as _assigning  # declares the functions that write
+import lineara.python.bracket_makers as _brackets  # declares np.r_ and its kin
 from lineara.errors import DetachError, NoRuleError
 from lineara.facts.primitive import Constant, Elementwise, registry
+from lineara.facts.registry import Foreign
 from lineara.ops.shape import told
 from lineara.ops.ufunc_methods import METHODS
-from lineara.python.array_makers import any_traced, maker, makers
-from lineara.python.bracket_makers import Grid, Joined
+from lineara.python.array_makers import any_traced, maker
 from lineara.python.number_classes import (
     answered,
     class_of,
-    constructors,
     is_instance,
     maker_class,
-    methods,
 )
 from lineara.python.numpy_functions import call_foreign
 from lineara.python.ufuncs import apply_ufunc
@@ -38,11 +37,28 @@ _PLAIN = Traced | np.ndarray | np.generic | float | int | complex
 Copy = Callable[[Any], Callable[..., Any]]
 
 
-def stand_in(original: Any) -> Any:
-    """The stand-in of a function that has a rule."""
-    ours = registry.functions[original]
-    if original in registry.always:
-        return ours
+def stand_in(foreign: Foreign, copy: Copy) -> Any:
+    """What stands in for a function in the user's code; None for the function itself.
+
+    `copy` makes the copies of functions whose source is followed.
+    """
+    if foreign.stand_in is not None:
+        return foreign.stand_in
+    match foreign.kind:
+        case "rule":
+            return _of_rule(foreign.original, foreign.ours)
+        case "ours":
+            return foreign.ours
+        case "followed":
+            return named(foreign.original, copy)
+        case "tried":
+            return named(foreign.original)
+        case "refused":
+            return refused(foreign.original)
+    return None
+
+
+def _of_rule(original: Any, ours: Any) -> Any:
     if isinstance(original, np.ufunc):
         return _ufunc_stand_in(original, ours)
     if original in _PRODUCTS:
@@ -50,6 +66,14 @@ def stand_in(original: Any) -> Any:
     if original.__module__ in ("math", "cmath"):
         return _math_stand_in(original, ours)
     return _total(asked(original)) if original is np.sum else asked(original)
+
+
+def refused(original: Any) -> Any:
+    """A function that is refused where an argument is traced."""
+    call = maker(original)
+    if isinstance(original, np.ufunc):
+        _show_as(original, call)
+    return call
 
 
 def asked(original: Any, known: Any = None) -> Any:
@@ -100,14 +124,14 @@ def named(original: Any, copy: Copy | None = None) -> Any:
         run = original
         if copy and _reached([*args, *kwargs.values()]):
             run = copy(original)
-            if original in registry.around:
-                run = functools.partial(registry.around[original], run)
+            around = registry.foreign[original].around
+            run = functools.partial(around, run) if around else run
         try:
             return run(*args, **kwargs)
         except DetachError as e:
             raise NoRuleError(
                 f"{foreign_name(original)} of a traced value has no derivative rule; "
-                f"{registry.named[original]}"
+                f"{registry.foreign[original].advice}"
             ) from e
 
     return call
@@ -188,7 +212,7 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
             if value is not None and (isinstance(ours, Constant) or not any_traced(args)):
                 return value
         if value is None:  # in a program
-            in_program: Any = registry.in_programs.get(original, ours)
+            in_program: Any = registry.foreign[original].in_programs or ours
             return _pythons(in_program(*args, **kwargs))
         to = float if original.__module__ == "math" else complex
         with np.errstate(all="ignore"):  # math does not warn
@@ -253,30 +277,11 @@ def _pythons(found: Any) -> Any:
     return found.item() if isinstance(found, Scalar) else found
 
 
-def replacements(copy: Copy | None = None, known: Container[int] = ()) -> dict[int, Any]:
-    """`id(foreign function)` -> what stands in for it in the user's code; not those `known`.
-
-    `copy` makes the copies of the functions whose source is followed.
-    """
-    found = {id(f): stand_in(f) for f in registry.functions if id(f) not in known}
-    rest = [f for f in registry.named if f not in registry.functions and id(f) not in known]
-    tried = [f for f in rest if not isinstance(f, np.ufunc)]  # NumPy asks us of those
-    for f in tried:
-        follow = copy if f in registry.followed else None
-        found[id(f)] = asked(f) if f in registry.readers else named(f, follow)
-    refused = {f: maker(f) for f in registry.advice if f is not np.nditer}
-    for f, call in refused.items():
-        if isinstance(f, np.ufunc):
-            _show_as(f, call)
-    if known:
-        return found
-    made = refused | makers()
-    for f, call in made.items():
-        if hasattr(f, "_implementation"):
-            vars(call)["_implementation"] = f._implementation
-    builtin = {hasattr: has_attribute, pow: power}
-    others = made | constructors() | methods() | bracketed() | builtin
-    return found | {id(f): ours for f, ours in others.items()}
+def replacements(copy: Copy = lambda f: f, known: Container[int] = ()) -> dict[int, Any]:
+    """`id(foreign function)` -> what stands in for it in the user's code; not those `known`."""
+    rest = [f for f in registry.foreign.values() if id(f.original) not in known]
+    chosen = {id(f.original): stand_in(f, copy) for f in rest}
+    return {place: call for place, call in chosen.items() if call is not None}
 
 
 @functools.wraps(hasattr)
@@ -297,11 +302,9 @@ def _of_kind(value: Any) -> Any:
     return value.stands_for()(0) if issubclass(type(value), Scalar) else value
 
 
-def bracketed() -> dict[Any, Any]:
-    """The objects of NumPy's that make arrays of what stands between their brackets."""
-    return {v: Joined(v) for v in (np.r_, np.c_)} | {v: Grid(v) for v in (np.mgrid, np.ogrid)}
-
+registry.declare(hasattr, stand_in=has_attribute)
+registry.declare(pow, stand_in=power)
 
 __all__ = ["class_of", "is_instance", "replacements"]
 
-del _assigning, _standard
+del _assigning, _brackets, _standard

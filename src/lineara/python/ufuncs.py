@@ -14,7 +14,7 @@ from lineara.ops.index import flat_positions, is_basic
 from lineara.ops.products import along
 from lineara.ops.shape import as_array, told
 from lineara.ops.ufunc_methods import METHODS, WHOLE
-from lineara.python.numpy_functions import call_foreign, constant_call, rule_of, write_out
+from lineara.python.numpy_functions import call_foreign, constant_call, declared, write_out
 from lineara.python.numpy_layout import as_numpy_lays
 from lineara.python.numpy_values import carried, failed, is_asked, is_composed, own_value
 from lineara.tape.node import (
@@ -48,7 +48,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         return getattr(ufunc, method)(*inputs, **kwargs)  # NumPy asks all of them
     if any(map(is_of_objects, inputs)):
         return getattr(ufunc, method)(*in_objects(inputs), **kwargs)
-    ours = rule_of(ufunc)
+    ours = declared(ufunc).ours
     if ours is None:
         return call_foreign(
             ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs
@@ -149,7 +149,7 @@ def _cast(value: Any, dtype: np.dtype) -> Any:
 def _called_where(ufunc: Any, ours: Any, inputs: tuple, out: Any, where: Any) -> Any:
     """A ufunc on the elements that a mask selects: the others are not even looked at."""
     whole = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
-    spread = registry.functions[np.broadcast_to]
+    spread = registry.foreign[np.broadcast_to].ours
     if staged((where, *inputs)):
         found = ours(*inputs)
     else:
@@ -187,7 +187,7 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
         target[at] = ufunc(target[at], *values)
         return
     flat = flat_positions(at, target.shape)
-    values = tuple([registry.functions[np.broadcast_to](v, flat.shape) for v in values])
+    values = tuple([registry.foreign[np.broadcast_to].ours(v, flat.shape) for v in values])
     if ufunc in (np.add, np.subtract):
         places, which = np.unique(flat, return_inverse=True)
         summed = op("scatter")(values[0], at=(which.reshape(flat.shape),), shape=places.shape)
@@ -204,7 +204,7 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
     for i in range(max(turn, default=-1) + 1):
         now = np.flatnonzero(turn == i)
         index = np.unravel_index(flat.ravel()[now], target.shape)
-        given = [registry.functions[np.ravel](v)[now] for v in values]
+        given = [registry.foreign[np.ravel].ours(v)[now] for v in values]
         target[index] = ufunc(target[index], *given)
 
 

@@ -22,22 +22,29 @@ def overlay() -> Overlay:
     """The one overlay of the process; it holds copies of functions and no state of a trace."""
 
     def copy(f: Callable[..., Any]) -> Callable[..., Any]:
-        return made.followed(f)
+        return seen.followed(f)
 
-    table = replacements(copy)
+    table: dict[int, Any] = {}
+    objects: dict[type, Callable[[Any], Any]] = {}
+    arrivals = -1
 
     def arrive() -> bool:
-        """What has been imported since has its stand-ins."""
-        news = registry.arrive()
-        if news:
-            table.update(replacements(copy, known=table))
-            forget_classes()
-        return news
+        """Whether modules have been imported since; their functions have their stand-ins."""
+        nonlocal arrivals
+        registry.arrive()
+        if arrivals == registry.arrivals:
+            return False
+        arrivals = registry.arrivals
+        table.update(replacements(copy, known=table))
+        objects.update({f: r.of_object for f, r in registry.foreign.items() if r.of_object})
+        forget_classes()
+        return True
 
+    arrive()
     packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas"]
-    made = Overlay(table, packages, is_instance, class_of, registry.objects, arrive, _is_traced)
-    collector.ended.append(made.kept.tidy)
-    return made
+    seen = Overlay(table, packages, is_instance, class_of, objects, arrive, _is_traced)
+    collector.ended.append(seen.kept.tidy)
+    return seen
 
 
 def _is_traced(value: Any) -> bool:
@@ -50,7 +57,7 @@ def _vectorized(v: np.vectorize) -> Any:
     return Vectorized(f, v.otypes, v.__doc__, v.excluded, v.cache, v.signature)
 
 
-registry.objects[np.vectorize] = _vectorized
+registry.declare(np.vectorize, of_object=_vectorized)
 
 
 @stands_for("numba.core.registry.CPUDispatcher")
@@ -78,8 +85,7 @@ def _told_to_numpy(ask: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _declare(ask: Callable[..., Any]) -> None:
-    registry.functions[ask] = _told_to_numpy(ask)
-    registry.always.add(ask)
+    registry.declare(ask, stand_in=_told_to_numpy(ask))
 
 
 for _name in ("allows_array_function_override", "allows_array_ufunc_override"):

@@ -87,7 +87,7 @@ class Flow(Rule):
 
         start = concat(*[reshaped(as_array(p), (type_of(p).size,)) for p in parts], axis=0)
         options = self.how | {"t_eval": [span[1]], "adjoint": "continuous"}
-        return registry.functions[solve_ivp](f, span, start, **options).y[:, -1]
+        return registry.foreign[solve_ivp].ours(f, span, start, **options).y[:, -1]
 
     def trace_linear(
         self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]

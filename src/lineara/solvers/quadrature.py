@@ -255,7 +255,7 @@ def nested(
     here = here(*outer, *args) if callable(here) else here
     how = how(*outer, *args) if callable(how) else how
     f = functools.partial(within, fun, ranges[:-1], options[:-1], args, outer)
-    return registry.functions[quad](f, *here, **how)[0]
+    return registry.foreign[quad].ours(f, *here, **how)[0]
 
 
 def within(

@@ -47,8 +47,8 @@ def class_shown(value: Any) -> type:
     if asker == "json.encoder" and not value.shape:  # which writes the digits of a float
         return type(value.__float__())
     if type(frame.f_globals) is not dict and _reads_class(frame):  # a copy of the user's function
-        found = type_shown(value)
-        return registry.classes.get(found, found)
+        cls = type_shown(value)
+        return registry.number_class(cls) or cls
     shown: type = value.stands_for()
     return shown
 

@@ -454,7 +454,7 @@ class Array(Traced):
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """The elements under another shape."""
         shape = shape[0] if len(shape) == 1 else shape
-        found = registry.functions[np.reshape](self, shape, order)
+        found = registry.foreign[np.reshape].ours(self, shape, order)
         return self.only() if isinstance(found, Scalar) and not staged(found) else found
 
     def only(self) -> Any:
@@ -464,7 +464,7 @@ class Array(Traced):
     def transpose(self, *axes: Any) -> Any:
         """The axes in another order."""
         axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return registry.functions[np.transpose](self, axes or None)
+        return registry.foreign[np.transpose].ours(self, axes or None)
 
     @property
     def T(self) -> Any:
@@ -495,15 +495,15 @@ class Array(Traced):
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
         """self.flat[indices] = values."""
-        registry.functions[np.put](self, indices, values, mode)
+        registry.foreign[np.put].ours(self, indices, values, mode)
 
     def flatten(self, order: str = "C") -> Any:
         """A copy with one axis."""
-        return registry.functions[np.ravel](self, order).copy()
+        return registry.foreign[np.ravel].ours(self, order).copy()
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """Sort in place."""
-        self[...] = registry.functions[np.sort](self, axis)
+        self[...] = registry.foreign[np.sort].ours(self, axis)
 
 
 def refuse_own_rules(name: str, value: Any) -> None:
@@ -710,7 +710,7 @@ class FlatElements:
     def __setitem__(self, at: Any, value: Any) -> None:
         places = self._at(at)
         if not isinstance(at, int | np.integer):  # the values in turn, as often as they fit
-            value = registry.functions[np.resize](value, places[0].shape)
+            value = registry.foreign[np.resize].ours(value, places[0].shape)
             self._spread()[places] = value
             return
         self.base[places] = value

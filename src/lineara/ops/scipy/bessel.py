@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from lineara.facts.primitive import registry
+from lineara.facts.registry import implements
 from lineara.ops.elementwise import imag, real, sign, where
 from lineara.ops.scipy import special_kernels
 from lineara.ops.scipy.special import ORDER, kernel, rgamma, special
@@ -83,7 +83,7 @@ j1 = special("j1", lambda y, x: (j0(x) - jv(2, x)) / 2)
 y0 = special("y0", lambda y, x: -y1(x))
 y1 = special("y1", lambda y, x: y0(x) - y / x)
 i0 = special("i0", lambda y, x: i1(x))
-registry.functions[np.i0] = i0
+implements(np.i0)(i0)
 i1 = special("i1", lambda y, x: (i0(x) + iv(2, x)) / 2)
 k0 = special("k0", lambda y, x: -k1(x))
 k1 = special("k1", lambda y, x: -k0(x) - y / x)

@@ -123,7 +123,7 @@ def make_interp_spline(x, y, k=3, t=None, bc_type=None, axis=0, check_finite=Tru
     """The spline of degree k through the values."""
     from scipy import interpolate
 
-    spline_class: Any = registry.functions[interpolate.BSpline]
+    spline_class: Any = registry.foreign[interpolate.BSpline].ours
     if not any_box((x, y, t, bc_type)):
         plain = interpolate.make_interp_spline(x, y, k, t, bc_type, axis, check_finite)
         return spline_class.of(of_plain(plain), plain)

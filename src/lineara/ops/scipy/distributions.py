@@ -278,7 +278,7 @@ def _every_distribution(example: Any) -> None:
     module = sys.modules[type(example).__module__]
     for value in vars(module).values():
         if hasattr(value, "_parse_args") and not isinstance(value, type):
-            registry.objects[type(value)] = traced_distribution
+            registry.declare(type(value), of_object=traced_distribution)
 
 
 registry.await_("scipy.stats._continuous_distns.norm", _every_distribution)

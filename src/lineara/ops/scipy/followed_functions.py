@@ -14,7 +14,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError
 from lineara.facts.primitive import follows
-from lineara.ops.scipy.without_rule import WRITE
+from lineara.facts.registry import WRITE
 from lineara.ops.shape import any_box, as_array
 
 NAMES = {

@@ -273,7 +273,7 @@ def _methods(base: type, build: Callable[..., Pieces] | None) -> dict[str, Any]:
         return spline
 
     def made_class() -> Any:
-        return registry.functions[base]
+        return registry.foreign[base].ours
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         self.plain = None
@@ -344,9 +344,11 @@ _STORED = (("c", "x", "extrapolate", "axis"), ("t", "c", "k", "extrapolate", "ax
 def _declare(name: str, build: Callable[..., Pieces] | None) -> None:
     def declare(original: type) -> None:
         cls: Any = type(original.__name__, (original,), _methods(original, build))
-        registry.functions[original] = cls
-        registry.always.add(original)
-        registry.objects[original] = lambda spline: cls.of(of_plain(spline), spline)
+
+        def traced(spline: Any) -> Any:
+            return cls.of(of_plain(spline), spline)
+
+        registry.declare(original, kind="ours", ours=cls, of_object=traced)
 
     registry.await_(f"scipy.interpolate.{name}", declare)
 

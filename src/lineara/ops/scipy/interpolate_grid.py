@@ -137,7 +137,7 @@ def _methods_of_line(base: type) -> dict[str, Any]:
         return op("astype")(y, dtype=inside) if wider else y  # in the values' precision
 
     def of(plain: Any) -> Any:
-        cls: Any = registry.functions[base]
+        cls: Any = registry.foreign[base].ours
         interpolator = object.__new__(cls)
         take(interpolator, plain)
         return interpolator
@@ -257,7 +257,7 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
         return np.where(outside, fill, y)
 
     def of(plain: Any) -> Any:
-        cls: Any = registry.functions[base]
+        cls: Any = registry.foreign[base].ours
         interpolator = object.__new__(cls)
         take(interpolator, plain)
         return interpolator
@@ -269,9 +269,7 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
 def _declare(name: str, methods: Any) -> None:
     def declare(original: type) -> None:
         cls: Any = type(original.__name__, (original,), methods(original))
-        registry.functions[original] = cls
-        registry.always.add(original)
-        registry.objects[original] = cls.of
+        registry.declare(original, kind="ours", ours=cls, of_object=cls.of)
 
     registry.await_(f"scipy.interpolate.{name}", declare)
 
@@ -285,5 +283,5 @@ def interpn(points, values, xi, method="linear", bounds_error=True, fill_value=n
     """`RegularGridInterpolator` of the grid, called once."""
     from scipy.interpolate import RegularGridInterpolator
 
-    ours: Any = registry.functions[RegularGridInterpolator]
+    ours: Any = registry.foreign[RegularGridInterpolator].ours
     return ours(points, values, method, bounds_error, fill_value)(xi)

@@ -361,8 +361,8 @@ def _declare(name: str) -> None:
             vars(traced).update(vars(plain))
             return traced
 
-        registry.objects[base] = of_dist
-        registry.objects[frozen_base] = of_frozen
+        registry.declare(base, of_object=of_dist)
+        registry.declare(frozen_base, of_object=of_frozen)
 
     registry.await_(f"scipy.stats.{name}", declare)
 
@@ -483,9 +483,7 @@ def _density(original: Any) -> None:
         vars(traced).update(vars(kde), bells=None)
         return traced
 
-    registry.functions[original] = cls
-    registry.always.add(original)
-    registry.objects[original] = of_plain
+    registry.declare(original, kind="ours", ours=cls, of_object=of_plain)
 
 
 registry.await_("scipy.stats.gaussian_kde", _density)

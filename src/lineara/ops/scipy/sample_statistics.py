@@ -573,4 +573,4 @@ def mode(a, axis=0, nan_policy="propagate", keepdims=False):
 # --- ranks ---------------------------------------------------------------------------------------
 
 for _name in ("rankdata", "spearmanr", "kendalltau", "percentileofscore"):
-    registry.await_(f"scipy.stats.{_name}", registry.readers.add)
+    registry.await_(f"scipy.stats.{_name}", lambda f: registry.declare(f, kind="rule", reads=True))

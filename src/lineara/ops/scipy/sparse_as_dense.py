@@ -90,9 +90,10 @@ def _eigen(name, factor, A, k, M, *args, return_eigenvectors=True, **options):
     w_found, v_found = _iterated(name, A, k, M, *args, **options)
     if not return_eigenvectors:  # in another order
         w_found = _iterated(name, A, k, M, *args, return_eigenvectors=False, **options)
-        w = registry.functions[np.linalg.eigvalsh if name == "eigsh" else np.linalg.eigvals](dense)
+        eigenvalues = np.linalg.eigvalsh if name == "eigsh" else np.linalg.eigvals
+        w = registry.foreign[eigenvalues].ours(dense)
         return w[_nearest(plain_matrix(w), w_found)]
-    w, v = registry.functions[factor](dense)
+    w, v = registry.foreign[factor].ours(dense)
     at = _nearest(plain_matrix(w), w_found)
     v = v[:, at]
     return w[at], v * _turn(v, v_found)
@@ -105,9 +106,9 @@ def svds(A, k=6, ncv=None, tol=0, which="LM", v0=None, maxiter=None, *args, **op
     dense = _dense("svds", A)
     u0, s0, _ = _iterated("svds", A, k, ncv, tol, which, v0, maxiter, True, *args[1:], **options)
     if with_vectors is False:
-        s = registry.functions[np.linalg.svd](dense, compute_uv=False)
+        s = registry.foreign[np.linalg.svd].ours(dense, compute_uv=False)
         return s[_nearest(plain_matrix(s), s0)]
-    u, s, vh = registry.functions[np.linalg.svd](dense, full_matrices=False)
+    u, s, vh = registry.foreign[np.linalg.svd].ours(dense, full_matrices=False)
     at = _nearest(plain_matrix(s), s0)
     turn = _turn(u[:, at], u0)
     return u[:, at] * turn, s[at], vh[at] * np.conj(turn)[:, None]
@@ -120,7 +121,7 @@ def _like(a: Any, dense: Any) -> SparseValues:
 @instead("linalg.inv")
 def inv(A):  # SciPy's name
     """The inverse, a sparse matrix with all elements stored."""
-    return _like(A, registry.functions[np.linalg.inv](_dense("inv", A)))
+    return _like(A, registry.foreign[np.linalg.inv].ours(_dense("inv", A)))
 
 
 @instead("linalg.expm")
@@ -132,7 +133,7 @@ def expm(A):  # SciPy's name
 @instead("linalg.matrix_power")
 def matrix_power(A, power):  # SciPy's name
     """A power of a square matrix."""
-    return _like(A, registry.functions[np.linalg.matrix_power](_dense("matrix_power", A), power))
+    return _like(A, registry.foreign[np.linalg.matrix_power].ours(_dense("matrix_power", A), power))
 
 
 def _least_squares(name: str) -> None:
@@ -143,7 +144,7 @@ def _least_squares(name: str) -> None:
         n = type_of(dense).shape[1]
         rows = np.concatenate([dense, damp * np.eye(n)]) if plain_matrix(damp) else dense
         b = np.concatenate([b, np.zeros(n)]) if plain_matrix(damp) else b
-        exact = registry.functions[np.linalg.lstsq](rows, b, rcond=None)[0]
+        exact = registry.foreign[np.linalg.lstsq].ours(rows, b, rcond=None)[0]
         return result[0] + (exact - op("stop_gradient")(exact)), *result[1:]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
 from lineara.facts.primitive import Box, conjugate, op, registry
+from lineara.facts.registry import implements, stands_for
 from lineara.facts.types import type_of
 from lineara.ops.eigen import has_values
 from lineara.ops.elementwise import stop_gradient
@@ -327,8 +328,7 @@ class _Class(type):
 
 def _declare_class(original: type) -> None:
     cls = _Class(original.__name__, (), {"base": original, "__doc__": original.__doc__})
-    registry.functions[original] = cls
-    registry.always.add(original)
+    implements(original, always=True)(cls)
 
 
 for _name in ("coo", "csr", "csc", "dia", "bsr", "lil", "dok"):
@@ -345,8 +345,7 @@ def instead(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 ours = traced(args) or traced(list(options.values()))
                 return (function if ours else original)(*args, **options)
 
-            registry.functions[original] = call
-            registry.always.add(original)
+            implements(original, always=True)(call)
 
         registry.await_(f"scipy.sparse.{name}", declare)
         return function
@@ -609,8 +608,7 @@ def _with_factors(name: str, give: Callable[[Any], Any]) -> None:
             linalg: Any = sys.modules["scipy.sparse.linalg"]
             return give(PlainFactors(linalg.splu(A, *args, **options)))
 
-        registry.functions[original] = call
-        registry.always.add(original)
+        implements(original, always=True)(call)
 
     registry.await_(f"scipy.sparse.linalg.{name}", declare)
 
@@ -642,6 +640,4 @@ class PlainFactors:
         return getattr(self.lu, name)
 
 
-registry.await_(
-    "scipy.sparse.linalg.SuperLU", lambda cls: registry.objects.update({cls: PlainFactors})
-)
+stands_for("scipy.sparse.linalg.SuperLU")(PlainFactors)

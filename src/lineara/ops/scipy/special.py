@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
-from lineara.facts.primitive import Elementwise, implements, registry
+from lineara.facts.primitive import Elementwise, implements, op
 from lineara.ops.elementwise import (
     cos,
     exp,
@@ -330,4 +330,5 @@ owens_t = special(
 fresnel_s = kernel("fresnel_s", lambda y, x: sin(math.pi / 2 * x * x), array=part("fresnel", 0))
 fresnel_c = kernel("fresnel_c", lambda y, x: cos(math.pi / 2 * x * x), array=part("fresnel", 1))
 
-registry.functions |= {math.erf: erf, math.erfc: erfc, math.gamma: gamma, math.lgamma: lgamma}
+for _name in ("erf", "erfc", "gamma", "lgamma"):
+    implements(getattr(math, _name))(op(_name))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
-from lineara.facts.primitive import Box, elementwise, implements, op, registry
+from lineara.facts.primitive import Box, elementwise, implements, op
 from lineara.facts.types import is_complex, type_of
 from lineara.ops.elementwise import (
     cbrt,
@@ -411,7 +411,7 @@ spherical_kn = _spherical("kn", -1, -1)
 sinc = elementwise(  # smooth at 0 to all orders, as no quotient is
     "sinc", lambda y, x: -math.pi * spherical_jn(1, math.pi * x), host=True
 )
-registry.functions[np.sinc] = sinc
+implements(np.sinc)(sinc)
 sine_integral = kernel("sine_integral", lambda y, x: spherical_jn(0, x), array=part("sici", 0))
 hyperbolic_sine_integral = kernel(
     "hyperbolic_sine_integral", lambda y, x: spherical_in(0, x), array=part("shichi", 0)

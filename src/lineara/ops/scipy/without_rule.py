@@ -8,12 +8,9 @@ from typing import Any
 
 from lineara.errors import NoRuleError
 from lineara.facts.primitive import implements, refuses, refuses_rest
+from lineara.facts.registry import WRITE
 from lineara.facts.types import type_of
 
-WRITE = (
-    "write it with functions that have one, "
-    "or declare it with lineara.custom_jvp or lineara.custom_vjp"
-)
 RANKS = "it is made of ranks, which do not move: give it lineara.stop_gradient(x)"
 PICK = "choose with plain values, lineara.stop_gradient(x), and compute with what was chosen"
 TABLE = {
