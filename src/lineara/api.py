@@ -60,9 +60,15 @@ def _positions(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
 def _opened(f: Any, args: tuple, places: Sequence[int], name: str) -> tuple[Any, tuple]:
     """Functions among the arguments as what they captured: (f of that, arguments)."""
     run = seen(f)
+    for i in places:
+        if isinstance(args[i], FUNCTIONS):
+            return _of_captured(run, args, places, name)
+    return run, args
+
+
+def _of_captured(run: Any, args: tuple, places: Sequence[int], name: str) -> tuple[Any, tuple]:
+    """The function of what functions among the arguments captured, and the arguments as that."""
     functions = {i: args[i] for i in places if isinstance(args[i], FUNCTIONS)}
-    if not functions:
-        return run, args
     if len(functions) == len(places) and not any(map(captured, functions.values())):
         raise TypeMismatchError(
             f"{name}: the function captured nothing (globals and defaults do not count), so there "
@@ -111,7 +117,7 @@ def value_and_grad(
     name = "value_and_grad"
     _callable(f, name)
     asked = Asked((), has_aux, _names(sparse), combine, _builder(out, name), strong_zero, name)
-    return _certified(_gradient_function(f, argnums, asked, policy, convention), f, policy, name)
+    return _gradient_function(f, argnums, asked, policy, convention, alone=False)
 
 
 def grad(
@@ -159,14 +165,7 @@ def grad(
     """
     _callable(f, "grad")
     asked = Asked((), has_aux, _names(sparse), combine, _builder(out, "grad"), strong_zero, "grad")
-    both = _gradient_function(f, argnums, asked, policy, convention)
-
-    @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, g = both(*args, **kwargs)
-        return (g, value[1]) if has_aux else g
-
-    return _certified(gradient, f, policy, "grad")
+    return _gradient_function(f, argnums, asked, policy, convention, alone=True)
 
 
 def _names(sparse: bool | Sequence[str]) -> bool | tuple[str, ...]:
@@ -188,28 +187,52 @@ def _gradient_function(
     argnums: Argnums,
     asked: Asked,
     policy: "Policy | str | None",
-    convention: str = "ascent",
+    convention: str,
+    alone: bool,
 ) -> Callable[..., Any]:
-    """The function to (value, gradient); the positions are counted once for each length of call."""
-    argnums, has_aux, name = _argnums(argnums, asked.name), asked.has_aux, asked.name
-    if convention != "ascent":
-        return _in_convention(convention, f, argnums, asked, policy)
-    if policy is not None:
-        return _under_policy(f, argnums, asked, policy)
+    """The function to (value, gradient), or to the gradient alone; with the names of `f`."""
+    argnums, has_aux = _argnums(argnums, asked.name), asked.has_aux
+    if convention == "ascent" and policy is None:
+        made = _tape_gradient(f, argnums, asked, alone)
+    else:
+        both = (
+            _under_policy(f, argnums, asked, policy)
+            if convention == "ascent" and policy is not None
+            else _in_convention(convention, f, argnums, asked, policy)
+        )
 
-    @functools.cache
-    def at(count: int) -> Asked:
-        return replace(asked, argnums=_positions(argnums, count, name))
+        def gradient(*args: Any, **kwargs: Any) -> Any:
+            value, g = both(*args, **kwargs)
+            return (g, value[1]) if has_aux else g
 
-    @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
-    def both(*args: Any, **kwargs: Any) -> Any:
-        here = at(len(args))
-        run, args = _opened(f, args, here.argnums, name)
+        made = gradient if alone else both
+    functools.update_wrapper(made, f, ("__name__", "__qualname__", "__doc__"), ())
+    return _certified(made, f, policy, asked.name)
+
+
+def _tape_gradient(f: Any, argnums: Argnums, asked: Asked, alone: bool) -> Callable[..., Any]:
+    """The function to (value, gradient), or to the gradient alone, by one sweep over a tape."""
+    has_aux, name, first = asked.has_aux, asked.name, isinstance(argnums, int)
+    counted: dict[int, Asked] = {}  # by the length of a call: with positions from the front
+
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        here = counted.get(len(args))
+        if here is None:
+            places = _positions(argnums, len(args), name)
+            here = counted[len(args)] = replace(asked, argnums=places)
+        run = overlay()(f)
+        for i in here.argnums:
+            if isinstance(args[i], FUNCTIONS):
+                run, args = _of_captured(run, args, here.argnums, name)
+                break
         value, found, aux = differentiate.backward(run, args, kwargs, here, method)
-        g = found[0] if isinstance(argnums, int) else tuple(found)
-        return ((value, overlay().restore(aux)), g) if has_aux else (value, g)
+        g = found[0] if first else tuple(found)
+        if has_aux:
+            aux = overlay().restore(aux)
+            return (g, aux) if alone else ((value, aux), g)
+        return g if alone else (value, g)
 
-    return both
+    return differentiated
 
 
 CONVENTIONS = ("ascent", "conjugate", "holomorphic")
@@ -230,9 +253,8 @@ def _in_convention(
             "conjugate what they give"
         )
     if convention == "conjugate":
-        ascent = _gradient_function(f, argnums, asked, policy)
+        ascent = _gradient_function(f, argnums, asked, policy, "ascent", alone=False)
 
-        @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
         def conjugated(*args: Any, **kwargs: Any) -> Any:
             value, g = ascent(*args, **kwargs)
             return value, map_leaves(_conjugated, g)
@@ -241,7 +263,6 @@ def _in_convention(
     if policy is not None or asked.strong_zero:
         raise TypeMismatchError(f"{name}: 'holomorphic' does not go with policy= or strong_zero=")
 
-    @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def holomorphic(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, len(args), name)
         run, args = _opened(f, args, places, name)
@@ -279,7 +300,6 @@ def _under_policy(
             "strong_zero, or wrap a part of f in lineara.checkpoint(part, policy=...)"
         )
 
-    @functools.wraps(f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     def both(*args: Any, **kwargs: Any) -> Any:
         _refuse_inside(f, args, kwargs, name)
         places = _positions(argnums, len(args), name)
@@ -534,17 +554,20 @@ def _blocks(L: LinearMap, ahead: bool, alone: bool) -> Any:
             else:  # (outputs, *x) -> (*y, *x)
                 moved = columns[j][int(stops[i]) : int(stops[i + 1])]
                 moved = moved if is_complex(x) or is_complex(y) else real_part(moved)
-            row.append(_shaped(moved, (*y.shape, *x.shape)))
+            row.append(_shaped(moved, (*y.shape, *x.shape), len(ins.types) * len(outs.types) == 1))
         tree = ins.dual.tree(row)
         rows.append((tree,) if alone else tree)
     return outs.tree(rows)
 
 
-def _shaped(block: Any, shape: tuple[int, ...]) -> Any:
+def _shaped(block: Any, shape: tuple[int, ...], only: bool) -> Any:
+    """A block in its shape; copied where it is one of several in an array, or lies otherwise."""
     if not shape:
         return block.reshape(()).item() if isinstance(block, np.ndarray) else block.reshape((1,))[0]
     found = block.reshape(shape)
-    return np.array(found, order="C") if isinstance(found, np.ndarray) else found
+    if isinstance(found, np.ndarray) and not (only and found.flags.carray):
+        found = np.array(found, order="C")
+    return found
 
 
 def jacfwd(

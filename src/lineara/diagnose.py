@@ -22,8 +22,7 @@ from lineara.errors import RuleError, TypeMismatchError, describe_line, user_fra
 from lineara.facts.primitive import Elementwise, Outer, Piece, registry
 from lineara.python.user_code import lifted, method, seen
 from lineara.tape.codegen import OPERATORS
-from lineara.tape.gradient import lift_args
-from lineara.tape.leaves import Leaves, kind_of_number
+from lineara.tape.leaves import Leaves, kind_of_number, lift_args
 from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
 from lineara.tape.node import ONE, Array, Traced, plain

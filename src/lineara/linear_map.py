@@ -111,6 +111,29 @@ class Space:
         return repr(unflatten(self.structure, parts))
 
 
+@dataclass(frozen=True)
+class Basis:
+    """A block of `unit` times the basis vectors of a space; `last`: where their axis may lie."""
+
+    types: tuple[ArrayType, ...]
+    block: range
+    unit: complex = 1.0
+    last: bool = False
+
+    def dense(self) -> list[Any]:
+        """For each leaf one array, with the axis of the batch in front."""
+        seeds, start, block = [], 0, self.block
+        for t in self.types:
+            dtype = t.dtype if t.dtype.kind in "fcO" else np.dtype(float)
+            seed = np.zeros((len(block), t.size), dtype)
+            inside = np.arange(max(block.start, start), min(block.stop, start + t.size))
+            unit = self.unit if is_complex(t) else self.unit.real
+            seed[inside - block.start, inside - start] = unit
+            seeds.append(seed.reshape(len(block), *t.shape))
+            start += t.size
+        return seeds
+
+
 def _skipping(chart: Any, types: Iterator[ArrayType]) -> Space:
     for _ in range(chart.width):
         next(types)
@@ -141,7 +164,7 @@ class LinearMap:
         domain: Space,
         codomain: Space,
         work: Work,
-        batch: Callable[[Sweep, list[Any]], list[Any]],
+        batch: Callable[[Sweep, "Basis"], list[Any]],
         *,
         twin: "LinearMap | None" = None,
     ) -> None:
@@ -247,10 +270,10 @@ class LinearMap:
         For complex vectors that is the whole map only if it is linear over the complex numbers:
         else a LinearityError.
         """
-        found = self._on_basis(1.0)
+        found = self._on_basis(1.0, last=True)
         if any(map(is_complex, self.domain.types)):
             turns = _each(self.domain, is_complex)
-            for a, b in zip(found, self._on_basis(1j), strict=True):
+            for a, b in zip(found, self._on_basis(1j, last=True), strict=True):
                 _check_complex(a[turns], b[turns])
         return found
 
@@ -260,9 +283,9 @@ class LinearMap:
         Of a complex result a cotangent 1 sees the real part of the row, and a cotangent i the
         imaginary one.
         """
-        found = self.T._on_basis(1.0)
+        found = self.T._on_basis(1.0, last=False)
         turns = _each(self.codomain, is_complex)
-        turned = self.T._on_basis(1j) if turns.any() else found
+        turned = self.T._on_basis(1j, last=False) if turns.any() else found
         rows = []
         for t, a, b in zip(self.domain.types, found, turned, strict=True):
             if is_complex(t):
@@ -276,32 +299,24 @@ class LinearMap:
                 rows.append(a)
         return rows
 
-    def _on_basis(self, unit: complex) -> list[Any]:
+    def _on_basis(self, unit: complex, last: bool) -> list[Any]:
         """The map on `unit` times each basis vector (i times a real one is 0), by batched sweeps.
 
-        One sweep carries a block of basis vectors; only a Jacobian too large for memory at once
-        takes several.
+        The axis of the batch is the first one; `last` in memory, where that is as easy.  One sweep
+        carries a block of basis vectors; only a Jacobian too large for memory takes several.
         """
         size = self.domain.size
         step = max(1, BLOCK // max(1, size, self.codomain.size))
         starts = range(0, size, step)
-        blocks = [self._on_block(range(i, min(i + step, size)), unit) for i in starts]
+        blocks = [self._on_block(range(i, min(i + step, size)), unit, last) for i in starts]
         if not blocks:
             return [np.zeros((0, *t.shape), t.dtype) for t in self.codomain.types]
         if len(blocks) == 1:
             return blocks[0]
         return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
-    def _on_block(self, block: range, unit: complex) -> list[Any]:
-        seeds, start = [], 0
-        for t in self.domain.types:
-            dtype = t.dtype if t.dtype.kind in "fcO" else np.dtype(float)
-            seed = np.zeros((len(block), t.size), dtype)
-            inside = np.arange(max(block.start, start), min(block.stop, start + t.size))
-            seed[inside - block.start, inside - start] = unit if is_complex(t) else unit.real
-            seeds.append(seed.reshape(len(block), *t.shape))
-            start += t.size
-        found = self._batch(self._forward, seeds)
+    def _on_block(self, block: range, unit: complex, last: bool) -> list[Any]:
+        found = self._batch(self._forward, Basis(self.domain.types, block, unit, last))
         return [
             np.zeros((len(block), *t.shape), t.dtype)
             if y is None

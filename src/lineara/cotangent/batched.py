@@ -28,6 +28,11 @@ class Batched(Box):
         return tuple(self.v.shape[1:])
 
     @property
+    def live(self) -> Any:
+        """All numbers that are more than structural zeros."""
+        return self.v
+
+    @property
     def dtype(self) -> np.dtype:
         """The dtype of the values."""
         return self.v.dtype

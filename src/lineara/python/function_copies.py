@@ -109,6 +109,23 @@ class Functions:
             space = self.spaces[id(real)] = Namespace(real, self.overlay)
         return space
 
+    def ready(self, f: Any) -> Any:
+        """The copy of a function that is as it was and has nothing to be read anew; else None."""
+        if type(f) is not FunctionType:
+            return None
+        space = self.spaces.get(id(f.__globals__))
+        record = None if space is None else space.records.get(id(f))
+        if (
+            record is not None
+            and record.still
+            and record.source() is f
+            and f.__code__ is record.code
+            and not f.__defaults__
+            and not f.__kwdefaults__
+        ):
+            return record.copy
+        return None
+
     def get(self, f: FunctionType) -> Any:
         """The copy of `f`, up to date in this run; `f` itself if it is left alone."""
         record = self._known(f)

@@ -252,11 +252,12 @@ class Namespace(dict[str, Any]):
 
     def refresh(self) -> None:
         """A run begins: forget what has changed in the real module."""
-        names, self.volatile = self.volatile, []
-        self.former = {name: self.pop(name, None) for name in names}
+        if self.volatile or self.former:
+            names, self.volatile = self.volatile, []
+            self.former = {name: self.pop(name, None) for name in names}
         real, seen = self.real, self.seen
         try:
-            if not unchanged(self.cells):
+            if self.cells and not unchanged(self.cells):
                 self.cells = []
                 self.drop(*list(seen))
                 return

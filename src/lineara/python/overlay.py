@@ -128,7 +128,7 @@ class Overlay:
         if self._classes.kept:  # a view that nobody holds is not needed any more
             self._classes.kept.clear()
         self._functions.refresh()
-        return self.replace(f)
+        return self._functions.ready(f) or self.replace(f)
 
     def forget(self) -> None:
         """Drop everything remembered: copies, twins, and what was read."""

@@ -43,7 +43,7 @@ def overlay() -> Overlay:
     arrive()
     packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas"]
     seen = Overlay(table, packages, is_instance, class_of, objects, arrive, _is_traced)
-    collector.ended.append(seen.kept.tidy)
+    collector.keepers.append(seen.kept)
     return seen
 
 

@@ -4,22 +4,22 @@ The function already sees our NumPy (python/overlay).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from lineara.containers.boundary import lift, rebuild
+from lineara.containers.boundary import rebuild
 from lineara.containers.points import without_unit
-from lineara.containers.proxy import Places
 from lineara.cotangent.dead_lanes import Masked
 from lineara.errors import StructureError
 from lineara.facts.types import type_of
-from lineara.tape.leaves import Gradients, Leaves, beside, one_like
+from lineara.tape.leaves import Gradients, Leaves, beside, lift_args, one_like
 from lineara.tape.level import Level
 from lineara.tape.levels import deeper, open_level
 from lineara.tape.masked_sweep import any_nan, settle
 from lineara.tape.node import Traced, leaked, outlived, staged
+from lineara.tape.number_sweep import are_sound, numbers_back
 from lineara.tape.reads import forget
 from lineara.tape.results import check_numbers, release_tree, scalar_output, with_aux
 from lineara.tape.sweep import reverse, tidy
@@ -37,25 +37,18 @@ class Asked:
     builder: bool = False
     strong_zero: bool = False
     name: str = "grad"
+    dense: bool = field(init=False, compare=False)  # numbers and arrays, given as they are
+
+    def __post_init__(self) -> None:
+        self.dense = self.combine is None and not self.builder and not self.sparse
 
 
-def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> list[Any]:
-    """The arguments, those to differentiate as lazy traced proxies."""
-    found = list(args)
-    for i in argnums:
-        a = args[i]
-        if type(a) is np.ndarray or type(a) is float:
-            found[i] = leaves(a)
-            continue
-        if leaves.places is None:
-            leaves.places = Places(leaves.others)
-        found[i] = lift(a, leaves, method=leaves.method, places=leaves.places)
-    return found
+OPENING = open_level()
 
 
 def backward(f: Any, args: tuple, kwargs: dict[str, Any], asked: Asked, method: Any) -> Any:
     """(value, gradients of args[argnums], aux) of a function with one real result."""
-    with open_level() as level:
+    with OPENING as level:
         return _backward(level, f, args, kwargs, asked, method)
 
 
@@ -67,51 +60,80 @@ def _backward(
     A function of its own, so that the result's node is gone when the level clears its tape from
     the end: a chain of nodes is then freed one by one and not by recursion.
     """
-    given = [args[i] for i in asked.argnums]
-    leaves = Leaves(level, given, method, beside(args, kwargs, asked.argnums))
-    lifted = lift_args(args, asked.argnums, leaves)
-    for i in asked.argnums:
-        if lifted[i] is args[i]:  # a leaf that stays as it is
-            check_numbers([args[i]], asked.name)
+    argnums, given, others = asked.argnums, args, ()
+    if len(args) > 1 or kwargs:
+        given, others = [args[i] for i in argnums], beside(args, kwargs, argnums)
+    leaves = Leaves(level, given, method, others)
+    lifted = lift_args(args, argnums, leaves)
+    if leaves.places is not None:
+        for i in argnums:
+            if lifted[i] is args[i]:  # a leaf that stays as it is
+                check_numbers([args[i]], asked.name)
     out = f(*lifted, **kwargs)
     if leaves.places is not None and leaves.places.several:
         leaves.places.settle()
-    if not isinstance(asked.sparse, bool):
+    if not asked.dense and isinstance(asked.sparse, tuple):
         _check_names(asked.sparse, given, asked.name)
     if not leaves.nodes:
         check_numbers(given, asked.name)
-    out, aux = with_aux(out, asked.has_aux, asked.name)
-    y, unit = out, None
+    aux = unit = None
+    if asked.has_aux:
+        out, aux = with_aux(out, True, asked.name)
+    y = out
     if type(y) is not level.S and type(y) is not level.N:  # which are one real number
         number, unit = without_unit(out)
         y = scalar_output(number, asked.name)
     value = y
     if isinstance(y, Traced) and y.level is level:
-        _sweep_back(level, y, leaves.nodes, asked.strong_zero)
+        _sweep_back(level, y, asked.strong_zero)
         value = y.v
     if unit is not None:
         value = type(out)(value, unit)
-    grads = Gradients(level, leaves.points, unit)
-    found = [_gradient(args[i], lifted[i], grads, asked) for i in asked.argnums]
-    aux = release_tree(aux, level) if asked.has_aux else None
-    return value, found, aux
+    grads, found, dense = None, [], asked.dense
+    for i in argnums:
+        x, x_bar = args[i], lifted[i]
+        if dense and type(x) is float and type(x_bar.g) is float:
+            found.append(x_bar.g)
+            continue
+        if grads is None:
+            grads = Gradients(level, leaves.points, unit)
+        if dense and isinstance(x_bar, Traced):
+            found.append(grads.dense(x, x_bar))
+        else:
+            found.append(_gradient(x, x_bar, grads, asked))
+    return value, found, release_tree(aux, level) if asked.has_aux else None
 
 
-@np.errstate(all="ignore")
-def _sweep_back(level: Level, y: Any, nodes: Sequence[Any], strong_zero: bool) -> None:
-    """The reverse sweep; a masked one follows where the plain one has produced a NaN.
-
-    In a trace nobody can know whether it will, so there the masked one is all that is written.
-    """
+def _sweep_back(level: Level, y: Any, strong_zero: bool) -> None:
+    """The reverse sweep over numbers, then that over arrays and what else there is before them."""
     if y.g is leaked:
         raise outlived()
     if level.locks.seen:
         level.locks.check()
-    known = type(y.v) is float  # at the outermost level, the most frequent result
+    tape = level.tape
+    if type(y.v) is float and not strong_zero:  # at the outermost level, as most results
+        y.g = 1.0
+        left = numbers_back(tape, (level.S, level.N))
+        if not left and are_sound(level.roots):
+            level.swept = True
+            return
+        if left < len(tape):
+            tape = tape[:left]
+    _sweep_arrays(level, y, tape, strong_zero)
+
+
+@np.errstate(all="ignore")
+def _sweep_arrays(level: Level, y: Any, tape: Sequence[Any], strong_zero: bool) -> None:
+    """The reverse sweep over what is left; a masked one of all follows where it produces a NaN.
+
+    In a trace nobody can know whether it will, so there the masked one is all that is written.
+    """
+    nodes, known = level.roots, type(y.v) is float
     unknown = not known and staged(y)
     if not strong_zero and not unknown:
-        y.g = 1.0 if known else one_like(y.v)
-        parted = reverse(level.tape, (level.S, level.N), last=True)
+        if not known:
+            y.g = one_like(y.v)
+        parted = reverse(tape, (level.S, level.N), last=True)
         level.swept = True
         if not any_nan(level, nodes):
             for n in parted:

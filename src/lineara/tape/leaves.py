@@ -4,9 +4,10 @@ Floating and complex leaves are differentiated.  Integers are constants, unless 
 other numbers: then they are promoted.  Strings, None, enums and booleans stay as they are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,16 @@ def beside(args: Sequence[Any], kwargs: dict[str, Any], argnums: Sequence[int]) 
     return [*[a for i, a in enumerate(args) if i not in argnums], *kwargs.values()]
 
 
+NONE: Mapping[int, Any] = MappingProxyType({})
+
+
 class Leaves:
     """The leaves of one call: lifted when they are first read."""
+
+    places: Places | None = None  # the containers among the arguments
+    points: Mapping[int, tuple[Any, Any, Any]] = NONE  # by id: point, coordinates, lifted ones
+    _plain: list[np.ndarray] | None = None  # arrays among `others`, and inside them
+    _promote: bool | None = None
 
     def __init__(
         self, level: Level, args: Sequence[Any], method: Any, others: Sequence[Any] = ()
@@ -72,11 +81,7 @@ class Leaves:
         self.method = method  # how a user's class in an argument sees our NumPy
         self.args = args
         self.others = others  # the arguments that are not differentiated
-        self.places: Places | None = None  # the containers among the arguments
-        self._plain: list[np.ndarray] | None = None  # arrays among them, and inside them
         self.nodes: list[Any] = level.roots
-        self.points: dict[int, tuple[Any, Any, Any]] = {}  # by id: point, coordinates, lifted ones
-        self._promote: bool | None = None
 
     def __call__(self, value: Any) -> Any:
         """The traced form of a leaf; a constant as it is."""
@@ -87,7 +92,9 @@ class Leaves:
         if type(value) is np.ndarray and value.dtype.kind == "f":
             node = self._node(value)
             if value.ndim:
-                self._note(value, node)
+                self.level.overlaps.add(value, node)
+                if self.others:
+                    self._note_others(value)
             return node
         manifold = manifold_of(value)
         if manifold is not None:
@@ -103,15 +110,13 @@ class Leaves:
             return value
         node = self._node(self._floating(value) if kind == "i" else value)
         if node.shape:
-            self._note(value, node)
+            self.level.overlaps.add(value, node)
+            self._note_others(value)
         return node
 
-    def _note(self, value: Any, node: Any) -> None:
-        """Remember an array: no other argument may have its memory if one of them is written."""
+    def _note_others(self, value: Any) -> None:
+        """Watch what is beside it and has the memory of an array, which may be written."""
         level = self.level
-        level.overlaps.add(value, node)
-        if not self.others:
-            return
         if self._plain is None:
             self._plain = [a for x in self.others for a in _arrays_of(x)]
         for a in self._plain:
@@ -124,7 +129,9 @@ class Leaves:
         at = manifold.coordinates(p)
         v = lift(at, self, method=self.method, places=self.places)
         lifted = manifold.lifted(p, v)
-        self.points[id(lifted)] = (lifted, at, v)
+        if self.points is NONE:
+            self.points = {}
+        self.points[id(lifted)] = (lifted, at, v)  # type: ignore[index]  # its own from here on
         return lifted
 
     def promote(self) -> bool:
@@ -140,16 +147,29 @@ class Leaves:
 
     def _node(self, value: Any) -> Any:
         level = self.level
-        if not isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and value.ndim:
+            held = np.asarray(value)
+            if not held.dtype.isnative:  # compiled libraries refuse the other byte order
+                held = held.astype(held.dtype.newbyteorder("="))
+            node = level.wrap(level.guard(held, watch=False))
+        else:
             node = level.wrap(snapshot(value))
-            self.nodes.append(node)
-            return node
-        held = np.asarray(value)
-        if not held.dtype.isnative:  # compiled libraries refuse the other byte order
-            held = held.astype(held.dtype.newbyteorder("="))
-        node = level.wrap(level.guard(held, watch=False) if value.ndim else value)
         self.nodes.append(node)
         return node
+
+
+def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> list[Any]:
+    """The arguments, those to differentiate as lazy traced proxies."""
+    found = list(args)
+    for i in argnums:
+        a = args[i]
+        if type(a) is float or (type(a) is np.ndarray and a.dtype.kind == "f"):
+            found[i] = leaves(a)
+            continue
+        if leaves.places is None:
+            leaves.places = Places(leaves.others)
+        found[i] = lift(a, leaves, method=leaves.method, places=leaves.places)
+    return found
 
 
 def _arrays_of(x: Any) -> list[np.ndarray]:
@@ -190,13 +210,12 @@ class Absent:
 class Gradients:
     """Turns cotangents of leaves into what the user gets: fresh, writable, of the leaf's type."""
 
-    def __init__(
-        self, level: Level, points: dict[int, Any] | None = None, unit: Any = None
-    ) -> None:
+    zeros: Zeros | None = None
+
+    def __init__(self, level: Level, points: Mapping[int, Any] = NONE, unit: Any = None) -> None:
         self.level = level
-        self.points = points or {}
+        self.points = points
         self.unit = unit  # of the result, if it has one
-        self.zeros: Zeros | None = None
         self.given: set[int] = set()  # arrays handed out already: no two results share memory
 
     def dense(self, leaf: Any, node: Any) -> Any:
@@ -206,9 +225,10 @@ class Gradients:
         if node is UNTOUCHED and type(leaf) is np.ndarray and leaf.dtype.kind in "fc":
             self.zeros = self.zeros or Zeros()
             return self.zeros(leaf.shape, leaf.dtype)
-        manifold = manifold_of(leaf)
-        if manifold is not None:
-            return self._point(leaf, node, manifold, sparse=False)
+        if type(leaf) is not np.ndarray:
+            manifold = manifold_of(leaf)
+            if manifold is not None:
+                return self._point(leaf, node, manifold, sparse=False)
         if node is UNTOUCHED or not (isinstance(node, Traced) and node.level is self.level):
             return zero_of(leaf)
         g = node.g if issubclass(type(node), Scalar) else pull(node)
@@ -253,8 +273,10 @@ class Gradients:
 
     def _own(self, g: np.ndarray, dtype: np.dtype) -> bool:
         """Whether an array may be handed out as it is."""
-        free = is_own(g) and g.flags.writeable and g.flags.c_contiguous and g.dtype == dtype
-        if not free or id(g) in self.given:
+        flags = g.flags
+        if not (flags.carray and (flags.owndata or is_own(g)) and g.dtype == dtype):
+            return False
+        if id(g) in self.given:
             return False
         self.given.add(id(g))
         return True

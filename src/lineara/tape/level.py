@@ -507,35 +507,36 @@ class Level:
     def start(self, tape: list[Any] | None = None) -> None:
         """Begin a trace: operations are recorded from now on."""
         self.open = True
-        self._record_on([] if tape is None else tape)
-
-    def _record_on(self, tape: list[Any]) -> None:
-        self.tape, push = tape, tape.append
-        for scope in self.scopes.values():
-            scope["push"] = push
+        self.tape = tape = [] if tape is None else tape
+        self.scopes["S"]["push"] = self.scopes["N"]["push"] = self.scopes["X"]["push"] = tape.append
 
     def close(self) -> None:
         """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""
-        nodes = [] if self.swept else [n.out if type(n) is Entry else n for n in self.tape]
-        S, N = self.S, self.N
-        for n in (*nodes, *self.roots):
-            if type(n) is S or type(n) is N:
+        S, N, X, nodes = self.S, self.N, self.X, self.roots
+        if not self.swept:
+            nodes = [*[n.out if type(n) is Entry else n for n in self.tape], *nodes]
+        for n in nodes:
+            kind = type(n)
+            if kind is S or kind is N or (kind is X and n.k is None):
                 n.g = leaked
                 continue
             clear(n, last=True)
             if not self.keep_copies and isinstance(n, Array) and n.k is not None:
                 forget(n)
         self.roots = []
-        if self.overlaps.given:
+        if self.overlaps.indexed:
             self.overlaps.clear()
-        self.asked.clear()
+        elif self.overlaps.given:
+            self.overlaps.given = []
+        if self.asked:
+            self.asked.clear()
         self.tape.clear()
-        self._record_on(CLOSED)
-        self.swept = self.locks.gave = False
-        if self.locks.arrays or self.locks.seen:
-            self.locks.release()
-        self.keep_copies = False
-        self.open = False
+        self.tape = CLOSED
+        self.scopes["S"]["push"] = self.scopes["N"]["push"] = self.scopes["X"]["push"] = REFUSED
+        locks = self.locks
+        if locks.arrays or locks.seen:
+            locks.release()
+        self.swept = locks.gave = self.keep_copies = self.open = False
 
 
 class ClosedTape(list):
@@ -547,6 +548,7 @@ class ClosedTape(list):
 
 
 CLOSED = ClosedTape()
+REFUSED = CLOSED.append
 
 
 def clear(n: Any, last: bool) -> None:

@@ -6,9 +6,9 @@ Garbage collection rests while any trace is open, since a collection walks the w
 import gc
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -35,6 +35,17 @@ class _Threads(threading.local):
         self.refused: list[LinearaError] = []  # since the outermost of the open levels began
 
 
+class Keeper(Protocol):
+    """What may hold values of traces that have ended, and takes them out."""
+
+    holders: dict[int, Any]
+    assigned: list[Any]
+
+    def tidy(self) -> None:
+        """No trace is open: let go of what was traced."""
+        ...
+
+
 class _Collector:
     """Counts the threads with open traces; the last one to close lets collection go on."""
 
@@ -42,7 +53,7 @@ class _Collector:
         self.lock = threading.Lock()
         self.count = 0
         self.was_on = False
-        self.ended: list[Callable[[], None]] = []  # called when no trace is open any more
+        self.keepers: list[Keeper] = []  # asked when no trace is open any more
 
     def pause(self) -> None:
         with self.lock:
@@ -55,8 +66,9 @@ class _Collector:
         with self.lock:
             self.count -= 1
             if not self.count:
-                for tidy in self.ended:
-                    tidy()
+                for keeper in self.keepers:
+                    if keeper.holders or keeper.assigned:
+                        keeper.tidy()
                 if self.was_on:
                     gc.enable()
 
@@ -75,62 +87,55 @@ def _remember(error: LinearaError) -> None:
 watchers.append(_remember)
 
 
-def enter(cls: type[Level] = Level) -> Level:
-    """Open a level inside those that are open in this thread."""
-    around, depth = threads.open, threads.depth + 1
-    waiting = threads.waiting[cls, depth]
-    level = waiting.pop() if waiting else cls(depth, linear_map_of)
-    level.start()
-    if around:
-        level.outer = around[-1]
-    else:
-        level.outer = None
-        collector.pause()
-    threads.depth = depth
-    around.append(level)
-    if threads.kinks is not None:
-        level.decide(threads.kinks)
-    return level
-
-
-def leave(level: Level) -> None:
-    """Close the innermost level; it waits for the next trace of its depth."""
-    if level.kinks is not None:
-        level.decide(None)
-    level.close()
-    around, depth = threads.open, level.depth
-    found = around.pop()
-    assert found is level, "levels close in the order opposite to their opening"
-    threads.depth = depth - 1
-    threads.waiting[type(level), depth].append(level)
-    if not around:
-        collector.resume()
-
-
 class open_level:  # a context manager is named as a function is
-    """A level that is open while the block runs."""
+    """A level that is open while the block runs.  It has no state: one serves many blocks."""
 
-    __slots__ = ("cls", "level")
+    __slots__ = ("cls",)
 
     def __init__(self, cls: type[Level] = Level) -> None:
         self.cls = cls
 
     def __enter__(self) -> Any:
-        self.level = enter(self.cls)
-        return self.level
+        here = threads.__dict__  # one look for what is this thread's
+        cls, around, depth = self.cls, here["open"], here["depth"] + 1
+        waiting = here["waiting"][cls, depth]
+        level = waiting.pop() if waiting else cls(depth, linear_map_of)
+        level.start()
+        if around:
+            level.outer = around[-1]
+        else:
+            level.outer = None
+            collector.pause()
+        here["depth"] = depth
+        around.append(level)
+        if here["kinks"] is not None:
+            level.decide(here["kinks"])
+        return level
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        here, mutated = threads.__dict__, None
+        cls, around = self.cls, here["open"]
+        level = around[-1]
+        assert type(level) is cls, "levels close in the order opposite to their opening"
+        if error is not None and (level.locks.arrays or level.locks.gave):
+            mutated = _mutated(error, bool(level.locks.arrays))
+        if level.kinks is not None:
+            level.decide(None)
+        level.close()
+        around.pop()
+        depth = level.depth
+        here["depth"] = depth - 1
+        here["waiting"][cls, depth].append(level)
+        swallowed = None
+        if not around:
+            collector.resume()
+            swallowed = here["refused"]
+            if swallowed:
+                here["refused"] = []
         if error is None:
-            leave(self.level)
-            if threads.refused and not threads.open:
-                found, threads.refused = threads.refused, []
-                raise_swallowed(found)
+            if swallowed:
+                raise_swallowed(swallowed)
             return
-        locks = self.level.locks
-        mutated = _mutated(error, bool(locks.arrays)) if locks.arrays or locks.gave else None
-        leave(self.level)
-        if not threads.open:
-            threads.refused = []
         if mutated is not None:
             raise mutated from None
         ours = in_place_of(error)
@@ -206,9 +211,7 @@ def outside() -> Iterator[None]:
 __all__ = [
     "LinearLevel",
     "deeper",
-    "enter",
     "innermost_level",
-    "leave",
     "open_level",
     "outside",
     "writable",

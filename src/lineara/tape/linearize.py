@@ -1,5 +1,6 @@
 """Linearize: the value of a function and its derivative there, as a map that can be swept again."""
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,10 +16,11 @@ from lineara.containers.points import (
 )
 from lineara.containers.proxy import Places
 from lineara.cotangent.batched import Batched
+from lineara.cotangent.compressed import compressed
 from lineara.cotangent.dead_lanes import seeded, unmasked
 from lineara.facts.primitive import Box
 from lineara.facts.types import ArrayType, type_of
-from lineara.linear_map import LinearMap, Space, Work
+from lineara.linear_map import Basis, LinearMap, Space, Work
 from lineara.tape.leaves import Gradients, Leaves, beside
 from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
@@ -142,7 +144,8 @@ def linearize(
     fit = Gradients(level)
     back = _fitted(frozen.back, flat, fit)
     ahead = _fitted(frozen.forward, results, fit)
-    return value, LinearMap(ahead, back, domain, codomain, work, batch_sweep), aux
+    sweep_basis = functools.partial(basis_sweep, plain=level.depth == 1)
+    return value, LinearMap(ahead, back, domain, codomain, work, sweep_basis), aux
 
 
 def _opened(
@@ -253,6 +256,15 @@ def batch_sweep(sweep: Callable, seeds: list[Any]) -> list[Any]:
     with deeper(), deeper() as depth:  # the depth between is for masks inside the batch
         found = sweep([Batched(s, depth) for s in seeds])
     return [_unbatched(g) for g in found]
+
+
+def basis_sweep(sweep: Callable, basis: Basis, plain: bool) -> list[Any]:
+    """A sweep on basis vectors, as compressed as they stay where residuals are plain arrays."""
+    with deeper(), deeper() as depth:
+        seeds = compressed(basis, depth) if plain else None
+        if seeds is not None:
+            return [_unbatched(g) for g in sweep(seeds)]
+    return batch_sweep(sweep, basis.dense())
 
 
 def _unbatched(g: Any) -> Any:

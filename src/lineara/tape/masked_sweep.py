@@ -87,8 +87,18 @@ def _is_few(g: Any) -> bool:
 
 def has_nan(g: Any) -> bool:
     """Whether a cotangent or tangent holds a NaN, under whatever wraps it."""
+    if type(g) is np.ndarray and g.dtype.kind == "f":
+        if g.size > SHORT:
+            total = g.sum()
+        else:
+            flat = g.ravel()
+            total = flat.dot(flat)  # a NaN if there is one
+        return bool(total != total)
     if isinstance(g, Box):
-        g = layout(g) if isinstance(g, Traced) else g.v if isinstance(g, Batched) else g
+        if isinstance(g, Batched):
+            g = g.live
+        elif isinstance(g, Traced):
+            g = layout(g)
         g = layout(g)
     if isinstance(g, float | complex | np.inexact):
         return bool(g != g)

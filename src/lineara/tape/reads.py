@@ -183,7 +183,9 @@ def whole_sum(level: Any, x: Array) -> Any:
             total = float(np.add.reduce(v))
         o = level.scalar(total, level.N)
     else:
-        o = level.wrap(np.add.reduce(v, axis=None))
+        total = np.add.reduce(v, axis=None)
+        whole = type(total) is np.float64
+        o = level.scalar(float(total), level.N) if whole else level.wrap(total)
     k.sums.append(o)
     return o
 

@@ -1,0 +1,37 @@
+"""The last sweep where all is Python's numbers: no arrays, no warnings, no masks."""
+
+from collections.abc import Sequence
+from operator import length_hint
+from typing import Any
+
+from lineara.tape.node import leaked, zero
+
+
+def numbers_back(tape: Sequence[Any], scalar: tuple[type, type]) -> int:
+    """The last sweep over the numbers at the end of a tape; gives how many entries are before them.
+
+    They and their weights are Python's numbers, whose arithmetic gives no warnings.
+    """
+    python, numpy = scalar
+    rest = reversed(tape)
+    for n in rest:
+        if type(n) is not python and type(n) is not numpy:
+            return length_hint(rest) + 1
+        g = n.g
+        n.g = leaked
+        if g is zero:
+            continue
+        n.a.g += g * n.d
+        b = n.b
+        if b is not None:
+            b.g += g * n.e
+    return 0
+
+
+def are_sound(nodes: Sequence[Any]) -> bool:
+    """Whether all leaves are numbers, and no NaN has arrived at one."""
+    for n in nodes:
+        g = n.g
+        if g is not zero and (type(g) is not float or g != g):
+            return False
+    return True
