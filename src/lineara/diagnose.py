@@ -22,12 +22,13 @@ from lineara.errors import RuleError, TypeMismatchError, describe_line, user_fra
 from lineara.facts.primitive import Elementwise, Outer, Piece, registry
 from lineara.python.user_code import lifted, method, seen
 from lineara.tape.codegen import OPERATORS
+from lineara.tape.contributions import add
 from lineara.tape.leaves import Leaves, kind_of_number, lift_args
 from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
 from lineara.tape.node import ONE, Array, Traced, plain
 from lineara.tape.reads import Reads
-from lineara.tape.sweep import add, arrived, clear
+from lineara.tape.sweep import arrived, clear
 from lineara.trees import flatten, leaf_paths, unflatten
 
 # --- comparing with differences -------------------------------------------------------------

@@ -79,6 +79,13 @@ class Primitive:
         """The value, in the array namespace `xp`: NumPy, or another of the array API standard."""
         return getattr(xp, self.name)(*args, **params)
 
+    def text(self, *args: Any, **params: Any) -> str | None:
+        """NumPy's expression of the value, shorter than the call of `evaluate`, where there is one.
+
+        It is of arrays, over the names of the arguments and of the parameters.
+        """
+        return None
+
     def keeps(self, place: int) -> bool:
         """Whether a derivative reads the value of argument `place`: then it must not change."""
         return True

@@ -64,6 +64,9 @@ class matmul(Multilinear):
             self.result(a, b)  # says which dimensions do not fit
             raise
 
+    def text(self, a, b):
+        return f"{a} @ {b}"
+
     def arithmetic(self, y, args, params):
         return contraction(y, args, y.size * args[0].shape[-1])
 

@@ -136,6 +136,9 @@ class index(Structural):
             return taken(xp, x, places_of(at, x.shape))
         return read(x, at)
 
+    def text(self, x, *, at):
+        return f"{x}[{at}]"
+
     def arithmetic(self, y, args, params):
         return reals(y)
 

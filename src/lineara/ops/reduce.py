@@ -56,6 +56,9 @@ class sum_(Linear):
     def evaluate(self, xp, /, x, *, axis, keepdims):
         return xp.sum(x, axis=axis, keepdims=keepdims)
 
+    def text(self, x, *, axis, keepdims):
+        return f"np.add.reduce({x}, {axis}, None, None, {keepdims})"
+
     def arithmetic(self, y, args, params):
         return lost(y, args)  # an addition for each element that is reduced
 

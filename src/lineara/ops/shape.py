@@ -56,6 +56,9 @@ class reshape(Structural):
     def evaluate(self, xp, /, x, *, shape):
         return xp.reshape(x, shape)
 
+    def text(self, x, *, shape):
+        return f"{x}.reshape({shape})"
+
     def transpose(self, y_bar, /, x, *, shape):
         return (reshape(y_bar, shape=x.shape),)
 
@@ -81,6 +84,9 @@ class permute_dims(Structural):
 
     def evaluate(self, xp, /, x, *, axes):
         return xp.permute_dims(x, axes)
+
+    def text(self, x, *, axes):
+        return f"{x}.transpose({axes})"
 
     def transpose(self, y_bar, /, x, *, axes):
         return (permute_dims(y_bar, axes=tuple(int(i) for i in np.argsort(axes))),)

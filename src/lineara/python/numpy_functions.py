@@ -12,7 +12,14 @@ from lineara.facts.registry import WRITE, Foreign
 from lineara.facts.types import type_of
 from lineara.ops.shape import any_box, as_array
 from lineara.python.numpy_layout import as_numpy_lays
-from lineara.python.numpy_values import carried, failed, is_asked, own_value, place_of_out
+from lineara.python.numpy_values import (
+    carried,
+    failed,
+    is_asked,
+    judged,
+    own_value,
+    place_of_out,
+)
 from lineara.tape.node import (
     Array,
     Scalar,
@@ -27,10 +34,14 @@ from lineara.tape.node import (
 )
 from lineara.tape.number_kinds import as_numpys, numpys, real_typed
 from lineara.tape.numpy_errors import foreign_name, refused
+from lineara.tape.plans import GENERAL, by_plan
 
 
 def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
+    y = by_plan(func, args, kwargs, judged)
+    if y is not GENERAL:
+        return y
     if any(map(is_of_objects, args)):
         return func(*in_objects(args), **{k: in_objects(v) for k, v in kwargs.items()})
     foreign = declared(func)

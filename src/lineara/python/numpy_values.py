@@ -20,6 +20,7 @@ from lineara.python.numpy_layout import KNOWN, Unknown, sample, signature
 from lineara.tape.node import Array, Scalar, Traced, plain, staged
 from lineara.tape.number_kinds import numpys, valued
 from lineara.tape.numpy_errors import foreign_name
+from lineara.tape.sketches import Unplanned
 from lineara.tape.strides import laid_out, strides_of
 
 # Functions whose value is NumPy's by nature: they move elements, or are one primitive, which
@@ -76,6 +77,17 @@ def _is_numpys(func: Any) -> bool:
     """Whether it is NumPy's, or a ufunc, and not SciPy's."""
     module = str(getattr(func, "__module__", None)).partition(".")[0]
     return module == "numpy" or isinstance(getattr(func, "__self__", func), np.ufunc)
+
+
+def judged(func: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+    """Raise where the value is not NumPy's alone: written somewhere, cast, or of a composition."""
+    place = place_of_out(func)
+    if "out" in kwargs or (place is not None and len(args) > place):
+        raise Unplanned("the result is written into an argument")
+    if not _may_ask(func):
+        raise Unplanned("the function does more than to calculate")
+    if is_asked(func, args, kwargs, None):
+        raise Unplanned("the value is compared with that of a composition")
 
 
 class _Unasked(Exception):

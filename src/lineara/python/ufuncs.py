@@ -16,7 +16,14 @@ from lineara.ops.shape import as_array, told
 from lineara.ops.ufunc_methods import METHODS, WHOLE
 from lineara.python.numpy_functions import call_foreign, constant_call, declared, write_out
 from lineara.python.numpy_layout import as_numpy_lays
-from lineara.python.numpy_values import carried, failed, is_asked, is_composed, own_value
+from lineara.python.numpy_values import (
+    carried,
+    failed,
+    is_asked,
+    is_composed,
+    judged,
+    own_value,
+)
 from lineara.tape.node import (
     Array,
     Scalar,
@@ -28,6 +35,7 @@ from lineara.tape.node import (
     staged,
 )
 from lineara.tape.number_kinds import as_numpys, numpys
+from lineara.tape.plans import GENERAL, by_plan
 
 REFLECTED = {
     np.add: "__radd__",
@@ -41,6 +49,10 @@ REFLECTED = {
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy ufunc, or one of its methods, on traced arguments."""
+    if method == "__call__" and not kwargs:
+        y = by_plan(ufunc, inputs, kwargs, judged)
+        if y is not GENERAL:
+            return y
     if any([is_labelled(a) for a in inputs]):
         found = _of_labelled(ufunc, method, inputs, kwargs)
         return getattr(ufunc, method)(*inputs, **kwargs) if found is NotImplemented else found

@@ -22,7 +22,7 @@ from lineara.containers.points import Span, answers_itself, operated
 from lineara.errors import ShapeError
 from lineara.facts.primitive import Box, Elementwise, Sym, op, registry, source
 from lineara.facts.types import type_of
-from lineara.ops.scipy.sparse_products import is_sparse
+from lineara.ops.scipy.sparse_products import is_sparse, sparse_matmul
 from lineara.ops.scipy.sparse_traced import between
 from lineara.ops.shape import as_array
 from lineara.tape.node import (
@@ -33,12 +33,14 @@ from lineara.tape.node import (
     in_objects,
     innermost,
     is_of_objects,
+    objects,
     plain,
     plain_deep,
     refuse_found,
     refuse_own_rules,
     staged,
 )
+from lineara.tape.plans import GENERAL, by_plan
 
 OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv"}
 OPERATORS |= {"power": "pow", "remainder": "mod"}
@@ -51,6 +53,7 @@ SYMBOL = {
     "power": "**",
     "remainder": "%",
 }
+UFUNCS = {name: registry.primitives[name].array for name in OPERATORS}
 SILENT = ("sign", "conj", "sin", "cos", "sinh", "cosh", "exp")  # partials as tame as the values
 
 TERNARY = "({1} if {0} else {2})"
@@ -469,6 +472,9 @@ def _sign(x: float) -> float:
 
 def general(p: Any, q: Any, name: str) -> Any:
     """A binary operation outside the fast path."""
+    y = by_plan(UFUNCS[name], (p, q), {})
+    if y is not GENERAL:
+        return y
     if _is_number(p) and _is_number(q):
         return _of_numbers(p, q, name)
     if _is_like_pythons(p, q):
@@ -588,6 +594,21 @@ def _operator(name: str, reflected: bool) -> Callable[..., Any]:
     return lambda p, q: general(p, q, name)
 
 
+def _matmul(p: Any, q: Any) -> Any:
+    """The matrix product of two values, one of which is traced; the other side may answer it."""
+    y = by_plan(np.matmul, (p, q), {})
+    if y is not GENERAL:
+        return y
+    other = q if isinstance(p, Traced) else p
+    if is_sparse(other):
+        return sparse_matmul(p, q)
+    if is_of_objects(other):
+        return np.matmul(p, objects(q)) if other is p else np.matmul(objects(p), q)
+    return NotImplemented if has_priority(other) else op("matmul")(p, q)
+
+
+Traced.__matmul__ = _matmul  # type: ignore[method-assign]
+Traced.__rmatmul__ = lambda q, p: _matmul(p, q)  # type: ignore[method-assign]
 for _name, _stem in OPERATORS.items():
     setattr(Traced, f"__{_stem}__", _operator(_name, reflected=False))
     setattr(Traced, f"__r{_stem}__", _operator(_name, reflected=True))

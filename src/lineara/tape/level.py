@@ -29,6 +29,7 @@ from lineara.tape.locked_arrays import Locks
 from lineara.tape.node import (
     ONE,
     Array,
+    Entry,
     Scalar,
     Traced,
     laid,
@@ -39,6 +40,7 @@ from lineara.tape.node import (
     zero,
 )
 from lineara.tape.numpy_errors import refused
+from lineara.tape.plans import GENERAL, by_plan
 from lineara.tape.reads import (
     Reads,
     first_read,
@@ -69,19 +71,6 @@ ARITHMETIC = (ArithmeticError, ValueError)
 COPY_BYTES = 64 * 1024  # a residual of the user's up to this size is copied, a larger one locked
 
 
-class Entry:
-    """A tape entry for a linear map that is not an inline weight: parents -> out."""
-
-    __slots__ = ("joint", "line", "name", "out", "parents", "work")
-
-    def __init__(self, out: Any, parents: tuple, joint: Joint, name: str, work: int) -> None:
-        self.out = out
-        self.parents = parents
-        self.joint = joint
-        self.name = name
-        self.work = work
-
-
 class Level:
     """One open differentiation: a tape, and classes whose identity guards against confusion."""
 
@@ -101,17 +90,20 @@ class Level:
         self.outer: Level | None = None  # the level around this one, in the same thread
         self.swept = False  # the sweep has marked the nodes of the tape as leaked
         self.keep_copies = False  # residuals outlive the trace: copy, do not lock
+        self.plans = True  # whether calls may have a plan: not where each operation is watched
         self.thread = threading.get_ident()
         self.kinks: Any = None  # what decides at kinks, in place of the defaults
         common = {"level": self, "depth": depth, "__slots__": ()}
         # The names are those that Python's own TypeErrors show.
-        self.S = type("TracedNumber", (Scalar,), common | kinds.pythons())
-        self.N = type("TracedNumber", (Scalar,), common | kinds.of_numpy())
-        self.X = type("TracedArray", (Array,), common)
+        self.S = type("TracedNumber", (Scalar,), common | kinds.pythons() | {"in_plans": "s"})
+        self.N = type("TracedNumber", (Scalar,), common | kinds.of_numpy() | {"in_plans": "n"})
+        self.X = type("TracedArray", (Array,), common | {"in_plans": "x"})
+        common["in_plans"] = None
         self.SG = type(
             "TracedNumber", (self.S,), common | kinds.SLOW
         )  # scalars outside the fast path
         self.XG = type("TracedArray", (self.X,), dict(common))  # arrays outside the fast path
+        common["in_plans"] = "w"
         self.XW = type("TracedArray", (Written, self.X), dict(common))  # arrays that were written
         self.scopes = codegen.functions(depth)
         self._bind_methods()
@@ -257,6 +249,10 @@ class Level:
         if isinstance(primitive, HigherOrder):
             settled = tuple([a.now() if isinstance(a, Traced) else a for a in args])
             return primitive.trace(self, settled, params)
+        if self.plans and not primitive.view:
+            y = by_plan(primitive, args, params)
+            if y is not GENERAL:
+                return y
         active, parents, values = [], [], []
         for i, a in enumerate(args):
             if isinstance(a, Traced):
@@ -507,6 +503,7 @@ class Level:
     def start(self, tape: list[Any] | None = None) -> None:
         """Begin a trace: operations are recorded from now on."""
         self.open = True
+        self.plans = self.has_fast_path and tape is None
         self.tape = tape = [] if tape is None else tape
         self.scopes["S"]["push"] = self.scopes["N"]["push"] = self.scopes["X"]["push"] = tape.append
 

@@ -19,11 +19,12 @@ from lineara.facts.primitive import (
     Recur,
 )
 from lineara.facts.types import ArrayType, type_of
+from lineara.tape.contributions import add
 from lineara.tape.level import Entry, Level, slow_methods
 from lineara.tape.mixed_sources import CONSTANT
 from lineara.tape.node import Array, Scalar, Traced, plain, zero
 from lineara.tape.pull_reads import distribute
-from lineara.tape.sweep import add, arrived, forward, reverse, tidy
+from lineara.tape.sweep import arrived, forward, reverse, tidy
 from lineara.tape.written_arrays import Buffer, Written
 
 

@@ -21,6 +21,7 @@ from lineara.cotangent.dead_lanes import seeded, unmasked
 from lineara.facts.primitive import Box
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_map import Basis, LinearMap, Space, Work
+from lineara.tape.contributions import add
 from lineara.tape.leaves import Gradients, Leaves, beside
 from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
@@ -28,7 +29,7 @@ from lineara.tape.masked_sweep import has_nan
 from lineara.tape.node import Array, Scalar, Traced, leaked, outlived, staged, zero
 from lineara.tape.pull_reads import distribute
 from lineara.tape.results import check_numbers, check_result, own_copy, release_tree, with_aux
-from lineara.tape.sweep import add, arrived, forward, reverse, tidy
+from lineara.tape.sweep import arrived, forward, reverse, tidy
 from lineara.trees import flatten, map_leaves, unflatten
 
 

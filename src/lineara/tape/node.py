@@ -11,6 +11,7 @@ import math
 import operator
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -25,7 +26,6 @@ from lineara.errors import (
 from lineara.facts.primitive import Box, Primitive, innermost, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import check_index, is_basic, read
-from lineara.ops.scipy.sparse_products import is_sparse, sparse_matmul
 from lineara.tape.class_questions import (
     as_shown,
     asks_who_multiplies,
@@ -66,6 +66,19 @@ def outlived() -> LeakedVariableError:
     )
 
 
+class Entry:
+    """A tape entry for a linear map that is not an inline weight: parents -> out."""
+
+    __slots__ = ("joint", "name", "out", "parents", "work")
+
+    def __init__(self, out: Any, parents: Sequence[Any], joint: Any, name: str, work: int) -> None:
+        self.out = out
+        self.parents = parents
+        self.joint = joint
+        self.name = name
+        self.work = work
+
+
 class Traced(Box):
     """A number or an array that a differentiation is following."""
 
@@ -73,6 +86,7 @@ class Traced(Box):
     level: Any  # the Level that the class belongs to
     v: Any
     known = True  # whether there is a value to look at, at all
+    in_plans: str | None = None  # what it is in the signature of a call; None where it has none
 
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Evaluate one level below and record the linear map beside."""
@@ -145,20 +159,6 @@ class Traced(Box):
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self
-
-    def __matmul__(self, other: Any) -> Any:
-        if is_sparse(other):
-            return sparse_matmul(self, other)
-        if is_of_objects(other):
-            return np.matmul(objects(self), other)
-        return NotImplemented if has_priority(other) else op("matmul")(self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        if is_sparse(other):
-            return sparse_matmul(other, self)
-        if is_of_objects(other):
-            return np.matmul(other, objects(self))
-        return NotImplemented if has_priority(other) else op("matmul")(other, self)
 
     # --- what it is --------------------------------------------------------------------------
 

@@ -7,32 +7,11 @@ level, batched or masked values.  After a sweep every slot is clean again (or ma
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from lineara.facts.primitive import Outer, Piece
+from lineara.tape.contributions import add
 from lineara.tape.level import Entry, clear
-from lineara.tape.node import ONE, Array, Scalar, leaked, outlived, zero
+from lineara.tape.node import ONE, Array, Scalar, leaked, zero
+from lineara.tape.plans import Call
 from lineara.tape.pull_reads import distribute, pull
-from lineara.tape.reads import Reads
-
-
-def add(p: Any, c: Any) -> None:
-    """A contribution to the cotangent of the node p."""
-    if c is None:
-        return
-    kind = type(c)
-    if kind is Piece or kind is Outer:
-        if p.g is leaked:
-            raise outlived()
-        if p.k is None:
-            p.k = Reads()
-        p.k.pieces.append(c)
-    elif issubclass(type(p), Scalar):
-        c = c.item() if kind is np.float64 or kind is np.ndarray else c
-        p.g = c if p.g is zero else p.g + c  # exact numbers stay exact
-    else:
-        h = p.g
-        p.g = c if h is None else h + c
 
 
 def arrived(n: Any) -> Any:
@@ -70,7 +49,11 @@ def reverse(tape: Sequence[Any], scalar: tuple[type, type], last: bool) -> list[
             if last and isinstance(o, Array):
                 parted.append(o)
             if g is not None:
-                for p, c in zip(n.parents, n.joint.back(g), strict=True):
+                joint = n.joint
+                if type(joint) is Call and joint.takes(g):
+                    joint.plan.code.pull(n.parents, joint.values, g)
+                    continue
+                for p, c in zip(n.parents, joint.back(g), strict=True):
                     add(p, c)
         else:
             if n.k is None:

@@ -1,0 +1,66 @@
+"""A call that has a plan gives what the general way gives, bit for bit, and costs counted work."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from forms import LINES
+from test_numpy_forms import form
+from test_primitives import SMOOTH
+from test_primitives import random_like as like
+
+import lineara
+from lineara.facts.primitive import registry
+from lineara.tape import plans
+
+NEVER = sys.maxsize
+
+
+@contextmanager
+def plans_at(call: int) -> Iterator[dict[Any, Any]]:
+    """Signatures get their plans at that call; the table, which is empty at first."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans, "CALLS", call)
+        patch.setattr(registry, "plans", {})
+        yield registry.plans
+
+
+def outcome(f: Callable[..., Any], point: list[Any]) -> Any:
+    """Value and layout, both directions of the derivative, and the dtypes of all; or the error."""
+    try:
+        y, L = lineara.linearize(f, *point)
+        seeds = [like(p, i) for i, p in enumerate(point)]
+        ahead = L @ (seeds[0] if len(point) == 1 else tuple(seeds))
+        back = like(y, 9) @ L
+        kept = lineara.grad(lambda *args: np.sum(np.sin(f(*args)) * 0.5), tuple(range(len(point))))
+        grads = kept(*point)
+    except Exception as e:
+        return type(e), str(e)
+    return [bits(v) for v in (y, ahead, back, grads)], np.asarray(y).strides
+
+
+def bits(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(bits, value))
+    a = np.asarray(value)
+    return type(value), a.dtype, a.shape, a.tobytes()
+
+
+def agree(f: Callable[..., Any], point: list[Any]) -> None:
+    with plans_at(NEVER):
+        expected = outcome(f, point)
+    with plans_at(1):
+        assert outcome(f, point) == expected
+
+
+@pytest.mark.parametrize("line", SMOOTH, ids=repr)
+def test_a_primitive_with_a_plan_gives_what_it_gives_without(line: Any):
+    agree(line.plain(), line.point())
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_form_of_numpys_with_a_plan_gives_what_it_gives_without(line: str):
+    agree(*form(line))
