@@ -33,6 +33,7 @@ from lineara.facts.primitive import (
 )
 from lineara.facts.types import type_of
 from lineara.ops.python_numbers import Own
+from lineara.ops.value_checks import CHECKED
 from lineara.tape.levels import linear_map_of
 
 rng = np.random.default_rng(7)
@@ -148,6 +149,10 @@ LINES = [
     ("conj", z),
     ("real", z),
     ("imag", z),
+    ("of_parts", z, x),
+    ("of_parts", A, row[:, :1]),
+    # checks
+    *[(f"check_{k.__name__}", A, mask & False, {"text": "no"}) for k in CHECKED],
     # special functions
     ("sinc", z),
     ("sinc", np.array([0.0, 0.02, -0.3])),
@@ -616,7 +621,7 @@ def difference(f, point, direction, step=1e-6):
 @cache
 def supports_complex(name):
     line = next(line for line in SMOOTH if line.name == name)
-    if name in ("astype", "keep", "fabs", "max", "min", "polygamma", "real", "imag"):
+    if name in ("astype", "keep", "fabs", "max", "min", "polygamma", "real", "imag", "of_parts"):
         return name in ("keep", "real", "imag")
     phases = ("eigh_vectors", "svd_vectors", "gauge", "range_basis", "null_basis")  # test_linalg
     if name in ("maximum", "minimum", "fmax", "fmin", *phases):

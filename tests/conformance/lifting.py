@@ -182,7 +182,7 @@ def lifted(test: Any) -> Any:
     def run(*args: Any, **options: Any) -> Any:
         if OPTIONS["lift"] == "none":
             return test(*args, **options)
-        program = programs.of(test, args, options, lift, _tell)
+        program = programs.of(test, args, options, lift, _Tell())
         with _limited():
             if OPTIONS["lift"] == "tape":
                 lineara.grad(program)(1.0)
@@ -192,12 +192,17 @@ def lifted(test: Any) -> Any:
     return run
 
 
-def _tell(error: BaseException | None) -> None:
+class _Tell:
     """A refusal that somebody caught is what went wrong, if something did."""
-    if error is None:
-        lanes.close()
-    elif not isinstance(error, LinearaError):
-        raise_swallowed(threads.refused)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is None:
+            lanes.close()
+        elif not isinstance(error, LinearaError):
+            raise_swallowed(threads.refused)
 
 
 class _Raises:
@@ -230,7 +235,7 @@ class _Raises:
 
 
 def raises(form: Any, expected: Any, *args: Any, **options: Any) -> Any:
-    """A form that expects an exception, as a context or of a call."""
+    """A form that expects an exception or a warning, as a context or of a call."""
     call = next((i for i, a in enumerate(args) if callable(a)), None)
     if call is None:
         return _Raises(form(expected, *args, **options))

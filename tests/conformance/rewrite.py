@@ -15,7 +15,8 @@ import ast
 from pathlib import Path
 
 EXPECT = {"assert_raises", "assert_raises_regex", "raises", "assertRaises", "assertRaisesRegex"}
-CALLS = {"assert_warns", "assert_no_warnings", "assertWarns", "assert_raises_fpe"}  # something
+EXPECT |= {"warns", "assert_warns", "assertWarns"}
+CALLS = {"assert_no_warnings", "assert_raises_fpe"}  # something
 LEFT = {"super", "locals", "globals", "getrefcount", "_getframe"}
 
 

@@ -46,7 +46,8 @@ class Primitive:
     """An operation with a type rule, an evaluation and one derivative fact."""
 
     linear: tuple[int, ...] | None = None  # the positions it is jointly linear in; None: every one
-    raised: tuple[type[Exception], ...] = ()  # what of Python's exceptions it may raise
+    raised: tuple[type[Exception], ...] = ()  # what it raises or warns of by the values it gets
+    pythons = False  # whether it is Python's own on numbers, which need not be NumPy's
     view = False  # whether NumPy shows the argument's own memory, and makes no array
     host = False  # whether NumPy, SciPy or Python alone evaluates it, whatever namespace is given
 

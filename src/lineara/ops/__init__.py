@@ -29,6 +29,7 @@ from lineara.ops import (
     singular,
     sorting,
     ufunc_methods,
+    value_checks,
 )
 
 __all__ = [
@@ -57,4 +58,5 @@ __all__ = [
     "singular",
     "sorting",
     "ufunc_methods",
+    "value_checks",
 ]

@@ -145,6 +145,7 @@ class Vectorized:
         self.plainly = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)  # or refuses
         self.options: tuple[Any, ...] = otypes, doc, excluded, cache, signature
         self.pyfunc, self.otypes, self.signature = pyfunc, otypes, signature
+        self.cache = cache
         self.excluded = set() if excluded is None else set(excluded)
         self.__name__ = getattr(pyfunc, "__name__", "vectorize")
         self.__doc__ = doc or pyfunc.__doc__
@@ -182,7 +183,7 @@ class Vectorized:
             first = call(*map(_first, values))
             listed = first if isinstance(first, tuple) else (first,)
             dtypes = [type_of(as_array(v)).dtype.char for v in listed]
-            kept = [first] if self.plainly.cache else kept
+            kept = [first] if self.cache else kept
         each = np.frompyfunc(
             lambda *elements: kept.pop() if kept else call(*elements), len(values), len(dtypes)
         )

@@ -291,6 +291,33 @@ class imag(Linear):
         return self(*args)
 
 
+@primitive
+class of_parts(Linear):
+    """The complex numbers a + i b, whatever is infinite; its transpose takes the parts."""
+
+    linear = (0, 1)
+
+    def result(self, a, b):
+        types = type_of(a), type_of(b)
+        shape = np.broadcast_shapes(*[t.shape for t in types])
+        return ArrayType(shape, np.result_type(*[t.dtype for t in types], np.complex64))
+
+    def evaluate(self, xp, /, a, b):
+        t = self.result(a, b)
+        y = np.empty(t.shape, t.dtype)
+        y.real, y.imag = a, b
+        return y[()]
+
+    def arithmetic(self, y, args, params):
+        return lost(y, args)
+
+    def transpose(self, y_bar, /, a, b):
+        return unbroadcast(real(y_bar), a), unbroadcast(imag(y_bar), b)
+
+    def batch(self, args, batched, params):
+        return self(*aligned(args, batched))
+
+
 for _function, _ours in {np.conjugate: conj, np.real: real, np.imag: imag}.items():
     implements(_function)(_ours)
 

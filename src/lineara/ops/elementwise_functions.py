@@ -156,7 +156,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
         y = positive(x)
     elif is_complex(x):
         parts = [nan_to_num(part(x), True, nan, posinf, neginf) for part in (real, imag)]
-        y = parts[0] + 1j * parts[1]
+        y = op("of_parts")(*parts)
     else:
         largest = np.finfo(type_of(x).dtype)
         high = largest.max if posinf is None else posinf

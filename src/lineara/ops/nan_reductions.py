@@ -7,11 +7,14 @@ import numpy as np
 from lineara.facts.primitive import Box, Constant, implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.elementwise import root
-from lineara.ops.reduce import given, modulus_squared, per
+from lineara.ops.reduce import freed, given, modulus_squared, per
 from lineara.ops.shape import as_array
+from lineara.ops.value_checks import checked
 
 for _name in ("nanargmax", "nanargmin"):
-    implements(getattr(np, _name))(Constant(_name, host=True))
+    _position = Constant(_name, host=True)
+    _position.raised = (ValueError,)
+    implements(getattr(np, _name))(_position)
 
 
 def _missing(a: Any) -> Any:
@@ -66,8 +69,10 @@ def _extremum(function: Any, fill: float) -> Any:
         options = _options(keepdims, initial=initial, where=where)
         y = registry.foreign[function].ours(_without(a, fill), axis, **options)
         empty = np.all(_missing(as_array(a)), axis=axis, keepdims=options["keepdims"])
-        none = np.logical_and(empty, not given(initial))
-        return y if none is np.False_ else op("where")(none, np.nan, y)
+        if given(initial) or (not isinstance(empty, Box) and not np.any(empty)):
+            return y
+        y = op("where")(empty, np.nan, y)
+        return checked(y, np.any(empty), RuntimeWarning, "All-NaN slice encountered")
 
     return stand_in
 
@@ -85,10 +90,15 @@ def _present(a: Any, where: Any) -> Any:
 @implements(np.nanmean)
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=None, *, where=None):
     """Mean over axes, without NaNs."""
-    a = as_array(a)
+    y, count = _mean(as_array(a), axis, dtype, keepdims, where)
+    return checked(y, np.any(np.equal(count, 0)), RuntimeWarning, "Mean of empty slice")
+
+
+def _mean(a: Any, axis: Any, dtype: Any, keepdims: Any, where: Any) -> tuple[Any, Any]:
+    """The mean, and of how many elements it is."""
     options = _options(keepdims)
     count = np.sum(_present(a, where), axis=axis, keepdims=options["keepdims"])
-    return per(nansum(a, axis, dtype, where=where, **options), count)
+    return per(nansum(a, axis, dtype, where=where, **options), count), count
 
 
 @implements(np.nanvar)
@@ -107,13 +117,14 @@ def nanvar(
     """Mean squared distance from the mean, without NaNs."""
     a = as_array(a)
     options = _options(keepdims)
-    mean = mean if given(mean) else nanmean(a, axis, dtype, keepdims=True, where=where)
+    mean = mean if given(mean) else _mean(a, axis, dtype, True, where)[0]
     squares = modulus_squared(_without(a, 0.0) - mean)
     there = _present(a, where)
     total = registry.foreign[np.sum].ours(squares, axis, dtype, where=there, **options)
     count = np.sum(there, axis=axis, keepdims=options["keepdims"])
-    free = count - (correction if given(correction) else ddof)
-    return per(total, op("where")(free > 0, free, np.nan))
+    free = count - freed(ddof, correction)
+    y = per(total, op("where")(free > 0, free, np.nan))
+    return checked(y, np.any(free <= 0), RuntimeWarning, "Degrees of freedom <= 0 for slice.")
 
 
 @implements(np.nanstd)

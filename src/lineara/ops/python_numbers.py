@@ -40,7 +40,7 @@ class Own(Primitive):
     With `either` the values may be Python's or NumPy's, and where the two differ it is an error.
     """
 
-    host = True
+    host = pythons = True
 
     def __init__(self, name: str, base: Any, act: Callable[..., Any]) -> None:
         self.base, self.act = base, act
@@ -149,7 +149,7 @@ class OfRow(General):
     `terms(y, x, x_dot)` are the numbers whose sum is the tangent.
     """
 
-    host = True
+    host = pythons = True
 
     def __init__(self, name: str, act: Callable[..., float], terms: Callable[..., Any]) -> None:
         super().__init__(name)

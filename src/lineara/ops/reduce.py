@@ -327,10 +327,17 @@ def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
     return a - mean
 
 
+def freed(ddof: Any, correction: Any) -> Any:
+    """How many numbers fewer are free than there are."""
+    if given(correction) and ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction if given(correction) else ddof
+
+
 def _freedom(a: Any, axis: Any, where: Any, keepdims: Any, ddof: Any, correction: Any) -> Any:
     """The number of elements minus ddof (or correction)."""
     count = _count(a, axis, where, keepdims is not np._NoValue and keepdims)
-    left = count - (correction if given(correction) else ddof)
+    left = count - freed(ddof, correction)
     return np.maximum(left, 0) if np.ndim(left) else max(left, 0)  # a plain number keeps dtypes
 
 
@@ -350,7 +357,7 @@ def var(
     """Mean squared distance from the mean."""
     a = _as(a, dtype)
     squares = modulus_squared(_deviation(a, axis, where, mean))
-    total = np_sum(squares, axis, keepdims=keepdims, where=where)
+    total = np_sum(squares, axis, dtype, keepdims=keepdims, where=where)
     return per(total, _freedom(a, axis, where, keepdims, ddof, correction))
 
 

@@ -6,12 +6,21 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.facts.primitive import Multilinear, conjugate, implements, op, primitive, real_part
-from lineara.facts.types import ArrayType, type_of
+from lineara.facts.primitive import (
+    Box,
+    Multilinear,
+    conjugate,
+    implements,
+    op,
+    primitive,
+    real_part,
+)
+from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.contract import contraction
 from lineara.ops.index import diagonal, diff, line
 from lineara.ops.join import concatenate
 from lineara.ops.shape import as_array, as_doubles, as_floats, normal_axes, normal_axis, real_only
+from lineara.ops.value_checks import checked
 
 
 @implements(np.interp)
@@ -27,18 +36,31 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         xp, fp = op("index")(xp, at=(order,)), op("index")(fp, at=(order,))
         xp = concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = concatenate([fp[-1:], fp, fp[:1]])
-    n = type_of(xp).shape[0]
-    if n == 1:
-        y = op("broadcast_to")(fp[0], shape=type_of(x).shape)
-        at = np.zeros(type_of(x).shape, int)
-    else:
-        at = np.clip(op("searchsorted")(xp, x, side="right") - 1, 0, n - 2)
-        x0, x1 = (op("index")(xp, at=(i,)) for i in (at, at + 1))
-        y0, y1 = (op("index")(fp, at=(i,)) for i in (at, at + 1))
-        y = (y1 - y0) / (x1 - x0) * (x - x0) + y0
+    y = _between(x, xp, fp)
     below, above = x < xp[0], x > xp[-1]
     y = op("where")(below, fp[0] if left is None else left, y)
     return op("where")(above, fp[-1] if right is None else right, y)
+
+
+def _between(x: Any, xp: Any, fp: Any) -> Any:
+    """The values on the straight lines between the points, and on the outer ones beyond these."""
+    if is_complex(fp):
+        return op("of_parts")(*[_between(x, xp, op(part)(fp)) for part in ("real", "imag")])
+    n = type_of(xp).shape[0]
+    if n == 1:
+        return op("broadcast_to")(fp[0], shape=type_of(x).shape)
+    at = np.clip(op("searchsorted")(xp, x, side="right") - 1, 0, n - 2)
+    (x0, x1), (y0, y1) = [[op("index")(a, at=(i,)) for i in (at, at + 1)] for a in (xp, fp)]
+    slope = (y1 - y0) / (x1 - x0)
+    y = slope * (x - x0) + y0
+    lost = np.logical_and(np.isnan(y), np.logical_not(np.isnan(x)))
+    if not isinstance(lost, Box) and not np.any(lost):
+        return y
+    other = slope * (x - x1) + y1  # where something is infinite, as NumPy does it
+    other = op("where")(np.logical_and(np.isnan(other), np.equal(y0, y1)), y0, other)
+    for end, value in ((x1, y1), (x0, y0)):
+        other = op("where")(np.equal(x, end), value, other)
+    return op("where")(lost, other, y)
 
 
 @implements(np.ediff1d)
@@ -247,11 +269,14 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         rows = op("astype")(rows, dtype=np.dtype(dtype))
     ddof = (0 if bias else 1) if ddof is None else ddof
     n = type_of(rows).shape[1]
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is not None:
+            rows = checked(rows, np.less(given, 0), ValueError, f"{name} cannot be negative")
     weights = fweights if aweights is None else aweights
     if fweights is not None and aweights is not None:
         weights = as_array(aweights) * fweights
     if weights is None:
-        total, scale = n, max(n - ddof, 0)
+        total, scale = n, n - ddof
         mean = op("sum")(rows, axis=(1,), keepdims=True) / float(n)
         right = rows - mean
         left = right
@@ -264,8 +289,10 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         squares = 0.0 if aweights is None else np.sum(weights * aweights) / total
         scale = total - ddof * squares if aweights is not None else total - ddof
     product = op("matmul")(left, conjugate(op("permute_dims")(right, axes=(1, 0))))
-    covariance = product * np.true_divide(1, scale)
-    return np.squeeze(covariance)
+    none = np.less_equal(scale, 0)
+    product = checked(product, none, RuntimeWarning, "Degrees of freedom <= 0 for slice")
+    covariance = product * np.true_divide(1, op("where")(none, 0.0, scale))
+    return np.squeeze(op("astype")(covariance, dtype=type_of(rows).dtype))
 
 
 _ONE_ROW_IS_TURNED = np.lib.NumpyVersion(np.__version__) >= "2.2.0"

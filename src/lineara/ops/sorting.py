@@ -13,6 +13,7 @@ from lineara.facts.primitive import Box, Constant, implements, op, primitive
 from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.index import Positions, line, take, take_along_axis
 from lineara.ops.shape import as_array, as_floats, normal_axes, normal_axis
+from lineara.ops.value_checks import checked
 
 
 @implements(np.sort)
@@ -93,6 +94,11 @@ PLACES: dict[
 }
 
 
+SHARE = "Quantiles must be in the range [0, 1]"
+ALL_NAN = "All-NaN slice encountered"
+PERCENT = "Percentiles must be in the range [0, 100]"
+
+
 def _stop_gradient(place: Any) -> Any:
     return op("stop_gradient")(place)
 
@@ -126,7 +132,7 @@ def percentile(
     weights=None,
 ):
     """The percentiles q along axes."""
-    return _quantile(a, _hundredth(q), axis, method, keepdims, weights, False)
+    return _quantile(a, _hundredth(q), axis, method, keepdims, weights, False, PERCENT)
 
 
 @implements(np.nanquantile)
@@ -158,7 +164,7 @@ def nanpercentile(
     weights=None,
 ):
     """The percentiles q along axes, without NaNs."""
-    return _quantile(a, _hundredth(q), axis, method, keepdims, weights, True)
+    return _quantile(a, _hundredth(q), axis, method, keepdims, weights, True, PERCENT)
 
 
 def _hundredth(q: Any) -> Any:
@@ -179,7 +185,13 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
 @implements(np.nanmedian)
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValue):
     """The median along axes, without NaNs."""
-    return _quantile(a, 0.5, axis, "linear", keepdims, None, True)
+    rows, shape = _in_front(as_floats(a), axis, keepdims, "nanmedian")
+    order, count, none = _sorted(rows, True)
+    low, high = (_at(order, np.maximum(k, 0)) for k in ((count - 1) // 2, count // 2))
+    middle = [take_along_axis(rows, at, 0) for at in (low, high)]
+    y = op("where")(np.equal(low, high), middle[0], 0.5 * (middle[0] + middle[1]))
+    y = op("reshape")(_spoiled(y, none), shape=shape)
+    return checked(y, none, RuntimeWarning, ALL_NAN)
 
 
 def _in_front(a: Any, axis: Any, keepdims: Any, name: str) -> tuple[Any, tuple[int, ...]]:
@@ -210,25 +222,46 @@ def _spoiled(y: Any, bad: Any) -> Any:
     return y if not isinstance(bad, Box) and not np.any(bad) else op("where")(bad, np.nan, y)
 
 
+def _sorted(rows: Any, nan: bool) -> tuple[Any, Any, Any]:
+    """The order of each column, how many elements count, and which columns have no quantile."""
+    order = op("argsort")(_stop_gradient(rows), axis=0, kind="stable")
+    missing = op("isnan")(_stop_gradient(rows))
+    if not nan:
+        return order, type_of(rows).shape[0], np.any(missing, axis=0, keepdims=True)
+    count = np.sum(np.logical_not(missing), axis=0, keepdims=True)
+    return order, count, np.equal(count, 0)
+
+
+def _at(order: Any, places: Any) -> Any:
+    """The positions of the elements with these ranks, which differ from column to column."""
+    shape = type_of(places).shape[0], type_of(order).shape[1]
+    return take_along_axis(order, np.broadcast_to(places, shape), 0)
+
+
 def _quantile(
-    a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any, nan: bool
+    a: Any,
+    q: Any,
+    axis: Any,
+    method: str,
+    keepdims: Any,
+    weights: Any,
+    nan: bool,
+    range_: str = SHARE,
 ) -> Any:
     a = as_array(a) if method in ELEMENTS else as_floats(a)
-    weak = not isinstance(q, np.ndarray | np.generic | list | tuple) and not type_of(q).shape
+    weak = type(q) in (int, float) or getattr(q, "weak", False)
     if is_complex(a):
         raise TypeError("a must be an array of real numbers")
     if method not in PLACES or (weights is not None and method != "inverted_cdf"):
         wanted = "inverted_cdf" if method in PLACES else ", ".join(PLACES)
         raise ValueError(f"{method!r} is not a method here; use {wanted}")
     q = as_array(q)
-    if not isinstance(_stop_gradient(q), Box) and np.any(
-        (_stop_gradient(q) < 0) | (_stop_gradient(q) > 1)
-    ):
-        raise ValueError("quantiles must be in the range [0, 1]")
+    known = _stop_gradient(q)
+    q = checked(q, np.logical_not(np.logical_and(known >= 0, known <= 1)), ValueError, range_)
     rows, shape = _in_front(a, axis, keepdims, "quantile")
-    asked, (n, size) = type_of(q).shape, type_of(rows).shape
+    asked, n = type_of(q).shape, type_of(rows).shape[0]
     level = op("reshape")(q, shape=(type_of(q).size, 1))
-    if weights is None and not nan and not isinstance(_stop_gradient(q), Box):
+    if weights is None and not nan and not isinstance(known, Box):
         place = PLACES[method](level, n)
         places = np.clip(np.floor(_stop_gradient(place)).astype(int), 0, n - 1)
         ends = np.unique(np.append(places, np.minimum(places + 1, n - 1)))
@@ -238,31 +271,31 @@ def _quantile(
             for p in (places, np.minimum(places + 1, n - 1))
         )
     else:
-        order = op("argsort")(_stop_gradient(rows), axis=0, kind="stable")
-        missing = op("isnan")(_stop_gradient(rows))
-        count = np.sum(np.logical_not(missing), axis=0, keepdims=True) if nan else n
+        order, count, bad = _sorted(rows, nan)
         if weights is None:
             place = PLACES[method](level, count)
         else:
-            place = _weighted_place(level, order, _weights(weights, a, axis, rows), missing, nan)
-        bad = np.equal(count, 0) if nan else np.any(missing, axis=0, keepdims=True)
+            place = _weighted_place(level, order, _weights(weights, a, axis, rows), rows, nan)
         top = np.maximum(count - 1, 0)
         places = np.clip(np.floor(_stop_gradient(place)), 0, top).astype(int)
-        at = [
-            np.broadcast_to(p, (level.shape[0], size))
-            for p in (places, np.minimum(places + 1, top))
-        ]
-        lower, upper = (take_along_axis(order, p, 0) for p in at)
+        lower, upper = (_at(order, p) for p in (places, np.minimum(places + 1, top)))
     y = take_along_axis(rows, lower, 0)
     part = np.clip(place - places, 0.0, None)
-    if isinstance(part, Box) or np.any(part):
+    if method not in ELEMENTS and (isinstance(part, Box) or np.any(part)):
         part = op("astype")(part, dtype=type_of(rows).dtype) if weak else part
-        y = y + (take_along_axis(rows, upper, 0) - y) * part
+        y = _between_two(y, take_along_axis(rows, upper, 0), part)
     if not weak and type_of(q).dtype.kind == "f" and method not in ELEMENTS:
         y = op("astype")(y, dtype=np.result_type(type_of(rows).dtype, type_of(q).dtype))
     if type_of(y).dtype.kind in "fc":  # whole numbers hold no NaN
         y = _spoiled(y, bad)
-    return op("reshape")(y, shape=(*asked, *shape))
+    y = op("reshape")(y, shape=(*asked, *shape))
+    return checked(y, bad, RuntimeWarning, ALL_NAN) if nan else y
+
+
+def _between_two(a: Any, b: Any, part: Any) -> Any:
+    """a + (b - a) part, from the end that is nearer, as NumPy calculates it."""
+    gap = b - a
+    return op("where")(part >= 0.5, b - gap * (1 - part), a + gap * part)
 
 
 def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:
@@ -273,11 +306,14 @@ def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:
     return np.broadcast_to(np.reshape(_stop_gradient(weights), (-1, 1)), type_of(rows).shape)
 
 
-def _weighted_place(level: Any, order: Any, weights: Any, missing: Any, nan: bool) -> Any:
+def _weighted_place(level: Any, order: Any, weights: Any, rows: Any, nan: bool) -> Any:
     """The number of sorted values whose cumulated share of the weight is below q."""
-    weights = np.where(missing, 0.0, weights) if nan else weights
-    run = np.cumsum(take_along_axis(weights, order, 0), axis=0)
+    weights = checked(weights, weights < 0, ValueError, "Weights must be non-negative.")
+    missing = op("isnan")(_stop_gradient(rows)) if nan else np.zeros((1, 1), bool)
+    run = np.cumsum(take_along_axis(np.where(missing, 0.0, weights), order, 0), axis=0)
     share = run / run[-1:]
+    unfit = np.logical_and(np.isnan(share[-1]), np.logical_not(np.all(missing, axis=0)))
+    share = checked(share, unfit, ValueError, "Weights included NaN, inf or were all zero.")
     # values of weight 0 at the beginning are no quantile, not even that of 0
     share = np.where(np.logical_and(share == 0, share[:1] == 0), -1.0, share)
     below = np.expand_dims(share, 0) < np.expand_dims(_stop_gradient(level), 1)

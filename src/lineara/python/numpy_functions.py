@@ -12,14 +12,7 @@ from lineara.facts.registry import WRITE, Foreign
 from lineara.facts.types import type_of
 from lineara.ops.shape import any_box, as_array
 from lineara.python.numpy_layout import as_numpy_lays
-from lineara.python.numpy_values import (
-    carried,
-    failed,
-    is_asked,
-    judged,
-    own_value,
-    place_of_out,
-)
+from lineara.python.numpy_values import failed, is_asked, judged, own_value, place_of_out
 from lineara.tape.node import (
     Array,
     Scalar,
@@ -207,29 +200,15 @@ def write_out(out: Any, value: Any) -> Any:
     return target
 
 
-def _write_part(self: Any, name: str, value: Any, whole: Any) -> None:
-    """Write a real or imaginary part; `whole` is the content then, up to what is not finite."""
-    if staged((self, value)):
-        self[...] = whole
-        return
-    content = np.array(plain(self))
-    setattr(content, name, plain_deep(value))
-    self[...] = carried(whole, content)
-
-
 def _set_real(self: Any, value: Any) -> None:
-    if self.dtype.kind != "c":
-        self[...] = value
-        return
-    value = as_array(value)
-    _write_part(self, "real", value, value + 1j * op("imag")(self))
+    complex_ = self.dtype.kind == "c"
+    self[...] = op("of_parts")(as_array(value), op("imag")(self)) if complex_ else value
 
 
 def _set_imag(self: Any, value: Any) -> None:
     if self.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
-    value = as_array(value)
-    _write_part(self, "imag", value, op("real")(self) + 1j * value)
+    self[...] = op("of_parts")(op("real")(self), as_array(value))
 
 
 Array.real = Traced.real.setter(_set_real)  # type: ignore[assignment, attr-defined]

@@ -7,6 +7,7 @@ program is written, of sample values, and the strides are remembered.
 """
 
 import warnings
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -152,11 +153,7 @@ def signature(v: Any) -> Any:
         return shape, kind, narrow(shape, strides_of(v)), plain(v).tobytes() if axes else b""
     if isinstance(v, slice):
         return "slice", v.start, v.stop, v.step
-    if (
-        v is None
-        or v is Ellipsis
-        or isinstance(v, str | bool | int | float | complex | np.generic | np.dtype)
-    ):
+    if v is None or v is Ellipsis or isinstance(v, str | Number | np.generic | np.dtype):
         return type(v).__name__, v
     if isinstance(v, type) and issubclass(v, np.generic | float | complex | int):
         return v

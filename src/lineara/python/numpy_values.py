@@ -239,8 +239,15 @@ def own_value(
     The array `out` is not written here; NumPy says whether it may hold the result.
     """
     if staged((*args, *kwargs.values(), out)):
-        _check_types(func, args, kwargs, out)
-        return numpys(ours(*args, **kwargs))
+        numbers = _checked_types(func, args, kwargs, out)
+        result = numpys(ours(*args, **kwargs))
+        parts = result if isinstance(result, tuple | list) else (result,)
+        if len(numbers) != len(parts) or not any(map(_is_wrapped, parts, numbers)):
+            return result
+        parts = [p[()] if _is_wrapped(p, n) else p for p, n in zip(parts, numbers, strict=True)]
+        if not isinstance(result, tuple | list):
+            return parts[0]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     arrays: list[np.ndarray] = []
     try:
         value = asked(func, args if given is None else given, kwargs, out, arrays)
@@ -254,35 +261,45 @@ def own_value(
     return _valued(func, numpys(_quietly(ours, args, kwargs)), value, arrays)
 
 
-_refusals: dict[Any, Exception | None] = {}
+def _is_wrapped(part: Any, number: bool) -> bool:
+    """Whether a result is an array without axes where NumPy's is a number."""
+    return number and isinstance(part, Array) and not part.shape
 
 
-def _check_types(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> None:
-    """Raise what NumPy's function raises of values of these types, whatever they are."""
+_answers: dict[Any, Exception | tuple[bool, ...]] = {}
+
+
+def _checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> tuple[bool, ...]:
+    """Of each of NumPy's results of values of these types whether it is a number, if it is known.
+
+    Raises what NumPy's function raises of such values, whatever they are.
+    """
     try:
         key = func, signature(args), signature(kwargs), None if out is None else signature((out,))
-        known = key in _refusals
+        known = key in _answers
     except (Unknown, TypeError):  # of a class of the user's, or no key
-        return
+        return ()
     if not known:
-        if len(_refusals) >= KNOWN:
-            _refusals.clear()
-        _refusals[key] = _refusal(func, args, kwargs, out)
-    refusal = _refusals[key]
-    if refusal is not None:
-        raise refusal.with_traceback(None)
+        if len(_answers) >= KNOWN:
+            _answers.clear()
+        _answers[key] = _answer(func, args, kwargs, out)
+    answer = _answers[key]
+    if isinstance(answer, Exception):
+        raise answer.with_traceback(None)
+    return answer
 
 
-def _refusal(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> Exception | None:
+def _answer(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> Any:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            asked(func, args, kwargs, out, [])
+            found = asked(func, args, kwargs, out, [])
     except (TypeError, np.exceptions.AxisError) as e:
-        return None if isinstance(e, LinearaError) else e
+        return () if isinstance(e, LinearaError) else e
     except Exception:  # which may come of the values
-        return None
-    return None
+        return ()
+    parts = found if isinstance(found, tuple | list) else (found,)
+    return tuple([isinstance(p, np.generic | float | complex) for p in parts])
 
 
 def _quietly(f: Any, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -252,12 +252,7 @@ class Region(WrittenView):
         if len(at) == 1 and at[0] is Ellipsis:
             return self.fitted(value, type_of(x), at)
         if not _is_view(at):
-            if any(boxes(at)):
-                raise StagingError(
-                    "an array was written at staged positions, among which one may come twice; "
-                    "np.add.at adds at such positions, and a loop writes one after the other"
-                )
-            return self._scattered(x, at, value)
+            return (self._spread if any(boxes(at)) else self._scattered)(x, at, value)
         part = op("index").result(x.var.type, at=sampled(tuple(map(_unboxed, at))))
         return put(out, x, at, self.fitted(value, part, at))
 
@@ -278,6 +273,23 @@ class Region(WrittenView):
         whole = op("reshape")(x, shape=(int(np.prod(x.shape)),))
         at = _unboxed(self.buffer.level.constant(flat))
         return op("reshape")(put(out, whole, (at,), y), shape=x.shape)
+
+    def _spread(self, x: Boxed, at: Any, value: Any) -> Boxed:
+        """The write of one number at staged positions, among which one may come twice."""
+        out, at = self.buffer.level.out, tuple(map(_unboxed, at))
+        if type_of(value).shape:
+            raise StagingError(
+                "an array was written at staged positions, among which one may come twice, and "
+                "what stays there depends on values; np.add.at adds at such positions, and a loop "
+                "writes one after the other"
+            )
+        hits, ones = (
+            as_box(self.buffer.level, make(shape, np.int64))
+            for make, shape in ((np.zeros, x.shape), (np.ones, _shape_at(x.shape, at)))
+        )
+        hits = out.box(out.bind("hits", hits.var.type, Accum((hits.var, ones.var), at)))
+        y = self.fitted(value, ArrayType((), x.dtype), at)
+        return op("where")(op("not_equal")(hits, 0), y, x)
 
     def _masked(self, x: Boxed, at: Any, value: Any) -> Boxed:
         """The write where a staged mask holds."""
@@ -300,7 +312,7 @@ class Region(WrittenView):
         self._refuse(value)
         cell, level = self.buffer, self.buffer.level
         at = _tuple(normal(level.parameter(np.asarray(at) if isinstance(at, list) else at)))
-        shape = np.empty(self.shape, bool)[sampled(tuple(map(_unboxed, at)))].shape
+        shape = _shape_at(self.shape, tuple(map(_unboxed, at)))
         y = self.fitted(level.entered(value), ArrayType(shape, cell.dtype), at)
         x = cell.boxed()
         parts = [x]
@@ -517,6 +529,11 @@ def _masks(at: Any) -> Any:
 
 def _unboxed(p: Any) -> Any:
     return p.var if isinstance(p, Boxed) else p
+
+
+def _shape_at(shape: tuple[int, ...], at: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape of a part of an array."""
+    return np.empty(shape, bool)[sampled(at)].shape
 
 
 def _lean(value: np.ndarray, t: ArrayType) -> np.ndarray:

@@ -310,11 +310,13 @@ class StagedLevel(Level):
             return primitive.trace_staged(self, tuple(map(_settled, args)), params)
         weak: bool | None = False
         if primitive.raised:
-            weak = of_both(map(weakness, args)) if primitive.name.startswith("python") else True
-            params |= {"line": user_line()} | ({"either": True} if weak is None else {})
-            self.shared.kinded = True
+            if primitive.pythons:
+                weak = of_both(map(weakness, args)) if primitive.name.startswith("python") else True
+                params |= {"line": user_line()} | ({"either": True} if weak is None else {})
+                self.shared.kinded = True
+            kinds = [k for k in primitive.raised if not issubclass(k, Warning)]
             shown = ", ".join([repr(type_of(a)) for a in args])
-            self.uncaught(f"{primitive.name} of staged {shown}", primitive.raised)
+            self.uncaught(f"{primitive.name} of staged {shown}", kinds)
         args = _in_precision(primitive, args)
         if primitive.name in UNSIZED:
             raise StagingError(

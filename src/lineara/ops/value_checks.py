@@ -1,0 +1,71 @@
+"""What NumPy's functions raise, or warn of, by value: in a program a check, done as it runs.
+
+    check_ValueError(x, fails)      x, but an exception where an element of `fails` is true
+    check_RuntimeWarning(x, fails)  x, and a warning for each of these elements
+
+What hangs on a value that is not known while a program is written is known when it runs.  A check
+is the identity to every derivative, and is no dead code where nobody uses its result.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from lineara.facts.primitive import Joint, Structural, op
+from lineara.facts.types import ArrayType, type_of
+
+
+class Check(Structural):
+    """x, after a look at `fails`: of one kind of exceptions or warnings."""
+
+    host = True
+
+    def __init__(self, kind: type[Exception]) -> None:
+        super().__init__(f"check_{kind.__name__}")
+        self.raised = (kind,)
+
+    def result(self, x: Any, fails: Any, text: str) -> ArrayType:
+        """The type of x."""
+        return type_of(x)
+
+    def evaluate(self, xp: Any, /, x: Any, fails: Any, text: str) -> Any:
+        """x itself."""
+        for _ in range(np.count_nonzero(fails)):
+            said = self.raised[0](text)
+            if not isinstance(said, Warning):
+                raise said
+            warnings.warn(said, stacklevel=2)
+        return x
+
+    def keeps(self, place: int) -> bool:
+        """Nothing is read again."""
+        return False
+
+    def linearize(self, y: Any, args: tuple, active: Any, params: Any, recur: Any) -> Joint:
+        """The identity."""
+        return Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
+
+    def transpose(self, y_bar: Any, /, *args: Any, **params: Any) -> tuple[Any, ...]:
+        """The identity."""
+        return (y_bar,)
+
+    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """Every lane is looked at, as a loop over them would."""
+        x, fails = args
+        if not batched[0]:
+            x = op("broadcast_to")(x, shape=(fails.shape[0], *type_of(x).shape))
+        return self(x, fails, **params)
+
+
+CHECKED = (ValueError, RuntimeWarning, np.linalg.LinAlgError)
+for _kind in CHECKED:
+    Check(_kind)
+
+
+def checked(x: Any, fails: Any, kind: type[Exception], text: str) -> Any:
+    """x; where an element of `fails` is true the exception is raised, or the warning given."""
+    return op(f"check_{kind.__name__}")(x, fails, text=text)
+
+
+__all__ = ["CHECKED", "checked"]
