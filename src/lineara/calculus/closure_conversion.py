@@ -41,6 +41,7 @@ from lineara.facts.types import Sum as Alternatives
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.calls import call
+from lineara.linear_a.function_sums import Body, FunctionSum
 from lineara.linear_a.program import Program, tangent_type, tangent_types
 from lineara.linear_a.rules_as_text import closed
 from lineara.passes.derivatives import reverse
@@ -61,15 +62,28 @@ EXACT = {
 }  # fmt: skip
 
 
-class Text:
+class Text(Body):
     """One definition as it is written."""
 
     def __init__(self, names: dict[str, ir.Var], formals: Sequence[ir.Var]) -> None:
+        super().__init__([v.name for v in formals])
         self.env = names
         self.formals = tuple(formals)
-        self.names = ir.Names([v.name for v in formals])
-        self.bindings: list[Any] = []
         self.pairs: dict[ir.Var, tuple[ir.Var, ...]] = {}  # those that were put together here
+
+    def pair(self, a: ir.Var, b: ir.Var) -> ir.Var:
+        """<a, b>."""
+        p = self.pack("p", (a, b))
+        self.pairs[p] = (a, b)
+        return p
+
+    def parts(self, v: ir.Var) -> ir.Vars:
+        """The parts of a product."""
+        if v in self.pairs:
+            return self.pairs[v]
+        t: Any = v.type
+        stem = v.name.rstrip("0123456789")
+        return self.unpack([f"{stem}.{i}" for i in range(len(t.items))], v)
 
 
 class Conversion:
@@ -115,37 +129,23 @@ class Conversion:
         """The type of what a function captured."""
         return Tuple(tuple([self.type(self.flow.names[x]) for x in label.free]))
 
-    def functions(self, c: Functions) -> tuple[str, ...]:
-        """The definitions of the functions of a set."""
-        return tuple([f"{self.name(c)}_{i}" for i in range(len(c.labels))])
+    def functions(self, c: Functions) -> FunctionSum:
+        """The sum of the functions of a set."""
+        name = self.name(c)
+        return FunctionSum(name, tuple([f"{name}_{i}" for i in range(len(c.labels))]))
 
     # --- writing --------------------------------------------------------------------------------
-
-    def bind(self, like: str, t: Any, leaf: ir.Leaf) -> ir.Var:
-        """The variable that a leaf with one result is bound to."""
-        v = ir.Var(self.text.names(like), t)
-        self.text.bindings.append(ir.Let((v,), leaf))
-        return v
-
-    def unpack(self, v: ir.Var) -> tuple[ir.Var, ...]:
-        """The parts of a product."""
-        if v in self.text.pairs:
-            return self.text.pairs[v]
-        t: Any = v.type
-        stem = v.name.rstrip("0123456789")
-        made = tuple([ir.Var(self.text.names(f"{stem}.{i}"), s) for i, s in enumerate(t.items)])
-        self.text.bindings.append(ir.Unpack(made, v))
-        return made
 
     def prim(self, name: str, *args: ir.Var, **params: Any) -> ir.Var:
         """A primitive applied."""
         p = op(name)
-        return self.bind("k", p.result(*[a.type for a in args], **params), ir.Prim(args, p, params))
+        t = p.result(*[a.type for a in args], **params)
+        return self.text.bind("k", t, ir.Prim(args, p, params))
 
     def number(self, held: Any) -> ir.Var:
         """A constant."""
         t = TRUTH if isinstance(held, bool) else I64 if isinstance(held, int) else F64
-        return self.bind("k", t, ir.lit(t.dtype.type(held), t))
+        return self.text.bind("k", t, ir.lit(t.dtype.type(held), t))
 
     def define(self, name: str, formals: Sequence[ir.Var], results: Sequence[ir.Var]) -> None:
         """The definition that has been written."""
@@ -171,28 +171,22 @@ class Conversion:
     def zeros(self, t: Type) -> ir.Var:
         """Zero of a ground type."""
         if isinstance(t, Product):
-            return self.pair(self.zeros(t.left), self.zeros(t.right))
+            return self.text.pair(self.zeros(t.left), self.zeros(t.right))
         return self.number(0.0)
-
-    def pair(self, a: ir.Var, b: ir.Var) -> ir.Var:
-        """<a, b>."""
-        p = self.bind("p", Tuple((a.type, b.type)), ir.Tup((a, b)))
-        self.text.pairs[p] = (a, b)
-        return p
 
     def each(self, t: Type, act: Any, *vs: ir.Var) -> ir.Var:
         """An operation on the numbers of vectors of a ground type."""
         if not isinstance(t, Product):
             return act(*vs)
-        pairs = [self.unpack(v) for v in vs]
+        pairs = [self.text.parts(v) for v in vs]
         left, right = zip(*pairs, strict=True)
-        return self.pair(self.each(t.left, act, *left), self.each(t.right, act, *right))
+        return self.text.pair(self.each(t.left, act, *left), self.each(t.right, act, *right))
 
     def dot(self, t: Type, k: ir.Var, v: ir.Var) -> ir.Var:
         """The sum of the products of the numbers."""
         if not isinstance(t, Product):
             return self.prim("multiply", k, v)
-        (a, b), (c, d) = [self.unpack(x) for x in (k, v)]
+        (a, b), (c, d) = [self.text.parts(x) for x in (k, v)]
         return self.prim("add", self.dot(t.left, a, c), self.dot(t.right, b, d))
 
     # --- expressions ------------------------------------------------------------------------------
@@ -224,22 +218,22 @@ class Conversion:
         return (yield self.value(n.parts[1]))
 
     def _pair(self, n: Node) -> Deep:
-        return self.pair(*(yield self._values(n)))
+        return self.text.pair(*(yield self._values(n)))
 
     def _fst(self, n: Node) -> Deep:
         (p,) = yield self._values(n)
-        return self.unpack(p)[0]
+        return self.text.parts(p)[0]
 
     def _snd(self, n: Node) -> Deep:
         (p,) = yield self._values(n)
-        return self.unpack(p)[1]
+        return self.text.parts(p)[1]
 
     def _fun(self, n: Node) -> Deep:
         (a,) = yield self._values(n)
         symbol: Symbol = n.data
         args = []
         while isinstance(a.type, Tuple):
-            first, a = self.unpack(a)
+            first, a = self.text.parts(a)
             args.append(first)
         args.append(a)
         if symbol.name == "real":
@@ -251,7 +245,7 @@ class Conversion:
             )
             some = self.helper(f"{name}.some", types, lambda x, y: self.prim(name, x, y))
             without = self.prim("equal", args[1], self.number(0))
-            return self.bind("k", I64, Cond((without, *args), (none, some)))
+            return self.text.bind("k", I64, Cond((without, *args), (none, some)))
         if isinstance(symbol, Foreign):
             raise CalculusError(
                 f"linear_a: {symbol} is a function of Python that is only called, and here numbers "
@@ -285,18 +279,18 @@ class Conversion:
             self.text = Text(dict(zip(names, formals, strict=True)), formals)
             self.define(name, formals, [(yield self.value(p))])
             self.text = outer
-        return self.bind("y", self.type(n.type), Cond((c, *given), ways))
+        return self.text.bind("y", self.type(n.type), Cond((c, *given), ways))
 
     # --- lists ------------------------------------------------------------------------------------
 
     def _nil(self, n: Node) -> Deep:
-        unit = self.bind("u", UNIT, ir.Tup(()))
-        return self.bind("l", self.type(n.type), ir.Inj((unit,), 0, self.type(n.type)))
+        unit = self.text.bind("u", UNIT, ir.Tup(()))
+        return self.text.bind("l", self.type(n.type), ir.Inj((unit,), 0, self.type(n.type)))
         yield
 
     def _cons(self, n: Node) -> Deep:
         head, tail = yield self._values(n)
-        return self.bind("l", tail.type, ir.Inj((self.pair(head, tail),), 1, tail.type))
+        return self.text.bind("l", tail.type, ir.Inj((self.text.pair(head, tail),), 1, tail.type))
 
     def _asked(self, n: Node, word: str, empty: Any, full: Any) -> Deep:
         (items,) = yield self._values(n)
@@ -306,19 +300,19 @@ class Conversion:
             self.helper(f"{name}.{word}0", (none,), empty),
             self.helper(f"{name}.{word}1", (some,), full),
         )
-        return self.bind("y", self.type(n.type), Case((items,), ways))
+        return self.text.bind("y", self.type(n.type), Case((items,), ways))
 
     def _isnil(self, n: Node) -> Deep:
         return self._asked(n, "isnil", lambda u: self.number(True), lambda p: self.number(False))
 
     def _head(self, n: Node) -> Deep:
         t = self.type(n.type)
-        first = lambda p: self.unpack(p)[0]  # noqa: E731
+        first = lambda p: self.text.parts(p)[0]  # noqa: E731
         return self._asked(n, "head", lambda u: self.nothing(t, "head_of_an_empty_list"), first)
 
     def _tail(self, n: Node) -> Deep:
         t = self.type(n.type)
-        rest = lambda p: self.unpack(p)[1]  # noqa: E731
+        rest = lambda p: self.text.parts(p)[1]  # noqa: E731
         return self._asked(n, "tail", lambda u: self.nothing(t, "tail_of_an_empty_list"), rest)
 
     def nothing(self, t: Any, why: str) -> ir.Var:
@@ -326,7 +320,7 @@ class Conversion:
         while why in self.program.defs:
             why += "'"
         name = self.helper(why, (), lambda: self.some(t, ()))
-        return self.bind("y", t, Switch((self.number(1),), (name,)))
+        return self.text.bind("y", t, Switch((self.number(1),), (name,)))
 
     def some(self, t: Any, within: tuple[str, ...]) -> ir.Var:
         """Some value of a type."""
@@ -335,30 +329,30 @@ class Conversion:
             for i, way in enumerate(ways):
                 if t.name not in within and t.name not in _names(way):
                     payload = self.some(way, (*within, t.name))
-                    return self.bind("s", t, ir.Inj((payload,), i, t))
+                    return self.text.bind("s", t, ir.Inj((payload,), i, t))
             raise CalculusError("linear_a: a list of functions is empty, and none stands in it")
         if isinstance(t, Tuple):
-            return self.bind("p", t, ir.Tup(tuple([self.some(s, within) for s in t.items])))
+            return self.text.pack("p", [self.some(s, within) for s in t.items])
         return self.number(t.dtype.type(0).item())
 
     # --- functions --------------------------------------------------------------------------------
 
     def _function(self, n: Node) -> Deep:
         env = [self.text.env[x] for x in n.data.free]
-        payload = self.bind("env", Tuple(tuple([v.type for v in env])), ir.Tup(tuple(env)))
-        return self.closure(n.data, n.type.root(), payload)
+        return self.closure(n.data, n.type.root(), self.text.pack("env", env))
         yield
 
     def closure(self, label: Label, c: Functions, env: ir.Var) -> ir.Var:
         """A function with its environment."""
-        return self.bind("f", self.type(c), ir.Inj((env,), c.labels.index(label), self.type(c)))
+        functions = self.functions(c)
+        return self.text.bind("f", functions.type, functions.inject(c.labels.index(label), env))
 
     def _apply(self, n: Node) -> Deep:
         f, a = yield self._values(n)
         c = self.called(n.parts[0].type)
         if not c.labels:
             return self.nothing(self.type(n.type), "no_function")
-        return self.bind("y", self.type(n.type), Case((f, a), self.functions(c)))
+        return self.text.bind("y", self.type(n.type), self.functions(c).apply((f, a)))
 
     def called(self, functions: Functions) -> Functions:
         """A set of functions that is called here, noted for the function that is being written."""
@@ -374,7 +368,7 @@ class Conversion:
         env = ir.Var("env", self.environment(label))
         formal = ir.Var("x", self.type(self.flow.names[label.formal]))
         self.text = Text({label.formal: formal}, (env, formal))
-        self.text.env |= zip(label.free, self.unpack(env), strict=True)
+        self.text.env |= zip(label.free, self.text.parts(env), strict=True)
         if label.own is not None:
             self.text.env[label.own] = self.closure(label, c, env)
         found = yield self.value(label.body)
@@ -391,7 +385,7 @@ class Conversion:
             if c in seen:
                 continue
             seen.add(c)
-            for label, name in zip(c.labels, self.functions(c), strict=True):
+            for label, name in zip(c.labels, self.functions(c).definitions, strict=True):
                 state = self.state.get(label)
                 if state == "open" and within:
                     raise CalculusError(
@@ -415,7 +409,7 @@ class Conversion:
             outer = self.text
             f, a = ir.Var("f", self.type(c)), ir.Var("x", self.type(c.source))
             self.text = Text({}, (f, a))
-            y = self.bind("y", self.type(c.target), Case((f, a), self.functions(c)))
+            y = self.text.bind("y", self.type(c.target), self.functions(c).apply((f, a)))
             self.define(name, (f, a), [y])
             self.text = outer
         return name
@@ -426,9 +420,7 @@ class Conversion:
         self.program = erase(jvp(self.program, name), name + JVP)
         d = self.program.defs[name + JVP + E]
         given = [f, a, *self.zero_tangent(f), s]
-        y, dy = [ir.Var(self.text.names(x), t) for x, t in zip(("y", "dy"), d.results, strict=True)]
-        self.text.bindings.append(ir.Let((y, dy), call(d.name, *given)))
-        return dy
+        return self.text.several(("y", "dy"), d.results, call(d.name, *given))[1]
 
     def zero_tangent(self, f: ir.Var) -> list[ir.Var]:
         """A list with the zero tangent of a function; empty if the type has no tangents."""
@@ -436,7 +428,7 @@ class Conversion:
             return []
         t = tangent_type(self.program, f.type)
         self.program = self.program.with_(types=tangent_types(self.program, iter([t, f.type])))
-        return [self.bind("df", t, ir.zero(t, linear=False))]
+        return [self.text.bind("df", t, ir.zero(t, linear=False))]
 
     def _pull(self, n: Node) -> Deep:
         f = yield self.value(n.parts[0])
@@ -445,15 +437,11 @@ class Conversion:
         half = name + JVP + LIN + T
         self.program = erase(reverse(self.program, name), half)
         nl, back = self.program.defs[name + JVP + NL], self.program.defs[half + E]
-        y, tape = [
-            ir.Var(self.text.names(x), t) for x, t in zip(("y", "t"), nl.results, strict=True)
-        ]
-        self.text.bindings.append(ir.Let((y, tape), call(nl.name, f, a)))
+        y, tape = self.text.several(("y", "t"), nl.results, call(nl.name, f, a))
         self.text.env[n.data] = y
         k = yield self.value(n.parts[2])
-        bars = [ir.Var(self.text.names("c"), t) for t in back.results]
-        self.text.bindings.append(ir.Let(tuple(bars), call(back.name, tape, k)))
-        return bars[-1]
+        bars = ["c"] * len(back.results)
+        return self.text.several(bars, back.results, call(back.name, tape, k))[-1]
 
 
 def _names(t: Any) -> set[str]:
@@ -513,13 +501,13 @@ def _formal(made: Conversion, name: str, t: Type, formals: list[ir.Var]) -> ir.V
         formals.append(ir.Var(made.text.names(name), F64))
         return formals[-1]
     left = _formal(made, f"{name}.0", t.left, formals)
-    return made.pair(left, _formal(made, f"{name}.1", t.right, formals))
+    return made.text.pair(left, _formal(made, f"{name}.1", t.right, formals))
 
 
 def _results(made: Conversion, y: ir.Var, t: Type, leaves: list[ir.Var]) -> None:
     t = t.of if isinstance(t, ty.Dual) and is_ground(t.of) else t
     if isinstance(t, Product):
-        for v, s in zip(made.unpack(y), (t.left, t.right), strict=True):
+        for v, s in zip(made.text.parts(y), (t.left, t.right), strict=True):
             _results(made, v, s, leaves)
     elif t in BASES:
         leaves.append(y)

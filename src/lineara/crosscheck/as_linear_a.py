@@ -2,6 +2,9 @@
 
 A function is known where the text is written, so what it captured is handed to a definition as
 arguments, and a function that a branch gives is both functions and the condition.
+
+It shares nothing with `linear_a.function_sums`, by which the calculus and the diagrams become
+programs: one mistake there would be made on both sides of a comparison.
 """
 
 from collections.abc import Callable, Iterator

@@ -39,6 +39,7 @@ from lineara.facts.types import Stack as Stacked
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Cond
 from lineara.linear_a.calls import Call
+from lineara.linear_a.function_sums import Body, FunctionSum
 from lineara.linear_a.loops import Scan
 from lineara.linear_a.program import Program
 from lineara.passes.names import JVP, LIN, NL, T, mangled
@@ -130,8 +131,7 @@ class _Writer:
         """The type of a wire."""
         match t:
             case Arrow():
-                found = self.functions.setdefault((t, self.world), f"fn{len(self.functions) + 1}")
-                return Named(found)
+                return self.functions_of(t).type
             case Stack(n, item):
                 return Stacked((self.type(item),), n)
             case Foreign():
@@ -140,6 +140,12 @@ class _Writer:
             self.bundled = True
             return Named(BUNDLE)
         return array_of(t)
+
+    def functions_of(self, t: Type) -> FunctionSum:
+        """The sum of the functions of an arrow's type in the world that is written."""
+        at = t, self.world
+        name = self.functions.setdefault(at, f"fn{len(self.functions) + 1}")
+        return FunctionSum(name, tuple([self.labels[box] for box in self.boxes.get(at, ())]))
 
     def product(self, ts: Sequence[Type]) -> Product:
         """Several in one."""
@@ -154,16 +160,18 @@ class _Writer:
         formals = [b.formal(w) for w in net.inputs]
         params = formals
         if captured is not None:
-            whole = ir.Var(b.fresh("env"), self.product(_types(net.inputs[:captured])))
+            whole = ir.Var(b.names("env"), self.product(_types(net.inputs[:captured])))
             params = [whole, *formals[captured:]]
             if captured:
                 b.bindings.append(ir.Unpack(tuple(formals[:captured]), whole))
-        self.defs[name] = ir.Def(
-            name, (), (), (), ir.Block((), ir.Ret(()))
-        )  # stands before what it needs
+        self.reserve(name)
         for node in topological(net):
             b.node(node)
         self.defs[name] = b.done(name, params, [b.env[w] for w in net.outputs])
+
+    def reserve(self, name: str) -> None:
+        """The place of a definition that stands before what it needs."""
+        self.defs[name] = ir.Def(name, (), (), (), ir.Block((), ir.Ret(())))
 
     def short(
         self, name: str, types: Sequence[Any], act: Callable[["_Body", list[ir.Var]], Any]
@@ -176,46 +184,44 @@ class _Writer:
         return name
 
 
-class _Body:
+class _Body(Body):
     """The bindings of a definition."""
 
     def __init__(self, writer: _Writer) -> None:
+        super().__init__(writer.names.values())
         self.w = writer
-        self.fresh = ir.Names(writer.names.values())
         self.env: dict[Wire, ir.Var] = {}
-        self.bindings: list[Any] = []
 
     def done(self, name: str, params: Sequence[ir.Var], outs: Sequence[ir.Var]) -> ir.Def:
         """The definition; what nobody uses is dropped."""
-        used, made = set(outs), list(params)
-        for x in self.bindings:
-            used.update([x.arg] if isinstance(x, ir.Unpack) else x.rhs.operands())
-            made += x.vars
-        idle = [v for v in made if v not in used]
+        used = {v for b in self.bindings for v in ir.reads(b)} | set(outs)
+        bound = [*params, *[v for b in self.bindings for v in b.vars]]
+        idle = [v for v in bound if v not in used]
         drops = [ir.Let((), ir.drop(*idle))] if idle else []
         body = ir.Block((*self.bindings, *drops), ir.Ret(tuple(outs)))
         return ir.Def(name, tuple(params), tuple([v.type for v in outs]), (), body)
 
     def formal(self, w: Wire) -> ir.Var:
         """The variable of a wire."""
-        name = self.w.names.get(w, "").lstrip("~") or self.fresh("x")
+        name = self.w.names.get(w, "").lstrip("~") or self.names("x")
         self.env[w] = v = ir.Var(name, self.w.type(w.type))
         return v
 
-    def bind(self, leaf: Any, *types: Any) -> tuple[ir.Var, ...]:
+    def let(self, leaf: ir.Leaf, *types: Any) -> ir.Vars:
         """Variables for what a leaf gives."""
-        made = tuple([ir.Var(self.fresh("v"), t) for t in types])
-        self.bindings.append(ir.Let(made, leaf))
-        return made
+        return self.several(["v"] * len(types), types, leaf)
 
     def bundle(self, tag: int, *parts: ir.Var) -> ir.Var:
         """A bundle; 0 is that of nothing."""
-        (whole,) = self.bind(ir.Tup(parts), Product(tuple([p.type for p in parts])))
-        return self.bind(ir.Inj((whole,), tag, Named(BUNDLE)), Named(BUNDLE))[0]
+        return self.bind("v", Named(BUNDLE), self.in_bundle(tag, parts))
+
+    def in_bundle(self, tag: int, parts: Sequence[ir.Var]) -> ir.Inj:
+        """The leaf of a bundle."""
+        return ir.Inj((self.pack("v", parts),), tag, Named(BUNDLE))
 
     def zero(self, t: Any) -> ir.Var:
         """A zero of a type."""
-        return self.bundle(0) if t == Named(BUNDLE) else self.bind(ir.zero(t, False), t)[0]
+        return self.bundle(0) if t == Named(BUNDLE) else self.bind("v", t, ir.zero(t, False))
 
     def node(self, node: Node) -> None:
         """What a node is."""
@@ -238,9 +244,9 @@ class _Body:
                 params = dict(unmarked(node.data or (), args[n:]))
                 return ir.Prim(args[:n], registry.primitives[node.name], params)
             case "box":
-                (env,) = self.bind(ir.Tup(args), Product(tuple([v.type for v in args])))
-                tag = self.w.boxes[node.outs[0].type, self.w.world].index(node)
-                return ir.Inj((env,), tag, types[0])
+                t = node.outs[0].type
+                i = self.w.boxes[t, self.w.world].index(node)
+                return self.w.functions_of(t).inject(i, self.pack("v", args))
             case "eval":
                 return self.applied(node.ins[0].type, args)
             case "add" if types[0] == Named(BUNDLE):
@@ -248,14 +254,11 @@ class _Body:
             case "add" if isinstance(types[0], ArrayType):
                 return ir.Prim(args, registry.primitives["add"])
             case "zero" if types[0] == Named(BUNDLE):
-                (unit,) = self.bind(ir.Tup(()), Product(()))
-                return ir.Inj((unit,), 0, types[0])
+                return self.in_bundle(0, ())
             case "zero":
                 return ir.zero(types[0], False)
             case "pack":
-                tag = self.w.bundles.index(_types(node.ins)) + 1
-                (parts,) = self.bind(ir.Tup(args), Product(tuple([v.type for v in args])))
-                return ir.Inj((parts,), tag, types[0])
+                return self.in_bundle(self.w.bundles.index(_types(node.ins)) + 1, args)
             case "unpack":
                 return Call(args, (self.opens(tuple(node.data)),))
             case "sel" if isinstance(types[0], ArrayType):
@@ -276,13 +279,13 @@ class _Body:
 
     def applied(self, t: Any, args: tuple[ir.Var, ...]) -> Any:
         """A function value at arguments."""
-        labels = tuple([self.w.labels[b] for b in self.w.boxes.get((t, self.w.world), ())])
-        if labels:
-            return Case(args, labels)
+        functions = self.w.functions_of(t)
+        if functions.definitions:
+            return functions.apply(args)
         name = f"{args[0].type}.apply"  # in what a frame holds, which is not run: a loop
 
         def again(b: _Body, a: list[ir.Var]) -> tuple[ir.Var, ...]:
-            return b.bind(Call(tuple(a), (name,)), *map(self.w.type, t.target))
+            return b.let(Call(tuple(a), (name,)), *map(self.w.type, t.target))
 
         return Call(args, (self.w.short(name, [v.type for v in args], again),))
 
@@ -293,7 +296,7 @@ class _Body:
         types = [args[0].type, *[self.w.type(s) for s in t.source]]  # type: ignore[union-attr]
         given = [self.w.type(s) for s in t.target]  # type: ignore[union-attr]
         name = self.w.short(
-            f"{args[0].type}.round", types, lambda b, a: b.bind(b.applied(t, tuple(a)), *given)
+            f"{args[0].type}.round", types, lambda b, a: b.let(b.applied(t, tuple(a)), *given)
         )
         return Scan(args, (name,), n, "rev" if reverse else "fwd", 1, carries, 0)
 
@@ -320,9 +323,7 @@ class _Body:
         name = f"{BUNDLE}.open{known}" if known else f"{BUNDLE}.open.{len(self.w.defs)}"
 
         def parts(b: _Body, a: list[ir.Var]) -> tuple[ir.Var, ...]:
-            made = tuple([ir.Var(b.fresh("p"), t) for t in types])
-            b.bindings.append(ir.Unpack(made, a[0]))
-            return made
+            return b.unpack(["p"] * len(types), a[0])
 
         def zeros(b: _Body, a: list[ir.Var]) -> tuple[ir.Var, ...]:
             return tuple([b.zero(t) for t in types])
@@ -331,7 +332,7 @@ class _Body:
         for tag, payload in enumerate(self.payloads()):
             act = parts if tag == known and tag else zeros
             ways.append(self.w.short(f"{name}.{tag}", [payload], act))
-        act = lambda b, a: b.bind(Case((a[0],), tuple(ways)), *types)  # noqa: E731
+        act = lambda b, a: b.let(Case((a[0],), tuple(ways)), *types)  # noqa: E731
         return self.w.short(name, [Named(BUNDLE)], act)
 
     def payloads(self) -> list[Product]:
@@ -348,12 +349,8 @@ class _Body:
         def both(tag: int, other: int) -> Any:
             def act(b: _Body, a: list[ir.Var]) -> tuple[ir.Var, ...]:
                 if tag != other:  # the other is nothing: two functions never meet
-                    return b.bind(ir.Inj((a[1],), tag, e), e)
-                sides = []
-                for v in a:
-                    made = [ir.Var(b.fresh("p"), t) for t in payloads[tag].items]
-                    b.bindings.append(ir.Unpack(tuple(made), v))
-                    sides.append(made)
+                    return b.let(ir.Inj((a[1],), tag, e), e)
+                sides = [b.unpack(["p"] * len(payloads[tag].items), v) for v in a]
                 return (b.bundle(tag, *[b.total(x, y) for x, y in zip(*sides, strict=True)]),)
 
             return self.w.short(f"{name}.{tag}.{other}", [payloads[other], payloads[tag]], act)
@@ -362,21 +359,19 @@ class _Body:
             if tag == 0:
                 return self.w.short(f"{name}.0", [payloads[0], e], lambda b, a: (a[1],))
             ways = tuple([both(tag, other) for other in range(len(payloads))])
-            act = lambda b, a: b.bind(Case((a[1], a[0]), ways), e)  # noqa: E731
+            act = lambda b, a: b.let(Case((a[1], a[0]), ways), e)  # noqa: E731
             return self.w.short(f"{name}.{tag}", [payloads[tag], e], act)
 
-        self.w.defs[name] = ir.Def(
-            name, (), (), (), ir.Block((), ir.Ret(()))
-        )  # bundles hold bundles
+        self.w.reserve(name)  # bundles hold bundles
         ways = tuple([first(tag) for tag in range(len(payloads))])
         del self.w.defs[name]
-        return self.w.short(name, [e, e], lambda b, a: b.bind(Case(tuple(a), ways), e))
+        return self.w.short(name, [e, e], lambda b, a: b.let(Case(tuple(a), ways), e))
 
     def total(self, x: ir.Var, y: ir.Var) -> ir.Var:
         """The sum of two cotangents."""
         if x.type == Named(BUNDLE):
-            return self.bind(Call((x, y), (f"{BUNDLE}.add",)), x.type)[0]
-        return self.bind(ir.Prim((x, y), registry.primitives["add"]), x.type)[0]
+            return self.bind("v", x.type, Call((x, y), (f"{BUNDLE}.add",)))
+        return self.bind("v", x.type, ir.Prim((x, y), registry.primitives["add"]))
 
 
 def _types(wires: Sequence[Wire]) -> tuple[Type, ...]:
