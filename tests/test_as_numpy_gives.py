@@ -310,7 +310,12 @@ bool(np.empty((3, 0)) * x); bool(np.empty(0)); bool(a); int(a); del_(a, 0); del_
 del_(a.flat, 0); np.ones((1,) * 64).flat; np.arange(0.0, 10.0, 0.0); np.arange(x, x + 1, 0 * x)
 np.dot(m, m, np.empty((4, 4))[::2, ::2]); np.dot(m, m, np.empty((2, 2)).T)
 np.dot(m, m, np.empty(2)); np.dot(m, m, np.empty((2, 2), np.float32))
-np.dot(m, m, np.empty((2, 2), int)); bool(np.zeros(2))
+np.dot(m, m, np.empty((2, 2), int)); bool(np.zeros(2)); np.add(a); np.sin(); np.add(a, a, a, a)
+np.add(a, a, None, out=a); np.sin(a, a, a); np.add(a, 1, out=()); np.add(a, 1, out=[0.0])
+np.negative(a, out=(...,)); np.divmod(a, 2, out=(a, ...)); np.frexp(a, out=a)
+np.add(a, 1, out=(a, a)); np.add(a.astype("f4"), a, casting="no"); np.sqrt(a, signature="d")
+np.sqrt(a.astype(">f8"), casting="no"); np.sqrt(a, dtype="f4", casting="safe")
+np.require(a, None, "Q"); np.require(a, None, ["C", "F"]); np.minimum(a, a, 1, a, 1)
 """
 
 
@@ -323,10 +328,61 @@ def test_errors_are_those_of_numpy():
             made(x, np.array([x, x]), np.full((2, 2), x))
             return x
 
-        with pytest.raises((ValueError, TypeError, RuntimeError, ArithmeticError)) as plainly:
+        with pytest.raises(
+            (ValueError, TypeError, KeyError, RuntimeError, ArithmeticError)
+        ) as plainly:
             f(1.5)
         with pytest.raises(type(plainly.value)):
             grad(f)(1.5)
+
+
+def test_einsum_of_one_array_is_written_into_out():
+    def f(x):
+        y = np.ones((2, 2))
+        np.einsum("iijj->ij", x, out=y)
+        return np.sum(y * y)
+
+    x = np.arange(16.0).reshape(2, 2, 2, 2)
+    value, slopes = value_and_grad(f)(x)
+    assert value == f(x)
+    np.testing.assert_array_equal(slopes, 2 * x * np.einsum("ij,kl->ijkl", np.eye(2), np.eye(2)))
+
+
+class Own(np.ndarray):
+    """A class of arrays, which results are of."""
+
+
+class Wrapping:
+    """An array by its `__array__`, which makes results objects of its class."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(2)
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return [array]
+
+
+OF_A_CLASS = """
+a * o; o * a; a + o; np.add(o, a); np.concatenate([o, a]); o @ a; np.sum(o * x); np.hypot(a, o)
+np.minimum(a, w); np.add(w, a); np.multiply.outer(w, a)
+"""
+
+
+def test_a_result_that_would_be_of_another_class_is_refused():
+    for line in lines(OF_A_CLASS):
+        made = eval(f"lambda x, a, o, w: {line}", {"np": np})
+
+        def f(x, made=made):
+            made(x, np.array([x, x]), np.array([1, 2]).view(Own), Wrapping())
+            return x
+
+        with pytest.raises(NoRuleError, match="has rules of its own"):
+            grad(f)(1.5)
+
+
+def test_an_array_that_must_own_its_memory_is_refused():
+    with pytest.raises(NoRuleError, match=r"require: .*; take a.copy\(\)"):
+        grad(lambda x: np.require(np.array([x, x]), None, "O")[0])(1.0)
 
 
 def test_the_size_in_memory_is_refused():

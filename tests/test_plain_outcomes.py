@@ -3,6 +3,7 @@
 import cmath
 import math
 import operator
+import pickle
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -110,6 +111,9 @@ def set_parts(a, values):
     a.flat = [1, 2.5]
 
 
+MATRIX = np.ones(2).view(type("Own", (np.ndarray,), {}))
+
+
 def classes_in_objects(x):
     a = np.array([x, 2 * x])
     made = [a.astype(object), a.astype("f4").astype(object), (1j * a).astype(object)]
@@ -130,6 +134,31 @@ def vectorized(x):
         made = np.vectorize(f, **options)
         seen += [made(a.T), made(a, w=a, u=np.float64(5)), made(a.astype("f4"), 2).dtype, made(x)]
     return seen
+
+
+def outputs(x):
+    a, y = np.array([x, 2 * x]), np.zeros(2)
+    made = [np.sin(a, None), np.sin(a, out=(None,)), np.add(a, 1, None), np.frexp(a, y)[0], y]
+    made += [np.frexp(a, None, None)[0], np.einsum("ii->i", np.outer(a, a), out=np.ones(2))]
+    return made, np.einsum("i->i", a, out=y) is y
+
+
+def namespaces(x):
+    given = (np.ones(2), np.float64(2), np.zeros(2) + x, np.float64(x))
+    return [xp is np for xp in [v.__array_namespace__() for v in given]], np is not math
+
+
+def pickled(x):
+    made = [pickle.loads(pickle.dumps(f)) for f in (np.sin, np.sum, math.exp, outputs, Given)]
+    return made[0] is np.sin, made[1] is np.sum, made[3] is outputs, made[4] is Given, x
+
+
+def attributes(x):
+    asked = ("sin", "v", "shape", "weak", "__array_wrap__", "__float__", "hex", "typed")
+    given = (x, np.float64(x), np.array([x]), np.zeros(1), 1j * x)
+    has = [[hasattr(v, name) for name in asked] for v in given]
+    ends = [np.float64(x).__array_wrap__(np.array(2), None, b) for b in (None, True, False)]
+    return has, [type(v) is np.ndarray for v in ends], np.bool_[int], np.bool_.__mro__ == ()
 
 
 CASES = {
@@ -176,6 +205,17 @@ CASES = {
     "quantile's dtype": lambda x: np.percentile(np.ones(3, "f4"), np.float64(50) * x).dtype,
     "memory": memory,
     "ufuncs": lambda x: (np.sin.types, np.isnat.nin, np.add.identity),
+    "the texts of NumPy's makers": lambda x: [np.mgrid.__doc__, np.r_.__doc__, np.sin.__doc__],
+    "outputs": outputs,
+    "namespaces": namespaces,
+    "pickled functions": pickled,
+    "attributes": attributes,
+    "equal to an array without axes": lambda x: [
+        op(v, np.asarray(np.float64(x))).dtype
+        for v in (x, 1j * x, 2.0, 2j)
+        for op in (operator.eq, operator.ne)
+    ],
+    "a class of its own": lambda x: type(np.linspace(MATRIX, 1.0, 3)) is type(MATRIX),
     "a decorator": lambda x: np.vectorize(otypes=[float])(lambda v: 2 * v)(np.array([x])),
     "vectorize of nothing": lambda x: np.vectorize(lambda v: v, otypes=[int])(np.zeros(0) * x),
     "another byte order": other_byte_order,
@@ -246,11 +286,24 @@ def caught(act):
     return f
 
 
-@pytest.mark.parametrize("act", [Decimal, Decimal.from_float, Fraction, Fraction.from_float])
-def test_a_number_that_python_takes_and_a_traced_one_not_is_no_other_branch(act):
+class Shown:
+    """An array by the address of another one."""
+
+    def __init__(self, a):
+        self.__array_interface__ = a.__array_interface__
+
+
+COMPILED = [Decimal, Decimal.from_float, Fraction, Fraction.from_float]
+COMPILED += [lambda x: np.array([0, 1]).choose((0.5, 1.5), out=np.zeros(2) + x)]
+COMPILED += [lambda x: np.array(Shown(np.zeros(2)))]
+
+
+@pytest.mark.parametrize("act", COMPILED)
+def test_a_value_that_python_takes_and_a_traced_one_not_is_no_other_branch(act):
     assert caught(act)(2.0) == 2.0
-    with pytest.raises(DetachError):
-        grad(caught(act))(2.0)
+    for f in (caught(act), lambda x: (act(x), x)[1]):
+        with pytest.raises(DetachError):
+            grad(f)(2.0)
 
 
 def test_a_number_that_python_refuses_too_is_the_same_branch():

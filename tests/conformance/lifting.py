@@ -244,17 +244,11 @@ def raises(form: Any, expected: Any, *args: Any, **options: Any) -> Any:
     return None
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two objects are the same; a type and what stands for it are."""
-    return a is b or (isinstance(a, type) and isinstance(b, type) and a == b)
-
-
 GIVEN = MappingProxyType(
     {
         "_lift": lift,
         "_lifted_test": lifted,
         "_raises": raises,
-        "_same": same,
         "_unlift": unlift,
     }
 )

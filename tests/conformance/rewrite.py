@@ -6,9 +6,8 @@
     def test_one(): ...                          @_lifted_test
                                                  def test_one(): ...
 
-What runs when the module is imported (decorators, defaults, tables of cases) is left as it is.  Of
-two departures that docs/numbers.md states nothing is said here: `repr` of a traced value says that
-it is one, and a type of NumPy's is equal to, but not the same object as, that of a dtype.
+What runs when the module is imported (decorators, defaults, tables of cases) is left as it is.  One
+departure that docs/numbers.md states is taken out: `repr` of a traced value says that it is one.
 """
 
 import ast
@@ -70,6 +69,9 @@ class Rewrite(ast.NodeTransformer):
         return _call("_lift", node) if self.inside and floating else node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.JoinedStr:
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue) and part.conversion == ord("r"):
+                part.value = _call("_unlift", part.value)
         return node
 
     def visit_Match(self, node: ast.Match) -> ast.Match:
@@ -104,17 +106,6 @@ class Rewrite(ast.NodeTransformer):
         node.test = _plain(node.test) if self.inside else node.test
         return node
 
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        self.generic_visit(node)
-        same, right = node.ops[0], node.comparators[0]
-        if not self.inside or len(node.ops) > 1 or isinstance(right, ast.Constant):
-            return node
-        if isinstance(same, ast.Is):
-            return _call("_same", node.left, right)
-        if isinstance(same, ast.IsNot):
-            return ast.UnaryOp(ast.Not(), _call("_same", node.left, right))
-        return node
-
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.Constant(str(self.path)) if node.id == "__file__" else node
 
@@ -132,7 +123,7 @@ def _numpys(path: Path) -> bool:
 def rewritten(path: Path) -> str:
     """The text of the module at `path`, whose names `_lift` and others a plugin gives."""
     tree = Rewrite(path).visit(ast.parse(path.read_text(encoding="utf-8")))
-    names = ", ".join(["_lift", "_unlift", "_lifted_test", "_raises", "_same"])
+    names = ", ".join(["_lift", "_unlift", "_lifted_test", "_raises"])
     first = 1 if ast.get_docstring(tree) is not None else 0
     while isinstance(tree.body[first], ast.ImportFrom) and tree.body[first].module == "__future__":
         first += 1

@@ -67,7 +67,8 @@ np.concatenate([A]); np.concatenate([x], axis=None); np.tile(A, 1); np.repeat(A,
 np.pad(A, 0); np.delete(A, [], axis=0); np.diff(A, n=0); np.flip(A, ()); np.rot90(A, 4)
 np.resize(A, A.shape); np.triu(A, -9); np.clip(A, None, None); np.sum(A, axis=()); np.vstack([A])
 np.multiply.accumulate(T, axis=1); np.modf(A); np.apply_along_axis(np.sort, 1, T)
-np.array(A, copy=None, order="F"); np.asarray(A, order="C")
+np.array(A, copy=None, order="F"); np.asarray(A, order="C"); np.require(A, None, "C")
+np.require(A.T, None, ["F", "W"]); np.require(A, "f4", "F"); np.require(T[::2], None, "A")
 np.vectorize(lambda a, b: a * b)(A, P); np.add.reduceat(T, [0, 1], axis=1); np.positive(A)
 """
 LINES = [

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from lineara.errors import NoRuleError
 from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
@@ -47,7 +48,7 @@ def _owned(made: Any) -> Any:
         return made
     if isinstance(made, tuple | list):
         return type(made)([_owned(m) for m in made])
-    floats = isinstance(made, np.ndarray) and made.dtype.kind in "fc" and made.dtype.isnative
+    floats = type(made) is np.ndarray and made.dtype.kind in "fc" and made.dtype.isnative
     return writable(made) if floats else made
 
 
@@ -320,10 +321,23 @@ def astype(x, dtype, /, *, copy=True, device=None):
     return x.astype(dtype, copy=copy)
 
 
-@implements(np.asarray_chkfinite, np.require)
+@implements(np.asarray_chkfinite)
 def checked(a, dtype=None, *options, **more):
     """The values as an array; those that are not finite are refused as NumPy refuses them."""
     return _converted(a, dtype) if isinstance(a, Array) else array(a, dtype)
+
+
+@implements(np.require)
+def require(a, dtype=None, requirements=None):
+    """The array itself where it is as it is required to be, else a copy."""
+    a = checked(a, dtype)
+    shown = layout(a)
+    fits = np.require(shown, None, requirements)
+    if {"O", "OWNDATA"} & {r.upper() for r in requirements or ()}:
+        raise NoRuleError("require: which array owns its memory is not known; take a.copy()")
+    return (
+        a if np.may_share_memory(fits, shown) else a.copy("C" if fits.flags.c_contiguous else "F")
+    )
 
 
 @in_place_of(memoryview)

@@ -18,7 +18,7 @@ class Joined:
     """np.r_ or np.c_: what stands between the brackets, joined along an axis."""
 
     def __init__(self, original: Any) -> None:
-        self.original = original
+        self.original, self.__doc__ = original, original.__doc__
         self.places = original.axis, original.ndmin, original.trans1d
 
     def __getitem__(self, key: Any) -> Any:
@@ -95,7 +95,7 @@ class Grid:
     """np.mgrid or np.ogrid: the coordinates that slices count, in full or open."""
 
     def __init__(self, original: Any) -> None:
-        self.original = original
+        self.original, self.__doc__ = original, original.__doc__
 
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)

@@ -1,7 +1,11 @@
-"""Builtins that must know of twins: `isinstance`, `issubclass`, `type`, `super`, `globals`."""
+"""Builtins that must know of twins: `isinstance`, `issubclass`, `type`, `super`, `globals`.
+
+And what writes functions by their names and finds them again: `pickle`.
+"""
 
 import builtins
 import functools
+import pickle
 import sys
 import types
 from collections.abc import Callable
@@ -99,7 +103,15 @@ def replaced_builtins(
             space = space.real
         return space
 
+    def by_name(f: Any) -> Any:
+        @functools.wraps(f)
+        def call(*args: Any, **options: Any) -> Any:
+            return overlay.replace(f(*map(itself, args), **options))
+
+        return call
+
     pairs = {
+        **{f: by_name(f) for f in (pickle.dump, pickle.dumps, pickle.load, pickle.loads)},
         isinstance: isinstance_,
         issubclass: issubclass_,
         super: super_,

@@ -1,14 +1,14 @@
-"""`x is True` and `x is np.float64` in copied code, where these are not the objects they seem.
+"""`x is True`, `x is np.float64`, `x is np` in copied code, where these are not what they seem.
 
 A truth value of a program is not known while it is written, and in copied code a class stands for
-each class of numbers.  What is loaded just before `is` becomes a constant that answers `x in c`: in
-as many bytes, since no instruction may move.
+each class of numbers, and a module for NumPy.  What is loaded just before `is` becomes a constant
+that answers `x in c`: in as many bytes, since no instruction may move.
 """
 
 import dis
 import sys
 from collections.abc import Iterator
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,8 @@ _CLASSES = {"float", "complex"} | {  # names of classes of numbers
     n for n, v in vars(np).items() if isinstance(v, type) and issubclass(v, np.generic)
 }
 _NAMES = _CLASSES | {"type", "__class__"}  # in a function that may compare classes
+_SEEN = _CLASSES | {"np", "numpy"}
+_NUMPYS = ("numpy", "lineara.numpy")  # itself, what stands for it; that of traced arrays
 _GLOBAL, _LOCAL = ("LOAD_GLOBAL", "LOAD_NAME"), ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DEREF")
 
 
@@ -43,15 +45,19 @@ class Truth(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What a name and its attributes give, which may be a class of numbers."""
+    """What a name and its attributes give, which may be a class of numbers or a module."""
 
     local: bool
     names: tuple[str, ...]
 
     def __contains__(self, x: Any) -> bool:
         value = self.value(sys._getframe(1))
-        if x is value or not (isinstance(x, type) and isinstance(value, type)):
-            return x is value
+        if x is value:
+            return True
+        if isinstance(x, ModuleType) and isinstance(value, ModuleType):
+            return x.__name__ in _NUMPYS and value.__name__ in _NUMPYS
+        if not (isinstance(x, type) and isinstance(value, type)):
+            return False
         return registry.number_class(x) is not None and bool(x == value)
 
     def value(self, frame: FrameType) -> Any:
@@ -85,7 +91,7 @@ def _asked(code: CodeType) -> Iterator[tuple[int, int, Any]]:
         names = tuple([i.argval for i in lines[first:k]])
         if loaded.opname == "LOAD_CONST" and type(loaded.argval) is bool:
             yield loaded.offset, line.offset, Truth(loaded.argval)
-        elif loaded.opname in _GLOBAL + _LOCAL and (classes or names[-1] in _CLASSES):
+        elif loaded.opname in _GLOBAL + _LOCAL and (classes or names[-1] in _SEEN):
             yield loaded.offset, line.offset, Named(loaded.opname in _LOCAL, names)
 
 

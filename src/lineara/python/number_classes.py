@@ -56,6 +56,10 @@ class _Constructor(type):
         y = convert(*args, **options)
         return y if value is None else valued(y, value)
 
+    def __getattr__(cls, name: str) -> Any:
+        """What the class of truth values has, of which no other class can be derived."""
+        return getattr(_own(cls).get("original", object), name)
+
     def __instancecheck__(cls, obj: Any) -> bool:
         if "original" not in vars(cls):
             return super().__instancecheck__(obj)

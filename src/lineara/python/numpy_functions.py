@@ -64,6 +64,8 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     except Exception as e:
         error = refused(foreign_name(func), args, kwargs, e) if isinstance(e, _SHAPES) else e
         raise failed(func, given, kwargs, error, out) from None
+    if out is not None:
+        return write_out(out, result)
     if func in DERIVED and (func is not np.einsum or len(args) == 2):
         source = next((a for a in (*args, *kwargs.values()) if isinstance(a, Array)), None)
         if func is np.real and source is not None and source.dtype.kind != "c":
@@ -77,8 +79,6 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         if source is None and isinstance(result, Array):  # of a number
             return result.level.derived(result, result)
         return derived(result, source)
-    if out is not None:
-        return write_out(out, result)
     if issubclass(type(result), Scalar):
         return _without_axes(func, result, given)
     return as_numpy_lays(func, args, kwargs, result)
@@ -258,6 +258,12 @@ def _conjugate(self: Any, out: Any = None) -> Any:
     return y if out is None else write_out(out, y)
 
 
+def _wrap(self: Any, array: Any, context: Any = None, return_scalar: Any = None) -> Any:
+    """The array, or its number: of numbers it is one unless an array is asked for."""
+    number = not self.shape if return_scalar is None else return_scalar
+    return array[()] if number and not array.shape else array
+
+
 def _refusal(name: str, advice: str) -> Any:
     def refuse(self: Any, *_: Any, **__: Any) -> Any:
         raise NoRuleError(f"{name}: a traced {type_of(self)} has no such method; {advice}")
@@ -266,6 +272,7 @@ def _refusal(name: str, advice: str) -> Any:
 
 
 Array.conjugate = Array.conj = _conjugate
+Traced.__array_wrap__ = _wrap  # type: ignore[attr-defined]
 Array.partition = _partition  # type: ignore[attr-defined]  # set, as those above
 Array.resize = _refusal("resize", "x = np.resize(x, shape) makes another array")  # type: ignore[attr-defined]
 Array.setflags = _refusal("setflags", "lineara keeps what it needs from being written")  # type: ignore[attr-defined]

@@ -27,7 +27,7 @@ from lineara.python.number_classes import (
 )
 from lineara.python.numpy_functions import call_foreign
 from lineara.python.ufuncs import apply_ufunc
-from lineara.tape.node import Scalar, Traced, staged
+from lineara.tape.node import Array, Scalar, Traced, staged
 from lineara.tape.number_kinds import valued
 from lineara.tape.numpy_errors import foreign_name
 from lineara.tape.swallowed_errors import Told
@@ -162,12 +162,15 @@ def _fast(ours: Any) -> str | None:
 
 
 def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
+    nin, nargs = ufunc.nin, ufunc.nargs
+
     def call(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
-            if len(args) > ufunc.nin:
-                args, kwargs["out"] = args[: ufunc.nin], args[ufunc.nin :]
-            return apply_ufunc(ufunc, "__call__", args, kwargs)
-        return ufunc(*args, **kwargs)
+            if nin < len(args) <= nargs and "out" not in kwargs:
+                args, kwargs["out"] = args[:nin], (*args[nin:], *(None,) * (nargs - len(args)))
+            if len(args) == nin:
+                return apply_ufunc(ufunc, "__call__", args, kwargs)
+        return ufunc(*args, **kwargs)  # which refuses a wrong number of arguments
 
     name = _fast(ours)
     if name:
@@ -241,18 +244,15 @@ def call(x{", *base" * bases}):
 def _unary_ufunc(ufunc: np.ufunc, general: Any, name: str) -> Any:
     """What calls with one traced value take: the node's method."""
     text = f"""
-def call(x, out=None, where=True, casting="same_kind", order="K", dtype=None, subok=True):
-    if out is None and where is True and dtype is None and order == "K":
-        if type(x) is not ndarray and type(x) is not float:
-            try:
-                return type(x).np_{name}(x)  # what only forwards attributes answers itself
-            except AttributeError:
-                pass
-        if casting == "same_kind" and subok is True:
-            return general(x)
-    return general(x, out=out, where=where, casting=casting, order=order, dtype=dtype, subok=subok)
+def call(x=absent, /, *rest, **options):
+    if not rest and not options and type(x) is not ndarray and type(x) is not float:
+        try:
+            return type(x).np_{name}(x)  # what only forwards attributes answers itself
+        except AttributeError:
+            pass
+    return general(*(() if x is absent else (x,)), *rest, **options)
 """
-    return _compiled(text, ndarray=np.ndarray, general=general)
+    return _compiled(text, ndarray=np.ndarray, general=general, absent=object())
 
 
 def _compiled(text: str, **scope: Any) -> Any:
@@ -287,7 +287,7 @@ def replacements(copy: Copy = lambda f: f, known: Container[int] = ()) -> dict[i
 @functools.wraps(hasattr)
 def has_attribute(obj: Any, name: str, /) -> bool:
     """Whether the number or the array has the attribute that it stands for."""
-    if issubclass(type(obj), Scalar):
+    if issubclass(type(obj), Scalar | Array):
         return hasattr(obj.stands_for(), name) and (hasattr(obj, name) or True)
     return hasattr(obj, name)
 

@@ -17,6 +17,7 @@ from lineara.ops.ufunc_methods import METHODS, WHOLE
 from lineara.python.numpy_functions import call_foreign, constant_call, declared, write_out
 from lineara.python.numpy_layout import as_numpy_lays
 from lineara.python.numpy_values import (
+    asked,
     carried,
     failed,
     is_asked,
@@ -32,6 +33,7 @@ from lineara.tape.node import (
     in_objects,
     is_of_objects,
     plain,
+    refuse_class,
     staged,
 )
 from lineara.tape.number_kinds import as_numpys, numpys
@@ -68,12 +70,15 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     if method == "at":
         return _ufunc_at(ufunc, *inputs[:2], *map(as_array, inputs[2:]))
     count = 1 if method == "reduceat" else len(inputs)  # not the indices
-    inputs = (*map(_entered, inputs[:count]), *inputs[count:])
+    inputs = (*[_entered(ufunc, a) for a in inputs[:count]], *inputs[count:])
     out = kwargs.pop("out", None)
     boxed = out is Ellipsis  # which asks for an array, also without axes
-    out = None if boxed else out
+    nothing = isinstance(out, tuple) and len(out) == ufunc.nout and not _outs(out)
+    out = None if boxed or nothing else out
     act = ufunc if method == "__call__" else getattr(ufunc, method)
     try:
+        if not all([isinstance(o, Box | np.ndarray) or _answers_ufuncs(o) for o in _outs(out)]):
+            asked(act, inputs, kwargs, out, [])  # which refuses what is no array
         if method == "__call__":
             result = _called(ufunc, ours, inputs, out, **kwargs)
         elif isinstance(ours, Constant) and not staged(inputs):
@@ -81,8 +86,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         else:
             run = functools.partial(METHODS[method], ufunc)
             whole = WHOLE.get(method, {}).get(ufunc)
-            asked = whole is None or is_asked(whole, inputs, kwargs, out)
-            result = own_value(act, inputs, kwargs, run, out) if asked else run(*inputs, **kwargs)
+            own = whole is None or is_asked(whole, inputs, kwargs, out)
+            result = own_value(act, inputs, kwargs, run, out) if own else run(*inputs, **kwargs)
     except Exception as e:
         raise failed(act, inputs, kwargs, e, out) from None
     if out is not None:
@@ -95,11 +100,20 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     return as_numpy_lays(getattr(ufunc, method), inputs, kwargs, result, turns=turns)
 
 
-def _entered(a: Any) -> Any:
+def _outs(out: Any) -> list[Any]:
+    """What is given to be written."""
+    return [o for o in several(out) if o is not None]
+
+
+def _entered(ufunc: Any, a: Any) -> Any:
     """An operand; sequences and what only says that it is an array become one."""
     if issubclass(type(a), list | tuple):
         return as_array(a)
-    if hasattr(type(a), "__array__") and not isinstance(a, Box) and not hasattr(a, "shape"):
+    if not hasattr(type(a), "__array__") or isinstance(a, Box | np.ndarray | np.generic):
+        return a
+    if hasattr(type(a), "__array_wrap__"):
+        refuse_class(ufunc.__name__, type(a))
+    if not hasattr(a, "shape"):
         found = told(a)  # in a differentiation, perhaps an array of ours
         return a.__array__() if found is a else found
     return a
@@ -124,7 +138,7 @@ def _called(
             f"np.{ufunc.__name__} of a traced value takes no {min(unknown)}=; "
             "it takes out=, where= and dtype="
         )
-    if dtype is not None or out is not None:
+    if dtype is not None or out is not None or casting != "same_kind":
         inputs = _in_dtype(ufunc, inputs, out, casting, dtype)
     if where is not True:
         return _called_where(ufunc, ours, inputs, out, where)
@@ -141,14 +155,20 @@ def _called(
 def _in_dtype(ufunc: Any, inputs: tuple, out: Any, casting: str, dtype: Any) -> tuple:
     """The arguments as NumPy would cast them, or its error."""
     outs = [None] * ufunc.nout if out is None else out if isinstance(out, tuple) else (out,)
-    kinds = [type(a) if type(a) in (int, float, complex) else type_of(a).dtype for a in inputs]
-    given = (*kinds, *[None if o is None else type_of(o).dtype for o in outs])
+    kinds = [type(a) if type(a) in (int, float, complex) else _dtype(a) for a in inputs]
+    given = (*kinds, *[None if o is None else _dtype(o) for o in outs])
     asked = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
     loop = ufunc.resolve_dtypes(given, signature=asked, casting=casting)
     if dtype is None:
         return inputs
     pairs = zip(inputs, loop[: ufunc.nin], strict=True)
     return tuple([_cast(a, t) for a, t in pairs])
+
+
+def _dtype(value: Any) -> np.dtype:
+    """The dtype with its order of bytes, which our types leave out."""
+    found: np.dtype = value.dtype if hasattr(value, "dtype") else type_of(value).dtype
+    return found
 
 
 def _cast(value: Any, dtype: np.dtype) -> Any:

@@ -41,7 +41,7 @@ def overlay() -> Overlay:
         return True
 
     arrive()
-    packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas"]
+    packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas", "pickle"]
     seen = Overlay(table, packages, is_instance, class_of, objects, arrive, _is_traced)
     collector.keepers.append(seen.kept)
     return seen

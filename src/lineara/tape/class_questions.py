@@ -106,7 +106,7 @@ def type_shown(value: Any) -> type:
     return shown
 
 
-class Address:
+class TracedAddress:
     """What stands for the address of an array that is made in a trace: to use it is refused."""
 
     def __init__(self, name: str) -> None:
@@ -139,8 +139,8 @@ class Withheld:
             raise AttributeError(self.name)
         found = getattr(getattr(value, self.way)(), self.name)
         if self.name == "__array_interface__":
-            return found | {"data": Address(self.name)}
-        return Address(self.name) if self.name == "ctypes" else found
+            return found | {"data": TracedAddress(self.name)}
+        return TracedAddress(self.name) if self.name == "ctypes" else found
 
 
 class Hidden:

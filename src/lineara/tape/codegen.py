@@ -577,7 +577,8 @@ def compared(p: Any, q: Any, name: str) -> Any:
         refuse_found(p, q)
     if staged((p, q)):
         return getattr(Box, name)(p, q)
-    return getattr(operator, name)(plain(p), plain_deep(q))
+    other = np.asarray(plain(q)) if issubclass(type(q), Array) else plain_deep(q)
+    return getattr(operator, name)(plain(p), other)
 
 
 def _compared_arrays(p: Array, q: Any, name: str) -> Any:

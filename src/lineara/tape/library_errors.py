@@ -48,11 +48,7 @@ def in_place_of(error: Any) -> LinearaError | None:
         cause = cause.__cause__ or cause.__context__
     if isinstance(cause, LinearaError):
         return None if cause is error else cause
-    ours = None
-    if isinstance(error, TypeError):
-        if "Traced" not in str(error):
-            return None
-        ours = _told(error)
+    ours = _told(error) if isinstance(error, TypeError) and "Traced" in str(error) else None
     return ours or (told(error, line_of(error)) if met_by_traced(error) else None)
 
 

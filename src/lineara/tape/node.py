@@ -12,7 +12,7 @@ import operator
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -507,17 +507,22 @@ class Array(Traced):
 
 
 def refuse_own_rules(name: str, value: Any) -> None:
-    """Refuse an array of objects, a matrix or a masked array, with which NumPy calculates so."""
+    """Refuse an array of objects, or of a class of its own, as a matrix or a masked array."""
     if is_of_objects(value):
         raise NoRuleError(
             f"{name}: an array of objects is calculated with element by element, which has no rule "
             "here; give an array of numbers, or calculate with its elements"
         )
-    if isinstance(value, np.matrix | np.ma.MaskedArray):
-        raise NoRuleError(
-            f"{name}: a {type(value).__name__} has rules of its own, which are not followed here; "
-            "give numpy.asarray of it"
-        )
+    if isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap):
+        refuse_class(name, type(value))
+
+
+def refuse_class(name: str, cls: type) -> NoReturn:
+    """Refuse a class whose results NumPy makes to be of that class."""
+    raise NoRuleError(
+        f"{name}: a {cls.__name__} has rules of its own, which are not followed here; "
+        "give numpy.asarray of it"
+    )
 
 
 def _whole_quotient(p: Any, q: Any) -> Any:

@@ -54,7 +54,10 @@ def _raise_again(error: LinearaError) -> NoReturn:
 
 # --- errors of Python's that only a traced value gets ---------------------------------------------
 
-_TRACED = re.compile(r"\bTraced(?:Number|Array)\b|^(?:argument must be int or float|a float is)")
+_TRACED = re.compile(
+    r"\bTraced(?:Number|Array|Address)\b|"
+    "^(?:argument must be int or float|a float is|output must be an array)|must be numpy.ufunc, not"
+)
 # What Python says of a number and an array, too: they have no such operation.
 _PLAINLY = re.compile(
     r"interpreted as an integer|indices must be integers|unsupported operand|bad operand|"
@@ -84,7 +87,8 @@ def met_by_traced(error: object) -> bool:
 
 def told(error: BaseException, line: str | None = None) -> DetachError:
     """The refusal that such an error is."""
-    kind = "array" if isinstance(error, Told) else "number"
+    text = "array" if isinstance(error, Told) else str(error)
+    kind = next((word for word in ("array", "ufunc") if word in text), "number")
     return DetachError(
         f"compiled code takes no traced {kind}: {error}; compute with Python's operators, math and "
         "NumPy, or give it lineara.stop_gradient(x) to mean a constant",
