@@ -9,7 +9,7 @@ from lineara.errors import DetachError
 from lineara.facts.primitive import implements, op
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
-from lineara.tape.node import Array, plain, plain_deep, staged
+from lineara.tape.node import Array, follows, plain, plain_deep, staged
 
 
 def _write(name: str, a: Any, values: Any, act: Callable[[np.ndarray, Any], Any]) -> None:
@@ -19,6 +19,13 @@ def _write(name: str, a: Any, values: Any, act: Callable[[np.ndarray, Any], Any]
             f"np.{name} writes traced values into a plain array, which cannot hold their "
             "derivative; make the array inside the differentiated function"
         )
+    memory = a.memory(to_write=True)
+    if memory is not None and not follows(values):
+        try:
+            act(memory, plain_deep(values))
+        finally:
+            a.rewritten()
+        return
     if not staged((a, values)):
         act(np.array(plain(a)), plain_deep(values))  # which may refuse, or warn
     values = as_array(values)

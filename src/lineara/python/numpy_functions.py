@@ -12,7 +12,15 @@ from lineara.facts.registry import WRITE, Foreign
 from lineara.facts.types import type_of
 from lineara.ops.shape import any_box, as_array
 from lineara.python.numpy_layout import as_numpy_lays
-from lineara.python.numpy_values import failed, is_asked, judged, own_value, place_of_out
+from lineara.python.numpy_values import (
+    UNANSWERED,
+    failed,
+    is_asked,
+    judged,
+    of_constants,
+    own_value,
+    place_of_out,
+)
 from lineara.tape.node import (
     Array,
     Scalar,
@@ -37,6 +45,9 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return y
     if any(map(is_of_objects, args)):
         return func(*in_objects(args), **{k: in_objects(v) for k, v in kwargs.items()})
+    y = of_constants(func, args, kwargs)
+    if y is not UNANSWERED:
+        return y
     foreign = declared(func)
     ours = foreign.ours
     args = tuple([without_unit(a)[0] if is_labelled(a) else a for a in args])

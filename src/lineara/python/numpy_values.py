@@ -175,6 +175,89 @@ def place_of_out(func: Any) -> int | None:
     return list(parameters).index("out") if by_position else None
 
 
+UNANSWERED = object()
+
+
+def of_constants(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """What NumPy's function gives where nothing traced has reached any array among the arguments.
+
+    UNANSWERED where that is not so, or where the result is more than fresh arrays and numbers.
+    """
+    if not _may_ask(func):
+        return UNANSWERED
+    outs = kwargs.get("out")
+    place = place_of_out(func) if outs is None else None
+    if place is not None and len(args) > place:
+        outs = args[place]
+    targets = outs if isinstance(outs, tuple) else () if outs is None else (outs,)
+    if not all([isinstance(out, Array) for out in targets]):
+        return UNANSWERED
+    arrays: list[tuple[Array, np.ndarray]] = []
+    try:
+        given = [_memory(a, targets, arrays) for a in args]
+        options = {name: _memory(v, targets, arrays) for name, v in kwargs.items()}
+    except _Unasked:
+        return UNANSWERED
+    if not arrays:
+        return UNANSWERED
+    level = max([a.level for a, _ in arrays], key=lambda level: level.depth)
+    try:
+        y = func(*given, **options)
+    except FloatingPointError:  # which NumPy raises when it has written
+        y = UNANSWERED
+        if targets:
+            raise
+    except Exception:  # which the general way says better
+        return UNANSWERED
+    finally:
+        for a, _ in arrays:
+            if any([a is out for out in targets]):
+                a.rewritten()
+    if targets:
+        return outs if isinstance(y, tuple) else targets[0]
+    return _fresh(y, arrays, level)
+
+
+def _memory(value: Any, targets: tuple, arrays: list[tuple[Array, np.ndarray]]) -> Any:
+    """An argument as NumPy gets it: an array's values, which only a target lets be written."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return kind([_memory(v, targets, arrays) for v in value])
+    if isinstance(value, Array):
+        to_write = any([value is out for out in targets])
+        values = value.memory(to_write) if value.level.kinks is None else None
+        if values is None:
+            raise _Unasked
+        if not to_write:
+            values = values.view()
+            values.flags.writeable = False
+        arrays.append((value, values))
+        return values
+    if kind is np.ndarray and value.dtype.kind != "O":
+        return value
+    if isinstance(value, Box):
+        raise _Unasked
+    if value is None or value is Ellipsis or isinstance(value, _DATA):
+        return value
+    raise _Unasked
+
+
+_DATA = (int, float, complex, str, np.generic, np.dtype, type, type(np._NoValue))
+
+
+def _fresh(y: Any, arrays: list[tuple[Array, np.ndarray]], level: Any) -> Any:
+    """A result of plain arrays, to be written by traced values too."""
+    if type(y) is np.ndarray:
+        shares = any([np.may_share_memory(y, values) for _, values in arrays])
+        return UNANSWERED if shares or y.dtype.kind == "O" else level.own(y)
+    if isinstance(y, tuple | list):
+        parts = [_fresh(v, arrays, level) for v in y]
+        if any([part is UNANSWERED for part in parts]):
+            return UNANSWERED
+        return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
+    return y if isinstance(y, np.generic | int | float | complex) else UNANSWERED
+
+
 def failed(
     func: Any, args: tuple, kwargs: dict[str, Any], error: Exception, out: Any = None
 ) -> Exception:

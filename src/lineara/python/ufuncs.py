@@ -17,12 +17,14 @@ from lineara.ops.ufunc_methods import METHODS, WHOLE
 from lineara.python.numpy_functions import call_foreign, constant_call, declared, write_out
 from lineara.python.numpy_layout import as_numpy_lays
 from lineara.python.numpy_values import (
+    UNANSWERED,
     asked,
     carried,
     failed,
     is_asked,
     is_composed,
     judged,
+    of_constants,
     own_value,
 )
 from lineara.tape.node import (
@@ -62,6 +64,10 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         return getattr(ufunc, method)(*inputs, **kwargs)  # NumPy asks all of them
     if any(map(is_of_objects, inputs)):
         return getattr(ufunc, method)(*in_objects(inputs), **kwargs)
+    act = ufunc if method == "__call__" else getattr(ufunc, method)
+    y = of_constants(act, inputs, kwargs) if method != "at" else UNANSWERED
+    if y is not UNANSWERED:
+        return y
     ours = declared(ufunc).ours
     if ours is None:
         return call_foreign(
@@ -75,7 +81,6 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     boxed = out is Ellipsis  # which asks for an array, also without axes
     nothing = isinstance(out, tuple) and len(out) == ufunc.nout and not _outs(out)
     out = None if boxed or nothing else out
-    act = ufunc if method == "__call__" else getattr(ufunc, method)
     try:
         if not all([isinstance(o, Box | np.ndarray) or _answers_ufuncs(o) for o in _outs(out)]):
             asked(act, inputs, kwargs, out, [])  # which refuses what is no array

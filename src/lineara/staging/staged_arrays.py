@@ -392,6 +392,9 @@ class StagedArray(Written):
 
     __slots__ = ()
 
+    def memory(self, to_write: bool = False) -> None:
+        """None: the values are not known while a program is written."""
+
     def lying(self) -> tuple[int, ...]:
         """The strides, where values depend on them."""
         shared = self.level.shared

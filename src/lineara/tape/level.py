@@ -55,7 +55,7 @@ from lineara.tape.reads import (
 )
 from lineara.tape.shared_memory import Overlaps
 from lineara.tape.strides import copied, packed, strides_of
-from lineara.tape.written_arrays import Part, Written, settled, version_of
+from lineara.tape.written_arrays import Part, Written, plain_operands, settled, version_of
 
 NAMES = (
     type,
@@ -249,6 +249,10 @@ class Level:
         if isinstance(primitive, HigherOrder):
             settled = tuple([a.now() if isinstance(a, Traced) else a for a in args])
             return primitive.trace(self, settled, params)
+        if any([issubclass(type(a), Written) for a in args]):
+            operands = plain_operands(args)
+            if operands is not None:
+                return self._of_plain(primitive, operands, params)
         if self.plans and not primitive.view:
             y = by_plan(primitive, args, params)
             if y is not GENERAL:
@@ -293,6 +297,18 @@ class Level:
             return y
         work = primitive.work(y, values, params)
         return self.record(y, parents, joint, primitive.name, work)
+
+    def _of_plain(self, primitive: Primitive, operands: list[Any], params: dict[str, Any]) -> Any:
+        """An operation on arrays that nothing traced has reached."""
+        try:
+            y = primitive(*operands, **params)
+        except (ValueError, IndexError) as e:
+            raise refused(primitive.name, operands, params, e) from None
+        if type(y) is not np.ndarray:
+            return y
+        if any([type(v) is np.ndarray and np.may_share_memory(y, v) for v in operands]):
+            y = y.copy(order="K")
+        return y if isinstance(primitive, Constant) else self.own(y)
 
     def _after(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """After the trace, only constant arrays that were made in it may be used."""

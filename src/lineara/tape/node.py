@@ -170,6 +170,10 @@ class Traced(Box):
         """The plain content of an array in which nothing is traced; else None."""
         return None
 
+    def memory(self, to_write: bool = False) -> np.ndarray | None:
+        """The values of an array that nothing traced has reached; else None."""
+        return None
+
     def give(self, found: np.ndarray) -> None:
         """A plain view of the content was given away: only written arrays need to know."""
 
@@ -724,7 +728,19 @@ class FlatElements:
 def _in_place(stem: str) -> Any:
     act = getattr(operator, stem)
 
+    in_memory = getattr(operator, f"i{stem}")
+
     def method(self: Any, other: Any) -> Any:
+        values = self.memory(to_write=True)
+        plain_other = other.memory() if isinstance(other, Array) else other
+        if values is not None and type(plain_other) in (float, int, np.ndarray, np.float64):
+            try:
+                in_memory(values, plain_other)
+            except (ValueError, TypeError):  # which the general way says better
+                pass
+            else:
+                self.rewritten()
+                return self
         return self.level.assign_all(self, act(self, other))
 
     method.__name__ = f"__i{stem}__"

@@ -427,8 +427,10 @@ class Part(WrittenView):
         b.given = [(found, part) for found, part in b.given if found() is not None]
         mine: Any = self.values
         if isinstance(mine, np.ndarray) and is_basic(at):
+            parts = at if isinstance(at, tuple) else (at,)
+            whole = any([p is Ellipsis for p in parts])  # of which an index has one
             try:
-                mine = mine[(*at, Ellipsis) if isinstance(at, tuple) else (at, Ellipsis)]
+                mine = mine[parts if whole else (*parts, Ellipsis)]
             except IndexError:  # which the write itself says better
                 return
         for _, part in b.given:
@@ -559,8 +561,12 @@ class Written(Array):
         return None if part is None else self.level.handle(part)
 
     def __getitem__(self, at: Any) -> Any:
-        if type(at) is int and self.w.quick is not None:
-            return self._element(at)
+        if type(at) is int:
+            if self.w.quick is not None:
+                return self._element(at)
+            values = self.memory()
+            if values is not None and -len(values) <= at < len(values) and values.ndim == 1:
+                return values[at]
         if not is_basic(at):
             check_index(at, self)
             found = scalar_index(at)
@@ -605,11 +611,16 @@ class Written(Array):
 
     def total(self) -> Any:
         """The sum of all elements."""
+        values = self.memory()
+        if values is not None:
+            return np.add.reduce(values, axis=None)
         node = self.now()
         return node.total() if isinstance(node, Array) else node.sum()
 
     def __setitem__(self, at: Any, value: Any) -> None:
         if type(at) is int and self.w.quick is not None and self._write_number(at, value):
+            return
+        if self._write_plain(at, value):
             return
         if self._has_written(at, value):
             return
@@ -618,6 +629,24 @@ class Written(Array):
             check_index(at, self)
         self._refuse_inner(value)
         self.w.write(at, value)
+
+    def _write_plain(self, at: Any, value: Any) -> bool:
+        """Write a plain value into a plain array, as NumPy does; False where it is not that."""
+        kind = type(value)
+        if kind is np.ndarray:
+            if value.dtype.kind not in "fiub":
+                return False
+        elif kind is not np.float64 and kind not in PYTHONS:
+            return False
+        values = self.memory(to_write=True) if type(at) is int or is_basic(at) else None
+        if values is None:
+            return False
+        try:
+            values[at] = value
+        except (ValueError, IndexError):  # which the general way says better
+            return False
+        self.rewritten()
+        return True
 
     def _has_written(self, at: Any, value: Any) -> bool:
         """Whether `value` is the view self[at], which x[at] += v has written already."""
@@ -663,6 +692,29 @@ class Written(Array):
         return self
 
     # --- a written array without derivative is a plain array to whoever reads it -----------------
+
+    def memory(self, to_write: bool = False) -> np.ndarray | None:
+        """The values themselves, where nothing traced has reached the array; else None.
+
+        They are to be looked at only, or, `to_write`, written by whoever calls `rewritten` then.
+        """
+        part = self.w
+        b = part.buffer
+        if b.src is not None or b.sources or b.ended or (to_write and b.given):
+            return None
+        if part.source is not None or part.gaps is not None or not self.level.open:
+            return None
+        values = part.values
+        if isinstance(values, Written):
+            return values.memory(to_write)
+        return values if type(values) is np.ndarray else None
+
+    def rewritten(self) -> None:
+        """The memory has been written."""
+        self.w.buffer.version += 1
+        below = self.w.values
+        if type(below) is not np.ndarray:
+            below.rewritten()
 
     def constant(self) -> np.ndarray | None:
         """A copy of the content where nothing is traced, at any level; else None."""
@@ -712,12 +764,41 @@ class Written(Array):
         return super().__reduce__() if found is None else found.__reduce__()
 
 
+PYTHONS = (float, int)
+
+
+def plain_operands(args: Sequence[Any]) -> list[Any] | None:
+    """The operands of a calculation that nothing traced takes part in, to be read; else None."""
+    operands: list[Any] = []
+    for a in args:
+        if issubclass(type(a), Written):
+            a = a.memory()
+            if a is None:
+                return None
+        elif type(a) is np.ndarray:
+            if a.dtype.kind == "O":
+                return None
+        elif not (type(a) in PYTHONS or isinstance(a, np.number)):
+            return None
+        operands.append(a)
+    return operands
+
+
 def settled(X: type, name: str, general: Any) -> Any:
     """The method of X, on the node for the present content; the general one where that is no X."""
     own = getattr(X, name)
+    stem = name.removeprefix("np_")
+    plainly: Any = getattr(np.ndarray, name) if name.startswith("__") else op(stem).array
     turned = getattr(X, name.replace("__r", "__", 1)) if name.startswith("__r") else None
 
     def method(self: Any, *others: Any) -> Any:
+        level = self.level
+        if level.kinks is None:
+            operands = plain_operands((self, *others))
+            if operands is not None:
+                y = plainly(*operands)
+                if y is not NotImplemented:
+                    return level.own(y) if type(y) is np.ndarray else y
         node = self.now()
         if type(node) is not X:
             if len(others) == 1 and has_priority(others[0]):

@@ -1,0 +1,250 @@
+"""Arrays that nothing traced reached: NumPy's results, and NumPy's cost."""
+
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lineara import grad, linearize
+from lineara.errors import MutationError
+
+T = np.linspace(0.1, 0.9, 60)
+
+
+def vandermonde(a: Any, t: Any) -> Any:
+    a[:, 1:] = t[:, None]
+    np.cumprod(a, axis=1, out=a)
+    return a
+
+
+# Each fills the array that it is given, which nothing traced has reached, and gives what it reads.
+FILLS: dict[str, Callable[[Any, Any], Any]] = {
+    "vandermonde": vandermonde,
+    "in place": lambda a, t: [a.__imul__(3.0), a.__iadd__(t[0]), a.__isub__(a[::-1]), a][-1],
+    "a ufunc's out": lambda a, t: (np.multiply(a, 2.5, out=a), np.sin(a, out=a), a)[-1],
+    "a view": lambda a, t: (np.add(a[1:], t[0], out=a[1:]), a.T.copy(), a.ravel()[:3]),
+    "a view, written later": lambda a, t: (a[0], a.__setitem__(0, 5.0)),
+    "sums": lambda a, t: (
+        a.sum(),
+        np.sum(a, 0),
+        a.mean(1),
+        a.std(),
+        np.max(a, axis=0),
+        a.cumsum(0),
+    ),
+    "products": lambda a, t: (a @ a.T, a.T @ t, np.einsum("ij,ij->i", a, a), np.dot(a[0], a[1])),
+    "joined": lambda a, t: (
+        np.concatenate([a, a]),
+        np.stack([a, a]),
+        np.roll(a, 1, 0),
+        np.tile(a, 2),
+    ),
+    "chosen": lambda a, t: (
+        np.where(a > 1, a, 0),
+        a > 1,
+        np.argsort(a, 0),
+        np.sort(a, 0),
+        a[a > 0.5],
+    ),
+    "writers": lambda a, t: (
+        np.fill_diagonal(a, 7.0),
+        np.put(a, [1, 2], t[:2]),
+        np.copyto(a[3], 1.0),
+        a,
+    ),
+    "views of NumPy": lambda a, t: (
+        a.reshape(-1),
+        np.squeeze(a[:1]),
+        np.diagonal(a),
+        a.T,
+        np.flip(a),
+    ),
+    "elements": lambda a, t: (
+        [a.__setitem__((0, i), a[0, i - 1] / 3 + t[i]) for i in range(5)] + [a]
+    ),
+    "a row": lambda a, t: (
+        [a[1].__setitem__(i, a[1][i - 1] / 3 + t[i]) for i in range(-2, 3)] + [a[1][4]]
+    ),
+    "NumPy's numbers": lambda a, t: (
+        a[0][1],
+        a[0, 1] + np.float32(1),
+        a[0] * np.float64(2),
+        -a,
+        abs(a),
+    ),
+    "decompositions": lambda a, t: (np.linalg.svd(a)[1], np.linalg.qr(a[:5])[1], np.linalg.norm(a)),
+    "mixed types": lambda a, t: (
+        a + 1j,
+        a * np.arange(5),
+        a.astype(np.float32),
+        np.rint(a),
+        a // 2,
+    ),
+    "order": lambda a, t: (np.asfortranarray(a) + 1, a.T + 1, np.copy(a, order="F")),
+}
+
+
+def made() -> Any:
+    return np.ones((60, 5)) * 0.5
+
+
+def described(value: Any) -> Any:
+    """All that a program can see of a value."""
+    if isinstance(value, tuple | list):
+        return [described(v) for v in value]
+    if isinstance(value, np.ndarray):
+        plain = np.array(value, order="K")
+        return type(value), plain.dtype, plain.shape, plain.strides, plain.tobytes()
+    return type(value), repr(value)
+
+
+@pytest.mark.parametrize("name", FILLS)
+@pytest.mark.parametrize("depth", [1, 2])
+def test_what_is_filled_with_constants_is_numpys(name: str, depth: int) -> None:
+    fill = FILLS[name]
+    found = []
+
+    def f(c: Any) -> Any:
+        a = np.ones((60, 5))
+        a *= 0.5
+        found.append(described(fill(a, T)))
+        return c * a[2, 3]
+
+    g = f
+    for _ in range(depth):
+        g = grad(g)
+    g(2.0)
+    assert found[0] == described(fill(made(), T))
+
+
+@pytest.mark.parametrize("name", FILLS)
+def test_a_traced_value_may_be_written_afterwards(name: str) -> None:
+    fill = FILLS[name]
+
+    def f(c: Any) -> Any:
+        a = np.ones((60, 5))
+        a *= 0.5
+        fill(a, T)
+        row, columns = a[4], a.T
+        a[4, 2] = c * c
+        a[:, 1] *= c
+        return row[2] + columns[2, 4] + a[4, 2] + np.sum(a[:, 1])
+
+    a = made()
+    fill(a, T)
+    assert grad(f)(3.0) == pytest.approx(18.0 + a[:, 1].sum(), rel=1e-12)
+    assert linearize(f, 3.0)[1] @ 1.0 == pytest.approx(18.0 + a[:, 1].sum(), rel=1e-12)
+
+
+def test_a_result_may_be_written_with_traced_values() -> None:
+    def f(c: Any) -> Any:
+        a = np.zeros(4)
+        a[:] = T[:4]
+        results = np.cumsum(a), np.sin(a), a + 1, a * a, np.sort(a), np.concatenate([a, a])[:4]
+        for y in results:
+            y[1] = c * c
+        return sum([y.sum() for y in results])
+
+    assert grad(f)(3.0) == 36.0
+
+
+def test_nothing_is_written_below_a_view_that_was_given_away() -> None:
+    def f(c: Any) -> Any:
+        a = np.zeros(4)
+        plain = np.lib.stride_tricks.as_strided(a, (2,), (8,))
+        np.add(a, 1.0, out=a)
+        return c * plain.sum()
+
+    with pytest.raises(MutationError, match="plain view"):
+        grad(f)(3.0)
+
+
+def test_plain_memory_of_the_users_is_not_written() -> None:
+    given = np.ones(5)
+
+    def f(c: Any) -> Any:
+        a = np.array(given)
+        np.multiply(a, 2.0, out=a)
+        a += 1
+        return c * a.sum()
+
+    assert grad(f)(1.0) == 15.0
+    assert (given == 1).all()
+
+
+def test_errors_are_numpys() -> None:
+    wrong: list[Callable[[Any], Any]] = [
+        lambda a: np.cumprod(a, axis=3, out=a),
+        lambda a: np.add(a, np.ones(7), out=a),
+        lambda a: a.__iadd__(np.ones(7)),
+        lambda a: a.__setitem__(9, 1.0),
+        lambda a: a.__setitem__(0, np.ones(3)),
+        lambda a: a[9],
+        lambda a: a @ np.ones(7),
+    ]
+    for act in wrong:
+        with pytest.raises(Exception) as plainly:  # noqa: PT011  # whatever NumPy raises
+            act(np.ones(4))
+
+        def f(c: Any, act: Any = act) -> Any:
+            act(np.ones(4))
+            return c
+
+        with pytest.raises(type(plainly.value)):
+            grad(f)(1.0)
+
+
+def test_an_error_of_the_floating_point_leaves_what_numpy_leaves() -> None:
+    contents = []
+
+    def f(c: Any) -> Any:
+        a = np.array([1.0, 0.0, 2.0])
+        with np.errstate(all="raise"):
+            try:
+                np.divide(1.0, a, out=a)
+            except FloatingPointError:
+                contents.append(np.array(a))
+        return c
+
+    f(1.0)
+    grad(f)(1.0)
+    np.testing.assert_array_equal(contents[0], contents[1])
+
+
+def calls(f: Callable[[], Any]) -> int:
+    count = 0
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    f()
+    sys.setprofile(note)
+    try:
+        f()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_a_filled_constant_costs_as_many_calls_at_every_size_and_few_bytes() -> None:
+    def f(c: Any, n: int) -> Any:
+        a = np.ones((n, 50))
+        vandermonde(a, np.linspace(0, 1, n))
+        return c * np.sum(a)
+
+    g = grad(f)
+    assert calls(lambda: g(1.0, 100)) == calls(lambda: g(1.0, 5000))
+    tracemalloc.start()
+    try:
+        g(1.0, 5000)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        f(1.0, 5000)
+        plainly = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.2 * plainly
