@@ -140,7 +140,7 @@ def _read(a: Any, key: list[Any], leaves: list[Any], values: list[Any]) -> Any:
     return a
 
 
-_NONE = Unplanned("an argument has no signature")
+_NONE = Unplanned  # the class: one instance would keep the frames it has passed
 
 
 def _constant(kind: type, a: Any) -> tuple:
@@ -156,6 +156,8 @@ def _constant(kind: type, a: Any) -> tuple:
 
 def _settled(a: Any) -> Any:
     """The node with the content of a written array, which lies in memory as NumPy's would."""
+    if a.memory() is not None:  # NumPy alone is asked
+        raise _NONE
     node = a.now()
     if type(node) is not a.level.X or type(node.v) is not np.ndarray:
         raise _NONE
