@@ -25,6 +25,13 @@ FILLS: dict[str, Callable[[Any, Any], Any]] = {
     "vandermonde": vandermonde,
     "in place": lambda a, t: [a.__imul__(3.0), a.__iadd__(t[0]), a.__isub__(a[::-1]), a][-1],
     "a ufunc's out": lambda a, t: (np.multiply(a, 2.5, out=a), np.sin(a, out=a), a)[-1],
+    "out of none, and of some": lambda a, t: (
+        np.sin(a[0, 0], out=...),
+        np.add(a, 1, out=...),
+        np.divmod(a, 0.3, out=(None, a)),
+        np.modf(a, out=(a, None)),
+        np.add(a, 1, out=(a,)),
+    ),
     "a view": lambda a, t: (np.add(a[1:], t[0], out=a[1:]), a.T.copy(), a.ravel()[:3]),
     "a view, written later": lambda a, t: (a[0], a.__setitem__(0, 5.0)),
     "sums": lambda a, t: (
