@@ -143,6 +143,21 @@ def outputs(x):
     return made, np.einsum("i->i", a, out=y) is y
 
 
+def again(act):
+    """What is decided once a signature is decided as it is plainly."""
+
+    def f(x):
+        kinds = []
+        for _ in range(6):
+            try:
+                kinds.append(type(act(x)) is float)
+            except TypeError as e:
+                kinds.append(type(e) is TypeError)
+        return kinds
+
+    return f
+
+
 def namespaces(x):
     given = (np.ones(2), np.float64(2), np.zeros(2) + x, np.float64(x))
     return [xp is np for xp in [v.__array_namespace__() for v in given]], np is not math
@@ -207,6 +222,10 @@ CASES = {
     "ufuncs": lambda x: (np.sin.types, np.isnat.nin, np.add.identity),
     "the texts of NumPy's makers": lambda x: [np.mgrid.__doc__, np.r_.__doc__, np.sin.__doc__],
     "outputs": outputs,
+    "a product with True again": again(lambda x: True * x),
+    "a sum with True again": again(lambda x: x + np.bool_(True)),
+    "a product with a list again": again(lambda x: x * [1.0]),
+    "a sum with a tuple again": again(lambda x: operator.add(x, (1.0,))),
     "namespaces": namespaces,
     "pickled functions": pickled,
     "attributes": attributes,

@@ -472,11 +472,12 @@ def _sign(x: float) -> float:
 
 def general(p: Any, q: Any, name: str) -> Any:
     """A binary operation outside the fast path."""
-    y = by_plan(UFUNCS[name], (p, q), {})
-    if y is not GENERAL:
-        return y
     if _is_number(p) and _is_number(q):
         return _of_numbers(p, q, name)
+    sequence = issubclass(type(p), list | tuple) or issubclass(type(q), list | tuple)
+    y = GENERAL if sequence else by_plan(UFUNCS[name], (p, q), {})
+    if y is not GENERAL:
+        return y
     if _is_like_pythons(p, q):
         return op_call(name, p.item(), q)
     if _is_like_pythons(q, p):
