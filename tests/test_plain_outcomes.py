@@ -1,6 +1,7 @@
 """What a function gives, raises and warns of in a differentiation is what it does plainly."""
 
 import cmath
+import inspect
 import math
 import operator
 import pickle
@@ -57,10 +58,29 @@ class Float(float):
         return 5.0
 
 
+class Answering:
+    """An object that answers operators in the place of an array."""
+
+    __array_priority__ = 1
+
+    def __radd__(self, other):
+        return "own", other.shape
+
+
+class NoUfunc(Answering):
+    """One with which NumPy does not calculate in place."""
+
+    __array_ufunc__ = None
+
+
 def filled(x, write):
     a = np.zeros((2, 3)) * x
     write(a, np.array([x, 2.0, 3.0]))
     return a.tolist()
+
+
+def written(a, at):
+    a[at] = 1
 
 
 def complex_parts(x):
@@ -176,6 +196,23 @@ def attributes(x):
     return has, [type(v) is np.ndarray for v in ends], np.bool_[int], np.bool_.__mro__ == ()
 
 
+def vectorized_later(x):
+    calls = []
+    f = np.vectorize(lambda v: calls.append(v) or 2 * v)
+    f.cache = True
+    made = f(np.array([x, 2.0]))
+    f.otypes = "f"
+    return len(calls), f.cache, f.otypes, made, f(np.array([x])).dtype
+
+
+def containing_itself(x):
+    a = [x]
+    a.append(a)
+    b = []
+    b.append(b)
+    return np.array([b, [None], b], object).shape, np.array(b, object).ndim, len(a)
+
+
 CASES = {
     "a cast that is not safe": lambda x: np.array([x]).astype(np.float32, casting="safe"),
     "a number's cast that is not safe": lambda x: np.float64(x).astype("f4", casting="safe"),
@@ -241,6 +278,8 @@ CASES = {
     "parts from lists": lambda x: filled(1j * x, lambda a, v: set_parts(a, [[1, 2, 3]] * 2)),
     "an index of floats": lambda x: (np.ones(3) * x)[np.array([1.0])],
     "an empty index of floats": lambda x: (np.ones(3) * x).__setitem__(np.array([]), 2),
+    "an empty index of floats of integers": lambda x: np.arange(3)[np.array([])],
+    "an empty index that is written": lambda x: written(np.arange(3), np.array([])),
     "an index that is a float": lambda x: np.zeros(3)[x],
     "a deletion": lambda x: (np.ones(3) * x).__delitem__(0),
     "constants equal to a text": lambda x: ((np.zeros(3) == "a").tolist(), np.zeros(1) != "a"),
@@ -254,7 +293,29 @@ CASES = {
     "vectorize gives arrays": lambda x: np.vectorize(lambda v: np.ones(2) * v)(np.array([x])),
     "vectorize gives objects": lambda x: np.vectorize(lambda v: [v], otypes=[object])(None).item(),
     "vectorize calls with nothing": lambda x: np.vectorize(lambda: x)(),
+    "vectorize is told later": vectorized_later,
+    "an array of objects fails": lambda x: np.quantile(np.array([], object), [x]),
+    "degrees of freedom of objects": lambda x: [
+        (type(v) is np.float64, v)
+        for f in (np.var, np.nanvar)
+        for v in [f(np.array([1.0, 2.0, x], object), ddof=0.5 * x)]
+    ],
+    "a list that contains itself": containing_itself,
+    "classes of numbers in a pickle": lambda x: [
+        pickle.loads(pickle.dumps([c, c(2)])) == [c, c(2)] for c in (float, np.float64, np.int8)
+    ],
+    "the device": lambda x: setattr(np.ones(2) * x, "device", "other"),
+    "complex of an array": lambda x: [complex(np.array(7, t)) for t in "ifdFD"],
+    "who answers in place": lambda x: operator.iadd(np.ones(2) * x, Answering()),
+    "who answers no ufunc": lambda x: operator.iadd(np.ones(2) * x, NoUfunc()),
+    "a wrapped function": lambda x: [
+        inspect.signature(f) == inspect.signature(f.__wrapped__)
+        for f in (np.empty_like, np.concatenate, np.sum)
+    ],
     "a class as dtype": lambda x: np.array(np.ones(2) * x, dtype=np.dtype),
+    "a histogram with edges and a number of bins": lambda x: np.histogram2d(
+        np.arange(3) * x, [x, 2, 3], ((0.0, x, 3.0), 2)
+    ),
     "take_along_axis": lambda x: np.take_along_axis(np.ones((2, 2)) * x, np.array(1), axis=1),
 }
 

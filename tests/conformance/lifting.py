@@ -27,7 +27,7 @@ from lineara.staging.staged_arrays import Cell, Region
 from lineara.staging.staged_level import StagedLevel
 from lineara.tape.level import Level
 from lineara.tape.levels import innermost_level, threads
-from lineara.tape.node import Scalar, Traced, plain
+from lineara.tape.node import Array, Traced, plain
 from lineara.tape.swallowed_errors import raise_swallowed
 from lineara.tape.written_arrays import Written
 
@@ -137,6 +137,11 @@ def _unlifted(value: Any, plainly: Callable[[Any], Any]) -> Any:
         return _originals().get(id(value), value)
     if kind is list or kind is tuple:
         return kind([_unlifted(v, plainly) for v in value])
+    if kind is np.ndarray and value.dtype.kind == "O":
+        known = np.empty(value.shape, object)
+        for at in np.ndindex(value.shape):
+            known[at] = value[at] if value[at] is value else _unlifted(value[at], plainly)
+        return known
     return {k: _unlifted(v, plainly) for k, v in value.items()} if kind is dict else value
 
 
@@ -144,8 +149,9 @@ def _off_tape(value: Any) -> Any:
     if not value.level.open:
         return value
     found = plain(value)
-    numpys = issubclass(type(value), Scalar) and not value.weak and type(found) is float
-    return np.float64(found) if numpys else found
+    if isinstance(value, Array):
+        return np.asarray(found)  # also without axes
+    return np.float64(found) if not value.weak and type(found) is float else found
 
 
 # --- tests ---------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from lineara.errors import LinearaError
+
 NAME = "lineara_conformance"
 
 
@@ -58,8 +60,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     entry = {"outcome": "xfailed" if hasattr(report, "wasxfail") else report.outcome}
     if call.excinfo is not None and report.outcome == "failed":
         error = call.excinfo.value
-        ours = _refusal(error)
-        shown = error if ours is None else ours
+        ours = _behind(error, LinearaError)
+        shown = ours or _behind(error, sys.modules[NAME].Late) or error
         text = str(getattr(shown, "message", shown))[:2000]
         entry |= {"ours": ours is not None, "kind": type(shown).__name__, "text": text}
     if call.when == "call" or report.outcome != "passed":
@@ -67,13 +69,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     return report
 
 
-def _refusal(error: Any) -> Any:
-    """The error of ours behind an error, if there is one."""
-    from lineara.errors import LinearaError
-
+def _behind(error: Any, kind: type) -> Any:
+    """The error of a kind behind an error, if there is one."""
     seen = set()
     while error is not None and id(error) not in seen:
-        if isinstance(error, LinearaError):
+        if isinstance(error, kind):
             return error
         seen.add(id(error))
         error = error.__cause__ or error.__context__

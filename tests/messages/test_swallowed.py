@@ -2,12 +2,17 @@
 
 import contextlib
 import ctypes
+import math
 import re
 import threading
 from array import array
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from decimal import Decimal
 
 import numpy as np
 import pytest
+from numpy.linalg import lapack_lite
 
 import lineara.errors
 from lineara import custom_vjp, grad, hessian, linearize, stop_gradient, value_and_grad
@@ -249,6 +254,65 @@ def test_compiled_code_that_wants_numpys_own_array(caught):
     assert scope["f"](A) == 3.0
     with pytest.raises(DetachError, match="compiled code takes no traced array"):
         grad(scope["f"])(A)
+
+
+def test_lapack_wants_numpys_own_array():
+    def size(x):  # of LAPACK's workspace
+        work = np.zeros(1)
+        lapack_lite.dgeqrf(2, 2, np.ones((2, 2)) * x, 2, np.zeros(2), work, -1, 0)
+        return x * (work[0] > 0)
+
+    assert size(2.0) == 2.0
+    with pytest.raises(DetachError, match="takes no traced array: Expected an array for parameter"):
+        grad(size)(2.0)
+
+
+def test_errors_of_other_classes_that_only_a_traced_value_gets():
+    def f(x):
+        return np.array([x], object).astype("S").size * x
+
+    def g(x):
+        try:
+            return f(x)
+        except Exception:
+            return 7 * x
+
+    assert f(1.0) == g(1.0) == 1.0
+    for h in (f, g):
+        with pytest.raises(DetachError, match="an array element with a sequence"):
+            grad(h)(1.0)
+
+
+def test_a_function_that_goes_to_another_process():
+    def f(x):
+        with ProcessPoolExecutor(1) as pool:
+            return x * pool.submit(math.floor, 2.5).result() + pool.submit(outside, 1).result()
+
+    with pytest.raises(DetachError, match=r"Can't pickle .* start other processes outside of it"):
+        grad(f)(1.0)
+
+
+def outside(x):
+    return x
+
+
+def test_suppress_catches_as_except_does():
+    def f(x, *errors):
+        with contextlib.suppress(*errors):
+            Decimal(x)
+            return x
+        return 3 * x
+
+    def g(x):
+        with suppress(TypeError, ValueError):
+            return [2 * x, math.sqrt(-x)][0]
+        return 3 * x
+
+    assert f(2.0, TypeError) == 2.0
+    for errors in [(TypeError,), (ZeroDivisionError, Exception), ()]:
+        with pytest.raises(DetachError, match="takes no traced number"):
+            grad(lambda x, e=errors: f(x, *e))(2.0)
+    assert (g(2.0), grad(g)(2.0)) == (6.0, 3.0)
 
 
 def test_a_plain_view_that_is_written(said):

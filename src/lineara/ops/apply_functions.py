@@ -144,9 +144,8 @@ class Vectorized:
     ) -> None:
         self.plainly = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)  # or refuses
         self.options: tuple[Any, ...] = otypes, doc, excluded, cache, signature
-        self.pyfunc, self.otypes, self.signature = pyfunc, otypes, signature
-        self.cache = cache
-        self.excluded = set() if excluded is None else set(excluded)
+        self.pyfunc, self.signature, self.cache = pyfunc, signature, cache
+        self.otypes, self.excluded = self.plainly.otypes, self.plainly.excluded
         self.__name__ = getattr(pyfunc, "__name__", "vectorize")
         self.__doc__ = doc or pyfunc.__doc__
 
@@ -175,7 +174,7 @@ class Vectorized:
 
     def _vectorized(self, call: Any, values: list[Any]) -> Any:
         """As NumPy does it: a call on the first elements says the dtypes, and a ufunc calls on."""
-        dtypes, kept = self.plainly.otypes, []
+        dtypes, kept = self.otypes, []
         if dtypes is None:
             values = list(map(as_array, values))
             if not math.prod([type_of(v).size for v in values]):

@@ -45,8 +45,9 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
     if isinstance(bins, str):
         plain_range: Any = None if range is None else [_stop_gradient(as_array(v)) for v in range]
         bins = len(np.histogram_bin_edges(_stop_gradient(a), bins, plain_range)) - 1
+    bins = as_array(bins)
     if np.ndim(bins) or isinstance(bins, Box):
-        return as_array(bins)
+        return bins
     if range is not None:
         low, high = range
     elif not type_of(a).size:
@@ -80,7 +81,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     return counts, edges[0]
 
 
-@implements(np.histogram2d)
+@takes_arrays(np.histogram2d)
 def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
     """(counts, edges, edges) of points in the plane."""
     two = isinstance(bins, list | tuple) and len(bins) == 2

@@ -1,7 +1,7 @@
 """What the Python array API standard asks of arrays and functions beyond NumPy's everyday ones."""
 
 import sys
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -68,11 +68,15 @@ def _scalar_at(self: Scalar, at: Any) -> Any:
     raise IndexError("invalid index to scalar variable.")
 
 
+def _set_device(self: Traced, value: Any) -> None:
+    cast(Any, np.empty(0)).device = value  # which refuses
+
+
 def _no_matrix(self: Scalar) -> Any:
     raise ValueError("matrix transpose with ndim < 2 is undefined")
 
 
-Traced.device = "cpu"  # type: ignore[attr-defined]
+Traced.device = property(lambda self: "cpu", _set_device)  # type: ignore[attr-defined]
 Traced.to_device = _to_device  # type: ignore[attr-defined]
 Scalar.__getitem__ = _scalar_at  # type: ignore[method-assign]
 Scalar.__iter__ = None  # type: ignore[assignment]  # Python would try x[0], x[1], ...

@@ -52,13 +52,19 @@ def _owned(made: Any) -> Any:
     return writable(made) if floats else made
 
 
+def show_parts(original: Any, call: Any, implementation: Any) -> None:
+    """Give a function what code asks of one of NumPy's that asks classes."""
+    vars(call)["_implementation"] = implementation
+    vars(call)["__wrapped__"] = original.__wrapped__
+
+
 def in_place_of(original: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorate what stands in for a function of NumPy's with what the function is asked for."""
 
     def decorate(call: Callable[..., Any]) -> Any:
         call = functools.wraps(original)(call)
         if hasattr(original, "_implementation"):  # what a class that NumPy asks may leave it to
-            vars(call)["_implementation"] = original._implementation
+            show_parts(original, call, original._implementation)
         return call
 
     return decorate
@@ -122,7 +128,11 @@ def scalars(obj: Any, level: Any) -> bool:
 def array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
     """np.array of traced values: an array that keeps their derivatives and may be written."""
     obj: Any = object
-    if not any_traced((obj,)):
+    try:
+        reached = any_traced((obj,))
+    except RecursionError:  # a list that contains itself
+        reached = False
+    if not reached:
         try:
             made = np.array(obj, dtype, copy=copy, **options)
             return made if _is_shared(made, obj) else _owned(made)
@@ -400,5 +410,7 @@ _MAKERS: dict[Callable[[Any], Any], tuple[Any, ...]] = {
 for _make, _functions in _MAKERS.items():
     for _function in _functions:
         registry.declare(_function, stand_in=_make(_function))
-for _call in (array, fromiter, copy, asfortranarray, isscalar, memory, frombuffer):
-    registry.declare(_call.__wrapped__, stand_in=_call)
+_CALLS = {np.array: array, np.copy: copy, np.asfortranarray: asfortranarray, memoryview: memory}
+_CALLS |= {np.fromiter: fromiter, np.isscalar: isscalar, np.frombuffer: frombuffer}
+for _function, _call in _CALLS.items():
+    registry.declare(_function, stand_in=_call)

@@ -4,6 +4,8 @@ Each is a subclass of the type that it stands for, so that it is a dtype, a base
 and half of `float | None`; calling it converts, and `isinstance` asks for the real type.
 """
 
+import copy
+import copyreg
 import operator
 from collections.abc import Callable
 from functools import cache, partial, wraps
@@ -125,6 +127,15 @@ def _asked(numbers: list[Any], i: int) -> Any:
     return type(kind.__name__, (), names | {n: partial(note, methods[n]) for n in own})()
 
 
+def _pickled(cls: Any) -> Any:
+    """A class that stands for another is pickled as that one."""
+    original = vars(cls).get("original")
+    return cls.__qualname__ if original is None else (copy.copy, (original,))
+
+
+copyreg.pickle(_Constructor, _pickled)
+
+
 @cache
 def unbound(cls: type, name: str) -> Callable[..., Any]:
     """A method of a class of numbers, as `float.hex`, which takes traced numbers."""
@@ -215,6 +226,8 @@ def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
     given = [_number(v, complex) for v in (real, imag) if v is not None]
     parts: list[Any] = [v if isinstance(v, Traced) else complex(v) for v in given]
     z = parts[0] if imag is None else parts[0] + 1j * parts[1]
+    if type(z) is complex:
+        return z
     z = z if z.dtype.kind == "c" else op("astype")(z, dtype=np.dtype(complex))
     return z.item() if staged(parts) else valued(z, complex(*map(plain, given)))
 

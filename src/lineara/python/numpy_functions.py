@@ -44,7 +44,11 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if y is not GENERAL:
         return y
     if any(map(is_of_objects, args)):
-        return func(*in_objects(args), **{k: in_objects(v) for k, v in kwargs.items()})
+        try:
+            options = {k: v if k in _NUMBERS else in_objects(v) for k, v in kwargs.items()}
+            return func(*in_objects(args), **options)
+        except Exception as e:
+            raise failed(func, args, kwargs, e) from None
     y = of_constants(func, args, kwargs)
     if y is not UNANSWERED:
         return y
@@ -95,16 +99,29 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return as_numpy_lays(func, args, kwargs, result)
 
 
+_NUMBERS = {"ddof", "correction"}  # which NumPy never makes an array of
+
+
 def _constant(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, call: Any) -> Any:
     """A constant; a plain `out` is NumPy's to write, or to refuse."""
     if out is None:
         return call(func, args, kwargs)
-    if any_box(out if isinstance(out, tuple) else (out,)) or staged((*args, *kwargs.values())):
+    if staged((out, *args, *kwargs.values())):
         return write_out(out, call(func, args, kwargs))
+    several = isinstance(out, tuple)
+    ours = any_box(out if several else (out,))
+    plainly = tuple(map(_copied, out)) if several else _copied(out)  # some look at what is there
     place = place_of_out(func)
     if place is None or len(args) <= place:
-        return call(func, args, kwargs | {"out": out})
-    return call(func, (*args[:place], out, *args[place + 1 :]), kwargs)
+        kwargs = kwargs | {"out": plainly}
+    else:
+        args = (*args[:place], plainly, *args[place + 1 :])
+    found = call(func, args, kwargs)
+    return write_out(out, found) if ours else found
+
+
+def _copied(out: Any) -> Any:
+    return np.array(plain(out)) if isinstance(out, Traced) else out
 
 
 # What gives a view also of an array without axes, and what makes an array without axes.

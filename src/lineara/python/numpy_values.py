@@ -22,6 +22,7 @@ from lineara.tape.number_kinds import numpys, valued
 from lineara.tape.numpy_errors import foreign_name
 from lineara.tape.sketches import Unplanned
 from lineara.tape.strides import laid_out, strides_of
+from lineara.tape.swallowed_errors import Told, told
 
 # Functions whose value is NumPy's by nature: they move elements, or are one primitive, which
 # NumPy's function evaluates.
@@ -262,6 +263,8 @@ def failed(
     func: Any, args: tuple, kwargs: dict[str, Any], error: Exception, out: Any = None
 ) -> Exception:
     """The exception that NumPy's function raises where ours has failed; else a refusal."""
+    if isinstance(error, Told):
+        return told(error)
     written = staged((*args, *kwargs.values(), out))
     if not _may_ask(func) or (written and isinstance(error, StagingError)):
         return error

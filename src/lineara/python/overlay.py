@@ -74,6 +74,7 @@ class Overlay:
         is_passing: Callable[[Any], bool] = lambda value: False,
     ) -> None:
         self._packages = frozenset(packages)
+        self._seen_through = self._packages | {"contextlib"}  # which has `suppress`
         self.build_class = functools.partial(build_class, self)
         known = replaced_builtins(self, is_instance, type_of)
         self._tabled = self._table(replacements, known.get)
@@ -346,13 +347,13 @@ class Overlay:
     def _is_seen_through(self, module: ModuleType) -> bool:
         if type(module) is LiveModule or id(module) in self._origins:
             return False
-        if module.__name__.partition(".")[0] in self._packages:
+        if module.__name__.partition(".")[0] in self._seen_through:
             return True
         filename = module.__dict__.get("__file__")
         return isinstance(filename, str) and is_user_code(filename)
 
     def _module(self, module: ModuleType) -> ModuleType:
-        if module.__name__.partition(".")[0] in self._packages:
+        if module.__name__.partition(".")[0] in self._seen_through:
             known = self._stand_ins.get(id(module))
             if known is None:
                 self._arrive()

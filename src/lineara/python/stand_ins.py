@@ -3,6 +3,7 @@
 Each stand-in looks at its arguments: with a traced one it is ours, without it is the original.
 """
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Container
@@ -18,7 +19,7 @@ from lineara.facts.primitive import Constant, Elementwise, registry
 from lineara.facts.registry import Foreign
 from lineara.ops.shape import told
 from lineara.ops.ufunc_methods import METHODS
-from lineara.python.array_makers import any_traced, maker
+from lineara.python.array_makers import any_traced, maker, show_parts
 from lineara.python.number_classes import (
     answered,
     class_of,
@@ -30,7 +31,8 @@ from lineara.python.ufuncs import apply_ufunc
 from lineara.tape.node import Array, Scalar, Traced, staged
 from lineara.tape.number_kinds import valued
 from lineara.tape.numpy_errors import foreign_name
-from lineara.tape.swallowed_errors import Told
+from lineara.tape.swallowed_errors import Told, met_by_traced
+from lineara.tape.swallowed_errors import told as refusal
 
 _PRODUCTS = (math.prod, getattr(math, "sumprod", None))  # of the numbers' own arithmetic
 _PLAIN = Traced | np.ndarray | np.generic | float | int | complex
@@ -98,7 +100,7 @@ def asked(original: Any, known: Any = None) -> Any:
     if type(original) is type:
         return maker_class(original, call)
     if hasattr(original, "_implementation"):  # what a class that NumPy asks may leave it to
-        vars(call)["_implementation"] = asked(original._implementation, original)
+        show_parts(original, call, asked(original._implementation, original))
     return call
 
 
@@ -302,6 +304,16 @@ def _of_kind(value: Any) -> Any:
     return value.stands_for()(0) if issubclass(type(value), Scalar) else value
 
 
+class Suppress(contextlib.suppress):
+    """What catches as `except` does: not what only a traced value meets."""
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        if met_by_traced(error):
+            raise refusal(error) from error
+        return bool(super().__exit__(kind, error, trace))
+
+
+registry.declare(contextlib.suppress, stand_in=Suppress)
 registry.declare(hasattr, stand_in=has_attribute)
 registry.declare(pow, stand_in=power)
 

@@ -26,6 +26,7 @@ _OWN_RULES |= {"pandas.core.ops.array_ops", "xarray.core.variable", "xarray.name
 _PRODUCTS = ("_matmul_dispatch", "_divide", "multiply", "_multiply_2d_with_broadcasting")
 _PATTERN = dis.opmap["MATCH_CLASS"]
 _OPERATOR, _REMAINDERS = dis.opmap["BINARY_OP"], (6, 19)  # % and %=
+_INDEXES = [dis.opmap[name] for name in ("BINARY_SUBSCR", "STORE_SUBSCR") if name in dis.opmap]
 _SEQUENCE = 1 << 5  # CPython's flag of the classes that sequence patterns take apart
 
 
@@ -74,6 +75,13 @@ def formats(frame: FrameType) -> bool:
     """Whether the operator % of a text asks for a float."""
     code, at = frame.f_code.co_code, frame.f_lasti
     return code[at] == _OPERATOR and code[at + 1] in _REMAINDERS
+
+
+def asks_as_index(frame: FrameType) -> bool:
+    """Whether brackets ask for what stands between them."""
+    while frame.f_back is not None and is_own_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_code[frame.f_lasti] in _INDEXES
 
 
 def asks_who_multiplies(frame: FrameType) -> bool:

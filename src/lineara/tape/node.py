@@ -725,10 +725,11 @@ class FlatElements:
         self.base[places] = value
 
 
-def _in_place(stem: str) -> Any:
-    act = getattr(operator, stem)
+_NUMBERS = Box | np.ndarray | np.generic | int | float | complex
 
-    in_memory = getattr(operator, f"i{stem}")
+
+def _in_place(stem: str) -> Any:
+    act, in_memory = getattr(operator, stem), getattr(operator, f"i{stem}")
 
     def method(self: Any, other: Any) -> Any:
         values = self.memory(to_write=True)
@@ -741,7 +742,12 @@ def _in_place(stem: str) -> Any:
             else:
                 self.rewritten()
                 return self
-        return self.level.assign_all(self, act(self, other))
+        found = act(self, other)
+        if not issubclass(type(found), _NUMBERS):  # the other one's answer
+            if getattr(type(other), "__array_ufunc__", ...) is None:
+                in_memory(np.empty(0), other)  # which refuses
+            return found
+        return self.level.assign_all(self, found)
 
     method.__name__ = f"__i{stem}__"
     return method

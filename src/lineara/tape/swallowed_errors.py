@@ -6,6 +6,7 @@ the function returns.  Whoever names one of our errors in the function that catc
 
 import re
 import sys
+from pickle import PicklingError
 from typing import Any, NoReturn
 
 from lineara.errors import DetachError, LinearaError, describe_line, is_own_file
@@ -55,8 +56,12 @@ def _raise_again(error: LinearaError) -> NoReturn:
 # --- errors of Python's that only a traced value gets ---------------------------------------------
 
 _TRACED = re.compile(
-    r"\bTraced(?:Number|Array|Address)\b|"
-    "^(?:argument must be int or float|a float is|output must be an array)|must be numpy.ufunc, not"
+    r"\bTraced(?:Number|Array|Address)\b|must be numpy.ufunc, not|^All inputs must be NumPy|"
+    r"^(?:argument must be int or float|a float is|output must be an array)"
+)
+_OTHERS = re.compile(  # of other classes
+    r"^Can't pickle .* (?:not the same object|on numpy failed$)|^Expected an array for parameter|"
+    r"^setting an array element with a sequence$|^Currently only accepts floats$"
 )
 # What Python says of a number and an array, too: they have no such operation.
 _PLAINLY = re.compile(
@@ -76,17 +81,25 @@ class Told(ValueError):
 
 
 def met_by_traced(error: object) -> bool:
-    """Whether compiled code refused a traced value by its class, where plain ones may pass."""
+    """Whether compiled code refused a traced value, where plain ones may pass."""
     if isinstance(error, Told):
         return True
-    if not isinstance(error, TypeError) or isinstance(error, LinearaError):
+    if not isinstance(error, Exception) or isinstance(error, LinearaError):
         return False
     text = str(error)
+    if not isinstance(error, TypeError):
+        return bool(_OTHERS.search(text))
     return bool(_TRACED.search(text)) and not _PLAINLY.search(text)
 
 
 def told(error: BaseException, line: str | None = None) -> DetachError:
     """The refusal that such an error is."""
+    if isinstance(error, PicklingError):
+        return DetachError(
+            f"{error}; functions, classes and modules of a differentiated function may be copies, "
+            "which cannot be pickled; start other processes outside of it, or in lineara.external",
+            line=line,
+        )
     text = "array" if isinstance(error, Told) else str(error)
     kind = next((word for word in ("array", "ufunc") if word in text), "number")
     return DetachError(

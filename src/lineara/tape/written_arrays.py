@@ -27,7 +27,7 @@ from lineara.facts.primitive import innermost, op
 from lineara.facts.types import ArrayType, type_of
 from lineara.ops.index import check_index, is_basic, read, scalar_index, show_index
 from lineara.ops.shape import as_array, told
-from lineara.tape.class_questions import asks_who_multiplies, in_object
+from lineara.tape.class_questions import asks_as_index, asks_who_multiplies, in_object
 from lineara.tape.mixed_sources import CONSTANT, assemble, mixed, region
 from lineara.tape.node import Array, Scalar, Traced, has_priority, laid, leaked, staged
 from lineara.tape.reads import View, is_fixed, place, read_flat, view
@@ -727,6 +727,8 @@ class Written(Array):
         if found is None:
             product = asks_who_multiplies(sys._getframe(1))
             return in_object(self) if product else super().__array__()
+        if not found.size and asks_as_index(sys._getframe(1)):
+            np.empty(0, int)[np.empty(0, found.dtype)]  # which refuses; NumPy takes other objects
         kept = dtype is None or np.dtype(dtype) == found.dtype
         found = found.astype(found.dtype if dtype is None else dtype)
         found.flags.writeable = copy is True  # a write would be lost
