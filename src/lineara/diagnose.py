@@ -356,7 +356,7 @@ _NAMES |= {"__neg__": "negative", "__abs__": "abs"}
 
 def _operation(entry: Any, frame: Any) -> str:
     """The operation that pushes an entry: a generated method has its name, `careful` is told it."""
-    if type(entry) is Entry:
+    if isinstance(entry, Entry):
         return str(entry.name)
     name = frame.f_code.co_name
     name = str(frame.f_locals["name"] if name == "careful" else name)
@@ -411,7 +411,7 @@ def _constant(result: Any) -> Birth:
 
 
 def _edges(entry: Any) -> tuple[Any, list[Any]]:
-    if type(entry) is Entry:
+    if isinstance(entry, Entry):
         return entry.out, list(entry.parents)
     return entry, [p for p in (entry.a, entry.b) if p is not None]
 
@@ -444,7 +444,7 @@ def _step(entry: Any, name: str, line: str, found: list[Birth], origins: Origins
     clear(out, last=False)
     if g is None:
         return
-    if type(entry) is Entry:
+    if isinstance(entry, Entry):
         gives = list(zip(parents, entry.joint.back(g), [None] * len(parents), strict=True))
     else:
         weights = [d for d in (entry.d, entry.e if entry.b is not None else None) if d is not None]

@@ -205,6 +205,9 @@ class keep(Linear):
             return xp.where(xp.asarray(live), x, 0)
         return select(live, x, 0) if np.ndim(x) or np.ndim(live) else (x if live else 0.0)
 
+    def text(self, x, live):
+        return f"select({live}, {x}, 0)"
+
     def arithmetic(self, y, args, params):
         return lost(y, args[:1])
 

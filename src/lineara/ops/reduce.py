@@ -169,10 +169,10 @@ class Extremum(General):
     def jvp(self, y, primals, tangents, /, *, axis, keepdims):
         (x,), (x_dot,) = primals, tangents
         equal = op("equal")(x, spread_back(y, type_of(x), axis))
-        hit = np.logical_or(
-            equal, op("not_equal")(x, x)
-        )  # a NaN result comes from the NaN elements
-        count = np.sum(hit, axis=axis, keepdims=keepdims, dtype=type_of(x).dtype)
+        # a NaN result comes from the NaN elements
+        hit = op("logical_or")(equal, op("not_equal")(x, x))
+        ones = op("astype")(hit, dtype=type_of(x).dtype)
+        count = op("sum")(ones, axis=axis, keepdims=keepdims)
         return op("sum")(op("keep")(x_dot, hit), axis=axis, keepdims=keepdims) / count
 
     def batch(self, args, batched, params):

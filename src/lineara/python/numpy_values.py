@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LinearaError, LinearityError, NoRuleError, StagingError
-from lineara.facts.primitive import Box, Joint
+from lineara.facts.primitive import Box, Joint, Primitive, registry
 from lineara.facts.types import type_of
 from lineara.python.numpy_layout import KNOWN, Unknown, sample, signature
 from lineara.tape.node import Array, Scalar, Traced, plain, staged
@@ -80,15 +80,16 @@ def _is_numpys(func: Any) -> bool:
     return module == "numpy" or isinstance(getattr(func, "__self__", func), np.ufunc)
 
 
-def judged(func: Any, args: tuple, kwargs: dict[str, Any]) -> None:
-    """Raise where the value is not NumPy's alone: written somewhere, cast, or of a composition."""
+def judged(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Raise where a call does more than to calculate its value; of a composition, its check."""
     place = place_of_out(func)
     if "out" in kwargs or (place is not None and len(args) > place):
         raise Unplanned("the result is written into an argument")
     if not _may_ask(func):
         raise Unplanned("the function does more than to calculate")
-    if is_asked(func, args, kwargs, None):
-        raise Unplanned("the value is compared with that of a composition")
+    if isinstance(func, np.ufunc) and isinstance(registry.ours(func), Primitive):
+        return None
+    return _alike if is_asked(func, args, kwargs, None) else None
 
 
 class _Unasked(Exception):
@@ -452,6 +453,18 @@ def carried(y: Any, value: Any) -> Any:
         node = node.astype(value.dtype).now()
     below = carried(node.v, value)
     return node.level.record(below, (node,), _IDENTITY, "astype", value.size)
+
+
+def _alike(y: Any, value: Any, given: list[Any]) -> bool:
+    """Whether a composition's value may have NumPy's in its place, as `_valued` puts it there."""
+    if type(y) is np.ndarray and y.ndim:
+        if _same(y, value):
+            return True
+        if y.ndim == 2:  # columns may have other signs
+            return False
+    elif y == value:
+        return True
+    return _is_like(y, value, [a for a in given if a.dtype.kind in "fc"])
 
 
 def _is_like(found: Any, value: Any, arrays: list[np.ndarray]) -> bool:

@@ -584,6 +584,11 @@ def compared(p: Any, q: Any, name: str) -> Any:
 
 def _compared_arrays(p: Array, q: Any, name: str) -> Any:
     """A comparison of an array, also with what is no number."""
+    level = p.level
+    if type(p) is level.X and level.open and level.kinks is None:
+        v, w = p.v, q.v if type(q) is level.X else q
+        if type(v) is np.ndarray and type(w) in (np.ndarray, float, int):
+            return getattr(operator, name)(v, w)
     if staged((p, q)) or not p.level.open or p.level.kinks is not None:
         return getattr(Box, name)(p, q)
     return compared(p, q, name)

@@ -50,7 +50,9 @@ from lineara.tape.reads import (
     read_int,
     read_slice,
     reshape_view,
+    reshaped,
     snapshot,
+    turned,
     whole_sum,
 )
 from lineara.tape.shared_memory import Overlaps
@@ -123,6 +125,11 @@ class Level:
                 if not name.startswith(("__", "math_")):
                     setattr(cls, f"np_{name}", function)
         self.X.total = lambda x: whole_sum(self, x)  # type: ignore[attr-defined]  # made above
+        views = {"T": property(lambda x: turned(self, x)), "reshape": _reshape(self)}
+        for name, view in views.items():
+            setattr(self.X, name, view)
+            for slow in (self.XG, self.XW):
+                setattr(slow, name, vars(Array)[name])
         for slow in (self.SG, self.XG, self.XW):
             for name, method in slow_methods().items():
                 setattr(slow, name, method)
@@ -527,7 +534,7 @@ class Level:
         """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""
         S, N, X, nodes = self.S, self.N, self.X, self.roots
         if not self.swept:
-            nodes = [*[n.out if type(n) is Entry else n for n in self.tape], *nodes]
+            nodes = [*[n.out if isinstance(n, Entry) else n for n in self.tape], *nodes]
         for n in nodes:
             kind = type(n)
             if kind is S or kind is N or (kind is X and n.k is None):
@@ -550,6 +557,16 @@ class Level:
         if locks.arrays or locks.seen:
             locks.release()
         self.swept = locks.gave = self.keep_copies = self.open = False
+
+
+def _reshape(level: Level) -> Any:
+    """The method of arrays on the fast path."""
+
+    def reshape(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+        y = reshaped(level, x, shape) if order == "C" and copy is None else None
+        return Array.reshape(x, *shape, order=order, copy=copy) if y is None else y
+
+    return reshape
 
 
 class ClosedTape(list):

@@ -89,7 +89,7 @@ class Frozen:
         """Scalar operations of the value and of the two sweeps, counted on the tape."""
         value = ahead = 0
         for n in self.tape:
-            if type(n) is Entry:
+            if isinstance(n, Entry):
                 value += n.work
                 ahead += n.work * max(1, len(n.parents))
             else:

@@ -13,6 +13,7 @@ Steps that no cotangent needs are left out.  Those that do not depend on the cot
 with it, too, unless they may raise: then they are taken at the call, as the general way does.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -28,8 +29,10 @@ from lineara.facts.primitive import (
     Primitive,
     Structural,
 )
+from lineara.ops.branchless_where import select
 from lineara.tape.contributions import add
 from lineara.tape.sketches import Draft, Sketch, Step, Unplanned, pulled
+from lineara.tape.strides import repeated
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 _TAME = (Elementwise, Structural, Multilinear, Constant)  # kinds that do not raise
@@ -41,46 +44,70 @@ class Code(NamedTuple):
 
     pull: Callable[..., None]
     keep: Callable[..., tuple] | None
-    reads: frozenset[str]  # the leaves that `pull` reads
-    text: str
+    reads: frozenset[str]  # the leaves that either reads
 
 
-def written_out(draft: Draft, leaves: Sequence[Sketch], moving: Sequence[str], out: Sketch) -> Code:
-    """The code of the way back of what a draft holds."""
+def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: bool) -> Code:
+    """The code of the way back of what a draft holds.
+
+    Of a composition the value is calculated too, since NumPy's is another function's.
+    """
     draft.inside = True  # what is written down from here on belongs to the way back
+    _check_order(draft, out.name)
     ends = pulled(draft.moves, out.name, draft.sketch("g", out.t))
-    steps = {s.out: s for s in draft.steps}
-    needed = _needed(steps, [s.name for _, c in ends for s in sketches_in(c)], out.name)
-    moved = {"g"}
+    of_g = {"g"}
     for s in draft.steps:
-        if any([a.name in moved for a in sketches_in(s.args)]):
-            moved.add(s.out)
-    early = [s for s in draft.steps if s.out in needed and s.out not in moved]
-    at_call = early if not all([_is_tame(s.primitive) for s in early]) else []
-    names = {out.name: "y"}
-    writer = _Writer(names)
-    late = [s for s in draft.steps if s.out in needed and s not in at_call]
-    taken = {a.name for s in late for a in sketches_in(s.args)}
-    taken |= {s.name for _, c in ends for s in sketches_in(c)}
-    kept = [s.out for s in at_call if s.out in taken]
-    head = [*[s.name for s in leaves], "y", *kept]
-    body = [writer.line(s) for s in late]
-    for name, c in ends:
-        body += writer.given(f"p{moving.index(name)}", leaves[int(name[1:])], c)
-    lines = [f"{', '.join(f'p{i}' for i in range(len(moving)))}, = parents"]
-    lines += [f"{', '.join(head)}, = values"]
+        if any([a.name in of_g for a in sketches_in(s.args)]):
+            of_g.add(s.out)
+    read = [s.name for _, c in ends for s in sketches_in(c)]
+    needed = _needed(draft.steps, read, stop=out.name)
+    early = [s for s in draft.steps if s.out in needed and s.out not in of_g]
+    at_call = {s.out for s in early} if not all([_is_tame(s.primitive) for s in early]) else set()
+    if composed:
+        if out.name in {s.name for s in leaves}:
+            raise Unplanned("the result is an argument")
+        at_call |= {s.out for s in draft.program if s.out in needed}
+        at_call |= _needed(draft.steps, [out.name], stop="")
+    at_call |= _needed(draft.steps, list(at_call), stop="" if composed else out.name)
+    late = [s for s in draft.steps if s.out in needed and s.out not in at_call]
+    taken = {a.name for s in late for a in sketches_in(s.args)}.union(read)
+    kept = [name for name in sorted(at_call - {out.name}) if name in taken]
+
+    writer = _Writer({} if composed else {out.name: "y"})
+    y = writer.word(out)
+    moving = [s.name for s in leaves if s.moves]
+    lines = [", ".join([*[f"p{i}" for i in range(len(moving))], "= parents"])]
+    lines.append(", ".join([*[s.name for s in leaves], y, *kept, "= values"]))
     lines += [] if out.t.shape else ["g = np.float64(g)"]
-    text = "def pull(parents, values, g):\n"
-    text += "".join([f"    {line}\n" for line in [*lines, *body]])
+    lines += [writer.line(s) for s in late]
+    for name, c in ends:
+        lines += writer.given(f"p{moving.index(name)}", leaves[int(name[1:])], c)
+    text = "\n    ".join(["def pull(parents, values, g):", *lines])
     if at_call:
-        lines = [*[writer.line(s) for s in at_call], f"return {', '.join([*kept, ''])}"]
-        if not kept:
-            lines[-1] = "return ()"
-        text += f"def keep({', '.join([*[s.name for s in leaves], 'y'])}):\n"
-        text += "".join([f"    {line}\n" for line in lines])
+        head = ", ".join([*[s.name for s in leaves], "value" if composed else y])
+        before = [s for s in draft.steps if s.out in at_call]
+        taken |= {a.name for s in before for a in sketches_in(s.args)}
+        lines = [writer.line(s) for s in before]
+        result = ", ".join([y, *kept, ""])
+        text += "\n    ".join([f"\ndef keep({head}):", *lines, f"return {result}\n"])
     exec(compile(text, "<lineara plan>", "exec"), writer.scope)
-    reads = frozenset(taken)
-    return Code(writer.scope["pull"], writer.scope.get("keep"), reads, text)
+    return Code(writer.scope["pull"], writer.scope.get("keep"), frozenset(taken))
+
+
+def _check_order(draft: Draft, out: str) -> None:
+    """Refuse several contributions to what is read through views: they are summed by turns.
+
+    A sweep adds what has arrived at views when it is the turn of the array that they show.
+    """
+    reached, uses, seen = {out}, Counter(), set()
+    for move in reversed(draft.moves):
+        if move.out in reached:
+            reached.update(move.parents)
+            uses.update(move.parents)
+            if move.is_view:
+                seen.update(move.parents)
+    if any([uses[name] > 1 for name in seen]):
+        raise Unplanned("views of an argument have their turn in the sweep")
 
 
 def sketches_in(value: Any) -> list[Sketch]:
@@ -90,14 +117,16 @@ def sketches_in(value: Any) -> list[Sketch]:
     return [s for v in value for s in sketches_in(v)] if isinstance(value, tuple) else []
 
 
-def _needed(steps: dict[str, Step], names: list[str], out: str) -> set[str]:
-    """The steps from which values come; that of the result is known."""
+def _needed(steps: Sequence[Step], names: Sequence[str], stop: str) -> set[str]:
+    """The steps from which values come, where that of `stop` is known."""
+    known = {s.out: s for s in steps}
     needed: set[str] = set()
-    while names:
-        name = names.pop()
-        if name in steps and name != out and name not in needed:
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name in known and name != stop and name not in needed:
             needed.add(name)
-            names += [a.name for a in sketches_in(steps[name].args)]
+            todo += [a.name for a in sketches_in(known[name].args)]
     return needed
 
 
@@ -111,6 +140,7 @@ class _Writer:
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
         self.scope: dict[str, Any] = {"add": add, "Outer": Outer, "Piece": Piece, "np": np}
+        self.scope |= {"select": select, "repeated": repeated, "new": tuple.__new__}
 
     def constant(self, value: Any) -> str:
         """The name under which the code finds a value."""
@@ -131,10 +161,13 @@ class _Writer:
         if isinstance(primitive, Elementwise):
             return f"{out} = {self.constant(primitive.array)}({', '.join(words)})"
         options = {name: self.constant(v) for name, v in step.params.items()}
-        text = primitive.text(*words, **options)
+        arrays = any([a.t.shape for a in sketches_in(step.args)])
+        text = primitive.text(*words, **options) if arrays else None
         if text is None:
-            call = self.constant(partial(primitive.evaluate, np, **step.params))
-            text = f"{call}({', '.join(words)})"
+            own = type(primitive).evaluate is Primitive.evaluate
+            call = getattr(np, primitive.name) if own else partial(primitive.evaluate, np)
+            named = [f"{name}={word}" for name, word in options.items()]
+            text = f"{self.constant(call)}({', '.join([*words, *named])})"
         return f"{out} = {text}"
 
     def given(self, parent: str, leaf: Sketch, c: Any) -> list[str]:
@@ -145,7 +178,7 @@ class _Writer:
                 f"{parent}.g = {self.word(c)} if h is None else h + {self.word(c)}",
             ]
         if isinstance(c, Outer):
-            return [f"add({parent}, Outer({self.word(c.u)}, {self.word(c.v)}))"]
+            return [f"add({parent}, new(Outer, ({self.word(c.u)}, {self.word(c.v)})))"]
         if isinstance(c, Piece):
             if sketches_in(c.at):
                 raise Unplanned("positions are not known")

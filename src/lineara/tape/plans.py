@@ -10,7 +10,7 @@ none, and where NumPy's call raises.  What is no plain array on its way back (ma
 outer level) and tangents take the linear maps of the same steps, on the values.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from lineara.facts.primitive import Constant, Joint, Primitive, registry
 from lineara.facts.types import ArrayType
 from lineara.ops.shape import any_box, as_array
 from lineara.tape.node import Entry, Traced, zero
-from lineara.tape.plan_code import Code, written_out
+from lineara.tape.plan_code import written_out
 from lineara.tape.sketches import Draft, Move, Sketch, Step, Unplanned, combined, may_move
 from lineara.tape.strides import in_c_order
 
@@ -32,7 +32,9 @@ _ARRAYS = {np.dtype(t): t for t in ("f8", "?", "i8")}  # dtypes of the plain arr
 _OPTIONS = frozenset({int, bool, str, type(None), type(Ellipsis), np.dtype})
 _TYPES = (np.generic, float, int, complex)
 
-Judge = Callable[[Any, tuple, dict[str, Any]], None]
+# Raises `Unplanned` where a function does more than to calculate; of one whose derivative is that
+# of a composition, what says whether the composition's value and the function's agree.
+Judge = Callable[[Any, tuple, dict[str, Any]], Callable[[Any, Any, Sequence[Any]], bool] | None]
 
 
 class Plan(NamedTuple):
@@ -41,10 +43,12 @@ class Plan(NamedTuple):
     name: str
     number: bool  # whether the result is a number
     place: int | None  # of the result that has a derivative, where there are several
-    code: Code
+    pull: Callable[[Sequence[Any], Sequence[Any], Any], None]  # hands the cotangent to the parents
+    keep: Callable[..., Sequence[Any]] | None  # what is calculated at the call for that
+    alike: Callable[[Any, Any, Sequence[Any]], bool] | None  # of a composition and NumPy's value
     guarded: tuple[int, ...]  # plain arrays that the way back reads
     dropped: tuple[int, ...]  # those that it does not
-    leaves: tuple[tuple[str, ArrayType], ...]
+    leaves: dict[str, ArrayType]
     moving: tuple[str, ...]  # the leaves through which the derivative flows
     program: tuple[Step, ...]
     out: str
@@ -52,25 +56,46 @@ class Plan(NamedTuple):
     recur: Callable[..., Joint]
 
 
-def by_plan(func: Any, args: tuple, kwargs: dict[str, Any], judge: Judge | None = None) -> Any:
-    """The result of a call of NumPy's that has a plan; else `GENERAL`.
+class Call(Entry):
+    """The tape entry of a call that has a plan."""
 
-    `judge` raises `Unplanned` where a function does more than to calculate its value.
-    """
+    __slots__ = ("_joint", "plan", "values")
+    out: Any
+    parents: Sequence[Any]
+    plan: Plan
+    values: list[Any]
+
+    @property
+    def joint(self) -> Joint:  # type: ignore[override]  # made when something asks for it
+        """The linear map, for whatever flows: the sweep calls `plan.pull` for plain arrays."""
+        if self._joint is None:
+            self._joint = _map_of(self.plan, self.values)
+        return self._joint
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The operation, or the function of several."""
+        return self.plan.name
+
+    @property
+    def work(self) -> int:  # type: ignore[override]
+        """Scalar operations of the value."""
+        return self.plan.work
+
+
+def by_plan(func: Any, args: Sequence[Any], kwargs: dict[str, Any], judge: Any = None) -> Any:
+    """The result of a call of NumPy's that has a plan; else `GENERAL`."""
     key: list[Any] = [func]
-    leaves: list[Any] = []
+    nodes: list[Any] = []
     values: list[Any] = []
-    options = kwargs
     try:
-        given = [_read(a, key, leaves, values) for a in args]
+        given = _signed(args, key, nodes, values)
+        options = kwargs
         if kwargs:
-            options = {}
-            for name, v in kwargs.items():
-                key.append(name)
-                options[name] = _read(v, key, leaves, values)
+            key += kwargs
+            options = dict(zip(kwargs, _signed(kwargs.values(), key, nodes, values), strict=True))
     except Unplanned:
         return GENERAL
-    nodes = [a for a in leaves if isinstance(a, Traced)]
     if not nodes:
         return GENERAL
     level = nodes[0].level
@@ -80,11 +105,11 @@ def by_plan(func: Any, args: tuple, kwargs: dict[str, Any], judge: Judge | None 
         if n.level is not level:
             return GENERAL
     signature = tuple(key)
-    plan = registry.plans.get(signature, 0)
+    plan = registry.plans.get(signature)
     if type(plan) is not Plan:
-        if type(plan) is not int:
+        if type(plan) is str:
             return GENERAL
-        plan = _counted(signature, plan, (func, args, kwargs, leaves, values, judge))
+        plan = _counted(signature, plan or 0, func, args, kwargs, level, values, judge)
         if type(plan) is not Plan:
             return GENERAL
     try:
@@ -97,47 +122,49 @@ def by_plan(func: Any, args: tuple, kwargs: dict[str, Any], judge: Judge | None 
 # --- the signature ------------------------------------------------------------------------------
 
 
-def _read(a: Any, key: list[Any], leaves: list[Any], values: list[Any]) -> Any:
-    """An argument as NumPy gets it; what it is, is added to the key, a value to the leaves."""
-    kind = type(a)
-    if kind in _OPTIONS:
-        key += (kind, a)
-        return a
-    if issubclass(kind, Traced):
-        tag, v = kind.in_plans, a.v
-        if tag == "x" or tag == "w":
+def _signed(args: Iterable[Any], key: list[Any], nodes: list[Any], values: list[Any]) -> list[Any]:
+    """The arguments as NumPy gets them; the key gets what each is, `values` those with a value."""
+    given = []
+    for a in args:
+        kind = type(a)
+        if issubclass(kind, Traced):
+            tag = kind.in_plans
             if tag == "w":
-                a = _settled(a)
-                tag, v = "x", a.v
-            if type(v) is not np.ndarray or v.dtype is not F64:
+                a, tag = _settled(a), "x"
+            v = a.v
+            if tag == "x":
+                if type(v) is not np.ndarray or v.dtype is not F64:
+                    raise _NONE
+                key += (tag, v.shape)
+                values.append(v)
+            else:
+                if tag is None or type(v) is not float:
+                    raise _NONE
+                key.append(tag)
+                number = np.float64(v)
+                values.append(number)
+                v = number if tag == "n" else v
+            nodes.append(a)
+            given.append(v)
+            continue
+        if kind in _OPTIONS:
+            key += (kind, a)
+        elif kind is np.ndarray:
+            word = _ARRAYS.get(a.dtype)
+            if word is None:
                 raise _NONE
-            key += (tag, v.shape)
-            leaves.append(a)
-            values.append(v)
-            return v
-        if tag is None or type(v) is not float:
-            raise _NONE
-        key.append(tag)
-        number = np.float64(v)
-        leaves.append(a)
-        values.append(number)
-        return number if tag == "n" else v
-    if kind is np.ndarray:
-        word = _ARRAYS.get(a.dtype)
-        if word is None:
-            raise _NONE
-        key += (word, a.shape)
-    elif kind is np.float64:
-        key.append(kind)
-    elif kind is list or kind is tuple:
-        key += (kind, len(a))
-        return kind([_read(v, key, leaves, values) for v in a])
-    else:
-        key += _constant(kind, a)
-        return a
-    leaves.append(a)
-    values.append(a)
-    return a
+            key += (word, a.shape)
+            values.append(a)
+        elif kind is list or kind is tuple:
+            key += (kind, len(a))
+            a = kind(_signed(a, key, nodes, values))
+        elif kind is np.float64:
+            key.append(kind)
+            values.append(a)
+        else:
+            key += _constant(kind, a)
+        given.append(a)
+    return given
 
 
 _NONE = Unplanned  # the class: one instance would keep the frames it has passed
@@ -171,7 +198,8 @@ def _settled(a: Any) -> Any:
 
 def _recorded(plan: Plan, level: Any, y: Any, nodes: list[Any], values: list[Any]) -> Any:
     """The result with its entry on the tape; `GENERAL` where NumPy's is another than expected."""
-    v = y if plan.place is None else y[plan.place]
+    place = plan.place
+    v = y if place is None else y[place]
     if plan.number:
         if type(v) is not np.float64:
             return GENERAL
@@ -179,76 +207,52 @@ def _recorded(plan: Plan, level: Any, y: Any, nodes: list[Any], values: list[Any
         o.v = float(v)
         o.g = zero
     else:
-        if type(v) is not np.ndarray or v.dtype is not F64:
-            return GENERAL
-        if v.base is None:
-            alias = any([v is a for a in values])
-        else:
-            alias = any([np.may_share_memory(v, a) for a in values])
-        if alias:
+        if type(v) is not np.ndarray or v.dtype is not F64 or _is_view(v, values):
             return GENERAL
         o = level.X()
         o.v = v
         o.g = o.k = None
         o.s = v.shape
     o.a = o.b = None
-    for i in plan.dropped:
-        values[i] = None
-    code = plan.code
-    if code.keep is None:
-        for i in plan.guarded:
-            values[i] = level.guard(values[i])
-        values.append(v)
+    if plan.keep is None:
+        kept = (v,)
     else:
         try:
             with np.errstate(all="ignore"):
-                kept = code.keep(*values, v)
+                kept = plan.keep(*values, v)
+                if plan.alike is not None and not plan.alike(kept[0], v, values):
+                    return GENERAL
         except Exception:
             return GENERAL
-        for i in plan.guarded:
-            values[i] = level.guard(values[i])
-        values += (v, *kept)
-    level.tape.append(Entry(o, nodes, Call(plan, values), plan.name, plan.work))
-    if plan.place is None:
+    for i in plan.dropped:
+        values[i] = None
+    for i in plan.guarded:
+        values[i] = level.guard(values[i])
+    values += kept
+    n = object.__new__(Call)  # whose slots are filled here, without a call
+    n.out = o
+    n.parents = nodes
+    n.plan = plan
+    n.values = values
+    n._joint = None
+    level.tape.append(n)
+    if place is None:
         return o
-    parts = [*y[: plan.place], o, *y[plan.place + 1 :]]
+    parts = [*y[:place], o, *y[place + 1 :]]
     return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
 
 
-class Call:
-    """The linear map of one call that has a plan, for whatever flows; a `Joint`."""
-
-    __slots__ = ("_joint", "plan", "values")
-
-    def __init__(self, plan: Plan, values: list[Any]) -> None:
-        self.plan = plan
-        self.values = values
-        self._joint: Joint | None = None
-
-    def takes(self, g: Any) -> bool:
-        """Whether the plan's own code takes this cotangent: a plain one, of the result's type."""
-        if self.plan.number:
-            return type(g) is float
-        return type(g) is np.ndarray and g.dtype is F64
-
-    def forward(self, tangents: Sequence[Any]) -> Any:
-        """The tangent of the result."""
-        return self._map().forward(tangents)
-
-    def back(self, y_bar: Any) -> Sequence[Any]:
-        """The cotangents of the arguments."""
-        return self._map().back(y_bar)
-
-    def _map(self) -> Joint:
-        if self._joint is None:
-            self._joint = _map_of(self.plan, self.values)
-        return self._joint
+def _is_view(v: np.ndarray, values: list[Any]) -> bool:
+    """Whether a result is an argument, or shows its memory."""
+    if v.base is None:
+        return id(v) in map(id, values)
+    return any([np.may_share_memory(v, a) for a in values])
 
 
-def _map_of(plan: Plan, values: list[Any]) -> Joint:
+def _map_of(plan: Plan, values: Sequence[Any]) -> Joint:
     """The linear maps of the steps at these values, in turn; what was dropped is a sketch."""
     draft = Draft(plan.recur)
-    leaves = dict(plan.leaves)
+    leaves = plan.leaves
     now: dict[str, Any] = {}
     for (name, t), v in zip(leaves.items(), values, strict=False):
         now[name] = draft.sketch(name, t) if v is None else v
@@ -275,8 +279,8 @@ def _map_of(plan: Plan, values: list[Any]) -> Joint:
 # --- making -------------------------------------------------------------------------------------
 
 
-def _counted(signature: tuple, count: int, call: tuple) -> Any:
-    """One more call of a signature; its plan, when it gets one."""
+def _counted(signature: tuple, count: int, *call: Any) -> Any:
+    """One more call of a signature; its plan, when it gets one, or why it has none."""
     plans = registry.plans
     if count + 1 < CALLS:
         if len(plans) >= KNOWN:
@@ -284,40 +288,45 @@ def _counted(signature: tuple, count: int, call: tuple) -> Any:
         plans[signature] = count + 1
         return None
     try:
-        made: Any = _made(*call)
+        plan: Any = _made(*call)
     except Unplanned as e:
-        made = str(e)
+        plan = str(e)
     except LinearaError as e:
-        made = e.message
-    except (TypeError, ValueError, AttributeError, ArithmeticError, AssertionError) as e:
-        made = f"{type(e).__name__}: {e}"
-    plans[signature] = made
-    return made
+        plan = e.message
+    except Exception as e:  # the general way may know what to do
+        plan = f"{type(e).__name__}: {e}"
+    plans[signature] = plan
+    return plan
 
 
 def _made(
-    func: Any, args: tuple, kwargs: dict[str, Any], leaves: list[Any], values: list[Any], judge: Any
+    func: Any, args: Sequence[Any], kwargs: dict[str, Any], level: Any, values: list, judge: Any
 ) -> Plan:
     """The plan of a call: our rule on sketches of its arguments, and the way back."""
-    if judge is not None:
-        judge(func, args, kwargs)
+    alike = None if judge is None else judge(func, args, kwargs)
     foreign = registry.foreign.get(func)
     rule = None if foreign is None else foreign.ours
     rule = func if isinstance(func, Primitive) else rule
     if rule is None or isinstance(rule, Constant):
         raise Unplanned("no rule, or one of a constant")
-    nodes = [a for a in leaves if isinstance(a, Traced)]
-    draft = Draft(nodes[0].level.recur)
-    sketches = []
-    for i, (a, v) in enumerate(zip(leaves, values, strict=True)):
-        weak = isinstance(a, Traced) and a.in_plans == "s"
-        t = ArrayType(v.shape, v.dtype)
-        sketches.append(draft.sketch(f"a{i}", t, isinstance(a, Traced), weak))
-    rest = iter(sketches)
-    drawn = [_drawn(a, rest) for a in args]
+    draft = Draft(level.recur)
+    leaves: list[Sketch] = []
+
+    def drawn(a: Any) -> Any:
+        """An argument with a sketch in place of each leaf."""
+        if isinstance(a, Traced | np.ndarray | np.float64):
+            i, moves = len(leaves), isinstance(a, Traced)
+            t = ArrayType(values[i].shape, values[i].dtype)
+            weak = moves and a.in_plans == "s"
+            leaves.append(draft.sketch(f"a{i}", t, moves, weak))
+            return leaves[i]
+        return type(a)(map(drawn, a)) if type(a) in (list, tuple) else a
+
+    given = [drawn(a) for a in args]
+    options = {name: drawn(v) for name, v in kwargs.items()}
     if foreign is None or not foreign.sequence:
-        drawn = [as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in drawn]
-    y = rule(*drawn, **{name: _drawn(v, rest) for name, v in kwargs.items()})
+        given = [as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in given]
+    y = rule(*given, **options)
     parts = y if isinstance(y, tuple | list) else (y,)
     places = [i for i, v in enumerate(parts) if isinstance(v, Sketch) and v.moves]
     if len(places) != 1:
@@ -327,28 +336,27 @@ def _made(
         raise Unplanned(f"the result is {out.t}")
     if not out.t.shape and [s.primitive.name for s in draft.program] == ["sum"]:
         raise Unplanned("the sum of all elements has a cotangent of one number")
-    moving = [s.name for s in sketches if s.moves]
-    code = written_out(draft, sketches, moving, out)
-    plain = [i for i, s in enumerate(sketches) if not s.moves and s.t.shape]
+    whole = [s.args[0].t.ndim for s in draft.program if s.primitive.name == "sum" and not s.t.shape]
+    if alike is not None and max(whole, default=0) > 1:
+        raise Unplanned("a sum of all elements goes as they lie in memory")
+    if len(draft.program) > 1 and any([s.moves and not s.t.shape for s in leaves]):
+        raise Unplanned("numbers have fast operations of their own")
+    code = written_out(draft, leaves, out, composed=alike is not None)
+    plain = [i for i, s in enumerate(leaves) if not s.moves and s.t.shape]
     single = len(draft.program) == 1
     return Plan(
         name=draft.program[0].primitive.name if single else getattr(func, "__name__", ""),
         number=not out.t.shape,
         place=None if parts[0] is y else places[0],
-        code=code,
+        pull=code.pull,
+        keep=code.keep,
+        alike=alike,
         guarded=tuple([i for i in plain if f"a{i}" in code.reads]),
         dropped=tuple([i for i in plain if f"a{i}" not in code.reads]),
-        leaves=tuple([(s.name, s.t) for s in sketches]),
-        moving=tuple(moving),
+        leaves={s.name: s.t for s in leaves},
+        moving=tuple([s.name for s in leaves if s.moves]),
         program=tuple(draft.program),
         out=out.name,
         work=sum([s.primitive.work(s.t, s.args, s.params) for s in draft.program]),
         recur=draft.recur,
     )
-
-
-def _drawn(a: Any, sketches: Any) -> Any:
-    """An argument with a sketch in place of each leaf."""
-    if isinstance(a, Traced | np.ndarray | np.float64):
-        return next(sketches)
-    return type(a)([_drawn(v, sketches) for v in a]) if type(a) in (list, tuple) else a

@@ -36,6 +36,14 @@ def pull(x: Any) -> Any:
         quick = _pull_few(x, k)
         if quick is not None:
             return quick
+    if len(k.pieces) == 1 and x.g is None:
+        quick = _pull_product(k)
+        if quick is not None:
+            return quick
+    if type(k) is Reads and 0 < len(k.views) <= FEW_VIEWS and not (k.nodes or k.pieces or k.sums):
+        quick = _pull_views(x, k)
+        if quick is not None:
+            return quick
     if k.sums and x.g is None:
         quick = _pull_sums(x, k)
         if quick is not None:
@@ -49,6 +57,42 @@ def pull(x: Any) -> Any:
     if any(isinstance(t, Box) for _, t in terms) or isinstance(x.g, Box):
         return _pull_boxes(x.g, terms, shape)
     return _pull_plain(x, terms, shape)
+
+
+def _pull_product(k: Any) -> np.ndarray | None:
+    """The cotangent of a matrix of which only one plain product was taken; None if it is not so."""
+    (piece,) = k.pieces
+    if type(piece) is not Outer or k.sums or (type(k) is Reads and (k.nodes or k.views)):
+        return None
+    u, v = piece
+    plain = type(u) is np.ndarray and type(v) is np.ndarray
+    return np.matmul(u, v.T) if plain else None
+
+
+FEW_VIEWS = 4  # which are added one by one; of more, the small ones of one form all at once
+
+
+def _pull_views(x: Array, k: Reads) -> np.ndarray | None:
+    """The cotangent of a plain array of which few views were taken; None where it is not that."""
+    v, total = x.v, x.g
+    if type(v) is not np.ndarray or not (total is None or type(total) is np.ndarray):
+        return None
+    arrived = []
+    for o in k.views:
+        part = o.k
+        c = pull(o) if part.pieces or part.sums else o.g
+        if c is not None:
+            if type(c) is not np.ndarray or c.dtype is not v.dtype:
+                return None
+            arrived.append((part, c))
+    if not arrived:
+        return total
+    if total is not None and total.dtype is not v.dtype:
+        return None
+    total = blank(v.shape, v.dtype) if total is None else np.array(total, order="C")
+    for part, c in arrived:
+        strided(total, part.offset, part.strides, c.shape)[...] += c
+    return total
 
 
 def _pull_sums(x: Array, k: Any) -> np.ndarray | None:

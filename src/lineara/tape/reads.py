@@ -162,6 +162,43 @@ def read_slice(level: Any, x: Array, at: slice) -> Any:
     return o
 
 
+def turned(level: Any, x: Array) -> Any:
+    """x.T of a node on the fast path."""
+    v = x.v
+    if type(v) is not np.ndarray or not level.open or len(v.shape) < 2:
+        return x.transpose()
+    root, offset, strides = place(x)
+    o = level.X()
+    o.v = v = v.T
+    o.s = v.shape
+    o.a = o.b = o.g = None
+    o.k = View(root, offset, strides[::-1], x is not root and x.k.fixed)
+    root.k.views.append(o)
+    return o
+
+
+def reshaped(level: Any, x: Array, shape: tuple[Any, ...]) -> Any:
+    """x.reshape(shape) of a node on the fast path, whose elements lie in C order; else None."""
+    v = x.v
+    if type(v) is not np.ndarray or not level.open or not v.flags.c_contiguous or not v.size:
+        return None
+    try:
+        v = v.reshape(*shape)
+    except (TypeError, ValueError):
+        return None  # what is wrong is said elsewhere
+    root, offset, strides = place(x)
+    moved = reshaped_strides(x.s, strides, v.shape)
+    if moved is None or not v.shape:
+        return None
+    o = level.X()
+    o.v = v
+    o.s = v.shape
+    o.a = o.b = o.g = None
+    o.k = View(root, offset, moved, x is not root and x.k.fixed)
+    root.k.views.append(o)
+    return o
+
+
 FEW = 8  # elements; fewer are added faster by Python, and NumPy adds them in the same order
 
 

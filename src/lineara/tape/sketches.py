@@ -46,6 +46,7 @@ class Move(NamedTuple):
     t: ArrayType
     parents: Sequence[str]
     joint: Joint
+    is_view: bool = False  # whether it shows the memory of its parent
 
 
 class Draft:
@@ -93,7 +94,9 @@ class Draft:
         source = args[active[0]].name
         if primitive.view and (source.startswith("a") or source in self.views):
             self.views.add(step.out)
-        self.moves.append(Move(step.out, t, [args[i].name for i in active], joint))
+        names = [args[i].name for i in active]
+        is_view = primitive.view or primitive.name == "index"
+        self.moves.append(Move(step.out, t, names, joint, is_view))
         return self.sketch(step.out, t, moves=True)
 
     def read(self, x: "Sketch", at: Any) -> Joint:
@@ -134,18 +137,24 @@ def combined(moves: Sequence[Move], out: str, leaves: dict[str, ArrayType]) -> J
             ahead = [arrived.get(p) for p in move.parents]
             still = all([t is None for t in ahead])
             arrived[move.out] = None if still else move.joint.forward(ahead)
-        return arrived.get(out)
+        return known(arrived.get(out))
 
     def back(y_bar: Any) -> list[Any]:
         arrived: dict[str, list[Any]] = {name: [] for name in leaves}
         for name, c in pulled(moves, out, y_bar):
             arrived[name].append(c)
         return [
-            cs[0] if len(cs) == 1 else joined(cs, leaves[name]) if cs else None
+            known(cs[0] if len(cs) == 1 else joined(cs, leaves[name])) if cs else None
             for name, cs in arrived.items()
         ]
 
     return Joint(forward, back)
+
+
+def known(value: Any) -> Any:
+    """A value that was calculated: nothing that was dropped was read."""
+    assert not isinstance(value, Sketch), "a plan has dropped what its linear map reads"
+    return value
 
 
 class Sketch(Box):
@@ -208,27 +217,25 @@ class Sketch(Box):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         ours = registry.ours(ufunc)
-        if method != "__call__" or options or ours is None:
+        if method != "__call__" or options or not isinstance(ours, Primitive):
             raise Unplanned(f"np.{ufunc.__name__} of a value that is not known")
         return ours(*inputs)
 
     def __array_function__(self, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
         ours = registry.ours(func)
-        if ours is None:
+        if not isinstance(ours, Primitive):
             raise Unplanned(f"np.{func.__name__} of a value that is not known")
         return ours(*args, **kwargs)
 
 
-def _looked(name: str) -> Any:
-    def look(self: Sketch, *_: Any) -> Any:
-        raise Unplanned("the value of an argument decides what is calculated")
-
-    look.__name__ = name
-    return look
+def _look(self: Sketch, *_: Any, **__: Any) -> Any:
+    raise Unplanned("the value of an argument, or how it lies in memory, decides")
 
 
 for _name in ("__bool__", "__int__", "__float__", "__complex__", "__index__", "__array__"):
-    setattr(Sketch, _name, _looked(_name))
+    setattr(Sketch, _name, _look)
+for _name in ("lay", "lying", "in_order"):
+    setattr(Sketch, _name, property(_look))
 
 
 def _holds_sketch(value: Any) -> bool:

@@ -108,6 +108,22 @@ def strided(
     )
 
 
+def repeated(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """np.broadcast_to, which takes longer than most sums of what it gives."""
+    if type(a) is not np.ndarray or not a.flags.c_contiguous or 0 in shape:
+        return np.broadcast_to(a, shape)
+    return np.ndarray(shape, a.dtype, a, 0, _repeating(a.shape, shape, a.itemsize))
+
+
+@cache
+def _repeating(old: tuple[int, ...], new: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """The strides in bytes of an array in C order that is repeated along unit and new axes."""
+    ahead = (0,) * (len(new) - len(old))
+    return ahead + tuple(
+        [0 if n == 1 else s * size for n, s in zip(old, c_strides(old), strict=True)]
+    )
+
+
 # --- whole arrays in memory ---------------------------------------------------------------------
 
 ROOM = 2**20  # elements: a copy keeps gaps as they are up to this reach, and narrows wider ones

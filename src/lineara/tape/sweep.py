@@ -7,10 +7,12 @@ level, batched or masked values.  After a sweep every slot is clean again (or ma
 from collections.abc import Sequence
 from typing import Any
 
+from numpy import ndarray
+
 from lineara.tape.contributions import add
 from lineara.tape.level import Entry, clear
 from lineara.tape.node import ONE, Array, Scalar, leaked, zero
-from lineara.tape.plans import Call
+from lineara.tape.plans import F64, Call
 from lineara.tape.pull_reads import distribute, pull
 
 
@@ -42,6 +44,32 @@ def reverse(tape: Sequence[Any], scalar: tuple[type, type], last: bool) -> list[
             b = n.b
             if b is not None:
                 b.g += g * n.e
+        elif kind is Call:
+            o = n.out
+            plan = n.plan
+            if plan.number:
+                g = o.g
+                o.g = empty
+                if g is zero:
+                    continue
+                plain = type(g) is float
+            else:
+                if o.k is None:
+                    g = o.g
+                    o.g = none
+                else:
+                    g = pull(o)
+                    clear(o, last)
+                    if last:
+                        parted.append(o)
+                if g is None:
+                    continue
+                plain = type(g) is ndarray and g.dtype is F64
+            if plain:
+                plan.pull(n.parents, n.values, g)
+                continue
+            for p, c in zip(n.parents, n.joint.back(g), strict=True):
+                add(p, c)
         elif kind is Entry:
             o = n.out
             g = arrived(o)
@@ -49,11 +77,7 @@ def reverse(tape: Sequence[Any], scalar: tuple[type, type], last: bool) -> list[
             if last and isinstance(o, Array):
                 parted.append(o)
             if g is not None:
-                joint = n.joint
-                if type(joint) is Call and joint.takes(g):
-                    joint.plan.code.pull(n.parents, joint.values, g)
-                    continue
-                for p, c in zip(n.parents, joint.back(g), strict=True):
+                for p, c in zip(n.parents, n.joint.back(g), strict=True):
                     add(p, c)
         else:
             if n.k is None:
@@ -93,7 +117,7 @@ def forward(tape: Sequence[Any], scalar: tuple[type, type]) -> None:
             if b is not None and b.g is not zero:
                 t = b.g * n.e if t is zero else t + b.g * n.e
             n.g = t
-        elif kind is Entry:
+        elif kind is Entry or kind is Call:
             tangents = [None if p.g is zero else p.g for p in n.parents]
             o = n.out
             still = all([t is None for t in tangents])
@@ -120,6 +144,6 @@ def _times(t: Any, d: Any) -> Any:
 def tidy(tape: Sequence[Any], roots: Sequence[Any], last: bool) -> None:
     """Empty every slot after a forward sweep."""
     for n in tape:
-        clear(n.out if type(n) is Entry else n, last)
+        clear(n.out if isinstance(n, Entry) else n, last)
     for n in roots:
         clear(n, last)
