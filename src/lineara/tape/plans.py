@@ -19,8 +19,10 @@ from lineara.errors import LinearaError
 from lineara.facts.primitive import Constant, Joint, Primitive, registry
 from lineara.facts.types import ArrayType
 from lineara.ops.shape import any_box, as_array
+from lineara.tape.contributions import add
 from lineara.tape.node import Entry, Traced, zero
 from lineara.tape.plan_code import written_out
+from lineara.tape.pull_reads import pull
 from lineara.tape.sketches import Draft, Move, Sketch, Step, Unplanned, combined, may_move
 from lineara.tape.strides import in_c_order
 
@@ -60,6 +62,7 @@ class Call(Entry):
     """The tape entry of a call that has a plan."""
 
     __slots__ = ("_joint", "plan", "values")
+    _joint: Joint | None
     out: Any
     parents: Sequence[Any]
     plan: Plan
@@ -105,7 +108,7 @@ def by_plan(func: Any, args: Sequence[Any], kwargs: dict[str, Any], judge: Any =
         if n.level is not level:
             return GENERAL
     signature = tuple(key)
-    plan = registry.plans.get(signature)
+    plan = known = registry.plans.get(signature)
     if type(plan) is not Plan:
         if type(plan) is str:
             return GENERAL
@@ -116,7 +119,12 @@ def by_plan(func: Any, args: Sequence[Any], kwargs: dict[str, Any], judge: Any =
         y = func(*given, **options)
     except Exception:  # the general way raises the same, and says more
         return GENERAL
-    return _recorded(plan, level, y, nodes, values)
+    y = _recorded(plan, level, y, nodes, values)
+    if plan is known or y is GENERAL or _agrees(level.tape[-1]):
+        return y
+    level.tape.pop()
+    registry.plans[signature] = "the code gives another derivative than the linear maps"
+    return GENERAL
 
 
 # --- the signature ------------------------------------------------------------------------------
@@ -276,6 +284,28 @@ def _map_of(plan: Plan, values: Sequence[Any]) -> Joint:
     return combined(moves, plan.out, {name: leaves[name] for name in plan.moving})
 
 
+def _agrees(call: Call) -> bool:
+    """Whether the code of a new plan does here what the linear maps of its steps do."""
+    level, plan = call.out.level, call.plan
+    g: Any = 0.5 if plan.number else np.cos(np.arange(call.out.size, dtype=float))
+    g = g if plan.number else g.reshape(call.out.s)
+    by_code, by_maps = ([level.wrap(p.below()) for p in call.parents] for _ in range(2))
+    try:
+        with np.errstate(all="ignore"):
+            plan.pull(by_code, call.values, g)
+            for p, c in zip(by_maps, call.joint.back(g), strict=True):
+                add(p, c)
+            ends = [[pull(p) if p.shape else p.g for p in ends] for ends in (by_code, by_maps)]
+    except Exception:
+        return False
+    call._joint = None
+    return all([a is b or _same(a, b) for a, b in zip(*ends, strict=True)])
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
+
+
 # --- making -------------------------------------------------------------------------------------
 
 
@@ -317,7 +347,7 @@ def _made(
         if isinstance(a, Traced | np.ndarray | np.float64):
             i, moves = len(leaves), isinstance(a, Traced)
             t = ArrayType(values[i].shape, values[i].dtype)
-            weak = moves and a.in_plans == "s"
+            weak = isinstance(a, Traced) and a.in_plans == "s"
             leaves.append(draft.sketch(f"a{i}", t, moves, weak))
             return leaves[i]
         return type(a)(map(drawn, a)) if type(a) in (list, tuple) else a
@@ -325,7 +355,10 @@ def _made(
     given = [drawn(a) for a in args]
     options = {name: drawn(v) for name, v in kwargs.items()}
     if foreign is None or not foreign.sequence:
-        given = [as_array(a) if type(a) in (list, tuple) and any_box(a) else a for a in given]
+        each = isinstance(func, np.ufunc)  # whose operands all become arrays
+        given = [
+            as_array(a) if type(a) in (list, tuple) and (each or any_box(a)) else a for a in given
+        ]
     y = rule(*given, **options)
     parts = y if isinstance(y, tuple | list) else (y,)
     places = [i for i, v in enumerate(parts) if isinstance(v, Sketch) and v.moves]
