@@ -37,6 +37,7 @@ from lineara.ops.value_checks import CHECKED
 from lineara.tape.levels import linear_map_of
 
 rng = np.random.default_rng(7)
+STATISTICS = ["mean", "fmean", "median", "variance", "pvariance", "stdev", "pstdev"]
 x = np.array([0.31, 0.72, 0.55])  # inside every domain of (0, 1)
 w = np.array([0.83, 0.24, 0.61])
 z = np.array([-1.3, 0.4, 2.2])
@@ -124,6 +125,7 @@ LINES = [
     ("math_norm", x),
     ("math_fsum", A),
     ("math_fsum", x),
+    *[(f"statistics_{name}", rows) for name in STATISTICS for rows in (A, x)],
     ("copysign", z, -x),
     ("copysign", z, z[::-1]),
     ("copysign", -x, 2.0),
@@ -463,6 +465,7 @@ LINES = [
     ("left_shift", whole, 2),
     ("right_shift", whole, flags),
     ("isin", whole, flags),
+    ("stored", 9 * z, {"dtype": np.int8}),
     ("stop_gradient", z),
     ("argmax", A, {"axis": 1}),
     ("nanargmax", A, {"axis": 1}),
@@ -660,6 +663,8 @@ def points_of(p):
     """Arguments of Python's own function: floats, and where it takes them whole or complex ones."""
     if p.name == "math_ldexp":
         return itertools.product(FLOATS, WHOLE_NUMBERS)
+    if p.name in ("math_gcd", "math_lcm"):
+        return itertools.product(WHOLE_NUMBERS[:4], repeat=2)
     two = "shift" in p.name or p.base.name in ("floor_divide", "isclose")
     taken = getattr(p, "arity", 2 if two else 1)
     kinds = [FLOATS] if p.name.startswith("math") else [COMPLEX_NUMBERS]

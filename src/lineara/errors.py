@@ -183,6 +183,8 @@ class LinearityError(LinearaError):
 class StagingError(LinearaError):
     """While a program was traced, a value was asked for that is not known until it runs."""
 
+    refuses = True
+
 
 class ProgramError(LinearaError):
     """A Linear A program that does not parse, is not well typed, or cannot be run as asked."""

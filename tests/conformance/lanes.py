@@ -5,7 +5,8 @@ What a test compares is what has been written so far, batched over that lane and
 Loaded under a name that Lineara takes for its own, as `lifting.py` is.
 """
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
 from operator import is_
 from typing import Any
 
@@ -31,7 +32,7 @@ class Lane:
     def __init__(self, level: StagedLevel) -> None:
         self.level = level
         self.out = level.out
-        self.formals: dict[Var, Any] = {}
+        self.known_values: dict[Var, Any] = {}  # of what was lifted, or has been run
         self.known: list[Binding] = []  # as they were last seen
         self.at: dict[Var, int] = {}  # where among these a variable is bound
         self.checks: list[int] = []  # which of these may raise, and were not run
@@ -40,7 +41,7 @@ class Lane:
         """A plain value, as one that depends on the lane."""
         like = seen(value)
         formal = self.out.fresh("x", like.type)
-        self.formals[formal] = value
+        self.known_values[formal] = value
         return self.level.given(formal, like)
 
     def values(self, nodes: Sequence[Any]) -> list[Any]:
@@ -50,7 +51,7 @@ class Lane:
         boxes = [as_box(level, level.entered(s)) if isinstance(s, Traced) else None for s in still]
         rows = iter(self._run([b.var for b in boxes if b is not None]))
         pairs = zip(nodes, still, boxes, strict=True)
-        return [_as_plain(n, s if b is None else next(rows)[0]) for n, s, b in pairs]
+        return [_as_plain(n, s if b is None else next(rows)) for n, s, b in pairs]
 
     def _needed(self, results: Sequence[Var]) -> list[Binding]:
         """What results need, and every check that was not run; which counts as run from now on."""
@@ -63,21 +64,25 @@ class Lane:
             self.checks += [i] * self.level.shared.stays(b)
         self.known = list(bindings)
         needed: set[int] = set()
-        left = [*self.checks, *[self.at[v] for v in results if v in self.at]]
+        left = [*self.checks, *self._unknown(results)]
         self.checks = []
         while left:
             i = left.pop()
             if i not in needed:
                 needed.add(i)
-                left += [self.at[v] for v in reads(bindings[i]) if v in self.at]
+                left += self._unknown(reads(bindings[i]))
         return closed([bindings[i] for i in sorted(needed)], (), results, lambda b: True)
+
+    def _unknown(self, variables: Iterable[Var]) -> list[int]:
+        """Where those are bound that have not been run."""
+        return [self.at[v] for v in variables if v in self.at and v not in self.known_values]
 
     def _run(self, results: Sequence[Var]) -> list[Any]:
         """What variables are over the lane; what Python's arithmetic raises comes out, once."""
         level = self.level
         bindings = self._needed(results)
         read = {v for b in bindings for v in reads(b)} | {*results}
-        given = {v: np.asarray(x)[None] for v, x in self.formals.items() if v in read}
+        given = {v: np.asarray(x)[None] for v, x in self.known_values.items() if v in read}
         beside = {v: x for v, x in level.beside if v in read}
         body = Block(tuple(bindings), Ret(tuple(results)))
         types = tuple([v.type for v in results])
@@ -88,7 +93,10 @@ class Lane:
         axes = (*[0] * len(given), *[None] * len(beside))
         with outside():
             program, name, _ = over_lanes(program, name, axes, 1)
-            return play(program, {}, name, [*given.values(), *beside.values()])
+            rows = play(program, {}, name, [*given.values(), *beside.values()])
+        values = [row[0] for row in rows]
+        self.known_values |= dict(zip(results, values, strict=True))
+        return values
 
 
 def _as_plain(node: Any, value: Any) -> Any:
@@ -100,7 +108,13 @@ def _as_plain(node: Any, value: Any) -> Any:
     return np.array(value) if isinstance(lay, Doubtful) else laid_out(np.asarray(value), lay)
 
 
-_open: list[Lane] = []
+class _Open(threading.local):
+    """The lane that was asked for last, in each thread."""
+
+    lane: Lane | None = None
+
+
+_open = _Open()
 
 
 def lane() -> Lane | None:
@@ -108,9 +122,9 @@ def lane() -> Lane | None:
     level = threads.open[0] if len(threads.open) == 1 else None
     if not isinstance(level, StagedLevel) or level.inner is not None:
         return None
-    if not _open or _open[0].out is not level.out:
-        _open[:] = [Lane(level)]
-    return _open[0]
+    if _open.lane is None or _open.lane.out is not level.out:
+        _open.lane = Lane(level)
+    return _open.lane
 
 
 def settle() -> None:

@@ -27,7 +27,7 @@ from lineara.staging.staged_arrays import Cell, Region
 from lineara.staging.staged_level import StagedLevel
 from lineara.tape.level import Level
 from lineara.tape.levels import innermost_level, threads
-from lineara.tape.node import Array, Traced, plain
+from lineara.tape.node import Array, Scalar, Traced, plain, staged
 from lineara.tape.swallowed_errors import raise_swallowed
 from lineara.tape.written_arrays import Written
 
@@ -250,11 +250,18 @@ def raises(form: Any, expected: Any, *args: Any, **options: Any) -> Any:
     return None
 
 
+def truth(value: Any) -> Any:
+    """What `is` looks at: a truth value of a lane as what it is, anything else itself."""
+    boolean = isinstance(value, Scalar) and staged(value) and value.dtype.kind == "b"
+    return unlift(value) if boolean else value
+
+
 GIVEN = MappingProxyType(
     {
         "_lift": lift,
         "_lifted_test": lifted,
         "_raises": raises,
+        "_truth": truth,
         "_unlift": unlift,
     }
 )

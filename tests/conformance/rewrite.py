@@ -106,6 +106,12 @@ class Rewrite(ast.NodeTransformer):
         node.test = _plain(node.test) if self.inside else node.test
         return node
 
+    def visit_Compare(self, node: ast.Compare) -> ast.Compare:
+        self.generic_visit(node)
+        if self.inside and isinstance(node.ops[0], ast.Is | ast.IsNot):
+            node.left = _call("_truth", node.left)
+        return node
+
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.Constant(str(self.path)) if node.id == "__file__" else node
 
@@ -123,7 +129,7 @@ def _numpys(path: Path) -> bool:
 def rewritten(path: Path) -> str:
     """The text of the module at `path`, whose names `_lift` and others a plugin gives."""
     tree = Rewrite(path).visit(ast.parse(path.read_text(encoding="utf-8")))
-    names = ", ".join(["_lift", "_unlift", "_lifted_test", "_raises"])
+    names = ", ".join(["_lift", "_unlift", "_lifted_test", "_raises", "_truth"])
     first = 1 if ast.get_docstring(tree) is not None else 0
     while isinstance(tree.body[first], ast.ImportFrom) and tree.body[first].module == "__future__":
         first += 1

@@ -98,6 +98,11 @@ def reason(entry: dict) -> str | None:
     return None
 
 
+def _is_kept(entry: dict[str, str], test: str, lift: str) -> bool:
+    """Whether an entry of the tests that are kept is of this one, lifted so."""
+    return entry.get("lift", lift) == lift and bool(re.fullmatch(entry["test"], test))
+
+
 def judged(name: str, lift: str, folder: Path) -> Judged:
     """Every test of a file that passes plainly: passed, refused, or different."""
     path = files()[name]
@@ -114,7 +119,7 @@ def judged(name: str, lift: str, folder: Path) -> Judged:
             refused[why] += 1
         elif entry["kind"] == "Late":
             late += 1
-        elif any([re.fullmatch(k["test"], f"{name}::{test}") for k in KEPT]):
+        elif any([_is_kept(k, f"{name}::{test}", lift) for k in KEPT]):
             kept += 1
         else:
             different[test] = f"{entry['kind']}: {entry['text']}".partition("\n\n")[0]

@@ -1,15 +1,20 @@
 """What a function gives, raises and shares in a lane, in a trace and on the tape is as in NumPy."""
 
 import contextlib
+import decimal
+import fractions
+import functools
 import itertools
+import math
 import operator
+import statistics
 import warnings
 
 import numpy as np
 import pytest
 
 import lineara
-from lineara.errors import MutationError, NoRuleError
+from lineara.errors import MutationError, NoRuleError, StagingError
 
 MODES = {
     "grad": lambda f, x: lineara.value_and_grad(lambda a: f(1.0 * a).sum())(x)[0],
@@ -118,7 +123,146 @@ REFUSED = {
     "a matrix that is not square": np.linalg.inv,
     "a shape": lambda a: np.reshape(a, 7),
     "shapes": lambda a: np.dot(a, a),
+    "the shape of out": lambda a: np.sum(a, axis=0, keepdims=True, out=np.zeros((2, 3))),
+    "a subscript": lambda a: np.einsum(a, [-1, 1], [-1]),
+    "a cast of a copy": lambda a: np.copyto(np.zeros((2, 3), int), a),
+    "many axes": lambda a: np.array(functools.reduce(lambda v, _: [v], range(65), float(a[0, 0]))),
+    "a divisor that is no integer": lambda a: math.gcd(12, float(a[0, 0])),
+    "an imaginary part": lambda a: np.zeros(2).__setitem__(0, complex(a[0, 0])),
+    "a number of a class": lambda a: complex(OfClass(float(a[0, 0]))),
 }
+
+
+class OfClass:
+    """An object with a complex number, of whatever class that is."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __complex__(self):
+        return self.number
+
+
+def stored(dtype, at, number):
+    """An array of whole numbers, which are of the lane, into which one number was written."""
+    a = (np.ones(2) * number == number).astype(dtype)
+    a[at] = number
+    return a
+
+
+# What each gives or raises depends on the number.
+OF_A_NUMBER = {
+    "an element": lambda x: stored("b", 0, x),
+    "Python's as an element": lambda x: stored("B", 0, float(x)),
+    "all elements": lambda x: stored("l", slice(None), x),
+    "at an array of places": lambda x: stored("l", [0], x),
+    "Python's at an array of places": lambda x: stored("l", [0], float(x)),
+    "in an array without sign": lambda x: stored("B", 0, x),
+    "a list": lambda x: np.array([x, 1.0], "b"),
+    "a list without sign": lambda x: np.array([x, 1.0], "B"),
+    "a list of Python's": lambda x: np.array([[float(x)]], "l"),
+    "a fill": lambda x: np.full(2, float(x), "l"),
+    "a cast": lambda x: np.array(x, "l"),
+    "truth of a complex number": lambda x: (x * np.array([1j, 0, np.nan])).astype(bool),
+    "close, by a tolerance": lambda x: np.isclose(1.5, np.array([1.0, 2.0]), rtol=x, atol=0),
+    "close, by a bound": lambda x: np.allclose(x, x + 1, atol=x),
+    "close in single precision": lambda x: np.isclose(np.float32(x), float(x), rtol=0, atol=0),
+    "before a whole number": lambda x: float(x) < 2**53 + 1,
+    "not before a whole number": lambda x: float(x) >= 2**53 + 1,
+    "a whole number that is no float": lambda x: float(x) == 2**53 + 1,
+    "one that is very large": lambda x: (float(x) <= -(10**400)) + (float(x) != 10**400),
+    "a geometric sequence": lambda x: np.geomspace(x + 2, 7.0, 5, endpoint=False),
+    "a text": lambda x: np.array([x != "a", x == None]),  # noqa: E711
+    "an array and a text": lambda x: x * np.ones(3) != "a",
+    "a part where a mask holds": lambda x: masked(x * np.arange(3.0), x),
+    "many places": lambda x: placed(x * np.arange(99.0), x),
+    "values where a mask holds": lambda x: putmask(x * np.arange(99.0), x),
+    "spans of time": lambda x: np.arange(3, dtype="m8[s]") * float(x),
+    "single precision and Python's": lambda x: np.result_type(np.float32, 1j * float(x)).num,
+}
+
+
+def masked(a, x):
+    a[a > 1] = np.array([x])
+    return a
+
+
+def placed(a, x):
+    a[np.arange(99)[::-1] % 70] = np.arange(99) * x
+    return a[np.arange(99) // 2]
+
+
+def putmask(a, x):
+    np.putmask(a, np.arange(99) % 2 == 0, [x, 2.0, 3.0])
+    return a
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OF_A_NUMBER)
+def test_what_a_number_gives_or_raises_in_a_lane_is_what_it_does_plainly(name):
+    def outcome(f, x):
+        try:
+            y = np.asarray(f(x))
+        except (ArithmeticError, ValueError, TypeError) as e:
+            return type(e)
+        return y.dtype, y.tolist()
+
+    for number in (1.5, -1.5, 300.7, 2.0**53, 2.0**53 + 2, 1e30, np.inf, np.nan):
+        plainly = outcome(OF_A_NUMBER[name], np.float64(number))
+        found = outcome(lambda x: lineara.vmap(OF_A_NUMBER[name])(x)[0], np.array([number]))
+        assert str(found) == str(plainly), number  # as text NaN is NaN
+
+
+def test_the_class_of_the_other_side_may_answer_for_a_number_of_a_lane():
+    answers = {f"__{name}__": lambda *_: 7 for name in ("radd", "rfloordiv", "gt", "eq")}
+    for base in (float, np.float16):
+        cls = type("Answering", (base,), answers | {"__array_ufunc__": None})
+        made = cls(1)
+
+        def f(x, made=made):
+            return x + made, x // made, x < made, x == made
+
+        found = lineara.vmap(f)(np.ones(2))
+        assert [v.tolist() for v in found] == [[7, 7]] * 4
+
+
+def test_truths_of_arrays_are_pythons():
+    def f(x):
+        a = x * np.ones(2)
+        found = np.array_equal(a, a), np.array_equiv(a, a), np.allclose(a, a)
+        assert [type(v) for v in found] == [bool] * 3
+        return x
+
+    lineara.vmap(f)(np.ones(2))
+
+
+@pytest.mark.parametrize("f", [lambda x: 1 / x, lambda x: x.astype("f4")])
+def test_what_may_raise_under_errstate_is_refused(f):
+    def inside(x):
+        with np.errstate(all="raise"):
+            return f(x)
+
+    with pytest.raises(StagingError, match="under np"):
+        lineara.vmap(inside)(np.zeros(2))
+    with np.errstate(all="raise"):
+        lineara.vmap(inside)(np.zeros(2))
+
+
+def test_a_cast_to_the_same_values_is_refused_unless_all_values_have_them():
+    assert lineara.vmap(lambda x: x.astype("D", casting="same_value"))(np.ones(2)).dtype == "D"
+    with pytest.raises(StagingError, match="depends on staged values"):
+        lineara.vmap(lambda x: x.astype("f", casting="same_value"))(np.ones(2))
+
+
+def test_a_refusal_that_somebody_catches_comes_out_of_the_program():
+    def f(x):
+        try:
+            return x * int(x)
+        except Exception:
+            return x
+
+    with pytest.raises(StagingError, match="caught this refusal"):
+        lineara.vmap(f)(np.ones(2))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -129,3 +273,75 @@ def test_what_numpy_refuses_of_its_type_a_lane_refuses_with_its_exception(name):
             REFUSED[name](np.ones((2, 3)))
         with pytest.raises(plainly.type):
             lineara.vmap(REFUSED[name])(np.ones((1, 2, 3)))
+
+
+DATA = {
+    "Python's": lambda x: [float(x), 2.0, 3 * float(x), 5.5],
+    "NumPy's": lambda x: [x, 2 * x, x + 7],
+    "whole numbers beside": lambda x: [float(x), 3, 1, 4],
+    "an array": lambda x: x * np.array([1.0, 4.0, 2.0]),
+    "one": lambda x: [float(x)],
+    "large": lambda x: [1e308 * float(x), 1e308 * float(x), -1e308, 1.0],
+    "infinite": lambda x: [np.inf, float(x), -np.inf],
+}
+NAMES = ["mean", "fmean", "median", "variance", "pvariance", "stdev", "pstdev"]
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("name", NAMES)
+def test_statistics_in_a_lane_have_their_classes_bits_exceptions_and_derivatives(name, data):
+    classes = []
+
+    def f(x):
+        y = getattr(statistics, name)(DATA[data](x))
+        classes.append(type(y))
+        return y
+
+    x = np.full(2, 1.7)
+    try:
+        plainly = f(x[0])
+    except (ArithmeticError, ValueError, AttributeError) as e:
+        with pytest.raises((type(e), StagingError)):
+            lineara.vmap(f)(x)
+        return
+    if name == "median" and data == "whole numbers beside":
+        with pytest.raises(StagingError, match="what class of number it gives"):
+            lineara.vmap(f)(x)
+        return
+    np.testing.assert_array_equal(lineara.vmap(f)(x), plainly)
+    assert len(set(classes)) == 1
+    if data != "large" and np.isfinite(plainly):  # where the composition overflows
+        found = lineara.vmap(lineara.grad(f))(x)
+        np.testing.assert_allclose(found, lineara.grad(f)(x[0]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("act", ARITHMETIC)
+def test_a_fraction_meets_a_number_of_a_lane_as_it_meets_a_plain_one(act):
+    def outcome(f, *args):
+        try:
+            y = f(*args)
+        except TypeError:
+            return TypeError
+        return type(y), y
+
+    exact, number = fractions.Fraction(1, 3), np.float64(1.7)
+    pairs = [(lambda x: exact, float), (float, lambda x: exact), (lambda x: exact, lambda x: x)]
+    for p, q in pairs[: 3 if act in ARITHMETIC[:7] else 2]:  # Python does not tell who was asked
+        found = []
+
+        def f(x, p=p, q=q):
+            y = act(p(x), q(x))
+            found.append(type(y))  # noqa: B023
+            return y
+
+        cls, value = outcome(f, number)
+        assert outcome(lambda x: lineara.vmap(f)(x)[0], np.full(1, 1.7))[1] == value
+        assert found[0] is found[1] is cls
+
+
+def test_an_exact_number_that_no_float_meets_is_refused():
+    for exact in (decimal.Decimal(1), fractions.Fraction(1)):
+        with pytest.raises((TypeError, NoRuleError)):
+            lineara.vmap(lambda x, exact=exact: x * np.ones(2) + exact)(np.ones(2))
+    with pytest.raises(TypeError):
+        lineara.vmap(lambda x: float(x) + decimal.Decimal(1))(np.ones(2))

@@ -337,6 +337,9 @@ def _letters(operands: tuple) -> tuple[str, list[Any]]:
     pairs = operands[: len(operands) // 2 * 2]
 
     def name(part: Any) -> str:
+        for i in part:
+            if i is not Ellipsis and not 0 <= i < len(LETTERS):
+                raise ShapeError(f"einsum: the subscript {i} is not in [0, {len(LETTERS)})")
         return "".join("..." if i is Ellipsis else LETTERS[i] for i in part)
 
     text = ",".join(map(name, pairs[1::2]))

@@ -8,6 +8,7 @@ base's, and Python's where that is not finite.  The derivative is that of the ba
 """
 
 import cmath
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -183,6 +184,34 @@ class OfRow(General):
         return self(*args, **params)
 
 
+class Stored(Constant):
+    """A number as an element of an array of whole numbers gets it: as Python's `int` of it."""
+
+    host = pythons = True
+    raised = (ValueError, OverflowError)
+
+    def result(self, x: Any, *, dtype: Any, **params: Any) -> Any:
+        """As many whole numbers."""
+        return ArrayType(type_of(x).shape, np.dtype(dtype))
+
+    def evaluate(self, xp: Any, /, x: Any, *, dtype: Any, line: str = "", **params: Any) -> Any:
+        """Each number, or what Python's or NumPy's conversion raises."""
+        numbers, y = np.asarray(x), np.empty(np.shape(x), dtype)
+        try:
+            for at in np.ndindex(y.shape):
+                y[at] = int(numbers[at])
+        except (ArithmeticError, ValueError) as e:
+            raise _noted(e, line) from None
+        return y[()]
+
+    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """The batch rule: each number for itself."""
+        return self(*args, **params)
+
+
+Stored("stored")
+
+
 def _noted(error: Exception, line: str) -> Exception:
     """Python's exception with the user's line in its text."""
     if line:
@@ -271,6 +300,24 @@ for _name in ("isfinite", "isinf", "isnan", "copysign", "nextafter"):
     registry.declare(getattr(math, _name), in_programs=_taking(_real, op(_name)))
 registry.declare(math.fabs, in_programs=_taking(_real, op("abs")))
 _fraction = own("math_fraction", op("fraction"), lambda x: math.modf(x)[0])
+
+
+def _of_integers(ours: Any, start: int) -> Any:
+    """math.gcd and math.lcm, of any number of integers."""
+
+    def call(*integers: Any) -> Any:
+        for n in integers:
+            if isinstance(n, Box) and (n.shape or n.dtype.kind not in "iub"):
+                named = n.stands_for().__name__
+                raise TypeError(f"'{named}' object cannot be interpreted as an integer")
+        return functools.reduce(ours, integers, start)
+
+    return call
+
+
+for _name, _start in (("gcd", 0), ("lcm", 1)):
+    _own = own(f"math_{_name}", op(_name), getattr(math, _name))
+    registry.declare(getattr(math, _name), in_programs=_of_integers(_own, _start))
 
 
 def _in_programs(function: Any) -> Callable[[Any], Any]:

@@ -21,6 +21,8 @@ from lineara.facts.primitive import (
 )
 from lineara.facts.types import ArrayType, is_complex, type_of
 
+AXES = 64  # of an array of NumPy's, at most
+
 
 def _lengths(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of ints; a negative length is an error."""
@@ -134,8 +136,11 @@ class astype(Structural):
 
     def evaluate(self, xp, /, x, *, dtype):
         if xp is np:
-            return xp.asarray(x if np.dtype(dtype).kind == "c" else real_part(x)).astype(dtype)[()]
+            whole = np.dtype(dtype).kind in "cb"  # a number is true if one of its parts is
+            return xp.asarray(x if whole else real_part(x)).astype(dtype)[()]
         x, to = xp.asarray(x), getattr(xp, np.dtype(dtype).name)
+        if xp.isdtype(to, "bool"):
+            return x != 0
         narrows = not xp.isdtype(to, "complex floating")
         x = xp.real(x) if narrows and xp.isdtype(x.dtype, "complex floating") else x
         return xp.astype(x, to)
@@ -196,6 +201,8 @@ class stack(Structural):
         if len({t.shape for t in types}) > 1:
             raise ShapeError(f"stack: {', '.join(map(str, types))} have not one shape")
         shape = (len(types), *types[0].shape)
+        if len(shape) > AXES:
+            raise ShapeError(f"stack: {len(shape)} axes would exceed the maximum, {AXES}")
         return ArrayType(shape, np.result_type(*(t.dtype for t in types)))
 
     def evaluate(self, xp, /, *arrays):

@@ -180,10 +180,21 @@ _COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: Tr
 
 def _in_dtype(obj: Any, made: Any, dtype: np.dtype) -> Any:
     """The array `made` of `obj` in another dtype; NumPy converts numbers in lists one by one."""
+    if issubclass(type(obj), list | tuple) and dtype.kind in "iu" and staged(made):
+        return as_array(_stored(obj, dtype)).astype(dtype)
     if issubclass(type(obj), Array) or staged(made) or dtype.kind not in "fcbiu":
         return made.astype(dtype)
     value = np.array(plain_deep(obj), dtype)  # which may refuse, or warn
     return op("astype")(made, dtype=dtype) if dtype.kind in "fc" else value
+
+
+def _stored(obj: Any, dtype: np.dtype) -> Any:
+    """Staged numbers in a list as whole ones: `int` of each, or of NumPy's without sign a cast."""
+    if issubclass(type(obj), list | tuple):
+        return [_stored(v, dtype) for v in obj]
+    number = issubclass(type(obj), Scalar) and staged(obj) and obj.dtype.kind == "f"
+    pythons = number and (dtype.kind == "i" or obj.weak)
+    return op("stored")(obj, dtype=dtype) if pythons else obj
 
 
 def _ordered(a: Array, order: str | None = None, **_: Any) -> bool:
@@ -284,9 +295,16 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 @implements(np.geomspace)
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """Equal ratios from start to stop."""
-    div = max(num - 1 if endpoint else num, 1)
-    k = np.arange(num, dtype=float).reshape(-1, *(1,) * len(type_of(start * stop).shape)) / div
-    made = start * (stop / start) ** k
+    if "c" in (type_of(start).dtype.kind, type_of(stop).dtype.kind):
+        div = max(num - 1 if endpoint else num, 1)
+        k = np.arange(num, dtype=float).reshape(-1, *(1,) * len(type_of(start * stop).shape)) / div
+        made = start * (stop / start) ** k
+    else:
+        sign = np.sign(start)
+        made = sign * logspace(np.log10(sign * start), np.log10(sign * stop), num, endpoint)
+        made[:1] = start
+        if endpoint and num > 1:
+            made[-1] = stop
     made = made if axis == 0 else np.moveaxis(made, 0, axis)
     return made if dtype is None else made.astype(dtype)
 

@@ -9,7 +9,7 @@ from lineara.errors import DetachError
 from lineara.facts.primitive import implements, op
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
-from lineara.tape.node import Array, follows, plain, plain_deep, staged
+from lineara.tape.node import Array, Traced, as_type, follows, plain, plain_deep, staged
 
 
 def _write(name: str, a: Any, values: Any, act: Callable[[np.ndarray, Any], Any]) -> None:
@@ -48,7 +48,7 @@ def copyto(dst, src, casting="same_kind", where=True):
         np.copyto(a, values, casting=rule, where=mask)
 
     if where is True and isinstance(dst, Array) and staged((dst, src)):
-        dst[...] = src
+        dst[...] = as_type(src, dst.dtype, casting) if isinstance(src, Traced) else src
         return
     _write("copyto", dst, src, act)
 

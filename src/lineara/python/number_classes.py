@@ -25,6 +25,7 @@ _own: Any = vars(type)["__dict__"].__get__  # quicker than through `__getattribu
 _HEAP_TYPE = 1 << 9  # CPython's flag of classes that are written in Python
 _METHODS = (type(float.__add__), type(float.hex))
 _NUMBER = ("__complex__", "__float__")  # what an object is asked for, and what else there is
+_COMPARISONS = {f"__{name}__" for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 _ASKED = (*_NUMBER, "__index__", "__int__", "__trunc__", "__floor__", "__ceil__", "__bool__")
 
 
@@ -119,9 +120,10 @@ def _asked(numbers: list[Any], i: int) -> Any:
     def note(method: Any) -> Any:
         number = method(value)
         numbers[i] = number
-        if staged(number):
+        of = complex if method.__name__ == "__complex__" else float
+        if staged(number) and isinstance(number, Scalar) and issubclass(number.stands_for(), of):
             raise _NotKnown
-        return plain(number)
+        return layout(number)  # a number of another class is refused
 
     names = {n: property(lambda _, f=f: f.__get__(value, kind)) for n, f in methods.items() if f}
     return type(kind.__name__, (), names | {n: partial(note, methods[n]) for n in own})()
@@ -158,7 +160,8 @@ def _of_class(cls: type, name: str, args: tuple) -> Any:
     if not any([isinstance(a, Traced) for a in args]):
         return method(*args)
     if staged(args):
-        return _operated(name, args)
+        compares = name in _COMPARISONS and method(*map(layout, args)) is NotImplemented
+        return NotImplemented if compares else _operated(name, args)
     value = method(*map(plain, args))  # which may refuse
     if name == "__getnewargs__":
         return args[0].__getnewargs__()

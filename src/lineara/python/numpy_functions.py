@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.containers.points import is_labelled, without_unit
-from lineara.errors import DetachError, NoRuleError
+from lineara.errors import DetachError, NoRuleError, ShapeError
 from lineara.facts.primitive import Constant, innermost, op, registry
 from lineara.facts.registry import WRITE, Foreign
 from lineara.facts.types import type_of
@@ -54,6 +54,8 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return y
     foreign = declared(func)
     ours = foreign.ours
+    if foreign.in_programs is not None and staged(args):
+        return foreign.in_programs(*args, **kwargs)
     args = tuple([without_unit(a)[0] if is_labelled(a) else a for a in args])
     args, out = _without_out(func, args, kwargs)
     if foreign.reads or (ours is None and not follows((args, tuple(kwargs.values())))):
@@ -80,7 +82,7 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         error = refused(foreign_name(func), args, kwargs, e) if isinstance(e, _SHAPES) else e
         raise failed(func, given, kwargs, error, out) from None
     if out is not None:
-        return write_out(out, result)
+        return write_out(out, result, spreads=func is np.clip)
     if func in DERIVED and (func is not np.einsum or len(args) == 2):
         source = next((a for a in (*args, *kwargs.values()) if isinstance(a, Array)), None)
         if func is np.real and source is not None and source.dtype.kind != "c":
@@ -209,11 +211,11 @@ def _give(found: np.ndarray, source: Array) -> None:
         source.give(content)
 
 
-def write_out(out: Any, value: Any) -> Any:
-    """Write a result into the `out=` that the user gave."""
+def write_out(out: Any, value: Any, spreads: bool = False) -> Any:
+    """Write a result into the `out=` that the user gave; that of a ufunc it may spread over."""
     if isinstance(value, tuple) and isinstance(out, tuple):
         pairs = zip(out, value, strict=True)
-        return tuple([v if o is None else write_out(o, v) for o, v in pairs])
+        return tuple([v if o is None else write_out(o, v, spreads) for o, v in pairs])
     target = out[0] if isinstance(out, tuple) else out
     if not isinstance(target, Array) and not isinstance(value, Traced):
         target[...] = value
@@ -224,6 +226,8 @@ def write_out(out: Any, value: Any) -> Any:
             f"{type_of(value)}; "
             "make it inside the differentiated function, or leave out= away"
         )
+    if not spreads and type_of(value).shape != tuple(target.shape):
+        raise ShapeError(f"out= has the shape {target.shape}, and the result is {type_of(value)}")
     target[...] = value
     return target
 

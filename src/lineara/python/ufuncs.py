@@ -96,7 +96,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     except Exception as e:
         raise failed(act, inputs, kwargs, e, out) from None
     if out is not None:
-        return write_out(out, result)
+        return write_out(out, result, spreads=method == "__call__")
     if boxed and issubclass(type(result), Scalar):
         return result.level.buffer(result.typed())
     turns = method == "__call__"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from lineara.errors import StagingError, is_own_file, watchers
+from lineara.errors import StagingError, is_own_file
 
 _PUSHES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_CONST")
 _SKIPPED = ("PUSH_EXC_INFO", "NOP", "PUSH_NULL", "COPY_FREE_VARS", "LOAD_CLASSDEREF")
@@ -32,14 +32,11 @@ def refuse_caught(what: str, kinds: Sequence[type[BaseException]], end: FrameTyp
             for handler in _handlers(frame.f_code, frame.f_lasti):
                 caught = _caught(handler, frame, kinds)
                 if caught is not None:
-                    error = StagingError(
+                    raise StagingError(
                         f"{what} stands in a try that catches {caught}: whether it is raised is "
                         "not known while a program is written; choose with lineara.cond on the "
                         "numbers, or let the exception out"
                     )
-                    for watch in watchers:  # the very try would catch it
-                        watch(error)
-                    raise error
         frame = frame.f_back
 
 

@@ -25,7 +25,7 @@ from lineara.ops.index import (
 )
 from lineara.ops.shape import as_array
 from lineara.python.numpy_layout import lay_of
-from lineara.tape.node import Traced, outlived
+from lineara.tape.node import Scalar, Traced, outlived
 from lineara.tape.strides import (
     Doubtful,
     copied,
@@ -227,8 +227,8 @@ class Region(WrittenView):
         value = value.now() if isinstance(value, Traced) else value
         self._refuse(value)
         level = cell.level
-        value = level.entered(value)
-        at = normal(level.parameter(at))
+        value = level.entered(_as_stored(value, cell.dtype, at))
+        at = normal(level.parameter(at) if any(map(_is_staged, _tuple(at))) else at)
         staged = [isinstance(v, Boxed) for v in (cell.content, value)]
         if not any(staged) and not any(boxes((at, self.steps))):
             self.store(self.content(), at, value)
@@ -293,13 +293,11 @@ class Region(WrittenView):
 
     def _masked(self, x: Boxed, at: Any, value: Any) -> Boxed:
         """The write where a staged mask holds."""
-        mask = at[0]
-        if (
-            len(at) > 1
-            or not isinstance(mask, Boxed)
-            or mask.shape != x.shape
-            or type_of(value).shape
-        ):
+        mask, t = at[0], type_of(value)
+        whole = len(at) == 1 and isinstance(mask, Boxed) and mask.shape == x.shape
+        if whole and t.shape == (1,):
+            value = op("reshape")(value, shape=())
+        elif not whole or t.shape:
             raise StagingError(
                 "where a staged mask holds, one number may be written; "
                 "for an array of values use np.where(mask, values, array)"
@@ -423,11 +421,11 @@ class StagedArray(Written):
                     "an array was read where a staged mask holds: how many elements there are "
                     "depends on values; keep the shape with np.where(mask, a, b)"
                 )
-            given, x, at = at, self.w.content(), normal(level.parameter(at))
-            if isinstance(x, np.ndarray) and not any(boxes(at)):
-                return self._own(np.array(read(x, at)))
-            y = op("index")(as_box(level, x), at=at)
-            return level.wrap(y, lay_of(op("index"), (self,), {"at": given}, y))
+            x = self.w.content()
+            if isinstance(x, np.ndarray) and not any(map(_is_staged, parts)):
+                return self._own(np.array(read(x, normal(at))))
+            y = op("index")(as_box(level, x), at=normal(level.parameter(at)))
+            return level.wrap(y, lay_of(op("index"), (self,), {"at": at}, y))
         found = self.w.sub(at)
         if found.shape or any([p is Ellipsis for p in parts]):
             made = level.handle(found)
@@ -500,6 +498,24 @@ def _tuple(at: Any) -> tuple[Any, ...]:
 def _is_integer(p: Any) -> bool:
     """Whether a part of an index is a staged number."""
     return isinstance(p, Traced) and not p.shape and p.dtype.kind in "iu"
+
+
+def _is_staged(p: Any) -> bool:
+    """Whether a part of an index is staged, or has staged numbers in a list."""
+    return any(map(_is_staged, p)) if isinstance(p, list | tuple) else isinstance(p, Traced)
+
+
+def _as_stored(value: Any, dtype: np.dtype, at: Any) -> Any:
+    """A staged number as an array of whole numbers stores it.
+
+    Where NumPy converts an array it casts; Python's numbers, and NumPy's where no array is between,
+    are converted by `int`, which may raise.
+    """
+    if dtype.kind not in "iu" or not issubclass(type(value), Scalar) or value.dtype.kind != "f":
+        return value
+    if value.weak is False and (dtype.kind == "u" or not is_basic(at)):
+        return value
+    return op("stored")(value, dtype=dtype)
 
 
 def _is_number(p: Any) -> bool:

@@ -8,6 +8,7 @@ part out, writes it, and puts it back.  An array that only constants were writte
 """
 
 import inspect
+import math
 import operator
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ from lineara.facts.primitive import (
     OfType,
     Primitive,
     Recur,
+    Structural,
     op,
 )
 from lineara.facts.types import ArrayType, type_of
@@ -38,12 +40,12 @@ from lineara.linear_a.rules_as_text import Boxed, Emitter
 from lineara.python.numpy_layout import lay_of
 from lineara.staging.caught_errors import refuse_caught
 from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
-from lineara.tape.class_questions import asks_who_multiplies, hidden, in_object
-from lineara.tape.codegen import COMPARISONS
+from lineara.tape.class_questions import asks_who_multiplies, hidden, in_object, lacking
+from lineara.tape.codegen import COMPARISONS, compared_staged, is_exact, with_exact
 from lineara.tape.level import Level, slow_methods
 from lineara.tape.levels import __file__ as OPENING
 from lineara.tape.levels import threads
-from lineara.tape.node import Array, Scalar, Traced, layout, outlived
+from lineara.tape.node import Array, Scalar, Traced, has_priority, layout, outlived, staged
 from lineara.tape.numpy_errors import refused
 from lineara.tape.reads import View
 from lineara.tape.strides import laid_out, packed, strides_of
@@ -71,6 +73,7 @@ class Shared:
         self.written = False  # whether an array was written
         self.kinded = False  # whether something depends on which numbers are Python's
         self.raising: set[str] = set()  # definitions that may raise what Python raises
+        self.errors = np.geterr()  # how NumPy's errors are handled where the program runs
 
     def raises(self, name: str) -> bool:
         """Whether a definition may raise what Python raises; one that is not done yet may."""
@@ -123,18 +126,20 @@ class StagedLevel(Level):
         for name, way in (("l", "left"), ("r", "right")):
             body |= _shifts(f"{name}shift", op(f"{way}_shift"))
         body |= {"__pow__": _power(body["__pow__"])}
+        body |= {name: vars(Array)[name] for name in map("__{}__".format, COMPARISONS)}
         body |= {"__invert__": lambda n: op("logical_not" if _is_bool(n) else "invert")(n)}
         number = body | numbers_methods() | {"__hash__": _refusal("hash")}
         numpys = {"stands_for": lambda n: n.dtype.type, "weak": False}
-        self.N = self.SG = type("StagedNumber", (Scalar,), number | numpys)
+        numpys |= lacking(Scalar, np.float64)
+        self.N = self.SG = type("TracedNumber", (Scalar,), number | numpys)
         own = hidden(Scalar, np.float64, float) | {"stands_for": _pythons_class, "weak": True}
-        self.S = type("StagedNumber", (Scalar,), number | own)
+        self.S = type("TracedNumber", (Scalar,), number | own)
         either = {"weak": None, "stands_for": _class_of_either}
-        self.E = type("StagedNumber", (Scalar,), number | either)  # of one kind or the other
+        self.E = type("TracedNumber", (Scalar,), number | either)  # of one kind or the other
         fixed = {"k": STILL, "lay": property(lambda n: n.w)}
-        self.X = self.XG = type("StagedArray", (Array,), body | fixed)
+        self.X = self.XG = type("TracedArray", (Array,), body | fixed)
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
-        self.XW = type("StagedArray", (StagedArray, Array), own | {"k": None})
+        self.XW = type("TracedArray", (StagedArray, Array), own | {"k": None})
 
     def start(self, tape: list[Any] | None = None) -> None:
         """Begin a definition."""
@@ -317,7 +322,11 @@ class StagedLevel(Level):
             kinds = [k for k in primitive.raised if not issubclass(k, Warning)]
             shown = ", ".join([repr(type_of(a)) for a in args])
             self.uncaught(f"{primitive.name} of staged {shown}", kinds)
+        if primitive.name in TRUTHS:
+            weak = True
         args = _in_precision(primitive, args)
+        if np.geterr() != self.shared.errors:
+            self.refuse_errors(primitive, args)
         if primitive.name in UNSIZED:
             raise StagingError(
                 f"{primitive.name}: the shape of the result depends on staged values; "
@@ -339,6 +348,17 @@ class StagedLevel(Level):
         if outside and y.shape and not any(_arrays(params)):
             return self.derived(y, args[0])
         return y
+
+    def refuse_errors(self, primitive: Primitive, args: tuple) -> None:
+        """Refuse what may raise where np.errstate says so: the program runs outside of it."""
+        handled = {str(v) for k, v in np.geterr().items() if v != self.shared.errors[k]}
+        raising = sorted(handled & {"raise", "call", "log"})
+        calculates = not isinstance(primitive, Structural) or primitive.name == "astype"
+        if raising and calculates and staged(args):
+            raise StagingError(
+                f"{primitive.name} under np.errstate({raising[0]!r}): whether it meets an error "
+                "depends on staged values; take np.errstate around the call of the program"
+            )
 
     def of_numbers(self, name: str, act: Any, args: tuple) -> Any:
         """An operator of numbers: Python's own where all of them are Python's, or may be."""
@@ -569,18 +589,37 @@ INTEGRAL |= {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
 
 
 def _comparison(name: str) -> Any:
-    general = getattr(Box, f"__{name}__")
-
     def compare(n: Any, other: Any) -> Any:
         weak = of_both(map(weakness, (n, other)))
         if weak is not False and name[0] in "lg" and "c" in map(_kind, (n, other)):
             raise TypeError(f"'{COMPARISONS[name]}' not supported between complex numbers")
-        found = general(n, other)
+        if weak and type(other) is int and abs(other) > EXACT:
+            return _compared_with_whole(n, other, name)
+        found = compared_staged(n, other, f"__{name}__")
         if not issubclass(type(found), Scalar) or found.known:
             return found
         return found.level.number(found.v, weak)
 
     return compare
+
+
+def _compared_with_whole(n: Any, other: int, name: str) -> Any:
+    """A comparison with a whole number that no float may be equal to: Python rounds neither."""
+    if _kind(n) in "ib":
+        inside = -(2**63) <= other < 2**63
+        return (
+            getattr(Box, f"__{name}__")(n, other) if inside else getattr(operator, name)(0, other)
+        )
+    try:
+        near = float(other)
+    except OverflowError:
+        near = math.inf if other > 0 else -math.inf
+    if near != other:
+        if name in ("eq", "ne"):
+            return name == "ne"
+        name = name[0] + ("e" if (near < other) is (name[0] == "l") else "t")
+    truth = compared_staged(n, near, f"__{name}__")
+    return truth.level.number(truth.v, True)
 
 
 def _integral(name: str, reflected: bool = False) -> Any:
@@ -590,7 +629,11 @@ def _integral(name: str, reflected: bool = False) -> Any:
     logical = name.replace("bitwise", "logical")
 
     def method(n: Any, other: Any) -> Any:
+        if has_priority(other):
+            return NotImplemented
         args = (other, n) if reflected else (n, other)
+        if is_exact(other):
+            return with_exact(*args, act)
         truths = stem in ("and", "or", "xor") and all(map(_is_bool, args))
         if of_both(map(weakness, args)) is False or truths:
             found = op(logical if truths else name)(*args)
@@ -666,8 +709,10 @@ def _may_differ(name: str, args: tuple, kinds: set[str]) -> bool:
     return name == "power" or ("c" in kinds and name not in ("add", "subtract"))
 
 
+TRUTHS = {"array_equal", "array_equiv", "allclose"}  # what they give is a bool of Python's
+EXACT = 2**53  # whole numbers up to this are floats
 ROUNDED = {"where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
-ROUNDED |= {"floor_divide"}
+ROUNDED |= {"floor_divide", "isclose", "allclose"}
 
 
 def _in_precision(primitive: Primitive, args: tuple) -> tuple:
@@ -681,7 +726,7 @@ def _in_precision(primitive: Primitive, args: tuple) -> tuple:
     rest = [a for a, w in zip(args, weak, strict=True) if not w]
     if primitive.name == "where":
         rest = rest[1:]
-    if all([type(a) in (int, float, complex) for a in rest]):
+    if all([type(a) in (int, float, complex) for a in rest]) or "m" in map(_kind, rest):
         return args
     shown = [a if type(a) in (int, float, complex) else type_of(a).dtype for a in rest]
     shown += [_pythons_class(a)(1) for a, w in zip(args, weak, strict=True) if w]
@@ -710,12 +755,17 @@ def _operands(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[list, dic
     if isinstance(func, np.ufunc):
         return list(args), kwargs
     signature = inspect.signature(func)
+    names, bound = list(signature.parameters), signature.bind(*args, **kwargs)
+    read = [names.index(name) for name, value in bound.arguments.items() if staged(value)]
+    bound.apply_defaults()
     operands, params = [], {}
-    for name, value in signature.bind(*args, **kwargs).arguments.items():
+    for name, value in bound.arguments.items():
         formal = signature.parameters[name]
         if formal.kind is formal.VAR_POSITIONAL:
             operands.extend(value)
-        elif formal.default is formal.empty and name != "kth":
+        elif names.index(name) <= max(read, default=-1) or (
+            formal.default is formal.empty and name != "kth"
+        ):
             operands.append(value)
         elif value is not formal.default:
             params[name] = value

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partialmethod
-from numbers import Number
+from numbers import Number, Rational
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -33,6 +33,7 @@ from lineara.tape.node import (
     in_objects,
     innermost,
     is_of_objects,
+    layout,
     objects,
     plain,
     plain_deep,
@@ -474,6 +475,8 @@ def general(p: Any, q: Any, name: str) -> Any:
     """A binary operation outside the fast path."""
     if _is_number(p) and _is_number(q):
         return _of_numbers(p, q, name)
+    if (is_exact(p) or is_exact(q)) and staged((p, q)):
+        return with_exact(p, q, getattr(operator, OPERATORS[name]))
     sequence = issubclass(type(p), list | tuple) or issubclass(type(q), list | tuple)
     y = GENERAL if sequence else by_plan(UFUNCS[name], (p, q), {})
     if y is not GENERAL:
@@ -499,9 +502,8 @@ def general(p: Any, q: Any, name: str) -> Any:
         if is_of_objects(other):
             return getattr(np, name)(in_objects(p), in_objects(q))
         refuse_own_rules(name, other)
-        defers = getattr(type(other), "__array_ufunc__", ...) is None
-        number = isinstance(other, Number) and not defers
-        ours = number or isinstance(other, Box | np.ndarray | np.generic)
+        number = isinstance(other, Number | np.ndarray | np.generic) and not _defers(other)
+        ours = number or isinstance(other, Box)
         if not ours and (has_priority(other) or answers_itself(other)):
             return operated(op(name), p, q)
         if not ours and callable(getattr(type(other), "__array_ufunc__", None)):
@@ -527,7 +529,13 @@ def _is_number(value: Any) -> bool:
     if issubclass(kind, Scalar):
         level = value.level
         return level.has_numbers or (level.has_fast_path and value.dtype.kind in "fc")
-    return kind in _CLASSES or (issubclass(kind, np.generic) and value.dtype.kind in "fciub")
+    number = issubclass(kind, np.generic) and not _defers(value)
+    return kind in _CLASSES or (number and value.dtype.kind in "fciub")
+
+
+def _defers(value: Any) -> bool:
+    """Whether NumPy lets the class of a value answer an operator, as that says."""
+    return getattr(type(value), "__array_ufunc__", ...) is None
 
 
 def _of_numbers(p: Any, q: Any, name: str) -> Any:
@@ -553,6 +561,25 @@ def _fast(p: Any) -> tuple[type, ...]:
     return (p.level.S, p.level.N) if p.level.has_fast_path else ()
 
 
+def is_exact(value: Any) -> bool:
+    """Whether a value is a number of a class of its own, as fractions and decimals are."""
+    kind = type(value)
+    own = kind in _CLASSES or issubclass(kind, np.generic | Box | np.ndarray)
+    return not own and isinstance(value, Number) and not isinstance(value, int | float | complex)
+
+
+def with_exact(p: Any, q: Any, act: Callable[[Any, Any], Any]) -> Any:
+    """An operation with an exact number of what has a type only: a fraction gives up its own."""
+    exact, other = (p, q) if is_exact(p) else (q, p)
+    if issubclass(type(other), Array):
+        refuse_own_rules(act.__name__, np.empty(0, object))
+    if not isinstance(exact, Rational):
+        return NotImplemented
+    if exact is p:
+        return act(float(p), q)
+    return act(p.item(), float(q))  # of NumPy's number Python's is asked
+
+
 _LIKE_PYTHON = {
     np.dtype(t) for t in ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?"]
 }
@@ -560,7 +587,7 @@ _LIKE_PYTHON = {
 
 def _is_like_pythons(number: Any, other: Any) -> bool:
     """Whether a number of NumPy's acts on `other` as Python's does: it leaves the dtype alone."""
-    if not isinstance(number, np.generic) or number.dtype not in _LIKE_PYTHON:
+    if not isinstance(number, np.generic) or number.dtype not in _LIKE_PYTHON or _defers(number):
         return False
     dtype = getattr(other, "dtype", None)
     return dtype in (None, np.float64) or np.result_type(number.dtype, dtype) == dtype
@@ -577,9 +604,19 @@ def compared(p: Any, q: Any, name: str) -> Any:
     if name == "__eq__" and p.level.asked and issubclass(type(p), Scalar):
         refuse_found(p, q)
     if staged((p, q)):
-        return getattr(Box, name)(p, q)
+        return compared_staged(p, q, name)
     other = np.asarray(plain(q)) if issubclass(type(q), Array) else plain_deep(q)
     return getattr(operator, name)(plain(p), other)
+
+
+def compared_staged(p: Any, q: Any, name: str) -> Any:
+    """A comparison of what has a type only: with what is no number NumPy's answer needs no more."""
+    if has_priority(q):
+        return NotImplemented
+    typed = isinstance(q, np.ndarray | np.generic)
+    if q.dtype.kind in "SUTmMV" if typed else q is None or isinstance(q, str | bytes):
+        return getattr(operator, name)(layout(p), q)
+    return getattr(Box, name)(p, q)
 
 
 def _compared_arrays(p: Array, q: Any, name: str) -> Any:
@@ -589,7 +626,7 @@ def _compared_arrays(p: Array, q: Any, name: str) -> Any:
         v, w = p.v, q.v if type(q) is level.X else q
         if type(v) is np.ndarray and type(w) in (np.ndarray, float, int):
             return getattr(operator, name)(v, w)
-    if staged((p, q)) or not p.level.open or p.level.kinks is not None:
+    if not p.level.open or p.level.kinks is not None:
         return getattr(Box, name)(p, q)
     return compared(p, q, name)
 

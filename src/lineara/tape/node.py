@@ -20,6 +20,7 @@ from lineara.errors import (
     DetachError,
     LeakedVariableError,
     NoRuleError,
+    StagingError,
     TypeMismatchError,
     is_library_file,
 )
@@ -589,11 +590,12 @@ Scalar.__hash__ = _hashed  # type: ignore[method-assign]
 
 def has_priority(other: Any) -> bool:
     """Whether NumPy's arrays let the other side answer: a unit, a sparse matrix, a linear map."""
-    if isinstance(other, Box | np.ndarray | np.generic):
+    if isinstance(other, Box):
         return False
     if getattr(type(other), "__array_ufunc__", ...) is None:
         return True
-    return getattr(other, "__array_priority__", 0) > 0
+    plain = isinstance(other, np.ndarray | np.generic)
+    return not plain and getattr(other, "__array_priority__", 0) > 0
 
 
 def as_type(value: Traced, dtype: np.dtype, casting: Any = "unsafe") -> Any:
@@ -605,7 +607,12 @@ def as_type(value: Traced, dtype: np.dtype, casting: Any = "unsafe") -> Any:
     if dtype.kind != "O" and not staged(value) and constant and dtype.kind not in "fc":
         found = np.asarray(plain(value)).astype(dtype, casting=casting)
         return found if isinstance(value, Array) else found[()]
-    if casting == "same_value" and not staged(value):
+    if casting == "same_value" and not np.can_cast(value.dtype, dtype):
+        if staged(value):
+            raise StagingError(
+                f"astype: whether {type_of(value)} has the same values as {dtype} depends on "
+                "staged values; cast with casting='unsafe', or test the numbers outside"
+            )
         np.asarray(plain(value)).astype(dtype, casting=casting)
     elif casting != "unsafe" or (value.dtype.kind == "c" and dtype.kind in "biuf"):
         np.zeros((0,) * value.ndim, value.dtype).astype(dtype, casting=casting)
@@ -784,6 +791,8 @@ def layout(value: Any) -> Any:
     if not staged(value):
         return plain(value)
     t = type_of(value)
+    if issubclass(type(value), Scalar):
+        return t.dtype.type(0).item() if value.weak else t.dtype.type(0)
     return laid_out(np.zeros(t.shape, t.dtype), strides_of(value))
 
 

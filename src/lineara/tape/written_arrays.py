@@ -144,10 +144,11 @@ class WrittenView:
     def refuse_write(self, value: Any) -> None:
         """Refuse a write through a view that does not follow, or of complex into real numbers."""
         dtype = self.buffer.dtype
-        complex_ = dtype.kind == "f" and type_of(value).dtype.kind == "c"
-        if complex_ and isinstance(value, Traced) and not staged(value) and not is_weak(value):
+        complex_ = dtype.kind in "fiu" and type_of(value).dtype.kind == "c"
+        numpys = getattr(value, "weak", type(value) is complex) is False
+        if complex_ and numpys and isinstance(value, Traced):
             np.zeros((0,), complex).astype(float)  # NumPy warns, and takes the real part
-        elif complex_ and (staged(value) or is_weak(value)):
+        elif complex_ and not numpys:
             raise TypeMismatchError(
                 f"write: a complex value does not fit into an array of {dtype}; "
                 "take its real part, or make the array complex"
@@ -441,11 +442,6 @@ class Part(WrittenView):
                     "follow (as np.require, np.asmatrix, np.real_if_close, as_strided and "
                     "sliding_window_view do); take the view after the write, or of a copy"
                 )
-
-
-def is_weak(value: Any) -> bool:
-    """Whether a value is a number of Python's, traced or not."""
-    return type(value) in (float, complex) or getattr(value, "weak", False) is True
 
 
 def version_of(array: Any) -> int:
