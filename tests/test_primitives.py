@@ -465,7 +465,7 @@ LINES = [
     ("left_shift", whole, 2),
     ("right_shift", whole, flags),
     ("isin", whole, flags),
-    ("stored", 9 * z, {"dtype": np.int8}),
+    ("stored", 9 * z, {"dtype": np.dtype(np.int8)}),
     ("stop_gradient", z),
     ("argmax", A, {"axis": 1}),
     ("nanargmax", A, {"axis": 1}),
