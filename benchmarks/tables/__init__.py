@@ -9,6 +9,8 @@ from . import (
     e_slices,
     f_gather,
     l_passes,
+    o_operations,
+    p_programs,
     s_chain,
     t_growth,
     w_shared,
@@ -24,6 +26,8 @@ MODULES = (
     e_slices,
     f_gather,
     l_passes,
+    o_operations,
+    p_programs,
     w_shared,
     t_growth,
 )

@@ -1,0 +1,144 @@
+"""(o) One array operation at a time: fifty in a row on 4 × 4 arrays, forward and back."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..table import Call, Row, Table
+
+Step = Callable[[Any, Any, Any, Any], Any]
+OPS = 50
+
+
+class Column(NamedTuple):
+    """An operation y = step(np, y, x, x[0]), as NumPy and autograd write it and as torch does."""
+
+    title: str
+    step: Step
+    torch: Step
+
+
+COLUMNS = (
+    Column("sin", lambda np, y, x, r: np.sin(y), lambda torch, y, x, r: torch.sin(y)),
+    Column("y * x + x", lambda np, y, x, r: y * x + x, lambda torch, y, x, r: y * x + x),
+    Column("y + a row", lambda np, y, x, r: y + r, lambda torch, y, x, r: y + r),
+    Column("y @ x", lambda np, y, x, r: y @ x, lambda torch, y, x, r: y @ x),
+    Column(
+        "slices, concatenated",
+        lambda np, y, x, r: np.concatenate([y[2:], y[:2]]),
+        lambda torch, y, x, r: torch.cat([y[2:], y[:2]]),
+    ),
+    Column(
+        "y + sum(y, axis)",
+        lambda np, y, x, r: y + np.sum(y, axis=0),
+        lambda torch, y, x, r: y + torch.sum(y, 0),
+    ),
+    Column(
+        "y - max(y, axis)",
+        lambda np, y, x, r: y - np.max(y, axis=1, keepdims=True),
+        lambda torch, y, x, r: y - torch.amax(y, 1, keepdim=True),
+    ),
+    Column(
+        "solve(x, y)",
+        lambda np, y, x, r: np.linalg.solve(x, y),
+        lambda torch, y, x, r: torch.linalg.solve(x, y),
+    ),
+    Column(
+        "y + slogdet(y)",
+        lambda np, y, x, r: y + np.linalg.slogdet(y)[1],
+        lambda torch, y, x, r: y + torch.linalg.slogdet(y)[1],
+    ),
+    Column(
+        "where",
+        lambda np, y, x, r: np.where(x > 0.0, y, x),
+        lambda torch, y, x, r: torch.where(x > 0.0, y, x),
+    ),
+)
+
+
+def inputs(ops: int) -> tuple:
+    """A matrix near the identity, one of normal numbers, and how many operations."""
+    rng = np.random.default_rng(0)
+    return np.eye(4) + 0.1 * rng.standard_normal((4, 4)), rng.standard_normal((4, 4)), ops
+
+
+def plain(step: Step) -> Callable[..., Call]:
+    """NumPy alone."""
+    return lambda x, y, ops: lambda: _chain(np, np.sum, step, ops)(x, y)
+
+
+def lineara(step: Step) -> Callable[..., Call]:
+    """Ours."""
+
+    def build(x: Any, y: Any, ops: int) -> Call:
+        import lineara
+
+        gradient = lineara.value_and_grad(_chain(np, np.sum, step, ops), argnums=(0, 1))
+        return lambda: gradient(x, y)[1]
+
+    return build
+
+
+def autograd(step: Step) -> Callable[..., Call]:
+    """autograd's."""
+
+    def build(x: Any, y: Any, ops: int) -> Call:
+        import autograd
+        import autograd.numpy as anp
+
+        gradient = autograd.value_and_grad(_chain(anp, anp.sum, step, ops), argnum=(0, 1))
+        return lambda: gradient(x, y)[1]
+
+    return build
+
+
+def torch(step: Step) -> Callable[..., Call]:
+    """torch's."""
+
+    def build(x: Any, y: Any, ops: int) -> Call:
+        import torch
+
+        x, y = torch.from_numpy(x).requires_grad_(), torch.from_numpy(y).requires_grad_()
+        f = _chain(torch, torch.sum, step, ops)
+
+        def call():
+            x.grad = y.grad = None
+            f(x, y).backward()
+            return x.grad, y.grad
+
+        return call
+
+    return build
+
+
+def _chain(space: Any, total: Any, step: Step, ops: int) -> Callable[[Any, Any], Any]:
+    def f(x: Any, y: Any) -> Any:
+        row = x[0]
+        for _ in range(ops):
+            y = step(space, y, x, row)
+        return total(y)
+
+    return f
+
+
+PLAIN = "NumPy, no derivative"
+
+TABLES = tuple(
+    Table(
+        key="o",
+        title=f"{column.title}: one operation on 4 × 4 arrays, forward and backward",
+        inputs=inputs,
+        small={"ops": 6},
+        ours={"lineara": lineara(column.step)},
+        peers={
+            "torch": torch(column.torch),
+            "autograd": autograd(column.step),
+            PLAIN: plain(column.step),
+        },
+        unit="operation",
+        per="ops",
+        rows=(Row({"ops": OPS}, also=(PLAIN, "autograd", "torch"), goals={"torch": 1.0}),),
+    )
+    for column in COLUMNS
+)
