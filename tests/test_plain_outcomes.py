@@ -83,6 +83,13 @@ def written(a, at):
     a[at] = 1
 
 
+PLAIN = np.zeros((2, 2))
+
+
+def stored_nothing():
+    PLAIN[2:, :] = -np.zeros((3, 2))[np.zeros(3, bool)]
+
+
 def complex_parts(x):
     z = np.full(2, complex(np.nan, np.nan)) * x
     z.real = [x, 2.0]
@@ -280,6 +287,7 @@ CASES = {
     "an empty index of floats": lambda x: (np.ones(3) * x).__setitem__(np.array([]), 2),
     "an empty index of floats of integers": lambda x: np.arange(3)[np.array([])],
     "an empty index that is written": lambda x: written(np.arange(3), np.array([])),
+    "a store of nothing": lambda x: stored_nothing(),
     "an index that is a float": lambda x: np.zeros(3)[x],
     "a deletion": lambda x: (np.ones(3) * x).__delitem__(0),
     "constants equal to a text": lambda x: ((np.zeros(3) == "a").tolist(), np.zeros(1) != "a"),

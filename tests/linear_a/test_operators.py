@@ -48,6 +48,7 @@ from lineara.linear_a.parse import parse, wide
 from lineara.linear_a.program import scalars_of
 from lineara.ops.index import Positions
 from lineara.ops.python_numbers import Own
+from lineara.ops.value_checks import CHECKED
 from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.transpose import transpose
@@ -322,6 +323,14 @@ def alone(dtype):
     return [array(dtype, *dims(2))], [0], {}
 
 
+def of_parts(dtype):
+    m, n = dims(2)
+    part = np.zeros(0, dtype).real.dtype
+    other = array(part, *[(m, n), (n,), (m, 1), ()][rng.integers(4)])
+    parts = [array(part, m, n), other]
+    return parts[:: rng.choice([-1, 1])], [0, 1], {}
+
+
 def checkpoint_name(dtype):
     return [array(dtype, *dims(2))], [0], {"name": "a"}
 
@@ -477,7 +486,7 @@ OPERATORS = {f.__name__.rstrip("_"): f for f in (
     cumsum, checkpoint_name, linear_solve, linear_triangular, linear_cholesky, fft, rfft, irfft,
     waves, matmul, einsum, convolve, correlate, multiply, add, linear_sylvester, linear_banded,
     sparse_product, products_at, linear_sparse_solve, convolve_all, correlate_inside,
-    linear_recursion,
+    linear_recursion, of_parts,
 )} | dict.fromkeys((f"linear_{f}" for f in (
     "expm", "logm", "sqrtm", "cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm",
 )), tangent_of_function) | dict.fromkeys(("conj", "real", "imag"), alone)  # fmt: skip
@@ -487,7 +496,8 @@ MORE = ("einsum", "matmul", "where")  # they may cost more than their transposes
 def test_every_linear_operator_is_drawn():
     linear = [n for n, p in registry.primitives.items() if isinstance(p, Linear | Multilinear)]
     drawn = set(OPERATORS) - {"add", "multiply"}
-    assert set(linear) == drawn | {"gauge"}  # which refuses vectors: tests/ops/test_linalg.py
+    checks = {f"check_{kind.__name__}" for kind in CHECKED}  # whose transposes read no flags
+    assert set(linear) == drawn | checks | {"gauge"}  # which refuses vectors: test_linalg.py
 
 
 @pytest.mark.parametrize("dtype", ["f64", "f32", "c128"])

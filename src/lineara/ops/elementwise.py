@@ -299,6 +299,7 @@ class of_parts(Linear):
     """The complex numbers a + i b, whatever is infinite; its transpose takes the parts."""
 
     linear = (0, 1)
+    host = True  # the standard has no word for it: i times infinity is not a number
 
     def result(self, a, b):
         types = type_of(a), type_of(b)
@@ -312,7 +313,7 @@ class of_parts(Linear):
         return y[()]
 
     def arithmetic(self, y, args, params):
-        return lost(y, args)
+        return 2 * reals(y) + lost(y, args)  # as i b and a sum
 
     def transpose(self, y_bar, /, a, b):
         return unbroadcast(real(y_bar), a), unbroadcast(imag(y_bar), b)

@@ -19,8 +19,6 @@ from lineara.facts.types import ArrayType, type_of
 class Check(Structural):
     """x, after a look at `fails`: of one kind of exceptions or warnings."""
 
-    host = True
-
     def __init__(self, kind: type[Exception]) -> None:
         super().__init__(f"check_{kind.__name__}")
         self.raised = (kind,)

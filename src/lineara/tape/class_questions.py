@@ -143,8 +143,10 @@ class Withheld:
     def __get__(self, value: Any, owner: type) -> Any:
         if value is None:
             return self
-        if self.name.startswith("__array_") and asks_who_multiplies(sys._getframe(1)):
-            raise AttributeError(self.name)
+        if self.name.startswith("__array_"):
+            frame = sys._getframe(1)  # `__array__` tells an index from what is stored, by a dtype
+            if asks_who_multiplies(frame) or (not value.size and asks_as_index(frame)):
+                raise AttributeError(self.name)
         found = getattr(getattr(value, self.way)(), self.name)
         if self.name == "__array_interface__":
             return found | {"data": TracedAddress(self.name)}

@@ -723,7 +723,7 @@ class Written(Array):
         if found is None:
             product = asks_who_multiplies(sys._getframe(1))
             return in_object(self) if product else super().__array__()
-        if not found.size and asks_as_index(sys._getframe(1)):
+        if dtype is None and not found.size and asks_as_index(sys._getframe(1)):
             np.empty(0, int)[np.empty(0, found.dtype)]  # which refuses; NumPy takes other objects
         kept = dtype is None or np.dtype(dtype) == found.dtype
         found = found.astype(found.dtype if dtype is None else dtype)
@@ -776,7 +776,7 @@ def plain_operands(args: Sequence[Any]) -> list[Any] | None:
         elif type(a) is np.ndarray:
             if a.dtype.kind == "O":
                 return None
-        elif not (type(a) in PYTHONS or isinstance(a, np.number)):
+        elif not (type(a) in PYTHONS or issubclass(type(a), np.number)):
             return None
         operands.append(a)
     return operands
