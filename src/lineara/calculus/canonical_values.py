@@ -15,25 +15,25 @@ from lineara.errors import CalculusError
 def added(values: Any) -> tm.Term:
     """The sum of values of one type."""
     t = values[0].type
-    found = [v for v in values if not isinstance(v, tm.Zero)]
-    if len(found) < 2:
-        return tm.total(found, t)
+    nonzero = [v for v in values if not isinstance(v, tm.Zero)]
+    if len(nonzero) < 2:
+        return tm.total(nonzero, t)
     if t == R:
-        return tm.num(sum([v.held for v in found]))
-    match found[0]:
+        return tm.num(sum([v.held for v in nonzero]))
+    match nonzero[0]:
         case tm.Pair() | tm.Copair():
-            return found[0].on(
-                tuple([added(ps) for ps in zip(*[v.parts for v in found], strict=True)])
+            return nonzero[0].on(
+                tuple([added(ps) for ps in zip(*[v.parts for v in nonzero], strict=True)])
             )
         case tm.Covec():
-            return tm.Covec((tm.num(sum([v.parts[0].held for v in found])),))
+            return tm.Covec((tm.num(sum([v.parts[0].held for v in nonzero])),))
         case tm.Ev():
-            return tm.Ev((tm.Sum(tuple([v.parts[0] for v in found])),))
+            return tm.Ev((tm.Sum(tuple([v.parts[0] for v in nonzero])),))
         case tm.List():
-            longest = max([len(v.parts) for v in found])
-            columns = [[v.parts[i] for v in found if i < len(v.parts)] for i in range(longest)]
-            return found[0].on(tuple([added(c) for c in columns]))
-    return tm.total(found, t)
+            longest = max([len(v.parts) for v in nonzero])
+            columns = [[v.parts[i] for v in nonzero if i < len(v.parts)] for i in range(longest)]
+            return nonzero[0].on(tuple([added(c) for c in columns]))
+    return tm.total(nonzero, t)
 
 
 def paired(k: tm.Term, v: tm.Term) -> tm.Term:

@@ -41,9 +41,9 @@ def _check(t: tm.Term, scope: Scope, known: Known) -> Deep:
         return t.stated
     for i, p in enumerate(t.parts):
         inner = {**scope, **dict(t.binders())} if t.bound(i) else scope
-        found = yield _check(p, inner, known)
-        if found != p.type:
-            raise CalculusError(f"{show_term(p)} is {show(found)}, and says {show(p.type)}")
+        inferred = yield _check(p, inner, known)
+        if inferred != p.type:
+            raise CalculusError(f"{show_term(p)} is {show(inferred)}, and says {show(p.type)}")
     again = t.on(t.parts)
     if again.type != t.type or again.value != t.value or again.free != t.free:
         raise CalculusError(f"{show_term(t)} is {show(again.type)}, and says {show(t.type)}")
@@ -65,17 +65,17 @@ def _environment(t: tm.Term) -> None:
     if isinstance(t, tm.JAt):
         n, types = len(t.names), [s for _, s in t.names]
         wanted = [*types, *types]
-        found = [p.type for p in t.parts[1:]]
+        actual = [p.type for p in t.parts[1:]]
         assert len(t.parts) == 2 * n + 1
     elif isinstance(t, tm.PullAt):
         series, w, *at = t.parts
         wanted = [Arrow(series.type, Dual(series.type)), *[s for _, s in t.names]]
-        found = [w.type, *[v.type for v in at]]
+        actual = [w.type, *[v.type for v in at]]
     elif isinstance(t, tm.Back):
         wanted = [Row((*[Dual(s) for _, s in t.names], Dual(t.parts[0].type)))]
-        found = [t.parts[1].type]
+        actual = [t.parts[1].type]
     else:
         return
-    if wanted != found:
-        have, want = [", ".join(map(show, types)) for types in (found, wanted)]
+    if wanted != actual:
+        have, want = [", ".join(map(show, types)) for types in (actual, wanted)]
         raise CalculusError(f"{show_term(t)} has {have}, and needs {want}")

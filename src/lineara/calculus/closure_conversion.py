@@ -151,10 +151,10 @@ class Conversion:
         """The definition that has been written."""
         bindings = closed(self.text.bindings, formals, results)
         types = tuple([v.type for v in results])
-        made = ir.Def(
+        definition = ir.Def(
             name, tuple(formals), types, (), ir.Block(tuple(bindings), ir.Ret(tuple(results)))
         )
-        self.program = self.program.with_(made, types=self.types)
+        self.program = self.program.with_(definition, types=self.types)
 
     def helper(self, name: str, formals: Sequence[Any], body: Any) -> str:
         """A small definition, written once: `body` gives its result from its formals."""
@@ -196,10 +196,10 @@ class Conversion:
         return (yield getattr(self, f"_{n.kind}")(n))
 
     def _values(self, n: Node) -> Deep:
-        found = []
+        values = []
         for p in n.parts:
-            found.append((yield self.value(p)))
-        return found
+            values.append((yield self.value(p)))
+        return values
 
     def _var(self, n: Node) -> Deep:
         return self.text.env[n.data]
@@ -270,16 +270,16 @@ class Conversion:
     def _if(self, n: Node) -> Deep:
         c = yield self.value(n.parts[0])
         names = list(dict.fromkeys([*free(n.parts[1]), *free(n.parts[2])]))
-        given = [self.text.env[x] for x in names]
+        arguments = [self.text.env[x] for x in names]
         self.branches += 1
         ways = (f"then{self.branches}", f"else{self.branches}")
         for name, p in zip(ways, n.parts[1:], strict=True):
             outer, taken = self.text, ir.Names()
-            formals = [ir.Var(taken(x), v.type) for x, v in zip(names, given, strict=True)]
+            formals = [ir.Var(taken(x), v.type) for x, v in zip(names, arguments, strict=True)]
             self.text = Text(dict(zip(names, formals, strict=True)), formals)
             self.define(name, formals, [(yield self.value(p))])
             self.text = outer
-        return self.text.bind("y", self.type(n.type), Cond((c, *given), ways))
+        return self.text.bind("y", self.type(n.type), Cond((c, *arguments), ways))
 
     # --- lists ------------------------------------------------------------------------------------
 
@@ -371,8 +371,8 @@ class Conversion:
         self.text.env |= zip(label.free, self.text.parts(env), strict=True)
         if label.own is not None:
             self.text.env[label.own] = self.closure(label, c, env)
-        found = yield self.value(label.body)
-        self.define(name, (env, formal), [found])
+        result = yield self.value(label.body)
+        self.define(name, (env, formal), [result])
         self.text = outer
         self.open.pop()
         self.state[label] = "done"
@@ -419,8 +419,8 @@ class Conversion:
         name = yield self.primal(n)
         self.program = erase(jvp(self.program, name), name + JVP)
         d = self.program.defs[name + JVP + E]
-        given = [f, a, *self.zero_tangent(f), s]
-        return self.text.several(("y", "dy"), d.results, call(d.name, *given))[1]
+        arguments = [f, a, *self.zero_tangent(f), s]
+        return self.text.several(("y", "dy"), d.results, call(d.name, *arguments))[1]
 
     def zero_tangent(self, f: ir.Var) -> list[ir.Var]:
         """A list with the zero tangent of a function; empty if the type has no tangents."""
@@ -461,23 +461,23 @@ def converted(term: Term, python: Any, samples: Sequence[Any]) -> Staged:
         names[x] = t.source
         body = app(body, Variable((), x, t.source))
         t = t.target
-    node, found, own = flow(body, names)
-    made = Conversion(found)
+    node, functions, own = flow(body, names)
+    conversion = Conversion(functions)
     formals: list[ir.Var] = []
     leaves: list[ir.Var] = []
 
     def whole() -> Deep:
         for i, (x, s) in enumerate(names.items()):
-            made.text.env[own[x]] = _formal(made, f"x{i}", s, formals)
-        _results(made, (yield made.value(node)), t, leaves)
-        yield made.finish(made.wanted)
-        made.define(python.__name__, formals, leaves)
+            conversion.text.env[own[x]] = _formal(conversion, f"x{i}", s, formals)
+        _results(conversion, (yield conversion.value(node)), t, leaves)
+        yield conversion.finish(conversion.wanted)
+        conversion.define(python.__name__, formals, leaves)
 
     run(whole())
     structure = flatten((tuple(samples), {}))[1]
     signature = Signature(structure, (F64,) * len(formals), (None,) * len(formals))
     results = Results(flatten(sample(t))[1], (VARIABLE,) * len(leaves), (True,) * len(leaves))
-    kept = _kept(made.program, python.__name__)
+    kept = _kept(conversion.program, python.__name__)
     return Staged(kept, python.__name__, signature, results, [], {}, python)
 
 
@@ -489,26 +489,26 @@ def _kept(program: Program, name: str) -> Program:
     defs = needed(program, name).defs
     while True:
         bases = {f.partition(JVP)[0] for f in defs if JVP in f}
-        made = [f for f in program.defs if JVP in f and f.partition(JVP)[0] in bases]
-        found = dict(defs).keys() | {g for f in made for g in needed(program, f).defs}
-        if len(found) == len(defs):
+        tangent_definitions = [f for f in program.defs if JVP in f and f.partition(JVP)[0] in bases]
+        kept = dict(defs).keys() | {g for f in tangent_definitions for g in needed(program, f).defs}
+        if len(kept) == len(defs):
             return Program(named_types(program, defs.values()), defs)
-        defs = {f: d for f, d in program.defs.items() if f in found}
+        defs = {f: d for f, d in program.defs.items() if f in kept}
 
 
-def _formal(made: Conversion, name: str, t: Type, formals: list[ir.Var]) -> ir.Var:
+def _formal(conversion: Conversion, name: str, t: Type, formals: list[ir.Var]) -> ir.Var:
     if not isinstance(t, Product):
-        formals.append(ir.Var(made.text.names(name), F64))
+        formals.append(ir.Var(conversion.text.names(name), F64))
         return formals[-1]
-    left = _formal(made, f"{name}.0", t.left, formals)
-    return made.text.pair(left, _formal(made, f"{name}.1", t.right, formals))
+    left = _formal(conversion, f"{name}.0", t.left, formals)
+    return conversion.text.pair(left, _formal(conversion, f"{name}.1", t.right, formals))
 
 
-def _results(made: Conversion, y: ir.Var, t: Type, leaves: list[ir.Var]) -> None:
+def _results(conversion: Conversion, y: ir.Var, t: Type, leaves: list[ir.Var]) -> None:
     t = t.of if isinstance(t, ty.Dual) and is_ground(t.of) else t
     if isinstance(t, Product):
-        for v, s in zip(made.text.parts(y), (t.left, t.right), strict=True):
-            _results(made, v, s, leaves)
+        for v, s in zip(conversion.text.parts(y), (t.left, t.right), strict=True):
+            _results(conversion, v, s, leaves)
     elif t in BASES:
         leaves.append(y)
     else:

@@ -27,10 +27,10 @@ class Series(NamedTuple):
 
     def term(self) -> tm.Term:
         """The series as lets."""
-        found = self.result
+        term = self.result
         for name, e in reversed(self.bindings):
-            found = tm.let(name, e, found)
-        return found
+            term = tm.let(name, e, term)
+        return term
 
 
 def divide(term: tm.Term, fresh: Fresh, raw: bool = False) -> Series:
@@ -109,15 +109,15 @@ class _Divider:
     def _elementary(self, t: tm.Term, env: Mapping[str, tm.Term]) -> Deep:
         """The construct with atoms for the parts that are evaluated."""
         kept = {0} if isinstance(t, tm.DualMap) else {1, 2} if isinstance(t, tm.If) else set()
-        found = []
+        atoms = []
         for i, p in enumerate(t.parts):
             if i in kept:
                 inner = {x: a for x, a in env.items() if x not in t.bound(i)}
-                found.append(subst(p, inner))
+                atoms.append(subst(p, inner))
             else:
                 inner = {y: env[y] for y in p.free if y in env}
-                found.append((yield self.name(p, inner)))
-        return t.on(tuple(found))
+                atoms.append((yield self.name(p, inner)))
+        return t.on(tuple(atoms))
 
     def _derivative(self, t: tm.JAt, env: Mapping[str, tm.Term]) -> Deep:
         """The rule J: P with tangents beside it; the atom of the tangent of its result."""
@@ -137,5 +137,5 @@ class _Divider:
         inner = {y: env[y] for y in body.free if y in env}
         result = yield self.name(body, inner | own)
         self.open.pop()
-        found = tangents.get(result.name) if isinstance(result, tm.Var) else None
-        return tm.Zero((), t.type) if found is None else found
+        tangent = tangents.get(result.name) if isinstance(result, tm.Var) else None
+        return tm.Zero((), t.type) if tangent is None else tangent

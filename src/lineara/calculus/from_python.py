@@ -48,8 +48,8 @@ def of(f: Callable[..., Any]) -> Term:
     name = symbol.name if symbol is not None else reader.function(f, Place(1, 1), source)
     main = Syntax("var", (), Place(1, 1), name)
     files = [*reader.files, File(source, (), main)]
-    found: Program = program_of(files)
-    return found.term()
+    program: Program = program_of(files)
+    return program.term()
 
 
 class _Reader:
@@ -95,16 +95,16 @@ def _source(f: FunctionType) -> tuple[Source, Any]:
         tree = ast.parse(text)
     except SyntaxError:
         tree = ast.Module([], [])
-    found: list[Any] = [n for n in ast.walk(tree) if _starts(n) == code.co_firstlineno]
-    found = [n for n in found if isinstance(n, ast.Lambda) == (code.co_name == "<lambda>")]
-    if len(found) > 1:  # several lambdas in a line
+    nodes: list[Any] = [n for n in ast.walk(tree) if _starts(n) == code.co_firstlineno]
+    nodes = [n for n in nodes if isinstance(n, ast.Lambda) == (code.co_name == "<lambda>")]
+    if len(nodes) > 1:  # several lambdas in a line
         at = {p[:3:2] for p in code.co_positions() if p[2] is not None}
-        found.sort(key=lambda n: (-len(at & _places(n.body)), len(_places(n.body))))
-    if not text or not found:
+        nodes.sort(key=lambda n: (-len(at & _places(n.body)), len(_places(n.body))))
+    if not text or not nodes:
         raise CalculusError(
             f"{f.__name__}: its source is not there; define it in a file, or write the term itself"
         )
-    return Source(text, code.co_filename, CalculusError), found[0]
+    return Source(text, code.co_filename, CalculusError), nodes[0]
 
 
 def _places(node: Any) -> set[tuple[int, int]]:
@@ -125,9 +125,9 @@ class _Function:
         self.reader = reader
         self.text = text
         self.name = f.__name__
-        found = inspect.getclosurevars(f)
-        self.known = {**found.builtins, **found.globals, **found.nonlocals}
-        self.rest = {**vars(builtins), **f.__globals__, **found.nonlocals}
+        variables = inspect.getclosurevars(f)
+        self.known = {**variables.builtins, **variables.globals, **variables.nonlocals}
+        self.rest = {**vars(builtins), **f.__globals__, **variables.nonlocals}
         self.function = f
 
     def refuse(self, node: Any, what: str) -> NoReturn:
@@ -260,9 +260,9 @@ class _Function:
             case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
                 values = [self.constant(a) for a in args]
                 if values and all([type(v) is int for v in values]):
-                    found = range(*values)
-                    if len(found) <= LONGEST:
-                        return found
+                    numbers = range(*values)
+                    if len(numbers) <= LONGEST:
+                        return numbers
         self.refuse(it, f"a loop is over a constant range of at most {LONGEST} rounds")
 
     def constant(self, node: Any) -> Any:
@@ -304,10 +304,10 @@ class _Function:
                 return Syntax("call", (again(a),), at, "not")
             case ast.BoolOp(op=sign, values=values):
                 word = "and" if isinstance(sign, ast.And) else "or"
-                found = again(values[0])
+                syntax = again(values[0])
                 for v in values[1:]:
-                    found = Syntax("call", (_pair(found, again(v), at),), at, word)
-                return found
+                    syntax = Syntax("call", (_pair(syntax, again(v), at),), at, word)
+                return syntax
             case ast.Compare(left=a, ops=[sign], comparators=[b]) if type(sign) in _COMPARE:
                 pair = _pair(again(a), again(b), at)
                 return Syntax("call", (pair,), at, _COMPARE[type(sign)])
@@ -329,15 +329,15 @@ class _Function:
     def call(self, e: Any, f: Any, args: list[Any], scope: frozenset[str]) -> Syntax:
         """A function symbol, or a function applied to its arguments one by one."""
         at = _place(e)
-        given = [self.expression(a, scope) for a in args]
+        arguments = [self.expression(a, scope) for a in args]
         if isinstance(f, ast.Name | ast.Attribute) and _root(f) not in scope:
             symbol = _symbol(self.resolved(f))
             if symbol is not None:
-                return Syntax("call", (_tuple(given, at),), at, symbol.name)
-        found = self.expression(f, scope)
-        for a in given:
-            found = Syntax("app", (found, a), at)
-        return found
+                return Syntax("call", (_tuple(arguments, at),), at, symbol.name)
+        syntax = self.expression(f, scope)
+        for a in arguments:
+            syntax = Syntax("app", (syntax, a), at)
+        return syntax
 
     def resolved(self, node: Any) -> Any:
         """The value of a name or of attributes of a module."""
@@ -382,8 +382,8 @@ def _symbol(f: Any) -> Symbol | None:
 
 def _called(value: Any) -> str:
     """How a message names what was found: a function by its module and name."""
-    found = getattr(value, "__qualname__", None)
-    return f"{value.__module__}.{found}" if callable(value) and found else repr(value)
+    name = getattr(value, "__qualname__", None)
+    return f"{value.__module__}.{name}" if callable(value) and name else repr(value)
 
 
 def _root(node: Any) -> str | None:
@@ -413,7 +413,7 @@ def _pair(a: Syntax, b: Syntax, at: Place) -> Syntax:
 
 
 def _tuple(parts: list[Syntax], at: Place) -> Syntax:
-    found = parts[-1]
+    pair = parts[-1]
     for p in reversed(parts[:-1]):
-        found = _pair(p, found, at)
-    return found
+        pair = _pair(p, pair, at)
+    return pair

@@ -97,8 +97,8 @@ class Types:
 
     def fresh(self, t: Type, own: Mapping[str | int, Type] | None = None) -> Type:
         """The type with other holes."""
-        found = {h.name: self.hole() for h in holes(t)}
-        return fill(t, found | dict(own or {}))
+        fillings = {h.name: self.hole() for h in holes(t)}
+        return fill(t, fillings | dict(own or {}))
 
     def unify(self, s: Type, t: Type) -> bool:
         """Make two types equal, if that can be."""
@@ -137,12 +137,12 @@ class Inference:
         """The error at a place."""
         return self.text.wrong(place, message)
 
-    def expect(self, s: Syntax, wanted: Type, found: Type, mend: str = "") -> None:
+    def expect(self, s: Syntax, wanted: Type, inferred: Type, mend: str = "") -> None:
         """The type of `s` is the one that is wanted."""
-        if self.types.unify(wanted, found):
+        if self.types.unify(wanted, inferred):
             return
         names = Letters()
-        said = [names(self.types.whole(t)) for t in (wanted, found)]
+        said = [names(self.types.whole(t)) for t in (wanted, inferred)]
         self.refuse(s.place, f"expected {said[0]}, found {said[1]}" + (f"; {mend}" if mend else ""))
 
     def refuse(self, place: Place, message: str) -> NoReturn:
@@ -160,10 +160,10 @@ class Inference:
     def _plain(self, s: Syntax, construct: Any, operands: tuple[Syntax, ...]) -> Deep:
         own: dict[str | int, Type] = {}
         for i, (pattern, p) in enumerate(zip(construct.takes, operands, strict=True)):
-            found = yield self.infer(p)
+            inferred = yield self.infer(p)
             for h in holes(pattern):
                 own.setdefault(h.name, self.types.hole())
-            self.expect(p, fill(pattern, own), found, _MENDS.get((s.kind, i), ""))
+            self.expect(p, fill(pattern, own), inferred, _MENDS.get((s.kind, i), ""))
         for h in holes(construct.gives):
             own.setdefault(h.name, self.types.hole())
         return fill(construct.gives, own)
@@ -173,10 +173,10 @@ class Inference:
         names = list(names)
         for name, t in names:
             self.scope.setdefault(name, []).append(t)
-        found = yield self.infer(s)
+        inferred = yield self.infer(s)
         for name, _ in names:
             self.scope[name].pop()
-        return found
+        return inferred
 
     def _literal(self, s: Syntax) -> Deep:
         return BOOL if type(s.data) is bool else INT if type(s.data) is int else R
@@ -189,8 +189,8 @@ class Inference:
         yield
 
     def _var(self, s: Syntax) -> Deep:
-        found = self.scope.get(s.data)
-        if not found:
+        types = self.scope.get(s.data)
+        if not types:
             if s.data in self.symbols:  # the symbol as a function
                 return Arrow(self.symbols[s.data].takes, self.symbols[s.data].gives)
             known = [name for name, bound in self.scope.items() if bound]
@@ -210,8 +210,8 @@ class Inference:
         return Arrow(t, (yield self._under([(s.data.name, t)], s.parts[0])))
 
     def _let(self, s: Syntax) -> Deep:
-        found = yield self.infer(s.parts[0])
-        return (yield self._under([(s.data, found)], s.parts[1]))
+        t = yield self.infer(s.parts[0])
+        return (yield self._under([(s.data, t)], s.parts[1]))
 
     def _rec(self, s: Syntax) -> Deep:
         own, name, source, stated = s.data
@@ -219,8 +219,8 @@ class Inference:
         if stated is not None:
             self.expect(s, stated, t, "the type after the colon is that of the function")
         self.noted[s] = t
-        found = yield self._under([(own, t), (name, t.source)], s.parts[0])
-        self.expect(s.parts[0], t.target, found, f"this is what {own} gives elsewhere")
+        inferred = yield self._under([(own, t), (name, t.source)], s.parts[0])
+        self.expect(s.parts[0], t.target, inferred, f"this is what {own} gives elsewhere")
         return t
 
     def _norec(self, s: Syntax) -> Deep:
@@ -269,8 +269,8 @@ class Inference:
         return (yield self.infer(s.parts[0]))
 
     def _ann(self, s: Syntax) -> Deep:
-        found = yield self.infer(s.parts[0])
-        self.expect(s.parts[0], s.data, found, "this is the type that the text states")
+        inferred = yield self.infer(s.parts[0])
+        self.expect(s.parts[0], s.data, inferred, "this is the type that the text states")
         return s.data
 
     def _list(self, s: Syntax) -> Deep:
@@ -307,17 +307,17 @@ class Inference:
             applied = Syntax("app", (Syntax("var", (), s.place, s.data), s.parts[0]), s.place)
             self.noted[s] = applied
             return (yield self.infer(applied))
-        symbol, found = self.symbol(s), (yield self.infer(s.parts[0]))
-        self.expect(s.parts[0], symbol.takes, found, f"{s.data} takes {show(symbol.takes)}")
+        symbol, inferred = self.symbol(s), (yield self.infer(s.parts[0]))
+        self.expect(s.parts[0], symbol.takes, inferred, f"{s.data} takes {show(symbol.takes)}")
         return symbol.gives
 
     def _jfun(self, s: Syntax) -> Deep:
-        symbol, found = self.symbol(s), (yield self.infer(s.parts[0]))
+        symbol, inferred = self.symbol(s), (yield self.infer(s.parts[0]))
         if not symbol.moves:
             self.refuse(
                 s.place, f"{symbol} is locally constant, so J{{{symbol}}} is zero; leave it out"
             )
-        self.expect(s.parts[0], symbol.takes, found, f"a direction of {s.data}")
+        self.expect(s.parts[0], symbol.takes, inferred, f"a direction of {s.data}")
         return Arrow(symbol.takes, symbol.gives)
 
     def close_types(self) -> None:
@@ -334,11 +334,11 @@ class Inference:
         for s, t in self.ground:
             for h in holes(self.types.whole(t)):
                 self.types.unify(h, R)
-            found = self.types.whole(t)
-            if any([not isinstance(p, Product) and p != R for p in _tree(found)]):
+            whole = self.types.whole(t)
+            if any([not isinstance(p, Product) and p != R for p in _tree(whole)]):
                 mend = "on functions there are probes, V |> K, on lists covs[K, K]"
                 self.refuse(
-                    s.place, f"covec is for R and its products, found {show(found)}; {mend}"
+                    s.place, f"covec is for R and its products, found {show(whole)}; {mend}"
                 )
 
     # --- terms ----------------------------------------------------------------------------------

@@ -74,13 +74,13 @@ def function(term: tm.Term | str, fuel: int = FUEL) -> Callable[..., Any]:
 
     def called(*args: Any) -> Any:
         machine.fuel = fuel
-        found, left = held, t.type
+        value, left = held, t.type
         for a in args:
             if not isinstance(left, Arrow):
                 raise CalculusError(f"{len(args)} arguments are given to {show(t.type)}")
-            found = machine.apply_to(found, to_machine(a, left.source))
+            value = machine.apply_to(value, to_machine(a, left.source))
             left = left.target
-        return to_python(found, left)
+        return to_python(value, left)
 
     called.__name__ = "calculus_function"
     called.__doc__ = f"A function of the pullback calculus: {show(t.type)}."

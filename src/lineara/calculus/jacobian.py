@@ -47,17 +47,17 @@ def derivative(e: tm.Term, tangents: Tangents, fresh: Fresh) -> tm.Term | None:
 
 def moving(t: tm.Term, tangents: Tangents) -> list[tm.Binder]:
     """The free names of a term that move, with their types."""
-    found = {}
+    binders = {}
     open_ = [(t, t.free.intersection(tangents))]
     while open_:
         s, names = open_.pop()
         if isinstance(s, tm.Var) and s.name in names:
-            found[s.name] = s.type
+            binders[s.name] = s.type
         for i, p in enumerate(s.parts):
             inner = names.intersection(p.free).difference(s.bound(i))
             if inner:
                 open_.append((p, inner))
-    return [(x, found[x]) for x in sorted(found)]
+    return [(x, binders[x]) for x in sorted(binders)]
 
 
 def along(t: tm.Term, tangents: Tangents) -> tm.Term:
@@ -96,8 +96,8 @@ def _of_binder(
 
 
 def _sum(terms: Sequence[tm.Term | None]) -> tm.Term | None:
-    found = [t for t in terms if t is not None]
-    return tm.total(found, found[0].type) if found else None
+    nonzero = [t for t in terms if t is not None]
+    return tm.total(nonzero, nonzero[0].type) if nonzero else None
 
 
 def _linear(e: tm.Term, of: Sequence[tm.Term | None], fresh: Fresh) -> tm.Term | None:
@@ -129,10 +129,10 @@ def _application(e: tm.Term, of: Sequence[tm.Term | None], fresh: Fresh) -> tm.T
 def _probe(e: tm.Term, of: Sequence[tm.Term | None], fresh: Fresh) -> tm.Term | None:
     """Linear in the directions and the functional; the point's tangent is one more direction."""
     at, *directions, k = e.parts
-    found = [None if v is None else e.with_(i, v) for i, v in enumerate(of) if i]
+    tangents = [None if v is None else e.with_(i, v) for i, v in enumerate(of) if i]
     if of[0] is not None:
-        found.append(tm.Probe((at, *directions, of[0], k)))
-    return _sum(found)
+        tangents.append(tm.Probe((at, *directions, of[0], k)))
+    return _sum(tangents)
 
 
 _Rule = Callable[[tm.Term, Sequence[tm.Term | None], Fresh], tm.Term | None]

@@ -28,9 +28,9 @@ def offender(term: tm.Term, names: Names) -> tm.Term | None:
 
 def _first(*calls: Deep) -> Deep:
     for call in calls:
-        found = yield call
-        if found is not None:
-            return found
+        position = yield call
+        if position is not None:
+            return position
     return None
 
 

@@ -120,25 +120,25 @@ class Machine:
         for name, act, e, operands in code.instructions:
             self.steps += 1
             values = [own[x] if named else x for named, x in operands]
-            found = act(self, e, values, own)
-            if type(found) is GeneratorType:
-                found = yield found
-            own[name] = found
+            value = act(self, e, values, own)
+            if type(value) is GeneratorType:
+                value = yield value
+            own[name] = value
         named, x = code.result
         return own[x] if named else x
 
     def _compiled(self, term: tm.Term) -> Code:
         series = divide(term, Fresh(term))  # names that a closure's environment does not have
-        made = []
+        steps = []
         for name, e in series.bindings:
             kept = (tm.Lam, tm.Fix, tm.DualMap, tm.If)
             parts = e.parts if not isinstance(e, kept) else _EVALUATED[type(e)](e)
             operands = tuple([self._operand(p) for p in parts])
             if is_atom(e):
-                made.append((name, _copy, e, (self._operand(e),)))
+                steps.append((name, _copy, e, (self._operand(e),)))
             else:
-                made.append((name, _ACTS[type(e)], e, operands))
-        return Code(tuple(made), self._operand(series.result))
+                steps.append((name, _ACTS[type(e)], e, operands))
+        return Code(tuple(steps), self._operand(series.result))
 
     def _operand(self, atom: tm.Term) -> tuple[bool, Any]:
         if isinstance(atom, tm.Var):
@@ -161,10 +161,10 @@ class Machine:
                 assert isinstance(t, Arrow)
                 return zero(t.target)
             case Total(parts):
-                found = yield self.apply(parts[0], a)
+                total = yield self.apply(parts[0], a)
                 for p in parts[1:]:
-                    found = add(found, (yield self.apply(p, a)))
-                return found
+                    total = add(total, (yield self.apply(p, a)))
+                return total
             case Multiple(r, g):
                 return scale(r, (yield self.apply(g, a)))
             case Along(Symbol() as symbol, s):
@@ -231,9 +231,9 @@ class Machine:
             case ListOf(item) if isinstance(a, Nothing):
                 return self._unbounded(item, tape)
             case ListOf(item):
-                found = [self.lifted(v, item, tape) for v in items(a)]
-                made = listed([x for x, _ in found])
-                return made, lambda bars: Items(tuple([c(bars) for _, c in found]))
+                pairs = [self.lifted(v, item, tape) for v in items(a)]
+                items_on_tape = listed([x for x, _ in pairs])
+                return items_on_tape, lambda bars: Items(tuple([c(bars) for _, c in pairs]))
             case Arrow() | Dual():
                 heard: list[Any] = []
                 return Watched(a, (), tape, heard.append), lambda bars: summed(heard, t)
@@ -271,24 +271,24 @@ class Machine:
 
     def watch(self, f: Any, chain: tuple[Use, ...], tape: Tape, told: Any) -> Deep:
         """What a chain makes of a watched value: each number in it is on the tape, and tells."""
-        found = yield self.used(f, chain)
-        if isinstance(found, bool | int | Nil):
-            return found
-        if type(found) is tuple:
+        value = yield self.used(f, chain)
+        if isinstance(value, bool | int | Nil):
+            return value
+        if type(value) is tuple:
             left = yield self.watch(f, (*chain, Use("fst")), tape, told)
             return left, (yield self.watch(f, (*chain, Use("snd")), tape, told))
-        if isinstance(found, Cell):
-            made = []
-            for i in range(len(items(found))):
-                made.append((yield self.watch(f, (*chain, Use("item", i)), tape, told)))
-            return listed(made)
-        if not is_number(found):
+        if isinstance(value, Cell):
+            watched = []
+            for i in range(len(items(value))):
+                watched.append((yield self.watch(f, (*chain, Use("item", i)), tape, told)))
+            return listed(watched)
+        if not is_number(value):
             return Watched(f, chain, tape, told)
         within = numbers_at(tuple([(use.at, *use.along) for use in chain]), tape.level)
         if within:
             return (yield self._within(f, chain, tape, told, within))
-        own = isinstance(found, Reverse) and found.tape is tape
-        number = tape.number(found.primal, ((found.index, None),)) if own else tape.number(found)
+        own = isinstance(value, Reverse) and value.tape is tape
+        number = tape.number(value.primal, ((value.index, None),)) if own else tape.number(value)
         points = []
         for use in chain:
             at, along = yield _pair_of(primal(use.at, tape.level), use.along, tape.level)
@@ -299,8 +299,8 @@ class Machine:
     def _within(self, f: Any, chain: Any, tape: Tape, told: Any, within: list[Any]) -> Deep:
         """A number that other differentiations, within that of the tape, go through."""
         level = max([x.tape.level if isinstance(x, Watched) else x.level for x in within])
-        found = [x for x in within if not isinstance(x, Watched) and x.level == level]
-        if len(found) < len([x for x in within if isinstance(x, Watched) or x.level == level]):
+        numbers = [x for x in within if not isinstance(x, Watched) and x.level == level]
+        if len(numbers) < len([x for x in within if isinstance(x, Watched) or x.level == level]):
             raise CalculusError(
                 "the machine has no derivative of a function's argument along another such "
                 "argument; the reducer has: calculus.reduce"
@@ -310,7 +310,7 @@ class Machine:
             at, along = yield _pair_of(primal(use.at, level), use.along, level)
             base.append(Use(use.kind, at, along))
         y = yield self.watch(f, tuple(base), tape, told)
-        reverse = {x.index: x for x in found if isinstance(x, Reverse)}
+        reverse = {x.index: x for x in numbers if isinstance(x, Reverse)}
         if not reverse:
             moved = [
                 Use(u.kind, tangent(u.at, level), tuple([tangent(d, level) for d in u.along]))
@@ -356,27 +356,27 @@ class Machine:
             case Both(a, b):
                 return (yield self.pair(a, v[0])) + (yield self.pair(b, v[1]))
             case Bag(probes):
-                found = 0.0
+                total = 0.0
                 for at, directions, inner in probes:
                     f = v
                     for d in directions:
                         f = Along(f, d)
-                    found = found + (yield self.pair(inner, (yield self.apply(f, at))))
-                return found
+                    total = total + (yield self.pair(inner, (yield self.apply(f, at))))
+                return total
             case Evaluation(u):
                 return (yield self.pair(v, u))
             case Items(parts):
-                found = 0.0
+                total = 0.0
                 for p, u in zip(parts, items(v), strict=False):
-                    found = found + (yield self.pair(p, u))
-                return found
+                    total = total + (yield self.pair(p, u))
+                return total
             case Multiple(r, inner):
                 return r * (yield self.pair(inner, v))
             case Total(parts):
-                found = 0.0
+                total = 0.0
                 for p in parts:
-                    found = found + (yield self.pair(p, v))
-                return found
+                    total = total + (yield self.pair(p, v))
+                return total
             case Entangled(inner, d, level):
                 y = yield self.pair(inner, v)
                 return entangled(y, (yield self.pair(d, (yield primal(v, level)))), level)
@@ -392,11 +392,11 @@ class Machine:
 
 
 def _pair_of(at: Deep, along: Any, level: int) -> Deep:
-    found = yield at
+    primals = yield at
     made = []
     for d in along:
         made.append((yield primal(d, level)))
-    return found, tuple(made)
+    return primals, tuple(made)
 
 
 def _one(v: Any, level: int, index: int, own: int) -> Deep:
@@ -461,10 +461,10 @@ def _covector(value: Any) -> Any:
 
 
 def _sum(m: Machine, e: Any, values: list, env: dict) -> Any:
-    found = values[0]
+    total = values[0]
     for v in values[1:]:
-        found = add(found, v)
-    return found
+        total = add(total, v)
+    return total
 
 
 def _head(m: Machine, e: Any, values: list, env: dict) -> Any:
@@ -527,9 +527,9 @@ def constant(t: tm.Term) -> Deep:
             return zero(t.type)
         case tm.Lam() | tm.Fix():
             return Closure(t, {})
-    found = []
+    values = []
     for p in t.parts:
-        found.append((yield constant(p)))
+        values.append((yield constant(p)))
     if isinstance(t, tm.Sum):
-        return _sum(None, t, found, {})  # type: ignore[arg-type]  # adding asks no machine
-    return _ACTS[type(t)](None, t, found, {})  # type: ignore[arg-type]  # nor does forming
+        return _sum(None, t, values, {})  # type: ignore[arg-type]  # adding asks no machine
+    return _ACTS[type(t)](None, t, values, {})  # type: ignore[arg-type]  # nor does forming

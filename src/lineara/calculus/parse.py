@@ -127,14 +127,14 @@ def parse(text: str, file: str = "") -> File:
 
 def _read(tree: Any) -> Any:
     """What the actions make of the tree, from the leaves up, without recursion."""
-    reader, made = _Reader(), {}
+    reader, nodes = _Reader(), {}
     for t in tree.iter_subtrees():
-        parts = [made.get(id(c), c) for c in t.children]
+        parts = [nodes.get(id(c), c) for c in t.children]
         action = getattr(reader, t.data, None)
         at = place_of(t.meta)
         kind = str(t.data).rstrip("_")
-        made[id(t)] = Syntax(kind, tuple(parts), at) if action is None else action(at, parts)
-    return made[id(tree)]
+        nodes[id(t)] = Syntax(kind, tuple(parts), at) if action is None else action(at, parts)
+    return nodes[id(tree)]
 
 
 def _curried(params: Any, body: Syntax) -> Syntax:
@@ -144,10 +144,10 @@ def _curried(params: Any, body: Syntax) -> Syntax:
 
 
 def _paired(parts: Any) -> Syntax:
-    found = parts[-1]
+    syntax = parts[-1]
     for p in reversed(parts[:-1]):
-        found = Syntax("pair", (p, found), p.place)
-    return found
+        syntax = Syntax("pair", (p, syntax), p.place)
+    return syntax
 
 
 def _taken_apart(x: Param, y: Param, z: str, body: Syntax) -> Syntax:
@@ -207,15 +207,15 @@ class _Reader:
         if rec is not None and not params:
             params = [Param("_", None, place_of(name))]
             body = Syntax("norec", (), place_of(name), str(name))
-        made = _bound(rec, name, params, t, body)
-        return Declaration("def", str(name), made, place_of(name))
+        syntax = _bound(rec, name, params, t, body)
+        return Declaration("def", str(name), syntax, place_of(name))
 
     def symbol(self, at: Place, parts: Any) -> Any:
         name, *params, body = parts
-        found = params[-1]
+        param = params[-1]
         if len(params) > 1:  # one argument: a tuple, nested to the right
-            body, found = _tupled(params, body)
-        made = Syntax("lam", (body,), found.place, found)
+            body, param = _tupled(params, body)
+        made = Syntax("lam", (body,), param.place, param)
         return Declaration("symbol", str(name), made, place_of(name))
 
     def param(self, at: Place, parts: Any) -> Any:
@@ -292,8 +292,8 @@ class _Reader:
         return Syntax("var", (), place_of(parts[0]), str(parts[0]))
 
     def pair(self, at: Place, parts: Any) -> Any:
-        found = _paired(parts)
-        return Syntax("pair", found.parts, at)
+        syntax = _paired(parts)
+        return Syntax("pair", syntax.parts, at)
 
     def dual(self, at: Place, parts: Any) -> Any:
         x, body, k = parts

@@ -72,7 +72,7 @@ class Program:
     def _closed(self, s: Syntax, text: Source, stated: Type | None) -> Term:
         """The term, with lets around it for the instances of definitions that it uses."""
         instances: dict[tuple[str, Type], str] = {}
-        made: dict[str, Term] = {}
+        terms: dict[str, Term] = {}
         order = list(self.definitions)
 
         def instance(d: Definition, t: Type) -> str:
@@ -89,23 +89,23 @@ class Program:
             name, t = wanted.pop()
             d = self.definitions[name]
             earlier = {n: self.definitions[n] for n in order[: order.index(name)]}
-            made[instances[name, t]] = self._elaborated(d.body, d.text, earlier, t, instance)
+            terms[instances[name, t]] = self._elaborated(d.body, d.text, earlier, t, instance)
         for name, t in sorted(instances, key=lambda key: -order.index(key[0])):
             own = instances[name, t]
-            body = Let((made[own], body), own)
+            body = Let((terms[own], body), own)
         return body
 
     def _elaborated(self, s: Syntax, text: Source, defined, stated, instance) -> Term:
-        found = Inference(text, self.symbols, defined)
+        inference = Inference(text, self.symbols, defined)
         try:
-            t = run(found.infer(s))
+            t = run(inference.infer(s))
             if stated is not None:
-                found.expect(s, stated, t)
-            found.close_types()
-            term = build(found, s, instance)
+                inference.expect(s, stated, t)
+            inference.close_types()
+            term = build(inference, s, instance)
         except RecursionError:
             raise text.wrong(s.place, TOO_DEEP) from None
-        self.places.update(found.places)
+        self.places.update(inference.places)
         return term
 
 
@@ -145,10 +145,10 @@ def _text_of(file: str) -> str:
 @functools.cache
 def _prelude() -> Mapping[str, Definition]:
     text = Source(PRELUDE, "<prelude>", CalculusError)
-    found: dict[str, Definition] = {}
+    definitions: dict[str, Definition] = {}
     for d in parse(PRELUDE, "<prelude>").declarations:
-        _define(d, text, standard(), found)
-    return found
+        _define(d, text, standard(), definitions)
+    return definitions
 
 
 def program_of(files: Sequence[File]) -> Program:
@@ -175,22 +175,22 @@ def _import(d: Declaration, text: Source, symbols, defined, importing: tuple[Pat
         raise text.wrong(d.place, f"{d.name} imports itself, by way of {text.file}")
     try:
         shown = str(Path(text.file).parent / d.name)
-        found = parse(_text_of(shown), shown)
+        declarations = parse(_text_of(shown), shown)
     except CalculusError as error:
         if "cannot be read" not in error.message:
             raise
         raise text.wrong(d.place, error.message) from None
     above = (*importing, Path(text.file).resolve()) if text.file else importing
-    _declare(found, symbols, defined, above)
+    _declare(declarations, symbols, defined, above)
 
 
 def _define(d: Declaration, text: Source, symbols, defined: dict[str, Definition]) -> None:
     assert d.body is not None
-    found = Inference(text, symbols, defined)
-    t = run(found.infer(d.body))
-    found.close_types()
+    inference = Inference(text, symbols, defined)
+    t = run(inference.infer(d.body))
+    inference.close_types()
     defined.pop(d.name, None)  # a later definition sees the one before it, and stands after it
-    defined[d.name] = Definition(d.name, d.body, found.types.whole(t), text)
+    defined[d.name] = Definition(d.name, d.body, inference.types.whole(t), text)
 
 
 def _symbol(d: Declaration, text: Source, symbols: dict[str, Symbol], defined) -> None:

@@ -59,10 +59,10 @@ def foreign(f: Callable[..., Any], t: Arrow) -> tm.Term:
 
 
 def _read(f: Callable[..., Any], t: Arrow) -> tm.Term:
-    found = of(f)
-    if found.type != t:
-        raise CalculusError(f"{show(t)} is asked for, and {f!r} is {show(found.type)}")
-    return found
+    term = of(f)
+    if term.type != t:
+        raise CalculusError(f"{show(t)} is asked for, and {f!r} is {show(term.type)}")
+    return term
 
 
 def _numbers(x: tm.Term, t: Type) -> list[tm.Term]:

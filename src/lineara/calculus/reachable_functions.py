@@ -141,16 +141,16 @@ class Flow:
     def name(self, like: str, t: Annotated) -> str:
         """A name that nothing else has."""
         stem = "".join([c if c.isalnum() or c == "_" else "" for c in like.partition("%")[0]])
-        found = f"{stem or 'x'}_{next(self.count)}"
-        self.names[found] = t
-        return found
+        name = f"{stem or 'x'}_{next(self.count)}"
+        self.names[name] = t
+        return name
 
     def visit(self, t: tm.Term, scope: Scope) -> Deep:
         """The tree of a term in a scope."""
         match t:
             case tm.Var(_, name):
-                own, found = scope[name]
-                return Node("var", (), found, own)
+                own, node = scope[name]
+                return Node("var", (), node, own)
             case tm.Literal(_, held):
                 return Node("number", (), t.type, held)
             case tm.Zero():
@@ -178,12 +178,12 @@ class Flow:
             case tm.List(parts, item, dual):
                 if dual:
                     self.refuse(t)
-                found: Any = Node("nil", (), annotated(ListOf(item)))
+                node: Any = Node("nil", (), annotated(ListOf(item)))
                 for p in reversed(parts):
                     head = yield self.visit(p, scope)
-                    unify(found.type.item, head.type)
-                    found = Node("cons", (head, found), found.type)
-                return found
+                    unify(node.type.item, head.type)
+                    node = Node("cons", (head, node), node.type)
+                return node
         return (yield self._plain(t, scope))
 
     def refuse(self, t: tm.Term) -> NoReturn:
@@ -194,10 +194,10 @@ class Flow:
         )
 
     def _plain(self, t: tm.Term, scope: Scope) -> Deep:
-        found = []
+        nodes = []
         for p in t.parts:
-            found.append((yield self.visit(p, scope)))
-        parts: Any = tuple(found)
+            nodes.append((yield self.visit(p, scope)))
+        parts: Any = tuple(nodes)
         match t:
             case tm.Pair() | tm.Copair():
                 return Node("pair", parts, Both(parts[0].type, parts[1].type))
@@ -229,8 +229,8 @@ class Flow:
 
     def _zero(self, t: Any, scope: Scope) -> Deep:
         if isinstance(t.type, Arrow):
-            found = tm.lam((self.fresh("x"), t.type.source), tm.Zero((), t.type.target))
-            return (yield self.visit(found, scope))
+            function = tm.lam((self.fresh("x"), t.type.source), tm.Zero((), t.type.target))
+            return (yield self.visit(function, scope))
         if isinstance(t.type, ListOf):
             return Node("nil", (), annotated(t.type))
         if not _numbers(t.type):
@@ -238,20 +238,20 @@ class Flow:
         return Node("zero", (), annotated(t.type), _numbers(t.type))
 
     def _function(self, t: Any, scope: Scope) -> Deep:
-        found = annotated(t.type)
-        assert isinstance(found, Functions)
-        formal = self.name(t.name, found.source)
-        inner, own = {**scope, t.name: (formal, found.source)}, None
+        functions = annotated(t.type)
+        assert isinstance(functions, Functions)
+        formal = self.name(t.name, functions.source)
+        inner, own = {**scope, t.name: (formal, functions.source)}, None
         if isinstance(t, tm.Fix):
-            own = self.name(t.own, found)
-            inner = {**scope, t.own: (own, found), t.name: (formal, found.source)}
+            own = self.name(t.own, functions)
+            inner = {**scope, t.own: (own, functions), t.name: (formal, functions.source)}
         body = yield self.visit(t.parts[0], inner)
-        unify(found.target, body.type)
+        unify(functions.target, body.type)
         label = Label(own, formal, body, t)
         label.free = tuple([x for x in free(body) if x not in (own, formal)])
         self.labels.append(label)
-        found.root().labels.append(label)
-        return Node("function", (), found, label)
+        functions.root().labels.append(label)
+        return Node("function", (), functions, label)
 
     def _let(self, x: str, e: tm.Term, body: tm.Term, scope: Scope) -> Deep:
         if isinstance(e, tm.Lam | tm.Fix) and self._copies(x, e, body):
@@ -327,10 +327,10 @@ class Flow:
             body = tm.Scale((own[0], tm.app(own[1], tm.var(z))))
         else:
             body = tm.app(t.on(own), tm.var(z))
-        found: tm.Term = tm.lam(z, body)
+        term: tm.Term = tm.lam(z, body)
         for x, p in reversed(list(zip(names, t.parts, strict=True))):
-            found = tm.let(x[0], p, found)
-        return found
+            term = tm.let(x[0], p, term)
+        return term
 
 
 def _numbers(t: Type) -> Type | None:
@@ -357,10 +357,10 @@ def free(node: Node) -> Iterator[str]:
 
 def flow(term: tm.Term, names: dict[str, Type]) -> tuple[Node, Flow, dict[str, str]]:
     """The tree of a term with free names, whose types are ground; and what these are called."""
-    found = Flow(term)
+    functions = Flow(term)
     scope: Scope = {}
     for x, t in names.items():
         a = annotated(t)
-        scope[x] = found.name(x, a), a
-    node = run(found.visit(term, scope))
-    return node, found, {x: own for x, (own, _) in scope.items()}
+        scope[x] = functions.name(x, a), a
+    node = run(functions.visit(term, scope))
+    return node, functions, {x: own for x, (own, _) in scope.items()}

@@ -57,10 +57,10 @@ def _term(v: Any, t: Type | None) -> Deep:
             return tm.List((), t.item)
         case Cell():
             item = t.item if isinstance(t, ListOf) else None
-            made = []
+            terms = []
             for u in items(v):
-                made.append((yield _term(u, item)))
-            return tm.List(tuple(made), made[0].type)
+                terms.append((yield _term(u, item)))
+            return tm.List(tuple(terms), terms[0].type)
         case Closure(term, env):
             table = {}
             for x, u in env.items():
@@ -73,23 +73,23 @@ def _term(v: Any, t: Type | None) -> Deep:
             left, right = _parts_of(t)
             return tm.Copair(((yield _term(p, left)), (yield _term(q, right))))
         case Bag(probes):
-            made = []
+            terms = []
             for at, along, k in probes:
                 source, target = _arrow_of(t)
                 where, directions = (yield _term(at, source)), []
                 for d in along:
                     directions.append((yield _term(d, source)))
                 inner = yield _term(k, None if target is None else Dual(target))
-                made.append(tm.Probe((where, *directions, inner)))
-            return tm.total(made, made[0].type)
+                terms.append(tm.Probe((where, *directions, inner)))
+            return tm.total(terms, terms[0].type)
         case Evaluation(u):
             return tm.Ev(((yield _term(u, None)),))
         case Items(parts):
             item = t.of.item if isinstance(t, Dual) and isinstance(t.of, ListOf) else None
-            made = []
+            terms = []
             for p in parts:
-                made.append((yield _term(p, None if item is None else Dual(item))))
-            return tm.List(tuple(made), item or made[0].type.of, dual=True)
+                terms.append((yield _term(p, None if item is None else Dual(item))))
+            return tm.List(tuple(terms), item or terms[0].type.of, dual=True)
         case Along(Symbol() as symbol, s):
             return tm.JFun(((yield _term(s, symbol.takes)),), symbol)
         case Along(f, d):
@@ -99,10 +99,10 @@ def _term(v: Any, t: Type | None) -> Deep:
             g = yield _term(f, None)
             return tm.Pull((g, (yield _term(w, None))))
         case Total(parts):
-            made = []
+            terms = []
             for p in parts:
-                made.append((yield _term(p, t)))
-            return tm.Sum(tuple(made))
+                terms.append((yield _term(p, t)))
+            return tm.Sum(tuple(terms))
         case Multiple(r, f):
             g = yield _term(f, t)
             x = (Fresh(g)("x"), g.type.source)

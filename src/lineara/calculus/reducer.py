@@ -189,9 +189,9 @@ class Reducer:
         if not self.seek():
             return None
         redex = self.at
-        rule, found = self.contract(redex)
-        done = Step(rule, self.path(), redex, found)
-        self.at = found
+        rule, contracted = self.contract(redex)
+        done = Step(rule, self.path(), redex, contracted)
+        self.at = contracted
         self.steps += 1
         return done
 
@@ -239,8 +239,8 @@ class Reducer:
             case tm.J((g, d)):
                 body = as_lambda(g, self.fresh)
                 here = (body.name, body.source)
-                made = tm.JAt((body.parts[0], d, a), (here,))
-                return FORWARD, divide(made, self.fresh, raw=True).term()
+                derivative = tm.JAt((body.parts[0], d, a), (here,))
+                return FORWARD, divide(derivative, self.fresh, raw=True).term()
             case tm.Pull((g, w)):
                 body = as_lambda(g, self.fresh)
                 x = (self.fresh(body.name), body.source)  # no binder within can hide it
@@ -307,11 +307,11 @@ class Reducer:
         series, w, *at = t.parts
         names = [x for x, _ in t.names]
         if not isinstance(series, tm.Let):
-            found: list[tm.Term] = [tm.Zero((), Dual(s)) for _, s in t.names]
+            cotangents: list[tm.Term] = [tm.Zero((), Dual(s)) for _, s in t.names]
             if isinstance(series, tm.Var):
                 i = names.index(series.name)
-                found[i] = tm.app(w, at[i])
-            return VARIABLE, tm.Cotangents(tuple(found))
+                cotangents[i] = tm.app(w, at[i])
+            return VARIABLE, tm.Cotangents(tuple(cotangents))
         e, rest, y = series.parts[0], series.parts[1], series.name
         if e.value and not e.free:
             return INACTIVE, t.with_(0, subst(rest, {y: e}))
@@ -346,23 +346,23 @@ class Reducer:
         s, n = t.parts
         *own, k = n.parts
         names = frozenset([x for x, _ in t.names])
-        found = []
+        cotangents = []
         for (x, source), have in zip(t.names, own, strict=True):
             if x in s.free and not isinstance(k, tm.Zero):
                 one = zeroed(s, names - {x})
                 have = tm.total([have, tm.dual((x, source), one, k)], Dual(source))
-            found.append(have)
-        return BACK, tm.Cotangents(tuple(found))
+            cotangents.append(have)
+        return BACK, tm.Cotangents(tuple(cotangents))
 
 
 def _spliced(y: str, series: Any, rest: tm.Term) -> tm.Term:
     """`rest` after the series, its result under the name y."""
-    found = tm.Let((series.result, rest), y)
+    spliced = tm.Let((series.result, rest), y)
     if is_atom(series.result):
-        found = subst(rest, {y: series.result})
+        spliced = subst(rest, {y: series.result})
     for name, e in reversed(series.bindings):
-        found = tm.Let((e, found), name)
-    return found
+        spliced = tm.Let((e, spliced), name)
+    return spliced
 
 
 _REDEXES: dict[type, Callable[[Reducer, Any], tuple[Rule, tm.Term]]] = {

@@ -47,10 +47,10 @@ class Traced(NamedTuple):
 
     def redex(self) -> Term:
         """The subterm that is about to change."""
-        found = self.term
+        term = self.term
         for i in self.path:
-            found = found.parts[i]
-        return found
+            term = term.parts[i]
+        return term
 
 
 def trace(term: Term | str, fuel: int = FUEL) -> Iterator[Traced]:
@@ -80,12 +80,12 @@ def rich_text(step: Traced) -> Any:
     """The step for a terminal: a rich Text with the redex in colour."""
     from rich.text import Text
 
-    found = Text(step.head(), style="dim")
+    text = Text(step.head(), style="dim")
     before, rest = show(step.term, step.path, ("\x01", "\x02")).split("\x01")
     redex, after = rest.split("\x02")
-    found.append(f"  {before}")
-    found.append(redex, style="bold reverse")
-    return found.append(after)
+    text.append(f"  {before}")
+    text.append(redex, style="bold reverse")
+    return text.append(after)
 
 
 _PAGE = """<!doctype html>

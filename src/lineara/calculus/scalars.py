@@ -40,7 +40,7 @@ class Tape:
     def back(self, index: int) -> dict[int, Any]:
         """The cotangents of the numbers that came from nowhere; a map, absent is zero."""
         bars: dict[int, Any] = {index: 1.0}
-        found: dict[int, Any] = {}
+        cotangents: dict[int, Any] = {}
         for i in range(index, -1, -1):
             bar = bars.pop(i, None)
             if bar is None:
@@ -48,11 +48,11 @@ class Tape:
             if i in self.hooks:
                 self.hooks[i](bar)
             if not self.parents[i]:
-                found[i] = bar
+                cotangents[i] = bar
             for j, w in self.parents[i]:
                 term = bar if w is None else w * bar
                 bars[j] = bars[j] + term if j in bars else term
-        return found
+        return cotangents
 
 
 INNERMOST = 1_000_000  # deeper than any box of another engine
@@ -161,8 +161,8 @@ def _plainly(symbol: Symbol, args: Sequence[Any]) -> Any:
     if fast is not None and type(args[0]) is float and type(args[1]) is float:
         return fast(args[0], args[1])
     if symbol.exact is None and all([type(a) is float for a in args]):
-        found = symbol.primitive.array(*args) if symbol.moves else symbol.evaluate(args)
-        return found if isinstance(found, bool) else float(found)
+        y = symbol.primitive.array(*args) if symbol.moves else symbol.evaluate(args)
+        return y if isinstance(y, bool) else float(y)
     return symbol.evaluate(args)
 
 
@@ -170,8 +170,8 @@ def weight(symbol: Symbol, i: int, y: Any, args: Sequence[Any]) -> Any:
     """The partial with respect to argument i, from its declaration."""
     if isinstance(symbol, Foreign):
         return apply(symbol.partial(i), args)
-    found = _weights(symbol)[i](_typed(y), *[_typed(a) for a in args])
-    return float(found) if isinstance(found, np.floating | int) else found
+    w = _weights(symbol)[i](_typed(y), *[_typed(a) for a in args])
+    return float(w) if isinstance(w, np.floating | int) else w
 
 
 def _typed(x: Any) -> Any:

@@ -67,10 +67,10 @@ def _inside(t: tm.Term, mark: tuple[int, ...] | None) -> Deep:
         return _text(t.parts[i], level, mark[1:] if mark and mark[0] == i else None)
 
     def several(indices: range) -> Deep:
-        found = []
+        texts = []
         for i in indices:
-            found.append((yield part(i)))
-        return ", ".join(found)
+            texts.append((yield part(i)))
+        return ", ".join(texts)
 
     match t:
         case tm.Var(_, name):
@@ -100,10 +100,10 @@ def _inside(t: tm.Term, mark: tuple[int, ...] | None) -> Deep:
         case tm.JFun(_, symbol):
             return f"J{{{symbol}}}({(yield part(0))})", ATOM
         case tm.Sum(parts):
-            found = []
+            shown = []
             for i in range(len(parts)):
-                found.append((yield part(i, PAIRING)))
-            return " + ".join(found), SUM
+                shown.append((yield part(i, PAIRING)))
+            return " + ".join(shown), SUM
         case tm.List(parts, _, dual):
             items = yield several(range(len(parts)))
             return f"{'covs' if dual else ''}[{items}]", ATOM
@@ -125,10 +125,10 @@ def _inside(t: tm.Term, mark: tuple[int, ...] | None) -> Deep:
         first = APP if isinstance(t, tm.At) else left
         return f"{(yield part(0, first))}{between}{(yield part(1, right))}", own
     head, between, end = _FORMS[type(t)]
-    found = []
+    shown = []
     for i in range(len(t.parts)):
-        found.append((yield part(i)))
-    return f"{head}{between.join(found)}{end}", ATOM
+        shown.append((yield part(i)))
+    return f"{head}{between.join(shown)}{end}", ATOM
 
 
 def _environment(t: tm.Term, part, several) -> Deep:

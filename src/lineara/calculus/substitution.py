@@ -25,9 +25,9 @@ def rebuilt(term: Term, change: Callable[[Term, frozenset[str]], Term | None]) -
             same = all([p is q for p, q in zip(parts, t.parts, strict=True)])
             done.append(t if same else t.on(parts))
             continue
-        found = change(t, bound)
-        if found is not None or not t.parts:
-            done.append(t if found is None else found)
+        changed = change(t, bound)
+        if changed is not None or not t.parts:
+            done.append(t if changed is None else changed)
             continue
         open_.append((t, bound, True))
         for i in range(len(t.parts) - 1, -1, -1):
@@ -72,8 +72,8 @@ def _renamed(t: Term, caught: Sequence[str], incoming: frozenset[str]) -> Term:
     taken = incoming.union(*[p.free for p in t.parts], [x for x, _ in t.binders()])
     names = {}
     for x in caught:
-        found = (f"{x.partition('%')[0]}%{n}" for n in itertools.count(1))
-        names[x] = next(y for y in found if y not in taken)
+        fresh = (f"{x.partition('%')[0]}%{n}" for n in itertools.count(1))
+        names[x] = next(y for y in fresh if y not in taken)
         taken |= {names[x]}
     types = dict(t.binders())
     table = {x: Var((), y, types[x]) for x, y in names.items()}

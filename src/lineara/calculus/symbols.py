@@ -54,23 +54,23 @@ class Symbol:
         """The value at numbers, or at whatever boxes the primitive knows."""
         if self.exact is not None:
             return self.exact(*args)
-        found = self.primitive(*args)
-        return found if isinstance(self.primitive, Elementwise) else _plain(found, self.gives)
+        y = self.primitive(*args)
+        return y if isinstance(self.primitive, Elementwise) else _plain(y, self.gives)
 
     def jvp(self, args: Sequence[float], tangents: Sequence[float | None]) -> float:
         """The derivative at `args` in the direction `tangents`; None is zero by structure."""
         active, joint = self._joint(args)
         assert not any([t for i, t in enumerate(tangents) if i not in active]), "an order moves"
         moving = [tangents[i] for i in active]
-        found = joint.forward([None if t is None else np.float64(t) for t in moving])
-        return 0.0 if found is None else float(found)
+        y_dot = joint.forward([None if t is None else np.float64(t) for t in moving])
+        return 0.0 if y_dot is None else float(y_dot)
 
     def vjp(self, args: Sequence[float], cotangent: float) -> list[float | None]:
         """The derivative's transpose at `args`; None for an argument that a selection left out."""
         active, joint = self._joint(args)
         bars = dict(zip(active, joint.back(np.float64(cotangent)), strict=True))
-        found = [None if bars.get(i) is None else float(bars[i]) for i in range(len(args))]
-        return [None if self.primitive.selects and not x else x for x in found]
+        cotangents = [None if bars.get(i) is None else float(bars[i]) for i in range(len(args))]
+        return [None if self.primitive.selects and not x else x for x in cotangents]
 
     def _joint(self, args: Sequence[float]) -> tuple[tuple[int, ...], Any]:
         """The arguments that may move, no orders, and the linear map from these."""

@@ -35,9 +35,9 @@ def _width(t: Type) -> int:
     return _width(t.of) if isinstance(t, Dual) else 1
 
 
-def structure(found: list, t: Type) -> tm.Term:
+def structure(numbers: list, t: Type) -> tm.Term:
     """Numbers as a value of a product of R, or the one value there is."""
-    return _structure(iter(found), t)
+    return _structure(iter(numbers), t)
 
 
 def _structure(numbers: Iterator, t: Type) -> tm.Term:
@@ -60,10 +60,10 @@ def symbol_value(symbol: Symbol, args: list) -> list:
     try:
         with np.errstate(all="ignore"):
             numbers = args if symbol.exact is not None else [np.float64(a) for a in args]
-            found = symbol.evaluate(numbers)
+            y = symbol.evaluate(numbers)
     except ZeroDivisionError:
         raise no_infinity(symbol, args) from None
-    return [found if isinstance(found, bool | int) else float(found)]
+    return [y if isinstance(y, bool | int) else float(y)]
 
 
 def symbol_jvp(symbol: Symbol, args: list, tangents: list) -> list:
@@ -86,20 +86,20 @@ def covector(symbol: Symbol, r: tm.Term, k: tm.Term) -> tm.Term:
     if symbol.body is not None:
         f = Closure(symbol.body, {})
         at, k = _nested(args, symbol.takes), _functional(iter(bars), symbol.gives)
-        found = Machine().gradient_of(f, at, symbol.takes, k)
-        return _covector(iter(_flat(found)), symbol.takes)
+        cotangents = Machine().gradient_of(f, at, symbol.takes, k)
+        return _covector(iter(_flat(cotangents)), symbol.takes)
     with np.errstate(all="ignore"):
-        found = symbol.vjp(args, *bars)
+        cotangents = symbol.vjp(args, *bars)
     if symbol.name == "multiply":
-        pairs = zip(found, reversed(args), strict=True)
-        found = [None if type(w) is tm.ZeroTangent else x for x, w in pairs]
-    return _covector(iter(found), symbol.takes)
+        pairs = zip(cotangents, reversed(args), strict=True)
+        cotangents = [None if type(w) is tm.ZeroTangent else x for x, w in pairs]
+    return _covector(iter(cotangents), symbol.takes)
 
 
 def _covector(numbers: Iterator, t: Type) -> tm.Term:
     if not isinstance(t, Product):
-        found = next(numbers)
-        return tm.Zero((), Dual(R)) if found is None else tm.Covec((tm.num(found),))
+        number = next(numbers)
+        return tm.Zero((), Dual(R)) if number is None else tm.Covec((tm.num(number),))
     return tm.Copair((_covector(numbers, t.left), _covector(numbers, t.right)))
 
 

@@ -18,46 +18,46 @@ from lineara.calculus.types import DISCRETE, INT, Arrow, Type, show
 from lineara.trampoline import Deep, run
 
 
-def build(found: Inference, s: Syntax, instance: Any) -> tm.Term:
+def build(inference: Inference, s: Syntax, instance: Any) -> tm.Term:
     """The term of a construct that has been inferred; `instance` names a definition's."""
-    return run(_Builder(found, instance).build(s))
+    return run(_Builder(inference, instance).build(s))
 
 
 class _Builder:
     """Terms from syntax with types."""
 
-    def __init__(self, found: Inference, instance: Any) -> None:
-        self.found = found
+    def __init__(self, inference: Inference, instance: Any) -> None:
+        self.inference = inference
         self.names: dict[str, list[tuple[str, Type]]] = {}
         self.fresh = Fresh()
         self.instance = instance
 
     def build(self, s: Syntax) -> Deep:
-        made = yield self._made(s)
-        self.found.places.setdefault(made, s.place)
-        return made
+        term = yield self._made(s)
+        self.inference.places.setdefault(term, s.place)
+        return term
 
     def _under(self, names: list[tuple[str, str, Type]], s: Syntax) -> Deep:
         for source, name, t in names:
             self.names.setdefault(source, []).append((name, t))
-        made = yield self.build(s)
+        term = yield self.build(s)
         for source, _, _ in names:
             self.names[source].pop()
-        return made
+        return term
 
     def named(self, name: str) -> str:
         """The name of a binder; that of a function symbol would be read as one."""
-        return self.fresh(name) if name in self.found.symbols else name
+        return self.fresh(name) if name in self.inference.symbols else name
 
     def _made(self, s: Syntax) -> Deep:
-        found, kind = self.found, s.kind
+        inference, kind = self.inference, s.kind
         if kind == "var":
-            if s in found.noted:
-                definition, t = found.noted[s]
-                t = found.concrete(t)
+            if s in inference.noted:
+                definition, t = inference.noted[s]
+                t = inference.concrete(t)
                 return tm.Var((), self.instance(definition, t), t)
             if not self.names.get(s.data):
-                symbol, x = found.symbols[s.data], self.fresh("x")
+                symbol, x = inference.symbols[s.data], self.fresh("x")
                 return tm.Lam((tm.Fun((tm.Var((), x, symbol.takes),), symbol),), x, symbol.takes)
             return tm.Var((), *self.names[s.data][-1])
         if kind == "literal":
@@ -66,13 +66,13 @@ class _Builder:
             return tm.Zero((), s.data)
         if kind in ("within", "ann"):
             return (yield self.build(s.parts[0]))
-        if kind == "call" and s in found.noted:
-            return (yield self.build(found.noted[s]))
+        if kind == "call" and s in inference.noted:
+            return (yield self.build(inference.noted[s]))
         if kind == "lam":
-            t, name = found.concrete(found.noted[s]), self.named(s.data.name)
+            t, name = inference.concrete(inference.noted[s]), self.named(s.data.name)
             return tm.Lam(((yield self._under([(s.data.name, name, t)], s.parts[0])),), name, t)
         if kind == "rec":
-            t = found.concrete(found.noted[s])
+            t = inference.concrete(inference.noted[s])
             assert isinstance(t, Arrow)
             own, name = self.named(s.data[0]), self.named(s.data[1])
             inner = [(s.data[0], own, t), (s.data[1], name, t.source)]
@@ -83,10 +83,10 @@ class _Builder:
             return tm.Let((bound, body), name)
         if kind == "dual":
             return (yield self._dual(s))
-        made = []
+        operand_terms = []
         for p in s.parts:
-            made.append((yield self.build(p)))
-        operands = tuple(made)
+            operand_terms.append((yield self.build(p)))
+        operands = tuple(operand_terms)
         if kind in PLAIN:
             return PLAIN[kind](operands)
         if kind == "covec":
@@ -94,36 +94,36 @@ class _Builder:
         if kind == "probe":
             return tm.Probe(operands)
         if kind == "call":
-            return tm.Fun(operands, found.symbols[s.data])
+            return tm.Fun(operands, inference.symbols[s.data])
         if kind == "jfun":
-            return tm.JFun(operands, found.symbols[s.data])
+            return tm.JFun(operands, inference.symbols[s.data])
         if kind == "list":
-            return tm.List(operands, found.concrete(found.noted[s]), s.data)
+            return tm.List(operands, inference.concrete(inference.noted[s]), s.data)
         return self._arithmetic(s, operands)
 
     def _arithmetic(self, s: Syntax, operands: tuple[tm.Term, ...]) -> tm.Term:
-        t = self.found.concrete(self.found.noted[s])
+        t = self.inference.concrete(self.inference.noted[s])
         sign = "+" if s.kind == "sum" else s.data
         if t == INT:
-            symbol, made = standard()[INTEGER[sign]], operands[0]
+            symbol, term = standard()[INTEGER[sign]], operands[0]
             for p in operands[1:]:
-                made = tm.Fun((tm.Pair((made, p)),), symbol)
-            return made
+                term = tm.Fun((tm.Pair((term, p)),), symbol)
+            return term
         if s.kind == "sum":
             if t in DISCRETE:
-                self.found.refuse(
+                self.inference.refuse(
                     s.place, f"{show(t)} is not added; there are and(…), or(…), not(…)"
                 )
             return tm.Sum(operands)
         return tm.Fun((tm.Pair(operands),), standard()[INFIX[sign]])
 
     def _dual(self, s: Syntax) -> Deep:
-        t, name = self.found.concrete(self.found.noted[s]), self.named(s.data.name)
+        t, name = self.inference.concrete(self.inference.noted[s]), self.named(s.data.name)
         body = yield self._under([(s.data.name, name, t)], s.parts[0])
         wrong = offender(body, frozenset((name,)))
         if wrong is not None:
-            place = self.found.places.get(wrong, s.place)
-            raise self.found.wrong(
+            place = self.inference.places.get(wrong, s.place)
+            raise self.inference.wrong(
                 place,
                 f"dual needs a map that is linear in {s.data.name}, and {show_term(wrong)} is not "
                 "linear in it; linear are sums, pairs, fst, snd, a product with what does not "

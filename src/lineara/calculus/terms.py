@@ -58,12 +58,12 @@ class Term:
         raise NotImplementedError(type(self).__name__)
 
     def _free(self) -> frozenset[str]:
-        found: frozenset[str] = frozenset()
+        free: frozenset[str] = frozenset()
         for i, p in enumerate(self.parts):
             if p.free:
                 bound = self.bound(i)
-                found |= p.free.difference(bound) if bound else p.free
-        return found
+                free |= p.free.difference(bound) if bound else p.free
+        return free
 
     def _value(self) -> bool:
         return False
@@ -273,12 +273,12 @@ class Plain(Term):
     gives: ClassVar[Type]
 
     def _type(self) -> Type:
-        found: dict[str | int, Type] = {}
+        fillings: dict[str | int, Type] = {}
         for pattern, part in zip(self.takes, self.parts, strict=True):
-            if not match(pattern, part.type, found):
-                wanted = show(fill(pattern, found))
+            if not match(pattern, part.type, fillings):
+                wanted = show(fill(pattern, fillings))
                 raise AssertionError(f"{type(self).__name__}: {show(part.type)} is no {wanted}")
-        return fill(self.gives, found)
+        return fill(self.gives, fillings)
 
 
 def _plain(name: str, takes: tuple[Type, ...], gives: Type, doc: str, value: Any = None) -> Any:
@@ -353,8 +353,8 @@ class Fun(Term):
     symbol: Symbol
 
     def _type(self) -> Type:
-        takes, found = self.symbol.takes, self.parts[0].type
-        assert found == takes, f"{self.symbol} takes {show(takes)}, not {show(found)}"
+        takes, given = self.symbol.takes, self.parts[0].type
+        assert given == takes, f"{self.symbol} takes {show(takes)}, not {show(given)}"
         return self.symbol.gives
 
     def on(self, parts: tuple[Term, ...]) -> Term:
@@ -384,9 +384,9 @@ class Sum(Term):
     """P + ... + P, two or more of one type; of functions, and of probes, it is a value."""
 
     def _type(self) -> Type:
-        found = {p.type for p in self.parts}
-        assert len(found) == 1, f"a sum of {', '.join(map(show, found))}"
-        return next(iter(found))
+        types = {p.type for p in self.parts}
+        assert len(types) == 1, f"a sum of {', '.join(map(show, types))}"
+        return next(iter(types))
 
     def _value(self) -> bool:
         t = self.parts[0].type
@@ -466,9 +466,9 @@ class Back(Term):
     names: tuple[Binder, ...]
 
     def _type(self) -> Type:
-        found = tuple([Dual(t) for _, t in self.names])
-        assert self.parts[1].type == Row((*found, Dual(self.parts[0].type)))
-        return Row(found)
+        duals = tuple([Dual(t) for _, t in self.names])
+        assert self.parts[1].type == Row((*duals, Dual(self.parts[0].type)))
+        return Row(duals)
 
     def binders(self) -> tuple[Binder, ...]:
         """The tangents."""
@@ -562,10 +562,12 @@ def is_zero(t: Term) -> bool:
 
 def total(terms: Sequence[Term], t: Type) -> Term:
     """The sum of terms of the type, without zeros and without sums within."""
-    found: list[Term] = []
+    summands: list[Term] = []
     for p in terms:
-        found += p.parts if isinstance(p, Sum) else () if isinstance(p, Zero) else (p,)
-    return Zero((), t) if not found else found[0] if len(found) == 1 else Sum(tuple(found))
+        summands += p.parts if isinstance(p, Sum) else () if isinstance(p, Zero) else (p,)
+    return (
+        Zero((), t) if not summands else summands[0] if len(summands) == 1 else Sum(tuple(summands))
+    )
 
 
 def has_tangent(t: Type) -> bool:

@@ -116,14 +116,16 @@ def transpose(t: tm.DualMap, fresh: Fresh, numbers: Numbers) -> tm.Term:
         case tm.JAt(parts, names) if t.name not in parts[0].free or t.name in dict(names):
             return _of_environment(parts, names, back, k, fresh)
     if isinstance(s.type, Arrow):
-        made = _of_function(t, s, k, back, fresh, numbers)
+        functional = _of_function(t, s, k, back, fresh, numbers)
     elif isinstance(s.type, Dual) and isinstance(k, tm.Ev):
-        made = _of_functional(t, s, k.parts[0], back, several)
+        functional = _of_functional(t, s, k.parts[0], back, several)
     else:
-        made = None
-    if made is None:  # a linear map is its own derivative
-        made = tm.app(tm.Pull((tm.lam(x, s), tm.constant_form(s.type, k))), tm.Zero((), t.source))
-    return made
+        functional = None
+    if functional is None:  # a linear map is its own derivative
+        functional = tm.app(
+            tm.Pull((tm.lam(x, s), tm.constant_form(s.type, k))), tm.Zero((), t.source)
+        )
+    return functional
 
 
 def probes(k: tm.Term) -> Sequence[tm.Term]:
@@ -149,8 +151,8 @@ def _of_function(t, s, k, back, fresh, numbers) -> tm.Term | None:
     """S is a function: it meets each probe by itself, but where it is a derivative along v."""
     if isinstance(s, tm.J) and t.name in s.parts[0].free:
         own = s.parts[1]
-        found = [tm.Probe((*p.parts[:-1], own, p.parts[-1])) for p in probes(k)]
-        return back(s.parts[0], tm.total(found, Dual(s.type)))
+        moved = [tm.Probe((*p.parts[:-1], own, p.parts[-1])) for p in probes(k)]
+        return back(s.parts[0], tm.total(moved, Dual(s.type)))
     terms = []
     for p in probes(k):
         at, *along, inner = p.parts

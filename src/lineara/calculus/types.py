@@ -109,21 +109,21 @@ def is_ground(t: Type) -> bool:
     return t == R or (isinstance(t, Product) and is_ground(t.left) and is_ground(t.right))
 
 
-def match(pattern: Type, t: Type, found: dict[str | int, Type]) -> bool:
+def match(pattern: Type, t: Type, fillings: dict[str | int, Type]) -> bool:
     """Whether `t` is of the form of the pattern; its holes are filled in `found`."""
     if isinstance(pattern, Hole):
-        return found.setdefault(pattern.name, t) == t
+        return fillings.setdefault(pattern.name, t) == t
     if type(pattern) is not type(t) or isinstance(pattern, Base):
         return pattern == t
     pairs = zip(parts(pattern), parts(t), strict=True)
-    return all([match(p, s, found) for p, s in pairs])
+    return all([match(p, s, fillings) for p, s in pairs])
 
 
-def fill(pattern: Type, found: Mapping[str | int, Type]) -> Type:
+def fill(pattern: Type, fillings: Mapping[str | int, Type]) -> Type:
     """The pattern with its holes filled."""
     if isinstance(pattern, Hole):
-        return found.get(pattern.name, pattern)
-    return made_of(pattern, tuple([fill(p, found) for p in parts(pattern)]))
+        return fillings.get(pattern.name, pattern)
+    return made_of(pattern, tuple([fill(p, fillings) for p in parts(pattern)]))
 
 
 def holes(t: Type) -> Iterator[Hole]:

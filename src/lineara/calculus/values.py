@@ -163,19 +163,19 @@ def zero(t: Type) -> Any:
 
 def items(a: Any) -> list[Any]:
     """The items of a list."""
-    found = []
+    values = []
     while isinstance(a, Cell):
-        found.append(a.head)
+        values.append(a.head)
         a = a.tail
-    return found
+    return values
 
 
 def listed(values: list[Any]) -> Any:
     """The list of the items."""
-    found: Any = Nil()
+    items: Any = Nil()
     for v in reversed(values):
-        found = Cell(v, found)
-    return found
+        items = Cell(v, items)
+    return items
 
 
 def add(a: Any, b: Any) -> Any:
@@ -238,10 +238,10 @@ def scale(r: Any, v: Any) -> Any:
 
 def summed(heard: list[Any], t: Type) -> Any:
     """The sum of functionals on the type."""
-    found: Any = Nothing(Dual(t))
+    total: Any = Nothing(Dual(t))
     for k in heard:
-        found = add(found, k)
-    return found
+        total = add(total, k)
+    return total
 
 
 NOTHING = Nothing(Dual(R))  # no cotangent, whatever its type
@@ -363,20 +363,20 @@ def retagged(v: Any, old: int, new: int) -> Deep:
 
 def numbers_at(v: Any, floor: int) -> list[Any]:
     """The numbers and functions in a value that are at levels within `floor`."""
-    found: list[Any] = []
+    numbers: list[Any] = []
 
     def number(x: Any) -> Any:
         if _level(x) > floor:
-            found.append(x)
+            numbers.append(x)
         return x
 
     def others(x: Any) -> Any:
         level = x.tape.level if isinstance(x, Watched) else x.level
         if level > floor:
-            found.append(x)
+            numbers.append(x)
 
     run(changed(v, Change(number), others))
-    return found
+    return numbers
 
 
 def changed(v: Any, change: Change, seen: Callable[[Any], Any] = lambda x: None) -> Deep:
@@ -387,10 +387,10 @@ def changed(v: Any, change: Change, seen: Callable[[Any], Any] = lambda x: None)
         return v
 
     def several(parts: Any) -> Deep:
-        found = []
+        values = []
         for p in parts:
-            found.append((yield changed(p, change, seen)))
-        return tuple(found)
+            values.append((yield changed(p, change, seen)))
+        return tuple(values)
 
     match v:
         case Cell():
@@ -400,11 +400,11 @@ def changed(v: Any, change: Change, seen: Callable[[Any], Any] = lambda x: None)
             same = all([p is q for p, q in zip(values, env.values(), strict=True)])
             return v if same else Closure(term, dict(zip(env, values, strict=True)))
         case Bag(probes):
-            made = []
+            moved = []
             for at, along, k in probes:
                 where, along = (yield changed(at, change, seen)), (yield several(along))
-                made.append((where, along, (yield changed(k, change, seen))))
-            return Bag(tuple(made))
+                moved.append((where, along, (yield changed(k, change, seen))))
+            return Bag(tuple(moved))
         case Watched(inner, chain, tape, told):
             seen(v)
             if tape.level == change.gone:

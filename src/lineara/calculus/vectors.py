@@ -30,16 +30,16 @@ def vectors() -> dict[str, Symbol]:
     >>> show(vectors()["dot_2"].body.parts[0])
     'multiply(fst (fst v), fst (snd v)) + multiply(snd (fst v), snd (snd v))'
     """
-    found = []
+    symbols = []
     for n in LENGTHS:
         whole = {"axis": (0,), "keepdims": False}
-        found += [
+        symbols += [
             _linear(f"sum_{n}", n, lambda x, p=whole: op("sum")(x, **p)),
             _linear(f"cumsum_{n}", n, lambda x: op("cumsum")(x, axis=0)),
             _bilinear(f"dot_{n}", n, n, op("matmul")),
             _bilinear(f"matvec_{n}", n * n, n, _applied(n)),
         ]
-    return {s.name: s for s in found}
+    return {s.name: s for s in symbols}
 
 
 def _applied(n: int) -> Callable[..., Any]:

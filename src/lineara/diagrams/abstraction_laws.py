@@ -66,8 +66,8 @@ class Frames:
             net.remove(node)
         for a, w in zip(net.splice(by, ins), outs, strict=True):
             net.join(a, w)
-        made = tuple([n.id for n in order])
-        step = Step(len(self.log) + 1, rule, net.path, nodes[-1].id, made)
+        new_ids = tuple([n.id for n in order])
+        step = Step(len(self.log) + 1, rule, net.path, nodes[-1].id, new_ids)
         self.log.append(step)
         if self.seen is not None:
             self.seen(step, self.net)
@@ -97,8 +97,8 @@ class Frames:
             raise DiagramError(f"{first!r} and {second!r} are frames of two functors")
         _follows(first, second)
         by = framed((functor,), compose(first.body, second.body))
-        (made,) = self.put("composition", [second, first], first.ins, second.outs, by)
-        return made
+        (node,) = self.put("composition", [second, first], first.ins, second.outs, by)
+        return node
 
     def beside(self, node: Node) -> None:
         """The frame (- ⊗ X) is its body beside bare wires."""
@@ -123,8 +123,8 @@ class Frames:
         by = Net()
         ins = [by.input(w.type) for w in coeval.ins]
         by.output(*by.add("box", ins, bodies=[copied(frame.body)]))
-        (made,) = self.put("fold", [frame, coeval], coeval.ins, frame.outs, by)
-        return made
+        (node,) = self.put("fold", [frame, coeval], coeval.ins, frame.outs, by)
+        return node
 
     def br(self, evaluation: Node) -> None:
         r"""(BR): (\x. t) u = t[x/u], in five steps, at an eval that follows on a box."""
@@ -194,24 +194,24 @@ class Frames:
             raise DiagramError(f"{first!r} groups other wires than {second!r}")
         self.put("strict", [first, second], first.ins, second.outs, identity(types))
 
-    def lamb(self, made: Node, box: Node) -> Node:
+    def lamb(self, node: Node, box: Node) -> Node:
         r"""(Lamb): (\y. t)[x/u] = \y. (t[x/u]), in five steps: u moves into the box.
 
         All that u gives is captured by the box.
         """
-        if box.kind != "box" or any([target(w) is not box for w in made.outs]) or not made.outs:
+        if box.kind != "box" or any([target(w) is not box for w in node.outs]) or not node.outs:
             raise DiagramError(
-                f"{made!r} gives something to others than {box!r}; only what a box alone needs "
+                f"{node!r} gives something to others than {box!r}; only what a box alone needs "
                 "moves into it"
             )
         x, body = _bound(box), copied(box.body)
         adjunction = closed(x)
-        before, ins = _before(made, box)
+        before, ins = _before(node, box)
         coeval, hom = self.unfold(box)
         # naturality of coeval: u ; coeval = coeval ; (X ⊸ -)[u ⊗ X]
         by = compose(adjunction.unit.at(before.takes),
                      framed((Hom(x), Beside(x)), copied(before)))  # fmt: skip
-        coeval, moved = self.put("naturality", [made, coeval], ins, coeval.outs, by)
+        coeval, moved = self.put("naturality", [node, coeval], ins, coeval.outs, by)
         whole = self.merge(moved, hom)
         inner = next(n for n in whole.body.nodes.values() if functor_of(n) == Beside(x))
         self.beside(inner)
@@ -307,10 +307,10 @@ def check_monoidal(net: Net) -> None:
 
 
 def _functor(node: Node) -> Functor:
-    found = functor_of(node)
-    if found is None:
+    functor = functor_of(node)
+    if functor is None:
         raise DiagramError(f"{node!r} is no frame of a functor; a frame has one body")
-    return found
+    return functor
 
 
 def _only(net: Net) -> Node | None:
@@ -328,13 +328,13 @@ def _within(node: Node, functors: Functors) -> Net:
         ins = [net.input(w.type) for w in node.ins]
         net.output(*_same(net, node, ins))
         return net
-    found: Node | None = node
+    inner: Node | None = node
     for f in functors[:-1]:
-        found = _only(found.body) if found is not None and functor_of(found) == f else None
-    if found is None or functor_of(found) != functors[-1]:
+        inner = _only(inner.body) if inner is not None and functor_of(inner) == f else None
+    if inner is None or functor_of(inner) != functors[-1]:
         wanted = " of ".join([f.label for f in functors])
         raise DiagramError(f"{node!r} is no frame {wanted}")
-    return found.body
+    return inner.body
 
 
 def _same(net: Net, node: Node, ins: Sequence[Wire]) -> tuple[Wire, ...]:
@@ -367,16 +367,16 @@ def _bound(box: Node) -> Types:
     return box.body.takes[len(box.ins) :]
 
 
-def _before(made: Node, box: Node) -> tuple[Net, list[Wire]]:
+def _before(node: Node, box: Node) -> tuple[Net, list[Wire]]:
     """What a node does before a box, beside what else the box captures; and the wires into it."""
     net = Net()
     ins: list[Wire] = []
     inputs: dict[Wire, Wire] = {}
-    for w in [v for c in box.ins for v in (made.ins if source(c) is made else (c,))]:
+    for w in [v for c in box.ins for v in (node.ins if source(c) is node else (c,))]:
         if w not in inputs:
             inputs[w] = net.input(w.type, w.linear)
             ins.append(w)
-    outs = _same(net, made, [inputs[w] for w in made.ins])
-    to = dict(zip(made.outs, outs, strict=True))
+    outs = _same(net, node, [inputs[w] for w in node.ins])
+    to = dict(zip(node.outs, outs, strict=True))
     net.output(*[to.get(w) or inputs[w] for w in box.ins])
     return net, ins

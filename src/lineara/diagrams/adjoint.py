@@ -116,13 +116,13 @@ def _is_constant(w: Wire) -> bool:
     open_, seen = [w], set()
     while open_:
         w = open_.pop()
-        made, port = w.source or (None, 0)
-        if isinstance(made, Net) and made.owner is not None and port < len(made.owner.ins):
-            open_.append(made.owner.ins[port])
-        elif isinstance(made, Node) and made.kind in ("const", "zero", "copy", "op"):
-            if made not in seen:
-                seen.add(made)
-                open_ += made.ins
+        source, port = w.source or (None, 0)
+        if isinstance(source, Net) and source.owner is not None and port < len(source.owner.ins):
+            open_.append(source.owner.ins[port])
+        elif isinstance(source, Node) and source.kind in ("const", "zero", "copy", "op"):
+            if source not in seen:
+                seen.add(source)
+                open_ += source.ins
         else:
             return False
     return True
@@ -133,8 +133,8 @@ def _boxed(net: Net, node: Node, ins: Sequence[Wire]) -> tuple[Wires, Wires, Inn
     f, body = node.body, Net(net.meter)
     k = len(node.ins)
     inputs = tuple([body.input(hat(t)) for t in f.takes])
-    found = Node(net, "box", bodies=[body])
-    value = net.place(found, ins, [Wire(hat(node.outs[0].type))])
+    back = Node(net, "box", bodies=[body])
+    value = net.place(back, ins, [Wire(hat(node.outs[0].type))])
     return value, (), Inner(f, body, k, inputs)
 
 
@@ -187,8 +187,8 @@ def backward(
 
 def _spread(wires: Sequence[Wire], types: Sequence[Type]) -> list[Wire | None]:
     """The wires at the types that move, None at the others."""
-    found = iter(wires)
-    return [next(found) if moves(t) else None for t in types]
+    moving = iter(wires)
+    return [next(moving) if moves(t) else None for t in types]
 
 
 def _scanned(
@@ -207,8 +207,8 @@ def _scanned(
     given = [body.input(t) for t in cs]
     b = body.input(_back_of(node))
     rows = [body.input(t) for t in ys]
-    more, *found = body.add("eval", (b, *given, *rows))
-    body.output(*body.add("add", (e, more)), *found)
+    more, *outs = body.add("eval", (b, *given, *rows))
+    body.output(*body.add("add", (e, more)), *outs)
     (box,) = net.add("box", bodies=[body])
     (zero,) = net.add("zero", data=E)
     moving = [s for s in bars[:carries] if s is not None]
@@ -232,7 +232,7 @@ def adjoint(net: Net) -> Net:
     todo = [(Inner(net, root, 0, ins), None)]
     while todo:
         inner, packed = todo.pop()
-        todo += [(found, found.packed) for found in _sweep(inner, packed)]
+        todo += [(nested, nested.packed) for nested in _sweep(inner, packed)]
     return root
 
 
@@ -257,8 +257,8 @@ def _sweep(inner: Inner, packed: int | None) -> list[Inner]:
     for node in reversed(order):
         sent = backward(body, node, within_body[node.id], [bars.pop(w) for w in node.outs])
         bars.update(zip(node.ins, sent, strict=True))
-    found = [bars.pop(w) for w in f.inputs]
-    body.output(*bundled(body, found, packed))
+    cotangents = [bars.pop(w) for w in f.inputs]
+    body.output(*bundled(body, cotangents, packed))
     k = Node(net, "box", bodies=[body])
     wire = Wire(back(f.takes, f.gives, packed))
     net.place(k, captured, [wire])

@@ -37,7 +37,7 @@ _SPECIAL = (0.0, 1.0, -1.0, math.inf, -math.inf, math.nan)
 
 def read(text: str, file: str = "") -> list[Rule]:
     """The rules of a text, each admitted; a DiagramError for the first that is not sound."""
-    found = []
+    rules = []
     heads = list(re.finditer(r"^rule[ \t]+(\S+)[ \t]*(\S*)[ \t]*$", text, re.MULTILINE))
     if not heads:
         raise DiagramError(
@@ -46,8 +46,8 @@ def read(text: str, file: str = "") -> list[Rule]:
         )
     for head, after in zip(heads, [*heads[1:], None], strict=True):
         end = len(text) if after is None else after.start()
-        found.append(_rule(text, file, head, end))
-    return found
+        rules.append(_rule(text, file, head, end))
+    return rules
 
 
 def _rule(text: str, file: str, head: re.Match[str], end: int) -> Rule:
@@ -155,8 +155,8 @@ def agree(x: Any, y: Any, t: Type, rng: random.Random) -> bool:
     """Whether two values are the same to nine digits; functions, at random arguments."""
     if isinstance(t, Arrow):
         args = [sample(s, rng, False, "a rule") for s in t.source]
-        found = [Evaluator().apply(f, *args) for f in (x, y)]
-        return all([agree(a, b, s, rng) for a, b, s in zip(*found, t.target, strict=True)])
+        results = [Evaluator().apply(f, *args) for f in (x, y)]
+        return all([agree(a, b, s, rng) for a, b, s in zip(*results, t.target, strict=True)])
     return bool(np.allclose(x, y, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 

@@ -121,8 +121,8 @@ class _Writer:
                     self.bundles.append(_types(node.ins))
                 elif node.kind in FRAMES:
                     self.rests[node] = within = f"rest{len(self.rests) + 1}"
-                    self.comes_to[node] = made = finished(node)
-                    open_.append((made, world, f"{within}{FRAMES[node.kind]}.f"))
+                    self.comes_to[node] = finished_body = finished(node)
+                    open_.append((finished_body, world, f"{within}{FRAMES[node.kind]}.f"))
                 open_ += [(body, within, made_by) for body in node.bodies]
 
     # --- types ------------------------------------------------------------------------------------

@@ -37,10 +37,10 @@ def canonical(net: Net) -> Canon:
 
 def canonicals(net: Net) -> dict[int, Canon]:
     """The numberings of a diagram and of all within it, by the id() of each."""
-    found: dict[int, Canon] = {}
+    numberings: dict[int, Canon] = {}
     for n in reversed(every_net(net)):
-        found[id(n)] = _canonical(n, found)
-    return found
+        numberings[id(n)] = _canonical(n, numberings)
+    return numberings
 
 
 def isomorphic(a: Net, b: Net) -> bool:
@@ -66,7 +66,7 @@ def _canonical(net: Net, inner: dict[int, Canon]) -> Canon:
 
 def _components(left: list[Node], inner: dict[int, Canon]) -> list[tuple[str, list[Node]]]:
     """The components that no interface touches, each with its text."""
-    found, seen = [], set()
+    components, seen = [], set()
     for node in left:
         if node in seen:
             continue
@@ -82,8 +82,8 @@ def _components(left: list[Node], inner: dict[int, Canon]) -> list[tuple[str, li
             if best is None or text < best[0]:
                 best = (text, list(walk.number))
         assert best is not None, "a component has a node"
-        found.append(best)
-    return found
+        components.append(best)
+    return components
 
 
 def held(data: Any) -> str:

@@ -55,17 +55,17 @@ class Cartesian:
     @property
     def digest(self) -> bytes:
         """What tells forms apart; the numbers of values do not matter."""
-        found: list[bytes] = []
+        digests: list[bytes] = []
         for e in self.entries:
             h = blake2b(digest_size=20)
             h.update(repr((e.kind, e.name, shown(e.kind, e.data), show(e.type), e.port)).encode())
             h.update(repr([show(t) for t in e.binds]).encode())
             for a in e.args:
-                h.update(found[a])
-            found.append(h.digest())
+                h.update(digests[a])
+            digests.append(h.digest())
         whole = blake2b(repr([show(t) for t in self.takes]).encode(), digest_size=20)
         for i in self.outputs:
-            whole.update(found[i])
+            whole.update(digests[i])
         return whole.digest()
 
     @property
@@ -100,18 +100,18 @@ class Cartesian:
     ) -> int:
         """The number of a value; one that is there already is not made again."""
         key = (kind, name, shown(kind, data), tuple(args), type, binds, port)
-        found = self.known.get(key)
-        if found is None:
+        number = self.known.get(key)
+        if number is None:
             parts = [self.entries[a] for a in args]
             if free is None:
                 free = frozenset().union(*[p.free for p in parts])
             if height is None:
                 height = max([p.height for p in parts], default=0)
-            found = self.known[key] = len(self.entries)
+            number = self.known[key] = len(self.entries)
             self.entries.append(
                 Entry(kind, name, data, tuple(args), type, free, height, binds, given, port)
             )
-        return found
+        return number
 
     def outputs_of(
         self, kind: str, args: Sequence[int], given: Types, name: str = "", data: Any = None
@@ -143,9 +143,9 @@ class Cartesian:
                     e.kind, [table.get(a, a) for a in e.args], e.type, name=e.name, data=e.data,
                     binds=e.binds, given=e.given, port=e.port, height=e.height,
                 )  # fmt: skip
-        made = [table.get(r, r) for r in results]
-        t = Arrow(binds, tuple([self.entries[r].type for r in made]))
-        return self.value("box", made, t, data=height, binds=binds, height=height)
+        closed_results = [table.get(r, r) for r in results]
+        t = Arrow(binds, tuple([self.entries[r].type for r in closed_results]))
+        return self.value("box", closed_results, t, data=height, binds=binds, height=height)
 
     def _dependent(self, binder: int, results: Sequence[int]) -> list[int]:
         """What the results need and depends on the binder, in order."""
@@ -244,12 +244,12 @@ class _Scope:
             if outer is None:
                 return None
             chain.append(outer)
-        found = chain.pop().at[i]
+        wire = chain.pop().at[i]
         for scope in reversed(chain):
-            inner = scope.draft.input(found.type)
-            scope.captured.append((found, inner))
-            scope.at[i] = found = inner
-        return found
+            inner = scope.draft.input(wire.type)
+            scope.captured.append((wire, inner))
+            scope.at[i] = wire = inner
+        return wire
 
 
 def _emitted(c: Cartesian, scope: _Scope, wanted: Sequence[int]) -> Generator[Any, Any, list[Wire]]:

@@ -42,9 +42,9 @@ def _wrong(condition: str, net: Net, what: str) -> NoReturn:
 
 
 def _unique(net: Net, ids: set[int]) -> None:
-    found: list[Any] = [*net.nodes, *[w.id for w in net.inputs]]
-    found += [w.id for node in net.nodes.values() for w in node.outs]
-    for i in found:
+    used: list[Any] = [*net.nodes, *[w.id for w in net.inputs]]
+    used += [w.id for node in net.nodes.values() for w in node.outs]
+    for i in used:
         if i in ids:
             _wrong("W4", net, f"the id {i} is there twice; a wire or node lies at one level")
         ids.add(i)
@@ -98,10 +98,10 @@ def _ports(net: Net, node: Node) -> None:
     if node.kind == "frame":
         return
     takes = tuple([w.type for w in node.ins])
-    found = tuple([w.type for w in node.outs])
+    actual = tuple([w.type for w in node.outs])
     try:
         wanted = node_kinds.gives(node.kind, takes, node.name, node.data, node.bodies)
     except DiagramError as error:
         _wrong("W3", net, f"{node!r}: {error.message}")
-    if found != wanted:
-        _wrong("W3", net, f"{node!r} gives ({show_all(wanted)}), not ({show_all(found)})")
+    if actual != wanted:
+        _wrong("W3", net, f"{node!r} gives ({show_all(wanted)}), not ({show_all(actual)})")

@@ -162,7 +162,7 @@ def _ranked(layer: Iterable[Item]) -> None:
 def _ordered(layers: list[list[Item]], first: bool, last: bool) -> int:
     """Sort every layer by what its items are joined to; the best order met is kept."""
     free = layers[1 if first else 0 : -1 if last and len(layers) > 1 else None]
-    best, found = crossings(layers), [list(layer) for layer in layers]
+    best, best_layers = crossings(layers), [list(layer) for layer in layers]
     for sweep in range(SWEEPS):
         if best == 0:
             break
@@ -175,8 +175,8 @@ def _ordered(layers: list[list[Item]], first: bool, last: bool) -> int:
                 _exchanged(layer)
         n = crossings(layers)
         if n < best:
-            best, found = n, [list(layer) for layer in layers]
-    for layer, kept in zip(layers, found, strict=True):
+            best, best_layers = n, [list(layer) for layer in layers]
+    for layer, kept in zip(layers, best_layers, strict=True):
         layer[:] = kept
         _ranked(layer)
     return best
@@ -216,10 +216,10 @@ def _between(a: Item, b: Item) -> int:
 
 def _below(end: tuple[int, int], ends: Sequence[tuple[int, int]]) -> int:
     """How many of the sorted ends come before one."""
-    found = 0
-    while found < len(ends) and ends[found] < end:
-        found += 1
-    return found
+    count = 0
+    while count < len(ends) and ends[count] < end:
+        count += 1
+    return count
 
 
 def crossings(layers: Sequence[Sequence[Item]]) -> int:

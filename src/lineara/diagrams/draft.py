@@ -117,12 +117,12 @@ class Draft:
             n = uses.get(w, 0)
             if n == 0:
                 net.add("drop", (real,))
-            ends[w] = found = deque()
+            ends[w] = sides = deque()
             for _ in range(n - 1):
                 first, real = net.add("copy", (real,))
                 first.linear = real.linear = w.linear
-                found.append(first)
-            found.append(real)
+                sides.append(first)
+            sides.append(real)
 
         inputs = [net.input(w.type, w.linear) for w in self.inputs]
         for w, real in zip(self.inputs, inputs, strict=True):

@@ -70,7 +70,7 @@ def _tried(a: Net, b: Net) -> Verdict:
             args = [sample(t, rng, False, "same") for t in a.takes]
         except DiagramError:
             return Verdict(None, "there are no random values of these types")
-        found = zip(evaluate(a, *args), evaluate(b, *args), a.gives, strict=True)
-        if not all([agree(x, y, t, rng) for x, y, t in found]):
+        results = zip(evaluate(a, *args), evaluate(b, *args), a.gives, strict=True)
+        if not all([agree(x, y, t, rng) for x, y, t in results]):
             return Verdict(False, "numeric")
     return Verdict(True, "numeric")

@@ -79,17 +79,17 @@ def plus(a: Any, b: Any) -> Any:
     >>> plus([1.0, NOTHING], [2.0, NOTHING])
     [3.0, 0]
     """
-    made: list[Any] = []
+    sums: list[Any] = []
     open_: list[Any] = [(a, b)]
     while open_:  # bundles hold bundles, as deep as closures capture closures
         item = open_.pop()
         if not isinstance(item, tuple):
             n, build = item
-            made[len(made) - n :] = [build(made[len(made) - n :])]
+            sums[len(sums) - n :] = [build(sums[len(sums) - n :])]
             continue
         x, y = item
         if isinstance(x, Nothing) or isinstance(y, Nothing):
-            made.append(y if isinstance(x, Nothing) else x)
+            sums.append(y if isinstance(x, Nothing) else x)
         elif isinstance(x, Bundle) and isinstance(y, Bundle):
             if x.tag != y.tag:
                 raise DiagramError(
@@ -102,8 +102,8 @@ def plus(a: Any, b: Any) -> Any:
             open_.append([len(x), list])
             open_ += reversed(list(zip(x, y, strict=True)))
         else:
-            made.append(x + y)
-    return made[0]
+            sums.append(x + y)
+    return sums[0]
 
 
 def _bundler(tag: int) -> Callable[[list[Any]], Bundle]:
@@ -140,10 +140,10 @@ class Evaluator:
             return run(self._applied(f, args))
 
     def _order(self, net: Net) -> list[Node]:
-        found = self._orders.get(id(net))
-        if found is None or found[0] is not net:
-            found = self._orders[id(net)] = (net, topological(net))
-        return found[1]
+        order = self._orders.get(id(net))
+        if order is None or order[0] is not net:
+            order = self._orders[id(net)] = (net, topological(net))
+        return order[1]
 
     def _net(self, net: Net, args: Sequence[Any]) -> Generator[Any, Any, tuple[Any, ...]]:
         env: dict[Wire, Any] = dict(zip(net.inputs, args, strict=True))
@@ -161,17 +161,17 @@ class Evaluator:
     def _applied(self, f: Any, args: Sequence[Any]) -> Generator[Any, Any, tuple[Any, ...]]:
         if isinstance(f, Closure):
             return (yield self._net(f.body, (*f.captured, *args)))
-        found = f(*args)
-        return found if isinstance(found, tuple) else (found,)
+        y = f(*args)
+        return y if isinstance(y, tuple) else (y,)
 
     def _scanned(self, node: Node, ins: Sequence[Any]) -> Generator[Any, Any, list[Any]]:
         n, k, reverse = node.data
         f, carries, stacks = ins[0], ins[1 : 1 + k], ins[1 + k :]
         rows: list[list[Any]] = [[] for _ in node.outs[k:]]
         for i in reversed(range(n)) if reverse else range(n):
-            found = yield self._applied(f, (*carries, *[x[i] for x in stacks]))
-            carries = found[:k]
-            for row, y in zip(rows, found[k:], strict=True):
+            outs = yield self._applied(f, (*carries, *[x[i] for x in stacks]))
+            carries = outs[:k]
+            for row, y in zip(rows, outs[k:], strict=True):
                 row.append(y)
         return [*carries, *[row[::-1] if reverse else row for row in rows]]
 

@@ -43,13 +43,13 @@ class Foliation:
 
 def foliated(net: Net) -> Foliation:
     """The leaves of a diagram, in topological order."""
-    made: dict[int, Foliation] = {}
+    foliations: dict[int, Foliation] = {}
     for n in reversed(every_net(net)):
-        made[id(n)] = _foliated(n, made)
-    return made[id(net)]
+        foliations[id(n)] = _foliated(n, foliations)
+    return foliations[id(net)]
 
 
-def _foliated(net: Net, made: dict[int, Foliation]) -> Foliation:
+def _foliated(net: Net, foliations: dict[int, Foliation]) -> Foliation:
     there: list[Wire] = list(net.inputs)
     leaves = []
     for node in topological(net):
@@ -57,7 +57,7 @@ def _foliated(net: Net, made: dict[int, Foliation]) -> Foliation:
         place = {w: i for i, w in enumerate(there)}
         rest = [w for w in there if w not in taken]
         order = tuple([place[w] for w in (*node.ins, *rest)])
-        bodies = tuple([made[id(b)] for b in node.bodies])
+        bodies = tuple([foliations[id(b)] for b in node.bodies])
         gives = tuple([w.type for w in node.outs])
         leaves.append(Leaf(order, len(node.ins), node.kind, node.name, node.data, bodies, gives))
         there = [*node.outs, *rest]
@@ -70,13 +70,13 @@ def recomposed(foliation: Foliation) -> Net:
     order = [foliation]
     for f in order:
         order += [b for leaf in f.leaves for b in leaf.bodies]
-    made: list[Net] = []
+    nets: list[Net] = []
     waiting: dict[int, Net] = {}
     for f in reversed(order):
         net = _recomposed(f, waiting)
         waiting[id(f)] = net
-        made.append(net)
-    return made[-1]
+        nets.append(net)
+    return nets[-1]
 
 
 def _recomposed(f: Foliation, waiting: dict[int, Net]) -> Net:

@@ -185,20 +185,20 @@ class _Drawing:
         """The types of what a leaf gives, and which are linear."""
         if binders is not None:
             return [(v.type, v.linear) for v in binders]
-        found = type_of_leaf(self.program, e)
-        return [(t, False) for t in found.xs] + [(t, True) for t in found.lxs]
+        given = type_of_leaf(self.program, e)
+        return [(t, False) for t in given.xs] + [(t, True) for t in given.lxs]
 
 
 def _plain(value: Any, t: Type) -> Any:
     """A literal as a node holds it."""
     assert isinstance(t, ArrayType), "a literal is a number or an array"
-    made = np.asarray(value, t.dtype)
+    array = np.asarray(value, t.dtype)
     if t.shape:
-        return made
+        return array
     short = repr(t)
     if short == "f64[]":
-        return float(made)
-    return bool(made) if short == "bool[]" else int(made) if short == "i64[]" else made[()]
+        return float(array)
+    return bool(array) if short == "bool[]" else int(array) if short == "i64[]" else array[()]
 
 
 def _head(e: ir.Application) -> str:
@@ -306,11 +306,11 @@ class _Writing:
         else:
             leaf = self.plain(node, args)
         like = "k" if node.kind == "const" else "v"
-        made = tuple([bind(like, w) for w in node.outs])
+        variables = tuple([bind(like, w) for w in node.outs])
         if leaf is None:
-            bindings.append(ir.Unpack(made, args[0]))
+            bindings.append(ir.Unpack(variables, args[0]))
         else:
-            bindings.append(ir.Let(made, leaf))
+            bindings.append(ir.Let(variables, leaf))
 
     def plain(self, node: Node, args: ir.Vars) -> ir.Leaf:
         """The leaf of a node that the diagrams have themselves."""

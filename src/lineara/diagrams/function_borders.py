@@ -42,12 +42,12 @@ def cotangents(net: Net, args: Sequence[Any], bars: Sequence[Any]) -> tuple[Any,
         _bundle(v, s, machine) if isinstance(t, Arrow) else s
         for (t, v), s in zip(moving, bars, strict=True)
     ]
-    found = machine.apply(back, *sent)
+    cotangents_back = machine.apply(back, *sent)
     types = [t for t in net.takes if moves(t)]
     return tuple(
         [
             Probes() if isinstance(t, Arrow) and isinstance(x, Nothing) else x
-            for t, x in zip(types, found, strict=True)
+            for t, x in zip(types, cotangents_back, strict=True)
         ]
     )
 

@@ -122,17 +122,17 @@ def functor_of(node: Node) -> Functor | None:
 
 
 def _types(text: str) -> Types:
-    (found,) = parse(f"(f: ({text} -> R)) => -> f").takes
-    assert isinstance(found, Arrow)
-    return found.source
+    (arrow,) = parse(f"(f: ({text} -> R)) => -> f").takes
+    assert isinstance(arrow, Arrow)
+    return arrow.source
 
 
 def applied(functors: Functors, types: Sequence[Type]) -> Types:
     """Functors, one of the other, on an object."""
-    found = tuple(types)
+    image = tuple(types)
     for f in reversed(functors):
-        found = f.on(found)
-    return found
+        image = f.on(image)
+    return image
 
 
 def framed(functors: Functors, body: Net) -> Net:

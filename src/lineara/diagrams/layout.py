@@ -231,13 +231,13 @@ def layout(
     shown = _shown(net, folds)
     _drawable(net, sum([len(n.nodes) for n, _ in shown]), folds)
     canons = canonicals(net)
-    made: dict[int, _Level] = {}
+    laid_out: dict[int, _Level] = {}
     crossed = 0
     for n, depth in reversed(shown):
         order = ordered(n, canons[id(n)])
-        made[id(n)], found = _level(n, order, made, folds, depth, names or {})
-        crossed += found
-    level = made[id(net)]
+        laid_out[id(n)], crossings = _level(n, order, laid_out, folds, depth, names or {})
+        crossed += crossings
+    level = laid_out[id(net)]
     picture = Picture(net, level.width, level.height, crossed)
     _emit(picture, level)
     return picture
@@ -245,12 +245,12 @@ def layout(
 
 def _shown(net: Net, folds: Folds) -> list[tuple[Net, int]]:
     """The levels that are drawn, and how many boxes each lies in."""
-    found = [(net, 0)]
-    for n, depth in found:
+    levels = [(net, 0)]
+    for n, depth in levels:
         for node in n.nodes.values():
             if node.bodies and not folds(node, depth):
-                found += [(b, depth + 1) for b in node.bodies]
-    return found
+                levels += [(b, depth + 1) for b in node.bodies]
+    return levels
 
 
 def _drawable(net: Net, shown: int, folds: Folds) -> None:
@@ -279,7 +279,7 @@ def _drawable(net: Net, shown: int, folds: Folds) -> None:
 def _level(
     net: Net,
     order: Sequence[Node],
-    made: Mapping[int, _Level],
+    laid_out: Mapping[int, _Level],
     folds: Folds,
     depth: int,
     names: Mapping[Wire, str],
@@ -297,7 +297,7 @@ def _level(
     }
     nodes = []
     for node in order:
-        item, inside = _node(node, made, folds, depth)
+        item, inside = _node(node, laid_out, folds, depth)
         nodes.append((node, item, inside))
         source.update({w: (item, i) for i, w in enumerate(node.outs)})
         target.update({w: (item, i) for i, w in enumerate(node.ins)})
@@ -344,7 +344,9 @@ def _through(owner: Node, net: Net) -> tuple[int, int]:
     return ins, outs
 
 
-def _node(node: Node, made: Mapping[int, _Level], folds: Folds, depth: int) -> tuple[Item, _Inside]:
+def _node(
+    node: Node, laid_out: Mapping[int, _Level], folds: Folds, depth: int
+) -> tuple[Item, _Inside]:
     label = label_of(node)
     if not node.bodies:
         return _plain(node, label), _Inside(label, False, [])
@@ -353,7 +355,7 @@ def _node(node: Node, made: Mapping[int, _Level], folds: Folds, depth: int) -> t
         label = f"{label} ⋯ {count}"
         return _plain(node, label), _Inside(label, True, [])
     label += " ◂" * (node.kind == "GREEN")  # it runs from right to left
-    return _around(node, label, [made[id(b)] for b in node.bodies])
+    return _around(node, label, [laid_out[id(b)] for b in node.bodies])
 
 
 def _around(node: Node, label: str, levels: Sequence[_Level]) -> tuple[Item, _Inside]:
@@ -418,9 +420,13 @@ def _heights(ports: Sequence[float | None], start: float, height: float) -> list
     if not known:
         return _spread(len(ports), height)
     (i0, top), (i1, bottom) = known[0], known[-1]
-    found = dict(known)
+    heights = dict(known)
     return [
-        found[i] if i in found else top - PORT * (i0 - i) if i < i0 else bottom + PORT * (i - i1)
+        heights[i]
+        if i in heights
+        else top - PORT * (i0 - i)
+        if i < i0
+        else bottom + PORT * (i - i1)
         for i in range(len(ports))
     ]
 

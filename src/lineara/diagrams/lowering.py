@@ -38,29 +38,29 @@ def lowered(net: Net, rounds: int = ROUNDS) -> Net:
       v1 = sin(x1)
       -> v1
     """
-    found = copied(net)
-    for n in reversed(every_net(found)):
+    lowered_net = copied(net)
+    for n in reversed(every_net(lowered_net)):
         for node in list(n.nodes.values()):
             form = _form(node)
             if node.kind != "frame" or node.name == "untuple" or form == "tuple":
                 continue
-            made = _stands_for(node, form, rounds)
+            replacement = _stands_for(node, form, rounds)
             outs, ins = node.outs, node.ins
             n.remove(node)
-            _joined(n, n.splice(made, ins), outs)
-    for n in every_net(found):
+            _joined(n, n.splice(replacement, ins), outs)
+    for n in every_net(lowered_net):
         for node in topological(n):
             if node.name == "untuple":
                 _untupled(n, node)
-    return found
+    return lowered_net
 
 
 def _form(node: Node) -> str:
     return node.data[0] if isinstance(node.data, tuple) and node.data else ""
 
 
-def _joined(net: Net, made: Sequence[Wire], outs: Sequence[Wire]) -> None:
-    for a, w in zip(made, outs, strict=True):
+def _joined(net: Net, replacement: Sequence[Wire], outs: Sequence[Wire]) -> None:
+    for a, w in zip(replacement, outs, strict=True):
         net.join(a, w)
 
 
@@ -100,12 +100,12 @@ def _draft(node: Node) -> tuple[Draft, list[Wire]]:
 
 def _untupled(net: Net, node: Node) -> None:
     """What was put together is taken apart; by then calls are their bodies."""
-    made = node.ins[0].source
-    if made is None or not isinstance(made[0], Node) or _form(made[0]) != "tuple":
+    source = node.ins[0].source
+    if source is None or not isinstance(source[0], Node) or _form(source[0]) != "tuple":
         raise DiagramError("a tuple that comes from elsewhere has no wires here")
-    ins, outs = made[0].ins, node.outs
+    ins, outs = source[0].ins, node.outs
     net.remove(node)
-    net.remove(made[0])
+    net.remove(source[0])
     _joined(net, ins, outs)
 
 
@@ -164,10 +164,10 @@ def _switched(node: Node) -> Net:
     n, t = len(node.bodies), _array(i).dtype.type
     beyond = d.op("where", d.op("less", i, d.const(t(0).item())), d.const(t(n).item()), i)
     which = _index(d, d.const(np.arange(n, dtype=t)), (f"{MARK}0",), [beyond])
-    *others, found = [d.add("box", bodies=[b])[0] for b in node.bodies]
+    *others, chosen = [d.add("box", bodies=[b])[0] for b in node.bodies]
     for k, box in reversed(list(enumerate(others))):
-        (found,) = d.add("sel", (d.op("equal", which, d.const(t(k).item())), box, found))
-    return d.done(*d.add("eval", (found, *args)))
+        (chosen,) = d.add("sel", (d.op("equal", which, d.const(t(k).item())), box, chosen))
+    return d.done(*d.add("eval", (chosen, *args)))
 
 
 # --- loops ----------------------------------------------------------------------------------------
@@ -207,19 +207,24 @@ def _over_arrays(node: Node) -> Net:
     rows = [_index(inner, x, at, [i]) for x in own_xs]
     k = pure - nk - nc  # the rows that are not linear come before the linear carries
     given = [*own_ks, *carries[:nc], *rows[:k], *carries[nc:], *rows[k:]]
-    found = inner.inline(body, given)
-    handed = [*found[:nc], *found[first : first + nlc]]
-    made = [*found[nc:first], *found[first + nlc :]]
-    written = [_written(inner, w, y, at, [i]) for w, y in zip(written, made, strict=True)]
+    outs_of_round = inner.inline(body, given)
+    handed = [*outs_of_round[:nc], *outs_of_round[first : first + nlc]]
+    arrays = [*outs_of_round[nc:first], *outs_of_round[first + nlc :]]
+    written = [_written(inner, w, y, at, [i]) for w, y in zip(written, arrays, strict=True)]
     step = inner.op("add", i, inner.const(-1 if direction == "rev" else 1))
 
     (f,) = d.add("box", (*ks, *xs), bodies=[inner.done(step, *handed, *written)])
     empty = [d.const(np.zeros(_array(w).shape, _array(w).dtype)) for w in stacks]
     start = d.const(n - 1 if direction == "rev" else 0)
     carried = (start, *cs, *empty)
-    _, *found = d.add("scan", (f, *carried), data=(n, len(carried), False))
+    _, *outs_of_round = d.add("scan", (f, *carried), data=(n, len(carried), False))
     k = len(cs)
-    outs = [*found[:nc], *found[k : k + first - nc], *found[nc:k], *found[k + first - nc :]]
+    outs = [
+        *outs_of_round[:nc],
+        *outs_of_round[k : k + first - nc],
+        *outs_of_round[nc:k],
+        *outs_of_round[k + first - nc :],
+    ]
     return d.done(*outs)
 
 
@@ -235,11 +240,11 @@ def _repeated(node: Node, rounds: int) -> Net:
     (chosen,) = inner.add("sel", (*inner.inline(asks, own[:taken]), *boxes))
     round_ = inner.done(*inner.add("eval", (chosen, *own)))
     (f,) = d.add("box", ins[:nk], bodies=[round_])
-    found = d.add("scan", (f, *ins[nk:]), data=(rounds, len(ins) - nk, False))
-    (more,) = d.inline(copied(asks), [*ins[:nk], *found][:taken])
+    carries = d.add("scan", (f, *ins[nk:]), data=(rounds, len(ins) - nk, False))
+    (more,) = d.inline(copied(asks), [*ins[:nk], *carries][:taken])
     place = d.op("where", more, d.const(1), d.const(0))
     over = _index(d, d.const(np.array([False])), (f"{MARK}0",), [place])
-    return d.done(*[d.add("sel", (over, w, w))[0] for w in found])
+    return d.done(*[d.add("sel", (over, w, w))[0] for w in carries])
 
 
 def _resting(own: Sequence[Wire], nk: int) -> Net:

@@ -90,8 +90,8 @@ class Node:
     @property
     def body(self) -> "Net":
         """The one diagram within."""
-        (found,) = self.bodies
-        return found
+        (body,) = self.bodies
+        return body
 
     @property
     def path(self) -> tuple[int, ...]:
@@ -137,12 +137,12 @@ class Net:
     @property
     def path(self) -> tuple[int, ...]:
         """The ids of the nodes that it lies in, from the outside."""
-        found: list[int] = []
+        ids: list[int] = []
         net: Net | None = self
         while net is not None and net.owner is not None:
-            found.append(net.owner.id)
+            ids.append(net.owner.id)
             net = net.owner.net
-        return tuple(reversed(found))
+        return tuple(reversed(ids))
 
     # --- building ---------------------------------------------------------------------------
 
@@ -269,11 +269,11 @@ def every_net(net: Net) -> list[Net]:
     >>> len(every_net(Net()))
     1
     """
-    found = [net]
-    for n in found:
+    nets = [net]
+    for n in nets:
         for node in n.nodes.values():
-            found += node.bodies
-    return found
+            nets += node.bodies
+    return nets
 
 
 def nodes_in(net: Net) -> Iterator[Node]:
@@ -324,10 +324,10 @@ def copied(net: Net, meter: Meter | None = None) -> Net:
     >>> b.takes == a.takes, b.inputs[0] is b.outputs[0], b.inputs[0] is a.inputs[0]
     (True, True, False)
     """
-    made: dict[int, Net] = {}
+    copies: dict[int, Net] = {}
     meter = meter or Meter()
     for n in reversed(every_net(net)):
-        new = made[id(n)] = Net(meter)
+        new = copies[id(n)] = Net(meter)
         wires: dict[Wire, Wire] = {}
         for w in n.inputs:
             wires[w] = new.input(w.type, w.linear)
@@ -335,10 +335,10 @@ def copied(net: Net, meter: Meter | None = None) -> Net:
             for w in node.outs:
                 wires[w] = Wire(w.type, linear=w.linear)
         for node in n.nodes.values():
-            other = Node(new, node.kind, node.name, node.held, [made[id(b)] for b in node.bodies])
+            other = Node(new, node.kind, node.name, node.held, [copies[id(b)] for b in node.bodies])
             new.place(other, [wires[w] for w in node.ins], [wires[w] for w in node.outs])
         new.output(*[wires[w] for w in n.outputs])
-    return made[id(net)]
+    return copies[id(net)]
 
 
 # --- composition ----------------------------------------------------------------------------------
@@ -369,10 +369,10 @@ def compose(first: Net, *rest: Net) -> Net:
     net = Net()
     wires: Wires = tuple([net.input(t) for t in first.takes])
     for part in (first, *rest):
-        found = tuple([w.type for w in wires])
-        if found != part.takes:
+        types = tuple([w.type for w in wires])
+        if types != part.takes:
             raise DiagramError(
-                f"({show_all(found)}) does not compose with ({show_all(part.takes)}); the outputs "
+                f"({show_all(types)}) does not compose with ({show_all(part.takes)}); the outputs "
                 "of the first are the inputs of the second"
             )
         wires = net.splice(copied(part, net.meter), wires)

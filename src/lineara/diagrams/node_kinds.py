@@ -64,12 +64,12 @@ def gives(kind: str, takes: Types, name: str, data: Any, bodies: Sequence[Body])
     >>> gives("copy", (R,), "", None, ())
     (Base(name='R'), Base(name='R'))
     """
-    found = globals().get(f"_{kind.lower()}")
-    if kind not in KINDS or found is None:
+    rule = globals().get(f"_{kind.lower()}")
+    if kind not in KINDS or rule is None:
         raise DiagramError(f"there is no kind {kind}; there are {', '.join(PLAIN)}")
     if kind != "frame" and len(bodies) != BODIES.get(kind, 0):
         raise DiagramError(f"{kind} has {BODIES.get(kind, 0)} bodies, not {len(bodies)}")
-    return found(takes, name, data, bodies)
+    return rule(takes, name, data, bodies)
 
 
 def _need(ok: bool, kind: str, wanted: str, takes: Types) -> None:

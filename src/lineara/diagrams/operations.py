@@ -30,15 +30,15 @@ def marked(held: Any, kind: type) -> tuple[Any, list[Any]]:
     >>> marked((("at", (2.0, slice(3.0, None))),), float)
     ((('at', ('$0', slice('$1', None, None))),), [2.0, 3.0])
     """
-    found: list[Any] = []
+    taken: list[Any] = []
 
     def mark(p: Any) -> Any:
         if not isinstance(p, kind):
             return p
-        found.append(p)
-        return f"{MARK}{len(found) - 1}"
+        taken.append(p)
+        return f"{MARK}{len(taken) - 1}"
 
-    return _mapped(held, mark), found
+    return _mapped(held, mark), taken
 
 
 def unmarked(held: Any, values: Sequence[Any]) -> Any:
@@ -52,9 +52,9 @@ def unmarked(held: Any, values: Sequence[Any]) -> Any:
 
 def marks(held: Any) -> int:
     """How many wires the marks among parameters stand for."""
-    found: list[Any] = []
-    _mapped(held, lambda p: found.append(p) if _is_mark(p) else p)
-    return len(found)
+    taken: list[Any] = []
+    _mapped(held, lambda p: taken.append(p) if _is_mark(p) else p)
+    return len(taken)
 
 
 def _is_mark(p: Any) -> bool:
@@ -77,11 +77,11 @@ def primitive(name: str) -> Primitive:
     ...
     lineara.errors.DiagramError: there is no operation sine; did you mean sin?
     """
-    found = registry.primitives.get(name)
-    if found is None:
+    declared = registry.primitives.get(name)
+    if declared is None:
         hint = did_you_mean(name, registry.primitives)
         raise DiagramError(f"there is no operation {name}{hint}")
-    return found
+    return declared
 
 
 def gives(name: str, takes: Sequence[Type], params: Params = ()) -> Types:
@@ -122,11 +122,11 @@ def _given(p: Primitive, takes: Types, held: Held) -> Types:
     n = len(types) - marks(held.params)
     places = [0 if t.shape == () else np.zeros(t.shape, t.dtype) for t in types[n:]]
     try:
-        found = p.result(*types[:n], **dict(unmarked(held.params, places)))
+        types_given = p.result(*types[:n], **dict(unmarked(held.params, places)))
     except (LinearaError, TypeError, ValueError) as error:
         what = error.message if isinstance(error, LinearaError) else str(error)
         raise DiagramError(f"{p.name} does not take {show_all(takes)}: {what}") from None
-    parts = found if type(found) is tuple else (found,)
+    parts = types_given if type(types_given) is tuple else (types_given,)
     return tuple([of_array(t) for t in parts if isinstance(t, ArrayType)])
 
 
@@ -138,10 +138,10 @@ def evaluate(name: str, args: Sequence[Any], params: Params = ()) -> tuple[Any, 
     """
     p = primitive(name)
     if not params and isinstance(p, Elementwise):
-        found = p.evaluate(np, *args)
+        y = p.evaluate(np, *args)
     else:
         n = len(args) - marks(params)
-        found = p(*args[:n], **dict(unmarked(params, args[n:])))
-    if type(found) is np.float64:
-        return (float(found),)
-    return found if type(found) is tuple else (found,)
+        y = p(*args[:n], **dict(unmarked(params, args[n:])))
+    if type(y) is np.float64:
+        return (float(y),)
+    return y if type(y) is tuple else (y,)

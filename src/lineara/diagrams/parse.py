@@ -101,11 +101,11 @@ def parse(text: str, file: str = "") -> Net:
     """The diagram of a text; a DiagramError shows the place of what is wrong."""
     source = LANGUAGE.source(text, file)
     tree = LANGUAGE.tree(source)
-    reader, made = _Reader(source), {}
+    reader, parsed = _Reader(source), {}
     for t in tree.iter_subtrees():
-        parts = [made.get(id(c), c) for c in t.children]
-        made[id(t)] = getattr(reader, str(t.data))(parts, place_of(t.meta))
-    return made[id(tree)]
+        parts = [parsed.get(id(c), c) for c in t.children]
+        parsed[id(t)] = getattr(reader, str(t.data))(parts, place_of(t.meta))
+    return parsed[id(tree)]
 
 
 class _Reader:
@@ -190,8 +190,8 @@ class _Reader:
 
     def array(self, parts: list[Any], at: Place) -> Any:
         t = array_of(Base(str(parts[0])))
-        found = np.asarray(parts[1], t.dtype).reshape(t.shape)
-        return found if t.shape else found[()]
+        array = np.asarray(parts[1], t.dtype).reshape(t.shape)
+        return array if t.shape else array[()]
 
     def ellipsis(self, parts: list[Any], at: Place) -> Any:
         return ...

@@ -161,18 +161,18 @@ def _orange(node: Node) -> Pictured:
 
     def whole() -> tuple[Net, Node]:
         f = Net()
-        found = _like(f, node, tuple([f.input(t) for t in types_in(node)]))
+        copy = _like(f, node, tuple([f.input(t) for t in types_in(node)]))
         more = f.input(R)
-        f.output(*f.add("frame", (*found.outs, more), name="rest", gives=(R,)))
-        return f, found
+        f.output(*f.add("frame", (*copy.outs, more), name="rest", gives=(R,)))
+        return f, copy
 
     left = _framed("ORANGE", whole()[0], residuals(node))
     right = Net()
     ins = [right.input(t) for t in left.takes]
     outs, resid, inner = forward(right, whole()[1], ins[:-1])
     if inner is not None:
-        found = inner.net.add("BLUE", inner.ins, data=inner.packed, bodies=[inner.body])
-        inner.net.output(*found)
+        copy = inner.net.add("BLUE", inner.ins, data=inner.packed, bodies=[inner.body])
+        inner.net.output(*copy)
     rest = _rest((*types_out(node), R), (R,))
     right.output(*right.add("ORANGE", (*outs, ins[-1]), data=(), bodies=[rest]), *resid)
     return Pictured(left, right)
@@ -182,15 +182,15 @@ def _green(node: Node) -> Pictured:
     """GREEN{rest ; node} becomes GREEN{rest}, and the way back through the node."""
     f = Net()
     *ins, more = f.add("frame", (f.input(R),), name="rest", gives=(*types_in(node), R))
-    found = _like(f, node, tuple(ins))
-    f.output(*found.outs, more)
+    copy = _like(f, node, tuple(ins))
+    f.output(*copy.outs, more)
     kept = residuals(node)
     left = _framed("GREEN", f, kept)
     right = Net()
     given = [right.input(t) for t in left.takes]
     resid, bars = given[: len(kept)], iter(given[len(kept) : -1])
     per_output = [None if tan(t) is None else next(bars) for t in types_out(node)]
-    sent = [s for s in backward(right, found, resid, per_output) if s is not None]
+    sent = [s for s in backward(right, copy, resid, per_output) if s is not None]
     rest = _rest((R,), (*types_in(node), R))
     right.output(*right.add("GREEN", (*sent, given[-1]), data=(), bodies=[rest]))
     return Pictured(left, right)

@@ -106,13 +106,22 @@ def _shot(
     }
     names: dict[Wire, str] = {}
     for shut in _shut(around, more):
-        found, shapes, names = drawn(net, [n.id for n in shut], namer)
+        picture_size, shapes, names = drawn(net, [n.id for n in shut], namer)
         states.setdefault(",".join(sorted([namer.key(n.id) for n in shut])), len(scenes))
-        scenes.append((shapes, found.width, found.height))
-    made = [namer.key(i) for i in step.made] if step else []
+        scenes.append((shapes, picture_size.width, picture_size.height))
+    new_keys = [namer.key(i) for i in step.made] if step else []
     boxes = {namer.key(n.id): namer.key(b.id) if b else "" for n, b in around.items()}
     return Shot(
-        rule, said, show(net, names), _program(net, names), scenes, states, boxes, picture, "", made
+        rule,
+        said,
+        show(net, names),
+        _program(net, names),
+        scenes,
+        states,
+        boxes,
+        picture,
+        "",
+        new_keys,
     )
 
 
@@ -121,15 +130,15 @@ def _shut(around: Mapping[Node, Node | None], more: int) -> list[tuple[Node, ...
     depth: dict[Node | None, int] = {None: -1}
     for node, box in around.items():  # the outer ones come first
         depth[node] = depth[box] + 1
-    found = [tuple([n for n in around if depth[n] == fold]) for fold in FOLDS.values()]
+    scenes = [tuple([n for n in around if depth[n] == fold]) for fold in FOLDS.values()]
     several = [(node,) for node in around]
     for some in several:
         if len(several) > more:
             break
         _, *later = itertools.dropwhile(lambda n, last=some[-1]: n is not last, around)
         several += [(*some, n) for n in later if not _within(n, some, around)]
-    known = set(map(frozenset, found))
-    return found + [some for some in several[:more] if frozenset(some) not in known]
+    known = set(map(frozenset, scenes))
+    return scenes + [some for some in several[:more] if frozenset(some) not in known]
 
 
 def _within(node: Node, some: Sequence[Node], around: Mapping[Node, Node | None]) -> bool:
@@ -177,14 +186,14 @@ def _simplified(net: Net, more: int) -> Iterator[Shot]:
     """The function that goes back is applied to 1, and that is simplified."""
     if net.gives != (R,):
         raise DiagramError("a gradient is of a diagram with one real output")
-    found = adjoint(net)
-    value, back = found.outputs
-    found.outputs.clear()
+    gradient = adjoint(net)
+    value, back = gradient.outputs
+    gradient.outputs.clear()
     value.target = back.target = None
-    found.add("drop", (value,))
-    found.output(*found.add("eval", (back, *found.add("const", data=1.0))))
+    gradient.add("drop", (value,))
+    gradient.output(*gradient.add("eval", (back, *gradient.add("const", data=1.0))))
     namer = Namer()
-    s = Simplifier(found)
+    s = Simplifier(gradient)
     said = "The adjoint, applied to 1: the gradient. Now it is simplified."
     last = _shot(s.net, namer, "", said, more=more)
     for step in s.steps():
@@ -213,8 +222,8 @@ def derivation(net: Net, law: str) -> list[Shot]:
 
     frames = Frames(net, seen)
     shots.append(_shot(frames.net, namer, "", said))
-    while found := find(frames.net):
-        getattr(frames, law)(*found)
+    while match := find(frames.net):
+        getattr(frames, law)(*match)
     if len(shots) == 1:
         raise DiagramError(f"there is no place for the law here: {said}")
     return shots
@@ -231,9 +240,9 @@ def _captured(net: Net) -> tuple[Node, ...] | None:
     for box in nodes_in(net):
         if box.kind == "box":
             for w in box.ins:
-                made = source(w)
-                if made is not None and all([target(v) is box for v in made.outs]):
-                    return made, box
+                node = source(w)
+                if node is not None and all([target(v) is box for v in node.outs]):
+                    return node, box
     return None
 
 
@@ -338,14 +347,14 @@ def _marked(shapes: Sequence[Shape], shot: Shot) -> Iterator[Shape]:
 
 
 def _short(x: float) -> float:
-    found = round(x, 1)
-    return int(found) if found == int(found) else found
+    rounded = round(x, 1)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _numbered(picture: Pictured, rules: dict[str, int]) -> int:
     sides = []
     for net in (picture.left, picture.right):
-        found, shapes, _ = drawn(net)
+        side, shapes, _ = drawn(net)
         body = "".join(map(element, [s for s in shapes if not s.looks.startswith("name")]))
-        sides.append([body, _short(found.width), _short(found.height)])
+        sides.append([body, _short(side.width), _short(side.height)])
     return rules.setdefault(json.dumps(sides), len(rules))

@@ -53,15 +53,15 @@ def _pullback(name: str, takes: Types, held: Held) -> Net:
     ss = [d.input(t) for t in tans(gives)]
     active = [i for i, t in enumerate(takes) if moves(t)]
     if not ss or isinstance(primitive, Constant):
-        found: list[Wire | None] = [None] * len(active)
+        back: list[Wire | None] = [None] * len(active)
     elif isinstance(primitive, Elementwise) and all([t == R for t in takes]):
-        found = _of_partials(d, primitive, xs, ss[0])
+        back = _of_partials(d, primitive, xs, ss[0])
     elif isinstance(primitive, General):
-        found = _of_program(d, primitive, xs, ss, held.params)
+        back = _of_program(d, primitive, xs, ss, held.params)
     else:
-        found = _of_rule(d, primitive, xs, ss, active, held.params)
+        back = _of_rule(d, primitive, xs, ss, active, held.params)
     outs = []
-    for i, w in zip(active, found, strict=True):
+    for i, w in zip(active, back, strict=True):
         outs.append(d.add("zero", data=takes[i])[0] if w is None else w)
     d.prune(*outs)
     return d.done(*outs)
@@ -166,10 +166,10 @@ def _of_rule(
     given = dict(operations.unmarked(params, boxes[n:]))
     y = primitive(*boxes[:n], **given)
     joint = primitive.linearize(y, boxes[:n], tuple(active), given, None)
-    found = [_product(b) for b in joint.back(_Traced(d, ss[0]))]
-    if any([b is not None and not isinstance(b, _Traced) for b in found]):
+    cotangents = [_product(b) for b in joint.back(_Traced(d, ss[0]))]
+    if any([b is not None and not isinstance(b, _Traced) for b in cotangents]):
         raise DiagramError(f"{primitive.name}: its cotangent is no array that a wire could carry")
-    return [None if b is None else b.wire for b in found]
+    return [None if b is None else b.wire for b in cotangents]
 
 
 def _of_program(
@@ -179,8 +179,8 @@ def _of_program(
     types = [array_of(w.type) for w in xs]  # type: ignore[arg-type]
     formals = tuple([ir.Var(f"x{i}", t) for i, t in enumerate(types)])
     leaf = ir.Prim(formals, primitive, dict(params))
-    found = type_of_leaf(Program({}, {}), leaf).xs
-    program = Program({}, {"f": ir.Def("f", formals, found, (), ir.Block((), leaf))})
+    result_types = type_of_leaf(Program({}, {}), leaf).xs
+    program = Program({}, {"f": ir.Def("f", formals, result_types, (), ir.Block((), leaf))})
     program = erase(reverse(program, "f"), "f" + JVP + LIN + T)
     nl, back = program.defs["f" + JVP + NL], program.defs["f" + JVP + LIN + T + E]
     *ys, tape = [ir.Var(f"y{i}", t) for i, t in enumerate(nl.results)]

@@ -64,12 +64,12 @@ def matches(left: Net, net: Net, convex: bool = True) -> Iterator[Match]:
     order = _connected(left)
     open_: list[tuple[int, Match]] = [(0, Match(net, {}, {}, {}))]
     while open_:
-        i, found = open_.pop()
+        i, match = open_.pop()
         if i == len(order):
-            if not convex or is_convex(found):
-                yield found
+            if not convex or is_convex(match):
+                yield match
             continue
-        more = [m for n in _candidates(order[i], found) if (m := _extended(order[i], n, found))]
+        more = [m for n in _candidates(order[i], match) if (m := _extended(order[i], n, match))]
         open_ += [(i + 1, m) for m in reversed(more)]
 
 
@@ -92,20 +92,20 @@ def _connected(left: Net) -> list[Node]:
     return order
 
 
-def _candidates(node: Node, found: Match) -> list[Node]:
+def _candidates(node: Node, match: Match) -> list[Node]:
     """The nodes of the level that may be this one: the one at the end of a wire, or all."""
     for side in ("ins", "outs"):
         for w in getattr(node, side):
-            if w in found.wires:
-                real = found.wires[w]
+            if w in match.wires:
+                real = match.wires[w]
                 end = real.target if side == "ins" else real.source
                 return [end[0]] if end is not None and isinstance(end[0], Node) else []
-    return list(found.net.nodes.values())
+    return list(match.net.nodes.values())
 
 
-def _extended(node: Node, real: Node, found: Match) -> Match | None:
+def _extended(node: Node, real: Node, match: Match) -> Match | None:
     """The match with one node more, or None."""
-    if real in found.nodes.values() or (node.kind, node.name) != (real.kind, real.name):
+    if real in match.nodes.values() or (node.kind, node.name) != (real.kind, real.name):
         return None
     if (node.kind != "pack" and held(node.data) != held(real.data)) or len(node.bodies) != len(
         real.bodies
@@ -113,11 +113,11 @@ def _extended(node: Node, real: Node, found: Match) -> Match | None:
         return None
     if len(node.ins) != len(real.ins) or len(node.outs) != len(real.outs):
         return None
-    wires = dict(found.wires)
+    wires = dict(match.wires)
     for a, b in zip((*node.ins, *node.outs), (*real.ins, *real.outs), strict=True):
         if a.type != b.type or wires.setdefault(a, b) is not b:
             return None
-    bodies = dict(found.bodies)
+    bodies = dict(match.bodies)
     for a, b in zip(node.bodies, real.bodies, strict=True):
         name = metavariable(a)
         if name is None:
@@ -130,7 +130,7 @@ def _extended(node: Node, real: Node, found: Match) -> Match | None:
             return None
         else:
             bodies[name] = b
-    return Match(found.net, {**found.nodes, node: real}, wires, bodies)
+    return Match(match.net, {**match.nodes, node: real}, wires, bodies)
 
 
 def is_convex(match: Match) -> bool:
@@ -169,8 +169,8 @@ def rewrite(rule: Rule, match: Match) -> None:
     for n in every_net(right):
         for node in n.nodes.values():
             node.bodies = tuple([_filled(node, b, fresh) for b in node.bodies])
-    found = net.splice(right, ins)
-    for a, w in zip(found, outs, strict=True):
+    new_wires = net.splice(right, ins)
+    for a, w in zip(new_wires, outs, strict=True):
         net.join(a, w)
 
 
@@ -178,9 +178,9 @@ def _filled(node: Node, body: Net, bodies: dict[str, Net]) -> Net:
     name = metavariable(body)
     if name is None:
         return body
-    found = copied(bodies[name])
-    found.owner = node
-    return found
+    filled = copied(bodies[name])
+    filled.owner = node
+    return filled
 
 
 class Rewriter:
@@ -209,23 +209,23 @@ class Rewriter:
         before = fresh_id()
         path, first = match.net.path, min([n.id for n in match.nodes.values()])
         rewrite(rule, match)
-        made = tuple([i for i in match.net.nodes if i > before])
-        step = Step(len(self.log) + 1, rule.name, path, first, made)
+        new_ids = tuple([i for i in match.net.nodes if i > before])
+        step = Step(len(self.log) + 1, rule.name, path, first, new_ids)
         self.log.append(step)
         return step
 
     def steps(self, limit: int = 10_000, rng: random.Random | None = None) -> Iterator[Step]:
         """Apply rules while there is a match: the first one, or one that `rng` chooses."""
         while True:
-            found: Any = rng.choice(list(self.all()) or [None]) if rng else next(self.all(), None)
-            if found is None:
+            pair: Any = rng.choice(list(self.all()) or [None]) if rng else next(self.all(), None)
+            if pair is None:
                 return
             if len(self.log) >= limit:
                 raise DiagramError(
                     f"{limit} applications of rules, and there is no end; rules that undo each "
                     "other are for `same`, or ask for more by limit="
                 )
-            yield self.fire(*found)
+            yield self.fire(*pair)
 
 
 def rewritten(net: Net, rules: Sequence[Rule], limit: int = 10_000) -> Net:

@@ -40,12 +40,14 @@ def saturated(a: Net, b: Net, rules: Sequence[Rule]) -> bool:
     pairs = [(terms(x), terms(y)) for x, y in zip(left, right, strict=True) if x != y]
     for x, y in pairs:
         graph.register(x, y)
-    found = []
+    rules_of_language = []
     for rule in rules:
         for source, target in ((rule.left, rule.right), (rule.right, rule.left))[: 1 + rule.both]:
             if len(target.inputs) == len(source.inputs) == len(_used(source)):
-                found.append(rewrite(*_sides(language, source)).to(*_sides(language, target)))
-    equations = ruleset(*found, name="equations")
+                rules_of_language.append(
+                    rewrite(*_sides(language, source)).to(*_sides(language, target))
+                )
+    equations = ruleset(*rules_of_language, name="equations")
     for _ in range(ROUNDS):
         if all([graph.check_bool(eq(x).to(y)) for x, y in pairs]):
             return True
@@ -74,10 +76,10 @@ def _terms(language: Any, c: Cartesian, known: dict[int, Any]) -> Any:
             if j not in known:
                 e = c.entries[j]
                 key = repr((e.kind, e.name, shown(e.kind, e.data), show(e.type), e.port))
-                made = language(key)
+                expression = language(key)
                 for a in e.args:
-                    made = made.on(known[a])
-                known[j] = made
+                    expression = expression.on(known[a])
+                known[j] = expression
         return known[i]
 
     return term

@@ -46,17 +46,17 @@ def ordered(net: Net, canon: Canon) -> list[Node]:
     }
     ready = [place[node] for node, n in missing.items() if n == 0]
     heapq.heapify(ready)
-    found = []
+    nodes = []
     while ready:
         node = canon.nodes[heapq.heappop(ready)]
-        found.append(node)
+        nodes.append(node)
         for w in node.outs:
             if w.target is not None and isinstance(w.target[0], Node):
                 after = w.target[0]
                 missing[after] -= 1
                 if missing[after] == 0:
                     heapq.heappush(ready, place[after])
-    return found
+    return nodes
 
 
 class _Printer:
@@ -111,12 +111,12 @@ class _Printer:
         head = f"{pad}{left}{show_kind(node)}({ins})"
         if not node.bodies:
             return [head]
-        found: list[Any] = []
+        items: list[Any] = []
         for i, body in enumerate(node.bodies):
             last = i == len(node.bodies) - 1
             before = f"{head} {{ " if i == 0 else ""
-            found.append((body, depth, before, " }" if last else " } {"))
-        return found
+            items.append((body, depth, before, " }" if last else " } {"))
+        return items
 
 
 def _stem(t: Type) -> str:

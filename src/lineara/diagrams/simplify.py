@@ -83,20 +83,20 @@ class Simplifier:
         """The first rule that applies at a node, applied."""
         net, before = node.net, fresh_id()
         for name in self.at.get(node.kind, ()):
-            found = SCHEMAS[name][1](self, node)
-            if found is None:
+            changed = SCHEMAS[name][1](self, node)
+            if changed is None:
                 continue
             self.push(node)
-            for item in found:
+            for item in changed:
                 self.look(item)
-            made = []
+            new_ids = []
             for i in reversed(net.nodes):
                 if i < before:
                     break
-                made.append(i)
+                new_ids.append(i)
                 for w in (*net.nodes[i].ins, *net.nodes[i].outs):
                     self.look(w)
-            step = Step(len(self.log) + 1, name, net.path, node.id, tuple(made))
+            step = Step(len(self.log) + 1, name, net.path, node.id, tuple(new_ids))
             self.log.append(step)
             return step
         return None
@@ -140,25 +140,25 @@ def _beta(s: Simplifier, node: Node) -> Changed | None:
     inner = list(box.body.nodes.values())
     net.remove(node)
     net.remove(box)
-    found = net.splice(box.body, (*captured, *args))
-    for a, w in zip(found, outs, strict=True):
+    results = net.splice(box.body, (*captured, *args))
+    for a, w in zip(results, outs, strict=True):
         net.join(a, w)
-    return [*captured, *args, *found, *inner]
+    return [*captured, *args, *results, *inner]
 
 
 def _gc(s: Simplifier, node: Node) -> Changed | None:
-    made = source(node.ins[0])
-    if made is None or made.kind == "copy":
+    node_before = source(node.ins[0])
+    if node_before is None or node_before.kind == "copy":
         return None
-    drops = [target(w) for w in made.outs]
+    drops = [target(w) for w in node_before.outs]
     if not all([d is not None and d.kind == "drop" for d in drops]):
         return None
     net = node.net
     for d in drops:
         assert d is not None, "each output is dropped"
         net.remove(d)
-    net.remove(made)
-    for w in made.ins:
+    net.remove(node_before)
+    for w in node_before.ins:
         net.add("drop", (w,))
     return []
 
@@ -177,18 +177,20 @@ def _counit(s: Simplifier, node: Node) -> Changed | None:
 
 
 def _dup(s: Simplifier, node: Node) -> Changed | None:
-    made = source(node.ins[0])
-    if made is None or made.kind not in ("const", "zero", "box"):
+    node_before = source(node.ins[0])
+    if node_before is None or node_before.kind not in ("const", "zero", "box"):
         return None
-    if made.kind == "box" and not _worth_two(made):
+    if node_before.kind == "box" and not _worth_two(node_before):
         return None
     net, outs = node.net, node.outs
     net.remove(node)
-    net.remove(made)
-    pairs = [net.add("copy", (w,)) for w in made.ins]
+    net.remove(node_before)
+    pairs = [net.add("copy", (w,)) for w in node_before.ins]
     for i, w in enumerate(outs):
-        bodies = [copied(b, net.meter) if i else b for b in made.bodies]
-        (new,) = net.add(made.kind, [p[i] for p in pairs], data=made.data, bodies=bodies)
+        bodies = [copied(b, net.meter) if i else b for b in node_before.bodies]
+        (new,) = net.add(
+            node_before.kind, [p[i] for p in pairs], data=node_before.data, bodies=bodies
+        )
         net.join(new, w)
         for b in bodies:
             for inner in nodes_in(b):
@@ -212,21 +214,23 @@ def smaller(net: Net, limit: int) -> bool:
 
 
 def _absorb(s: Simplifier, node: Node) -> Changed | None:
-    made, port = next(
+    node_before, port = next(
         (
-            (made, port)
+            (node_before, port)
             for port, w in enumerate(node.ins)
-            if (made := source(w)) and made.kind in ("const", "zero", "box") and not made.ins
+            if (node_before := source(w))
+            and node_before.kind in ("const", "zero", "box")
+            and not node_before.ins
         ),
         (None, 0),
     )
-    if made is None:
+    if node_before is None:
         return None
     net, body = node.net, node.body
-    net.remove(made)
+    net.remove(node_before)
     inner = _uncaptured(node, port)
-    bodies = made.bodies
-    (new,) = body.add(made.kind, data=made.data, bodies=bodies)
+    bodies = node_before.bodies
+    (new,) = body.add(node_before.kind, data=node_before.data, bodies=bodies)
     body.join(new, inner)
     return [new, *[n for b in bodies for n in nodes_in(b)]]
 
@@ -308,9 +312,9 @@ def _zero(s: Simplifier, node: Node) -> Changed | None:
     both = node.kind == "sel" and _is_zero(from_[1]) and _is_zero(from_[2])
     if both or (node.kind == "route" and _is_zero(from_[1])):
         t, c = node.outs[0].type, node.ins[0]
-        found = _replaced(net, [*from_[1:], node], _zeros(net, [t] * len(node.outs)))
+        changed = _replaced(net, [*from_[1:], node], _zeros(net, [t] * len(node.outs)))
         net.add("drop", (c,))
-        return found
+        return changed
     return None
 
 
@@ -335,9 +339,9 @@ def _chosen(s: Simplifier, node: Node) -> Changed | None:
     net, rest = node.net, node.ins[1:]
     if node.kind == "sel":
         kept, lost = rest if c.data else rest[::-1]
-        found = _replaced(net, [c, node], [kept])
+        changed = _replaced(net, [c, node], [kept])
         net.add("drop", (lost,))
-        return found
+        return changed
     nothing = _zeros(net, [rest[0].type])
     return _replaced(net, [c, node], [*rest, *nothing] if c.data else [*nothing, *rest])
 
@@ -363,9 +367,9 @@ def _mul_zero(s: Simplifier, node: Node) -> Changed | None:
         c = source(w)
         if c is not None and _is_nought(c):
             net, other = node.net, node.ins[1 - i]
-            found = _replaced(net, [c, node], _zeros(net, [node.outs[0].type]))
+            changed = _replaced(net, [c, node], _zeros(net, [node.outs[0].type]))
             net.add("drop", (other,))
-            return found
+            return changed
     return None
 
 

@@ -69,12 +69,12 @@ class _Picture:
 
     def whole(self) -> Net:
         """Every level, the inner ones first."""
-        made: dict[int, Net] = {}
+        levels: dict[int, Net] = {}
         for net in reversed(every_net(self.d.root)):
-            made[id(net)] = self.level(net, made)
-        return made[id(self.d.root)]
+            levels[id(net)] = self.level(net, levels)
+        return levels[id(self.d.root)]
 
-    def level(self, net: Net, made: dict[int, Net]) -> Net:
+    def level(self, net: Net, levels: dict[int, Net]) -> Net:
         """One level: its nodes, and its frames as nodes."""
         new, wires = Net(), {}
         pair = self.boxes.get(net.owner.id) if net.owner else None
@@ -85,7 +85,7 @@ class _Picture:
             new.inputs.append(other)
         nodes: list[tuple[Node, list[Wire], list[Wire]]] = []
         for node in net.nodes.values():
-            bodies = [made[id(b)] for b in node.bodies]
+            bodies = [levels[id(b)] for b in node.bodies]
             other = Node(new, node.kind, node.name, node.data, bodies, node.id)
             own, ins = self.boxes.get(node.id), list(node.ins)
             if own:
@@ -146,7 +146,7 @@ class _Picture:
         named: Callable[[int], int],
     ) -> Net:
         """What is left of a body, between two frontiers."""
-        made: dict[int, Net] = {}
+        parts: dict[int, Net] = {}
         for n in reversed(every_net(f)):
             outermost = n is f
             new, wires = Net(), {}
@@ -158,9 +158,9 @@ class _Picture:
             for x in nodes:
                 wires.update({w: Wire(w.type, named(w.id), w.linear) for w in x.outs})
             for x in nodes:
-                bodies = [made[id(b)] for b in x.bodies]
+                bodies = [parts[id(b)] for b in x.bodies]
                 other = Node(new, x.kind, x.name, x.data, bodies, named(x.id))
                 new.place(other, [wires[w] for w in x.ins], [wires[w] for w in x.outs])
             new.output(*[wires[w] for w in (outputs if outermost else n.outputs)])
-            made[id(n)] = new
-        return made[id(f)]
+            parts[id(n)] = new
+        return parts[id(f)]

@@ -105,11 +105,11 @@ class _Open:
 
     def take(self, order: tuple[int, int, int]) -> Redex:
         i = self.at.pop(order)
-        found, last = self.items[i], self.items.pop()
-        if last is not found:
+        redex, last = self.items[i], self.items.pop()
+        if last is not redex:
             self.items[i] = last
             self.at[last.order] = i
-        return found
+        return redex
 
     def first(self) -> Redex:
         while self.heap[0][0] not in self.at:
@@ -174,18 +174,18 @@ class Derivation:
         order = (self._open.first() if redex is None else redex).order
         if order not in self._open.at:
             raise DiagramError("that step has been taken, or cannot be taken yet")
-        found = self._open.take(order)
-        frame, node = found.frame, found.node
+        taken = self._open.take(order)
+        frame, node = taken.frame, taken.node
         before = fresh_id()
         if node is None:
             erased = frame.id
-            {"blue": self._split, "O-id": self._joined, "G-id": self._joined}[found.rule](frame)
+            {"blue": self._split, "O-id": self._joined, "G-id": self._joined}[taken.rule](frame)
         else:
             erased = node.id
             (self._forward if frame.kind == "ORANGE" else self._backward)(frame, node)
-        nets = (frame.net, frame.pair.box.body) if found.rule == "blue" else (frame.net,)
-        made = tuple([i for n in nets for i in _since(n, before)])
-        step = Step(len(self.log) + 1, found.rule, frame.net.path, erased, made)
+        nets = (frame.net, frame.pair.box.body) if taken.rule == "blue" else (frame.net,)
+        new_ids = tuple([i for n in nets for i in _since(n, before)])
+        step = Step(len(self.log) + 1, taken.rule, frame.net.path, erased, new_ids)
         self.log.append(step)
         return step
 

@@ -49,13 +49,13 @@ class Namer:
 
     def named(self, net: Net) -> dict[Wire, str]:
         """The names of all wires of a diagram."""
-        found = {}
+        names = {}
         for n in every_net(net):
             for w in n.inputs:
-                found[w] = self.name(w, "x")
+                names[w] = self.name(w, "x")
             for node in n.nodes.values():
-                found.update({w: self.name(w, "v") for w in node.outs})
-        return found
+                names.update({w: self.name(w, "v") for w in node.outs})
+        return names
 
     def name(self, w: Wire, stem: str) -> str:
         """The name of a wire."""
@@ -87,14 +87,14 @@ def scene(
     names: Names,
 ) -> list[Shape]:
     """The shapes of a picture, those behind first."""
-    found: list[tuple[int, int, Shape]] = []
+    shapes: list[tuple[int, int, Shape]] = []
     for region in picture.regions:
-        found += [(region.depth, 3, s) for s in _interface(region, namer, names)]
+        shapes += [(region.depth, 3, s) for s in _interface(region, namer, names)]
     for placed in picture.placed:
-        found += [(placed.depth, 2, s) for s in _node(placed, namer)]
+        shapes += [(placed.depth, 2, s) for s in _node(placed, namer)]
     for routed in picture.wires:
-        found.append((routed.depth, 1, _wire(routed, namer, names)))
-    return [s for _, _, s in sorted(found, key=lambda item: item[:2])]
+        shapes.append((routed.depth, 1, _wire(routed, namer, names)))
+    return [s for _, _, s in sorted(shapes, key=lambda item: item[:2])]
 
 
 def look_of(t: Type) -> str:
@@ -119,19 +119,19 @@ def _wire(routed: Routed, namer: Namer, names: Names) -> Shape:
 def _curves(points: Sequence[Point]) -> tuple[float, ...]:
     """A start, then three points for each piece of a curve; pieces without length are left out."""
     x0, y0 = points[0]
-    found = [x0, y0]
+    coordinates = [x0, y0]
     level = x0
     for (x1, y1), (x2, y2) in zip(points[1::2], points[2::2], strict=False):
         if y1 == y2:
             continue
         if x1 != level:
-            found += _piece(level, y1, x1, y1)
-        found += _piece(x1, y1, x2, y2)
+            coordinates += _piece(level, y1, x1, y1)
+        coordinates += _piece(x1, y1, x2, y2)
         level = x2
     x, y = points[-1]
-    if x != level or len(found) == 2:
-        found += _piece(level, y, x, y)
-    return tuple(found)
+    if x != level or len(coordinates) == 2:
+        coordinates += _piece(level, y, x, y)
+    return tuple(coordinates)
 
 
 def _piece(x1: float, y1: float, x2: float, y2: float) -> list[float]:

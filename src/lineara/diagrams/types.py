@@ -116,8 +116,8 @@ def tan(t: Type) -> Type | None:
         case Arrow():
             return E
         case Stack(n, item):
-            found = tan(item)
-            return None if found is None else Stack(n, found)
+            bar = tan(item)
+            return None if bar is None else Stack(n, bar)
     return t if moves(t) else None
 
 
@@ -132,7 +132,7 @@ def tans(ts: Iterable[Type]) -> Types:
     >>> show_all(tans((R, B, Arrow((R,), (R,)))))
     'R, E'
     """
-    return tuple([found for t in ts if (found := tan(t)) is not None])
+    return tuple([bar for t in ts if (bar := tan(t)) is not None])
 
 
 @functools.cache
