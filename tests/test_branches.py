@@ -343,6 +343,9 @@ IDENTITIES = {
     "in a loop": lambda x: sum(x for t in "fdFD" if np.dtype(t).type is not np.float64) - x,
     "imported inside": imported,
     "enclosed": enclosed(),
+    "of a choice": lambda x: (
+        2 * x if type(x * np.ones(2)) is (type(x) if isinstance(x, int) else np.ndarray) else x
+    ),
     "no class": lambda x: 2 * x if x is not float and None is not np.float64 else x,
 }
 

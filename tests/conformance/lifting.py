@@ -240,12 +240,12 @@ class _Raises:
             raise
 
 
-def raises(form: Any, expected: Any, *args: Any, **options: Any) -> Any:
+def raises(form: Any, *args: Any, **options: Any) -> Any:
     """A form that expects an exception or a warning, as a context or of a call."""
-    call = next((i for i, a in enumerate(args) if callable(a)), None)
+    call = next((i for i, a in enumerate(args) if i and callable(a)), None)
     if call is None:
-        return _Raises(form(expected, *args, **options))
-    with _Raises(form(expected, *args[:call])):
+        return _Raises(form(*args, **options))
+    with _Raises(form(*args[:call])):
         args[call](*args[call + 1 :], **options)
     return None
 

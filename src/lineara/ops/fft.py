@@ -178,12 +178,15 @@ def _lengths(name: str, a: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], lis
     return listed, [type_of(a).shape[i] if n == -1 else n for n, i in pairs]
 
 
-def _transform(a: Any, lengths: Any, axes: Any, inverse: bool, norm: Any) -> Any:
-    for n, i in zip(lengths, axes, strict=True):
-        a = _fitted(a, n, i)
-    once = len(set(axes)) == len(axes)  # an axis named twice is transformed twice
-    for group in [tuple(axes)] if once else [(i,) for i in axes]:
-        a = fft(a, axes=group, inverse=inverse, norm=_norm(norm)) if group else a
+def _transform(a: Any, lengths: Any, axes: Any, inverse: bool, norm: Any, turn: int = -1) -> Any:
+    """The transform along several axes; one that is named twice is transformed twice, in turn."""
+    lines = list(zip(lengths, axes, strict=True))
+    once = len(set(axes)) == len(axes)
+    for group in [lines] if once else [[line] for line in lines[::turn]]:
+        for n, i in group:
+            a = _fitted(a, n, i)
+        if group:
+            a = fft(a, axes=tuple([i for _, i in group]), inverse=inverse, norm=_norm(norm))
     return a
 
 
@@ -264,7 +267,7 @@ def irfftn(a, s=None, axes=None, norm=None, out=None):
     axes, lengths = _lengths("irfftn", a, s, axes)
     if s is None:
         lengths[-1] = 2 * (lengths[-1] - 1)
-    a = _transform(a, lengths[:-1], axes[:-1], True, norm)
+    a = _transform(a, lengths[:-1], axes[:-1], True, norm, 1)
     a = _fitted(a, lengths[-1] // 2 + 1, axes[-1])
     if lengths[-1] < 1:
         raise ShapeError(f"irfft: {lengths[-1]} points of {type_of(a)}; give n=")
