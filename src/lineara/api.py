@@ -21,6 +21,7 @@ from lineara.tape import gradient as differentiate
 from lineara.tape.gradient import Asked
 from lineara.tape.levels import open_level
 from lineara.tape.linear_level import record_linear
+from lineara.tape.linearize import directional
 from lineara.tape.linearize import linearize as linearized
 from lineara.tape.node import Traced, plain, staged
 from lineara.trees import flatten, map_leaves, unflatten
@@ -355,17 +356,22 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     return _linearized(f, args, has_aux, "linearize")
 
 
-def _linearized(f: Any, args: tuple, has_aux: bool, name: str, keep: bool = True) -> Any:
+def _linearized(f: Any, args: tuple, has_aux: bool, name: str) -> Any:
     _callable(f, name)
     places = tuple(range(len(args)))
     run, args = _opened(f, args, places, name)
-    y, L, aux = linearized(_restored(run), args, {}, places, has_aux, method, name, keep)
+    y, L, aux = linearized(_restored(run), args, {}, places, has_aux, method, name)
     return (y, L, aux) if has_aux else (y, L)
 
 
 def _restored(run: Callable[..., Any]) -> Callable[..., Any]:
     """The function with results of the user's own classes, not of their twins."""
-    return lambda *args, **kwargs: overlay().restore(run(*args, **kwargs))
+
+    def restored(*args: Any, **kwargs: Any) -> Any:
+        out = run(*args, **kwargs)
+        return out if issubclass(type(out), Traced) else overlay().restore(out)
+
+    return restored
 
 
 def jvp(
@@ -380,14 +386,16 @@ def jvp(
     (6.0, 3.0)
     """
     _callable(f, "jvp")
-    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeMismatchError("jvp: primals and tangents are tuples, one entry for each argument")
     if len(primals) != len(tangents):
         raise StructureError(
             f"jvp: {len(primals)} primals but {len(tangents)} tangents; give one for each argument"
         )
-    y, L, *aux = _linearized(f, tuple(primals), has_aux, "jvp", keep=False)
-    return (y, L @ (tangents[0] if len(tangents) == 1 else tuple(tangents)), *aux)
+    run, args = _opened(f, tuple(primals), range(len(primals)), "jvp")
+    along = tangents[0] if len(tangents) == 1 else tuple(tangents)
+    y, y_dot, aux = directional(_restored(run), args, along, has_aux, method, "jvp")
+    return (y, y_dot, aux) if has_aux else (y, y_dot)
 
 
 def vjp(

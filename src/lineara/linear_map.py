@@ -1,5 +1,6 @@
 """LinearMap: what a derivative is; it applies, transposes, composes, adds and batches."""
 
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from lineara.errors import LinearityError, ShapeError, StructureError, TypeMisma
 from lineara.facts.box import Box
 from lineara.facts.primitive import conjugate, op
 from lineara.facts.types import ArrayType, is_complex, show_type, type_of
-from lineara.trees import flatten, map_leaves, unflatten
+from lineara.trees import LEAF, flatten, map_leaves, unflatten
 
 BLOCK = 1 << 24  # numbers that one batched sweep carries for a leaf
 
@@ -29,6 +30,11 @@ class Work:
     value: int
     forward: int
     reverse: int
+
+    @property
+    def turned(self) -> "Work":
+        """The same of the transposed map."""
+        return Work(self.value, self.reverse, self.forward)
 
     def __add__(self, other: "Work") -> "Work":
         return Work(
@@ -58,6 +64,8 @@ class Space:
 
     def leaves(self, tree: Any, asked: str) -> list[Any]:
         """The leaves of a vector of this space, or an error that says what does not fit."""
+        if self is REAL and type(tree) is float:
+            return [tree]
         leaves, structure = self._read(tree, asked) if any(self.charts) else flatten(tree)
         if structure != self.structure:
             raise StructureError(
@@ -92,7 +100,7 @@ class Space:
     def tree(self, leaves: list[Any]) -> Any:
         """The vector with those leaves."""
         if not any(self.charts):
-            return unflatten(self.structure, leaves)
+            return leaves[0] if self.structure is LEAF else unflatten(self.structure, leaves)
         parts, start = [], 0
         for chart in self.charts:
             if chart is None:
@@ -109,6 +117,15 @@ class Space:
         types = iter(self.types)
         parts = [next(types) if c is None else _skipping(c, types) for c in self.charts]
         return repr(unflatten(self.structure, parts))
+
+
+@functools.lru_cache(maxsize=256)  # a pure function of the type
+def space_of(t: ArrayType) -> Space:
+    """The space of one array or number."""
+    return Space((t,), LEAF)
+
+
+REAL = space_of(type_of(0.0))
 
 
 @dataclass(frozen=True)
@@ -163,7 +180,7 @@ class LinearMap:
         back: Sweep,
         domain: Space,
         codomain: Space,
-        work: Work,
+        work: Callable[[], Work],
         batch: Callable[[Sweep, "Basis"], list[Any]],
         *,
         twin: "LinearMap | None" = None,
@@ -172,9 +189,14 @@ class LinearMap:
         self._back = back
         self.domain = domain
         self.codomain = codomain
-        self.work = work
+        self._work = work
         self._batch = batch
         self._twin = twin
+
+    @property
+    def work(self) -> Work:
+        """Scalar operations, counted."""
+        return self._work()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -185,13 +207,12 @@ class LinearMap:
     def T(self) -> "LinearMap":
         """The transpose; its own transpose is this map again."""
         if self._twin is None:
-            work = replace(self.work, forward=self.work.reverse, reverse=self.work.forward)
             self._twin = LinearMap(
                 self._back,
                 self._forward,
                 self.codomain.dual,
                 self.domain.dual,
-                work,
+                lambda: self.work.turned,
                 self._batch,
                 twin=self,
             )
@@ -218,7 +239,7 @@ class LinearMap:
             lambda w: first._back(self._back(w)),
             first.domain,
             self.codomain,
-            self.work + first.work,
+            lambda: self.work + first.work,
             self._batch,
         )
 
@@ -234,7 +255,7 @@ class LinearMap:
             lambda w: _plus(self._back(w), other._back(w)),
             self.domain,
             self.codomain,
-            self.work + other.work,
+            lambda: self.work + other.work,
             self._batch,
         )
 
@@ -254,7 +275,7 @@ class LinearMap:
             lambda w: [by(x, np.conj(c)) for x in self._back(w)],
             self.domain,
             self.codomain,
-            self.work,
+            self._work,
             self._batch,
         )
 

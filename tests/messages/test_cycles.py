@@ -75,7 +75,7 @@ def test_argument_of_jacobian(said):
 
     found = said(lambda: jacobian(f)(dictionary()))
     assert found == (
-        "StructureError: the container at tree[0]['self'] contains itself, so it has "
+        "StructureError: the container at tree['self'] contains itself, so it has "
         "no last leaf; keep the link back out of the tree that is differentiated, or "
         "store an index instead"
         "\n  at <lambda>: found = said(lambda: jacobian(f)(dictionary()))"

@@ -349,6 +349,8 @@ def with_units(domain: Space, codomain: Space) -> tuple[Space, Space]:
     If all results have one unit, cotangents of them may be plain numbers, and those of the
     arguments are in that unit over their own.
     """
+    if not (domain.charts or codomain.charts):
+        return domain, codomain
     units = [None if c is None else c.unit for c in codomain.charts]
     common = units[0] if units and all(u == units[0] for u in units) else None
     return _with_counits(domain, common), _with_counits(codomain, common)

@@ -140,7 +140,7 @@ def _sweep_arrays(level: Level, y: Any, tape: Sequence[Any], strong_zero: bool) 
                 forget(n)
             return
         level.swept = False
-        tidy(level.tape, nodes, last=False)
+        tidy(level.tape, (level.S, level.N), nodes, last=False)
     with deeper() as depth:
         one = type_of(y.v).dtype.type(1) if unknown else one_like(y.v)
         y.g = Masked(one, None, depth, strong_zero)

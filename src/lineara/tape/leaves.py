@@ -89,6 +89,10 @@ class Leaves:
             node = self.scalar(value)
             self.nodes.append(node)
             return node
+        if issubclass(type(value), Scalar) and value.of_type is not None:  # of an outer level
+            node = self.scalar(value, self.level.S if value.weak else self.level.N)
+            self.nodes.append(node)
+            return node
         if type(value) is np.ndarray and value.dtype.kind == "f":
             node = self._node(value)
             if value.ndim:
@@ -242,6 +246,8 @@ class Gradients:
 
     def fit(self, leaf: Any, g: Any) -> Any:
         """A cotangent in the type of the leaf that it belongs to."""
+        if type(g) is float and type(leaf) is float:
+            return g
         if g is None or (type(g) is int and g == 0):
             return zero_of(leaf)
         if isinstance(g, Box):

@@ -534,7 +534,8 @@ class Level:
         """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""
         S, N, X, nodes = self.S, self.N, self.X, self.roots
         if not self.swept:
-            nodes = [*[n.out if isinstance(n, Entry) else n for n in self.tape], *nodes]
+            tape = [n.out if issubclass(type(n), Entry) else n for n in self.tape]
+            nodes = [*tape, *nodes]
         for n in nodes:
             kind = type(n)
             if kind is S or kind is N or (kind is X and n.k is None):

@@ -180,7 +180,7 @@ def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
     def ahead(tangents: Sequence[Any]) -> list[Any]:
         if all(t is None for t in tangents):
             return [None] * len(outs)
-        tidy(tape, params, last=False)
+        tidy(tape, scalar, params, last=False)
         for p, t in zip(params, tangents, strict=True):
             if t is not None:
                 p.g = _number(t) if isinstance(p, Scalar) else t
@@ -188,17 +188,17 @@ def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
                     distribute(p, t)
         forward(tape, scalar)
         found = [None if o is None or o.g is zero else o.g for o in outs]
-        tidy(tape, params, last=False)
+        tidy(tape, scalar, params, last=False)
         return found
 
     def back(cotangents: Sequence[Any]) -> list[Any]:
-        tidy(tape, params, last=False)
+        tidy(tape, scalar, params, last=False)
         for o, c in zip(outs, cotangents, strict=True):
             if o is not None:
                 add(o, c)
         reverse(tape, scalar, last=False)
         found = [arrived(p) for p in params]
-        tidy((), params, last=False)
+        tidy((), scalar, params, last=False)
         return found
 
     return Joint(ahead, back)

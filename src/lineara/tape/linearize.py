@@ -3,7 +3,7 @@
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,30 +20,28 @@ from lineara.cotangent.compressed import compressed
 from lineara.cotangent.dead_lanes import seeded, unmasked
 from lineara.facts.primitive import Box
 from lineara.facts.types import ArrayType, type_of
-from lineara.linear_map import Basis, LinearMap, Space, Work
+from lineara.linear_map import REAL, Basis, LinearMap, Space, Work, space_of
 from lineara.tape.contributions import add
 from lineara.tape.leaves import Gradients, Leaves, beside
 from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
 from lineara.tape.masked_sweep import has_nan
 from lineara.tape.node import Array, Scalar, Traced, leaked, outlived, staged, zero
+from lineara.tape.number_sweep import are_numbers, numbers_ahead
 from lineara.tape.pull_reads import distribute
 from lineara.tape.results import check_numbers, check_result, own_copy, release_tree, with_aux
 from lineara.tape.sweep import arrived, forward, reverse, tidy
-from lineara.trees import flatten, map_leaves, unflatten
+from lineara.trees import LEAF, flatten, map_leaves, unflatten
 
 
-class Frozen:
-    """A tape that outlives its trace: the linear map at a point, swept as often as asked."""
+class Sweeps:
+    """The linear map that a tape is, whose slots are clean: it is swept once, or tidied."""
 
     def __init__(self, level: Level, nodes: list[Any], outs: list[Any]) -> None:
-        self.tape = list(level.tape)
+        self.tape = level.tape
         self.scalar = level.S, level.N
-        self.level = level
         self.nodes = nodes
         self.outs = outs
-        self.roots = [n for n in nodes if n is not None]
-        self.lock = threading.RLock()  # a sweep keeps what flows in the nodes: one at a time
 
     def forward(self, tangents: list[Any]) -> list[Any]:
         """Tangents of the results, from tangents of the leaves."""
@@ -54,46 +52,83 @@ class Frozen:
         return self._masked(self._back, cotangents)
 
     def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
-        with self.lock, np.errstate(all="ignore"):
-            try:
-                unknown = any([staged(o) for o in self.outs])  # whether there will be a NaN
-                found = [] if unknown else sweep(seeds)
-                arose = any(map(has_nan, found)) and not any(map(has_nan, seeds))
-                if unknown or arose:
-                    with deeper() as depth:
-                        found = sweep([None if s is None else seeded(s, depth) for s in seeds])
-                    found = [unmasked(g) for g in found]
+        """What the sweep finds, or a masked one in its place where it produces a NaN.
+
+        In a trace nobody can know whether it will.
+        """
+        for o in self.outs:
+            if o is not None and type(o.v) is not float and staged(o):
+                break
+        else:
+            found = sweep(seeds)
+            for g in found:
+                if g != g if type(g) is float else has_nan(g):
+                    break
+            else:
                 return found
-            finally:
-                tidy(self.tape, self.roots, last=True)
+            if any(map(has_nan, seeds)):
+                return found
+            self.tidy(last=False)
+        with deeper() as depth:
+            found = sweep([None if s is None else seeded(s, depth) for s in seeds])
+        return [unmasked(g) for g in found]
+
+    def tidy(self, last: bool) -> None:
+        """Empty the slots; after the last sweep they refuse what arrives."""
+        tidy(self.tape, self.scalar, [n for n in self.nodes if n is not None], last)
 
     def _forward(self, tangents: list[Any]) -> list[Any]:
-        tidy(self.tape, self.roots, last=False)
-        for n, t in zip(self.nodes, tangents, strict=True):
-            if n is not None and t is not None:
-                n.g = _as_scalar(t) if isinstance(n, Scalar) else t
-                if isinstance(n, Array):
-                    distribute(n, t)
-        forward(self.tape, self.scalar)
+        tape = self.tape
+        numbers = are_numbers(self.nodes, tangents, self.scalar)
+        done = numbers_ahead(tape, self.scalar) if numbers else 0
+        if done < len(tape) or not numbers:
+            with np.errstate(all="ignore"):
+                if not numbers:
+                    self._give(tangents)
+                forward(tape[done:] if done else tape, self.scalar)
         return [None if o is None or o.g is zero else o.g for o in self.outs]
 
+    def _give(self, tangents: list[Any]) -> None:
+        for n, t in zip(self.nodes, tangents, strict=True):
+            if n is not None and t is not None:
+                n.g = _as_scalar(t) if issubclass(type(n), Scalar) else t
+                if issubclass(type(n), Array):
+                    distribute(n, t)
+
+    @np.errstate(all="ignore")
     def _back(self, cotangents: list[Any]) -> list[Any]:
-        tidy(self.tape, self.roots, last=False)
         for o, c in zip(self.outs, cotangents, strict=True):
             if o is not None:
                 add(o, c)
         reverse(self.tape, self.scalar, last=False)
         return [None if n is None else arrived(n) for n in self.nodes]
 
+
+class Frozen(Sweeps):
+    """A tape that outlives its trace: the linear map at a point, swept as often as asked."""
+
+    def __init__(self, level: Level, nodes: list[Any], outs: list[Any]) -> None:
+        super().__init__(level, nodes, outs)
+        self.tape = list(level.tape)
+        self.lock = threading.RLock()  # a sweep keeps what flows in the nodes: one at a time
+
+    def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
+        with self.lock:
+            self.tidy(last=False)
+            try:
+                return super()._masked(sweep, seeds)
+            finally:
+                self.tidy(last=True)
+
     def work(self) -> Work:
         """Scalar operations of the value and of the two sweeps, counted on the tape."""
         value = ahead = 0
         for n in self.tape:
-            if isinstance(n, Entry):
+            if issubclass(type(n), Entry):
                 value += n.work
                 ahead += n.work * max(1, len(n.parents))
             else:
-                size = n.size if isinstance(n, Array) else 1
+                size = n.size if issubclass(type(n), Array) else 1
                 value += size
                 ahead += size * (2 if n.b is None else 4)
         return Work(value, ahead, ahead)
@@ -101,6 +136,9 @@ class Frozen:
 
 def _as_scalar(t: Any) -> Any:
     return t if isinstance(t, Box) else t.item() if isinstance(t, np.ndarray | np.generic) else t
+
+
+OPENING = open_level()
 
 
 def linearize(
@@ -111,51 +149,102 @@ def linearize(
     has_aux: bool,
     method: Any,
     name: str = "linearize",
-    keep: bool = True,
 ) -> tuple[Any, LinearMap, Any]:
-    """(value, linear map from args[argnums] to the result, aux).
+    """(value, linear map from args[argnums] to the result, aux)."""
+    with OPENING as level:
+        level.keep_copies = True  # the tape outlives the trace
+        value, aux, ins, outs = _trace(level, f, args, kwargs, argnums, has_aux, method, name)
+        frozen = Frozen(level, ins.nodes, outs.nodes)
+    fit = Gradients(level)
+    back = _fitted(frozen.back, ins.like, fit)
+    ahead = _fitted(frozen.forward, outs.like, fit)
+    basis = functools.partial(basis_sweep, plain=level.depth == 1)
+    return value, LinearMap(ahead, back, ins.space, outs.space, frozen.work, basis), aux
 
-    Without `keep` the map is applied before the user's code goes on, so it needs no copies of the
-    user's arrays.
+
+def directional(
+    f: Any, args: tuple, along: Any, has_aux: bool, method: Any, name: str
+) -> tuple[Any, Any, Any]:
+    """(value, its derivative in the direction `along`, aux): one sweep ahead, and no map is kept.
+
+    The sweep comes before the user's code goes on, so it needs no copies of the user's arrays.
     """
-    with open_level() as level:
-        level.keep_copies = keep
-        sources = [args[i] for i in argnums]
-        leaves = Leaves(level, sources, method, beside(args, kwargs, argnums))
+    with OPENING as level:
+        places = range(len(args))
+        value, aux, ins, outs = _trace(level, f, args, {}, places, has_aux, method, name)
+        seeds = ins.space.leaves(along, "applying a linear map")
+        found = Sweeps(level, ins.nodes, outs.nodes).forward(seeds)
+        return value, outs.space.tree(_fit(found, seeds, outs.like, Gradients(level))), aux
+
+
+class Side(NamedTuple):
+    """The arguments or the results of a trace: their tangents, their nodes, and what they were."""
+
+    space: Space
+    nodes: list[Any]  # None for a leaf that does not move
+    like: list[Any]  # a leaf each, or what has its type
+
+
+def _trace(
+    level: Level,
+    f: Any,
+    args: tuple,
+    kwargs: dict[str, Any],
+    argnums: Sequence[int],
+    has_aux: bool,
+    method: Any,
+    name: str,
+) -> tuple[Any, Any, Side, Side]:
+    """(value, aux, the arguments to differentiate, the results) of a function at an open level."""
+    sources = [args[i] for i in argnums]
+    others = beside(args, kwargs, argnums) if len(args) > len(sources) or kwargs else ()
+    leaves = Leaves(level, sources, method, others)
+    tree, ins = _opened(sources[0] if len(sources) == 1 else tuple(sources), leaves)
+    if not leaves.nodes:
         check_numbers(sources, name)
-        whole = sources[0] if len(sources) == 1 else tuple(sources)
-        tree, flat, nodes, domain = _opened(whole, leaves)
+    trees, places = [tree] if len(sources) == 1 else list(tree), None
+    if ins.space.structure is not LEAF:
         places = Places(strict=repeats([args, kwargs]))
-        trees = [shown(t, method, places) for t in ([tree] if len(sources) == 1 else tree)]
-        given = dict(zip(argnums, trees, strict=True))
-        out = f(*(given.get(i, a) for i, a in enumerate(args)), **kwargs)
+        trees = [shown(t, method, places) for t in trees]
+    given = list(args)
+    for i, t in zip(argnums, trees, strict=True):
+        given[i] = t
+    out, aux = f(*given, **kwargs), None
+    if places is not None:
         places.settle()
-        out, aux = with_aux(out, has_aux, name)
+    if has_aux:
+        out, aux = with_aux(out, True, name)
+        aux = map_leaves(own_copy, release_tree(aux, level))
+    if type(out) in (level.S, level.N):  # one real number, as most often
+        value, outs = out.v, Side(REAL, [out], [0.0])
+    elif type(out) is level.X:
+        value, outs = out.v.copy(), _leaf_side(out, out)
+    else:
         out = _settled(out)
         value = release_tree(out, level)
-        results, outs, codomain = _closed(out, value, level, name)
-        domain, codomain = with_units(domain, codomain)
-        if any([o is not None and o.g is leaked for o in outs]):
-            raise outlived()
+        outs = _closed(out, value, level, name)
         value = map_leaves(own_copy, value)
-        frozen = Frozen(level, nodes, outs)
-        work = frozen.work()
-        aux = map_leaves(own_copy, release_tree(aux, level)) if has_aux else None
-        level.keep_copies = True  # the tape outlives the trace
-    fit = Gradients(level)
-    back = _fitted(frozen.back, flat, fit)
-    ahead = _fitted(frozen.forward, results, fit)
-    sweep_basis = functools.partial(basis_sweep, plain=level.depth == 1)
-    return value, LinearMap(ahead, back, domain, codomain, work, sweep_basis), aux
+    for o in outs.nodes:
+        if o is not None and o.g is leaked:
+            raise outlived()
+    domain, codomain = ins.space, outs.space
+    if domain.charts or codomain.charts:
+        domain, codomain = with_units(domain, codomain)
+        ins, outs = ins._replace(space=domain), outs._replace(space=codomain)
+    return value, aux, ins, outs
 
 
-def _opened(
-    tree: Any, leaves: Leaves, inside: bool = False
-) -> tuple[Any, list[Any], list[Any], Space]:
-    """Arguments as the program sees them, their leaves, the nodes of these, and the tangents.
+def _opened(tree: Any, leaves: Leaves, inside: bool = False) -> tuple[Any, Side]:
+    """Arguments as the program sees them, and what they are a side of.
 
     `inside`: the tree holds the coordinates of a point, which may be that point.
     """
+    if type(tree) is float or (issubclass(type(tree), Scalar) and tree.of_type is not None):
+        n = leaves(tree)
+        return n, Side(REAL, [n], [0.0])
+    if type(tree) is np.ndarray and tree.dtype.kind == "f":
+        n = leaves(tree)
+        return n, _leaf_side(tree, n)
     items, structure = flatten(tree, is_leaf=lambda x: is_point(x) and not (inside and x is tree))
     given, flat, nodes, charts = [], [], [], []
     for x in items:
@@ -167,19 +256,16 @@ def _opened(
             nodes.append(n)
             charts.append(None)
         else:
-            v, inner, inner_nodes, space = _opened(points.coordinates(x), leaves, True)
+            v, inner = _opened(points.coordinates(x), leaves, True)
             given.append(points.lifted(x, v))
-            flat += inner
-            nodes += inner_nodes
-            charts.append(Chart(points, space, getattr(x, "units", None)))
-    space = Space(tuple(map(_tangent_type, flat)), structure, _or_none(charts))
-    return unflatten(structure, given), flat, nodes, space
+            flat += inner.like
+            nodes += inner.nodes
+            charts.append(Chart(points, inner.space, getattr(x, "units", None)))
+    return unflatten(structure, given), _side(flat, nodes, structure, charts)
 
 
-def _closed(
-    out: Any, value: Any, level: Level, name: str, inside: bool = False
-) -> tuple[list[Any], list[Any], Space]:
-    """The leaves of a result, the nodes of these, and the tangents."""
+def _closed(out: Any, value: Any, level: Level, name: str, inside: bool = False) -> Side:
+    """The results as a side: `out` as it is traced, `value` as it is released."""
     items, structure = flatten(out, is_leaf=lambda x: is_point(x) and not (inside and x is out))
     still = flatten(value, is_leaf=lambda x: is_point(x) and not (inside and x is value))[0]
     flat, nodes, charts = [], [], []
@@ -192,31 +278,30 @@ def _closed(
             charts.append(None)
         else:
             at = _settled(points.outgoing(r, s))
-            inner, inner_nodes, space = _closed(at, release_tree(at, level), level, name, True)
-            flat += inner
-            nodes += inner_nodes
-            charts.append(Chart(manifold_of(s), space, getattr(r, "units", None)))
-    return flat, nodes, Space(tuple(map(_tangent_type, flat)), structure, _or_none(charts))
+            inner = _closed(at, release_tree(at, level), level, name, True)
+            flat += inner.like
+            nodes += inner.nodes
+            charts.append(Chart(manifold_of(s), inner.space, getattr(r, "units", None)))
+    return _side(flat, nodes, structure, charts)
 
 
-def _or_none(charts: list[Any]) -> tuple[Any, ...]:
-    return tuple(charts) if any(charts) else ()
+def _leaf_side(value: Any, node: Any) -> Side:
+    """The side of one array of floating-point numbers."""
+    return Side(space_of(type_of(value)), [node], [released_leaf(value)])
+
+
+def _side(flat: list[Any], nodes: list[Any], structure: Any, charts: list[Any]) -> Side:
+    types = tuple([_tangent_type(v) for v in flat])
+    space = Space(types, structure, tuple(charts) if any(charts) else ())
+    return Side(space, nodes, [released_leaf(v) for v in flat])
 
 
 def _settled(out: Any) -> Any:
-    return (
-        out.now()
-        if isinstance(out, Traced)
-        else map_leaves(lambda v: v.now() if isinstance(v, Traced) else v, out)
-    )
+    return map_leaves(lambda v: v.now() if isinstance(v, Traced) else v, out)
 
 
 def _own_node(value: Any, level: Level) -> Any:
     return value if isinstance(value, Traced) and value.level is level else None
-
-
-def _given(value: Any, node: Any) -> Any:
-    return value if node is None else node
 
 
 def _tangent_type(value: Any) -> ArrayType:
@@ -224,32 +309,34 @@ def _tangent_type(value: Any) -> ArrayType:
     return t if t.dtype.kind in "fc" else ArrayType(t.shape, np.dtype(float))
 
 
-def _fitted(
-    sweep: Callable, leaves: list[Any], grads: Gradients
-) -> Callable[[list[Any]], list[Any]]:
+def _fitted(sweep: Callable, like: list[Any], grads: Gradients) -> Callable[[list[Any]], list[Any]]:
     """The sweep with results in the types of the leaves that they belong to."""
-    types = [released_leaf(v) for v in leaves]
+    return lambda vectors: _fit(sweep(vectors), vectors, like, grads)
 
-    def run(vectors: list[Any]) -> list[Any]:
-        found = sweep(vectors)
-        grads.given = set(map(id, vectors))  # what the user gave is not handed out
-        if any(isinstance(g, Batched) for g in found) or any(
-            isinstance(v, Batched) for v in vectors
-        ):
+
+def _fit(found: list[Any], given: list[Any], like: list[Any], grads: Gradients) -> list[Any]:
+    """What a sweep of the `given` vectors found, in the types of the leaves that it belongs to."""
+    if len(found) == 1 and type(found[0]) is float and type(like[0]) is float:
+        return found
+    for v in (*found, *given):
+        if issubclass(type(v), Batched):
             return found
-        return [grads.fit(x, g) for x, g in zip(types, found, strict=True)]
-
-    return run
+    grads.given = set(map(id, given))  # what the user gave is not handed out
+    return [grads.fit(x, g) for x, g in zip(like, found, strict=True)]
 
 
 def released_leaf(value: Any) -> Any:
     """A stand-in with the type of a leaf, which a fitted gradient takes on."""
-    if isinstance(value, Traced):
+    if issubclass(type(value), Traced):
         t = type_of(value)
-        return np.broadcast_to(np.zeros((), t.dtype), t.shape) if t.shape else 0.0
-    if isinstance(value, np.ndarray):
-        return np.broadcast_to(np.zeros((), value.dtype), value.shape)
-    return value
+        return _typed(t) if t.shape else 0.0
+    return _typed(ArrayType(value.shape, value.dtype)) if isinstance(value, np.ndarray) else value
+
+
+@functools.lru_cache(maxsize=256)  # a pure function of the type
+def _typed(t: ArrayType) -> np.ndarray:
+    """An array of a type, with no memory for its elements."""
+    return np.broadcast_to(np.zeros((), t.dtype), t.shape)
 
 
 def batch_sweep(sweep: Callable, seeds: list[Any]) -> list[Any]:

@@ -94,6 +94,8 @@ def has_nan(g: Any) -> bool:
             flat = g.ravel()
             total = flat.dot(flat)  # a NaN if there is one
         return bool(total != total)
+    while issubclass(type(g), Scalar) and g.known:  # type: ignore[union-attr]  # a Scalar's
+        g = g.v  # type: ignore[union-attr]
     if isinstance(g, Box):
         if isinstance(g, Batched):
             g = g.live

@@ -1,4 +1,4 @@
-"""The last sweep where all is Python's numbers: no arrays, no warnings, no masks."""
+"""The sweeps where all is Python's numbers: no arrays, no warnings, no masks."""
 
 from collections.abc import Sequence
 from operator import length_hint
@@ -26,6 +26,31 @@ def numbers_back(tape: Sequence[Any], scalar: tuple[type, type]) -> int:
         if b is not None:
             b.g += g * n.e
     return 0
+
+
+def are_numbers(nodes: Sequence[Any], tangents: Sequence[Any], scalar: tuple[type, type]) -> bool:
+    """Whether all leaves and their tangents are numbers; they have them then."""
+    for n, t in zip(nodes, tangents, strict=True):
+        if type(t) is not float or type(n) not in scalar:
+            return False
+        n.g = t
+    return True
+
+
+def numbers_ahead(tape: Sequence[Any], scalar: tuple[type, type]) -> int:
+    """The sweep ahead over the numbers that a tape begins with; gives how many entries they are."""
+    python, numpy = scalar
+    for i, n in enumerate(tape):
+        if type(n) is not python and type(n) is not numpy:
+            return i
+        t = n.a.g
+        if t is not zero:
+            t = t * n.d
+        b = n.b
+        if b is not None and b.g is not zero:
+            t = b.g * n.e if t is zero else t + b.g * n.e
+        n.g = t
+    return len(tape)
 
 
 def are_sound(nodes: Sequence[Any]) -> bool:

@@ -298,8 +298,15 @@ def distribute(x: Array, t: Any) -> None:
     k = x.k
     if t is None or k is None:
         return
-    for o in k.sums:
-        o.g = op("sum")(t, axis=tuple(range(len(x.v.shape))), keepdims=False)
+    if k.sums:
+        plain = type(t) is np.ndarray and t.dtype == np.float64
+        total = (
+            t.sum().item()
+            if plain
+            else op("sum")(t, axis=tuple(range(len(x.v.shape))), keepdims=False)
+        )
+        for o in k.sums:
+            o.g = total
     if type(k) is not Reads or not (k.nodes or k.views):
         return
     size = math.prod(x.v.shape)

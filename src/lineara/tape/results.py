@@ -21,7 +21,7 @@ from lineara.trees import flatten, map_leaves
 
 def released(value: Any, level: Level) -> Any:
     """A result without this level: the value below, plain arrays for arrays that were written."""
-    if isinstance(value, Written):
+    if issubclass(type(value), Written):
         value = value.now()
     if isinstance(value, Traced) and value.level is level:
         value = value.v

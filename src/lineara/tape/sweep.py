@@ -141,9 +141,14 @@ def _times(t: Any, d: Any) -> Any:
     return t if t is None or d is ONE else t * d
 
 
-def tidy(tape: Sequence[Any], roots: Sequence[Any], last: bool) -> None:
+def tidy(tape: Sequence[Any], scalar: tuple[type, type], roots: Sequence[Any], last: bool) -> None:
     """Empty every slot after a forward sweep."""
-    for n in tape:
-        clear(n.out if isinstance(n, Entry) else n, last)
-    for n in roots:
-        clear(n, last)
+    python, numpy = scalar
+    empty = leaked if last else zero
+    for nodes in (tape, roots):
+        for n in nodes:
+            kind = type(n)
+            if kind is python or kind is numpy:
+                n.g = empty
+            else:
+                clear(n.out if issubclass(kind, Entry) else n, last)

@@ -45,7 +45,7 @@ class Structure:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Structure):
             return NotImplemented
-        return self._shapes() == other._shapes()
+        return self is other or self._shapes() == other._shapes()
 
     def _shapes(self) -> list[Any]:
         return [entry and entry.shape for entry in self.entries]
@@ -58,6 +58,8 @@ class Structure:
             return f"Structure({self.leaf_count} leaves in {len(self.entries)} nodes)"
         return f"Structure({_assemble(self.entries, iter([_STAR] * self.leaf_count), _text)})"
 
+
+LEAF = Structure([None])  # what a tree is that is one leaf: most are
 
 _STAR = "*"
 
@@ -126,6 +128,8 @@ def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Struct
     >>> flatten((1.0, {"a": None, "b": "name"}))[0]
     [1.0, None, 'name']
     """
+    if kind_of(type(tree)) is None:
+        return [tree], LEAF
     leaves, entries = _walk(tree, is_leaf)
     return [node.value for node in leaves], Structure(entries)
 
@@ -142,7 +146,7 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
             f"unflatten: {structure} has places for {structure.leaf_count} leaves, "
             f"but {len(leaves)} came; give one for each"
         )
-    return _assemble(structure.entries, leaves, _make)
+    return leaves[0] if structure is LEAF else _assemble(structure.entries, leaves, _make)
 
 
 def leaf_paths(tree: Any, is_leaf: IsLeaf | None = None, root: str = "") -> list[str]:
@@ -165,6 +169,9 @@ def map_leaves(
     >>> map_leaves(lambda p, g: p - g, {"w": [3.0, 4.0], "b": None}, {"b": None, "w": [1.0, 1.0]})
     {'w': [2.0, 3.0], 'b': None}
     """
+
+    if kind_of(type(tree)) is None:
+        return None if tree is None else f(tree, *rest)
 
     def expand(node: Node) -> tuple[_Entry, list[Node]] | None:
         opened = _expand(node, is_leaf)

@@ -1,0 +1,134 @@
+"""What a call of a derivative costs beside the function itself, in Python's calls.
+
+Clocks differ from machine to machine and from minute to minute; calls do not.
+"""
+
+import itertools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lineara import grad, jvp, linearize
+from lineara.errors import LeakedVariableError
+from lineara.python.user_code import overlay
+
+
+def calls(run: Callable[[], Any]) -> int:
+    """How many Python functions a third run calls."""
+    count = 0
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    overlay().forget()  # what is read anew of the modules of other tests is not this one's
+    run()
+    run()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def square(x):
+    return x * x
+
+
+def squares(x):
+    return (x * x).sum()
+
+
+TEN = np.arange(10.0) + 0.5
+OF_SQUARE, OF_SQUARES = grad(square), grad(squares)
+
+COSTS = {
+    "grad of a number": (lambda: OF_SQUARE(3.0), 28),
+    "grad of ten numbers": (lambda: OF_SQUARES(TEN), 56),
+    "jvp of a number": (lambda: jvp(square, (3.0,), (1.0,)), 46),
+    "jvp of ten numbers": (lambda: jvp(squares, (TEN,), (TEN,)), 82),
+    "linearize of a number": (lambda: linearize(square, 3.0), 42),
+    "linearize of ten numbers": (lambda: linearize(squares, TEN), 60),
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_a_call_of_a_derivative_takes_few_calls(name):
+    run, most = COSTS[name]
+    assert calls(run) <= most
+
+
+def forward(f):
+    return lambda x: jvp(f, (x,), (1.0,))[1]
+
+
+def by_map(f):
+    return lambda x: linearize(f, x)[1] @ 1.0
+
+
+WAYS = {"forward": forward, "reverse": grad, "map": by_map}
+
+
+def test_forward_over_forward_takes_no_more_calls_than_reverse_over_reverse():
+    taken = {
+        (a, b): calls(lambda a=a, b=b: WAYS[a](WAYS[b](square))(3.0)) for a in WAYS for b in WAYS
+    }
+    assert taken["forward", "forward"] <= taken["reverse", "reverse"]
+    assert max(taken.values()) <= 1.5 * taken["reverse", "reverse"], taken
+
+
+@pytest.mark.parametrize("ways", list(itertools.product(WAYS, repeat=3)))
+def test_every_way_of_a_third_derivative_is_the_same(ways):
+    def curve(x):
+        return x**3 * np.exp(2.0 * x)
+
+    third = curve
+    for way in ways:
+        third = WAYS[way](third)
+    x = 0.7  # (x^3 e^2x)''' = (8 x^3 + 36 x^2 + 36 x + 6) e^2x
+    expected = (8 * x**3 + 36 * x**2 + 36 * x + 6) * np.exp(2 * x)
+    assert abs(third(x) - expected) < 1e-12 * expected
+
+
+def test_a_tangent_and_an_argument_are_not_handed_out():
+    x, t = np.ones(3), np.arange(3.0)
+    y, y_dot = jvp(lambda x: x, (x,), (t,))
+    y[:], y_dot[:] = 7.0, 8.0
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    assert t.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_large_argument_can_be_written_after_a_jvp():
+    x = np.ones(20_000)  # too large to be copied
+    y, y_dot = jvp(lambda x: (x * x).sum(), (x,), (x,))
+    x[:] = 2.0
+    assert (y, y_dot) == (20_000.0, 40_000.0)
+
+
+def test_a_nan_of_a_lane_that_is_not_chosen_is_no_nan_ahead():
+    def f(x):
+        return np.where(x > 0, np.sqrt(x), 0.0).sum()
+
+    x = np.array([4.0, 0.0])
+    assert jvp(f, (x,), (np.ones(2),)) == (2.0, 0.25)
+    inner = jvp(lambda s: jvp(f, (s * x,), (x,))[1], (1.0,), (1.0,))
+    assert inner == (1.0, -0.5)  # of 2 sqrt(s): 1 / sqrt(s), and -1 / 2 s^1.5
+
+
+def test_a_number_of_a_closed_differentiation_is_refused_ahead():
+    kept = []
+
+    def f(x):
+        kept.append(x)
+        return x * 2.0
+
+    jvp(f, (1.0,), (1.0,))
+    with pytest.raises(LeakedVariableError):
+        jvp(lambda x: x * kept[0], (1.0,), (1.0,))
+    with pytest.raises(LeakedVariableError):
+        jvp(lambda x: kept[0], (1.0,), (1.0,))
+    assert jvp(lambda x: x * 3.0, (1.0,), (1.0,)) == (3.0, 3.0)
