@@ -25,6 +25,7 @@ def plans_at(call: int) -> Iterator[dict[Any, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plans, "CALLS", call)
         patch.setattr(registry, "plans", {})
+        patch.setattr(registry, "readers", {})
         yield registry.plans
 
 

@@ -48,6 +48,7 @@ class Primitive:
     linear: tuple[int, ...] | None = None  # the positions it is jointly linear in; None: every one
     raised: tuple[type[Exception], ...] = ()  # what it raises or warns of by the values it gets
     pythons = False  # whether it is Python's own on numbers, which need not be NumPy's
+    part_of: tuple[Any, int] | None = None  # NumPy's function, and which result it is of that
     view = False  # whether NumPy shows the argument's own memory, and makes no array
     host = False  # whether NumPy, SciPy or Python alone evaluates it, whatever namespace is given
 
@@ -346,7 +347,7 @@ class Elementwise(Primitive):
         def one(i: int, y_bar: Any) -> Any:
             w, v = pairs[i]
             y_bar = y_bar if live[i] is None else keep(live[i], y_bar)
-            x_bar = y_bar * conjugate(w)
+            x_bar = y_bar if type(w) is int and w == 1 else y_bar * conjugate(w)
             return unbroadcast(x_bar if v is None else x_bar + conjugate(y_bar) * v, types[i])
 
         def back(y_bar: Any) -> list[Any]:

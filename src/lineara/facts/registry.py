@@ -55,7 +55,8 @@ class Registry:
         # The same of a result that is an array in NumPy also without axes.
         self.array: Callable[..., Any] = lambda function, args, kwargs, result: result
         self.awaited: dict[str, list[tuple[str, Declare]]] = {}  # by module: names, what to do
-        self.plans: dict[Any, Any] = {}  # by signature of a call: see tape/plans.py
+        self.readers: dict[Any, Any] = {}  # of calls, by the classes of the arguments, and
+        self.plans: dict[Any, Any] = {}  # by signature: see tape/plans.py
         self.arrivals = 0  # how often something has been declared that was waited for
 
     def declare(self, original: Any, **facts: Any) -> None:

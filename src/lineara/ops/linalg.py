@@ -235,6 +235,8 @@ def _small_adjugate(a: np.ndarray) -> np.ndarray:
 class logabsdet(_OfDeterminant):
     """log |det A| :  (...,n,n) -> (...), real."""
 
+    part_of = np.linalg.slogdet, 1
+
     def result(self, a, *f: Any):
         t = super().result(a)
         return ArrayType(t.shape, real_dtype(t.dtype))

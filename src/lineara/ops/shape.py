@@ -113,9 +113,6 @@ class broadcast_to(Structural):
             )
         return result
 
-    def text(self, x, *, shape):
-        return f"repeated({x}, {shape})"
-
     def transpose(self, y_bar, /, x, *, shape):
         return (unbroadcast(y_bar, x),)
 

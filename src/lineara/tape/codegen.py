@@ -11,7 +11,6 @@ import math
 import operator
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partialmethod
 from numbers import Number, Rational
 from types import CodeType, FunctionType
 from typing import Any
@@ -473,14 +472,16 @@ def _sign(x: float) -> float:
 
 def general(p: Any, q: Any, name: str) -> Any:
     """A binary operation outside the fast path."""
+    one, two = type(p), type(q)
+    arrays = issubclass(one, Array) or issubclass(two, Array) or np.ndarray in (one, two)
+    if arrays and one not in _SEQUENCES and two not in _SEQUENCES:
+        y = by_plan(UFUNCS[name], (p, q), {})
+        if y is not GENERAL:
+            return y
     if _is_number(p) and _is_number(q):
         return _of_numbers(p, q, name)
     if (is_exact(p) or is_exact(q)) and staged((p, q)):
         return with_exact(p, q, getattr(operator, OPERATORS[name]))
-    sequence = issubclass(type(p), list | tuple) or issubclass(type(q), list | tuple)
-    y = GENERAL if sequence else by_plan(UFUNCS[name], (p, q), {})
-    if y is not GENERAL:
-        return y
     if _is_like_pythons(p, q):
         return op_call(name, p.item(), q)
     if _is_like_pythons(q, p):
@@ -519,6 +520,7 @@ def general(p: Any, q: Any, name: str) -> Any:
         ) from None
 
 
+_SEQUENCES = frozenset({list, tuple})
 _CLASSES = (float, int, bool, complex)
 _WIDENED = "?bBhHiIlLqQ"  # the kinds of NumPy's whole numbers, which a float makes float64
 
@@ -619,16 +621,24 @@ def compared_staged(p: Any, q: Any, name: str) -> Any:
     return getattr(Box, name)(p, q)
 
 
-def _compared_arrays(p: Array, q: Any, name: str) -> Any:
+def _comparison(stem: str) -> Callable[..., Any]:
     """A comparison of an array, also with what is no number."""
-    level = p.level
-    if type(p) is level.X and level.open and level.kinks is None:
-        v, w = p.v, q.v if type(q) is level.X else q
-        if type(v) is np.ndarray and type(w) in (np.ndarray, float, int):
-            return getattr(operator, name)(v, w)
-    if not p.level.open or p.level.kinks is not None:
-        return getattr(Box, name)(p, q)
-    return compared(p, q, name)
+    name, act, general = f"__{stem}__", getattr(operator, stem), getattr(Box, f"__{stem}__")
+
+    def method(p: Array, q: Any) -> Any:
+        level = p.level
+        if level.kinks is not None or not level.open:
+            return general(p, q)
+        if type(p) is level.X:
+            v, w = p.v, q.v if type(q) is level.X else q
+            if type(v) is np.ndarray and type(w) in _COMPARED:
+                return act(v, w)
+        return compared(p, q, name)
+
+    return method
+
+
+_COMPARED = (np.ndarray, float, int)
 
 
 def _operator(name: str, reflected: bool) -> Callable[..., Any]:
@@ -657,4 +667,4 @@ for _name, _stem in OPERATORS.items():
     setattr(Traced, f"__{_stem}__", _operator(_name, reflected=False))
     setattr(Traced, f"__r{_stem}__", _operator(_name, reflected=True))
 for _stem in COMPARISONS:
-    setattr(Array, f"__{_stem}__", partialmethod(_compared_arrays, name=f"__{_stem}__"))
+    setattr(Array, f"__{_stem}__", _comparison(_stem))

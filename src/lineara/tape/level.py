@@ -92,7 +92,7 @@ class Level:
         self.outer: Level | None = None  # the level around this one, in the same thread
         self.swept = False  # the sweep has marked the nodes of the tape as leaked
         self.keep_copies = False  # residuals outlive the trace: copy, do not lock
-        self.plans = True  # whether calls may have a plan: not where each operation is watched
+        self.plans = False  # whether calls may have a plan: not where each operation is watched
         self.thread = threading.get_ident()
         self.kinks: Any = None  # what decides at kinks, in place of the defaults
         common = {"level": self, "depth": depth, "__slots__": ()}
@@ -557,7 +557,7 @@ class Level:
         locks = self.locks
         if locks.arrays or locks.seen:
             locks.release()
-        self.swept = locks.gave = self.keep_copies = self.open = False
+        self.swept = locks.gave = self.keep_copies = self.open = self.plans = False
 
 
 def _reshape(level: Level) -> Any:

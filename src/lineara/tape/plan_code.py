@@ -29,10 +29,12 @@ from lineara.facts.primitive import (
     Primitive,
     Structural,
 )
-from lineara.ops.branchless_where import select
-from lineara.tape.contributions import add
+from lineara.ops.branchless_where import MANY, select
+from lineara.tape.call_readers import F64, GENERAL
+from lineara.tape.node import Traced, zero
+from lineara.tape.reads import Reads
 from lineara.tape.sketches import Draft, Sketch, Step, Unplanned, pulled
-from lineara.tape.strides import repeated
+from lineara.tape.strides import repeater
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 _TAME = (Elementwise, Structural, Multilinear, Constant)  # kinds that do not raise
@@ -53,6 +55,8 @@ def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: b
     Of a composition the value is calculated too, since NumPy's is another function's.
     """
     draft.inside = True  # what is written down from here on belongs to the way back
+    if not composed:
+        _read_off(draft, out)
     _check_order(draft, out.name)
     ends = pulled(draft.moves, out.name, draft.sketch("g", out.t))
     of_g = {"g"}
@@ -76,9 +80,10 @@ def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: b
     writer = _Writer({} if composed else {out.name: "y"})
     y = writer.word(out)
     moving = [s.name for s in leaves if s.moves]
+    places = {name: i for i, name in enumerate([*[s.name for s in leaves], y, *kept])}
     lines = [", ".join([*[f"p{i}" for i in range(len(moving))], "= parents"])]
-    lines.append(", ".join([*[s.name for s in leaves], y, *kept, "= values"]))
-    lines += [] if out.t.shape else ["g = np.float64(g)"]
+    lines += [f"{name} = values[{i}]" for name, i in places.items() if name in taken | {y}]
+    lines += [] if out.t.shape else ["g = float64(g)"]
     lines += [writer.line(s) for s in late]
     for name, c in ends:
         lines += writer.given(f"p{moving.index(name)}", leaves[int(name[1:])], c)
@@ -110,6 +115,18 @@ def _check_order(draft: Draft, out: str) -> None:
         raise Unplanned("views of an argument have their turn in the sweep")
 
 
+def _read_off(draft: Draft, out: Sketch) -> None:
+    """What the result is under another shape is read off the result, and not calculated again."""
+    places = {s.out: i for i, s in enumerate(draft.steps)}
+    name = out.name
+    while name in places and draft.steps[places[name]].primitive.name == "reshape":
+        (x,) = draft.steps[places[name]].args
+        if x.name in places and x.t.dtype == out.t.dtype:
+            reshape, params = draft.steps[places[name]].primitive, {"shape": x.t.shape}
+            draft.steps[places[x.name]] = Step(x.name, x.t, reshape, (out.still(),), params)
+        name = x.name
+
+
 def sketches_in(value: Any) -> list[Sketch]:
     """The sketches in arguments, or in a contribution to a cotangent."""
     if isinstance(value, Sketch):
@@ -139,8 +156,9 @@ class _Writer:
 
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
-        self.scope: dict[str, Any] = {"add": add, "Outer": Outer, "Piece": Piece, "np": np}
-        self.scope |= {"select": select, "repeated": repeated, "new": tuple.__new__}
+        self.scope: dict[str, Any] = {"Outer": Outer, "Piece": Piece, "Reads": Reads, "zero": zero}
+        self.scope |= {"new": tuple.__new__, "float64": np.float64, "reduced": np.add.reduce}
+        self.scope |= {"select": select, "where": np.where, "nothing": np.array(0.0)}
 
     def constant(self, value: Any) -> str:
         """The name under which the code finds a value."""
@@ -152,35 +170,170 @@ class _Writer:
         """An argument in the code."""
         return self.names.get(a.name, a.name) if isinstance(a, Sketch) else self.constant(a)
 
+    def operand(self, a: Any, step: Step) -> str:
+        """The same; a number that meets arrays of floats is one, which NumPy need not convert."""
+        floats = all([s.t.dtype is F64 and s.t.shape for s in sketches_in(step.args)])
+        return self.word(np.array(float(a)) if floats and type(a) in (int, float) else a)
+
     def line(self, step: Step) -> str:
         """A step as an assignment."""
-        primitive, words = step.primitive, [self.word(a) for a in step.args]
-        out = self.names.get(step.out, step.out)
-        if primitive.name in INFIX and len(words) == 2:
-            return f"{out} = {words[0]} {INFIX[primitive.name]} {words[1]}"
+        return f"{self.names.get(step.out, step.out)} = {self.text(step)}"
+
+    def text(self, step: Step) -> str:
+        """What a step calculates."""
+        primitive = step.primitive
         if isinstance(primitive, Elementwise):
-            return f"{out} = {self.constant(primitive.array)}({', '.join(words)})"
+            words = [self.operand(a, step) for a in step.args]
+            if primitive.name in INFIX and len(words) == 2:
+                return f"{words[0]} {INFIX[primitive.name]} {words[1]}"
+            return f"{self.constant(primitive.array)}({', '.join(words)})"
+        arrays = [a.t for a in sketches_in(step.args) if a.t.shape]
+        words = [self.word(a) for a in step.args]
+        if primitive.name == "broadcast_to" and arrays and step.t.size:
+            return f"{self.constant(repeater(arrays[0], step.t.shape))}({words[0]})"
+        if primitive.name == "keep" and step.t.dtype is F64 and 0 < step.t.size < MANY:
+            return f"where({words[1]}, {words[0]}, nothing)"
         options = {name: self.constant(v) for name, v in step.params.items()}
-        arrays = any([a.t.shape for a in sketches_in(step.args)])
         text = primitive.text(*words, **options) if arrays else None
-        if text is None:
-            own = type(primitive).evaluate is Primitive.evaluate
-            call = getattr(np, primitive.name) if own else partial(primitive.evaluate, np)
-            named = [f"{name}={word}" for name, word in options.items()]
-            text = f"{self.constant(call)}({', '.join([*words, *named])})"
-        return f"{out} = {text}"
+        if text is not None:
+            return text
+        own = type(primitive).evaluate is Primitive.evaluate
+        call = getattr(np, primitive.name) if own else partial(primitive.evaluate, np)
+        named = [f"{name}={word}" for name, word in options.items()]
+        return f"{self.constant(call)}({', '.join([*words, *named])})"
 
     def given(self, parent: str, leaf: Sketch, c: Any) -> list[str]:
         """A contribution to the cotangent of a parent."""
-        if isinstance(c, Sketch) and leaf.t.shape:
-            return [
-                f"h = {parent}.g",
-                f"{parent}.g = {self.word(c)} if h is None else h + {self.word(c)}",
-            ]
         if isinstance(c, Outer):
-            return [f"add({parent}, new(Outer, ({self.word(c.u)}, {self.word(c.v)})))"]
+            return self.late(parent, f"new(Outer, ({self.word(c.u)}, {self.word(c.v)}))")
         if isinstance(c, Piece):
             if sketches_in(c.at):
                 raise Unplanned("positions are not known")
-            return [f"add({parent}, Piece({self.constant(c.at)}, {self.word(c.x_bar)}))"]
-        return [f"add({parent}, {self.word(c)})"]
+            return self.late(parent, f"Piece({self.constant(c.at)}, {self.word(c.x_bar)})")
+        word = self.word(c)
+        if leaf.t.shape:
+            return [f"h = {parent}.g", f"{parent}.g = {word} if h is None else h + {word}"]
+        return [
+            f"c = {word}.item()",
+            f"{parent}.g = c if {parent}.g is zero else {parent}.g + c",
+        ]
+
+    def late(self, parent: str, c: str) -> list[str]:
+        """A contribution that is summed when the parent's turn comes."""
+        return [
+            f"k = {parent}.k",
+            f"if k is None: k = {parent}.k = Reads()",
+            f"k.pieces.append({c})",
+        ]
+
+
+class Runner:
+    """Writes the code of the call itself: NumPy's value, and its entry on the tape."""
+
+    def __init__(
+        self, leaves: Sequence[Sketch], code: Code, place: int | None, number: bool
+    ) -> None:
+        self.leaves = leaves
+        self.back = code
+        self.place = place  # of the result that has a derivative, where there are several
+        self.number = number
+        self.scope: dict[str, Any] = {"GENERAL": GENERAL, "F64": F64, "zero": zero, "shows": _shows}
+        self.scope |= {"ndarray": np.ndarray, "float64": np.float64, "errstate": np.errstate}
+        self.scope |= {"new": object.__new__, "keep": code.keep}
+        self._left = list(leaves)
+
+    def code(
+        self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], alike: Any
+    ) -> Callable[..., Any]:
+        """The function of a level, the nodes and the plain values of the leaves."""
+        self.scope |= {"func": func, "alike": alike}
+        words = [self.word(a) for a in args]
+        words += [f"{name}={self.word(a)}" for name, a in kwargs.items()]
+        names = [s.name for s in self.leaves]
+        nodes = [f"p{i}" for i, s in enumerate(self.leaves) if s.moves]
+        head = f"def run({', '.join(['level', *nodes, *names])}):"
+        lines = [f"try: v = func({', '.join(words)})"]
+        lines += ["except Exception: return GENERAL  # where the same is raised, and more said"]
+        lines += [*self.checked(), *self.kept(names), *self.entered(nodes), *self.given()]
+        exec(compile("\n    ".join([head, *lines]), "<lineara plan>", "exec"), self.scope)
+        return self.scope["run"]
+
+    def word(self, a: Any) -> str:
+        """An argument of NumPy's in the code."""
+        if isinstance(a, Traced | np.ndarray | np.float64):
+            leaf = self._left.pop(0)
+            return f"float({leaf.name})" if leaf.weak else leaf.name
+        if type(a) is list:
+            return f"[{', '.join(map(self.word, a))}]"
+        if type(a) is tuple:
+            return f"({''.join([f'{self.word(v)}, ' for v in a])})"
+        name = f"c{len(self.scope)}"
+        self.scope[name] = a
+        return name
+
+    def checked(self) -> list[str]:
+        """The general way is taken where NumPy's result is another than expected."""
+        lines = [] if self.place is None else ["whole = v", f"v = whole[{self.place}]"]
+        if self.number:
+            return [*lines, "if type(v) is not float64: return GENERAL"]
+        shown = [s.name for s in self.leaves if s.t.shape]
+        same = " or ".join([f"v is {name}" for name in shown]) or "False"
+        view = f"{same} if v.base is None else shows(v, ({', '.join([*shown, ''])}))"
+        return [
+            *lines,
+            "if type(v) is not ndarray or v.dtype is not F64: return GENERAL",
+            f"if {view}: return GENERAL",
+        ]
+
+    def kept(self, names: Sequence[str]) -> list[str]:
+        """What is calculated at the call for the way back."""
+        if self.back.keep is None:
+            return ["kept = (v,)"]
+        values = "".join([f"{name}, " for name in names])
+        judged = f"if alike is not None and not alike(kept[0], v, ({values})): return GENERAL"
+        return [
+            "try:",
+            "    with errstate(all='ignore'):",
+            f"        kept = keep({values}v)",
+            f"        {judged}",
+            "except Exception: return GENERAL",
+        ]
+
+    def entered(self, nodes: Sequence[str]) -> list[str]:
+        """The entry on the tape."""
+        if self.number:
+            lines = ["o = level.N()", "o.v = float(v)", "o.g = zero"]
+        else:
+            lines = ["o = level.X()", "o.v = v", "o.s = v.shape", "o.g = o.k = None"]
+        held = [self.held(s) for s in self.leaves]
+        return [
+            *lines,
+            "o.a = o.b = None",
+            "n = new(Call)",  # whose slots are filled here, without a call
+            "n.out = o",
+            "n.plan = plan",
+            f"n.parents = ({', '.join([*nodes, ''])})",
+            f"n.values = ({', '.join([*held, '*kept'])})",
+            "level.tape.append(n)",
+        ]
+
+    def held(self, leaf: Sketch) -> str:
+        """A leaf's value on the tape: plain arrays are guarded, and held where they are read."""
+        if leaf.moves or not leaf.t.shape:
+            return leaf.name
+        return f"level.guard({leaf.name})" if leaf.name in self.back.reads else "None"
+
+    def given(self) -> list[str]:
+        """What the call gives."""
+        if self.place is None:
+            return ["return o"]
+        return [
+            f"parts = [*whole[:{self.place}], o, *whole[{self.place + 1}:]]",
+            "kind = type(whole)",
+            "return kind(*parts) if hasattr(whole, '_fields') else kind(parts)",
+        ]
+
+
+def _shows(v: np.ndarray, values: Sequence[np.ndarray]) -> bool:
+    """Whether a result shows the memory of an argument."""
+    return any([np.may_share_memory(v, a) for a in values])

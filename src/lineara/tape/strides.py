@@ -4,11 +4,13 @@ And how whole arrays lie in memory, as NumPy's would: `strides_of` a value, with
 that whoever reshapes it knows whether that is a view.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from lineara.facts.types import ArrayType
 
 
 class Flat(NamedTuple):
@@ -108,20 +110,19 @@ def strided(
     )
 
 
-def repeated(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """np.broadcast_to, which takes longer than most sums of what it gives."""
-    if type(a) is not np.ndarray or not a.flags.c_contiguous or 0 in shape:
+def repeater(t: ArrayType, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
+    """np.broadcast_to of one type, which takes longer than most sums of what it gives."""
+    ahead = (0,) * (len(shape) - t.ndim)
+    within = zip(t.shape, c_strides(t.shape), strict=True)
+    strides = ahead + tuple([0 if n == 1 else s * t.dtype.itemsize for n, s in within])
+    dtype, array = t.dtype, np.ndarray
+
+    def repeated(a: np.ndarray) -> np.ndarray:
+        if a.flags.c_contiguous:
+            return array(shape, dtype, a, 0, strides)
         return np.broadcast_to(a, shape)
-    return np.ndarray(shape, a.dtype, a, 0, _repeating(a.shape, shape, a.itemsize))
 
-
-@cache
-def _repeating(old: tuple[int, ...], new: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """The strides in bytes of an array in C order that is repeated along unit and new axes."""
-    ahead = (0,) * (len(new) - len(old))
-    return ahead + tuple(
-        [0 if n == 1 else s * size for n, s in zip(old, c_strides(old), strict=True)]
-    )
+    return repeated
 
 
 # --- whole arrays in memory ---------------------------------------------------------------------

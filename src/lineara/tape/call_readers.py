@@ -1,0 +1,172 @@
+"""How the arguments of a call are read: code for their classes, written once.
+
+    def read(args, kwargs, judge):               np.add(x, b), x traced and b an array
+        p0, q1, = args
+        if not level.plans or level.kinks is not None: return GENERAL
+        a0 = p0.v
+        if type(a0) is not ndarray or a0.dtype is not F64: return GENERAL
+        ...
+        plan = plans.get((p0.s, q1.dtype, q1.shape))
+        if type(plan) is Plan: return plan.run(level, p0, a0, q1)
+        return later(...)
+
+The classes of traced values belong to a level, so that a call of another level, or of several, is
+read by other code.  What the code finds is the rest of the signature, and the plain values.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.facts.registry import registry
+from lineara.tape.node import Traced
+from lineara.tape.sketches import Unplanned
+from lineara.tape.strides import in_c_order
+
+F64 = np.dtype(float)
+ARRAYS = (F64, np.dtype(bool), np.dtype(np.int64))  # dtypes of the plain arrays of a plan
+GENERAL = object()  # in place of a result: the general way has to be taken
+KNOWN = 4096  # classes, and signatures of the same classes, that are remembered
+_OPTIONS = frozenset({int, bool, str, type(None), type(Ellipsis), np.dtype})
+_TYPES = (np.generic, float, int, complex)
+
+Read = Callable[[Sequence[Any], dict[str, Any], Any], Any]
+
+
+def kinds_of(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple:
+    """What decides how a call is read; of what is in lists, too."""
+    return (func, *map(_deep, args), *kwargs, *map(_deep, kwargs.values()))
+
+
+def _deep(a: Any) -> Any:
+    kind = type(a)
+    return (kind, *map(_deep, a)) if kind is list or kind is tuple else kind
+
+
+def reader(func: Any, args: Sequence[Any], kwargs: dict[str, Any], common: dict[str, Any]) -> Read:
+    """The code that reads calls of a function with arguments of these classes."""
+    writer = _Writer(common | {"GENERAL": GENERAL, "float64": np.float64, "settled": settled})
+    writer.scope |= {"ndarray": np.ndarray, "F64": F64, "constant": _constant}
+    writer.scope |= dict(zip(("BOOL", "INT"), ARRAYS[1:], strict=True))
+    words = writer.words(args)
+    lines = [f"{', '.join([*words, ''])} = args"] if words else []
+    for i, (name, a) in enumerate(kwargs.items()):
+        lines.append(f"w{i} = kwargs[{name!r}]")
+        writer.argument(f"w{i}", a)
+    if writer.level is None:
+        raise Unplanned("nothing is traced")
+    head = (func, *writer.tags, *kwargs)
+    if len(registry.plans) >= KNOWN:
+        registry.plans.clear()
+    writer.scope |= {"func": func, "level": writer.level, "known": KNOWN}
+    writer.scope["plans"] = registry.plans.setdefault(head, {})
+    key = writer.key[0] if len(writer.key) == 1 else f"({''.join([f'{k}, ' for k in writer.key])})"
+    nodes, values = (", ".join([*words, ""]) for words in (writer.nodes, writer.values))
+    body = [
+        *lines,
+        "if not level.plans or level.kinks is not None: return GENERAL",
+        *writer.lines,
+        f"key = {key}",
+        "plan = plans.get(key)",
+        f"if type(plan) is Plan: return plan.run(level, {nodes}{values})",
+        "if type(plan) is str: return GENERAL",
+        f"return later(plans, key, plan, level, ({nodes}), ({values}), func, args, kwargs, judge)",
+    ]
+    text = "\n    ".join(["def read(args, kwargs, judge):", *body])
+    exec(compile(text, "<lineara reader>", "exec"), writer.scope)
+    return writer.scope["read"]
+
+
+class _Writer:
+    """Writes how each argument is read."""
+
+    def __init__(self, scope: dict[str, Any]) -> None:
+        self.scope = scope
+        self.lines: list[str] = []
+        self.key: list[str] = []  # what the signature has beside the classes
+        self.tags: list[Any] = []  # the classes, as those of any level
+        self.nodes: list[str] = []
+        self.values: list[str] = []
+        self.level: Any = None
+        self.count = 0
+
+    def words(self, args: Sequence[Any]) -> list[str]:
+        """A word for each argument."""
+        words = [f"p{self.count + i}" for i in range(len(args))]
+        self.count += len(args)
+        for word, a in zip(words, args, strict=True):
+            self.argument(word, a)
+        return words
+
+    def argument(self, word: str, a: Any) -> None:
+        """One argument, which has this word in the code."""
+        kind = type(a)
+        if issubclass(kind, Traced):
+            self.traced(word, kind)
+            return
+        self.tags.append(kind)
+        if kind is np.ndarray:
+            dtype = f"d{len(self.lines)}"
+            self.lines.append(f"{dtype} = {word}.dtype")
+            test = f"{dtype} is not F64 and {dtype} is not BOOL and {dtype} is not INT"
+            self.lines.append(f"if {test}: return GENERAL")
+            self.key += [dtype, f"{word}.shape"]
+            self.values.append(word)
+        elif kind is np.float64:
+            self.values.append(word)
+        elif kind is list or kind is tuple:
+            self.tags.append(len(a))
+            place = len(self.lines)
+            words = self.words(a)
+            if words:
+                self.lines.insert(place, f"{', '.join([*words, ''])} = {word}")
+        elif kind in _OPTIONS:
+            self.key.append(word)
+        else:
+            _constant(a)
+            self.key.append(f"constant({word})")
+
+    def traced(self, word: str, kind: Any) -> None:
+        """A traced argument."""
+        tag, level = kind.in_plans, kind.level
+        if tag is None or level is not (self.level or level):
+            raise Unplanned("values of several levels, or of no fast path")
+        self.level = level
+        value = f"v{len(self.lines)}"
+        if tag == "w":
+            self.lines += [f"{word} = settled({word})", f"if {word} is None: return GENERAL"]
+            tag = "x"
+        self.tags.append(tag)
+        self.lines.append(f"{value} = {word}.v")
+        if tag == "x":
+            test = f"type({value}) is not ndarray or {value}.dtype is not F64"
+            self.lines.append(f"if {test}: return GENERAL")
+            self.key.append(f"{word}.s")
+            self.values.append(value)
+        else:
+            self.lines.append(f"if type({value}) is not float: return GENERAL")
+            self.values.append(f"float64({value})")
+        self.nodes.append(word)
+
+
+def _constant(a: Any) -> Any:
+    """What is known of an option that is a constant."""
+    kind = type(a)
+    if kind is float:
+        return a, a == 0 and str(a)  # -0.0 is another number
+    if kind is slice:
+        return a.start, a.stop, a.step
+    if kind is type and issubclass(a, _TYPES):
+        return a
+    raise Unplanned
+
+
+def settled(a: Any) -> Any:
+    """The node with the content of a written array, which lies in memory as NumPy's would."""
+    if a.memory() is not None:  # NumPy alone is asked
+        return None
+    node = a.now()
+    if type(node) is not a.level.X or type(node.v) is not np.ndarray:
+        return None
+    return node if node.v.flags.c_contiguous and in_c_order(node.s, a.lay) else None
