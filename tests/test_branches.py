@@ -328,6 +328,13 @@ def enclosed():
     return lambda x: 2 * x if np.zeros(2).dtype.type is np_.double else x
 
 
+def counting(x):
+    global COUNTED
+    COUNTED = type(x)
+    y = x if x > 1 else -x
+    return 2 * x if y is x and COUNTED is float else x
+
+
 IDENTITIES = {
     "dtype.type": lambda x: 2 * x if np.zeros(2).dtype.type is np.float64 else x,
     "another name": lambda x: 2 * x if np.zeros(2).dtype.type is np.double else x,
@@ -340,12 +347,15 @@ IDENTITIES = {
     "builtins": lambda x: 2 * x if builtins.float is float else x,
     "type": lambda x: 2 * x if type(x) is float and type(abs(-3.0)) is float else x,
     "after or": lambda x: 2 * x if (None or np.zeros(2).dtype.type) is np.float64 else x,
+    "one of two": lambda x: 2 * x if type(x) is (float if x > 1 else np.float64) else x,
+    "the other of two": lambda x: x if np.dtype("i").type is (x if x < 1 else np.int8) else 2 * x,
     "in a loop": lambda x: sum(x for t in "fdFD" if np.dtype(t).type is not np.float64) - x,
     "imported inside": imported,
     "enclosed": enclosed(),
     "of a choice": lambda x: (
         2 * x if type(x * np.ones(2)) is (type(x) if isinstance(x, int) else np.ndarray) else x
     ),
+    "in a function that assigns a global": counting,
     "no class": lambda x: 2 * x if x is not float and None is not np.float64 else x,
 }
 

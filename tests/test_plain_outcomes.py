@@ -220,6 +220,17 @@ def containing_itself(x):
     return np.array([b, [None], b], object).shape, np.array(b, object).ndim, len(a)
 
 
+def among_objects(act):
+    """What is done with an array whose elements Python's operators are asked for."""
+
+    def f(x):
+        a = np.full(3, 7.0) * x
+        found = act(a, np.array([1, 2, 3], object))
+        return found is a, [float(v) for v in a]
+
+    return f
+
+
 CASES = {
     "a cast that is not safe": lambda x: np.array([x]).astype(np.float32, casting="safe"),
     "a number's cast that is not safe": lambda x: np.float64(x).astype("f4", casting="safe"),
@@ -324,6 +335,20 @@ CASES = {
     "a histogram with edges and a number of bins": lambda x: np.histogram2d(
         np.arange(3) * x, [x, 2, 3], ((0.0, x, 3.0), 2)
     ),
+    "out= of another shape": lambda x: np.percentile(np.arange(4), 50, out=np.ones(1) * x),
+    "out= that is a number": lambda x: np.cumsum(np.arange(4), out=np.float64(x)),
+    "an array takes objects": among_objects(lambda a, o: np.copyto(a, o, casting="unsafe")),
+    "an array takes large numbers": among_objects(
+        lambda a, o: np.copyto(a.astype("f4"), o * 10**60, casting="unsafe")
+    ),
+    "objects are put": among_objects(lambda a, o: np.put(a, [0, 1], o)),
+    "objects where a mask holds": among_objects(lambda a, o: np.putmask(a, a > 1, o)),
+    "objects are added at": among_objects(lambda a, o: np.add.at(a, [0, 1], o[:2])),
+    "objects are added in place": among_objects(lambda a, o: operator.iadd(a, o)),
+    "a sum of objects": among_objects(lambda a, o: np.sum([o, o], axis=0, out=a)),
+    "objects added": among_objects(lambda a, o: np.add(o, o, out=a)),
+    "objects added in any way": among_objects(lambda a, o: np.add(o, a, out=a, casting="unsafe")),
+    "objects taken": among_objects(lambda a, o: np.take(o, [2, 1, 0], out=a)),
     "take_along_axis": lambda x: np.take_along_axis(np.ones((2, 2)) * x, np.array(1), axis=1),
 }
 

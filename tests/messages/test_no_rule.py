@@ -316,3 +316,19 @@ def test_failure_where_numpy_has_a_value(said):
         "NoRuleError: numpy.polymul: f64[2] is refused: a cannot be empty\n"
         "  at f: return np.polyadd(x, np.polymul([], x))[0]"
     )
+
+
+ASSIGNED = 0.0
+
+
+def test_the_local_names_of_a_function_that_assigns_a_global(said):
+    def f(x):
+        global ASSIGNED
+        ASSIGNED = 1.0
+        return x * len(locals())
+
+    assert said(lambda: grad(f)(2.0)) == (
+        "NoRuleError: locals() in f, which assigns a global name: what its local names hold is not "
+        "known there; assign the global in a function of its own"
+        "\n  at f: return x * len(locals())"
+    )

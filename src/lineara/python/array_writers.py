@@ -85,3 +85,6 @@ def put_along_axis(arr, indices, values, axis):
 def fill_diagonal(a, val, wrap=False):
     """The main diagonal of a gets the value."""
     _write("fill_diagonal", a, val, lambda a, values: np.fill_diagonal(a, values, wrap))
+
+
+WRITERS = {np.copyto, np.put, np.putmask, np.place, np.put_along_axis, np.fill_diagonal}

@@ -1,10 +1,12 @@
 """Builtins that must know of twins: `isinstance`, `issubclass`, `type`, `super`, `globals`.
 
-And what writes functions by their names and finds them again: `pickle`.
+What writes functions by their names and finds them again: `pickle`.  And `locals`, where copied
+code has no dict of its local names.
 """
 
 import builtins
 import functools
+import inspect
 import pickle
 import sys
 import types
@@ -12,10 +14,13 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, cast
 
+from lineara.errors import NoRuleError
 from lineara.facts.registry import registry
 from lineara.python.container_copies import SHOWN
 from lineara.python.namespaces import Namespace, Replacer
 from lineara.python.twins import PROTOCOLS, answering
+
+_FUNCTION = inspect.CO_NEWLOCALS | inspect.CO_OPTIMIZED  # without the second: of `namespaces`
 
 
 def real_bases(bases: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -103,6 +108,22 @@ def replaced_builtins(
             space = space.real
         return space
 
+    def locals_(f: Any) -> Any:
+        @functools.wraps(f)
+        def call(*args: Any) -> Any:
+            if args:
+                return f(*args)
+            frame = sys._getframe(1)
+            if frame.f_code.co_flags & _FUNCTION == inspect.CO_NEWLOCALS:
+                raise NoRuleError(
+                    f"{f.__name__}() in {frame.f_code.co_name}, which assigns a global name: what "
+                    "its local names hold is not known there; assign the global in a function of "
+                    "its own"
+                )
+            return sorted(frame.f_locals) if f is dir else frame.f_locals
+
+        return call
+
     def by_name(f: Any) -> Any:
         @functools.wraps(f)
         def call(*args: Any, **options: Any) -> Any:
@@ -111,6 +132,7 @@ def replaced_builtins(
         return call
 
     pairs = {
+        **{f: locals_(f) for f in (locals, vars, dir)},
         **{f: by_name(f) for f in (pickle.dump, pickle.dumps, pickle.load, pickle.loads)},
         isinstance: isinstance_,
         issubclass: issubclass_,

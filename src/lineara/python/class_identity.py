@@ -77,7 +77,7 @@ class Named(NamedTuple):
         return found
 
 
-def _asked(code: CodeType) -> Iterator[tuple[int, int, Any]]:
+def _asked(code: CodeType, places: tuple[str, ...]) -> Iterator[tuple[int, int, Any]]:
     """Where such a comparison begins, where its `is` stands, and the constant."""
     lines = list(dis.get_instructions(code))
     classes = not _NAMES.isdisjoint(code.co_names)
@@ -93,15 +93,18 @@ def _asked(code: CodeType) -> Iterator[tuple[int, int, Any]]:
         names = tuple([i.argval for i in lines[first:k]])
         if loaded.opname == "LOAD_CONST" and type(loaded.argval) is bool:
             yield loaded.offset, line.offset, Truth(loaded.argval)
-        elif loaded.opname in _GLOBAL + _LOCAL and (classes or names[-1] in _SEEN):
+        elif loaded.opname in places and (classes or names[-1] in _SEEN):
             yield loaded.offset, line.offset, Named(loaded.opname in _LOCAL, names)
 
 
-def compared(code: CodeType, flat: bytearray, consts: list[Any]) -> None:
-    """Let the code, whose bytes are `flat`, ask `in` of constants, which are added to `consts`."""
+def compared(code: CodeType, flat: bytearray, consts: list[Any], local: bool) -> None:
+    """Let the code, whose bytes are `flat`, ask `in` of constants, which are added to `consts`.
+
+    `local` says whether its frame tells what local names stand for.
+    """
     if dis.opmap["IS_OP"] not in code.co_code[::2]:
         return
-    for start, at, constant in _asked(code):
+    for start, at, constant in _asked(code, _GLOBAL + _LOCAL * local):
         load = at - 2 - 2 * _CACHES
         if load < start or len(consts) >= 256:
             continue

@@ -134,7 +134,7 @@ def _find_facts(code: CodeType) -> Facts:
             # such a frame has no f_locals for our `super` to look at, so it gets Python's own
             names = tuple(".super" if n == "super" else n for n in names)
     consts = [nested[i].code if i in nested else c for i, c in enumerate(code.co_consts)]
-    compared(code, flat, consts)
+    compared(code, flat, consts, local=flags == code.co_flags)
     if any([a is not b for a, b in zip_longest(consts, code.co_consts)]) or stored:
         changed = {"co_code": bytes(flat), "co_flags": flags, "co_names": names}
         code = code.replace(co_consts=tuple(consts), **changed)

@@ -11,6 +11,7 @@ from lineara.facts.primitive import Constant, innermost, op, registry
 from lineara.facts.registry import WRITE, Foreign
 from lineara.facts.types import type_of
 from lineara.ops.shape import any_box, as_array
+from lineara.python.array_writers import WRITERS
 from lineara.python.numpy_layout import as_numpy_lays
 from lineara.python.numpy_values import (
     UNANSWERED,
@@ -43,10 +44,9 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     y = by_plan(func, args, kwargs, judged)
     if y is not GENERAL:
         return y
-    if any(map(is_of_objects, args)):
+    if any(map(is_of_objects, args)) and not (func in WRITERS and isinstance(args[0], Array)):
         try:
-            options = {k: v if k in _NUMBERS else in_objects(v) for k, v in kwargs.items()}
-            return func(*in_objects(args), **options)
+            return of_objects(func, args, kwargs)
         except Exception as e:
             raise failed(func, args, kwargs, e) from None
     y = of_constants(func, args, kwargs)
@@ -58,7 +58,8 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return foreign.in_programs(*args, **kwargs)
     args = tuple([without_unit(a)[0] if is_labelled(a) else a for a in args])
     args, out = _without_out(func, args, kwargs)
-    if foreign.reads or (ours is None and not follows((args, tuple(kwargs.values())))):
+    asks = ours is None or out is not None
+    if foreign.reads or (asks and not follows((args, tuple(kwargs.values())))):
         return _constant(func, args, kwargs, out, constant_call)
     if ours is None:
         raise NoRuleError(
@@ -101,6 +102,17 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return as_numpy_lays(func, args, kwargs, result)
 
 
+def of_objects(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A function of arrays of objects, which may be traced numbers: NumPy asks the objects."""
+    args, out = _without_out(func, args, kwargs)
+    return _constant(func, args, kwargs, out, _asking_objects)
+
+
+def _asking_objects(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    options = {k: v if k in _NUMBERS else in_objects(v) for k, v in kwargs.items()}
+    return func(*in_objects(args), **options)
+
+
 _NUMBERS = {"ddof", "correction"}  # which NumPy never makes an array of
 
 
@@ -123,7 +135,8 @@ def _constant(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, call: An
 
 
 def _copied(out: Any) -> Any:
-    return np.array(plain(out)) if isinstance(out, Traced) else out
+    """An array with what `out` holds; a number is none, which NumPy says."""
+    return np.array(plain(out)) if isinstance(out, Array) else plain(out)
 
 
 # What gives a view also of an array without axes, and what makes an array without axes.

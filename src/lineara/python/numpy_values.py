@@ -143,7 +143,7 @@ def _scratch(out: Any) -> Any:
         return tuple(map(_scratch, out))
     if isinstance(out, Array):
         return laid_out(np.empty(out.shape, out.dtype), out.lay).view(_Scratch)
-    return copy.copy(out)
+    return plain(out) if isinstance(out, Traced) else copy.copy(out)
 
 
 class _Scratch(np.ndarray):

@@ -14,7 +14,13 @@ from lineara.ops.index import flat_positions, is_basic
 from lineara.ops.products import along
 from lineara.ops.shape import as_array, told
 from lineara.ops.ufunc_methods import METHODS, WHOLE
-from lineara.python.numpy_functions import call_foreign, constant_call, declared, write_out
+from lineara.python.numpy_functions import (
+    call_foreign,
+    constant_call,
+    declared,
+    of_objects,
+    write_out,
+)
 from lineara.python.numpy_layout import as_numpy_lays
 from lineara.python.numpy_values import (
     UNANSWERED,
@@ -32,7 +38,6 @@ from lineara.tape.node import (
     Scalar,
     Traced,
     as_type,
-    in_objects,
     is_of_objects,
     plain,
     refuse_class,
@@ -62,9 +67,9 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         return getattr(ufunc, method)(*inputs, **kwargs) if found is NotImplemented else found
     if any([_answers_ufuncs(a) for a in inputs]):
         return getattr(ufunc, method)(*inputs, **kwargs)  # NumPy asks all of them
-    if any(map(is_of_objects, inputs)):
-        return getattr(ufunc, method)(*in_objects(inputs), **kwargs)
     act = ufunc if method == "__call__" else getattr(ufunc, method)
+    if any(map(is_of_objects, inputs)) and not (method == "at" and isinstance(inputs[0], Array)):
+        return of_objects(act, inputs, kwargs)
     y = of_constants(act, inputs, kwargs) if method != "at" else UNANSWERED
     if y is not UNANSWERED:
         return y

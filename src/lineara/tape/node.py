@@ -754,6 +754,8 @@ def _in_place(stem: str) -> Any:
             if getattr(type(other), "__array_ufunc__", ...) is None:
                 in_memory(np.empty(0), other)  # which refuses
             return found
+        if is_of_objects(found):
+            in_memory(np.empty(self.shape, self.dtype), in_objects(other))  # which refuses
         return self.level.assign_all(self, found)
 
     method.__name__ = f"__i{stem}__"

@@ -61,7 +61,8 @@ _TRACED = re.compile(
 )
 _OTHERS = re.compile(  # of other classes
     r"^Can't pickle .* (?:not the same object|on numpy failed$)|^Expected an array for parameter|"
-    r"^setting an array element with a sequence$|^Currently only accepts floats$"
+    r"^setting an array element with a sequence$|^Currently only accepts floats$|"
+    r"^require base class ndarray$"
 )
 # What Python says of a number and an array, too: they have no such operation.
 _PLAINLY = re.compile(

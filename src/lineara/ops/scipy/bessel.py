@@ -10,7 +10,7 @@ import numpy as np
 from lineara.facts.registry import implements
 from lineara.ops.elementwise import imag, real, sign, where
 from lineara.ops.scipy import special_kernels
-from lineara.ops.scipy.special import ORDER, kernel, rgamma, special
+from lineara.ops.scipy.special import ORDER, defined, kernel, rgamma, special
 from lineara.ops.scipy.special_kernels import part, whole
 
 DEGREE = "its degree"
@@ -139,14 +139,14 @@ eval_gegenbauer = special(
     "eval_gegenbauer",
     DEGREE,
     "its parameter",
-    lambda y, x, w, u: where(x == 0, 0, 2 * w * eval_gegenbauer(x - 1, w + 1, u)),
+    lambda y, x, w, u: defined(y, where(x == 0, 0, 2 * w * eval_gegenbauer(x - 1, w + 1, u))),
 )
 eval_jacobi = special(
     "eval_jacobi",
     DEGREE,
     *["its parameters"] * 2,
-    lambda y, x, w, u, v: where(
-        x == 0, 0, (x + w + u + 1) / 2 * eval_jacobi(x - 1, w + 1, u + 1, v)
+    lambda y, x, w, u, v: defined(
+        y, where(x == 0, 0, (x + w + u + 1) / 2 * eval_jacobi(x - 1, w + 1, u + 1, v))
     ),
 )
 eval_laguerre = special(
@@ -156,7 +156,7 @@ eval_genlaguerre = special(
     "eval_genlaguerre",
     DEGREE,
     "its parameter",
-    lambda y, x, w, u: where(x == 0, 0, -eval_genlaguerre(x - 1, w + 1, u)),
+    lambda y, x, w, u: defined(y, where(x == 0, 0, -eval_genlaguerre(x - 1, w + 1, u))),
 )
 eval_hermite = special(
     "eval_hermite",

@@ -173,7 +173,7 @@ binom = special(  # Gamma(x + 1) / Gamma(w + 1) / Gamma(x - w + 1)
     lambda y, x, w: where(
         (w > -1) * (x - w > -1),
         -y * polygamma_difference(0, x - w + 1, w),
-        _over_poles(x, w, 1, 0, 1),
+        defined(y, _over_poles(x, w, 1, 0, 1)),
     ),
     lambda y, x, w: where(
         (w > -1) * (x - w > -1),
@@ -184,7 +184,7 @@ binom = special(  # Gamma(x + 1) / Gamma(w + 1) / Gamma(x - w + 1)
 zeta = kernel(
     "zeta",
     ORDER,
-    lambda y, x, w: -x * zeta(x + 1, w),
+    lambda y, x, w: defined(y, -x * zeta(x + 1, w)),
     array=lambda s, q: scipy_special("zeta")(s, q),
 )
 

@@ -63,22 +63,22 @@ cosm1 = special("cosm1", lambda y, x: -sin(x))
 powm1 = special("powm1", lambda y, x, w: w * x ** (w - 1), lambda y, x, w: x**w * log(x))
 boxcox = special(  # log(x) exprel(w log(x))
     "boxcox",
-    lambda y, x, w: x ** (w - 1),
+    lambda y, x, w: defined(y, x ** (w - 1)),
     lambda y, x, w: where(x == 0, 1 / (w * w), log(x) ** 2 * hyp1f1(2, 3, w * log(x)) / 2),
 )
 boxcox1p = special(
     "boxcox1p",
-    lambda y, x, w: (1 + x) ** (w - 1),
+    lambda y, x, w: defined(y, (1 + x) ** (w - 1)),
     lambda y, x, w: where(x == -1, 1 / (w * w), log1p(x) ** 2 * hyp1f1(2, 3, w * log1p(x)) / 2),
 )
 inv_boxcox = special(  # exp(log1p(w x) / w)
     "inv_boxcox",
-    lambda y, x, w: y ** (1 - w),
+    lambda y, x, w: defined(y, y ** (1 - w)),
     lambda y, x, w: -y * x * x * log1p_deficit(w * x),
 )
 inv_boxcox1p = special(
     "inv_boxcox1p",
-    lambda y, x, w: (1 + y) ** (1 - w),
+    lambda y, x, w: defined(y, (1 + y) ** (1 - w)),
     lambda y, x, w: -(1 + y) * x * x * log1p_deficit(w * x),
 )
 log1p_deficit = kernel(  # (log1p(x) - x / (1 + x)) / x^2
@@ -94,7 +94,11 @@ cotdg = special("cotdg", lambda y, x: -_DEGREE * (1 + y * y))
 
 expi = special("expi", lambda y, x: exp(x) / x)
 exp1 = special("exp1", lambda y, x: defined(y, -exp(-x) / x))
-expn = special("expn", ORDER, lambda y, x, w: where(x == 0, -y * (1 + 1 / w), -expn(abs(x - 1), w)))
+expn = special(
+    "expn",
+    ORDER,
+    lambda y, x, w: defined(y, where(x == 0, -y * (1 + 1 / w), -expn(abs(x - 1), w))),
+)
 spence = special(  # smooth at 1, as no quotient is
     "spence",
     lambda y, x: where(abs(x - 1) < 0.1, -hyp2f1(1, 1, 2, 1 - x), log(x) / where(x == 1, 1, 1 - x)),
@@ -135,11 +139,11 @@ def _huber_slope(x, t):
 
 # --- hypergeometric functions and elliptic integrals ---------------------------------------------
 
-hyp0f1 = special("hyp0f1", "its parameter", lambda y, x, w: hyp0f1(x + 1, w) / x)
+hyp0f1 = special("hyp0f1", "its parameter", lambda y, x, w: defined(y, hyp0f1(x + 1, w) / x))
 hyp1f1 = special(
     "hyp1f1",
     *["its parameters"] * 2,
-    lambda y, x, w, u: x / w * hyp1f1(x + 1, w + 1, u),
+    lambda y, x, w, u: defined(y, x / w * hyp1f1(x + 1, w + 1, u)),
     array=special_kernels.hyp1f1,
 )
 hyp2f1 = special(
@@ -161,8 +165,10 @@ ellipkm1_slope = kernel(  # Legendre's equation gives the second derivative
     ),
 )
 PARAMETER = "its parameter m"
-ellipkinc = special("ellipkinc", lambda y, x, w: 1 / sqrt(1 - w * sin(x) ** 2), PARAMETER)
-ellipeinc = special("ellipeinc", lambda y, x, w: sqrt(1 - w * sin(x) ** 2), PARAMETER)
+ellipkinc = special(
+    "ellipkinc", lambda y, x, w: defined(y, 1 / sqrt(1 - w * sin(x) ** 2)), PARAMETER
+)
+ellipeinc = special("ellipeinc", lambda y, x, w: defined(y, sqrt(1 - w * sin(x) ** 2)), PARAMETER)
 jacobi_sn = kernel(
     "jacobi_sn",
     lambda y, x, w: jacobi_cn(x, w) * jacobi_dn(x, w),
