@@ -127,8 +127,8 @@ def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(f"module 'lineara' has no attribute {name!r}")
     module = importlib.import_module(_LATE[name])
-    found = globals()[name] = getattr(module, name, module)
-    return found
+    public = globals()[name] = getattr(module, name, module)
+    return public
 
 
 def __dir__() -> list[str]:

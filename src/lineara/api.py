@@ -226,8 +226,8 @@ def _tape_gradient(f: Any, argnums: Argnums, asked: Asked, alone: bool) -> Calla
             if isinstance(args[i], FUNCTIONS):
                 run, args = _of_captured(run, args, here.argnums, name)
                 break
-        value, found, aux = differentiate.backward(run, args, kwargs, here, method)
-        g = found[0] if first else tuple(found)
+        value, gradients, aux = differentiate.backward(run, args, kwargs, here, method)
+        g = gradients[0] if first else tuple(gradients)
         if has_aux:
             aux = overlay().restore(aux)
             return (g, aux) if alone else ((value, aux), g)
@@ -306,8 +306,12 @@ def _under_policy(
         places = _positions(argnums, len(args), name)
         halves = Halves.of(f, args, kwargs, kept)
         halves.real(name)
-        found, _ = halves.gradient([1.0])
-        g = found[places[0]] if isinstance(argnums, int) else tuple([found[i] for i in places])
+        gradients, _ = halves.gradient([1.0])
+        g = (
+            gradients[places[0]]
+            if isinstance(argnums, int)
+            else tuple([gradients[i] for i in places])
+        )
         return halves.value, g
 
     return both
@@ -421,8 +425,8 @@ def vjp(
     y, L, *aux = _linearized(f, args, has_aux, "vjp")
 
     def pull(w: Any) -> tuple[Any, ...]:
-        found = L.T @ w
-        return (found,) if len(args) == 1 else tuple(found)
+        bars = L.T @ w
+        return (bars,) if len(args) == 1 else tuple(bars)
 
     return (y, pull, *aux)
 
@@ -469,8 +473,8 @@ def linear_transpose(f: Callable[..., Any], *types: Any) -> Callable[[Any], tupl
     def of_nodes(*nodes: Any) -> list[Any]:
         given = dict(zip(places, nodes, strict=True))
         out = run(*lifted(unflatten(structure, [given.get(i, v) for i, v in enumerate(flat)])))
-        results, found = flatten(out)
-        out_structure.append(found)
+        results, shape_of_out = flatten(out)
+        out_structure.append(shape_of_out)
         return results
 
     wanted = [t for t in spaces if t is not None]
@@ -478,9 +482,12 @@ def linear_transpose(f: Callable[..., Any], *types: Any) -> Callable[[Any], tupl
     codomain = Space(tuple(_linear_type(v) or type_of(0.0) for v in shown), out_structure[0])
 
     def transposed(w: Any) -> tuple[Any, ...]:
-        found = dict(zip(places, joint.back(codomain.leaves(w, "linear_transpose")), strict=True))
+        by_place = dict(
+            zip(places, joint.back(codomain.leaves(w, "linear_transpose")), strict=True)
+        )
         return unflatten(
-            structure, [None if t is None else _fitted(found[i], t) for i, t in enumerate(spaces)]
+            structure,
+            [None if t is None else _fitted(by_place[i], t) for i, t in enumerate(spaces)],
         )
 
     return transposed
@@ -572,10 +579,10 @@ def _shaped(block: Any, shape: tuple[int, ...], only: bool) -> Any:
     """A block in its shape; copied where it is one of several in an array, or lies otherwise."""
     if not shape:
         return block.reshape(()).item() if isinstance(block, np.ndarray) else block.reshape((1,))[0]
-    found = block.reshape(shape)
-    if isinstance(found, np.ndarray) and not (only and found.flags.carray):
-        found = np.array(found, order="C")
-    return found
+    shaped = block.reshape(shape)
+    if isinstance(shaped, np.ndarray) and not (only and shaped.flags.carray):
+        shaped = np.array(shaped, order="C")
+    return shaped
 
 
 def jacfwd(
@@ -656,15 +663,15 @@ def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     def unravel(vector: Any) -> Any:
         if type_of(vector).shape != (size,):
             raise ShapeError(f"unravel: takes a vector of {size} numbers, not {type_of(vector)}")
-        found, start = [], 0
+        parts, start = [], 0
         for v, t in zip(leaves, types, strict=True):
             if t is None:
-                found.append(v)
+                parts.append(v)
                 continue
             part = vector[start : start + t.size]
-            found.append(part.reshape(t.shape) if t.shape else _number(part[0], v))
+            parts.append(part.reshape(t.shape) if t.shape else _number(part[0], v))
             start += t.size
-        return unflatten(structure, found)
+        return unflatten(structure, parts)
 
     return flat, unravel
 

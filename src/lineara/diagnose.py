@@ -148,8 +148,8 @@ def _flat(f: Callable[..., Any], args: tuple) -> tuple[Flat, list[Any]]:
         filled = list(leaves)
         for i, x in zip(moving, xs, strict=True):
             filled[i] = x
-        found = flatten(seen(f)(*lifted(unflatten(structure, filled))))[0]
-        return tuple([y for y in found if kind_of_number(y) in tuple("fc")])
+        results = flatten(seen(f)(*lifted(unflatten(structure, filled))))[0]
+        return tuple([y for y in results if kind_of_number(y) in tuple("fc")])
 
     return flat, point
 
@@ -176,9 +176,9 @@ def _compare(
     y, pull_back = vjp(f, *point)
     w = [_direction(x, rng) for x in y]
     if "rev" in modes:
-        found = np.array([_inner(pull_back(tuple(w)), v)])
+        claimed = np.array([_inner(pull_back(tuple(w)), v)])
         expected = np.array([_inner(w, y_dot)])
-        rows.append(_row(depth, "rev" + name, found, expected, allowed))
+        rows.append(_row(depth, "rev" + name, claimed, expected, allowed))
     if order > 1:
         if "fwd" in modes:
             ahead = _pushed(f, v)
@@ -236,9 +236,9 @@ def _differences(f: Flat, point: list[Any], v: list[Any]) -> list[np.ndarray]:
         for k in range(1, level + 1):
             pairs = zip(row[k - 1], last[k - 1], strict=True)
             row.append([a + (a - b) / (4**k - 1) for a, b in pairs])
-            found = max(_distance(row[k], row[k - 1]), _distance(row[k], last[k - 1]))
-            if found <= error:
-                best, error = row[k], found
+            spread = max(_distance(row[k], row[k - 1]), _distance(row[k], last[k - 1]))
+            if spread <= error:
+                best, error = row[k], spread
     return best
 
 
@@ -421,7 +421,7 @@ Origins = dict[int, set[int]]
 
 def _sweep(level: Level, results: list[Any], leaves: Leaves) -> tuple[list[Birth], list[Any]]:
     """The reverse sweep, entry by entry: births that reach a leaf, and the leaves they reach."""
-    found: list[Birth] = []
+    births_so_far: list[Birth] = []
     origins: Origins = {}  # by node: the births whose numbers have arrived there
     tape: Any = level.tape
     with deeper() as depth:
@@ -430,13 +430,13 @@ def _sweep(level: Level, results: list[Any], leaves: Leaves) -> tuple[list[Birth
             if isinstance(n, Traced) and n.level is level:
                 add(n, Masked(np.ones(n.shape)[()] if n.shape else 1.0, None, depth))
         for entry, (name, line) in zip(reversed(tape), reversed(tape.lines), strict=True):
-            _step(entry, name, line, found, origins)
+            _step(entry, name, line, births_so_far, origins)
         reached = [n for n in leaves.nodes if _has_bad(arrived(n))]
     births = sorted(set().union(*[_collected(n, origins) for n in reached]))
-    return [found[i] for i in births], reached
+    return [births_so_far[i] for i in births], reached
 
 
-def _step(entry: Any, name: str, line: str, found: list[Birth], origins: Origins) -> None:
+def _step(entry: Any, name: str, line: str, births_so_far: list[Birth], origins: Origins) -> None:
     """One entry hands its cotangent on; what is born here is noted."""
     out, parents = _edges(entry)
     g = arrived(out)
@@ -455,8 +455,8 @@ def _step(entry: Any, name: str, line: str, found: list[Birth], origins: Origins
         if _has_bad(c):
             mine = set(earlier)
             if not _has_bad(g):
-                mine = {len(found)}
-                found.append(_birth(name, line, out, parents, parents.index(p), (g, c, d)))
+                mine = {len(births_so_far)}
+                births_so_far.append(_birth(name, line, out, parents, parents.index(p), (g, c, d)))
             origins.setdefault(id(p), set()).update(mine)
         add(p, c)
 

@@ -48,10 +48,10 @@ _INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/](.*)", re.DOTALL)
 @cache
 def is_library_file(filename: str) -> bool:
     """Whether code in `filename` is an installed library's that is followed as the user's is."""
-    found = _INSTALLED.fullmatch(filename)
-    if found is None or filename.startswith(_HERE):
+    match = _INSTALLED.fullmatch(filename)
+    if match is None or filename.startswith(_HERE):
         return False
-    first, *rest = re.split(r"[\\/]", found[1].removesuffix(".py"))
+    first, *rest = re.split(r"[\\/]", match[1].removesuffix(".py"))
     return first.partition(".")[0] not in FOREIGN and "/".join([first, *rest[:1]]) not in FOREIGN
 
 

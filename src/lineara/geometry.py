@@ -147,8 +147,8 @@ def _is_user_class(cls: Any) -> bool:
 
 def _own(cls: type, name: str) -> Any:
     """What the user wrote; joining and repeating tuples is no sum and no product."""
-    found = getattr(cls, name, None)
-    return None if found is getattr(tuple, name, None) else found
+    attribute = getattr(cls, name, None)
+    return None if attribute is getattr(tuple, name, None) else attribute
 
 
 def _add_to_point(p: Any, v: Any) -> Any:
@@ -261,17 +261,17 @@ def _leaves(v: Any) -> tuple[list[Any], Any]:
 
 def _product(w: Any, v: Any) -> Any:
     w, v = (x.total_seconds() if isinstance(x, timedelta) else x for x in (w, v))
-    found: Any
+    product: Any
     if isinstance(w, Zero) or isinstance(v, Zero) or w is None or isinstance(w, str | bool):
         return 0.0
     if isinstance(w, Builder) or isinstance(v, Builder):
         return _sparse_product(w, v) if isinstance(w, Builder) else _sparse_product(v, w)
     conjugate = getattr(w, "conjugate", None)
-    found = w * v if conjugate is None else conjugate() * v
-    if np.shape(found if not is_quantity(found) else found.magnitude):
-        found = found.sum()
-    found = found.real if hasattr(found, "real") else found
-    return found.item() if isinstance(found, np.generic) else found
+    product = w * v if conjugate is None else conjugate() * v
+    if np.shape(product if not is_quantity(product) else product.magnitude):
+        product = product.sum()
+    product = product.real if hasattr(product, "real") else product
+    return product.item() if isinstance(product, np.generic) else product
 
 
 def _sparse_product(w: Builder, v: Any) -> float:
@@ -418,8 +418,8 @@ class Metric:
 
     def __call__(self, g: Any) -> Any:
         """The tangent of a cotangent, in the type that was declared for tangents."""
-        found = self._raise(g)
-        return _as_tangent(found)
+        raised = self._raise(g)
+        return _as_tangent(raised)
 
     def inner(self, g: Any, h: Any) -> Any:
         """The inner product of two cotangents."""

@@ -88,14 +88,14 @@ class Space:
 
     def _read(self, tree: Any, asked: str) -> tuple[list[Any], Any]:
         """The leaves of a vector, those at points in the points' own way."""
-        found: list[Any] = []
+        vectors: list[Any] = []
 
         def take(place: int, vector: Any) -> None:
             chart = self.charts[place]
-            found.extend([vector] if chart is None else chart.read(vector, asked))
+            vectors.extend([vector] if chart is None else chart.read(vector, asked))
 
         map_leaves(take, unflatten(self.structure, range(len(self.charts))), tree)
-        return found, self.structure
+        return vectors, self.structure
 
     def tree(self, leaves: list[Any]) -> Any:
         """The vector with those leaves."""
@@ -291,12 +291,12 @@ class LinearMap:
         For complex vectors that is the whole map only if it is linear over the complex numbers:
         else a LinearityError.
         """
-        found = self._on_basis(1.0, last=True)
+        columns = self._on_basis(1.0, last=True)
         if any(map(is_complex, self.domain.types)):
             turns = _each(self.domain, is_complex)
-            for a, b in zip(found, self._on_basis(1j, last=True), strict=True):
+            for a, b in zip(columns, self._on_basis(1j, last=True), strict=True):
                 _check_complex(a[turns], b[turns])
-        return found
+        return columns
 
     def rows(self) -> list[Any]:
         """The same matrix, row by row, from transposed sweeps: leaves (size, *shape of the leaf).
@@ -304,11 +304,11 @@ class LinearMap:
         Of a complex result a cotangent 1 sees the real part of the row, and a cotangent i the
         imaginary one.
         """
-        found = self.T._on_basis(1.0, last=False)
+        by_rows = self.T._on_basis(1.0, last=False)
         turns = _each(self.codomain, is_complex)
-        turned = self.T._on_basis(1j, last=False) if turns.any() else found
+        turned = self.T._on_basis(1j, last=False) if turns.any() else by_rows
         rows = []
-        for t, a, b in zip(self.domain.types, found, turned, strict=True):
+        for t, a, b in zip(self.domain.types, by_rows, turned, strict=True):
             if is_complex(t):
                 _check_complex(a[turns], b[turns])
                 _check_complex(a[~turns], 0 * a[~turns])
@@ -337,12 +337,12 @@ class LinearMap:
         return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
 
     def _on_block(self, block: range, unit: complex, last: bool) -> list[Any]:
-        found = self._batch(self._forward, Basis(self.domain.types, block, unit, last))
+        vectors = self._batch(self._forward, Basis(self.domain.types, block, unit, last))
         return [
             np.zeros((len(block), *t.shape), t.dtype)
             if y is None
             else _narrow(_repeat(y, len(block), t), t)
-            for y, t in zip(found, self.codomain.types, strict=True)
+            for y, t in zip(vectors, self.codomain.types, strict=True)
         ]
 
     def to_dense(self) -> Any:
@@ -374,8 +374,8 @@ class LinearMap:
             def apply(v: Any) -> Any:
                 parts = np.split(np.ravel(v), np.cumsum([t.size for t in into.types])[:-1])
                 leaves = [p.reshape(t.shape) for p, t in zip(parts, into.types, strict=True)]
-                found = sweep(leaves)
-                return np.concatenate([np.ravel(y) for y in found]) if found else np.zeros(out.size)
+                ys = sweep(leaves)
+                return np.concatenate([np.ravel(y) for y in ys]) if ys else np.zeros(out.size)
 
             return apply
 

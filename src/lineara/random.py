@@ -112,12 +112,12 @@ def _check(key: Any, name: str) -> None:
 
 def _count(number: Any, name: str, what: str) -> int:
     try:
-        found = operator.index(number)
+        count = operator.index(number)
     except TypeError:
-        found = -1
-    if found < 0 or isinstance(number, bool):
+        count = -1
+    if count < 0 or isinstance(number, bool):
         raise TypeMismatchError(f"random.{name}: {what} is a non-negative integer, not {number!r}")
-    return found
+    return count
 
 
 __all__ = [

@@ -108,10 +108,10 @@ def _evaluated(term: tm.Term, missing: tm.Term) -> Net:
         if isinstance(term.type, ty.Arrow):
             staged = linear_a(term)
         else:
-            found = to_python(Machine().value(term), term.type)
-            if isinstance(found, tm.Term):
+            function = to_python(Machine().value(term), term.type)
+            if isinstance(function, tm.Term):
                 raise CalculusError("its value is no number")
-            staged = trace(lambda: found)
+            staged = trace(lambda: function)
         return lowered(diagram_of_program(staged.program, staged.name).net)
     except CalculusError as error:
         why = error.message.removeprefix("linear_a: ")
@@ -155,8 +155,8 @@ def _compiled(t: tm.Term, scope: Scope, d: Draft) -> Deep:
         case tm.Lam((body,), name, source):
             return [(yield _box(body, [(name, source)], scope, d))]
         case tm.Let((bound, body), name):
-            found = yield _compiled(bound, scope, d)
-            return (yield _compiled(body, {**scope, name: found}, d))
+            wires = yield _compiled(bound, scope, d)
+            return (yield _compiled(body, {**scope, name: wires}, d))
         case tm.If((c, yes, no)):
             asked = yield _compiled(c, scope, d)
             sides = []
@@ -209,13 +209,13 @@ def _box(body: tm.Term, bound: Sequence[tuple[str, ty.Type]], scope: Scope, d: D
 
 def _sum(d: Draft, terms: list[list[Wire]], types: list[WireType]) -> list[Wire]:
     """The sum of values, wire by wire; of functions, a function."""
-    found = []
+    sums = []
     for column, t in zip(zip(*terms, strict=True), types, strict=True):
         total = column[0]
         for w in column[1:]:
             total = _plus(d, total, w, t)
-        found.append(total)
-    return found
+        sums.append(total)
+    return sums
 
 
 def _plus(d: Draft, a: Wire, b: Wire, t: WireType) -> Wire:
@@ -229,7 +229,7 @@ def _plus(d: Draft, a: Wire, b: Wire, t: WireType) -> Wire:
 
 
 def _zeros(d: Draft, t: ty.Type) -> list[Wire]:
-    found = []
+    zeros = []
     for w in flat(t):
         if isinstance(w, Function):
             inner = Draft()
@@ -237,10 +237,10 @@ def _zeros(d: Draft, t: ty.Type) -> list[Wire]:
                 inner.input(s)
             target = t.target if isinstance(t, ty.Arrow) else None
             assert target is not None, "the zero of a pair with functions is a pair of zeros"
-            found.append(d.add("box", bodies=[inner.done(*_zeros(inner, target))])[0])
+            zeros.append(d.add("box", bodies=[inner.done(*_zeros(inner, target))])[0])
         else:
-            found.append(d.const({R: 0.0, Z: 0, B: False}[w]))  # type: ignore[index]
-    return found
+            zeros.append(d.const({R: 0.0, Z: 0, B: False}[w]))  # type: ignore[index]
+    return zeros
 
 
 # --- back -----------------------------------------------------------------------------------------
@@ -248,10 +248,10 @@ def _zeros(d: Draft, t: ty.Type) -> list[Wire]:
 
 def nested(types: Sequence[ty.Type]) -> ty.Type:
     """The type of several values: pairs nested to the right."""
-    found = types[-1]
+    pair = types[-1]
     for t in reversed(types[:-1]):
-        found = ty.Product(t, found)
-    return found
+        pair = ty.Product(t, pair)
+    return pair
 
 
 def unflat(t: WireType) -> ty.Type:
@@ -306,10 +306,10 @@ def _body(net: Net, known: dict[Wire, tm.Term], names: Any) -> Deep:
         known.update(zip(node.outs, taken_apart(whole, len(node.outs)), strict=True))
     if not net.outputs:
         raise DiagramError("a diagram without outputs has no value, and a term has one")
-    found = tupled([known[w] for w in net.outputs])
+    body = tupled([known[w] for w in net.outputs])
     for name, made in reversed(lets):
-        found = tm.let(name, made, found)
-    return found
+        body = tm.let(name, made, body)
+    return body
 
 
 def _node(node: Node, ins: list[tm.Term], names: Any) -> Deep:
@@ -335,13 +335,13 @@ def _node(node: Node, ins: list[tm.Term], names: Any) -> Deep:
 def _symbol(node: Node) -> Symbol:
     if node.ins and node.ins[0].type in (Z, B):
         short = {(v, k[0] == "i" or v.startswith("logical")): k for k, v in _EXACT.items()}
-        found = short.get((node.name, True))
-        if found is not None:
-            return standard()[found]
-    found = declared().get(node.name)
-    if found is None:
+        name = short.get((node.name, True))
+        if name is not None:
+            return standard()[name]
+    symbol = declared().get(node.name)
+    if symbol is None:
         raise DiagramError(f"{node.name} is no function symbol of the calculus")
-    return found
+    return symbol
 
 
 def _lambda(node: Node, ins: list[tm.Term], names: Any) -> Deep:
@@ -357,16 +357,16 @@ def _lambda(node: Node, ins: list[tm.Term], names: Any) -> Deep:
 
 def tupled(parts: Sequence[tm.Term]) -> tm.Term:
     """Several terms as pairs nested to the right."""
-    found = parts[-1]
+    pair = parts[-1]
     for p in reversed(parts[:-1]):
-        found = tm.Pair((p, found))
-    return found
+        pair = tm.Pair((p, pair))
+    return pair
 
 
 def taken_apart(t: tm.Term, n: int) -> list[tm.Term]:
     """The parts of a tuple of n."""
-    found = []
+    parts = []
     for _ in range(n - 1):
-        found.append(tm.Fst((t,)))
+        parts.append(tm.Fst((t,)))
         t = tm.Snd((t,))
-    return [*found, t] if n else []
+    return [*parts, t] if n else []

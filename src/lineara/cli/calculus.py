@@ -85,14 +85,14 @@ def _read(file: str) -> Program:
     return program(text, file)
 
 
-def _said(found: dict[str, Any], options: argparse.Namespace) -> None:
+def _said(named: dict[str, Any], options: argparse.Namespace) -> None:
     """A few named things, as JSON or line by line."""
     if options.json:
-        print(json.dumps(found))
+        print(json.dumps(named))
         return
-    width = max(map(len, found))
-    for name, text in found.items():
-        print(text if len(found) == 1 else f"{name:<{width}}  {text}")
+    width = max(map(len, named))
+    for name, text in named.items():
+        print(text if len(named) == 1 else f"{name:<{width}}  {text}")
 
 
 def _value(t: Term, options: argparse.Namespace) -> Term:
@@ -108,12 +108,12 @@ def _run(p: Program, options: argparse.Namespace) -> None:
 def _type(p: Program, options: argparse.Namespace) -> None:
     own = [n for n, d in p.definitions.items() if d.text.file == p.text.file]
     names = own if options.name is None else [options.name]
-    found = {n: Letters()(p.type_of(n)) for n in names}
+    named = {n: Letters()(p.type_of(n)) for n in names}
     if p.main is not None and options.name is None:
-        found["it"] = show_type(p.term().type)
-    if not found:
+        named["it"] = show_type(p.term().type)
+    if not named:
         raise CalculusError(f"{p.text.file}: there is nothing in it")
-    _said(found, options)
+    _said(named, options)
 
 
 def _step(p: Program, options: argparse.Namespace) -> None:

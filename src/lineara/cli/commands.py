@@ -169,16 +169,16 @@ def arguments(program: Program, options: argparse.Namespace) -> list[Any]:
         raise ProgramError(located(program, places[0], said))
     sizes = program.dims(d.name)
     dims: dict[Var, int] = {}
-    found: dict[Var, Any] = {}
+    values: dict[Var, Any] = {}
     rows = list(zip(d.params, given, places[1:], strict=True))
     for p, value, place in sorted(rows, key=lambda row: row[0] not in sizes):  # dimensions first
         try:
-            found[p] = value_of(program, with_dims(p.type, dims), value, f"{p!r}")
+            values[p] = value_of(program, with_dims(p.type, dims), value, f"{p!r}")
             if p in sizes:
-                dims[p] = length(found[p], f"{p!r}")
+                dims[p] = length(values[p], f"{p!r}")
         except ProgramError as error:
             raise ProgramError(located(program, place, error.message)) from None
-    return [found[p] for p in d.params]
+    return [values[p] for p in d.params]
 
 
 def length(value: Any, where: str) -> int:
@@ -193,8 +193,8 @@ def length(value: Any, where: str) -> int:
 
 def _check(program: Program, options: argparse.Namespace) -> str:
     count = sum(map(bindings, program.defs.values()))
-    found = f"{counted(len(program.defs), 'definition')}, {counted(count, 'binding')}"
-    return f"{program.file}: well typed: {found}"
+    counts = f"{counted(len(program.defs), 'definition')}, {counted(count, 'binding')}"
+    return f"{program.file}: well typed: {counts}"
 
 
 def _print(program: Program, options: argparse.Namespace) -> str:
@@ -215,13 +215,15 @@ def _pass(transform: Callable[[Program, str], Program]) -> Act:
 def _run(program: Program, options: argparse.Namespace) -> str:
     d, values = definition(program, options.name), arguments(program, options)
     with blamed(program, d.name):
-        found = evaluate(program, d.name, *values, ask=_ask(options))
-    results = list(zip((*d.results, *d.lresults), (*found.results, *found.lresults), strict=True))
+        outcome = evaluate(program, d.name, *values, ask=_ask(options))
+    results = list(
+        zip((*d.results, *d.lresults), (*outcome.results, *outcome.lresults), strict=True)
+    )
     if options.json:
         held = [plain(program, t, v) for t, v in results]
-        return json.dumps({"results": held, "work": found.work})
+        return json.dumps({"results": held, "work": outcome.work})
     lines = [f"{show(t)}  {readable(program, t, v)}" for t, v in results]
-    return "\n".join([*lines, f"work  {found.work}"])
+    return "\n".join([*lines, f"work  {outcome.work}"])
 
 
 def _ask(options: argparse.Namespace) -> Ask:
@@ -235,8 +237,8 @@ def _grad(program: Program, options: argparse.Namespace) -> str:
         derived = derivatives.grad(program, d.name)
         check_trust(program, options, values)
         value = evaluate(program, d.name, *values, ask=_ask(options))
-        found = evaluate(derived, d.name + GRAD, *values, ask=_ask(options))
-        slopes = found.results
+        outcome = evaluate(derived, d.name + GRAD, *values, ask=_ask(options))
+        slopes = outcome.results
         if of_dead_lanes(slopes, values):
             one = value.results[0].dtype.type(1)
             given = derivatives.vjp(program, d.name), d.name + VJP, values, [one]
@@ -249,7 +251,7 @@ def _grad(program: Program, options: argparse.Namespace) -> str:
             {
                 "value": plain(program, d.results[0], value.results[0]),
                 "gradient": [g and plain(derived, *g) for g in gradient],
-                "work": {"value": value.work, "gradient": found.work},
+                "work": {"value": value.work, "gradient": outcome.work},
             }
         )
     lines = [
@@ -261,7 +263,7 @@ def _grad(program: Program, options: argparse.Namespace) -> str:
             f"value  {readable(program, d.results[0], value.results[0])}",
             "gradient",
             *[f"  {line}" for line in lines],
-            f"work  value {value.work}, gradient {found.work}",
+            f"work  value {value.work}, gradient {outcome.work}",
         ]
     )
 

@@ -131,10 +131,10 @@ def _function(module: str, name: str, options: argparse.Namespace) -> Net:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        found = import_module(module)
+        module_of_f = import_module(module)
     except ImportError as error:
         raise DiagramError(f"{module}: cannot be imported: {error}") from None
-    f = getattr(found, name, None)
+    f = getattr(module_of_f, name, None)
     if not callable(f):
         raise DiagramError(f"{module} has no function {name}")
     args = [] if options.args is None else read_arguments(options.args)

@@ -31,8 +31,8 @@ _UNQUOTED = re.compile(r'"(?:\\.|[^"\\])*"|@[^\s,\[\]"]+')
 def read_arguments(text: str) -> list[Any]:
     """The list after `--args`; `@file.npy` needs no quotes."""
 
-    def quoted(found: re.Match[str]) -> str:
-        return json.dumps(found[0]) if found[0].startswith("@") else found[0]
+    def quoted(match: re.Match[str]) -> str:
+        return json.dumps(match[0]) if match[0].startswith("@") else match[0]
 
     try:
         values = json.loads(_UNQUOTED.sub(quoted, text), parse_constant=_no_constant)
@@ -66,89 +66,89 @@ def _wrong(text: str, line: int, column: int, message: str) -> NoReturn:
     raise ProgramError(located(held, Place(line, column), message))
 
 
-def value_of(program: Program, t: Type, found: Any, where: str) -> Any:
+def value_of(program: Program, t: Type, given: Any, where: str) -> Any:
     """A JSON value as one of type t; `where` says in an error which argument it is."""
     t = program.unfold(t)
-    if isinstance(found, str) and found.startswith("@"):
-        return _array_of_file(t, found[1:], where)
+    if isinstance(given, str) and given.startswith("@"):
+        return _array_of_file(t, given[1:], where)
     if isinstance(t, Sum):
-        return _tagged(program, t, found, where)
+        return _tagged(program, t, given, where)
     if isinstance(t, Stack):
-        if not isinstance(found, list) or t.n not in (None, len(found)):
-            raise ProgramError(f"{where} is {show(t)}, a list, but {_said(found)} is given")
-        rows = enumerate(found)
+        if not isinstance(given, list) or t.n not in (None, len(given)):
+            raise ProgramError(f"{where} is {show(t)}, a list, but {_said(given)} is given")
+        rows = enumerate(given)
         return [value_of(program, t.items[0], v, f"{where}[{i}]") for i, v in rows]
     if isinstance(t, Product):
-        return _product(program, t, found, where)
+        return _product(program, t, given, where)
     assert isinstance(t, ArrayType)
     if not t.shape:
-        return _number(t, found, where)
+        return _number(t, given, where)
     made = np.empty(t.shape, t.dtype)
-    _fill(made, t, found, where)
+    _fill(made, t, given, where)
     return made
 
 
-def _product(program: Program, t: Product, found: Any, where: str) -> tuple[Any, ...]:
-    if t.fields is not None and isinstance(found, dict):
-        if set(found) != set(t.fields):
+def _product(program: Program, t: Product, given: Any, where: str) -> tuple[Any, ...]:
+    if t.fields is not None and isinstance(given, dict):
+        if set(given) != set(t.fields):
             raise ProgramError(
-                f"{where} has the fields {', '.join(t.fields)}, not {', '.join(found) or 'none'}"
+                f"{where} has the fields {', '.join(t.fields)}, not {', '.join(given) or 'none'}"
             )
-        found = [found[f] for f in t.fields]
-    if not isinstance(found, list) or len(found) != len(t.items):
+        given = [given[f] for f in t.fields]
+    if not isinstance(given, list) or len(given) != len(t.items):
         raise ProgramError(
-            f"{where} is {show(t)}, a list of {len(t.items)} values, but {_said(found)} is given"
+            f"{where} is {show(t)}, a list of {len(t.items)} values, but {_said(given)} is given"
         )
     names = t.fields or tuple(range(len(t.items)))
-    parts = zip(names, t.items, found, strict=True)
+    parts = zip(names, t.items, given, strict=True)
     return tuple([value_of(program, s, v, f"{where}[{i}]") for i, s, v in parts])
 
 
-def _tagged(program: Program, t: Sum, found: Any, where: str) -> Tagged:
+def _tagged(program: Program, t: Sum, given: Any, where: str) -> Tagged:
     payload: Any = []
-    if isinstance(found, dict) and set(found) == {"tag", "value"}:
-        found, payload = found["tag"], found["value"]
-    if type(found) is not int or not 0 <= found < len(t.items):
+    if isinstance(given, dict) and set(given) == {"tag", "value"}:
+        given, payload = given["tag"], given["value"]
+    if type(given) is not int or not 0 <= given < len(t.items):
         raise ProgramError(
             f"{where} is {show(t)}: a tag from 0 to {len(t.items) - 1}, or "
-            f'{{"tag": 0, "value": …}}, but {_said(found)} is given'
+            f'{{"tag": 0, "value": …}}, but {_said(given)} is given'
         )
-    return Tagged(found, value_of(program, t.items[found], payload, f"{where}[{found}]"))
+    return Tagged(given, value_of(program, t.items[given], payload, f"{where}[{given}]"))
 
 
-def _fill(made: np.ndarray, t: ArrayType, found: Any, where: str) -> None:
+def _fill(made: np.ndarray, t: ArrayType, given: Any, where: str) -> None:
     """Nested lists into an array, level by level."""
-    if not isinstance(found, list) or len(found) != len(made):
+    if not isinstance(given, list) or len(given) != len(made):
         raise ProgramError(
             f"{where} is a list of {len(made)} {'lists' if made.ndim > 1 else 'numbers'}, "
-            f"for {show(t)}, but {_said(found)} is given"
+            f"for {show(t)}, but {_said(given)} is given"
         )
-    for i, v in enumerate(found):
+    for i, v in enumerate(given):
         if made.ndim > 1:
             _fill(made[i], t, v, f"{where}[{i}]")
         else:
             made[i] = _number(t, v, f"{where}[{i}]")
 
 
-def _number(t: ArrayType, found: Any, where: str) -> Any:
+def _number(t: ArrayType, given: Any, where: str) -> Any:
     """One number of the dtype; nothing overflows, and nothing changes its kind but integers."""
     kind, scalar = t.dtype.kind, ArrayType((), t.dtype)
-    if kind == "c" and isinstance(found, list) and len(found) == 2:
-        parts = [_number(_FLOAT, x, f"{where}[{i}]") for i, x in enumerate(found)]
+    if kind == "c" and isinstance(given, list) and len(given) == 2:
+        parts = [_number(_FLOAT, x, f"{where}[{i}]") for i, x in enumerate(given)]
         return t.dtype.type(complex(*parts))
-    if kind in "fc" and isinstance(found, str) and found in _WORDS:
-        return t.dtype.type(_WORDS[found])
+    if kind in "fc" and isinstance(given, str) and given in _WORDS:
+        return t.dtype.type(_WORDS[given])
     numbers = {"b": bool, "i": int, "u": int, "f": (int, float), "c": (int, float)}[kind]
-    if not isinstance(found, numbers) or isinstance(found, bool) is not (kind == "b"):
-        raise ProgramError(f"{where} is {show(scalar)}, but {_said(found)} is given")
+    if not isinstance(given, numbers) or isinstance(given, bool) is not (kind == "b"):
+        raise ProgramError(f"{where} is {show(scalar)}, but {_said(given)} is given")
     try:
         with np.errstate(over="raise"):
-            made = t.dtype.type(found)
+            made = t.dtype.type(given)
         if kind in "fc" and not np.isfinite(made):
             raise OverflowError
     except (OverflowError, FloatingPointError):
         raise ProgramError(
-            f"{where} is {show(scalar)}, into which {_said(found)} does not fit"
+            f"{where} is {show(scalar)}, into which {_said(given)} does not fit"
         ) from None
     return made
 
@@ -158,26 +158,26 @@ _FLOAT = ArrayType((), np.dtype(float))
 
 def _array_of_file(t: Type, name: str, where: str) -> Any:
     try:
-        found = np.load(name, allow_pickle=False)
+        array = np.load(name, allow_pickle=False)
     except OSError as error:
         raise ProgramError(f"{where}: {name} cannot be read: {error.strerror or error}") from None
     except (ValueError, EOFError, MemoryError) as error:
         raise ProgramError(f"{where}: {name} is no array in NumPy's format: {error}") from None
-    if not isinstance(found, np.ndarray):
+    if not isinstance(array, np.ndarray):
         raise ProgramError(f"{where}: {name} holds several arrays; save one with numpy.save")
-    if type_of(found) != t:
+    if type_of(array) != t:
         mend = ""
-        if isinstance(t, ArrayType) and found.shape == t.shape:
+        if isinstance(t, ArrayType) and array.shape == t.shape:
             mend = f"; save it as {t.dtype}: numpy.save(file, x.astype({str(t.dtype)!r}))"
         raise ProgramError(
-            f"{where} is {show(t)}, but {name} holds {show(type_of(found))}{mend}"
+            f"{where} is {show(t)}, but {name} holds {show(type_of(array))}{mend}"
         ) from None
-    return found if found.ndim else found[()]
+    return array if array.ndim else array[()]
 
 
-def _said(found: Any) -> str:
+def _said(given: Any) -> str:
     """What was given, in few words."""
-    text = json.dumps(found)
+    text = json.dumps(given)
     return text if len(text) <= 40 else f"{text[:36]} …"
 
 
@@ -225,7 +225,7 @@ def readable(program: Program, t: Type, value: Any) -> str:
             return f"<{', '.join(parts)}>"
         return f"{{{', '.join(f'{f}: {x}' for f, x in zip(t.fields, parts, strict=True))}}}"
     assert isinstance(t, ArrayType)
-    found = np.asarray(value)
-    if found.ndim:
-        return " ".join(np.array2string(found, separator=", ").split())
-    return str(found).lower() if t.dtype.kind == "b" else repr(found.item())
+    array = np.asarray(value)
+    if array.ndim:
+        return " ".join(np.array2string(array, separator=", ").split())
+    return str(array).lower() if t.dtype.kind == "b" else repr(array.item())

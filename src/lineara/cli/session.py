@@ -136,8 +136,8 @@ def _complete(held: Session) -> None:
     import readline
 
     def completion(text: str, state: int) -> str | None:
-        found = [n for n in held.names() if n.startswith(text)]
-        return found[state] if state < len(found) else None
+        names = [n for n in held.names() if n.startswith(text)]
+        return names[state] if state < len(names) else None
 
     readline.set_completer(completion)
     readline.set_completer_delims(" \t\n<>()[]{};,.|@+*/\\")

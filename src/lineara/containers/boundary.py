@@ -52,9 +52,9 @@ _PAIRS: dict[
 _NOT_COPIED = ("__new__", "__init_subclass__", "__class_getitem__", "__getattr__", "__missing__")
 
 
-def same(found: Any) -> Any:
+def same(cls: Any) -> Any:
     """The hook `method` that leaves the user's classes and methods as they are."""
-    return found
+    return cls
 
 
 def lift(source: Any, leaf: Leaf, *, method: Method = same, places: Places | None = None) -> Any:
@@ -72,10 +72,10 @@ def lift(source: Any, leaf: Leaf, *, method: Method = same, places: Places | Non
 
 
 def _opened(source: Any, proxy_class: Any, leaf: Leaf, classes: Any, places: Places | None) -> Any:
-    found = proxy_class._lineara_open(State(source, proxy_class, leaf, classes, places=places))
-    if places is not None and found is not source:
-        places.open(source, found)
-    return found
+    proxy = proxy_class._lineara_open(State(source, proxy_class, leaf, classes, places=places))
+    if places is not None and proxy is not source:
+        places.open(source, proxy)
+    return proxy
 
 
 def shown(tree: Any, method: Method, places: Places | None = None) -> Any:
@@ -83,8 +83,8 @@ def shown(tree: Any, method: Method, places: Places | None = None) -> Any:
     classes see our NumPy.  What no proxy can stand for is given as it is.
     """
     classes = _classes(method, strict=False)
-    found = classes(type(tree))
-    return tree if found is None else _opened(tree, found, _itself, classes, places)
+    proxy_class = classes(type(tree))
+    return tree if proxy_class is None else _opened(tree, proxy_class, _itself, classes, places)
 
 
 def repeats(tree: Any) -> bool:
@@ -391,19 +391,19 @@ def _memo(proxy: Any) -> dict[Any, Any]:
 
 
 def _close_touched(zeros: Zeros, node: Node, kind: Kind, values: list[Any]) -> Any:
-    source, found = node.value, dict(zip(_memo(node.rest), values, strict=True))
+    source, closed = node.value, dict(zip(_memo(node.rest), values, strict=True))
     if kind.cls is dict:
-        return Touched(source, zeros, found)
+        return Touched(source, zeros, closed)
     if kind.cls in (list, tuple) and len(source) > _LONG and _has_parts(source[0]):
         made = zeros.opened(source)
-        made._lineara.memo.update(found)
+        made._lineara.memo.update(closed)
         if kind.cls is list:
-            for i, value in found.items():
+            for i, value in closed.items():
                 list.__setitem__(made, i, value)
         return made
     keys = kind.keys(source)
     whole = {
-        key: found[key] if key in found else 0.0 if type(child) is float else zeros(child)
+        key: closed[key] if key in closed else 0.0 if type(child) is float else zeros(child)
         for key, child in zip(keys, kind.children(source, keys), strict=True)
     }
     return _closed(kind, source, keys, list(whole.values()))

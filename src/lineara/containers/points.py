@@ -29,9 +29,9 @@ def manifold_of(x: Any) -> Any:
     cls = type(x)
     if cls is float or cls is np.ndarray:
         return None
-    found = getattr(cls, ATTRIBUTE, None)
-    if found is not None:
-        return found
+    manifold = getattr(cls, ATTRIBUTE, None)
+    if manifold is not None:
+        return manifold
     if cls in MANIFOLDS:
         return MANIFOLDS[cls](x)
     if issubclass(cls, datetime):
@@ -90,8 +90,8 @@ def answers_itself(x: Any) -> bool:
 
 def lifts_whole(cls: type) -> bool:
     """Whether the points of a class are lifted as a whole, and not leaf by leaf."""
-    found = getattr(cls, ATTRIBUTE, None)
-    return found is not None and found.is_whole
+    manifold = getattr(cls, ATTRIBUTE, None)
+    return manifold is not None and manifold.is_whole
 
 
 # --- vectors in the declared types --------------------------------------------------------------
@@ -112,10 +112,10 @@ def recast(cls: Any, tree: Any) -> Any:
     names = into.known if isinstance(into, RecordKind) else getattr(into, "fields", ())
     if into is None or not names:
         return cls(*children)
-    found = _matched(names, keys, children)
-    if found is None:
+    matched = _matched(names, keys, children)
+    if matched is None:
         raise _misfit(cls.__name__, len(names), tree, len(children))
-    return into.make((), names, found)
+    return into.make((), names, matched)
 
 
 def _matched(names: Any, keys: list[Any], children: list[Any]) -> list[Any] | None:
@@ -143,15 +143,15 @@ def recast_like(entry: Any, vector: Any) -> Any:
         return children[0] if len(children) == 1 else vector
     by_name = dict(zip(keys, children, strict=False))
     if by_name and by_name.keys() <= set(entry.keys):
-        found = [by_name.get(key, 0.0) for key in entry.keys]
+        parts = [by_name.get(key, 0.0) for key in entry.keys]
     elif len(children) == len(entry.keys):
-        found = children
+        parts = children
     else:
         raise StructureError(
             f"a {type(vector).__name__} has {len(children)} components, but the point has "
             f"{len(entry.keys)}"
         )
-    return entry.kind.make(entry.aux, entry.keys, found)
+    return entry.kind.make(entry.aux, entry.keys, parts)
 
 
 @dataclass(frozen=True)
@@ -283,8 +283,8 @@ def _is_own(cls: Any) -> bool:
 
 def declared(kind: Kind) -> Manifold | None:
     """The manifold of containers that are points and are lifted leaf by leaf."""
-    found = getattr(kind.cls, ATTRIBUTE, None)
-    return None if found is None or found.is_whole else found
+    manifold = getattr(kind.cls, ATTRIBUTE, None)
+    return None if manifold is None or manifold.is_whole else manifold
 
 
 # --- quantities with units ----------------------------------------------------------------------
@@ -359,13 +359,13 @@ def with_units(domain: Space, codomain: Space) -> tuple[Space, Space]:
 def _with_counits(space: Space, common: Any) -> Space:
     if not any(space.charts):
         return space
-    found = []
+    charts = []
     for c in space.charts:
         if c is not None:
             counit = None if c.unit is None else _over(common, c.unit)
             c = replace(c, space=_with_counits(c.space, common), counit=counit)
-        found.append(c)
-    return replace(space, charts=tuple(found))
+        charts.append(c)
+    return replace(space, charts=tuple(charts))
 
 
 # --- time ---------------------------------------------------------------------------------------

@@ -115,11 +115,11 @@ class _Writer:
         rest: c.Term = c.var((name, t))
         if t == R:
             return [rest] * n
-        found = []
+        elements = []
         for _ in range(n - 1):
-            found.append(c.Fst((rest,)))
+            elements.append(c.Fst((rest,)))
             rest = c.Snd((rest,))
-        return [*found, rest]
+        return [*elements, rest]
 
     def loop(self, n: int, f: c.Term, start: c.Term) -> c.Term:
         name = self.fresh()
@@ -148,7 +148,7 @@ class _Writer:
 
 def tupled(parts: list[c.Term]) -> c.Term:
     """Several terms as pairs nested to the right."""
-    found = parts[-1]
+    term = parts[-1]
     for p in reversed(parts[:-1]):
-        found = c.Pair((p, found))
-    return found
+        term = c.Pair((p, term))
+    return term

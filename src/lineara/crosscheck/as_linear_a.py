@@ -192,9 +192,9 @@ class _Def:
         inner = renamed(f, to)
         assert isinstance(inner, Closure)
         env = {**inner.env, f.lam.held: renamed(a, to)}
-        found = d.value(f.lam.parts[0], env)
-        d.close(found)
-        return self.results(f"{d.name}({', '.join([x.text for x in to])};)", found)
+        result = d.value(f.lam.parts[0], env)
+        d.close(result)
+        return self.results(f"{d.name}({', '.join([x.text for x in to])};)", result)
 
     def chosen(self, asked: Name, yes: Value, no: Value) -> Value:
         """One of two values: a number by `cond`, a function as both."""
@@ -222,17 +222,17 @@ class _Def:
 
     def cond(self, asked: Name, given: list[Name], *sides: "Side") -> Value:
         """The two sides as definitions on the same arguments."""
-        names, found = [], None
+        names, results = [], None
         for side in sides:
             d, to = self.within(list(dict.fromkeys(given)), "h")
             made = side(d, to)
             fresh = _one_each(d, made)
             d.close(fresh)
             names.append(d.name)
-            found = found or fresh
-        assert found is not None
+            results = results or fresh
+        assert results is not None
         args = ", ".join([x.text for x in (asked, *dict.fromkeys(given))])
-        return self.results(f"cond[{', '.join(names)}]({args};)", found)
+        return self.results(f"cond[{', '.join(names)}]({args};)", results)
 
     def loop(self, n: int, f: Value, start: Value) -> Value:
         """A scan over a definition that is handed what f captured, and what is carried."""
@@ -240,11 +240,11 @@ class _Def:
         outer = leaves_in_order([start])
         formals = [Name(self.writer.name("p"), x.type) for x in outer]
         d.formals = [*to.values(), *formals]
-        found = _one_each(d, d.applied(renamed(f, to), _refilled(start, iter(formals))))
-        d.close(found)
+        results = _one_each(d, d.applied(renamed(f, to), _refilled(start, iter(formals))))
+        d.close(results)
         args = ", ".join([x.text for x in [*to, *outer]])
         right = f"scan[{d.name}, {n}, fwd, {len(to)}, {len(outer)}, 0]({args};)"
-        return self.results(right, found)
+        return self.results(right, results)
 
 
 Side = Callable[[_Def, dict[Name, Name]], Value]  # a branch, written into a definition
@@ -252,14 +252,14 @@ Side = Callable[[_Def, dict[Name, Name]], Value]  # a branch, written into a def
 
 def leaves_in_order(parts: list[Value]) -> list[Name]:
     """The variables of numbers and pairs in order, with repetitions."""
-    found: list[Name] = []
+    names: list[Name] = []
     for p in parts:
         match p:
             case Name():
-                found.append(p)
+                names.append(p)
             case (left, right):
-                found += leaves_in_order([left, right])
-    return found
+                names += leaves_in_order([left, right])
+    return names
 
 
 def _refilled(v: Value, names: Iterator[Name]) -> Value:

@@ -44,16 +44,16 @@ def eager(program: Program) -> Numbers:
     names: dict[str, Any] = {}
     exec(compile(as_python.text_of(program), "<a random program>", "exec"), names)
     places = tuple(range(len(program.at)))
-    value, found = lineara.value_and_grad(names["f"], argnums=places)(*_arrays(program))
-    return _flat(value, *found)
+    value, gradient = lineara.value_and_grad(names["f"], argnums=places)(*_arrays(program))
+    return _flat(value, *gradient)
 
 
 def linear_a(program: Program) -> Numbers:
     """The passes on the text: jvp, unzip, transpose."""
     p = check(parse(as_linear_a.text_of(program), sugar=True))
     args = _arrays(program)
-    found = run(grad(p, "f"), "f.grad", *args).results
-    return _flat(*run(p, "f", *args).results, *found)
+    gradient = run(grad(p, "f"), "f.grad", *args).results
+    return _flat(*run(p, "f", *args).results, *gradient)
 
 
 def _pulled(program: Program) -> tuple[Term, Term]:

@@ -85,10 +85,10 @@ def _asked(engine: Engine, program: Program, n: int) -> Numbers | str:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # a program may be constant, which eager warns of
-            found = engine(program)
+            numbers = engine(program)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    return found if len(found) == n else f"{len(found)} numbers, not {n}"
+    return numbers if len(numbers) == n else f"{len(numbers)} numbers, not {n}"
 
 
 def _compare(program: Program, verdict: Verdict, names: list[str]) -> None:

@@ -149,12 +149,12 @@ def free(e: Term) -> dict[str, Type]:
     """
     if e.head == "var":
         return {e.held: e.type}
-    found: dict[str, Type] = {}
+    types: dict[str, Type] = {}
     for p in e.parts:
-        found |= {x: t for x, t in free(p).items() if x not in found}
+        types |= {x: t for x, t in free(p).items() if x not in types}
     if e.head in ("lam", "let"):
-        found.pop(e.held, None)
-    return found
+        types.pop(e.held, None)
+    return types
 
 
 def subterms(e: Term) -> Iterator[Term]:

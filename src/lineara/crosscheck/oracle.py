@@ -48,7 +48,7 @@ def table(m: Any, real: Callable[[Any], Any], **own: Callable[..., Any]) -> Tabl
         turn = real(0) if w.real > 0 else m.pi if x.real >= 0 else -m.pi
         return m.atan(x / w) + turn
 
-    found: dict[str, Callable[..., Any]] = {
+    operations: dict[str, Callable[..., Any]] = {
         "abs": lambda z: z if larger(z, 0 * one) else -z,
         "acos": m.acos, "asin": m.asin, "asinh": m.asinh, "atan": m.atan, "atanh": m.atanh,
         "cbrt": cbrt, "cos": m.cos, "cosh": m.cosh, "exp": m.exp, "log": m.log, "sin": m.sin,
@@ -65,7 +65,7 @@ def table(m: Any, real: Callable[[Any], Any], **own: Callable[..., Any]) -> Tabl
         "maximum": lambda x, w: x if larger(x, w) else w,
         "minimum": lambda x, w: w if larger(x, w) else x,
     }  # fmt: skip
-    return {**found, **own}
+    return {**operations, **own}
 
 
 COMPLEX = table(
@@ -111,10 +111,10 @@ def run(e: Term, env: dict[str, Any], ops: Table, number: Callable[[float], Any]
                 x = f(x)
             return x
     terms = parts[0] if e.head == "sum" else _spread(ops["multiply"], parts)
-    found = terms[0]
+    total = terms[0]
     for x in terms[1:]:
-        found = ops["add"](found, x)
-    return found
+        total = ops["add"](total, x)
+    return total
 
 
 def _spread(f: Callable[..., Any], args: list[Any]) -> Any:
@@ -135,13 +135,13 @@ def at(program: Program, numbers: list[Any], ops: Table, number: Callable[[float
 def complex_step(program: Program) -> list[float]:
     """Value and gradient in double precision; an EdgeError where there is no gradient."""
     xs = program.numbers
-    found = []
+    gradient = []
     value = 0.0
     for i in range(len(xs)):
         y = at(program, [complex(x, H * (i == j)) for j, x in enumerate(xs)], COMPLEX, complex)
         value = y.real
-        found.append(y.imag / H)
-    return [value, *found]
+        gradient.append(y.imag / H)
+    return [value, *gradient]
 
 
 # --- in 50 digits ---------------------------------------------------------------------------------
@@ -183,13 +183,13 @@ def _judged(program: Program, digits: int) -> tuple[list[float], list[float]]:
     half = mp.mpf(2) ** -53
 
     def numbers(ops: Table) -> list[Any]:
-        found = []
+        gradient = []
         value = mp.mpf(0)
         for i in range(len(xs)):
             step = [mp.mpc(x, h if i == j else 0) for j, x in enumerate(xs)]
             value = at(program, step, ops, mp.mpc)
-            found.append(mp.im(value) / h)
-        return [mp.re(value), *found]
+            gradient.append(mp.im(value) / h)
+        return [mp.re(value), *gradient]
 
     def moved_by_half(z: Any, scale: Any = 0) -> Any:
         u, v = rng.choice((-1, 1)), rng.choice((-1, 1))  # value and slope round on their own

@@ -127,7 +127,7 @@ def told(seed: int, program: Program, v: Verdict, engines: Mapping[str, Engine])
     at = ", ".join([f"{x} = {a}" for (x, _), a in zip(small.inputs, small.at, strict=True)])
     lines = [f"\nseed {seed}: {who} disagree; value and gradient at {at}"]
     width = max(map(len, (*engines, ORACLE)))
-    lines += [f"  {name:<{width}}  {found}" for name, found in w.numbers.items()]
+    lines += [f"  {name:<{width}}  {numbers}" for name, numbers in w.numbers.items()]
     for name, text in notations(small).items():
         lines += [f"--- {name}", text.rstrip("\n")]
     return "\n".join(lines)

@@ -31,16 +31,16 @@ def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
     ('sin', 'var')
     """
     tries = 0
-    found = True
-    while found and tries < TRIES:
-        found = False
+    smaller_yet = True
+    while smaller_yet and tries < TRIES:
+        smaller_yet = False
         for body in smaller(program.body, dict(program.inputs)):
             if _weight(body) >= _weight(program.body):
                 continue
             tries += 1
             candidate = _with_body(program, body)
             if fails(candidate):
-                program, found = candidate, True
+                program, smaller_yet = candidate, True
                 break
             if tries >= TRIES:
                 break

@@ -87,8 +87,8 @@ _operators()
 
 def innermost(args: tuple) -> Box | None:
     """The box of greatest depth among the arguments."""
-    found = None
+    box = None
     for a in args:
-        if isinstance(a, Box) and (found is None or a.depth > found.depth):
-            found = a
-    return found
+        if isinstance(a, Box) and (box is None or a.depth > box.depth):
+            box = a
+    return box

@@ -193,11 +193,11 @@ def keep(live: Any, x: Any) -> Any:
 
 def total(terms: Sequence[Any]) -> Any:
     """The sum of the terms that are not None, or None."""
-    found = None
+    sum_of_terms = None
     for t in terms:
         if t is not None:
-            found = t if found is None else found + t
-    return found
+            sum_of_terms = t if sum_of_terms is None else sum_of_terms + t
+    return sum_of_terms
 
 
 # --- the kinds -------------------------------------------------------------------------------

@@ -296,8 +296,8 @@ def told(obj: Any) -> Any:
     tell: Any = getattr(type(obj), "__array__", None)
     tell = getattr(tell, "__wrapped__", tell)
     followed = type(tell) is FunctionType and type(tell.__globals__) is not dict  # a copy
-    found = tell(obj) if followed else obj
-    return found if hasattr(found, "shape") else obj
+    array = tell(obj) if followed else obj
+    return array if hasattr(array, "shape") else obj
 
 
 def as_floats(a: Any) -> Any:

@@ -286,8 +286,14 @@ def arange(start, stop=None, step=1, dtype=None):
 @implements(np.logspace)
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """base ** linspace(start, stop)."""
-    found = linspace(start, stop, num, endpoint, axis=axis) if any_traced((start, stop)) else None
-    exponents = np.linspace(start, stop, num, endpoint, axis=axis) if found is None else found
+    traced_exponents = (
+        linspace(start, stop, num, endpoint, axis=axis) if any_traced((start, stop)) else None
+    )
+    exponents = (
+        np.linspace(start, stop, num, endpoint, axis=axis)
+        if traced_exponents is None
+        else traced_exponents
+    )
     made = np.power(base, exponents)
     return made if dtype is None else made.astype(dtype)
 
@@ -330,8 +336,8 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         np.reshape(v, [-1 if j == turn.get(i, i) else 1 for j in range(n)])
         for i, v in enumerate(map(as_array, xi))
     ]
-    found = lines if sparse else np.broadcast_arrays(*lines)
-    return tuple([v.copy() for v in found] if copy else found)
+    grids = lines if sparse else np.broadcast_arrays(*lines)
+    return tuple([v.copy() for v in grids] if copy else grids)
 
 
 @in_place_of(np.fromiter)

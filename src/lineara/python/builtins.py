@@ -81,9 +81,9 @@ def replaced_builtins(
             if len(args) != 1 or options:
                 return type(*args[:1], *[real_bases(b) for b in args[1:2]], *args[2:], **options)
             obj = itself(args[0])
-            found = type_of(obj) if type_of else None
-            found = SHOWN.get(type(obj), type(obj)) if found is None else found
-            return overlay.replace(overlay.original(found))
+            shown_class = type_of(obj) if type_of else None
+            shown_class = SHOWN.get(type(obj), type(obj)) if shown_class is None else shown_class
+            return overlay.replace(overlay.original(shown_class))
 
     class type_(type, metaclass=_Meta):
         __class_getitem__ = classmethod(lambda cls, item: types.GenericAlias(type, item))

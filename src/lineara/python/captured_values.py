@@ -47,8 +47,8 @@ def captured(f: Any, keep: Callable[[Any], bool] = lambda value: True) -> dict[s
 
     Law: `with_captured(f, captured(f))` behaves like `f`.
     """
-    found = _Reader(keep).read(f)
-    return found if found is not _LEFT_OUT and _opens(f) else {}
+    values = _Reader(keep).read(f)
+    return values if values is not _LEFT_OUT and _opens(f) else {}
 
 
 def with_captured(
@@ -217,21 +217,21 @@ class _Reader:
 
     def open(self, value: Any) -> Any:
         """What `value` captured, by name."""
-        found = {}
+        values = {}
         holder = value.obj if isinstance(value, _Self) else value
         if _has_attributes(value) or self.is_new(holder):  # the attributes come with `self`
             for name, place, part in _parts(value):
                 if type(place) is not CellType or self.is_new(place):
                     read = self.read(part)
-                    found[name] = read if read is not part or self.keep(part) else _LEFT_OUT
-        return {k: v for k, v in found.items() if v is not _LEFT_OUT} or _LEFT_OUT
+                    values[name] = read if read is not part or self.keep(part) else _LEFT_OUT
+        return {k: v for k, v in values.items() if v is not _LEFT_OUT} or _LEFT_OUT
 
     def read_container(self, value: Any) -> Any:
         """The container with what its entries captured; {} for an entry that captured nothing."""
 
         def entry(item: Any) -> Any:
-            found = self.read(item)
-            return {} if found is _LEFT_OUT else found
+            value = self.read(item)
+            return {} if value is _LEFT_OUT else value
 
         if not self.is_new(value):
             return _LEFT_OUT

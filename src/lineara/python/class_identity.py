@@ -66,15 +66,15 @@ class Named(NamedTuple):
         if self.local:
             if name not in frame.f_locals:
                 raise UnboundLocalError(f"cannot access local variable '{name}'")
-            found = frame.f_locals[name]
+            loaded = frame.f_locals[name]
         else:
             try:
-                found = frame.f_globals[name]
+                loaded = frame.f_globals[name]
             except KeyError:
-                found = frame.f_builtins[name]
+                loaded = frame.f_builtins[name]
         for attribute in attributes:
-            found = getattr(found, attribute)
-        return found
+            loaded = getattr(loaded, attribute)
+        return loaded
 
 
 def _asked(code: CodeType, places: tuple[str, ...]) -> Iterator[tuple[int, int, Any]]:

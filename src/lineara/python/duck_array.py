@@ -62,10 +62,10 @@ class Duck:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = getattr(self.value, name)
-        if not callable(found):
-            return closed(found)
-        return lambda *args, **kwargs: closed(found(*opened(args), **kwargs))
+        attribute = getattr(self.value, name)
+        if not callable(attribute):
+            return closed(attribute)
+        return lambda *args, **kwargs: closed(attribute(*opened(args), **kwargs))
 
     def __getitem__(self, at: Any) -> Any:
         return closed(self.value[at])

@@ -77,15 +77,15 @@ class Functions:
                 return derivative(with_captured(self.f, values), arguments(at), along)
 
             _, L, _ = linearize(probe, (held,), {}, (0,), False, method, asked)
-            found = L.T @ k
-            total = found if total is None else map_leaves(lambda a, b: a + b, total, found)
+            part = L.T @ k
+            total = part if total is None else map_leaves(lambda a, b: a + b, total, part)
         return map_leaves(lambda v: v * 0.0, held) if total is None else total
 
 
 def _moves(value: Any) -> bool:
     """Whether something in a captured value has tangents."""
-    found = flatten(value)[0]
-    return any([kind_of_number(v) in tuple("fc") or manifold_of(v) is not None for v in found])
+    leaves = flatten(value)[0]
+    return any([kind_of_number(v) in tuple("fc") or manifold_of(v) is not None for v in leaves])
 
 
 def functions(f: Any) -> Functions | None:

@@ -70,10 +70,10 @@ class Probes:
             raise TypeMismatchError(
                 f"probes @ u: u is a function, the direction, but was given {show_type(u)}"
             )
-        found: Any = 0.0
+        total: Any = 0.0
         for p in self.probes:
-            found = found + paired(p.cotangent, derivative(u, arguments(p.at), p.along))
-        return found
+            total = total + paired(p.cotangent, derivative(u, arguments(p.at), p.along))
+        return total
 
     def __add__(self, other: Any) -> "Probes":
         return Probes(self.probes + other.probes) if isinstance(other, Probes) else NotImplemented
@@ -125,7 +125,7 @@ def paired(k: Any, v: Any) -> Any:
         raise StructureError(
             f"probes @ u: the cotangent is {shape}, but u gave {other}; u is like the function"
         )
-    found: Any = 0.0
+    total: Any = 0.0
     for a, b in zip(left, right, strict=True):
         if a is None or b is None or not _moves(a):
             continue
@@ -137,8 +137,8 @@ def paired(k: Any, v: Any) -> Any:
         c = real_part(conjugate(a) * b)
         if type_of(c).shape:
             c = op("sum")(c, axis=tuple(range(len(type_of(c).shape))), keepdims=False)
-        found = found + (c.item() if isinstance(c, np.generic | np.ndarray) else c)
-    return found
+        total = total + (c.item() if isinstance(c, np.generic | np.ndarray) else c)
+    return total
 
 
 def _moves(v: Any) -> bool:
@@ -199,8 +199,8 @@ class Bag(Formal):
 
         Derivatives along nothing, as a Hessian asks for by its basis, are left out.
         """
-        found = [p for p in self if not (p.along and any(map(_still, (p.cotangent, *p.along))))]
-        return Probes(found[::-1])
+        probes = [p for p in self if not (p.along and any(map(_still, (p.cotangent, *p.along))))]
+        return Probes(probes[::-1])
 
 
 def _still(tree: Any) -> bool:
@@ -225,12 +225,12 @@ class Direction(Formal):
 
     def derivative(self, args: tuple[Any, ...], along: tuple[Any, ...]) -> Any:
         """The derivative of the function that it is."""
-        found: Any = None
+        total: Any = None
         for c, u in self.terms:
             part = derivative(u, args, along)
             part = part if type(c) is int and c == 1 else scaled(part, c)
-            found = part if found is None else map_leaves(lambda a, b: a + b, found, part)
-        return found
+            total = part if total is None else map_leaves(lambda a, b: a + b, total, part)
+        return total
 
     def function(self) -> Callable[..., Any]:
         """The function that it is."""

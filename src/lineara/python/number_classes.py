@@ -242,9 +242,9 @@ def _typed(dtype: Any) -> Callable[..., Any]:
         if imag is None and isinstance(value, Array) and value.shape and value.dtype == dtype:
             return value
         value = value.now() if imag is None else to_complex(value, imag)
-        found = value if value.dtype == dtype else value.astype(dtype)
-        found = found if found.shape else found[()] if isinstance(found, Array) else found
-        return found.typed() if issubclass(type(found), Scalar) else found
+        y = value if value.dtype == dtype else value.astype(dtype)
+        y = y if y.shape else y[()] if isinstance(y, Array) else y
+        return y.typed() if issubclass(type(y), Scalar) else y
 
     return convert
 

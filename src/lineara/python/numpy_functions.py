@@ -130,8 +130,8 @@ def _constant(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, call: An
         kwargs = kwargs | {"out": plainly}
     else:
         args = (*args[:place], plainly, *args[place + 1 :])
-    found = call(func, args, kwargs)
-    return write_out(out, found) if ours else found
+    y = call(func, args, kwargs)
+    return write_out(out, y) if ours else y
 
 
 def _copied(out: Any) -> Any:
@@ -207,20 +207,20 @@ def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, A
 
 def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A locally constant function of the plain values."""
-    found = func(*map(plain_deep, args), **{k: plain_deep(v) for k, v in kwargs.items()})
-    for part in found if isinstance(found, list | tuple) else (found,):
+    y = func(*map(plain_deep, args), **{k: plain_deep(v) for k, v in kwargs.items()})
+    for part in y if isinstance(y, list | tuple) else (y,):
         if isinstance(part, np.ndarray):
             for a in (*args, *kwargs.values()):
                 if isinstance(a, Array):
                     _give(part, a)
-    return found
+    return y
 
 
-def _give(found: np.ndarray, source: Array) -> None:
+def _give(view: np.ndarray, source: Array) -> None:
     """A plain result that is a view of what an array of constants holds: neither may be written."""
     content = plain(source)
-    if np.may_share_memory(found, content):
-        found.flags.writeable = False
+    if np.may_share_memory(view, content):
+        view.flags.writeable = False
         source.give(content)
 
 

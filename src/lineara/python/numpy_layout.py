@@ -71,15 +71,15 @@ def as_numpy_lays(
     lays = learned(func, args, kwargs, shapes)
     if lays is None or len(lays) != len(parts):
         return result
-    found = [
+    laid = [
         r if lay is None or (lay[1] and not views) else _laid(r, lay[0], given)
         for r, lay in zip(parts, lays, strict=True)
     ]
     if not several:
-        return found[0]
-    if all([r is p for r, p in zip(found, parts, strict=True)]):
+        return laid[0]
+    if all([r is p for r, p in zip(laid, parts, strict=True)]):
         return result
-    return type(result)(*found) if hasattr(result, "_fields") else type(result)(found)
+    return type(result)(*laid) if hasattr(result, "_fields") else type(result)(laid)
 
 
 def as_numpys_array(func: Any, args: tuple, kwargs: dict[str, Any], result: Any) -> Any:
@@ -131,14 +131,14 @@ def learned(func: Any, args: tuple, kwargs: dict[str, Any], shapes: Any = None) 
     """
     try:
         key = (func, signature(args), signature(kwargs), tuple(shapes))
-        found = _known.get(key, _known)
+        layout = _known.get(key, _known)
     except (Unknown, TypeError):  # of a class of the user's, or no key
         return None
-    if found is _known:
+    if layout is _known:
         if len(_known) >= KNOWN:
             _known.clear()
-        found = _known[key] = _asked(func, _shown(args), _shown(kwargs))
-    return found
+        layout = _known[key] = _asked(func, _shown(args), _shown(kwargs))
+    return layout
 
 
 def signature(v: Any) -> Any:
@@ -173,23 +173,23 @@ def _shown(v: Any) -> Any:
 
 def sample(t: ArrayType, lay: tuple[int, ...]) -> Any:
     """Some values of a type, with these strides: matrices that can be inverted and factored."""
-    found = np.cos(np.arange(t.size, dtype=float)).reshape(t.shape) / (4 * (t.size + 1))
+    values = np.cos(np.arange(t.size, dtype=float)).reshape(t.shape) / (4 * (t.size + 1))
     if t.ndim > 1 and t.shape[-1] == t.shape[-2]:
-        found = found + np.diag(1.0 + np.arange(t.shape[-1]))
+        values = values + np.diag(1.0 + np.arange(t.shape[-1]))
     else:
-        found = found + 0.5
-    found = np.zeros(t.shape, t.dtype) if t.dtype.kind in "iub" else found.astype(t.dtype)
-    return laid_out(found, lay) if t.ndim else found[()]
+        values = values + 0.5
+    values = np.zeros(t.shape, t.dtype) if t.dtype.kind in "iub" else values.astype(t.dtype)
+    return laid_out(values, lay) if t.ndim else values[()]
 
 
 def _asked(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = func(*args, **kwargs)
+            y = func(*args, **kwargs)
     except Exception:  # which ours would have raised, of the values themselves
         return None
-    parts = found if isinstance(found, tuple | list) else (found,)
+    parts = y if isinstance(y, tuple | list) else (y,)
     arrays = list(_plain_arrays((args, kwargs)))
     return tuple([_strides(p, arrays) for p in parts])
 
@@ -202,10 +202,10 @@ def _plain_arrays(values: Any) -> Any:
             yield v
 
 
-def _strides(found: Any, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], bool] | None:
-    if not isinstance(found, np.ndarray):
+def _strides(y: Any, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], bool] | None:
+    if not isinstance(y, np.ndarray):
         return None
-    return strides_of(found), any([np.may_share_memory(found, a) for a in arrays])
+    return strides_of(y), any([np.may_share_memory(y, a) for a in arrays])
 
 
 registry.lay = as_numpy_lays

@@ -133,8 +133,8 @@ def _plainly(value: Any) -> Any:
 
 def _sampled(value: Any) -> Any:
     """Some value of the type of one that is not known while a program is written."""
-    found = sample(type_of(value), strides_of(value))
-    return found.item() if issubclass(type(value), Scalar) and value.weak else found
+    number = sample(type_of(value), strides_of(value))
+    return number.item() if issubclass(type(value), Scalar) and value.weak else number
 
 
 def _scratch(out: Any) -> Any:
@@ -172,8 +172,8 @@ def place_of_out(func: Any) -> int | None:
         parameters = inspect.signature(func).parameters
     except (TypeError, ValueError):  # a builtin without a signature
         return None
-    found = parameters.get("out")
-    by_position = found is not None and found.kind is found.POSITIONAL_OR_KEYWORD
+    parameter = parameters.get("out")
+    by_position = parameter is not None and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     return list(parameters).index("out") if by_position else None
 
 
@@ -301,10 +301,10 @@ def _like(error: Exception, plainly: Exception) -> Exception:
 def _as_both(ours: LinearaError, theirs: Exception, **names: Any) -> Exception:
     """An error of ours that whoever expects the other class catches, too."""
     both = _both(type(ours), type(theirs), **names)
-    found = both.__new__(both)
-    found.args = ours.args
-    vars(found).update(vars(theirs) | vars(ours))
-    return found
+    error = both.__new__(both)
+    error.args = ours.args
+    vars(error).update(vars(theirs) | vars(ours))
+    return error
 
 
 @functools.cache
@@ -380,12 +380,12 @@ def _answer(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> Any:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = asked(func, args, kwargs, out, [])
+            y = asked(func, args, kwargs, out, [])
     except (TypeError, np.exceptions.AxisError) as e:
         return () if isinstance(e, LinearaError) else e
     except Exception:  # which may come of the values
         return ()
-    parts = found if isinstance(found, tuple | list) else (found,)
+    parts = y if isinstance(y, tuple | list) else (y,)
     return tuple([isinstance(p, np.generic | float | complex) for p in parts])
 
 
@@ -428,14 +428,14 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
 
 def _with_its_signs(y: Any, value: Any) -> Any:
     """Columns with the signs of those of SciPy's: an eigenvector may have either."""
-    found = plain(y)
-    if np.ndim(value) != 2 or np.shape(found) != np.shape(value) or found.dtype.kind != "f":
+    own = plain(y)
+    if np.ndim(value) != 2 or np.shape(own) != np.shape(value) or own.dtype.kind != "f":
         return y
     with np.errstate(all="ignore"):
-        turned = np.sum(found * value, axis=0) < 0
-        if not turned.any() or not np.allclose(np.abs(found), np.abs(value), rtol=1e-6, atol=1e-9):
+        turned = np.sum(own * value, axis=0) < 0
+        if not turned.any() or not np.allclose(np.abs(own), np.abs(value), rtol=1e-6, atol=1e-9):
             return y
-    return y * np.where(turned, -1.0, 1.0).astype(found.dtype)
+    return y * np.where(turned, -1.0, 1.0).astype(own.dtype)
 
 
 def _same(a: Any, b: np.ndarray) -> bool:
@@ -467,12 +467,12 @@ def _alike(y: Any, value: Any, given: list[Any]) -> bool:
     return _is_like(y, value, [a for a in given if a.dtype.kind in "fc"])
 
 
-def _is_like(found: Any, value: Any, arrays: list[np.ndarray]) -> bool:
+def _is_like(y: Any, value: Any, arrays: list[np.ndarray]) -> bool:
     """Whether a composition agrees with NumPy."""
-    if np.shape(found) != np.shape(value):
+    if np.shape(y) != np.shape(value):
         return False
     with np.errstate(all="ignore"):
-        a, b = np.asarray(found), np.asarray(value)
+        a, b = np.asarray(y), np.asarray(value)
         if a.dtype.kind not in "fc" or (a == b).all():
             return True
         close = max([_CLOSE.get(t.char, 1e-8) for t in [x.dtype for x in (a, b, *arrays)]])

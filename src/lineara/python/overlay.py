@@ -320,7 +320,7 @@ class Overlay:
 
     def _cache(self, cached: Any) -> Any:
         plain = is_library_file(str(getattr(cached.__wrapped__, "__globals__", {}).get("__file__")))
-        found, run, replace = Recent(LIMIT), -1, self.replace
+        entries, run, replace = Recent(LIMIT), -1, self.replace
 
         @functools.wraps(cached)
         def call(*args: Any, **options: Any) -> Any:
@@ -333,12 +333,12 @@ class Overlay:
                 if type(v).__hash__ is None:
                     raise TypeError(f"unhashable type: '{type(v).__name__}'")
             if run != self.run:
-                found.clear()
+                entries.clear()
                 run = self.run
             key: Any = (*[(type(v), v) if type(v) in _DATA else id(v) for v in given], *options)
-            if key not in found:
-                found[key] = given, replace(cached.__wrapped__)(*args, **options)
-            return found[key][1]
+            if key not in entries:
+                entries[key] = given, replace(cached.__wrapped__)(*args, **options)
+            return entries[key][1]
 
         call.cache_info, call.cache_clear = cached.cache_info, cached.cache_clear  # type: ignore[attr-defined]
         call.cache_parameters = cached.cache_parameters  # type: ignore[attr-defined]

@@ -272,11 +272,11 @@ def _numbers(args: Any, to: type) -> Any:
     return args if isinstance(args, _PLAIN) else to(args)
 
 
-def _pythons(found: Any) -> Any:
+def _pythons(y: Any) -> Any:
     """What math and cmath give: numbers of Python's."""
-    if isinstance(found, tuple):
-        return tuple(map(_pythons, found))
-    return found.item() if isinstance(found, Scalar) else found
+    if isinstance(y, tuple):
+        return tuple(map(_pythons, y))
+    return y.item() if isinstance(y, Scalar) else y
 
 
 def replacements(copy: Copy = lambda f: f, known: Container[int] = ()) -> dict[int, Any]:

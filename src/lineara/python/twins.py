@@ -137,10 +137,10 @@ def answering(method: types.FunctionType, overlay: Replacer) -> Any:
 
     @functools.wraps(method)
     def tell(self: Any, *args: Any, **options: Any) -> Any:
-        found = method(self, *args, **options)
-        if not isinstance(found, Traced) or asks_by_name(sys._getframe(1)):
-            return found
-        raise Told(self, found, options.get("copy") is True)
+        y = method(self, *args, **options)
+        if not isinstance(y, Traced) or asks_by_name(sys._getframe(1)):
+            return y
+        raise Told(self, y, options.get("copy") is True)
 
     return tell if method.__name__ == "__array__" else answer
 

@@ -63,8 +63,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         if y is not GENERAL:
             return y
     if any([is_labelled(a) for a in inputs]):
-        found = _of_labelled(ufunc, method, inputs, kwargs)
-        return getattr(ufunc, method)(*inputs, **kwargs) if found is NotImplemented else found
+        labelled = _of_labelled(ufunc, method, inputs, kwargs)
+        return getattr(ufunc, method)(*inputs, **kwargs) if labelled is NotImplemented else labelled
     if any([_answers_ufuncs(a) for a in inputs]):
         return getattr(ufunc, method)(*inputs, **kwargs)  # NumPy asks all of them
     act = ufunc if method == "__call__" else getattr(ufunc, method)
@@ -124,8 +124,8 @@ def _entered(ufunc: Any, a: Any) -> Any:
     if hasattr(type(a), "__array_wrap__"):
         refuse_class(ufunc.__name__, type(a))
     if not hasattr(a, "shape"):
-        found = told(a)  # in a differentiation, perhaps an array of ours
-        return a.__array__() if found is a else found
+        array = told(a)  # in a differentiation, perhaps an array of ours
+        return a.__array__() if array is a else array
     return a
 
 
@@ -177,8 +177,8 @@ def _in_dtype(ufunc: Any, inputs: tuple, out: Any, casting: str, dtype: Any) -> 
 
 def _dtype(value: Any) -> np.dtype:
     """The dtype with its order of bytes, which our types leave out."""
-    found: np.dtype = value.dtype if hasattr(value, "dtype") else type_of(value).dtype
-    return found
+    dtype: np.dtype = value.dtype if hasattr(value, "dtype") else type_of(value).dtype
+    return dtype
 
 
 def _cast(value: Any, dtype: np.dtype) -> Any:
@@ -193,21 +193,21 @@ def _called_where(ufunc: Any, ours: Any, inputs: tuple, out: Any, where: Any) ->
     whole = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
     spread = registry.foreign[np.broadcast_to].ours
     if staged((where, *inputs)):
-        found = ours(*inputs)
+        y = ours(*inputs)
     else:
         lanes = whole or (1,)
         at = np.nonzero(np.broadcast_to(plain(where), lanes))
         part = [op("index")(spread(a, lanes), at=at) if type_of(a).shape else a for a in inputs]
-        found = _called(ufunc, ours, tuple(part), None)
-        back = [spread(v, at[0].shape) for v in several(found)]  # also where all are numbers
+        y = _called(ufunc, ours, tuple(part), None)
+        back = [spread(v, at[0].shape) for v in several(y)]  # also where all are numbers
         back = [op("scatter")(v, at=at, shape=lanes) for v in back]
         back = back if whole else [op("reshape")(v, shape=()) for v in back]
-        found = tuple(back) if isinstance(found, tuple) else back[0]
+        y = tuple(back) if isinstance(y, tuple) else back[0]
     if out is None and not staged((where, *inputs)):
-        return found
+        return y
     outs = several(out) if out is not None else (0,) * ufunc.nout
-    kept = [op("where")(where, v, o) for v, o in zip(several(found), outs, strict=True)]
-    return tuple(kept) if isinstance(found, tuple) else kept[0]
+    kept = [op("where")(where, v, o) for v, o in zip(several(y), outs, strict=True)]
+    return tuple(kept) if isinstance(y, tuple) else kept[0]
 
 
 def several(value: Any) -> tuple:

@@ -78,8 +78,12 @@ def _told_to_numpy(ask: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(ask)
     def call(*functions: Any) -> Any:
-        found = ask(*map(overlay().original, functions))
-        return set(map(overlay().replace, found)) if isinstance(found, set) else found
+        functions_asked = ask(*map(overlay().original, functions))
+        return (
+            set(map(overlay().replace, functions_asked))
+            if isinstance(functions_asked, set)
+            else functions_asked
+        )
 
     return call
 

@@ -45,12 +45,12 @@ class Form(NamedTuple):
 
     def split(self, leaves: Sequence[Any]) -> list[list[Any]]:
         """The leaves of each argument."""
-        found, start = [], 0
+        parts, start = [], 0
         for s in self.structures:
             stop = start + (1 if s is None else s.leaf_count)
-            found.append(list(leaves[start:stop]))
+            parts.append(list(leaves[start:stop]))
             start = stop
-        return found
+        return parts
 
 
 def opened(args: Sequence[Any]) -> tuple[list[Any], Form]:
@@ -58,13 +58,15 @@ def opened(args: Sequence[Any]) -> tuple[list[Any], Form]:
     leaves: list[Any] = []
     structures: list[Structure | None] = []
     for a in args:
-        found, structure = [a], None
+        own_leaves, structure = [a], None
         if is_container(a):
             a = overlay().original(a)
-            found, structure = flatten(a)
-        if structure is not None and not any(isinstance(v, np.ndarray) or moves(v) for v in found):
-            found, structure = [a], None
-        leaves += [settled(v) for v in found]
+            own_leaves, structure = flatten(a)
+        if structure is not None and not any(
+            isinstance(v, np.ndarray) or moves(v) for v in own_leaves
+        ):
+            own_leaves, structure = [a], None
+        leaves += [settled(v) for v in own_leaves]
         structures.append(structure)
     return leaves, Form(tuple(structures))
 
@@ -207,16 +209,16 @@ def record_leaves(
     level: Level, leaves: Sequence[Any], parents: Sequence[Any], joint: Joint, name: str
 ) -> list[Any]:
     """Nodes for values (or types); several have one entry together, of which each is a part."""
-    found = list(leaves)
-    places = [i for i, v in enumerate(found) if isinstance(v, ArrayType) or moves(v)]
-    work = sum(type_of(v).size for v in [*(found[i] for i in places), *parents])
+    nodes = list(leaves)
+    places = [i for i, v in enumerate(nodes) if isinstance(v, ArrayType) or moves(v)]
+    work = sum(type_of(v).size for v in [*(nodes[i] for i in places), *parents])
     if len(places) == 1:
         only = places[0]
         single = Joint(
             lambda tangents: joint.forward(tangents)[only],
-            lambda y_bar: joint.back(_only(len(found), only, y_bar)),
+            lambda y_bar: joint.back(_only(len(nodes), only, y_bar)),
         )
-        found[only] = level.record(found[only], parents, single, name, work)
+        nodes[only] = level.record(nodes[only], parents, single, name, work)
     elif places:
         whole = level.array(NOTHING)
         both = Joint(
@@ -224,8 +226,8 @@ def record_leaves(
         )
         level.tape.append(Entry(whole, tuple(parents), both, name, work))
         for i in places:
-            found[i] = level.record(found[i], (whole,), _part(len(found), i), name, 0)
-    return found
+            nodes[i] = level.record(nodes[i], (whole,), _part(len(nodes), i), name, 0)
+    return nodes
 
 
 def _fresh(level: Level, v: Any, name: str) -> Any:
@@ -251,9 +253,9 @@ def encloses(name: str) -> RuleError:
 
 
 def _only(count: int, at: int, y_bar: Any) -> list[Any]:
-    found = [None] * count
-    found[at] = y_bar
-    return found
+    bars = [None] * count
+    bars[at] = y_bar
+    return bars
 
 
 def _part(count: int, at: int) -> Joint:
@@ -281,15 +283,15 @@ def spread(
     box = innermost(tuple(boxes))
     if box is None:
         return f(list(vectors))
-    found = None if batch is None else batch(list(vectors))
-    if found is not None:
-        return found
+    vectors_out = None if batch is None else batch(list(vectors))
+    if vectors_out is not None:
+        return vectors_out
     mine = [type(v) is type(box) and v.depth == box.depth for v in vectors]
     if isinstance(box, Masked):
         if masked is not None:
             return masked(list(vectors))
-        found = spread(f, [v.v if m else v for v, m in zip(vectors, mine, strict=True)])
-        return [None if v is None else Masked(v, None, box.depth, box.strong) for v in found]
+        vectors_out = spread(f, [v.v if m else v for v, m in zip(vectors, mine, strict=True)])
+        return [None if v is None else Masked(v, None, box.depth, box.strong) for v in vectors_out]
     assert isinstance(box, Batched), f"{box} is neither batched nor masked"
     rows = [
         spread(

@@ -79,16 +79,16 @@ class Call(Rule):
                 nodes = [inner.wrap(values[i]) for i in active]
                 at = dict(zip(active, nodes, strict=True))
                 leaves = [at.get(i, v) for i, v in enumerate(values)]
-                found = [settled(v) for v in flatten(self.traced(form.arguments(leaves)))[0]]
-                self._same(before, found)
-                outs = [owned(inner, v) for v in found]
+                results = [settled(v) for v in flatten(self.traced(form.arguments(leaves)))[0]]
+                self._same(before, results)
+                outs = [owned(inner, v) for v in results]
                 return tape_map(inner, nodes, outs)
 
         return y, Joint(lambda ts: again().forward(ts), lambda bars: again().back(bars))
 
-    def _same(self, before: Sequence[Any], found: Sequence[Any]) -> None:
+    def _same(self, before: Sequence[Any], again: Sequence[Any]) -> None:
         """Refuse a function that gives something else when it is run again."""
-        if len(before) == len(found) and all(map(_alike, before, found)):
+        if len(before) == len(again) and all(map(_alike, before, again)):
             return
         raise MutationError(
             f"checkpoint of {name_of(self.f)}: the function gave another result when it was run "
@@ -149,8 +149,8 @@ class Stored(Call):
         def back(bars: Sequence[Any]) -> Any:
             if any(isinstance(c, Box) for c in bars):
                 return again.back(bars)
-            found = halves.back(halves.picked(bars))
-            return [found[i] for i in active]
+            cotangents = halves.back(halves.picked(bars))
+            return [cotangents[i] for i in active]
 
         return y, Joint(forward, back)
 

@@ -222,7 +222,7 @@ class custom_jvp(Custom):
             raise self.undeclared(self.declared_by)
         args = form.arguments(values)
         primals, rule = lifted(args), method(self.jvp)
-        found: list[Any] = []
+        values_of_y: list[Any] = []
 
         def run(*nodes: Any) -> list[Any]:
             moved = dict(zip(active, nodes, strict=True))
@@ -230,11 +230,11 @@ class custom_jvp(Custom):
             with np.errstate(all="ignore"):
                 out = rule(primals, lifted(form.arguments(dots)), **options)
             y, y_dot = self.parts(out)
-            found.append(y)
+            values_of_y.append(y)
             return self.aligned(y, y_dot)
 
         _, joint = record_linear(open_level, run, [type_of(values[i]) for i in active], level)
-        return found[0], joint
+        return values_of_y[0], joint
 
     def parts(self, out: Any) -> tuple[Any, Any]:
         """(y, y_dot) of what the rule returned."""
@@ -538,10 +538,10 @@ class custom_linear(Custom):
                 )
         values = [_zero(a) if level.mine(a) else a for a in leaves]
         y = self.run(form.arguments([plain(v) for v in values]), options)
-        found, structure = flatten(y)
-        if any(np.any(v) for v in found if moves(v)):
+        ys, structure = flatten(y)
+        if any(np.any(v) for v in ys if moves(v)):
             raise LinearityError(f"{self!r} maps zero to something else, so it is not linear")
-        types = [type_of(v) if moves(v) else v for v in found]
+        types = [type_of(v) if moves(v) else v for v in ys]
         joint = self.joint(values, active, form, options, y)
         nodes = record_leaves(level, types, [leaves[i] for i in active], joint, repr(self))
         return unflatten(structure, nodes)

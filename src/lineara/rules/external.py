@@ -196,8 +196,8 @@ class _Call:
                 return self._stated_jvp(tangents)
             if rule.difference is not None:
                 return self._difference(tangents)
-            found = [self._stated_vjp(bars) for bars in _units(self.y)]
-        return _filled(self.y, [rule_tests.dot(bar, tangents) for bar in found])
+            rows = [self._stated_vjp(bars) for bars in _units(self.y)]
+        return _filled(self.y, [rule_tests.dot(bar, tangents) for bar in rows])
 
     def back(self, bars: Sequence[Any]) -> tuple[Any, ...]:
         """J^T w."""
@@ -213,13 +213,13 @@ class _Call:
         dots = [at[i] if i in at else still(v) for i, v in enumerate(self.values)]
         assert self.rule.jvp is not None
         y_dot = self.rule.jvp(self.args, tuple(self.form.arguments(dots)), **self.options)
-        found, structure = flatten(y_dot)
+        tangent_leaves, structure = flatten(y_dot)
         if structure != self.structure:
             raise RuleError(
                 f"{self.rule!r}: the result is {self.structure}, but the tangent from jvp= "
                 f"{structure}; they must be alike"
             )
-        return [self._fitted("jvp=", self.leaves[i], found[i]) for i in self.places]
+        return [self._fitted("jvp=", self.leaves[i], tangent_leaves[i]) for i in self.places]
 
     def _stated_vjp(self, bars: Sequence[Any]) -> list[Any]:
         at = dict(zip(self.places, bars, strict=True))
@@ -231,7 +231,7 @@ class _Call:
                 f"{self.rule!r}: vjp= must return a tuple of {len(self.args)} cotangents, one for "
                 f"each argument, but it returned {show_type(given)}"
             )
-        found: list[Any] = []
+        cotangents: list[Any] = []
         for part, bar in zip(self.form.split(self.values), given, strict=True):
             leaves = [None] * len(part) if bar is None else flatten(bar)[0]
             if len(leaves) != len(part):
@@ -239,8 +239,8 @@ class _Call:
                     f"{self.rule!r}: vjp= returned a cotangent of {len(leaves)} leaves for an "
                     f"argument of {len(part)}; they must be alike"
                 )
-            found += leaves
-        return [self._fitted("vjp=", self.values[i], found[i]) for i in self.active]
+            cotangents += leaves
+        return [self._fitted("vjp=", self.values[i], cotangents[i]) for i in self.active]
 
     def _fitted(self, who: str, v: Any, d: Any) -> Any:
         """A vector that the user gave, like v."""
@@ -292,10 +292,10 @@ def _units(like: Sequence[Any]) -> Iterator[list[Any]]:
 def _filled(like: Sequence[Any], numbers: Sequence[float]) -> list[Any]:
     """Numbers, one after the other, in vectors like these."""
     left = iter(numbers)
-    found = [[next(left) for _ in range(int(np.size(v)))] for v in like]
+    rows = [[next(left) for _ in range(int(np.size(v)))] for v in like]
     return [
         np.array(row).reshape(np.shape(v)) if np.shape(v) else row[0]
-        for v, row in zip(like, found, strict=True)
+        for v, row in zip(like, rows, strict=True)
     ]
 
 

@@ -118,9 +118,9 @@ def _changed(f: probed, args: tuple[Any, ...], y: Any) -> Any:
 
 def _within(leaf: Any) -> list[Any]:
     """A leaf, the number in one with a unit or labels, and what it captured if it is a function."""
-    found = [leaf, *(flatten(captured(leaf))[0] if callable(leaf) else ())]
-    release_within(leaf, lambda x: found.append(x) or x)
-    return found
+    numbers = [leaf, *(flatten(captured(leaf))[0] if callable(leaf) else ())]
+    release_within(leaf, lambda x: numbers.append(x) or x)
+    return numbers
 
 
 class _Call:
@@ -156,11 +156,11 @@ class _Call:
         full = list(self.leaves) if others else [None] * len(self.leaves)
         for i, v in zip(self.inside, moving, strict=True):
             full[i] = v
-        found = self.form.arguments(full)
+        arguments = self.form.arguments(full)
         if others:
-            return tuple(found)
+            return tuple(arguments)
         whole = [i for i, s in enumerate(self.form.structures) if s is None]
-        return tuple([None if i in whole and a is None else a for i, a in enumerate(found)])
+        return tuple([None if i in whole and a is None else a for i, a in enumerate(arguments)])
 
     def result(self, moving: Sequence[Any]) -> Any:
         """A cotangent of the result."""
@@ -171,13 +171,13 @@ class _Call:
 
     def results(self, y: Any) -> list[Any]:
         """The numbers of a tangent of the result."""
-        found, structure = flatten(y)
+        numbers, structure = flatten(y)
         if structure != self.structure:
             raise TypeMismatchError(
                 f"the direction of {self.name} gave {structure}, but the function gives "
                 f"{self.structure}; a tangent of a function is a function like it"
             )
-        return [found[i] for i in self.places]
+        return [numbers[i] for i in self.places]
 
 
 class Change:
@@ -204,8 +204,8 @@ class Change:
         """The leaves as x, the directions, and k."""
         width = len(self.call.inside)
         starts = [1 + width * i for i in range(self.order + 2)]
-        found = [list(leaves[a : a + width]) for a in starts[:-1]]
-        return [*found, list(leaves[starts[-1] :])] if self.pulled else found
+        parts = [list(leaves[a : a + width]) for a in starts[:-1]]
+        return [*parts, list(leaves[starts[-1] :])] if self.pulled else parts
 
     def run(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """Zeros: only a change of the function makes a change."""
@@ -229,8 +229,8 @@ class Change:
 
         def back(bars: Sequence[Any]) -> list[Any]:
             wanted = [any(i in active for i in part) for part in self.parts(range(len(values)))]
-            found = self.back(token, parts, bars, wanted)
-            flat = [None, *[v for part in found for v in part]]
+            bars_of_parts = self.back(token, parts, bars, wanted)
+            flat = [None, *[v for part in bars_of_parts for v in part]]
             return [flat[i] for i in active]
 
         return self.at(token, *parts), Joint(
@@ -255,8 +255,8 @@ class Change:
             return paired(bar, u.derivative(call.args(moving), directions))
 
         _, L, _ = linearize(number, tuple(x), {}, range(len(x)), False, _as_it_is, "probes")
-        found = L.T @ 1.0
-        return [found] if len(x) == 1 else list(found)
+        derivatives = L.T @ 1.0
+        return [derivatives] if len(x) == 1 else list(derivatives)
 
     def told(self, bars: Sequence[Any], parts: list[list[Any]]) -> Bag | None:
         """The probe that a cotangent is."""
@@ -266,8 +266,8 @@ class Change:
             raise no_basis(self.call.name)
         call, (x, *rest) = self.call, parts
         (k, along) = (rest[-1], rest[:-1]) if self.pulled else (None, rest)
-        found = spread(lambda found: found, _filled(bars, self.zeros))
-        flat = [_own(unmasked(v)) for v in found]
+        vectors = spread(lambda vectors: vectors, _filled(bars, self.zeros))
+        flat = [_own(unmasked(v)) for v in vectors]
         if k is None:
             k = flat
         else:
@@ -284,26 +284,26 @@ class Change:
         """The derivative in x, in each direction, and in k."""
         x, *rest = parts
         x_dot, *rest_dots = dots
-        found: list[list[Any]] = []
+        terms: list[list[Any]] = []
         if any([t is not None for t in x_dot]):
             along = [*rest[: self.order], _filled(x_dot, x), *rest[self.order :]]
-            found.append(Change(self.call, self.order + 1, self.pulled).at(token, x, *along))
+            terms.append(Change(self.call, self.order + 1, self.pulled).at(token, x, *along))
         for i, dot in enumerate(rest_dots):
             if any([t is not None for t in dot]):
                 moved = [*rest[:i], _filled(dot, rest[i]), *rest[i + 1 :]]
-                found.append(self.at(token, x, *moved))
-        if not found:
+                terms.append(self.at(token, x, *moved))
+        if not terms:
             return [None] * len(self.zeros)
-        return [functools.reduce(_plus, column) for column in zip(*found, strict=True)]
+        return [functools.reduce(_plus, column) for column in zip(*terms, strict=True)]
 
     def back(
         self, token: Any, parts: list[list[Any]], bars: Sequence[Any], wanted: list[bool]
     ) -> list[list[Any]]:
         """The transposes: for x, for each direction, and for k."""
         x, *rest = parts
-        found: list[list[Any]] = [[None] * len(part) for part in parts]
+        bars_of_parts: list[list[Any]] = [[None] * len(part) for part in parts]
         if all([b is None for b in bars]):
-            return found
+            return bars_of_parts
         w = _filled(bars, self.zeros)
         along = rest[: self.order]
         k = rest[-1] if self.pulled else w
@@ -311,10 +311,10 @@ class Change:
             if wanted[i]:  # x, or without one direction: derivatives commute
                 left = along if i == 0 else [*along[: i - 1], *along[i:]]
                 left = [*left, w] if self.pulled else left
-                found[i] = Change(self.call, len(left), True).at(token, x, *left, k)
+                bars_of_parts[i] = Change(self.call, len(left), True).at(token, x, *left, k)
         if self.pulled and wanted[-1]:
-            found[-1] = Change(self.call, self.order + 1, False).at(token, x, *along, w)
-        return found
+            bars_of_parts[-1] = Change(self.call, self.order + 1, False).at(token, x, *along, w)
+        return bars_of_parts
 
     # --- where there are no numbers -----------------------------------------------------------
 

@@ -76,9 +76,9 @@ class Pullback:
             )
         return self._text
 
-    def placed(self, places: list[int], found: Sequence[Any]) -> list[Any]:
+    def placed(self, places: list[int], vectors: Sequence[Any]) -> list[Any]:
         """One vector for each leaf of y."""
-        at = dict(zip(places, found, strict=True))
+        at = dict(zip(places, vectors, strict=True))
         return [at.get(i) for i in range(len(self.zeros))]
 
     def spread_out(self, tangents: Sequence[Any], active: Sequence[int]) -> list[Any]:
@@ -95,21 +95,21 @@ class Pullback:
                 f"{self.rule!r}: bwd must return a tuple of {len(parts)} cotangents, one for each "
                 f"argument (None for zero), but it returned {given}"
             )
-        found: list[Any] = []
+        cotangents: list[Any] = []
         for i, (bar, leaves, structure) in enumerate(
             zip(bars, parts, self.form.structures, strict=True)
         ):
             name = self.rule.argument(i)
             if bar is None or (structure is None and not moves(leaves[0])):
-                found += [None] * len(leaves)
+                cotangents += [None] * len(leaves)
                 continue
             given, shape = ([bar], None) if structure is None else flatten(bar)
             if shape != structure:
                 raise RuleError(
                     f"{self.rule!r}: the argument {name} is {structure}, but bwd gave it {shape}"
                 )
-            found += [self._fitted(v, b, name) for v, b in zip(leaves, given, strict=True)]
-        return found
+            cotangents += [self._fitted(v, b, name) for v, b in zip(leaves, given, strict=True)]
+        return cotangents
 
     def _fitted(self, v: Any, bar: Any, name: str) -> Any:
         bar = settled(bar)

@@ -156,12 +156,12 @@ class Point:
         tolerance = max(1e-5, 30 * eps**0.5)
         tried = []
         for h in (step * eps**0.2 for step in STEPS):
-            found, right, left = self.difference(w, v, h)
-            if np.isfinite(found):
+            slope, right, left = self.difference(w, v, h)
+            if np.isfinite(slope):
                 noise = 100 * eps * size(w, y) / h
-                if abs(found - claim) <= noise + tolerance * max(scale, abs(found)):
-                    return Verdict(True, found)
-                tried.append((found, abs(right - left), noise))
+                if abs(slope - claim) <= noise + tolerance * max(scale, abs(slope)):
+                    return Verdict(True, slope)
+                tried.append((slope, abs(right - left), noise))
         if len(tried) < 2:
             return Verdict(None, claim)
         (wide, wide_gap, _), (narrow, narrow_gap, noise) = tried[:2]
@@ -219,8 +219,8 @@ def check_jvp(rule: Any, args: tuple, options: dict[str, Any]) -> None:
         with outside():
             out = rule.jvp(tuple(form.arguments(x)), tuple(form.arguments(dots)), **options)
         value, y_dot = rule.parts(out)
-        found = [plain(settled(a)) for a in flatten(value)[0]]
-        return found, [None if d is None else plain(d) for d in rule.aligned(value, y_dot)]
+        numbers = [plain(settled(a)) for a in flatten(value)[0]]
+        return numbers, [None if d is None else plain(d) for d in rule.aligned(value, y_dot)]
 
     v = [random_like(rng, x, scaled=True) for x in leaves]
     value, dots = at(leaves, v)
@@ -280,8 +280,8 @@ def check_vjp(rule: Any, args: tuple, options: dict[str, Any]) -> None:
         )
 
     def claim(x: list[Any], w: Sequence[Any], v: Sequence[Any]) -> tuple[float, float]:
-        found = at(x)[1].direct(w)
-        return dot(found, v), size(found, v)
+        gradient = at(x)[1].direct(w)
+        return dot(gradient, v), size(gradient, v)
 
     _compare(rule, point, claim, rng, "bwd", "<J^T w, v> is")
 

@@ -84,8 +84,8 @@ def _test(program: Program, f: str, suffix: str, values: list[Any] | None) -> No
         check_transpose(program, d, f + T, f + T)
     else:
         xs, lxs = arguments(program, d, np.random.default_rng(0))
-        found, wanted = run(program, f + E, *xs, *lxs), run(program, f, *xs, *lxs)
-        _same(f + E, found.results, f, [*wanted.results, *wanted.lresults])
+        outcome, wanted = run(program, f + E, *xs, *lxs), run(program, f, *xs, *lxs)
+        _same(f + E, outcome.results, f, [*wanted.results, *wanted.lresults])
 
 
 def _test_jvp(program: Program, f: str, values: list[Any] | None, who: str) -> None:

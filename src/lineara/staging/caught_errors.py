@@ -68,8 +68,8 @@ def _loaded(loads: tuple[dis.Instruction, ...], frame: FrameType) -> Any:
             parts = stack[len(stack) - i.arg :]
             del stack[len(stack) - i.arg :]
             stack.append(tuple(parts))
-    (found,) = stack
-    return found
+    (cls,) = stack
+    return cls
 
 
 def _named(name: str, frame: FrameType) -> Any:
@@ -98,46 +98,46 @@ def _found(code: CodeType, at: int) -> tuple[Handler, ...]:
         return ()
     instructions = list(dis.get_instructions(code))
     index = {i.offset: k for k, i in enumerate(instructions)}
-    found: list[Handler] = []
+    handlers: list[Handler] = []
     seen: set[int] = set()
     entry = next((e for e in entries if e.start <= at < e.end), None)
     while entry is not None and entry.target not in seen:
         seen.add(entry.target)
         at = entry.target
-        found += _clauses(instructions, index, index[at])
+        handlers += _clauses(instructions, index, index[at])
         of_with = "WITH_EXCEPT_START" in [i.opname for i in instructions[index[at] :][:2]]
         if of_with and _suppresses(instructions, index.get(entry.start, 0)):
-            found.append(Handler((), True))
+            handlers.append(Handler((), True))
         entry = next((e for e in entries if e.start <= at < e.end), None)
-    return tuple(found)
+    return tuple(handlers)
 
 
 def _clauses(instructions: list[dis.Instruction], index: dict[int, int], k: int) -> list[Handler]:
     """The `except` clauses of the handler that begins at an instruction; a `finally` has none."""
-    found: list[Handler] = []
+    handlers: list[Handler] = []
     if instructions[k].opname != "PUSH_EXC_INFO":
-        return found
+        return handlers
     loads: list[dis.Instruction] = []
     k += 1
     while k < len(instructions):
         i = instructions[k]
         if i.opname in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
-            found.append(Handler(tuple(loads)))
+            handlers.append(Handler(tuple(loads)))
             loads = []
             jump = instructions[k + 1]
             k = index[jump.argval]
         elif i.opname == "POP_TOP" and not loads:
-            return [*found, Handler((), True)]
+            return [*handlers, Handler((), True)]
         elif i.opname in (*_PUSHES, "LOAD_ATTR", "LOAD_METHOD", "BUILD_TUPLE"):
             loads.append(i)
             k += 1
         elif i.opname in _SKIPPED:
             k += 1
-        elif found and loads:  # the class of a clause is calculated
-            return [*found, Handler((), True)]
+        elif handlers and loads:  # the class of a clause is calculated
+            return [*handlers, Handler((), True)]
         else:
-            return found
-    return found
+            return handlers
+    return handlers
 
 
 def _suppresses(instructions: list[dis.Instruction], k: int) -> bool:

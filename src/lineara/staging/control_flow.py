@@ -109,7 +109,7 @@ def fragment(
     f = adopted(around, f) if around.adopts else f
     with open_level(StagedLevel) as level, around.holding(level):
         nodes = [level.formal(n, like) for n, like in formals]
-        found = [n.now().v for n in nodes]
+        inner_values = [n.now().v for n in nodes]
         given, structure = flatten(overlay().restore(call(method(f), nodes)))
         leaves = [_entered(level, v) for v in given]
         mentions = [(a, v) for v, a in level.around.values()]
@@ -117,7 +117,14 @@ def fragment(
         out = level.out
     boxes = [(around.as_box(a), v) for a, v in mentions]
     return Fragment(
-        name, out, [b.var for b in found], leaves, structure, boxes, given, level.shared.stays
+        name,
+        out,
+        [b.var for b in inner_values],
+        leaves,
+        structure,
+        boxes,
+        given,
+        level.shared.stays,
     )
 
 
@@ -181,10 +188,10 @@ class Operands:
 
     def types(self, likes: Sequence[Seen]) -> list[ArrayType | None]:
         """The types of all operands, where what moves is like these; None for constants."""
-        found: list[ArrayType | None] = [None] * len(self.constants)
+        types: list[ArrayType | None] = [None] * len(self.constants)
         for i, like in zip(self.places, likes, strict=True):
-            found[i] = like.type
-        return found
+            types[i] = like.type
+        return types
 
     def converted(self, likes: Sequence[Seen]) -> list[Boxed]:
         """What moves, in the dtypes of these."""
@@ -260,28 +267,28 @@ def _form_of_branches(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, 
         )  # fmt: skip
     given = Operands(level, operands)
     formals = [(f"x{i}", like) for i, like in enumerate(given.seen)]
-    found: list[Fragment] = []
+    fragments: list[Fragment] = []
     for f in fs:
         try:
             made = fragment(level, f, "branch", formals, lambda g, nodes: g(*given.tree(nodes)))
         except Unknown as unknown:  # the other branches say what it gives
             level.shared.skipped.add(unknown.key)
-            if f is fs[-1] and not found:
+            if f is fs[-1] and not fragments:
                 raise
         else:
-            found.append(made)
-    first = found[0]
-    for f in found:
+            fragments.append(made)
+    first = fragments[0]
+    for f in fragments:
         if f.structure != first.structure:
             raise StructureError(
                 f"{name}: one branch gives {first.structure} and another {f.structure}; "
                 "branches give the same containers"
             )
-    likes = [_common(found, i, name) for i in range(len(first.leaves))]
-    around = together(found)
-    level.add(*[f.define(around, types(likes), False, ()) for f in found])
+    likes = [_common(fragments, i, name) for i in range(len(first.leaves))]
+    around = together(fragments)
+    level.add(*[f.define(around, types(likes), False, ()) for f in fragments])
     args = [level.as_box(chosen), *given.boxes, *around]
-    leaf = form(tuple([b.var for b in args]), tuple([f.name for f in found]))
+    leaf = form(tuple([b.var for b in args]), tuple([f.name for f in fragments]))
     made = iter(written(level, leaf, [t for t in likes if t is not None]))
     leaves = [v if t is None else next(made) for v, t in zip(first.leaves, likes, strict=True)]
     return unflatten(first.structure, leaves)
@@ -309,13 +316,13 @@ def adopted(level: StagedLevel, f: Any) -> Any:
         now = v.now() if outer(v) else v  # an array may hold constants only
         return level.given(level.mention(now).var, seen(now)) if outer(now) else now
 
-    found = reached(f, outer)
-    return with_captured(f, {k: map_leaves(staged, v) for k, v in found.items()}) if found else f
+    values = reached(f, outer)
+    return with_captured(f, {k: map_leaves(staged, v) for k, v in values.items()}) if values else f
 
 
-def _common(found: Sequence[Fragment], place: int, name: str) -> Seen | None:
+def _common(fragments: Sequence[Fragment], place: int, name: str) -> Seen | None:
     """What a result is in all branches; None for a constant that is the same in all."""
-    leaves = [f.leaves[place] for f in found]
+    leaves = [f.leaves[place] for f in fragments]
     first = leaves[0]
     if not any(isinstance(v, Boxed | float | complex | np.ndarray) for v in leaves):
         if all([type(v) is type(first) and v == first for v in leaves]):
@@ -325,7 +332,7 @@ def _common(found: Sequence[Fragment], place: int, name: str) -> Seen | None:
                 f"{name}: the branches give the constants {', '.join(map(repr, leaves))}; what is "
                 "no number must be the same in all branches"
             )
-    likes = [f.seen(place) for f in found]
+    likes = [f.seen(place) for f in fragments]
     if len({like.type.shape for like in likes}) > 1:
         raise ShapeError(
             f"{name}: the branches give {' and '.join([repr(v.type) for v in likes])} in one "
@@ -349,10 +356,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
             init_val = body_fun(i, init_val)
         return init_val
     if _is_staged(lower) or _is_staged(upper):
-        found = while_loop(
+        last = while_loop(
             lambda c: c[0] < upper, lambda c: (c[0] + 1, body_fun(*c)), (lower, init_val)
         )
-        return found[1]
+        return last[1]
     lower, upper = operator.index(lower), operator.index(upper)
 
     def step(carry: Any, _: Any) -> Any:
@@ -388,12 +395,12 @@ def scan(
     level = tracing()
     if level is not None:
         return _scan(level, f, init, xs, n, reverse)
-    found: list[Any] = [None] * n
+    ys: list[Any] = [None] * n
     flat, structure = flatten(xs)
     for i in reversed(range(n)) if reverse else range(n):
         row = unflatten(structure, [None if v is None else v[i] for v in flat])
-        init, found[i] = f(init, row)
-    return init, _stacked(found)
+        init, ys[i] = f(init, row)
+    return init, _stacked(ys)
 
 
 def _stacked(rows: Sequence[Any]) -> Any:
@@ -420,14 +427,16 @@ def _scan(
     k = len(carry.boxes)
 
     def call(g: Any, nodes: Sequence[Any]) -> Any:
-        found = g(carry.tree(nodes[:k]), rows.tree(nodes[k:]))
-        if not isinstance(found, tuple) or len(found) != 2:
-            given = f"{len(found)} values" if isinstance(found, tuple) else show_type(found)
+        returned = g(carry.tree(nodes[:k]), rows.tree(nodes[k:]))
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            given = (
+                f"{len(returned)} values" if isinstance(returned, tuple) else show_type(returned)
+            )
             raise StructureError(
                 f"scan: the function gives (carry, y), but this one gave {given}; return None as "
                 "y if nothing is to be stacked"
             )
-        return found
+        return returned
 
     def trace(likes: Sequence[Seen]) -> Fragment:
         formals = [*[(f"c{i}", like) for i, like in enumerate(likes)]]
@@ -491,8 +500,8 @@ def _settled(
                 f"{name}: the carry is {carry.structure}, but the function hands {structure} on; "
                 "a carry keeps its containers"
             )
-        found = [body.seen(i) for i in carry.places]  # the carry comes first
-        for i, (s, t) in enumerate(zip(likes, found, strict=True)):
+        handed_on = [body.seen(i) for i in carry.places]  # the carry comes first
+        for i, (s, t) in enumerate(zip(likes, handed_on, strict=True)):
             if s.type.shape != t.type.shape:
                 raise ShapeError(
                     f"{name}: carry {i} is {s.type}, but the function hands {t.type} on; a carry "
@@ -505,7 +514,7 @@ def _settled(
                     f"{name}: the constant {before!r} in the carry became {after!r}; only numbers "
                     "change from round to round"
                 )
-        wider = [joined(pair) for pair in zip(likes, found, strict=True)]
+        wider = [joined(pair) for pair in zip(likes, handed_on, strict=True)]
         if _alike(wider, likes):
             return body, likes
         likes = wider

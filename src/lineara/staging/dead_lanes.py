@@ -21,13 +21,13 @@ def run_linear(
     program: Program, name: str, values: Sequence[Any], vectors: Sequence[Any]
 ) -> list[Any]:
     """The linear results of a definition, on what its coefficients need and on vectors."""
-    found = list(run(program, name, *values, *vectors).lresults)
-    return run_live(program, name, values, vectors) if of_dead_lanes(found, vectors) else found
+    results = list(run(program, name, *values, *vectors).lresults)
+    return run_live(program, name, values, vectors) if of_dead_lanes(results, vectors) else results
 
 
-def of_dead_lanes(found: Any, vectors: Any) -> bool:
+def of_dead_lanes(results: Any, vectors: Any) -> bool:
     """Whether a NaN came out where none went in."""
-    return _has_nan(found) and not _has_nan(vectors)
+    return _has_nan(results) and not _has_nan(vectors)
 
 
 def run_live(
@@ -42,9 +42,9 @@ def run_live(
     known = program.noted["masks"]
     if name not in known:
         known[name] = masks(program, name)
-    found = run(known[name], name + M, *values, *pairs_of(vectors, alive)).results
+    results = run(known[name], name + M, *values, *pairs_of(vectors, alive)).results
     k = len(d.results)
-    return [*found[:k], *found[k::2]]
+    return [*results[:k], *results[k::2]]
 
 
 def each(value: Any, f: Any) -> Any:

@@ -58,19 +58,23 @@ class defined(HigherOrder):
                 for v in map(vectors.__getitem__, places)
             ]
             if box is None or (all(live) and not box.strong and not text.kills(way)):
-                found = self(*values, *given, text=text.derived(way), name=name)
-                return found if box is None else [Masked(v, None, box.depth) for v in found]
+                vectors_out = self(*values, *given, text=text.derived(way), name=name)
+                return (
+                    vectors_out
+                    if box is None
+                    else [Masked(v, None, box.depth) for v in vectors_out]
+                )
             alive = [_alive(vectors[i], of[i]) for i in places]
             derived = text.derived(way, masked=True, strong=box.strong)
-            found = self(*values, *pairs_of(given, alive), text=derived, name=name)
-            pairs = zip(found[::2], found[1::2], strict=True)
+            vectors_out = self(*values, *pairs_of(given, alive), text=derived, name=name)
+            pairs = zip(vectors_out[::2], vectors_out[1::2], strict=True)
             return [Masked(v, settled(live), box.depth, box.strong) for v, live in pairs]
 
         def forward(tangents: Sequence[Any]) -> list[Any]:
             at = dict(zip(active, tangents, strict=True))
             dots = [at.get(i) for i in range(len(values))]
-            found = mapped("jvp", dots, xs, [type_of(v) for v in values])
-            return _placed(found, ys, len(y))
+            vectors_out = mapped("jvp", dots, xs, [type_of(v) for v in values])
+            return _placed(vectors_out, ys, len(y))
 
         def back(bars: Sequence[Any]) -> list[Any]:
             kinds = [type_of(v) if moves(v) else None for v in y]
@@ -92,8 +96,8 @@ def _alive(v: Any, t: Any) -> Any:
     return op("broadcast_to")(live, shape=t.shape) if type_of(live).shape != t.shape else live
 
 
-def _placed(found: Sequence[Any], places: Sequence[int], n: int) -> list[Any]:
-    at = dict(zip(places, found, strict=True))
+def _placed(vectors_out: Sequence[Any], places: Sequence[int], n: int) -> list[Any]:
+    at = dict(zip(places, vectors_out, strict=True))
     return [at.get(i) for i in range(n)]
 
 

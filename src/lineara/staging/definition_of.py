@@ -49,11 +49,11 @@ class Text(NamedTuple):
 
     def call(self, level: StagedLevel, args: Sequence[Any]) -> list[Any]:
         """A call in the definition that is being written."""
-        found = needed(self.program, self.name)
-        level.add(*found.defs.values())
-        level.shared.types |= found.types
+        called = needed(self.program, self.name)
+        level.add(*called.defs.values())
+        level.shared.types |= called.types
         level.applied([self.name])
-        level.shared.rules |= {k: r for k, r in self.rules.items() if k in found.defs}
+        level.shared.rules |= {k: r for k, r in self.rules.items() if k in called.defs}
         made = [level.out.fresh("v", t) for t in self.definition.results]
         leaf = Call(tuple([level.as_box(a).var for a in args]), (self.name,))
         level.out.bindings.append(Let(tuple(made), leaf))

@@ -246,12 +246,12 @@ def spell_vjp(s: Spelled) -> None:
 
     def back(g: Any, nodes: Sequence[Any]) -> Any:
         left, bars = iter(nodes[: len(rs)]), iter(nodes[len(rs) :])
-        found = [next(left) if isinstance(v, Boxed) else v for v in ahead.leaves[n:]]
+        residuals = [next(left) if isinstance(v, Boxed) else v for v in ahead.leaves[n:]]
         y_bar = [
             next(bars) if t is not None and have_tangents([t])[0] else still(v)
             for v, t in zip(s.body.leaves, s.types, strict=True)
         ]
-        given = unflatten(s.residuals, found), unflatten(s.body.structure, y_bar)
+        given = unflatten(s.residuals, residuals), unflatten(s.body.structure, y_bar)
         y = unflatten(s.body.structure, s.body.leaves)
         pull = Pullback(rule, s.leaves, s.form, y, None)
         return pull.aligned(g(*lifted(given)))

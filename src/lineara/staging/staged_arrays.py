@@ -157,17 +157,17 @@ class Region(WrittenView):
 
     def of(self, whole: Part) -> Part | None:
         """The same region of an array of a differentiation, or None where there is none."""
-        found: Part | None = whole
+        part: Part | None = whole
         if self.source is not None:
             return None
         for step in self.steps:
-            if found is None or any(boxes(step.param)) or not is_basic(step.param):
+            if part is None or any(boxes(step.param)) or not is_basic(step.param):
                 return None
-            ways = {"index": found.sub, "permute_dims": found.permuted, "reshape": found.reshaped}
-            found = ways[step.name](step.param)
-        if found is not None:
-            found.made = self.made
-        return found
+            ways = {"index": part.sub, "permute_dims": part.permuted, "reshape": part.reshaped}
+            part = ways[step.name](step.param)
+        if part is not None:
+            part.made = self.made
+        return part
 
     def sub(self, at: Any) -> "Region":
         """The region of an index of integers, some of them staged, and slices."""
@@ -360,7 +360,7 @@ class Region(WrittenView):
         self.refuse_write(value)
         if not cell.version:
             cell.level.overlaps.write(cell)
-        cell.given = [found for found in cell.given if found() is not None]
+        cell.given = [ref for ref in cell.given if ref() is not None]
         if cell.given:
             raise MutationError(
                 "an array was written after NumPy had given a plain view of it that does not "
@@ -375,9 +375,9 @@ class Region(WrittenView):
             "give"
         )
 
-    def give(self, found: np.ndarray) -> None:
+    def give(self, array: np.ndarray) -> None:
         """Remember a plain array that NumPy's user takes for a view."""
-        self.buffer.given.append(weakref.ref(found))
+        self.buffer.given.append(weakref.ref(array))
 
     @property
     def values(self) -> Any:
@@ -426,18 +426,18 @@ class StagedArray(Written):
                 return self._own(np.array(read(x, normal(at))))
             y = op("index")(as_box(level, x), at=normal(level.parameter(at)))
             return level.wrap(y, lay_of(op("index"), (self,), {"at": at}, y))
-        found = self.w.sub(at)
-        if found.shape or any([p is Ellipsis for p in parts]):
-            made = level.handle(found)
+        region = self.w.sub(at)
+        if region.shape or any([p is Ellipsis for p in parts]):
+            made = level.handle(region)
             made.w.made = (self, at)
             return made
-        x = found.content()
+        x = region.content()
         return level.wrap(x) if isinstance(x, Boxed) else x[()]
 
     def _from_around(self, level: Any, at: Any) -> Any:
         """A part, as a definition inside sees it: what is written to it would be lost."""
-        found = level.buffer(self)[at]
-        return level.derived(found, self) if isinstance(found, StagedArray) else found
+        part = level.buffer(self)[at]
+        return level.derived(part, self) if isinstance(part, StagedArray) else part
 
     def entered(self, value: Any) -> bool:
         """Whether this is an array of the differentiation that a value belongs to from now on.
@@ -483,9 +483,9 @@ class StagedArray(Written):
         self.w.write(Ellipsis, value)
         return self
 
-    def give(self, found: np.ndarray) -> None:
+    def give(self, array: np.ndarray) -> None:
         """A plain view of the content was given away."""
-        self.w.give(found)
+        self.w.give(array)
 
 
 # --- small things ---------------------------------------------------------------------------------

@@ -281,11 +281,11 @@ class StagedLevel(Level):
         for v, kept in a.level.beside if isinstance(a.level, StagedLevel) else ():
             if v is key:
                 return self.constant(kept)
-        found = self.around.get(key)
-        if found is None:
+        formal = self.around.get(key)
+        if formal is None:
             name = key.name if isinstance(key, ir.Var) else "w"
-            found = self.around[key] = self.out.fresh(name or "x", type_of(a)), a
-        return self.out.box(found[0])
+            formal = self.around[key] = self.out.fresh(name or "x", type_of(a)), a
+        return self.out.box(formal[0])
 
     def parameter(self, value: Any) -> Any:
         """A parameter of a primitive, with variables for staged values in it."""
@@ -565,12 +565,12 @@ def _power(power: Any) -> Any:
 
 def numbers_methods() -> dict[str, Any]:
     """What numbers have in place of the operators of values."""
-    found = {f"__{name}__": _comparison(name) for name in COMPARISONS}
+    methods = {f"__{name}__": _comparison(name) for name in COMPARISONS}
     for stem, name in INTEGRAL.items():
-        found |= {f"__{stem}__": _integral(name), f"__r{stem}__": _integral(name, True)}
+        methods |= {f"__{stem}__": _integral(name), f"__r{stem}__": _integral(name, True)}
     for stem, name in (("pos", "positive"), ("invert", "invert")):
-        found[f"__{stem}__"] = _unary(name)
-    return found | {name: property(_part(name)) for name in ("real", "imag")}
+        methods[f"__{stem}__"] = _unary(name)
+    return methods | {name: property(_part(name)) for name in ("real", "imag")}
 
 
 def _part(name: str) -> Any:
@@ -578,8 +578,8 @@ def _part(name: str) -> Any:
         if n.dtype.kind != "c":
             n = _counted(n) if n.weak else n
             return n if name == "real" else n.dtype.type(0).item() if n.weak else n.dtype.type(0)
-        found = op(name)(n)
-        return found.level.number(found.v, n.weak)
+        y = op(name)(n)
+        return y.level.number(y.v, n.weak)
 
     return part
 
@@ -595,10 +595,10 @@ def _comparison(name: str) -> Any:
             raise TypeError(f"'{COMPARISONS[name]}' not supported between complex numbers")
         if weak and type(other) is int and abs(other) > EXACT:
             return _compared_with_whole(n, other, name)
-        found = compared_staged(n, other, f"__{name}__")
-        if not issubclass(type(found), Scalar) or found.known:
-            return found
-        return found.level.number(found.v, weak)
+        y = compared_staged(n, other, f"__{name}__")
+        if not issubclass(type(y), Scalar) or y.known:
+            return y
+        return y.level.number(y.v, weak)
 
     return compare
 
@@ -636,10 +636,10 @@ def _integral(name: str, reflected: bool = False) -> Any:
             return with_exact(*args, act)
         truths = stem in ("and", "or", "xor") and all(map(_is_bool, args))
         if of_both(map(weakness, args)) is False or truths:
-            found = op(logical if truths else name)(*args)
-            if truths and not found.shape:
-                return found.level.number(found.v, of_both(map(weakness, args)))
-            return found
+            y = op(logical if truths else name)(*args)
+            if truths and not y.shape:
+                return y.level.number(y.v, of_both(map(weakness, args)))
+            return y
         return n.level.of_numbers(name, act, args)
 
     return method
@@ -694,8 +694,8 @@ def _counted(a: Any) -> Any:
         return int(a)
     if not isinstance(a, Traced) or not _is_bool(a):
         return a
-    found = op("astype")(a, dtype=np.dtype(np.int64))
-    return found.level.number(found.v, a.weak)
+    y = op("astype")(a, dtype=np.dtype(np.int64))
+    return y.level.number(y.v, a.weak)
 
 
 def _may_differ(name: str, args: tuple, kinds: set[str]) -> bool:

@@ -134,8 +134,8 @@ class Stages:
         """The value and the gradient, by the last stage; the function has one real result."""
         halves = Halves(self.staged, self.program, args, kwargs)
         halves.real("value_and_grad")
-        found, named = halves.gradient([1.0])
-        g = (found, named) if named else found[0] if len(found) == 1 else found
+        gradient, named = halves.gradient([1.0])
+        g = (gradient, named) if named else gradient[0] if len(gradient) == 1 else gradient
         return halves.value, g
 
     def __repr__(self) -> str:

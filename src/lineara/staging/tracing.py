@@ -107,9 +107,9 @@ class Signature(NamedTuple):
         return (args, kwargs) if kwargs else args[0] if len(args) == 1 else args
 
 
-def numbers(found: Sequence[tuple[Any, ArrayType]]) -> list[Any]:
+def numbers(numbers_given: Sequence[tuple[Any, ArrayType]]) -> list[Any]:
     """Numbers of a call as numbers of the types of the formals."""
-    return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in found]
+    return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in numbers_given]
 
 
 VARIABLE = object()  # among constants: the place of a result that has a variable
@@ -160,17 +160,17 @@ class Staged:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value, by the evaluator of the language; of traced values, that of the function."""
-        found = self.signature.check(args, kwargs, self.name)
-        if any([isinstance(v, Traced) for v, _ in found]):
+        numbers_given = self.signature.check(args, kwargs, self.name)
+        if any([isinstance(v, Traced) for v, _ in numbers_given]):
             return seen(self.f)(*args, **kwargs)
-        return self.results.tree(self._run(found).results)
+        return self.results.tree(self._run(numbers_given).results)
 
     def run(self, *args: Any, **kwargs: Any) -> Outcome:
         """The results as the program gives them, and the work that was done."""
         return self._run(self.signature.check(args, kwargs, self.name))
 
-    def _run(self, found: Sequence[tuple[Any, ArrayType]]) -> Outcome:
-        operands = [*numbers(found), *self.beside]
+    def _run(self, numbers_given: Sequence[tuple[Any, ArrayType]]) -> Outcome:
+        operands = [*numbers(numbers_given), *self.beside]
         self.test(operands)
         return run(self.program, self.name, *operands)
 
@@ -242,8 +242,8 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
 
 def needed(program: Program, name: str) -> Program:
     """The definitions that one applies, with their rules, and the types that these mention."""
-    found = {*program.reached(name, rules=(JVP, T, E))}
-    defs = {f: d for f, d in program.defs.items() if f in found}
+    reached = {*program.reached(name, rules=(JVP, T, E))}
+    defs = {f: d for f, d in program.defs.items() if f in reached}
     return Program(named_types(program, defs.values()) if program.types else {}, defs)
 
 
@@ -251,15 +251,15 @@ def named_types(program: Program, defs: Iterable[ir.Def]) -> dict[str, Any]:
     """The named types that definitions mention, or that these types mention in turn."""
     open_: list[Any] = [t for d in defs for t in (*d.results, *d.lresults)]
     open_ += [v.type for d in defs for v in ir.binders(d)]
-    found = set()
+    names = set()
     while open_:
         t = open_.pop()
-        if isinstance(t, Named) and t.name not in found:
-            found.add(t.name)
+        if isinstance(t, Named) and t.name not in names:
+            names.add(t.name)
             open_.append(program.stated(t.name))
         elif not isinstance(t, ArrayType | Named):
             open_ += t.items
-    return {k: t for k, t in program.types.items() if k in found}
+    return {k: t for k, t in program.types.items() if k in names}
 
 
 def definition_name(f: Any) -> str:
@@ -324,22 +324,22 @@ class Given:
     @property
     def formals(self) -> list[ir.Var]:
         """The formals in the order of the leaves; of what was never read as well."""
-        found: list[ir.Var] = []
+        formals: list[ir.Var] = []
         by_node = {id(node): var for node, var in self.nodes}
 
         def leaf(v: Any, node: Any) -> None:
             t = self.type(v)
             if t is not None:
-                found.append(ir.Var("", t) if node is UNTOUCHED else by_node[id(node)])
+                formals.append(ir.Var("", t) if node is UNTOUCHED else by_node[id(node)])
 
         for source, lifted in zip(self._sources, [*self.args, *self.kwargs.values()], strict=True):
             if isinstance(lifted, Traced):
                 leaf(source, lifted)
             else:
                 rebuild(source, lifted, leaf)
-        for var, name in zip(found, self._names, strict=True):
+        for var, name in zip(formals, self._names, strict=True):
             var.name = name
-        return found
+        return formals
 
 
 def _is_formal(v: Any) -> bool:
@@ -365,10 +365,10 @@ def _names(f: Any, args: tuple, kwargs: dict[str, Any]) -> list[str]:
         p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     roots = [*positional, *[f"x{i}" for i in range(len(positional), len(args))]][: len(args)]
-    found = []
+    names = []
     for root, a in zip([*roots, *kwargs], [*args, *kwargs.values()], strict=True):
-        found += [_word(p) for p in leaf_paths(a, root=root)]
-    return found
+        names += [_word(p) for p in leaf_paths(a, root=root)]
+    return names
 
 
 def _word(path: str) -> str:

@@ -64,14 +64,14 @@ class Halves:
         cs = [_fit(c, t) for c, t in zip(bars, moving, strict=True)]
         erased = self.lin + T + E  # where it was made, it is what was simplified
         if erased in self.program.defs:
-            found = list(run(self.program, erased, self.tape, *cs).results)
-            if of_dead_lanes(found, cs):
+            cotangents = list(run(self.program, erased, self.tape, *cs).results)
+            if of_dead_lanes(cotangents, cs):
                 program = reverse(self.staged.program, self.staged.name)
                 *_, tape = run(program, self.staged.name + JVP + NL, *self.operands).results
-                found = run_live(program, self.lin + T, [tape], cs)
+                cotangents = run_live(program, self.lin + T, [tape], cs)
         else:
-            found = run_linear(self.program, self.lin + T, [self.tape], cs)
-        by_formal = dict(zip(self._moving(), found, strict=True))
+            cotangents = run_linear(self.program, self.lin + T, [self.tape], cs)
+        by_formal = dict(zip(self._moving(), cotangents, strict=True))
         return [None if v is None else by_formal.get(v) for v in self.formals]
 
     def ahead(self, dots: Sequence[Any]) -> list[Any]:

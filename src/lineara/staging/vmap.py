@@ -55,8 +55,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         one = apart(lane, rows, types, "lane")
         places = [None if axes[i] is None else 0 for i in one.given]
         text = _over(one.text, (*places, *[None] * len(one.mentions)), size)
-        found = _run(text, [*[rows[i] for i in one.given], *one.mentions])
-        tree = one.tree(found, lambda c: _still(c, size))
+        results = _run(text, [*[rows[i] for i in one.given], *one.mentions])
+        tree = one.tree(results, lambda c: _still(c, size))
         where = _axes(out_axes, (tree,), "out_axes", single=True)
         return unflatten(
             one.structure, [_back(v, a) for v, a in zip(flatten(tree)[0], where, strict=True)]
@@ -88,17 +88,17 @@ def _axes(axes: Any, args: tuple, name: str, single: bool = False) -> list[Any]:
             f"vmap: {name} is {axes!r}; give an axis, or a tuple with one for each of the "
             f"{len(args)} arguments"
         )
-    found: list[Any] = []
+    leaf_axes: list[Any] = []
     for axis, a in zip(given, args, strict=True):
         leaves, structure = flatten(a)
         if axis is None or isinstance(axis, int):
-            found += [axis] * len(leaves)
+            leaf_axes += [axis] * len(leaves)
             continue
         parts, form = flatten(axis)
         if form != structure:
             raise StructureError(f"vmap: {name} has {form} for an argument that is {structure}")
-        found += parts
-    return found
+        leaf_axes += parts
+    return leaf_axes
 
 
 def _size(leaves: Sequence[Any], axes: Sequence[Any]) -> int:

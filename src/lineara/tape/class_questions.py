@@ -99,9 +99,9 @@ def asks_who_multiplies(frame: FrameType) -> bool:
 
 def in_object(value: Any) -> np.ndarray:
     """An array of one object, of which a sparse matrix says that it does not know it."""
-    found = np.empty((), object)
-    found[()] = value
-    return found
+    array = np.empty((), object)
+    array[()] = value
+    return array
 
 
 # The object's own `__class__` is set when an array turns into one that was written.
@@ -147,10 +147,10 @@ class Withheld:
             frame = sys._getframe(1)  # `__array__` tells an index from what is stored, by a dtype
             if asks_who_multiplies(frame) or (not value.size and asks_as_index(frame)):
                 raise AttributeError(self.name)
-        found = getattr(getattr(value, self.way)(), self.name)
+        attribute = getattr(getattr(value, self.way)(), self.name)
         if self.name == "__array_interface__":
-            return found | {"data": TracedAddress(self.name)}
-        return TracedAddress(self.name) if self.name == "ctypes" else found
+            return attribute | {"data": TracedAddress(self.name)}
+        return TracedAddress(self.name) if self.name == "ctypes" else attribute
 
 
 class Hidden:

@@ -322,13 +322,13 @@ def _unary(prim: Elementwise, deep: bool) -> dict[str, str]:
     common = {"name": operator or prim.name, "prim": prim.name, "quiet": _quiet(partial)}
     array = common | {"value": _value(prim), "partial": _array_weight(partial)}
     scalar = common | {"partial": source(partial, TERNARY)}
-    found = {"X": UNARY_ARRAY.format(**array)}
+    methods = {"X": UNARY_ARRAY.format(**array)}
     for kind in "SN":
         own = "absolute(x)" if prim.name == "abs" else _value(prim)
         made, value = (kind, own) if operator else ("N", _of_numpy(prim, deep))
-        found[kind] = UNARY_SCALAR.format(made=made, value=value, **scalar)
-        found[kind] += MATH_SCALAR.format(**scalar)
-    return found
+        methods[kind] = UNARY_SCALAR.format(made=made, value=value, **scalar)
+        methods[kind] += MATH_SCALAR.format(**scalar)
+    return methods
 
 
 def _of_numpy(prim: Elementwise, deep: bool) -> str:
@@ -400,23 +400,23 @@ def _checks(name: str, deep: bool) -> dict[str, str]:
 
 def method_codes(deep: bool) -> dict[str, dict[str, CodeType]]:
     """The code of every generated method, for Python's numbers, NumPy's and arrays (S, N, X)."""
-    found: dict[str, dict[str, CodeType]] = {"S": {}, "N": {}, "X": {}}
+    codes: dict[str, dict[str, CodeType]] = {"S": {}, "N": {}, "X": {}}
     for prim in registry.primitives.values():
         if not isinstance(prim, Elementwise) or not prim.inlined:
             continue
         if prim.arity == 1:
             for kind, text in _unary(prim, deep).items():
-                found[kind] |= _codes(text)
+                codes[kind] |= _codes(text)
         elif prim.name in OPERATORS:
             for kind, texts in _binary(prim, deep).items():
                 for text in texts:
-                    found[kind] |= _codes(text)
-    found["X"] |= _codes(READ)
+                    codes[kind] |= _codes(text)
+    codes["X"] |= _codes(READ)
     for stem, symbol in COMPARISONS.items():
         first = "\n    if asked: refuse_found(p, q)" if stem == "eq" else ""
         for kind, text in (("S", COMPARE), ("N", COMPARE_NUMPY)):
-            found[kind] |= _codes(text.format(name=f"__{stem}__", symbol=symbol, first=first))
-    return found
+            codes[kind] |= _codes(text.format(name=f"__{stem}__", symbol=symbol, first=first))
+    return codes
 
 
 def functions(depth: int) -> dict[str, dict[str, Any]]:

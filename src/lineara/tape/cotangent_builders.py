@@ -206,9 +206,9 @@ def _positions(
     parts = at if isinstance(at, tuple) else (at,)
     if len(parts) <= len(shape) and all(map(_counts, parts)) and not is_basic(parts):
         wrapped = [p % n for p, n in zip(parts, shape, strict=False)]
-        found = _summed(wrapped, offset, strides[: len(parts)])
+        first = _summed(wrapped, offset, strides[: len(parts)])
         rest = len(shape) - len(parts)
-        return (grid(found, strides[-rest:], shape[-rest:]) if rest else found).reshape(-1)
+        return (grid(first, strides[-rest:], shape[-rest:]) if rest else first).reshape(-1)
     total: Any = offset
     for axis, (n, s) in enumerate(zip(shape, strides, strict=True)):
         along = (np.arange(n) * s).reshape(n, *(1,) * (len(shape) - axis - 1))

@@ -89,19 +89,19 @@ def _backward(
         value = y.v
     if unit is not None:
         value = type(out)(value, unit)
-    grads, found, dense = None, [], asked.dense
+    grads, gradients, dense = None, [], asked.dense
     for i in argnums:
         x, x_bar = args[i], lifted[i]
         if dense and type(x) is float and type(x_bar.g) is float:
-            found.append(x_bar.g)
+            gradients.append(x_bar.g)
             continue
         if grads is None:
             grads = Gradients(level, leaves.points, unit)
         if dense and isinstance(x_bar, Traced):
-            found.append(grads.dense(x, x_bar))
+            gradients.append(grads.dense(x, x_bar))
         else:
-            found.append(_gradient(x, x_bar, grads, asked))
-    return value, found, release_tree(aux, level) if asked.has_aux else None
+            gradients.append(_gradient(x, x_bar, grads, asked))
+    return value, gradients, release_tree(aux, level) if asked.has_aux else None
 
 
 def _sweep_back(level: Level, y: Any, strong_zero: bool) -> None:

@@ -59,8 +59,8 @@ def _pages(size: int) -> mmap.mmap:
     """Small pages of this process' own: a process that is forked gets copies."""
     if not hasattr(mmap, "MAP_PRIVATE"):
         return mmap.mmap(-1, size)
-    found = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel that has no huge pages
-            found.madvise(mmap.MADV_NOHUGEPAGE)
-    return found
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return memory

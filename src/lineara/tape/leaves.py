@@ -164,16 +164,16 @@ class Leaves:
 
 def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> list[Any]:
     """The arguments, those to differentiate as lazy traced proxies."""
-    found = list(args)
+    lifted = list(args)
     for i in argnums:
         a = args[i]
         if type(a) is float or (type(a) is np.ndarray and a.dtype.kind == "f"):
-            found[i] = leaves(a)
+            lifted[i] = leaves(a)
             continue
         if leaves.places is None:
             leaves.places = Places(leaves.others)
-        found[i] = lift(a, leaves, method=leaves.method, places=leaves.places)
-    return found
+        lifted[i] = lift(a, leaves, method=leaves.method, places=leaves.places)
+    return lifted
 
 
 def _arrays_of(x: Any) -> list[np.ndarray]:
@@ -239,8 +239,8 @@ class Gradients:
         return self.fit(leaf, g)
 
     def _point(self, p: Any, node: Any, manifold: Any, sparse: bool) -> Any:
-        found = self.points.get(id(node))
-        _, at, v = (None, manifold.coordinates(p), UNTOUCHED) if found is None else found
+        point = self.points.get(id(node))
+        _, at, v = (None, manifold.coordinates(p), UNTOUCHED) if point is None else point
         tree = rebuild(at, v, self.sparse if sparse else self.dense)
         return manifold.covector(p, tree, self.unit)
 
@@ -296,16 +296,16 @@ class Gradients:
             return self.dense(leaf, node)
         if node is UNTOUCHED or not isinstance(node, Traced):
             return Zero(leaf.shape, leaf.dtype if leaf.dtype.kind in "fc" else np.dtype(float))
-        found = builder(node, leaf)
-        return self.dense(leaf, node) if found is None else found
+        sparse = builder(node, leaf)
+        return self.dense(leaf, node) if sparse is None else sparse
 
 
 def _as_leaf(leaf: Any, g: Any) -> Any:
     """An outer level's value in the precision of the leaf, and complex if the leaf is."""
-    want, found = type_of(leaf).dtype, type_of(g).dtype
-    if {want.kind, found.kind} - {"f", "c"}:
+    want, have = type_of(leaf).dtype, type_of(g).dtype
+    if {want.kind, have.kind} - {"f", "c"}:
         return g
-    differs = found.itemsize > want.itemsize if found.kind == want.kind else want.kind == "c"
+    differs = have.itemsize > want.itemsize if have.kind == want.kind else want.kind == "c"
     return op("astype")(g, dtype=want) if differs else g
 
 

@@ -498,9 +498,9 @@ class Level:
         """An array that NumPy would give as a view of `source`: usable while neither is written."""
         if not (isinstance(y, Traced) and y.level is self):
             return y
-        found = self.buffer(y.now() if isinstance(y, Array) else y.typed())
-        found.w.source = source, version_of(source)
-        return found
+        array = self.buffer(y.now() if isinstance(y, Array) else y.typed())
+        array.w.source = source, version_of(source)
+        return array
 
     def own(self, y: Any) -> Any:
         """An array that nobody else holds, to be written at this and all outer levels."""
@@ -612,9 +612,9 @@ def slow_methods() -> dict[str, Any]:
     """For every generated method, the one that dispatches."""
     codes = method_codes_once(False)
     names = (codes["S"] | codes["X"]).keys() - {"__getitem__"}
-    found = {name: _slow(name) for name in names}
-    plain = [n for n in found if not n.startswith(("math_", "__"))]
-    return found | {f"np_{n}": found[n] for n in plain}
+    methods = {name: _slow(name) for name in names}
+    plain = [n for n in methods if not n.startswith(("math_", "__"))]
+    return methods | {f"np_{n}": methods[n] for n in plain}
 
 
 class _Absent:

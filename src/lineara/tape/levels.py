@@ -154,8 +154,8 @@ def deciding(kinks: Any) -> Iterator[None]:
         yield
     finally:
         threads.kinks = before
-        for level, found in levels:
-            level.decide(found)
+        for level, kink_method in levels:
+            level.decide(kink_method)
 
 
 @contextmanager

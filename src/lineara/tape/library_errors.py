@@ -34,8 +34,8 @@ _MARKS = {"torch": ("Tensor", "torch", "(got Traced"), "jax": ("JAX", "jax", "jn
 
 def mend(module: str) -> str:
     """What works where code of a module wanted a plain array."""
-    found = [advice for name, advice in MENDS.items() if f"{module}.".startswith(f"{name}.")]
-    return found[0] if found else "use NumPy functions that have a rule"
+    mends = [advice for name, advice in MENDS.items() if f"{module}.".startswith(f"{name}.")]
+    return mends[0] if mends else "use NumPy functions that have a rule"
 
 
 def in_place_of(error: Any) -> LinearaError | None:

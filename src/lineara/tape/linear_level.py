@@ -82,10 +82,10 @@ class LinearLevel(Level):
 
     def own(self, y: Any) -> Any:
         """An array to be written; the line is noted if constants are in it."""
-        found = super().own(y)
-        if isinstance(found, Written):
-            self.note(found, y)
-        return found
+        array = super().own(y)
+        if isinstance(array, Written):
+            self.note(array, y)
+        return array
 
     def note(self, array: Written, value: Any) -> None:
         """Keep the user's line if it puts constants other than zero into an array."""
@@ -187,9 +187,9 @@ def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
                 if isinstance(p, Array):
                     distribute(p, t)
         forward(tape, scalar)
-        found = [None if o is None or o.g is zero else o.g for o in outs]
+        dots = [None if o is None or o.g is zero else o.g for o in outs]
         tidy(tape, scalar, params, last=False)
-        return found
+        return dots
 
     def back(cotangents: Sequence[Any]) -> list[Any]:
         tidy(tape, scalar, params, last=False)
@@ -197,9 +197,9 @@ def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
             if o is not None:
                 add(o, c)
         reverse(tape, scalar, last=False)
-        found = [arrived(p) for p in params]
+        bars = [arrived(p) for p in params]
         tidy((), scalar, params, last=False)
-        return found
+        return bars
 
     return Joint(ahead, back)
 
@@ -229,16 +229,16 @@ def record_linear(
         level.forbidden = outer
         level.keep_copies = True  # the tape outlives the trace
         params = [level.wrap(t) for t in types]
-        found = list(fun(*params))
-        nodes = [owned(level, v) for v in found]
-        for v, n in zip(found, nodes, strict=True):
+        results = list(fun(*params))
+        nodes = [owned(level, v) for v in results]
+        for v, n in zip(results, nodes, strict=True):
             if n is None and v is not None and np.any(plain(v)):
                 raise LinearityError(
                     f"a result ({type_of(v)}) is constant and not zero, so the function is affine; "
                     "a linear function maps zero to zero"
                 )
         level.forbidden = None
-        shown = [v if n is None else type_of(n) for v, n in zip(found, nodes, strict=True)]
+        shown = [v if n is None else type_of(n) for v, n in zip(results, nodes, strict=True)]
         return shown, tape_map(level, params, nodes)
 
 

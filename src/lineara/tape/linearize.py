@@ -60,18 +60,18 @@ class Sweeps:
             if o is not None and type(o.v) is not float and staged(o):
                 break
         else:
-            found = sweep(seeds)
-            for g in found:
+            vectors = sweep(seeds)
+            for g in vectors:
                 if g != g if type(g) is float else has_nan(g):
                     break
             else:
-                return found
+                return vectors
             if any(map(has_nan, seeds)):
-                return found
+                return vectors
             self.tidy(last=False)
         with deeper() as depth:
-            found = sweep([None if s is None else seeded(s, depth) for s in seeds])
-        return [unmasked(g) for g in found]
+            vectors = sweep([None if s is None else seeded(s, depth) for s in seeds])
+        return [unmasked(g) for g in vectors]
 
     def tidy(self, last: bool) -> None:
         """Empty the slots; after the last sweep they refuse what arrives."""
@@ -173,8 +173,8 @@ def directional(
         places = range(len(args))
         value, aux, ins, outs = _trace(level, f, args, {}, places, has_aux, method, name)
         seeds = ins.space.leaves(along, "applying a linear map")
-        found = Sweeps(level, ins.nodes, outs.nodes).forward(seeds)
-        return value, outs.space.tree(_fit(found, seeds, outs.like, Gradients(level))), aux
+        vectors = Sweeps(level, ins.nodes, outs.nodes).forward(seeds)
+        return value, outs.space.tree(_fit(vectors, seeds, outs.like, Gradients(level))), aux
 
 
 class Side(NamedTuple):
@@ -314,15 +314,15 @@ def _fitted(sweep: Callable, like: list[Any], grads: Gradients) -> Callable[[lis
     return lambda vectors: _fit(sweep(vectors), vectors, like, grads)
 
 
-def _fit(found: list[Any], given: list[Any], like: list[Any], grads: Gradients) -> list[Any]:
+def _fit(vectors: list[Any], given: list[Any], like: list[Any], grads: Gradients) -> list[Any]:
     """What a sweep of the `given` vectors found, in the types of the leaves that it belongs to."""
-    if len(found) == 1 and type(found[0]) is float and type(like[0]) is float:
-        return found
-    for v in (*found, *given):
+    if len(vectors) == 1 and type(vectors[0]) is float and type(like[0]) is float:
+        return vectors
+    for v in (*vectors, *given):
         if issubclass(type(v), Batched):
-            return found
+            return vectors
     grads.given = set(map(id, given))  # what the user gave is not handed out
-    return [grads.fit(x, g) for x, g in zip(like, found, strict=True)]
+    return [grads.fit(x, g) for x, g in zip(like, vectors, strict=True)]
 
 
 def released_leaf(value: Any) -> Any:
@@ -342,8 +342,8 @@ def _typed(t: ArrayType) -> np.ndarray:
 def batch_sweep(sweep: Callable, seeds: list[Any]) -> list[Any]:
     """A sweep on vectors with a leading batch axis: one sweep, not one for each."""
     with deeper(), deeper() as depth:  # the depth between is for masks inside the batch
-        found = sweep([Batched(s, depth) for s in seeds])
-    return [_unbatched(g) for g in found]
+        swept = sweep([Batched(s, depth) for s in seeds])
+    return [_unbatched(g) for g in swept]
 
 
 def basis_sweep(sweep: Callable, basis: Basis, plain: bool) -> list[Any]:

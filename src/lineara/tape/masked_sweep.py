@@ -67,9 +67,9 @@ def _is_nan(n: Any) -> bool:
         return True
     if type(k) is View:
         return False
-    found = [o.g for o in k.nodes]
-    at_once = n.level.depth == 1 and bool(found)  # plain numbers: one sum tells
-    if (at_once and has_nan(sum(found))) or (not at_once and any([has_nan(g) for g in found])):
+    arrived = [o.g for o in k.nodes]
+    at_once = n.level.depth == 1 and bool(arrived)  # plain numbers: one sum tells
+    if (at_once and has_nan(sum(arrived))) or (not at_once and any([has_nan(g) for g in arrived])):
         return True
     few, others = [], []  # what arrived at views, if no more than a few numbers did; other views
     for o in k.views:

@@ -133,8 +133,8 @@ def mixture(level: Any, v: Any, origins: list[Origin]) -> Any:
             take = lambda here: read(flat, at=(here,))  # noqa: E731
         else:
             take = y_bar.reshape(-1).__getitem__
-        found = sums(take(places)) if numbers else []
-        return found + [Piece(Flat(there), take(here)) for _, here, there in arrays]
+        bars = sums(take(places)) if numbers else []
+        return bars + [Piece(Flat(there), take(here)) for _, here, there in arrays]
 
     def sums(parts: Any) -> list[Any]:
         if isinstance(parts, Box):

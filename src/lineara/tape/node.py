@@ -175,7 +175,7 @@ class Traced(Box):
         """The values of an array that nothing traced has reached; else None."""
         return None
 
-    def give(self, found: np.ndarray) -> None:
+    def give(self, array: np.ndarray) -> None:
         """A plain view of the content was given away: only written arrays need to know."""
 
     def below(self) -> Any:
@@ -223,10 +223,10 @@ class Traced(Box):
         """The imaginary part."""
         if self.dtype.kind == "c":
             return derived(op("imag")(self), self)
-        found = op("real")(self) * 0.0
+        zeros = op("real")(self) * 0.0
         if isinstance(self, Array):
-            found = laid(found, packed(self.shape, self.lay, "A"))
-        return derived(found, self)
+            zeros = laid(zeros, packed(self.shape, self.lay, "A"))
+        return derived(zeros, self)
 
     def conjugate(self) -> Any:
         """The complex conjugate."""
@@ -453,14 +453,14 @@ class Array(Traced):
         as_it_is = order == "K" or narrow(self.shape, lay) == narrow(self.shape, self.lay)
         if not copy and np.dtype(dtype) == self.dtype and as_it_is:
             return self
-        found = as_type(self, np.dtype(dtype), casting)
-        return found if as_it_is else laid(found, lay)
+        array = as_type(self, np.dtype(dtype), casting)
+        return array if as_it_is else laid(array, lay)
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         """The elements under another shape."""
         shape = shape[0] if len(shape) == 1 else shape
-        found = registry.foreign[np.reshape].ours(self, shape, order)
-        return self.only() if isinstance(found, Scalar) and not staged(found) else found
+        array = registry.foreign[np.reshape].ours(self, shape, order)
+        return self.only() if isinstance(array, Scalar) and not staged(array) else array
 
     def only(self) -> Any:
         """The only element as a view without axes."""
@@ -605,8 +605,8 @@ def as_type(value: Traced, dtype: np.dtype, casting: Any = "unsafe") -> Any:
     """
     constant = dtype.kind in "biu" or not follows(value)
     if dtype.kind != "O" and not staged(value) and constant and dtype.kind not in "fc":
-        found = np.asarray(plain(value)).astype(dtype, casting=casting)
-        return found if isinstance(value, Array) else found[()]
+        array = np.asarray(plain(value)).astype(dtype, casting=casting)
+        return array if isinstance(value, Array) else array[()]
     if casting == "same_value" and not np.can_cast(value.dtype, dtype):
         if staged(value):
             raise StagingError(
@@ -645,10 +645,10 @@ _ODD = {
 def objects(value: Any) -> np.ndarray:
     """np.array(value, dtype=object): its elements keep their derivatives."""
     shape = np.array(plain_deep(value), dtype=object).shape
-    found = np.empty(math.prod(shape), dtype=object)
+    array = np.empty(math.prod(shape), dtype=object)
     for i, at in enumerate(np.ndindex(shape)):
-        found[i] = _element(value, at)
-    return found.reshape(shape)
+        array[i] = _element(value, at)
+    return array.reshape(shape)
 
 
 def is_of_objects(value: Any) -> bool:
@@ -749,14 +749,14 @@ def _in_place(stem: str) -> Any:
             else:
                 self.rewritten()
                 return self
-        found = act(self, other)
-        if not issubclass(type(found), _NUMBERS):  # the other one's answer
+        y = act(self, other)
+        if not issubclass(type(y), _NUMBERS):  # the other one's answer
             if getattr(type(other), "__array_ufunc__", ...) is None:
                 in_memory(np.empty(0), other)  # which refuses
-            return found
-        if is_of_objects(found):
+            return y
+        if is_of_objects(y):
             in_memory(np.empty(self.shape, self.dtype), in_objects(other))  # which refuses
-        return self.level.assign_all(self, found)
+        return self.level.assign_all(self, y)
 
     method.__name__ = f"__i{stem}__"
     return method

@@ -46,8 +46,8 @@ def typed(v: Any) -> Any:
 
 def decided(name: str, act: Callable[..., Any], args: tuple) -> Any:
     """An operator whose kinks are decided: its own value, and the derivative that was chosen."""
-    found = op(name)(*map(typed, args))
-    return found if staged(args) else valued(found, act(*map(plain, args)))
+    y = op(name)(*map(typed, args))
+    return y if staged(args) else valued(y, act(*map(plain, args)))
 
 
 def valued(y: Any, value: Any) -> Any:
@@ -56,10 +56,10 @@ def valued(y: Any, value: Any) -> Any:
         return tuple([valued(*pair) for pair in zip(y, value, strict=True)])
     if not issubclass(type(y), Scalar) or type(value) is int:
         return value
-    found = y.level.alias(y, weak=not isinstance(value, np.generic))
-    inside = valued(found.v, value)
-    quick = type(inside) is np.float64 and found.of_type is not None
-    return found.level.revalued(found, float(inside) if quick else inside)
+    node = y.level.alias(y, weak=not isinstance(value, np.generic))
+    inside = valued(node.v, value)
+    quick = type(inside) is np.float64 and node.of_type is not None
+    return node.level.revalued(node, float(inside) if quick else inside)
 
 
 def numpys(value: Any) -> Any:

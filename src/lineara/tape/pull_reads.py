@@ -19,12 +19,12 @@ def settled(nodes: list[Any], places: list[int], size: int) -> tuple[np.ndarray,
     """Where cotangents arrived, and they; a node that nothing reached is left out."""
     if any(n.g is zero for n in nodes):
         pairs = [(i, n.g) for i, n in zip(places, nodes, strict=True) if n.g is not zero]
-        places, found = [i for i, _ in pairs], [g for _, g in pairs]
+        places, cotangents = [i for i, _ in pairs], [g for _, g in pairs]
     else:
-        found = [n.g for n in nodes]
+        cotangents = [n.g for n in nodes]
     at = np.array(places, dtype=np.int64)
     at[at < 0] += size
-    return at, found
+    return at, cotangents
 
 
 def pull(x: Any) -> Any:
@@ -105,9 +105,9 @@ def _pull_sums(x: Array, k: Any) -> np.ndarray | None:
             total = o.g if total is zero else total + o.g
     if type(total) is not float or total is zero:
         return None
-    found = np.empty(x.v.shape, x.v.dtype)
-    found.fill(total)
-    return found
+    bar = np.empty(x.v.shape, x.v.dtype)
+    bar.fill(total)
+    return bar
 
 
 FEW = 32  # elements of an array for which Python adds faster than NumPy does
@@ -197,17 +197,17 @@ def _elements(x: Array, k: Reads) -> Any:
             at[at < 0] += size
             yield Flat(at), values
             return
-    at, found = settled(k.nodes, k.places, size)
-    if found:
-        boxed = any(isinstance(g, Box) for g in found)
-        yield Flat(at), op("stack")(*found) if boxed else np.array(found)
+    at, cotangents = settled(k.nodes, k.places, size)
+    if cotangents:
+        boxed = any(isinstance(g, Box) for g in cotangents)
+        yield Flat(at), op("stack")(*cotangents) if boxed else np.array(cotangents)
 
 
 def _sums(x: Array, shape: tuple[int, ...]) -> Any:
     """The contribution of all sums of the array: one number everywhere."""
-    found = [o.g for o in x.k.sums if o.g is not zero]
-    if found:
-        total = found[0] if len(found) == 1 else sum(found[1:], found[0])
+    cotangents = [o.g for o in x.k.sums if o.g is not zero]
+    if cotangents:
+        total = cotangents[0] if len(cotangents) == 1 else sum(cotangents[1:], cotangents[0])
         boxed = isinstance(total, Box)
         yield None, op("broadcast_to")(total if boxed else np.array(total, x.dtype), shape=shape)
 

@@ -83,9 +83,9 @@ def place(x: Any) -> tuple[Any, int, tuple[int, ...]]:
 def read_array(level: Any, x: Array, at: Any) -> Any:
     """x[at] of the node x: an element, a view, or a gather."""
     if type(at) is tuple and type(x.v) is np.ndarray and x.v.dtype == np.float64:
-        found = _read_ints(level, x, at)
-        if found is not None:
-            return found
+        element = _read_ints(level, x, at)
+        if element is not None:
+            return element
     if not is_basic(at):
         return gather(level, x, at)
     v = read(x.v, at)
@@ -289,9 +289,11 @@ def reshape_view(level: Any, x: Array, shape: tuple[int, ...]) -> Any:
         return None
     if not memory_view(x.v, shape):
         return None
-    found = reshaped_strides(tuple(x.v.shape), strides, shape)
-    if found is not None:
-        return view(level, root, op("reshape")(x.v, shape=shape), offset, found, fixed=is_fixed(x))
+    new_strides = reshaped_strides(tuple(x.v.shape), strides, shape)
+    if new_strides is not None:
+        return view(
+            level, root, op("reshape")(x.v, shape=shape), offset, new_strides, fixed=is_fixed(x)
+        )
     if is_fixed(x):
         return None
     level.begin(x)
@@ -322,9 +324,9 @@ def gather(level: Any, x: Array, at: Any) -> Any:
         made = _gathered(level, x, at)
         numbers = not any([getattr(p, "shape", ()) for p in _parts(at)])
         return level.derived(made, x) if numbers and made.shape else made  # NumPy gives a view
-    found = scalar_index(at)
-    if found is not None:  # which NumPy copies
-        part = read_array(level, x, found)
+    scalar_at = scalar_index(at)
+    if scalar_at is not None:  # which NumPy copies
+        part = read_array(level, x, scalar_at)
         return part.copy() if isinstance(part, Array) else part
     return _gathered(level, x, at)
 

@@ -50,10 +50,10 @@ class Overlaps:
 
     def write(self, storage: Any) -> None:
         """A node, or the cell of a program, is about to be written for the first time."""
-        found = self.source(storage)
-        if found is None:
+        lock = self.source(storage)
+        if lock is None:
             return
-        value, node = found
+        value, node = lock
         owner = _owner(value)
         near = self.groups if owner is None else {owner, None}
         for group in near:

@@ -21,20 +21,20 @@ class Flat(NamedTuple):
 
 def grid(offset: int | np.ndarray, strides: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
     """offset + sum of i_k stride_k, for every index i of `shape`; several offsets come first."""
-    found = np.array(offset)
+    positions = np.array(offset)
     for n, s in zip(shape, strides, strict=True):
-        found = found[..., None] + np.arange(n) * s
-    return found
+        positions = positions[..., None] + np.arange(n) * s
+    return positions
 
 
 @cache
 def c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in elements of an array in C order."""
-    found, step = [], 1
+    strides, step = [], 1
     for n in reversed(shape):
-        found.append(step)
+        strides.append(step)
         step *= n
-    return tuple(reversed(found))
+    return tuple(reversed(strides))
 
 
 def reshaped_strides(
@@ -48,7 +48,7 @@ def reshaped_strides(
     if 0 in shape:
         return c_strides(new)
     old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
-    found: list[int] = []
+    new_strides: list[int] = []
     i = j = 0
     while i < len(old):  # the shortest groups of axes, old and new, that hold as many elements
         start, first, have, want = i, j, old[i][0], 1
@@ -63,8 +63,8 @@ def reshaped_strides(
         if any(old[k][1] != old[k + 1][0] * old[k + 1][1] for k in range(start, i - 1)):
             return None
         step = old[i - 1][1]
-        found += [step * c for c in c_strides(new[first:j])]
-    return (*found, *[1] * (len(new) - j))
+        new_strides += [step * c for c in c_strides(new[first:j])]
+    return (*new_strides, *[1] * (len(new) - j))
 
 
 def locate(
@@ -196,7 +196,7 @@ def narrow(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     >>> narrow((2, 3), (90, 10)), narrow((2, 3), (-30, 10)), narrow((2, 3), (1, 2))
     ((7, 2), (-6, 2), (1, 2))
     """
-    found = [0] * len(shape)
+    new_strides = [0] * len(shape)
     reach, least = 1, 1  # the first stride that is free for the next axis: as it is, and narrow
     for i in reversed(outer_first(strides)):
         n, s = shape[i], strides[i]
@@ -205,9 +205,9 @@ def narrow(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
         if abs(s) < reach:
             return strides
         step = least if abs(s) == reach else least + 1
-        found[i] = step if s > 0 else -step
+        new_strides[i] = step if s > 0 else -step
         reach, least = n * abs(s), n * step
-    return tuple(found)
+    return tuple(new_strides)
 
 
 def overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

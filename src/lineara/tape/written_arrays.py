@@ -306,10 +306,10 @@ class Part(WrittenView):
             source = b.sources[0]
             return source if isinstance(source, Scalar) else read_flat(b.level, source, flat)
         src, pos = self.marks()
-        found = int(read(src, at))
-        if found == CONSTANT:
+        which = int(read(src, at))
+        if which == CONSTANT:
             return self.values[at]
-        source = b.sources[found]
+        source = b.sources[which]
         return source if isinstance(source, Scalar) else read_flat(b.level, source, int(pos[at]))
 
     def gather(self, at: Any) -> Any:
@@ -357,10 +357,10 @@ class Part(WrittenView):
 
     def _shown(self) -> Any:
         """The present values, as NumPy's array lies in memory."""
-        found = _copy(self.values)
+        values = _copy(self.values)
         if self.gaps is None or overlap(self.shape, self.gaps):
-            return found
-        return laid(found, self.gaps)
+            return values
+        return laid(values, self.gaps)
 
     def _fold(self, node: Array, src: np.ndarray, pos: np.ndarray) -> None:
         """Let the elements come from a new mixture of them, so that the next has few parents."""
@@ -419,13 +419,13 @@ class Part(WrittenView):
         self.cache = (-1, None)
         self.buffer.forget()
 
-    def give(self, found: np.ndarray) -> None:
+    def give(self, array: np.ndarray) -> None:
         """Remember a plain array that NumPy's user takes for a view, as long as anyone has it."""
-        self.buffer.given.append((weakref.ref(found), self._val))
+        self.buffer.given.append((weakref.ref(array), self._val))
 
     def _refuse_given(self, at: Any) -> None:
         b = self.buffer
-        b.given = [(found, part) for found, part in b.given if found() is not None]
+        b.given = [(ref, part) for ref, part in b.given if ref() is not None]
         mine: Any = self.values
         if isinstance(mine, np.ndarray) and is_basic(at):
             parts = at if isinstance(at, tuple) else (at,)
@@ -538,11 +538,11 @@ class Written(Array):
         """The dtype of the values."""
         return self.w.buffer.dtype
 
-    def _own(self, found: Any) -> Any:
+    def _own(self, y: Any) -> Any:
         """A node as it is; a constant as an array that may be written."""
-        if isinstance(found, Traced) and found.level is self.level:
-            return found
-        return self.level.own(found) if type_of(found).shape else found
+        if isinstance(y, Traced) and y.level is self.level:
+            return y
+        return self.level.own(y) if type_of(y).shape else y
 
     def moved(self, name: str, params: dict[str, Any]) -> Any:
         """A view, where a primitive only reads this array in another order; else None."""
@@ -565,22 +565,22 @@ class Written(Array):
                 return values[at]
         if not is_basic(at):
             check_index(at, self)
-            found = scalar_index(at)
-            return self._own(self.w.gather(at)) if found is None else _copied(self[found])
+            part_array = scalar_index(at)
+            return self._own(self.w.gather(at)) if part_array is None else _copied(self[part_array])
         part = self.w
         if _is_element(at, len(part.shape)):
             return part.element(at)
-        found = self.level.handle(part.sub(at))
-        found.w.made = (self, at)
-        return found
+        part_array = self.level.handle(part.sub(at))
+        part_array.w.made = (self, at)
+        return part_array
 
     def _element(self, at: int) -> Any:
         """One element of a vector, by way of its memory."""
         part = self.w
         memory = part.quick[1]
         if part.source is None and -len(memory) <= at < len(memory):
-            found = memory[at]
-            source = part.buffer.sources[found] if found != CONSTANT else None
+            which = memory[at]
+            source = part.buffer.sources[which] if which != CONSTANT else None
             if isinstance(source, Scalar):
                 return source
         return part.element(at)
@@ -714,52 +714,52 @@ class Written(Array):
 
     def constant(self) -> np.ndarray | None:
         """A copy of the content where nothing is traced, at any level; else None."""
-        found = self.now()
-        found = found.constant() if isinstance(found, Written) else found
-        return found if isinstance(found, np.ndarray) else None
+        content = self.now()
+        content = content.constant() if isinstance(content, Written) else content
+        return content if isinstance(content, np.ndarray) else None
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        found = self.constant()
-        if found is None:
+        array = self.constant()
+        if array is None:
             product = asks_who_multiplies(sys._getframe(1))
             return in_object(self) if product else super().__array__()
-        if dtype is None and not found.size and asks_as_index(sys._getframe(1)):
-            np.empty(0, int)[np.empty(0, found.dtype)]  # which refuses; NumPy takes other objects
-        kept = dtype is None or np.dtype(dtype) == found.dtype
-        found = found.astype(found.dtype if dtype is None else dtype)
-        found.flags.writeable = copy is True  # a write would be lost
+        if dtype is None and not array.size and asks_as_index(sys._getframe(1)):
+            np.empty(0, int)[np.empty(0, array.dtype)]  # which refuses; NumPy takes other objects
+        kept = dtype is None or np.dtype(dtype) == array.dtype
+        array = array.astype(array.dtype if dtype is None else dtype)
+        array.flags.writeable = copy is True  # a write would be lost
         self.level.locks.gave = True
         if kept and not copy:
-            self.w.give(found)
-        return found
+            self.w.give(array)
+        return array
 
-    def give(self, found: np.ndarray) -> None:
+    def give(self, array: np.ndarray) -> None:
         """The plain content, which a function has returned a view of, is nobody else's any more."""
-        self.w.give(found)
+        self.w.give(array)
         self.w.cache = (-1, None)
         below = self.w.values
         if isinstance(below, Written):
-            below.give(found)
+            below.give(array)
 
     def __getattr__(self, name: str) -> Any:
         """What an array of constants has of an ndarray, to be read."""
         if name in ("data", "flags", "itemsize", "strides", "tobytes", "tofile", "dump", "dumps"):
-            found = self.constant()
-            if found is not None:
+            constant = self.constant()
+            if constant is not None:
                 return getattr(self.__array__(), name)
         raise AttributeError(f"a traced array has no attribute {name!r}")
 
     def __float__(self) -> float:
-        found = self.constant()
-        return super().__float__() if found is None else float(found)
+        constant = self.constant()
+        return super().__float__() if constant is None else float(constant)
 
     def __complex__(self) -> complex:
-        found = self.constant()
-        return super().__complex__() if found is None else complex(found)
+        constant = self.constant()
+        return super().__complex__() if constant is None else complex(constant)
 
     def __reduce__(self) -> Any:
-        found = self.constant()
-        return super().__reduce__() if found is None else found.__reduce__()
+        constant = self.constant()
+        return super().__reduce__() if constant is None else constant.__reduce__()
 
 
 PYTHONS = (float, int)
