@@ -27,8 +27,7 @@ from typing import Any
 import pytest
 
 SHARE = 8  # a function with more cases has a table, of which one in so many runs without --all
-if "PYTEST_XDIST_WORKER" in os.environ:  # a worker has one core, where BLAS' threads wait busily
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # BLAS' threads wait busily for one another
 ROOTS = [Path(__file__).parent / name for name in ("src", "tests")]
 
 

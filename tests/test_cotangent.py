@@ -17,6 +17,7 @@ from typing import NamedTuple
 import attrs
 import numpy as np
 import pytest
+from chunks import chunk_gradient
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -825,12 +826,6 @@ def test_sparse_pays_follows_the_measured_break_even():
 
 
 # ---- the law of chunks
-
-
-def chunk_gradient(chunk):
-    """The gradient of sum(w[i, :] * c) over one chunk of (i, c), as it goes over the wire."""
-    rows = [i for i, _ in chunk]
-    return to_wire(Rows(rows, np.array([[c, 2 * c] for _, c in chunk]), (1000, 2)).coalesce())
 
 
 def test_the_gradient_of_a_sum_is_the_combination_of_those_of_its_chunks():

@@ -2,9 +2,11 @@
 
 import ast
 import inspect
+import io
 import re
-import subprocess
-import sys
+import runpy
+import warnings
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -44,13 +46,12 @@ def outputs(program: str) -> list[str]:
 
 def run_as_a_file(program: str, folder: Path) -> list[str]:
     """The lines that a user sees who pastes the program into a file and runs it."""
-    file = folder / "pasted.py"
+    file, shown = folder / "pasted.py", io.StringIO()
     file.write_text(program, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", file], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    with redirect_stdout(shown), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        runpy.run_path(str(file), run_name="__main__")
+    return shown.getvalue().splitlines()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """A table of laws tries each law for each of its entries, and says which one is broken by which."""
 
+import random
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -64,20 +66,9 @@ def test_what_a_test_draws_depends_on_its_name_alone(request, again):
     assert rng.random() == np.random.default_rng(seed).random()
 
 
-def run(tmp_path, text, *options):
-    """What pytest says of a file, under our conftest."""
-    root = Path(__file__).parent.parent
-    (tmp_path / "conftest.py").write_text((root / "conftest.py").read_text(encoding="utf-8"))
-    (tmp_path / "tests").mkdir(exist_ok=True)
-    (tmp_path / "tests" / "test_it.py").write_text(text)
-    (tmp_path / "tests" / "shown.py").write_text('"""\n>>> 1 + 1\n2\n>>> 2 + 2\n5\n"""\n')
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--rootdir", tmp_path, *options]
-    command += ["-p", "no:cacheprovider", tmp_path]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
-
-
-TABLE = """
+TESTS = """
 import pytest
+from hypothesis import given, settings, strategies
 
 @pytest.mark.parametrize("line", range(80))
 def test_a_table(line):
@@ -89,23 +80,6 @@ def test_a_loop(share):
 @pytest.mark.slow("a loop")
 def test_slow():
     pass
-"""
-
-
-def test_an_eighth_of_a_table_is_drawn_by_the_seed(tmp_path):
-    def lines(*options):
-        return set(re.findall(r"PASSED tests/test_it.py::(.*)", run(tmp_path, TABLE, *options)))
-
-    first, again, other = [lines("--seed", seed) for seed in "112"]
-    every = lines("--seed", "1", "--all")
-    assert first == again != other
-    assert len(first) == len(other) == 11
-    assert len(every) == 82
-    assert first | other | {"test_slow"} <= every
-
-
-RANDOM = """
-from hypothesis import given, settings, strategies
 
 class TestIt:
     @settings(max_examples=80, deadline=None)
@@ -113,11 +87,49 @@ class TestIt:
     def test_many(self, n):
         print("drawn", n)
 """
+SHOWN = '"""\n>>> 1 + 1\n2\n>>> 2 + 2\n5\n"""\n'
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What pytest says of some small files under our conftest, by its options."""
+    root = tmp_path_factory.mktemp("small")
+    ours = Path(__file__).parent.parent / "conftest.py"
+    (root / "conftest.py").write_text(ours.read_text(encoding="utf-8"))
+    (root / "tests").mkdir()
+    (root / "tests" / "test_it.py").write_text(TESTS)
+    (root / "tests" / "shown.py").write_text(SHOWN)
+
+    @cache
+    def run(*options):
+        command = [sys.executable, "-m", "pytest", "-q", "-rA", "-s", "--rootdir", root, *options]
+        command += ["-p", "no:cacheprovider", "-p", "no:xdist", root]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+        return ran.stdout
+
+    return run
+
+
+def names_of(said):
+    """The tests that passed."""
+    return re.findall(r"PASSED tests/test_it.py::(.*)", said)
+
+
+def test_an_eighth_of_a_table_is_drawn_by_the_seed(said):
+    first, other = [set(names_of(said("--seed", seed))) for seed in "12"]
+    every = set(names_of(said("--seed", "1", "--all")))
+    draw = random.Random("1 tests/test_it.py::test_a_table")
+    lines = [draw.choice(range(k, k + 8)) for k in range(0, 80, 8)]
+    assert first == {"test_a_loop", "TestIt::test_many"} | {f"test_a_table[{k}]" for k in lines}
+    assert first != other
+    assert len(first) == len(other) == 12
+    assert len(every) == 83
+    assert first | other | {"test_slow"} <= every
 
 
 @pytest.mark.parametrize(("options", "times"), [((), 10), (["--all"], 80)])
-def test_hypothesis_draws_an_eighth_of_its_examples(tmp_path, options, times):
-    assert run(tmp_path, RANDOM, "-s", *options).count("drawn ") == times + 1  # and the last line
+def test_hypothesis_draws_an_eighth_of_its_examples(said, options, times):
+    assert said("--seed", "1", *options).count("drawn ") == times + 1  # and the last line
 
 
 def test_a_run_has_fewer_than_6000_items(request):
@@ -125,8 +137,8 @@ def test_a_run_has_fewer_than_6000_items(request):
     assert option.all or len(request.session.items) < 6_000
 
 
-def test_a_doctest_that_fails_is_shown(tmp_path):
-    said = run(tmp_path, TABLE, "--seed", "1")
-    assert "FAILED tests/shown.py::examples" in said
-    assert re.search(r"Expected:\n\s+5\nGot:\n\s+4\n", said)
-    assert "drawn by --seed 1, without slow tests" in said
+def test_a_doctest_that_fails_is_shown(said):
+    shown = said("--seed", "1")
+    assert "FAILED tests/shown.py::examples" in shown
+    assert re.search(r"Expected:\n\s+5\nGot:\n\s+4\n", shown)
+    assert "drawn by --seed 1, without slow tests" in shown

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from agree import AT, agree_converted
+from shards import shards
 
 import lineara
 from lineara import calculus
@@ -214,9 +215,9 @@ def test_an_integer_division_by_zero_ends_the_program():
             evaluate(f"({text}) 1")
 
 
-@pytest.mark.parametrize("shard", range(6))
+@pytest.mark.parametrize("shard", shards(12))
 @pytest.mark.parametrize("nested", [False, True])
 def test_random_programs_with_branches_agree(shard, nested):
-    found = [agree_converted(seed, nested) for seed in range(shard * 30, shard * 30 + 30)]
-    assert sum(found) > 5
+    moving = [agree_converted(seed, nested) for seed in range(shard * 15, shard * 15 + 15)]
+    assert sum(moving) > 1
     assert np.isfinite(AT).all()

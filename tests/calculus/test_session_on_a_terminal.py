@@ -66,6 +66,7 @@ def test_what_was_typed_is_there_in_the_next_session(tmp_path):
     assert len(kept.read_text().splitlines()) == 6
 
 
+@pytest.mark.slow("starts a session on a terminal: 1 s")
 def test_nothing_is_kept_when_that_is_asked(tmp_path):
     assert "4 : R" in typed(tmp_path, ["2 + 2\n", ":quit\n"], "--no-history")
     assert list(tmp_path.iterdir()) == []
@@ -77,6 +78,7 @@ def test_tab_completes_definitions_and_symbols(tmp_path):
     assert "8 : R" in shown
 
 
+@pytest.mark.slow("starts a session on a terminal: 1 s")
 def test_a_directory_that_cannot_be_made_is_said_and_the_session_ends_well(tmp_path):
     (tmp_path / "lineara").write_text("a file")
     shown = typed(tmp_path, ["1 + 1\n", ":quit\n"])

@@ -67,13 +67,13 @@ SCALAR = st.one_of(
 )
 
 
-def test_rewriting_agrees_with_linear_a_where_a_program_has_nodes_with_rules():
-    compared, moving = [], []
+def test_rewriting_agrees_with_linear_a_where_a_program_has_nodes_with_rules(share):
+    compared, moving, tried = [], [], len(share(range(120)))
 
     @hypothesis.seed(0)
     @settings(
-        max_examples=120, database=None, deadline=None, suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink),
+        max_examples=tried, database=None, deadline=None,
+        suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink),
     )  # fmt: skip
     @given(SCALAR)
     def agree(case: Case) -> None:
@@ -93,8 +93,8 @@ def test_rewriting_agrees_with_linear_a_where_a_program_has_nodes_with_rules():
         moving.append(any(np.any(np.asarray(a) != 0) for a in found))
 
     agree()
-    assert len(compared) > 40
-    assert sum(moving) > 8
+    assert len(compared) > tried // 3
+    assert sum(moving) > tried // 15
 
 
 LOOP = """

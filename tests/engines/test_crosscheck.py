@@ -9,7 +9,6 @@ from pathlib import Path
 
 import mpmath
 import pytest
-from shards import shards
 
 from lineara.__main__ import main
 from lineara.crosscheck import crosscheck
@@ -52,7 +51,8 @@ def of_x(body, at=0.7):
 # --- on random programs ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shard", shards(10))
+@pytest.mark.slow("2,000 programs")
+@pytest.mark.parametrize("shard", range(10))
 def test_the_four_engines_and_the_complex_step_agree_on_random_programs(shard: int):
     report = crosscheck(SHARD, seed=10_000 + shard * SHARD)
     assert not report.wrong, "\n".join(report.found)
@@ -62,6 +62,14 @@ def test_the_four_engines_and_the_complex_step_agree_on_random_programs(shard: i
     assert report.with_arrays > 0.4 * SHARD
     assert report.against == report.between // 4 * 5
     assert report.edges + report.not_finite < 0.15 * SHARD
+
+
+def test_the_four_engines_and_the_complex_step_agree_on_a_few_random_programs():
+    report = crosscheck(32, seed=20_000)
+    assert not report.wrong, "\n".join(report.found)
+    assert report.programs == 32
+    assert report.moving > 10
+    assert report.against == report.between // 4 * 5
 
 
 def test_the_random_programs_have_everything():

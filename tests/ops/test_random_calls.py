@@ -5,17 +5,18 @@ import collections
 import pytest
 from judge_calls import Wrong, judge, judge_precision
 from random_calls import Drawn, lines
+from shards import shards
 
 import lineara
 
 
-@pytest.mark.parametrize("block", range(12))
+@pytest.mark.parametrize("block", shards(12))
 def test_random_calls_obey_the_laws(block):
     found = collections.Counter(judge(seed) for seed in range(25 * block, 25 * block + 25))
     assert found["holds"] >= 15, found  # most of what is drawn can be judged by every law
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", shards(8))
 def test_random_calls_are_right_in_single_precision_and_in_complex_numbers(block):
     found = collections.Counter(
         judge_precision(seed) for seed in range(25 * block, 25 * block + 25)

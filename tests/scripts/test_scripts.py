@@ -6,7 +6,8 @@ from judge_scripts import judged
 SCRIPTS = 1000
 
 
-def test_random_scripts_see_and_give_what_they_do_plainly(request: pytest.FixtureRequest):
+def test_random_scripts_see_and_give_what_they_do_plainly(request: pytest.FixtureRequest, share):
     first = request.config.getoption("--seed") * SCRIPTS
-    found = judged(range(first, first + SCRIPTS))
-    assert found["right"] > 0.95 * SCRIPTS, found
+    seeds = share(range(first, first + SCRIPTS))
+    counted = judged(seeds)
+    assert counted["right"] > 0.9 * len(seeds), counted

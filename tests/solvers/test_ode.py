@@ -11,6 +11,8 @@ from lineara.solvers import ode
 from lineara.tape.levels import innermost_level
 
 METHODS = ["RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA"]
+SLOW = pytest.mark.slow("as an explicit and an implicit method are tested: 0.3 s each")
+EVERY = ["RK45", "BDF", *[pytest.param(m, marks=SLOW) for m in METHODS if m not in ("RK45", "BDF")]]
 SMOOTH = {"rtol": 1e-8, "atol": 1e-10}
 TIGHT = {m: SMOOTH | ({"rtol": 1e-6} if m in ("RK23", "Radau", "BDF") else {}) for m in METHODS}
 
@@ -48,7 +50,7 @@ def test_the_end(method):
     assert near(ours, lambda p: p[1] * np.cos(2 * p[0]), [1.3, 0.7], 1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 def test_times_that_are_asked_for(method):
     times = np.array([0.0, 0.3, 0.31, 1.9, 2.0])
 
@@ -71,7 +73,7 @@ def on_the_ground(t, y):
 on_the_ground.terminal, on_the_ground.direction = True, -1
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 def test_a_terminal_event(method):
     def ours(p):
         options = TIGHT[method] | {"method": method, "events": on_the_ground}
@@ -100,7 +102,7 @@ def test_events_with_parameters_one_after_the_other():
     assert near(ours, closed, [0.9, 1.1])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EVERY)
 def test_dense_output_and_moving_ends(method):
     def ours(p):
         span, options = (p[1], p[2]), TIGHT[method] | {"dense_output": True}
@@ -293,7 +295,9 @@ def test_a_jacobian_in_both_modes():
 CONTINUOUS = {"adjoint": "continuous", "rtol": 1e-7, "atol": 1e-9}
 
 
-@pytest.mark.parametrize("method", ["RK45", "Radau", "LSODA"])
+@pytest.mark.parametrize(
+    "method", ["RK45", pytest.param("Radau", marks=SLOW), pytest.param("LSODA", marks=SLOW)]
+)
 def test_the_continuous_adjoint(method):
     def ours(p):
         options = CONTINUOUS | {"method": method, "t_eval": [p[1], 1.0, p[2]]}

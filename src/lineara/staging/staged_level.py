@@ -756,14 +756,16 @@ def _operands(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[list, dic
         return list(args), kwargs
     signature = inspect.signature(func)
     names, bound = list(signature.parameters), signature.bind(*args, **kwargs)
-    read = [names.index(name) for name, value in bound.arguments.items() if staged(value)]
+    by_name = {n for n, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY}
+    given = bound.arguments.items()
+    read = [names.index(name) for name, value in given if staged(value) and name not in by_name]
     bound.apply_defaults()
     operands, params = [], {}
     for name, value in bound.arguments.items():
         formal = signature.parameters[name]
         if formal.kind is formal.VAR_POSITIONAL:
             operands.extend(value)
-        elif names.index(name) <= max(read, default=-1) or (
+        elif (name not in by_name and names.index(name) <= max(read, default=-1)) or (
             formal.default is formal.empty and name != "kth"
         ):
             operands.append(value)
