@@ -163,6 +163,8 @@ LINES = [
     ("ldexp", z, np.array([2, -1, 0])),
     ("nextafter", z, x),
     ("fraction", z),
+    ("rect_real", z, x),
+    ("rect_imag", z, x),
     # reductions
     ("sum", A, over(0, 1)),
     ("sum", T, over(1)),
@@ -667,7 +669,7 @@ def points_of(p):
         return itertools.product(WHOLE_NUMBERS[:4], repeat=2)
     two = "shift" in p.name or p.base.name in ("floor_divide", "isclose")
     taken = getattr(p, "arity", 2 if two else 1)
-    kinds = [FLOATS] if p.name.startswith("math") else [COMPLEX_NUMBERS]
+    kinds = [FLOATS] if p.name.startswith(("math", "cmath_rect")) else [COMPLEX_NUMBERS]
     if p.name.startswith("python"):
         kinds = [WHOLE_NUMBERS] if "shift" in p.name else [FLOATS, WHOLE_NUMBERS]
         kinds += [COMPLEX_NUMBERS] * (
@@ -967,6 +969,8 @@ REFERENCE = {
     "ldexp": lambda a, n: a * mpmath.mpf(2) ** n,
     "nextafter": lambda a, b: a,
     "fraction": lambda a: a - int(a),
+    "rect_real": lambda a, b: a * mpmath.cos(b),
+    "rect_imag": lambda a, b: a * mpmath.sin(b),
 } | {name: reference for name, *_, reference in SPECIAL}
 
 

@@ -127,6 +127,9 @@ def _staged(value: Any) -> Iterator[Any]:
     elif type(value) in (list, tuple, dict):
         for v in value.values() if type(value) is dict else value:
             yield from _staged(v)
+    elif type(value) is np.ndarray and value.dtype.kind == "O":
+        for v in value.flat:
+            yield from _staged(v if v is not value else None)
 
 
 def _unlifted(value: Any, plainly: Callable[[Any], Any]) -> Any:
@@ -161,6 +164,10 @@ class Late(Exception):
     """The test takes too long."""
 
 
+class _Stop(KeyboardInterrupt):
+    """Which a subtest lets out."""
+
+
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
@@ -168,12 +175,14 @@ def _limited() -> Iterator[None]:
         return
 
     def late(*_: Any) -> None:
-        raise Late(f"more than {SECONDS} s")
+        raise _Stop
 
     before = signal.signal(signal.SIGPROF, late)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         yield
+    except _Stop:
+        raise Late(f"more than {SECONDS} s") from None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)

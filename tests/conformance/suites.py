@@ -64,7 +64,7 @@ def outcomes(path: Path, lift: str, folder: Path, only: list[str] | None = None)
         started, known = "", {}
         for entry in map(json.loads, lines):
             started = entry["test"] if entry["outcome"] == "started" else ""
-            known[entry["test"]] = entry
+            known[entry["test"]] = max(entry, known.get(entry["test"], entry), key=_weight)
         if not started:
             return known
         with found.open("a") as out:
@@ -96,6 +96,14 @@ def reason(entry: dict) -> str | None:
         if re.fullmatch(known["kind"], entry["kind"]) and re.search(known["text"], entry["text"]):
             return known["name"]
     return None
+
+
+def _weight(entry: dict) -> int:
+    """What an outcome counts among those of a test's subtests: the worst is that of the test."""
+    if entry["outcome"] != "failed":
+        return 0
+    known = entry["ours"] and reason(entry) is not None
+    return 1 if known else 2 if entry["kind"] == "Late" else 3
 
 
 def _is_kept(entry: dict[str, str], test: str, lift: str) -> bool:

@@ -1,5 +1,6 @@
 """What a function gives, raises and shares in a lane, in a trace and on the tape is as in NumPy."""
 
+import cmath
 import contextlib
 import decimal
 import fractions
@@ -130,6 +131,8 @@ REFUSED = {
     "a divisor that is no integer": lambda a: math.gcd(12, float(a[0, 0])),
     "an imaginary part": lambda a: np.zeros(2).__setitem__(0, complex(a[0, 0])),
     "a number of a class": lambda a: complex(OfClass(float(a[0, 0]))),
+    "too many numbers": lambda a: math.atan2(float(a[0, 0]), 1.0, 2.0),
+    "an exponent that is no integer": lambda a: math.ldexp(float(a[0, 0]), np.int64(3)),
 }
 
 
@@ -178,6 +181,18 @@ OF_A_NUMBER = {
     "many places": lambda x: placed(x * np.arange(99.0), x),
     "values where a mask holds": lambda x: putmask(x * np.arange(99.0), x),
     "spans of time": lambda x: np.arange(3, dtype="m8[s]") * float(x),
+    "parts of complex numbers": lambda x: np.array(
+        [complex(x, -x), complex(1.0, x), complex(x, 1.0)]
+    ),
+    "complex parts": lambda x: complex(complex(1.0, x), complex(x, -x)),
+    "length and angle": lambda x: np.array(
+        [cmath.rect(x, 2.0), cmath.rect(2.0, x), cmath.rect(0 * x, x)]
+    ),
+    "the imaginary part of an array": lambda x: (x * np.ones(2)).imag,
+    "Python's root of nothing": lambda x: (0.0 * float(x)) ** 0.5,
+    "Python's root of infinity": lambda x: (abs(float(x)) * -math.inf) ** 0.5,
+    "a power of two": lambda x: np.array([math.ldexp(float(x), -3), math.ldexp(float(x), 10**20)]),
+    "a fraction and a complex number": lambda x: complex(x, x - 1.5) != fractions.Fraction(3, 2),
     "single precision and Python's": lambda x: np.result_type(np.float32, 1j * float(x)).num,
 }
 
@@ -252,6 +267,16 @@ def test_a_cast_to_the_same_values_is_refused_unless_all_values_have_them():
     assert lineara.vmap(lambda x: x.astype("D", casting="same_value"))(np.ones(2)).dtype == "D"
     with pytest.raises(StagingError, match="depends on staged values"):
         lineara.vmap(lambda x: x.astype("f", casting="same_value"))(np.ones(2))
+
+
+def test_texts_that_depend_on_a_lane_are_refused():
+    texts = np.array(["a", "b"], np.dtypes.StringDType())
+    with pytest.raises(StagingError) as raised:
+        lineara.vmap(lambda x: texts * (x * np.ones(2)).astype(np.uint64))(np.ones(2))
+    assert raised.value.message == (
+        "a staged argument of multiply was written as text, but its value is not known; print its "
+        "type"
+    )
 
 
 def test_a_refusal_that_somebody_catches_comes_out_of_the_program():

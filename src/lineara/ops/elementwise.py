@@ -331,6 +331,21 @@ ldexp = elementwise("ldexp", lambda y, x, w: exp2(w), lambda y, x, w: 0, host=Tr
 nextafter = elementwise("nextafter", lambda y, x, w: 1, lambda y, x, w: 0)
 
 fraction = elementwise("fraction", lambda y, x: 1, array=lambda x: np.modf(x)[0], host=True)
+# the parts of cmath.rect(x, w)
+rect_real = elementwise(
+    "rect_real",
+    lambda y, x, w: cos(w),
+    lambda y, x, w: -rect_imag(x, w),
+    array=lambda x, w: x * np.cos(w),
+    host=True,
+)
+rect_imag = elementwise(
+    "rect_imag",
+    lambda y, x, w: sin(w),
+    lambda y, x, w: rect_real(x, w),
+    array=lambda x, w: x * np.sin(w),
+    host=True,
+)
 
 # --- in other array namespaces, whose standard has these under other names, or not ---------------
 

@@ -14,7 +14,6 @@ from lineara.ops.elementwise import (
     atan2,
     clip_above,
     clip_below,
-    cos,
     deg2rad,
     divide,
     equal,
@@ -27,9 +26,10 @@ from lineara.ops.elementwise import (
     power,
     rad2deg,
     real,
+    rect_imag,
+    rect_real,
     remainder,
     rint,
-    sin,
     trunc,
     where,
 )
@@ -301,4 +301,4 @@ def polar(z):
 @implements(cmath.rect)
 def rect(r, phi):
     """The complex number with this absolute value and argument."""
-    return r * cos(phi) + 1j * (r * sin(phi))
+    return op("of_parts")(rect_real(r, phi), rect_imag(r, phi))

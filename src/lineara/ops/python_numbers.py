@@ -8,6 +8,7 @@ base's, and Python's where that is not finite.  The derivative is that of the ba
 """
 
 import cmath
+import contextlib
 import functools
 import math
 import operator
@@ -114,13 +115,16 @@ class Own(Primitive):
         return np.int64(y) if type(y) is int else np.bool_(y)
 
     def of_lanes(self, args: Any, line: str, either: bool, params: dict[str, Any]) -> Any:
-        """The base's results; in lanes where they are not finite, Python's result or exception."""
+        """The base's results; in lanes where not all is finite, Python's result or exception."""
         spread = np.broadcast_arrays(*args)
         t = self.result(*map(type_of, spread))
         if t.dtype.kind in "fc" and self.name not in EVERYWHERE:
             with np.errstate(all="ignore"):
                 y = np.array(self.base.evaluate(np, *args), t.dtype)
-            asked = np.argwhere(~np.isfinite(y))
+                known = np.isfinite(sum(map(abs, spread), y))
+                if self.name == "python_power":  # of which NumPy's may be a square root
+                    known &= y != 0
+                asked = np.argwhere(~known)
         else:
             y, asked = np.empty(t.shape, t.dtype), np.ndindex(t.shape)
         for i in map(tuple, asked):
@@ -286,19 +290,26 @@ def _complex(z: Any) -> Any:
     return op("astype")(z, dtype=np.dtype(complex)) if isinstance(z, Box) else complex(z)
 
 
-def _taking(convert: Callable[[Any], Any], act: Any) -> Callable[..., Any]:
-    return lambda *args, **options: act(*map(convert, args), **options)
+def _declare(original: Any, convert: Callable[[Any], Any], act: Any) -> None:
+    """Declare what stands for a function of numbers in programs."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        with contextlib.suppress(ArithmeticError, ValueError):  # of numbers, not of how many
+            original(*[1.0] * len(args))
+        return act(*map(convert, args), **options)
+
+    registry.declare(original, in_programs=call)
 
 
 for _name in OF_MATH.split():
     _own = own(f"math_{_name}", op(BASES.get(_name, _name)), getattr(math, _name))
-    registry.declare(getattr(math, _name), in_programs=_taking(_real, _own))
+    _declare(getattr(math, _name), _real, _own)
 for _name in OF_CMATH.split():
     _own = own(f"cmath_{_name}", op(_name), getattr(cmath, _name))
-    registry.declare(getattr(cmath, _name), in_programs=_taking(_complex, _own))
+    _declare(getattr(cmath, _name), _complex, _own)
 for _name in ("isfinite", "isinf", "isnan", "copysign", "nextafter"):
-    registry.declare(getattr(math, _name), in_programs=_taking(_real, op(_name)))
-registry.declare(math.fabs, in_programs=_taking(_real, op("abs")))
+    _declare(getattr(math, _name), _real, op(_name))
+_declare(math.fabs, _real, op("abs"))
 _fraction = own("math_fraction", op("fraction"), lambda x: math.modf(x)[0])
 
 
@@ -345,9 +356,16 @@ def log(x, base=None):
     return op("python_divide")(number, op("math_log")(_real(base)))
 
 
+_FAR = 2**15  # beyond which a power of two is infinite or zero
+
+
 @_in_programs(math.ldexp)
 def ldexp(x, n):
-    """x 2**n."""
+    """x 2**n; NumPy's integers are none to it."""
+    if not isinstance(n, Box):
+        n = np.int64(max(-_FAR, min(n, _FAR))) if isinstance(n, int) else math.ldexp(0.0, n)
+    elif n.shape or n.weak is False or n.dtype.kind not in "bi":
+        raise TypeError("Expected an int as second argument to ldexp.")
     return op("math_ldexp")(_real(x), n)
 
 
@@ -426,6 +444,16 @@ def phase(z):
 def polar(z):
     """The absolute value and the argument."""
     return op("python_abs")(_complex(z)), phase(z)
+
+
+_rect_real = own("cmath_rect_real", op("rect_real"), lambda r, phi: cmath.rect(r, phi).real)
+_rect_imag = own("cmath_rect_imag", op("rect_imag"), lambda r, phi: cmath.rect(r, phi).imag)
+
+
+@_in_programs(cmath.rect)
+def rect(r, phi):
+    """The complex number with this absolute value and argument."""
+    return op("of_parts")(*[part(_real(r), _real(phi)) for part in (_rect_real, _rect_imag)])
 
 
 __all__ = ["Own"]

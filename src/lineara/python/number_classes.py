@@ -228,11 +228,19 @@ def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
     """complex() of traced numbers."""
     given = [_number(v, complex) for v in (real, imag) if v is not None]
     parts: list[Any] = [v if isinstance(v, Traced) else complex(v) for v in given]
-    z = parts[0] if imag is None else parts[0] + 1j * parts[1]
+    z = parts[0] if imag is None else _of_both(*parts)
     if type(z) is complex:
         return z
-    z = z if z.dtype.kind == "c" else op("astype")(z, dtype=np.dtype(complex))
+    z = z if z.dtype == complex else op("astype")(z, dtype=np.dtype(complex))
     return z.item() if staged(parts) else valued(z, complex(*map(plain, given)))
+
+
+def _of_both(p: Any, q: Any) -> Any:
+    """p + q i without the product, in which zeros lose their sign and infinities meet zeros."""
+    p, q = [z if isinstance(z, Traced) else np.complex128(z) for z in (p, q)]
+    turned = [z.dtype.kind == "c" if isinstance(z, Traced) else bool(z.imag) for z in (p, q)]
+    real = p.real - q.imag if turned[1] else p.real
+    return op("of_parts")(real, q.real + p.imag if turned[0] else q.real)
 
 
 def _typed(dtype: Any) -> Callable[..., Any]:

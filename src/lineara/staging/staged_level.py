@@ -340,6 +340,8 @@ class StagedLevel(Level):
             return self.own(y) if type_of(y).shape else y
         try:
             y = self.out.interpret(primitive, entered, params)
+            if isinstance(y, Boxed) and y.dtype.kind in "SUT":
+                raise StagingError(_ASKS["str"].format(t=f"argument of {primitive.name}"))
             y = self.wrap(y, lay_of(primitive, args, given, y))
             y = self.number(y.v, weak) if weak is not False and not y.shape else y
         except (ValueError, IndexError) as e:
@@ -726,7 +728,7 @@ def _in_precision(primitive: Primitive, args: tuple) -> tuple:
     rest = [a for a, w in zip(args, weak, strict=True) if not w]
     if primitive.name == "where":
         rest = rest[1:]
-    if all([type(a) in (int, float, complex) for a in rest]) or "m" in map(_kind, rest):
+    if all([type(a) in (int, float, complex) for a in rest]) or {"m", "O"} & {*map(_kind, rest)}:
         return args
     shown = [a if type(a) in (int, float, complex) else type_of(a).dtype for a in rest]
     shown += [_pythons_class(a)(1) for a, w in zip(args, weak, strict=True) if w]

@@ -221,12 +221,10 @@ class Traced(Box):
     @property
     def imag(self) -> Any:
         """The imaginary part."""
-        if self.dtype.kind == "c":
-            return derived(op("imag")(self), self)
-        zeros = op("real")(self) * 0.0
-        if isinstance(self, Array):
-            zeros = laid(zeros, packed(self.shape, self.lay, "A"))
-        return derived(zeros, self)
+        part = op("imag")(self)
+        if isinstance(self, Array) and self.dtype.kind != "c":
+            part = laid(part, packed(self.shape, self.lay, "A"))
+        return derived(part, self)
 
     def conjugate(self) -> Any:
         """The complex conjugate."""
