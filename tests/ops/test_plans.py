@@ -75,3 +75,10 @@ def test_a_primitive_with_a_plan_gives_what_it_gives_without(line: Any):
 @pytest.mark.parametrize("line", LINES)
 def test_a_form_of_numpys_with_a_plan_gives_what_it_gives_without(line: str):
     agree(*form(line))
+
+
+def test_one_shape_after_another_has_a_plan():
+    """np.tile reads its result off under two more shapes."""
+    x = np.arange(6.0).reshape(3, 2)
+    agree(lambda a: np.tile(a, (2, 1)), [x])
+    agree(lambda a: np.tile(a, (2, 3)) + np.reshape(a, (1, 6))[0, 0], [x])

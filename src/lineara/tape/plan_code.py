@@ -118,13 +118,14 @@ def _check_order(draft: Draft, out: str) -> None:
 def _read_off(draft: Draft, out: Sketch) -> None:
     """What the result is under another shape is read off the result, and not calculated again."""
     places = {s.out: i for i, s in enumerate(draft.steps)}
-    name = out.name
-    while name in places and draft.steps[places[name]].primitive.name == "reshape":
-        (x,) = draft.steps[places[name]].args
-        if x.name in places and x.t.dtype == out.t.dtype:
-            reshape, params = draft.steps[places[name]].primitive, {"shape": x.t.shape}
-            draft.steps[places[x.name]] = Step(x.name, x.t, reshape, (out.still(),), params)
-        name = x.name
+    step = draft.steps[places[out.name]] if out.name in places else None
+    while step is not None and step.primitive.name == "reshape":
+        (x,) = step.args
+        inner = draft.steps[places[x.name]] if x.name in places else None
+        if inner is not None and x.t.dtype == out.t.dtype:
+            reshaped = step.primitive, (out.still(),), {"shape": x.t.shape}
+            draft.steps[places[x.name]] = Step(x.name, x.t, *reshaped)
+        step = inner
 
 
 def sketches_in(value: Any) -> list[Sketch]:
