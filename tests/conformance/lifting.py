@@ -218,6 +218,17 @@ class _Tell:
             lanes.close()
         elif not isinstance(error, LinearaError):
             raise_swallowed(threads.refused)
+            _refuse_late()
+
+
+def _refuse_late() -> None:
+    """Raise what a program refuses as it runs: the test went on without it."""
+    try:
+        lanes.settle()
+    except LinearaError:
+        raise
+    except Exception:  # what plain numbers may raise, too
+        return
 
 
 class _Raises:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lineara.errors import LinearaError
+from lineara.tape.swallowed_errors import met_by_traced, told
 
 NAME = "lineara_conformance"
 
@@ -64,7 +65,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     entry = {"outcome": "xfailed" if hasattr(report, "wasxfail") else report.outcome}
     if call.excinfo is not None and report.outcome == "failed":
         error = call.excinfo.value
-        ours = _behind(error, LinearaError)
+        ours = _behind(error, LinearaError) or (told(error) if met_by_traced(error) else None)
         shown = ours or _behind(error, sys.modules[NAME].Late) or error
         text = str(getattr(shown, "message", shown))[:2000]
         entry |= {"ours": ours is not None, "kind": type(shown).__name__, "text": text}
