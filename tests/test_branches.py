@@ -352,6 +352,14 @@ IDENTITIES = {
     "in a loop": lambda x: sum(x for t in "fdFD" if np.dtype(t).type is not np.float64) - x,
     "imported inside": imported,
     "enclosed": enclosed(),
+    "of a dtype that a call gives": lambda x: (
+        2 * x if type(np.sin(np.ones(2) * x)[0]) is np.dtype("f8").type else x
+    ),
+    "of an element's class": lambda x: (
+        2 * x if (x * np.ones(2))[0].__class__ is np.zeros((2, 2))[0, 0].__class__ else x
+    ),
+    "before a traced number's": lambda x: x if float is not x.__class__ else 2 * x,
+    "before a dtype's": lambda x: x if np.float64 is not np.zeros(2).dtype.type else 2 * x,
     "of a choice": lambda x: (
         2 * x if type(x * np.ones(2)) is (type(x) if isinstance(x, int) else np.ndarray) else x
     ),

@@ -66,6 +66,8 @@ class Answering:
     def __radd__(self, other):
         return "own", other.shape
 
+    __rfloordiv__ = __rdivmod__ = __radd__
+
 
 class NoUfunc(Answering):
     """One with which NumPy does not calculate in place."""
@@ -326,6 +328,12 @@ CASES = {
     "the device": lambda x: setattr(np.ones(2) * x, "device", "other"),
     "complex of an array": lambda x: [complex(np.array(7, t)) for t in "ifdFD"],
     "who answers in place": lambda x: operator.iadd(np.ones(2) * x, Answering()),
+    "who answers quotients": lambda x: [
+        act(np.ones(2) * x, Answering()) for act in (operator.floordiv, divmod)
+    ],
+    "a quotient of objects": lambda x: [
+        float(v) for v in (np.ones(2) * x) // np.array([2, 0.5], object)
+    ],
     "who answers no ufunc": lambda x: operator.iadd(np.ones(2) * x, NoUfunc()),
     "a wrapped function": lambda x: [
         inspect.signature(f) == inspect.signature(f.__wrapped__)

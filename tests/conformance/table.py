@@ -27,7 +27,7 @@ no counts is skipped.
 {tape}
 
 Kept are tests that look at what the harness itself changes (`tests/conformance/kept.toml`); late
-are those that take more than 20 s of CPU time. Most counts are older than what was mended last.
+are those that take more than 20 s of CPU time.
 `python tests/conformance/table.py PATTERN` counts files again and writes this page.
 
 ## In the one lane of a `vmap`

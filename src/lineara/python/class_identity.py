@@ -16,8 +16,10 @@ import numpy as np
 from lineara.errors import StagingError
 from lineara.facts.primitive import Box
 from lineara.facts.registry import registry
+from lineara.tape.node import Traced
 
-_IN, _LOAD, _NOP = (dis.opmap[name] for name in ("CONTAINS_OP", "LOAD_CONST", "NOP"))
+_OPS = ("CONTAINS_OP", "LOAD_CONST", "NOP", "BUILD_TUPLE")
+_IN, _LOAD, _NOP, _PAIR = (dis.opmap[name] for name in _OPS)
 _CACHES = 1 if sys.version_info >= (3, 13) else 0  # after CONTAINS_OP
 _CLASSES = {"float", "complex"} | {  # names of classes of numbers
     n for n, v in vars(np).items() if isinstance(v, type) and issubclass(v, np.generic)
@@ -56,9 +58,7 @@ class Named(NamedTuple):
             return True
         if isinstance(x, ModuleType) and isinstance(value, ModuleType):
             return x.__name__ in _NUMPYS and value.__name__ in _NUMPYS
-        if not (isinstance(x, type) and isinstance(value, type)):
-            return False
-        return registry.number_class(x) is not None and bool(x == value)
+        return _is_one_class(x, value)
 
     def value(self, frame: FrameType) -> Any:
         """What the code would have loaded."""
@@ -73,8 +73,36 @@ class Named(NamedTuple):
             except KeyError:
                 loaded = frame.f_builtins[name]
         for attribute in attributes:
-            loaded = getattr(loaded, attribute)
+            loaded = _attribute(loaded, attribute)
         return loaded
+
+
+class Class(NamedTuple):
+    """`(t, d) in Class("type")` is `t is d.type`, whatever `d` comes from."""
+
+    attribute: str
+
+    def __contains__(self, pair: Any) -> bool:
+        x, value = pair[0], _attribute(pair[1], self.attribute)
+        return x is value or _is_one_class(x, value)
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """An attribute, as code that is not ours sees it."""
+    if isinstance(value, Traced):
+        shown = value.stands_for()
+        if name == "__class__":
+            return shown
+        if not hasattr(shown, name):
+            raise AttributeError(f"'{shown.__name__}' object has no attribute '{name}'")
+    return getattr(value, name)
+
+
+def _is_one_class(x: Any, y: Any) -> bool:
+    """Whether these are one class of numbers, for which another may stand."""
+    if not (isinstance(x, type) and isinstance(y, type)):
+        return False
+    return registry.number_class(x) is not None and bool(x == y)
 
 
 def _asked(code: CodeType, places: tuple[str, ...]) -> Iterator[tuple[int, int, Any]]:
@@ -95,6 +123,8 @@ def _asked(code: CodeType, places: tuple[str, ...]) -> Iterator[tuple[int, int, 
             yield loaded.offset, line.offset, Truth(loaded.argval)
         elif loaded.opname in places and (classes or names[-1] in _SEEN):
             yield loaded.offset, line.offset, Named(loaded.opname in _LOCAL, names)
+        elif lines[k - 1].opname == "LOAD_ATTR" and names[-1] in ("type", "__class__"):
+            yield lines[k - 1].offset, line.offset, Class(names[-1])
 
 
 def compared(code: CodeType, flat: bytearray, consts: list[Any], local: bool) -> None:
@@ -109,5 +139,8 @@ def compared(code: CodeType, flat: bytearray, consts: list[Any], local: bool) ->
         if load < start or len(consts) >= 256:
             continue
         asked = [_LOAD, len(consts), _IN, flat[at + 1], *[0, 0] * _CACHES]
-        flat[start : at + 2] = bytes([_NOP, 0] * ((load - start) // 2) + asked)
+        space = [_NOP, 0] * ((load - start) // 2)
+        if isinstance(constant, Class):
+            space[:2] = [_PAIR, 2]
+        flat[start : at + 2] = bytes(space + asked)
         consts.append(constant)

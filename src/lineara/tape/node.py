@@ -16,6 +16,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from lineara.containers.points import operated
 from lineara.errors import (
     DetachError,
     LeakedVariableError,
@@ -233,10 +234,10 @@ class Traced(Box):
     conj = conjugate
 
     def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
+        return NotImplemented if has_priority(other) else (other // self, other % self)
 
     def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
+        return NotImplemented if has_priority(other) else (self // other, self % other)
 
     def __floor__(self) -> Any:
         return int(np.floor(plain(self)))
@@ -530,6 +531,10 @@ def refuse_class(name: str, cls: type) -> NoReturn:
 
 def _whole_quotient(p: Any, q: Any) -> Any:
     """p // q, a constant: of plain numbers their own, which may raise or warn."""
+    if has_priority(p) or has_priority(q):
+        return operated(op("floor_divide"), p, q)
+    if is_of_objects(p) or is_of_objects(q):
+        return np.floor_divide(in_objects(p), in_objects(q))
     arrays = isinstance(p, Array) or isinstance(q, Array)
     if arrays or staged((p, q)):
         return op("floor_divide")(p, q)
@@ -541,8 +546,8 @@ def _of_plain(name: str) -> Any:
     return lambda p, *args: getattr(plain(p), name)(*args)
 
 
-Scalar.__floordiv__ = _whole_quotient  # type: ignore[attr-defined]  # in place of Box's
-Scalar.__rfloordiv__ = lambda p, q: _whole_quotient(q, p)  # type: ignore[attr-defined]
+Traced.__floordiv__ = _whole_quotient  # type: ignore[method-assign]  # in place of Box's
+Traced.__rfloordiv__ = lambda p, q: _whole_quotient(q, p)  # type: ignore[method-assign]
 Traced.__str__ = _of_plain("__str__")
 for _name in ("__hash__", "as_integer_ratio", "hex", "is_integer"):
     setattr(Scalar, _name, _of_plain(_name))
