@@ -17,10 +17,10 @@ from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import closed
 from lineara.linear_a.syntax import Binding, Block, Def, Ret, Var, reads
 from lineara.passes.batch import over_lanes
+from lineara.staging.definitions import needed
 from lineara.staging.run_on_tape import play
 from lineara.staging.staged_arrays import as_box
 from lineara.staging.staged_level import StagedLevel, seen
-from lineara.staging.tracing import needed
 from lineara.tape.levels import outside, threads
 from lineara.tape.node import Scalar, Traced
 from lineara.tape.strides import Doubtful, laid_out

@@ -48,7 +48,8 @@ from lineara.passes.derivatives import reverse
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.names import JVP, LIN, NL, E, T
-from lineara.staging.tracing import VARIABLE, Results, Signature, Staged, named_types, needed
+from lineara.staging.definitions import Definition, named_types, needed
+from lineara.staging.tracing import VARIABLE, Results, Signature, Staged
 from lineara.trampoline import Deep, run
 from lineara.trees import flatten
 
@@ -478,7 +479,7 @@ def converted(term: Term, python: Any, samples: Sequence[Any]) -> Staged:
     signature = Signature(structure, (F64,) * len(formals), (None,) * len(formals))
     results = Results(flatten(sample(t))[1], (VARIABLE,) * len(leaves), (True,) * len(leaves))
     kept = _kept(conversion.program, python.__name__)
-    return Staged(kept, python.__name__, signature, results, [], {}, python)
+    return Staged(Definition(kept, python.__name__, {}), signature, results, [], python)
 
 
 def _kept(program: Program, name: str) -> Program:

@@ -576,7 +576,7 @@ def _one(form: Callable[..., Any], operands: Sequence[Any], f: Any, name: str) -
         lambda *nodes: form(*unflatten(structure, nodes)), leaves, types, named_like(f, name)
     )
     values = [*[leaves[i] for i in one.given], *one.mentions]
-    return one.tree(op("defined")(*values, text=one.text, name=name))
+    return one.tree(op("defined")(*values, definition=one.definition, name=name))
 
 
 # --- calls ----------------------------------------------------------------------------------------

@@ -24,15 +24,15 @@ from lineara.tape.level import Level
 
 @primitive
 class defined(HigherOrder):
-    """f(xs;), where `text` says which definition f is, of which program; a list of results."""
+    """f(xs;), the results of a definition of a program, in a list."""
 
-    def evaluate(self, xp: Any, /, *values: Any, text: Any, name: str) -> Any:
+    def evaluate(self, xp: Any, /, *values: Any, definition: Any, name: str) -> Any:
         """The value, by the evaluator."""
-        return text.run(values)
+        return list(definition.run(values).results)
 
     def trace_staged(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
         """The call of the definition."""
-        return params["text"].call(level, args)
+        return params["definition"].call(level, args)
 
     def trace_linear(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
         """A linear function of what has no value."""
@@ -43,11 +43,11 @@ class defined(HigherOrder):
 
     def trace(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
         """The value below, and one entry for the linear map."""
-        text, name = params["text"], params["name"]
+        definition, name = params["definition"], params["name"]
         active = [i for i, a in enumerate(args) if level.mine(a)]
         values = [value_below(level, a) for a in args]
         y = [settled(v) for v in self(*values, **params)]
-        xs, ys = text.moving()
+        xs, ys = definition.moving()
 
         def mapped(way: str, vectors: Sequence[Any], places: Sequence[int], of: Any) -> list[Any]:
             """The linear map on vectors, one way or the other; of masked ones, with masks."""
@@ -57,16 +57,16 @@ class defined(HigherOrder):
                 v is not None and getattr(v, "live", None) is None
                 for v in map(vectors.__getitem__, places)
             ]
-            if box is None or (all(live) and not box.strong and not text.kills(way)):
-                vectors_out = self(*values, *given, text=text.derived(way), name=name)
+            if box is None or (all(live) and not box.strong and not definition.kills(way)):
+                vectors_out = self(*values, *given, definition=definition.derived(way), name=name)
                 return (
                     vectors_out
                     if box is None
                     else [Masked(v, None, box.depth) for v in vectors_out]
                 )
             alive = [_alive(vectors[i], of[i]) for i in places]
-            derived = text.derived(way, masked=True, strong=box.strong)
-            vectors_out = self(*values, *pairs_of(given, alive), text=derived, name=name)
+            derived = definition.derived(way, masked=True, strong=box.strong)
+            vectors_out = self(*values, *pairs_of(given, alive), definition=derived, name=name)
             pairs = zip(vectors_out[::2], vectors_out[1::2], strict=True)
             return [Masked(v, settled(live), box.depth, box.strong) for v, live in pairs]
 

@@ -64,7 +64,7 @@ class Stages:
     def __init__(self, staged: Staged, args: tuple, kwargs: dict[str, Any], policy: Policy) -> None:
         self.staged = staged
         self.operands = staged.operands(args, kwargs)
-        staged.test(self.operands)
+        staged.definition.test(self.operands)
         f = staged.name
         self._tape_bytes = 0
         nl, lin, back = f + JVP + NL, f + JVP + LIN, f + JVP + LIN + T

@@ -8,7 +8,7 @@ arrays that it mentions, which are formals whose values are kept beside it.
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,15 +16,15 @@ import numpy as np
 from lineara.containers.boundary import UNTOUCHED, lift, rebuild
 from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places
-from lineara.engines import Ask, Entering, Outcome, run
+from lineara.engines import Outcome
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
-from lineara.facts.types import ArrayType, Named, show_type, type_of
+from lineara.facts.types import ArrayType, show_type, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
-from lineara.passes.names import JVP, E, T
 from lineara.python.user_code import method, overlay, seen
+from lineara.staging.definitions import Definition, needed
 from lineara.staging.staged_arrays import as_box
 from lineara.staging.staged_level import Seen, StagedLevel, weakness
 from lineara.tape.leaves import kind_of_number
@@ -107,9 +107,9 @@ class Signature(NamedTuple):
         return (args, kwargs) if kwargs else args[0] if len(args) == 1 else args
 
 
-def numbers(numbers_given: Sequence[tuple[Any, ArrayType]]) -> list[Any]:
+def numbers(pairs: Sequence[tuple[Any, ArrayType]]) -> list[Any]:
     """Numbers of a call as numbers of the types of the formals."""
-    return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in numbers_given]
+    return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in pairs]
 
 
 VARIABLE = object()  # among constants: the place of a result that has a variable
@@ -132,52 +132,52 @@ class Results(NamedTuple):
 class Staged:
     """A function as a program.  It prints as the text, and is called as the function was.
 
-    program, name     the program, and the name of the definition of the function in it
+    definition        the definition of the function, in its program
     signature         how arguments become operands
     results           how results become what the function returned
     beside            the values of the last formals: large constants
-    rules             of the definitions whose derivatives the user states
     f                 the function
     """
 
     def __init__(
         self,
-        program: Program,
-        name: str,
+        definition: Definition,
         signature: Signature,
         results: Results,
         beside: list,
-        rules: dict[str, Any],
         f: Callable[..., Any],
     ) -> None:
-        self.rules = rules
+        self.definition = definition
         self.f = f
-        self.program = program
-        self.name = name
         self.signature = signature
         self.results = results
         self.beside = beside
 
+    @property
+    def program(self) -> Program:
+        """The program."""
+        return self.definition.program
+
+    @property
+    def name(self) -> str:
+        """The name of the definition of the function in it."""
+        return self.definition.name
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value, by the evaluator of the language; of traced values, that of the function."""
-        numbers_given = self.signature.check(args, kwargs, self.name)
-        if any([isinstance(v, Traced) for v, _ in numbers_given]):
+        pairs = self.signature.check(args, kwargs, self.name)
+        if any([isinstance(v, Traced) for v, _ in pairs]):
             return seen(self.f)(*args, **kwargs)
-        return self.results.tree(self._run(numbers_given).results)
+        return self.results.tree(self._run(pairs).results)
 
     def run(self, *args: Any, **kwargs: Any) -> Outcome:
         """The results as the program gives them, and the work that was done."""
         return self._run(self.signature.check(args, kwargs, self.name))
 
-    def _run(self, numbers_given: Sequence[tuple[Any, ArrayType]]) -> Outcome:
-        operands = [*numbers(numbers_given), *self.beside]
-        self.test(operands)
-        return run(self.program, self.name, *operands)
-
-    def test(self, operands: Sequence[Any]) -> None:
-        """Test rules of the user's that were not tested yet, with the values that reach them."""
-        if not all(rule.is_tested for rule in self.rules.values()):
-            run(self.program, self.name, *operands, ask=Ask(entering=(tests_of(self.rules),)))
+    def _run(self, pairs: Sequence[tuple[Any, ArrayType]]) -> Outcome:
+        operands = [*numbers(pairs), *self.beside]
+        self.definition.test(operands)
+        return self.definition.run(operands)
 
     def operands(self, args: tuple, kwargs: dict[str, Any] | None = None) -> list[Any]:
         """The operands of the definition, for arguments of the function."""
@@ -189,16 +189,6 @@ class Staged:
 
     def __repr__(self) -> str:
         return str(self.program)
-
-
-def tests_of(rules: Mapping[str, Any]) -> Entering:
-    """Shows rules the values that their definitions are given, as these are entered."""
-
-    def see(machine: Any, name: str, values: list[Any]) -> None:
-        if name in rules:
-            rules[name].test(values)
-
-    return see
 
 
 def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
@@ -237,29 +227,8 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
         signature = signature._replace(lays=given.lays)
     if shared.kinded:
         signature = signature._replace(weak=given.weak)
-    return Staged(program, made.name, signature, results, beside, shared.rules, f)
-
-
-def needed(program: Program, name: str) -> Program:
-    """The definitions that one applies, with their rules, and the types that these mention."""
-    reached = {*program.reached(name, rules=(JVP, T, E))}
-    defs = {f: d for f, d in program.defs.items() if f in reached}
-    return Program(named_types(program, defs.values()) if program.types else {}, defs)
-
-
-def named_types(program: Program, defs: Iterable[ir.Def]) -> dict[str, Any]:
-    """The named types that definitions mention, or that these types mention in turn."""
-    open_: list[Any] = [t for d in defs for t in (*d.results, *d.lresults)]
-    open_ += [v.type for d in defs for v in ir.binders(d)]
-    names = set()
-    while open_:
-        t = open_.pop()
-        if isinstance(t, Named) and t.name not in names:
-            names.add(t.name)
-            open_.append(program.stated(t.name))
-        elif not isinstance(t, ArrayType | Named):
-            open_ += t.items
-    return {k: t for k, t in program.types.items() if k in names}
+    traced = Definition(program, made.name, shared.rules)
+    return Staged(traced, signature, results, beside, f)
 
 
 def definition_name(f: Any) -> str:

@@ -26,13 +26,12 @@ class Halves:
 
     def __init__(self, staged: Staged, program: Program, args: Sequence[Any], kwargs: Any) -> None:
         self.staged = staged
-        name = staged.name
-        self.lin = name + JVP + LIN
-        self.program = program
+        self.definition = staged.definition.of(program)
+        self.lin = staged.name + JVP + LIN
         self.operands = staged.operands(tuple(args), kwargs)
-        staged.test(self.operands)
-        *self.values, self.tape = run(self.program, name + JVP + NL, *self.operands).results
-        self.d = self.program.defs[name]
+        self.definition.test(self.operands)
+        *self.values, self.tape = self.definition.of(program, JVP + NL).run(self.operands).results
+        self.d = self.definition.text
         kinds = self.staged.signature.types
         formals = iter(self.d.params)
         self.formals = [None if t is None else next(formals) for t in kinds]  # of the leaves
@@ -60,17 +59,17 @@ class Halves:
 
     def back(self, bars: Sequence[Any]) -> list[Any]:
         """The cotangents of the leaves from those of the results; None where nothing moves."""
-        moving = [t for t in self.d.results if not self.program.is_inert(t)]
+        moving = [t for t in self.d.results if not self.definition.program.is_inert(t)]
         cs = [_fit(c, t) for c, t in zip(bars, moving, strict=True)]
-        erased = self.lin + T + E  # where it was made, it is what was simplified
-        if erased in self.program.defs:
-            cotangents = list(run(self.program, erased, self.tape, *cs).results)
+        program, back = self.definition.program, self.lin + T
+        if back + E in program.defs:  # where it was made, it is what was simplified
+            cotangents = list(run(program, back + E, self.tape, *cs).results)
             if of_dead_lanes(cotangents, cs):
                 program = reverse(self.staged.program, self.staged.name)
-                *_, tape = run(program, self.staged.name + JVP + NL, *self.operands).results
-                cotangents = run_live(program, self.lin + T, [tape], cs)
+                *_, tape = self.definition.of(program, JVP + NL).run(self.operands).results
+                cotangents = run_live(program, back, [tape], cs)
         else:
-            cotangents = run_linear(self.program, self.lin + T, [self.tape], cs)
+            cotangents = run_linear(program, back, [self.tape], cs)
         by_formal = dict(zip(self._moving(), cotangents, strict=True))
         return [None if v is None else by_formal.get(v) for v in self.formals]
 
@@ -78,7 +77,7 @@ class Halves:
         """The tangents of the results from those of the leaves; None for zero."""
         given = {v: d for v, d in zip(self.formals, dots, strict=True) if v is not None}
         xs = [_fit(given.get(v), v.type) for v in self._moving()]
-        return run_linear(self.program, self.lin, [self.tape], xs)
+        return run_linear(self.definition.program, self.lin, [self.tape], xs)
 
     def gradient(self, bars: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
         """The cotangents as the arguments are: by position, and by name."""
@@ -111,12 +110,12 @@ class Halves:
         """Which leaves of the result move."""
         types = iter(self.d.results)
         return [
-            c is VARIABLE and not self.program.is_inert(next(types))
+            c is VARIABLE and not self.definition.program.is_inert(next(types))
             for c in self.staged.results.constants
         ]
 
     def _moving(self) -> list[Any]:
-        return [v for v in self.d.params if not self.program.is_inert(v.type)]
+        return [v for v in self.d.params if not self.definition.program.is_inert(v.type)]
 
 
 def _fit(vector: Any, t: Any) -> Any:

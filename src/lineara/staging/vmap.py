@@ -21,9 +21,9 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
 from lineara.passes.batch import over_lanes
 from lineara.python.user_code import lifted, seen
-from lineara.staging.definition_of import Text, apart, staged_around
+from lineara.staging.definition_of import apart, staged_around
+from lineara.staging.definitions import Definition, needed
 from lineara.staging.run_on_tape import play
-from lineara.staging.tracing import needed
 from lineara.tape.node import Traced, staged
 from lineara.trees import flatten, unflatten
 
@@ -54,8 +54,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
 
         one = apart(lane, rows, types, "lane")
         places = [None if axes[i] is None else 0 for i in one.given]
-        text = _over(one.text, (*places, *[None] * len(one.mentions)), size)
-        results = _run(text, [*[rows[i] for i in one.given], *one.mentions])
+        over = _over(one.definition, (*places, *[None] * len(one.mentions)), size)
+        results = _run(over, [*[rows[i] for i in one.given], *one.mentions])
         tree = one.tree(results, lambda c: _still(c, size))
         where = _axes(out_axes, (tree,), "out_axes", single=True)
         return unflatten(
@@ -169,21 +169,21 @@ class _Over(NamedTuple):
             self.rule.test([v if a is None else v[0] for v, a in pairs])
 
 
-def _over(text: Text, axes: tuple[int | None, ...], size: int) -> Text:
+def _over(one: Definition, axes: tuple[int | None, ...], size: int) -> Definition:
     """The definition over lanes; all of its results have them."""
-    one = needed(text.program, text.name)
-    leaves = [leaf for d in one.defs.values() for leaf in ir.leaves(d.body)]
+    whole = needed(one.program, one.name)
+    leaves = [leaf for d in whole.defs.values() for leaf in ir.leaves(d.body)]
     lines = [
         leaf.params.get("line")
         for leaf in leaves
         if isinstance(leaf, ir.Prim) and leaf.primitive.raised
     ]
-    same = _Same(f"{text.name} in {one}, {lines}", one, text.name)
+    same = _Same(f"{one.name} in {whole}, {lines}", whole, one.name)
     program, name, made = _batched(same, axes, size)
     rules = {
-        new: _Over(text.rules[old], axes) for new, (old, axes) in made.items() if old in text.rules
+        new: _Over(one.rules[old], axes) for new, (old, axes) in made.items() if old in one.rules
     }
-    return Text(program, name, {**text.rules, **rules})
+    return Definition(program, name, {**one.rules, **rules})
 
 
 @dataclass(frozen=True)
@@ -200,11 +200,11 @@ def _batched(one: _Same, axes: tuple[int | None, ...], size: int) -> Any:
     return over_lanes(one.program, one.name, axes, size)
 
 
-def _run(text: Text, values: Sequence[Any]) -> list[Any]:
+def _run(definition: Definition, values: Sequence[Any]) -> list[Any]:
     """The results: a call in a trace, else the operations themselves."""
     if staged_around() is not None and staged(list(values)):
-        return list(op("defined")(*values, text=text, name="vmap"))
-    return play(text.program, text.rules, text.name, values)
+        return list(op("defined")(*values, definition=definition, name="vmap"))
+    return play(definition.program, definition.rules, definition.name, values)
 
 
 __all__ = ["vmap"]

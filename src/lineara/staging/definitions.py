@@ -1,0 +1,160 @@
+"""A definition of a program and what it is run with: it is run, tested, called and derived.
+
+Whatever is traced ends as one: a function (`tracing.Staged`), a function within another one
+(`definition_of.Apart`), and every derivative that the passes make of these.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lineara.engines import Ask, Entering, Outcome, run
+from lineara.facts.types import ArrayType, Named
+from lineara.linear_a.calls import Call
+from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var, binders, drop, reads
+from lineara.passes.derivatives import vjp
+from lineara.passes.erase import erase
+from lineara.passes.jvp import jvp
+from lineara.passes.masks import makes_dead_lanes, masks
+from lineara.passes.names import JVP, MS, E, M, T
+from lineara.passes.rename import rename
+from lineara.staging.staged_level import Seen, StagedLevel
+
+_VALUES = Ask()
+
+
+class Definition(NamedTuple):
+    """A definition of a program, and what it is run with.
+
+    program, name     the program, and the name of the definition in it
+    rules             of the definitions whose derivatives the user states
+    seen              what is known of the results beside their types
+    """
+
+    program: Program
+    name: str
+    rules: dict[str, Any]
+    seen: Sequence[Seen] | None = None
+
+    @property
+    def text(self) -> Def:
+        """The definition itself: its formals, its body and its results."""
+        return self.program.defs[self.name]
+
+    def of(self, program: Program, suffix: str = "") -> "Definition":
+        """The definition that a pass has made of this one, in the program that it gave."""
+        return Definition(program, self.name + suffix, self.rules)
+
+    def run(self, operands: Sequence[Any], ask: Ask = _VALUES) -> Outcome:
+        """The results on plain values, and what else is asked for."""
+        return run(self.program, self.name, *operands, ask=ask)
+
+    def test(self, operands: Sequence[Any]) -> None:
+        """Test rules of the user's that were not tested yet, with the values that reach them."""
+        if not all([rule.is_tested for rule in self.rules.values()]):
+            self.run(operands, Ask(entering=(_tests_of(self.rules),)))
+
+    def call(self, level: StagedLevel, args: Sequence[Any]) -> list[Any]:
+        """A call in the definition that is being written."""
+        called = needed(self.program, self.name)
+        level.add(*called.defs.values())
+        level.shared.types |= called.types
+        level.applied([self.name])
+        level.shared.rules |= {k: r for k, r in self.rules.items() if k in called.defs}
+        made = [level.out.fresh("v", t) for t in self.text.results]
+        leaf = Call(tuple([level.as_box(a).var for a in args]), (self.name,))
+        level.out.bindings.append(Let(tuple(made), leaf))
+        if self.seen is None:
+            return [level.wrap(level.out.box(v)) for v in made]
+        return [level.given(v, like) for v, like in zip(made, self.seen, strict=True)]
+
+    def moving(self) -> tuple[list[int], list[int]]:
+        """The places of the formals and of the results that have tangents."""
+        d, inert = self.text, self.program.is_inert
+        xs = [i for i, v in enumerate(d.params) if not inert(v.type)]
+        return xs, [i for i, t in enumerate(d.results) if not inert(t)]
+
+    def derived(self, way: str, masked: bool = False, strong: bool = False) -> "Definition":
+        """f.jvp or f.vjp (`way`) without its values, and with all variables alike.
+
+        If asked for, each tangent or cotangent stands beside its mask.  The name is one that no
+        pass gives: f'jvp'e.
+        """
+        lanes = (MS if strong else M) if masked else ""
+        known = self.program.noted["derived"]
+        if (self.name, way, lanes) not in known:
+            program, name = self.along(way)
+            program = masks(program, name, lanes == MS) if lanes else erase(program, name)
+            name += lanes or E
+            alone = vectors_only(program.defs[name], len(self.text.results))
+            known[self.name, way, lanes] = self.renamed(program.with_(alone), name)
+        return known[self.name, way, lanes]._replace(rules=self.rules)
+
+    def kills(self, way: str) -> bool:
+        """Whether vectors without dead lanes may get some on the way."""
+        return makes_dead_lanes(*self.along(way))
+
+    def along(self, way: str) -> tuple[Program, str]:
+        """The program with f.jvp or f.vjp, and its name."""
+        known = self.program.noted["along"]
+        if (self.name, way) not in known:
+            known[self.name, way] = {"jvp": jvp, "vjp": vjp}[way](self.program, self.name)
+        return known[self.name, way], f"{self.name}.{way}"
+
+    def renamed(self, program: Program, name: str) -> "Definition":
+        """A derived definition and what it needs, each suffix of a pass after an apostrophe."""
+        before = {*self.program.defs, *self.program.types}
+
+        def named(f: str) -> str:
+            if f in before:
+                return f
+            base = max((g for g in before if f.startswith(f"{g}.")), key=len, default="")
+            return base + f[len(base) :].replace(".", "'")
+
+        return Definition(rename(needed(program, name), named), named(name), self.rules)
+
+
+def _tests_of(rules: Mapping[str, Any]) -> Entering:
+    """Shows rules the values that their definitions are given, as these are entered."""
+
+    def see(machine: Any, name: str, values: list[Any]) -> None:
+        if name in rules:
+            rules[name].test(values)
+
+    return see
+
+
+def needed(program: Program, name: str) -> Program:
+    """The definitions that one applies, with their rules, and the types that these mention."""
+    reached = {*program.reached(name, rules=(JVP, T, E))}
+    defs = {f: d for f, d in program.defs.items() if f in reached}
+    return Program(named_types(program, defs.values()) if program.types else {}, defs)
+
+
+def named_types(program: Program, defs: Iterable[Def]) -> dict[str, Any]:
+    """The named types that definitions mention, or that these types mention in turn."""
+    open_: list[Any] = [t for d in defs for t in (*d.results, *d.lresults)]
+    open_ += [v.type for d in defs for v in binders(d)]
+    names = set()
+    while open_:
+        t = open_.pop()
+        if isinstance(t, Named) and t.name not in names:
+            names.add(t.name)
+            open_.append(program.stated(t.name))
+        elif not isinstance(t, ArrayType | Named):
+            open_ += t.items
+    return {k: t for k, t in program.types.items() if k in names}
+
+
+def vectors_only(d: Def, values: int) -> Def:
+    """A derived definition without its first results, which are the values."""
+    bindings, leaf = list(d.body.bindings), d.body.leaf
+    if not isinstance(leaf, Ret):
+        names = Names([v.name for v in binders(d)])
+        made = tuple([Var(names("r"), t) for t in d.results])
+        bindings, leaf = [*bindings, Let(made, leaf)], Ret(made)
+    results = leaf.args[values:]
+    used = {v for b in bindings for v in reads(b)} | set(results)
+    bindings += [Let((), drop(v)) for v in dict.fromkeys(leaf.args[:values]) if v not in used]
+    body = Block(tuple(bindings), Ret(results))
+    return Def(d.name, d.params, d.results[values:], (), body)
