@@ -1,6 +1,7 @@
 """A call that has a plan gives what the general way gives, bit for bit, and costs counted work."""
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,6 +68,62 @@ def agree(f: Callable[..., Any], point: list[Any]) -> None:
         assert [gradient(f, point), *[outcome(f, p) for p in points]] == expected
 
 
+def second(f: Callable[..., Any], point: list[Any]) -> Any:
+    """The derivative of the gradient, forward over reverse and reverse over reverse."""
+    places = tuple(range(len(point)))
+
+    def along(*args: Any) -> Any:
+        found = lineara.grad(lambda *args: np.sum(np.real(f(*args)) ** 2), argnums=places)(*args)
+        return sum([np.sum(np.real(g) * 0.25) for g in found])
+
+    tangents = tuple([like(p, 3) for p in point])
+    return [
+        settled(lambda: bits(lineara.jvp(along, tuple(point), tangents))),
+        settled(lambda: bits(lineara.grad(along, argnums=places)(*point))),
+    ]
+
+
+def lanes(f: Callable[..., Any], point: list[Any]) -> Any:
+    """The gradient at several points at once, and a Jacobian, whose cotangents are lanes."""
+    places = tuple(range(len(point)))
+    of_sum = lineara.grad(lambda *args: np.sum(np.real(f(*args)) * 0.5), argnums=places)
+    stacks = [np.stack([p, p]) for p in map(np.asarray, point)]
+    return [
+        settled(lambda: bits(lineara.vmap(of_sum)(*stacks))),
+        settled(lambda: bits(lineara.jacrev(f)(*point))),
+        settled(lambda: bits(lineara.jacfwd(f)(*point))),
+    ]
+
+
+def settled(run: Callable[[], Any]) -> Any:
+    """What a run gives, or the error."""
+    try:
+        return run()
+    except Exception as e:
+        return type(e), str(e)
+
+
+DTYPES = (np.float32, np.complex128, np.int64)
+
+
+def cast(point: list[Any], dtype: Any) -> list[Any]:
+    """The point in another dtype; what is no float stays."""
+    return [p.astype(dtype) if getattr(p, "dtype", None) == np.float64 else p for p in point]
+
+
+def agree_everywhere(f: Callable[..., Any], point: list[Any]) -> None:
+    """The same of a derivative in a derivative, in lanes, and of other dtypes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of complex numbers made real, and of values
+        runs = [lambda: second(f, point), lambda: lanes(f, point)]
+        points = [cast(point, dtype) for dtype in DTYPES]
+        runs += [lambda p=p: (gradient(f, p), outcome(f, p)) for p in points]
+        with plans_at(NEVER):
+            expected = [run() for run in runs]
+        with plans_at(1):
+            assert [run() for run in runs] == expected
+
+
 @pytest.mark.parametrize("line", SMOOTH, ids=repr)
 def test_a_primitive_with_a_plan_gives_what_it_gives_without(line: Any):
     agree(line.plain(), line.point())
@@ -82,3 +139,137 @@ def test_one_shape_after_another_has_a_plan():
     x = np.arange(6.0).reshape(3, 2)
     agree(lambda a: np.tile(a, (2, 1)), [x])
     agree(lambda a: np.tile(a, (2, 3)) + np.reshape(a, (1, 6))[0, 0], [x])
+
+
+@pytest.mark.parametrize("line", SMOOTH, ids=repr)
+def test_a_primitive_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: Any):
+    agree_everywhere(line.plain(), line.point())
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_form_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: str):
+    agree_everywhere(*form(line))
+
+
+def made() -> list[str]:
+    """The functions that have a plan."""
+    return [
+        getattr(head[0], "__name__", None) or head[0].name
+        for head, signatures in registry.plans.items()
+        for plan in signatures.values()
+        if type(plan) is plans.Plan
+    ]
+
+
+def alternately(*calls: tuple[Callable[..., Any], list[Any]]) -> None:
+    """Calls in turn, each as if it were the only one, and with the value that it has plainly."""
+    expected = []
+    for f, point in calls:
+        with plans_at(NEVER):
+            expected.append((gradient(f, point), outcome(f, point)))
+    with plans_at(2):
+        for _ in range(4):
+            assert [(gradient(f, p), outcome(f, p)) for f, p in calls] == expected
+        assert made()
+        for f, point in calls:
+            value = lineara.linearize(f, *point)[0]  # NumPy's numbers are given as Python's
+            assert bits(value)[1:] == bits(f(*point))[1:]
+
+
+A, B, ROW = np.arange(6.0).reshape(2, 3), np.ones((2, 3)) / 3, np.array([0.5, -2.0, 3.0])
+
+
+def test_other_shapes_dtypes_and_options_have_plans_of_their_own():
+    alternately(
+        (lambda x: np.max(x, axis=0), [A]),
+        (lambda x: np.max(x, axis=0), [A.T.copy()]),
+        (lambda x: np.max(x, axis=0), [A.astype(np.float32)]),
+        (lambda x: np.max(x, axis=1), [A]),
+        (lambda x: np.max(x, axis=True and 1, keepdims=True), [A]),
+        (lambda x: np.max(x, axis=(0, 1)), [A]),
+        (lambda x: np.max(x, 0, initial=2.5), [A]),
+    )
+
+
+def test_options_that_are_equal_and_no_other_number_are_told_apart():
+    alternately(
+        (lambda x: np.maximum(x, 0.0)[0] + 0 * ROW, [A]),
+        (lambda x: np.copysign(x, 0.0) + 0 * ROW, [A]),
+        (lambda x: np.copysign(x, -0.0) + 0 * ROW, [A]),
+        (lambda x: np.where(x > 1, x, 1) + ROW, [A]),
+        (lambda x: np.where(x > 1, x, True) + ROW, [A]),
+    )
+
+
+def test_numbers_of_pythons_and_of_numpys_have_plans_of_their_own():
+    alternately(
+        (lambda x: ROW * x, [0.75]),
+        (lambda x: ROW * x, [np.float64(0.75)]),
+        (lambda x: ROW.astype(np.float32) * x, [0.75]),
+        (lambda x: ROW.astype(np.float32) * x, [np.float64(0.75)]),
+    )
+
+
+def test_a_plan_reads_the_values_of_its_call():
+    """Ties, infinities and NaN have the derivatives of the general rule: nothing is remembered."""
+    f = lambda x: np.max(x, axis=1) + np.min(x, axis=1)  # noqa: E731
+    odd = [A, A * 0, np.where(A > 2, np.nan, A), np.where(A > 2, np.inf, A), -A]
+    alternately(*[(f, [a]) for a in odd])
+
+
+def test_sequences_of_other_lengths_have_plans_of_their_own():
+    alternately(
+        (lambda x: np.concatenate([x, A]), [B]),
+        (lambda x: np.concatenate([A, x]), [B]),
+        (lambda x: np.concatenate((x, A)), [B]),
+        (lambda x: np.concatenate([x, x, A]), [B]),
+        (lambda x: np.stack([x, A], axis=1), [B]),
+    )
+
+
+def test_a_plain_array_may_be_written_after_a_call_that_has_a_plan():
+    weights = np.ones((3, 2))
+
+    def f(x):
+        y = np.sum(x @ weights)
+        weights[:] = 7.0
+        return y
+
+    with plans_at(1):
+        for _ in range(3):
+            weights[:] = 1.0
+            np.testing.assert_array_equal(lineara.grad(f)(A), np.full((2, 3), 2.0))
+        assert "matmul" in made()
+
+
+def test_a_value_that_numpy_refuses_is_refused_in_its_words():
+    singular = np.ones((2, 2))
+    with plans_at(1):
+        lineara.grad(lambda a: np.sum(np.linalg.solve(a, ROW[:2])))(np.eye(2))
+        with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+            lineara.grad(lambda a: np.sum(np.linalg.solve(a, ROW[:2])))(singular)
+        assert "solve" in made()
+
+
+def test_a_policy_at_kinks_is_asked_where_there_is_a_plan():
+    ties = np.zeros(3)
+    with plans_at(1):
+        slope = lineara.grad(lambda x: np.sum(np.max(x, axis=0) + np.max(x[None], axis=1)))
+        assert slope(ties).tolist() == [2 / 3] * 3
+        assert "amax" in made() or "max" in made()
+        first = lineara.kinks(ties="first")
+        policy = first(lambda x: np.sum(np.max(x, axis=0) + np.max(x[None], axis=1)))
+        assert lineara.grad(policy)(ties).tolist() == [2.0, 0.0, 0.0]
+        assert slope(ties).tolist() == [2 / 3] * 3
+
+
+@pytest.mark.parametrize("n", [8, 32, 64])
+def test_a_linear_system_has_numpys_value_and_one_derivative(n: int):
+    """From 32 on the factors are kept, with which LAPACK rounds in another way than NumPy."""
+    a, b = np.cos(np.arange(n * n, dtype=float)).reshape(n, n) + n * np.eye(n), np.arange(1.0 * n)
+    alternately(
+        (np.linalg.solve, [a, b]),
+        (np.linalg.solve, [a, a]),
+        (np.linalg.det, [a / n]),
+        (lambda a: np.linalg.slogdet(a)[1], [a]),
+    )
