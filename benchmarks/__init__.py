@@ -12,6 +12,6 @@ loaded, so they are set here, before anything else is imported.
 import os
 
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC"):
-    os.environ[_variable] = "1"
+    os.environ[_variable] = os.environ.get("BENCHMARK_THREADS", "1")
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 os.environ["JAX_PLATFORMS"] = "cpu"

@@ -8,11 +8,15 @@ from . import (
     d_folds,
     e_slices,
     f_gather,
+    g_calls,
+    j_jacobian,
+    k_likelihood,
     l_passes,
     o_operations,
     p_programs,
     s_chain,
     t_growth,
+    v_constants,
     w_shared,
 )
 
@@ -28,6 +32,10 @@ MODULES = (
     l_passes,
     o_operations,
     p_programs,
+    g_calls,
+    j_jacobian,
+    v_constants,
+    k_likelihood,
     w_shared,
     t_growth,
 )
