@@ -5,6 +5,7 @@ import inspect
 import math
 import operator
 import pickle
+import statistics
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -344,7 +345,7 @@ CASES = {
         np.arange(3) * x, [x, 2, 3], ((0.0, x, 3.0), 2)
     ),
     "out= of another shape": lambda x: np.percentile(np.arange(4), 50, out=np.ones(1) * x),
-    "out= that is a number": lambda x: np.cumsum(np.arange(4), out=np.float64(x)),
+    "out= that is a number": lambda x: np.sum(np.arange(4), out=np.float64(x)),
     "an array takes objects": among_objects(lambda a, o: np.copyto(a, o, casting="unsafe")),
     "an array takes large numbers": among_objects(
         lambda a, o: np.copyto(a.astype("f4"), o * 10**60, casting="unsafe")
@@ -355,8 +356,12 @@ CASES = {
     "objects are added in place": among_objects(lambda a, o: operator.iadd(a, o)),
     "a sum of objects": among_objects(lambda a, o: np.sum([o, o], axis=0, out=a)),
     "objects added": among_objects(lambda a, o: np.add(o, o, out=a)),
-    "objects added in any way": among_objects(lambda a, o: np.add(o, a, out=a, casting="unsafe")),
     "objects taken": among_objects(lambda a, o: np.take(o, [2, 1, 0], out=a)),
+    "a median that is a whole number": lambda x: [
+        (type(v) is int, type(v) is np.int64, type(v) is bool, v)
+        for given in ([x, 1, 3], [x, np.int64(2), 3], [x, True, False], [x, 1, 2, 3], [x, x, 1])
+        for v in [statistics.median(given)]
+    ],
     "take_along_axis": lambda x: np.take_along_axis(np.ones((2, 2)) * x, np.array(1), axis=1),
 }
 

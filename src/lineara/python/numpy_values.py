@@ -414,6 +414,8 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
         return y
     if not isinstance(y, Traced):
         return value if type(value) is type(y) else y
+    if isinstance(value, int | np.integer | np.bool_):  # one of mixed numbers, as of a median
+        return value
     y = _with_its_signs(y, value)
     if not _is_like(plain(y), value, arrays):
         raise NoRuleError(
