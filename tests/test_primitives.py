@@ -271,6 +271,8 @@ LINES = [
     ("solve", M, T),
     ("inv", M),
     ("inv", N),
+    ("inv_or_nan", N),
+    ("inv_or_nan", T[:, :2, :2] + M[:2, :2]),
     ("det", N),
     ("det", M),
     ("det", M[:2, :2]),

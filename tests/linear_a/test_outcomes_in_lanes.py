@@ -129,6 +129,8 @@ REFUSED = {
     "a cast of a copy": lambda a: np.copyto(np.zeros((2, 3), int), a),
     "many axes": lambda a: np.array(functools.reduce(lambda v, _: [v], range(65), float(a[0, 0]))),
     "a divisor that is no integer": lambda a: math.gcd(12, float(a[0, 0])),
+    "a statistic of nothing": lambda a: np.pad(a, 0, "maximum", stat_length=0),
+    "a tolerance and another": lambda a: np.linalg.matrix_rank(a, tol=a[0, 0], rtol=a[0, 1]),
     "an imaginary part": lambda a: np.zeros(2).__setitem__(0, complex(a[0, 0])),
     "a number of a class": lambda a: complex(OfClass(float(a[0, 0]))),
     "too many numbers": lambda a: math.atan2(float(a[0, 0]), 1.0, 2.0),
@@ -180,6 +182,16 @@ OF_A_NUMBER = {
     "a part where a mask holds": lambda x: masked(x * np.arange(3.0), x),
     "many places": lambda x: placed(x * np.arange(99.0), x),
     "values where a mask holds": lambda x: putmask(x * np.arange(99.0), x),
+    "a histogram": lambda x: np.histogram(np.arange(5.0), 3, (0, x))[0],
+    "weights of a histogram": lambda x: np.histogram([0.5, x], [0, 1, 2], weights=[1, x])[0],
+    "edges of bins": lambda x: np.histogram_bin_edges([1.0, 2.0], [0, x, 2 * x]),
+    "bins that are too small": lambda x: np.histogram(np.array([1.0, 1 + x * 1e-16]), 10)[1],
+    "a singular matrix": lambda x: np.linalg.inv(x * np.ones((2, 2))),
+    "a condition number": lambda x: np.linalg.cond(np.array([[x, 0], [0, 0]], "f"), 1),
+    "whole steps": lambda x: np.linspace(-float(x), 7, 5, dtype=int),
+    "steps in single precision": lambda x: np.linspace(np.float32(x), 3.3, 5),
+    "a ramp": lambda x: np.pad(np.array([x, 1.0], "f"), 2, "linear_ramp", end_values=(0, 3)),
+    "a percentile that spreads": lambda x: np.percentile(x * np.ones(3), 40, out=x * np.ones(2)),
     "spans of time": lambda x: np.arange(3, dtype="m8[s]") * float(x),
     "parts of complex numbers": lambda x: np.array(
         [complex(x, -x), complex(1.0, x), complex(x, 1.0)]
@@ -261,6 +273,47 @@ def test_what_may_raise_under_errstate_is_refused(f):
         lineara.vmap(inside)(np.zeros(2))
     with np.errstate(all="raise"):
         lineara.vmap(inside)(np.zeros(2))
+
+
+SINGULAR = {
+    "inv": np.linalg.inv,
+    "solve": lambda a: np.linalg.solve(a, a),
+    "tensorinv": lambda a: np.linalg.tensorinv(a.reshape(2, 1, 2)),
+    "matrix_power": lambda a: np.linalg.matrix_power(a, -2),
+    "cholesky": np.linalg.cholesky,
+    "svd": lambda a: np.linalg.svd(a * np.nan),
+    "pinv": lambda a: np.linalg.pinv(a * np.nan),
+    "lstsq": lambda a: np.linalg.lstsq(a * np.nan, a),
+    "norm": lambda a: np.linalg.norm(a * np.nan, "nuc"),
+    "matrix_rank": lambda a: np.linalg.matrix_rank(a * np.nan),
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_what_linear_algebra_raises_a_lane_raises_whoever_uses_the_result(name):
+    def unused(a):
+        SINGULAR[name](a)
+        return a
+
+    def caught(a):
+        try:
+            return SINGULAR[name](a)
+        except np.linalg.LinAlgError:
+            return a
+
+    a = np.zeros((2, 2))
+    for f in (SINGULAR[name], unused):
+        for call in (f, lambda a, f=f: lineara.vmap(f)(a[None]), lineara.trace(f, a)):
+            with pytest.raises(np.linalg.LinAlgError):
+                call(a)
+    with pytest.raises(StagingError, match="stands in a try that catches LinAlgError"):
+        lineara.vmap(caught)(a[None])
+
+
+def test_a_class_with_rules_of_its_own_is_refused():
+    message = "stack: a MaskedConstant has rules of its own, which are not followed here"
+    with pytest.raises(NoRuleError, match=message):
+        lineara.vmap(lambda x: np.array([x, np.ma.masked]))(np.ones(2))
 
 
 def test_a_cast_to_the_same_values_is_refused_unless_all_values_have_them():

@@ -63,6 +63,7 @@ class eigh_factors(Constant):
     """
 
     host = True
+    raised = lapack.FAILS
 
     def result(self, a, *, lower=True, driver="evd"):
         *lead, n, _ = squares(self.name, a).shape
@@ -91,6 +92,7 @@ class eigvalsh(General):
     """
 
     host = True
+    raised = lapack.FAILS
 
     def result(self, a, *f: Any, lower=True):
         t = squares(self.name, a)
@@ -152,6 +154,7 @@ class eig_factors(Constant):
     """One complex array: eigenvalues, and the vectors below :  (...,n,n) -> (...,n+1,n)."""
 
     host = True
+    raised = lapack.FAILS
 
     def result(self, a):
         *lead, n, _ = squares(self.name, a).shape
@@ -173,6 +176,7 @@ class eigvals(General):
     """The eigenvalues as complex numbers, also of a real matrix :  (...,n,n) -> (...,n)."""
 
     host = True
+    raised = lapack.FAILS
 
     def result(self, a, *f: Any):
         t = squares(self.name, a)

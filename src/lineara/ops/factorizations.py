@@ -161,6 +161,8 @@ def solve_right(b: Any, a: Any, lower: bool, of_adjoint: bool = False) -> Any:
 class cholesky(General):
     """Lower L with L L^H = A, from the lower triangle of A :  (...,n,n) -> (...,n,n)."""
 
+    raised = lapack.FAILS
+
     def result(self, a):
         return squares(self.name, a)
 

@@ -11,6 +11,7 @@ from lineara.ops.index import diff, line
 from lineara.ops.join import concatenate, takes_arrays
 from lineara.ops.reduce import np_sum
 from lineara.ops.shape import as_array, as_doubles
+from lineara.ops.value_checks import checked
 
 
 def _stop_gradient(a: Any) -> Any:
@@ -19,6 +20,20 @@ def _stop_gradient(a: Any) -> Any:
     if isinstance(plain, Box):
         op("flatnonzero")(plain)  # raises the error
     return plain
+
+
+def _still(a: Any) -> Any:
+    return op("stop_gradient")(a)
+
+
+def _fit(x: Any, fails: Any, text: str) -> Any:
+    """x, which a program checks; of plain values NumPy raises what it has to say."""
+    return checked(x, fails, ValueError, text) if isinstance(fails, Box) else x
+
+
+FALLING = "`bins` must increase monotonically, when an array"
+TURNED = "max must be larger than min in range parameter."
+TOO_MANY = "Too many bins for data range. Cannot create {} finite-sized bins."
 
 
 @implements(np.bincount)
@@ -47,18 +62,25 @@ def _edges(a: Any, bins: Any, range: Any) -> Any:
         bins = len(np.histogram_bin_edges(_stop_gradient(a), bins, plain_range)) - 1
     bins = as_array(bins)
     if np.ndim(bins) or isinstance(bins, Box):
-        return bins
+        falls = op("greater")(_still(bins[:-1]), _still(bins[1:]))
+        return _fit(bins, falls, FALLING)
     if range is not None:
         low, high = range
+        low = _fit(low, op("greater")(_still(low), _still(high)), TURNED)
     elif not type_of(a).size:
         low, high = 0.0, 1.0
     else:
         low, high = (op(name)(a, axis=(0,), keepdims=False) for name in ("min", "max"))
+    finite = np.logical_and(np.isfinite(_still(low)), np.isfinite(_still(high)))
+    how = "autodetected" if range is None else "supplied"
+    low = _fit(low, np.logical_not(finite), f"{how} range is not finite")
     same = np.equal(low, high)  # NumPy makes an empty range one wide
     low, high = op("where")(same, low - 0.5, low), op("where")(same, high + 0.5, high)
     dtype = type_of(a).dtype if type_of(a).dtype.kind == "f" else np.dtype(float)
     steps = np.arange(bins).astype(dtype) * ((high - low) / bins) + low
-    return concatenate([steps, op("reshape")(high, shape=(1,))], dtype=dtype)
+    edges = concatenate([steps, op("reshape")(high, shape=(1,))], dtype=dtype)
+    level = op("greater_equal")(_still(edges[:-1]), _still(edges[1:]))
+    return _fit(edges, level, TOO_MANY.format(bins))
 
 
 @implements(np.histogram_bin_edges)
@@ -74,8 +96,8 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     flat = None if weights is None else line(as_array(weights), None, "histogram")[0]
     ranges = None if range is None else [range]
     counts, edges = histogramdd([sample], [bins], ranges, density, flat)
-    if flat is None and not density and not isinstance(counts, Box):
-        counts = counts.astype(int)
+    if flat is None and not density:
+        counts = op("astype")(counts, dtype=np.dtype(int))
     elif flat is not None and not density:
         counts = op("astype")(counts, dtype=type_of(flat).dtype)
     return counts, edges[0]
@@ -100,7 +122,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     shape = tuple(type_of(e).shape[0] - 1 for e in edges)
     places, inside = [], True
     for c, e in zip(rows, edges, strict=True):
-        c, e = op("stop_gradient")(c), op("stop_gradient")(e)
+        c, e = _still(c), _still(e)
         last = type_of(e).shape[0] - 1
         at = op("searchsorted")(e, c, side="right") - 1
         at = np.where(c == e[-1], last - 1, at)

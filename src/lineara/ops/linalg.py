@@ -110,6 +110,7 @@ class solve(General):
     """X with A X = B, or A^H X = B :  (...,n,n), (...,n,k) -> (...,n,k)   [Giles 2008, 2.2.3]."""
 
     linear = (1,)
+    raised = lapack.FAILS
 
     def result(self, a, b, *f: Any, adjoint=False):
         return linear_solve.result(a, b)
@@ -135,6 +136,8 @@ class solve(General):
 class inv(General):
     """A^-1 :  (...,n,n) -> (...,n,n)."""
 
+    raised = lapack.FAILS
+
     def result(self, a, *f: Any):
         return squares("inv", a)
 
@@ -148,7 +151,26 @@ class inv(General):
         return matmul(matmul(-y, tangents[0]), y)  # Y_dot = -Y A_dot Y
 
     def batch(self, args, batched, params):
-        return inv(*aligned(args, batched))
+        return self(*aligned(args, batched))
+
+
+@primitive
+class inv_or_nan(type(inv)):
+    """A^-1, of NaN where a matrix is singular :  (...,n,n) -> (...,n,n)."""
+
+    raised = ()
+
+    def evaluate(self, xp, /, a, *f: Any):
+        if xp is not np:
+            return xp.linalg.inv(a)
+        return lapack.each(_inv_or_nan, a.shape[-2:], a.dtype, a)
+
+
+def _inv_or_nan(a: np.ndarray) -> np.ndarray:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return np.full_like(a, np.nan)
 
 
 def _against(a: Any, a_dot: Any) -> Any:

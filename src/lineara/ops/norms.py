@@ -7,8 +7,9 @@ import numpy as np
 from lineara.errors import NoRuleError, ShapeError
 from lineara.facts.primitive import Box, Constant, implements, op
 from lineara.facts.types import ArrayType, type_of
+from lineara.ops import lapack
 from lineara.ops.elementwise import real_dtype, root
-from lineara.ops.linalg import np_inv, square
+from lineara.ops.linalg import square
 from lineara.ops.reduce import modulus_squared
 from lineara.ops.shape import as_floats, moveaxis, normal_axes
 from lineara.ops.singular import np_svdvals
@@ -97,22 +98,34 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 def cond(x, p=None):
     """The condition number: the norm of a matrix times that of its inverse."""
     x = as_floats(x)
-    if p in (None, 2, -2):
-        s = np_svdvals(x)
-        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    x = square("cond", x)
-    axes = (-2, -1)
-    return norm(x, p, axes) * norm(np_inv(x), p, axes)
+    with np.errstate(all="ignore"):
+        if p in (None, 2, -2):
+            s = np_svdvals(x)
+            found = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        else:
+            t = type_of(square("cond", x)).dtype
+            wide = op("astype")(x, dtype=np.result_type(t, float))
+            axes = (-2, -1)
+            found = norm(x, p, axes) * norm(op("inv_or_nan")(wide), p, axes)
+            found = op("astype")(found, dtype=real_dtype(t))
+        lost = np.isnan(found) & ~np.any(np.isnan(x), axis=(-2, -1))
+        return (
+            found
+            if not isinstance(lost, Box) and not np.any(lost)
+            else np.where(lost, np.inf, found)
+        )
 
 
 class MatrixRank(Constant):
     """The number of singular values above a tolerance, which is locally constant."""
 
+    raised = (ValueError, *lapack.FAILS)
+
     def result(self, *args, **params):
         return ArrayType(type_of(args[0]).shape[:-2], np.dtype(np.int64))
 
-    def evaluate(self, xp, /, *args, **params):
-        return xp.linalg.matrix_rank(*args, **params)
+    def evaluate(self, xp, /, A, tol=None, hermitian=False, rtol=None):
+        return xp.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
 
 
 implements(np.linalg.matrix_rank)(MatrixRank("matrix_rank"))

@@ -31,16 +31,18 @@ def pad(array, pad_width, mode="constant", **options):
     if mode == "empty":
         mode, options = "constant", {}
     for axis, (before, after) in enumerate(widths):
-        if before or after:
+        if before or after or mode in _STATISTICS:
             a = _padded(a, axis, before, after, mode, options)
     return a if any(map(any, widths)) else +a  # a copy
 
 
 def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict[str, Any]) -> Any:
     ndim, n = type_of(a).ndim, type_of(a).shape[axis]
+    if mode != "constant" and not n and (before or after):
+        raise ValueError(
+            f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+        )
     if mode in ("edge", "wrap", "reflect", "symmetric"):
-        if not n:
-            raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant'")
         where = np.pad(np.arange(n), (before, after), mode)  # NumPy pads the positions
         even = options.get("reflect_type", "even") == "even"
         part = concatenate([_run(a, axis, *run) for run in _runs(where.tolist())], axis)
@@ -56,6 +58,8 @@ def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict
     elif mode in _STATISTICS:
         lengths = _pair(options.get("stat_length"), axis, ndim)
         lengths = [n if k is None else min(int(k), n) for k in lengths]
+        if mode in ("maximum", "minimum") and not all(lengths):
+            raise ValueError("stat_length of 0 yields no value for padding")
         parts = [_part(a, axis, 0, lengths[0]), _part(a, axis, n - lengths[1], n)]
         fills = [_STATISTICS[mode](p, axis) for p in parts]
         sides = [_filled(a, axis, k, v) for k, v in zip((before, after), fills, strict=True)]
@@ -114,13 +118,12 @@ def _filled(a: Any, axis: int, count: int, value: Any) -> Any:
 
 def _ramp(a: Any, axis: int, count: int, end: Any, after: bool) -> Any:
     """`count` equal steps between the edge of the array and the end value."""
-    n, ndim = type_of(a).shape[axis], type_of(a).ndim
-    edge = _part(a, axis, n - 1, n) if after else _part(a, axis, 0, 1)
-    share = (np.arange(count) + 1.0) / max(count, 1)
-    share = np.reshape(
-        share if after else share[::-1], [-1 if i == axis else 1 for i in range(ndim)]
-    )
-    return edge + (end - edge) * share.astype(type_of(a).dtype)
+    n = type_of(a).shape[axis]
+    lead = (slice(None),) * axis
+    dtype = type_of(a).dtype
+    steps = registry.foreign[np.linspace].ours
+    ramp = steps(end, a[(*lead, n - 1 if after else 0)], count, False, False, dtype, axis)
+    return ramp[(*lead, slice(None, None, -1))] if after else ramp
 
 
 def _odd(a: Any, axis: int, before: int, after: int, mode: str, part: Any) -> Any:

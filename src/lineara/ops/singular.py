@@ -22,6 +22,7 @@ from lineara.facts.primitive import (
     reals,
 )
 from lineara.facts.types import ArrayType, is_complex, type_of
+from lineara.ops import lapack
 from lineara.ops.contract import chain, matmul
 from lineara.ops.eigen import close_to, has_values, inverse_gaps, np_eigh, np_eigvalsh
 from lineara.ops.elementwise import real_dtype
@@ -42,6 +43,7 @@ class svd_factors(Constant):
     """
 
     host = True
+    raised = lapack.FAILS
 
     def result(self, a, *, full):
         *lead, m, n = type_of(a).shape
@@ -71,6 +73,7 @@ class svdvals(General):
     """
 
     host = True
+    raised = lapack.FAILS
 
     def result(self, a, *f: Any):
         *lead, m, n = type_of(a).shape
@@ -178,6 +181,7 @@ class pinv(General):
     """
 
     host = True
+    raised = lapack.FAILS
 
     def result(self, a, *f: Any, rcond):
         cutoff(rcond)
@@ -238,6 +242,7 @@ class lstsq(General):
 
     host = True
     linear = (1,)
+    raised = lapack.FAILS
 
     def result(self, a, b, *f: Any, rcond):
         cutoff(rcond)

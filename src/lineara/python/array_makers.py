@@ -260,15 +260,18 @@ def isscalar(element: Any) -> bool:
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
     """Equal steps from start to stop, both of which may be traced."""
     div = num - 1 if endpoint else num
+    ends = [as_array(v) if isinstance(v, list | tuple) else v for v in (start, stop)]
+    precise = np.result_type(*map(layout, ends), 0.0)
+    start, stop = (op("astype")(as_array(v), dtype=precise) for v in ends)
     step = (stop - start) / div if div > 0 else (stop - start) * np.nan
-    k = np.arange(num).astype(np.result_type(type_of(step).dtype, np.float32))
-    k = k.reshape(-1, *(1,) * len(type_of(step).shape))
+    k = np.arange(num, dtype=precise).reshape(-1, *(1,) * len(type_of(step).shape))
     made = k * step + start if div > 0 else k * (stop - start) + start
     if endpoint and num > 1:
         made[-1] = stop
     if axis != 0:
         made = np.moveaxis(made, 0, axis)
-    made = made if dtype is None else made.astype(dtype)
+    if dtype is not None:
+        made = (np.floor(made) if np.dtype(dtype).kind in "iu" else made).astype(dtype)
     return (made, step) if retstep else made
 
 

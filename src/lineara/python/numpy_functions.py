@@ -83,7 +83,7 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         error = refused(foreign_name(func), args, kwargs, e) if isinstance(e, _SHAPES) else e
         raise failed(func, given, kwargs, error, out) from None
     if out is not None:
-        return write_out(out, result, spreads=func is np.clip)
+        return write_out(out, result, spreads=func in _SPREAD)
     if func in DERIVED and (func is not np.einsum or len(args) == 2):
         source = next((a for a in (*args, *kwargs.values()) if isinstance(a, Array)), None)
         if func is np.real and source is not None and source.dtype.kind != "c":
@@ -113,6 +113,7 @@ def _asking_objects(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return func(*in_objects(args), **options)
 
 
+_SPREAD = {np.clip, np.percentile, np.quantile, np.nanpercentile, np.nanquantile}  # over out=
 _NUMBERS = {"ddof", "correction"}  # which NumPy never makes an array of
 
 

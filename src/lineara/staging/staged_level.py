@@ -45,7 +45,16 @@ from lineara.tape.codegen import COMPARISONS, compared_staged, is_exact, with_ex
 from lineara.tape.level import Level, slow_methods
 from lineara.tape.levels import __file__ as OPENING
 from lineara.tape.levels import threads
-from lineara.tape.node import Array, Scalar, Traced, has_priority, layout, outlived, staged
+from lineara.tape.node import (
+    Array,
+    Scalar,
+    Traced,
+    has_priority,
+    layout,
+    outlived,
+    refuse_own_rules,
+    staged,
+)
 from lineara.tape.numpy_errors import refused
 from lineara.tape.reads import View
 from lineara.tape.strides import laid_out, packed, strides_of
@@ -325,6 +334,9 @@ class StagedLevel(Level):
         if primitive.name in TRUTHS:
             weak = True
         args = _in_precision(primitive, args)
+        for a in args:
+            if isinstance(a, np.ndarray):
+                refuse_own_rules(primitive.name, a)
         if np.geterr() != self.shared.errors:
             self.refuse_errors(primitive, args)
         if primitive.name in UNSIZED:
