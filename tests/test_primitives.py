@@ -424,6 +424,7 @@ LINES = [
     ("eigh_factors", P),
     ("eig_factors", M),
     ("svd_factors", T, {"full": True}),
+    ("rank_of_lstsq", A, {"rcond": 1e-15}),
     ("matrix_rank", T),
     ("sign", z),
     ("gammasgn", z),

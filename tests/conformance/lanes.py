@@ -7,7 +7,6 @@ Loaded under a name that Lineara takes for its own, as `lifting.py` is.
 
 import threading
 from collections.abc import Iterable, Sequence
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -56,13 +55,13 @@ class Lane:
     def _needed(self, results: Sequence[Var]) -> list[Binding]:
         """What results need, and every check that was not run; which counts as run from now on."""
         bindings = self.out.bindings
-        if len(bindings) < len(self.known) or not all(map(is_, self.known, bindings)):
-            self.known, self.at, self.checks = [], {}, []
         first = len(self.known)
+        if first and (len(bindings) < first or bindings[first - 1] is not self.known[-1]):
+            self.known, self.at, self.checks, first = [], {}, [], 0
         for i, b in enumerate(bindings[first:], first):
             self.at |= dict.fromkeys(b.vars, i)
             self.checks += [i] * self.level.shared.stays(b)
-        self.known = list(bindings)
+        self.known += bindings[first:]
         needed: set[int] = set()
         left = [*self.checks, *self._unknown(results)]
         self.checks = []
@@ -81,8 +80,9 @@ class Lane:
         """What variables are over the lane; what Python's arithmetic raises comes out, once."""
         level = self.level
         bindings = self._needed(results)
-        read = {v for b in bindings for v in reads(b)} | {*results}
-        given = {v: np.asarray(x)[None] for v, x in self.known_values.items() if v in read}
+        read = dict.fromkeys([*[v for b in bindings for v in reads(b)], *results])
+        known = self.known_values
+        given = {v: np.asarray(known[v])[None] for v in read if v in known}
         beside = {v: x for v, x in level.beside if v in read}
         body = Block(tuple(bindings), Ret(tuple(results)))
         types = tuple([v.type for v in results])

@@ -116,6 +116,56 @@ def test_a_number_of_a_lane_has_the_class_that_it_has_plainly(act):
             assert found == plainly, (staged, other)
 
 
+# What NumPy gives as an array without axes, or as a number, of a number and of such an array.
+WITHOUT_AXES = {
+    "array": np.array,
+    "real": lambda x: np.real(np.array(1j * x)),
+    "imag of the array": lambda x: np.array(1j * x).imag,
+    "real of a number": lambda x: np.real(1j * x),
+    "where": lambda x: np.where(x > 0, x, 1.0),
+    "squeeze": np.squeeze,
+    "reshape": lambda x: np.reshape(x, ()),
+    "select": lambda x: np.select([x > 0], [x]),
+    "piecewise": lambda x: np.piecewise(x, [x > 0], [lambda v: v]),
+    "broadcast_to": lambda x: np.broadcast_to(x, ()),
+    "broadcast_arrays": lambda x: np.broadcast_arrays(x, 1.0)[0],
+    "transpose": np.transpose,
+    "i0": np.i0,
+    "real_if_close": np.real_if_close,
+    "astype": lambda x: np.array(x).astype("f"),
+    "astype of a number": lambda x: np.float64(x).astype("f"),
+    "tensordot": lambda x: np.tensordot(np.ones(2) * x, np.ones(2), 1),
+    "block": np.block,
+    "apply_along_axis": lambda x: np.apply_along_axis(np.sum, 0, np.ones(3) * x),
+    "vectorize": lambda x: np.vectorize(lambda v: 2.0 * v)(x),
+    "a part": lambda x: (np.ones(2) * x)[0, ...],
+    "the number in it": lambda x: np.array(x)[()],
+    "a sum": lambda x: np.array(x) + 1,
+    "einsum": lambda x: np.einsum("ii->", np.ones((2, 2)) * x),
+    "clip": lambda x: np.clip(np.array(x), 0, 1),
+    "roll": lambda x: np.roll(x, 0),
+    "sinc": np.sinc,
+    "full": lambda x: np.full((), x),
+}
+
+
+@pytest.mark.parametrize("number", [np.float64, float])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", WITHOUT_AXES)
+def test_an_array_without_axes_is_one_where_numpys_is(name, mode, number):
+    found = []
+
+    def f(a):
+        y = WITHOUT_AXES[name](number(a[0]))
+        found.append((isinstance(y, np.ndarray), np.shape(y), np.result_type(y)))
+        return y + np.zeros(2)
+
+    with contextlib.suppress(NoRuleError):
+        MODES[mode](f, np.ones(2))
+        y = WITHOUT_AXES[name](number(1.0))
+        assert found[-1] == (isinstance(y, np.ndarray), (), np.result_type(y))
+
+
 REFUSED = {
     "an axis": lambda a: np.expand_dims(a, -9),
     "an axis of several": lambda a: np.concatenate([a, a], 5),
@@ -129,6 +179,9 @@ REFUSED = {
     "a cast of a copy": lambda a: np.copyto(np.zeros((2, 3), int), a),
     "many axes": lambda a: np.array(functools.reduce(lambda v, _: [v], range(65), float(a[0, 0]))),
     "a divisor that is no integer": lambda a: math.gcd(12, float(a[0, 0])),
+    "places that are few": lambda a: np.take_along_axis(a, np.array(1), 1),
+    "places that are many": lambda a: np.take_along_axis(a, np.ones((2, 1), int), None),
+    "places of another type": lambda a: np.take_along_axis(a, a, 1),
     "a statistic of nothing": lambda a: np.pad(a, 0, "maximum", stat_length=0),
     "a tolerance and another": lambda a: np.linalg.matrix_rank(a, tol=a[0, 0], rtol=a[0, 1]),
     "an imaginary part": lambda a: np.zeros(2).__setitem__(0, complex(a[0, 0])),

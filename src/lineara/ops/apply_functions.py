@@ -32,7 +32,8 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     inner = type_of(rows_made[0]).shape
     stacked = op("reshape")(op("stack")(*rows_made), shape=(*rest, *inner))
     here = tuple(range(axis, axis + len(inner)))
-    return moveaxis(stacked, tuple(range(len(rest), len(rest) + len(inner))), here)
+    y = moveaxis(stacked, tuple(range(len(rest), len(rest) + len(inner))), here)
+    return y if type_of(y).shape else registry.array(np.zeros_like, (y,), {}, y)
 
 
 @implements(np.apply_over_axes, always=True)

@@ -308,10 +308,22 @@ def take(a, indices, axis=None, out=None, mode="raise"):
 @implements(np.take_along_axis)
 def take_along_axis(arr, indices, axis=-1):
     """Elements at positions that are given for each line along the axis."""
+    t = type_of(indices)
+    if axis is None and t.ndim != 1:
+        raise ValueError("when axis=None, `indices` must have a single dimension.")
     arr, axis = line(arr, axis, "take_along_axis")
-    grid = list(np.ogrid[tuple(slice(n) for n in arr.shape)])
+    return index(arr, at=_along_axis(type_of(arr).shape, indices, axis))
+
+
+def _along_axis(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ...]:
+    """The index of positions that are given for each line along the axis."""
+    if type_of(indices).dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if type_of(indices).ndim != len(shape):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    grid: list[Any] = list(np.ogrid[tuple(slice(n) for n in shape)])
     grid[axis] = indices
-    return index(arr, at=tuple(grid))
+    return tuple(grid)
 
 
 @implements(np.compress)

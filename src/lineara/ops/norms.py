@@ -101,19 +101,16 @@ def cond(x, p=None):
     with np.errstate(all="ignore"):
         if p in (None, 2, -2):
             s = np_svdvals(x)
-            found = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+            ratio = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
         else:
             t = type_of(square("cond", x)).dtype
             wide = op("astype")(x, dtype=np.result_type(t, float))
             axes = (-2, -1)
-            found = norm(x, p, axes) * norm(op("inv_or_nan")(wide), p, axes)
-            found = op("astype")(found, dtype=real_dtype(t))
-        lost = np.isnan(found) & ~np.any(np.isnan(x), axis=(-2, -1))
-        return (
-            found
-            if not isinstance(lost, Box) and not np.any(lost)
-            else np.where(lost, np.inf, found)
-        )
+            ratio = norm(x, p, axes) * norm(op("inv_or_nan")(wide), p, axes)
+            ratio = op("astype")(ratio, dtype=real_dtype(t))
+        lost = np.isnan(ratio) & ~np.any(np.isnan(x), axis=(-2, -1))
+        whole = not isinstance(lost, Box) and not np.any(lost)
+        return ratio if whole else op("where")(lost, np.inf, ratio)
 
 
 class MatrixRank(Constant):

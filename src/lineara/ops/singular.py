@@ -31,7 +31,7 @@ from lineara.ops.factorizations import hermitian as hermitian_of
 from lineara.ops.index import take_along_axis
 from lineara.ops.linalg import adjoint
 from lineara.ops.reduce import modulus_squared
-from lineara.ops.shape import as_floats, flip
+from lineara.ops.shape import as_doubles, as_floats, flip
 from lineara.ops.sorting import sort
 
 
@@ -271,11 +271,35 @@ class lstsq(General):
         return matmul(p, moved - matmul(a, inner)) + inner
 
 
+@primitive
+class rank_of_lstsq(Constant):
+    """The rank of a matrix, by singular values above rcond times the largest :  (m,n) -> ()."""
+
+    host = True
+    raised = lapack.FAILS
+
+    def result(self, a, *, rcond):
+        cutoff(rcond)
+        return ArrayType((), np.dtype(np.int32))
+
+    def evaluate(self, xp, /, a, *, rcond):
+        return xp.linalg.lstsq(a, np.zeros((len(a), 1)), rcond)[2]
+
+    def arithmetic(self, y, args, params):
+        return svd_factors.arithmetic(y, args, params)
+
+
+NO_SQUARES = (
+    "lstsq: NumPy gives no sums of squares where the rank is not full, so their shape depends on "
+    "values; take them of b - A @ x"
+)
+
+
 @implements(np.linalg.lstsq)
 def np_lstsq(a, b, rcond=None):
-    """(x, sums of squared residuals, rank, singular values).
+    """(x, sums of squared residuals, rank, singular values), computed in double precision.
 
-    The sums are empty if the rank is not full, as in NumPy; in a program they are always computed.
+    The sums are empty if the rank is not full; a program that reads them there is refused.
     """
     a, b = as_floats(a), as_floats(b)
     s, t = type_of(a), type_of(b)
@@ -284,17 +308,24 @@ def np_lstsq(a, b, rcond=None):
             f"lstsq: takes a matrix, and a vector or matrix with as many rows, not {s} and {t}"
         )
     m, n = s.shape
-    cut = _cut("lstsq", a, np.finfo(s.dtype).eps if rcond == -1 else rcond)
+    dtype = np.result_type(s.dtype, t.dtype)
+    real = real_dtype(dtype)
+    a, b = as_doubles(a), as_doubles(b)
+    negative = rcond is not None and rcond < 0  # LAPACK takes the unit roundoff
+    cut = _cut("lstsq", a, np.finfo(float).eps / 2 if negative else rcond)
     f = svd_factors(a, full=False)
     columns = b if t.ndim == 2 else op("reshape")(b, shape=(m, 1))
     x = lstsq(a, columns, f, rcond=cut)
-    values = svdvals(a, f)
-    rank = op("count_nonzero")(op("greater")(values, cut * values[:1]))
+    rank = rank_of_lstsq(a, rcond=cut)
     if m > n and not (has_values(rank) and rank < n):
         squares = op("sum")(modulus_squared(columns - matmul(a, x)), axis=(0,), keepdims=False)
+        if not has_values(rank):
+            squares = op("check_StagingError")(squares, op("less")(rank, n), text=NO_SQUARES)
     else:
-        squares = np.zeros(0, real_dtype(type_of(x).dtype))
+        squares = np.zeros(0)
     x = x if t.ndim == 2 else op("reshape")(x, shape=(n,))
+    results = zip((x, squares, svdvals(a, f)), (dtype, real, real), strict=True)
+    x, squares, values = (op("astype")(y, dtype=d) for y, d in results)
     return x, squares, rank, values
 
 

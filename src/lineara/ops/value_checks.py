@@ -3,8 +3,10 @@
     check_ValueError(x, fails)      x, but an exception where an element of `fails` is true
     check_RuntimeWarning(x, fails)  x, and a warning for each of these elements
 
+    check_StagingError(x, fails)    x, which is refused there, if somebody uses it
+
 What hangs on a value that is not known while a program is written is known when it runs.  A check
-is the identity to every derivative, and is no dead code where nobody uses its result.
+is the identity to every derivative, and but for the last no dead code where nobody uses its result.
 """
 
 import warnings
@@ -12,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.errors import LinearaError, StagingError
 from lineara.facts.primitive import Joint, Structural, op
 from lineara.facts.types import ArrayType, type_of
 
@@ -21,7 +24,8 @@ class Check(Structural):
 
     def __init__(self, kind: type[Exception]) -> None:
         super().__init__(f"check_{kind.__name__}")
-        self.raised = (kind,)
+        self.kind = kind
+        self.raised = () if issubclass(kind, LinearaError) else (kind,)  # ours, of who reads x
 
     def result(self, x: Any, fails: Any, text: str) -> ArrayType:
         """The type of x."""
@@ -30,7 +34,7 @@ class Check(Structural):
     def evaluate(self, xp: Any, /, x: Any, fails: Any, text: str) -> Any:
         """x itself."""
         for _ in range(np.count_nonzero(fails)):
-            said = self.raised[0](text)
+            said = self.kind(text)
             if not isinstance(said, Warning):
                 raise said
             warnings.warn(said, stacklevel=2)
@@ -56,7 +60,7 @@ class Check(Structural):
         return self(x, fails, **params)
 
 
-CHECKED = (ValueError, RuntimeWarning, np.linalg.LinAlgError)
+CHECKED = (ValueError, RuntimeWarning, np.linalg.LinAlgError, StagingError)
 for _kind in CHECKED:
     Check(_kind)
 

@@ -92,11 +92,9 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
             return result
         if isinstance(result, list | tuple):
             pairs = zip(result, args, strict=True)
-            return type(result)([derived(r, a) for r, a in pairs])
+            return type(result)([_view(r, a) for r, a in pairs])
         result = as_numpy_lays(func, args, kwargs, result, views=True)
-        if source is None and isinstance(result, Array):  # of a number
-            return result.level.derived(result, result)
-        return derived(result, source)
+        return _view(result, source) if func is not np.einsum else derived(result, source)
     if issubclass(type(result), Scalar):
         return _without_axes(func, result, given)
     return as_numpy_lays(func, args, kwargs, result)
@@ -142,19 +140,27 @@ def _copied(out: Any) -> Any:
 
 # What gives a view also of an array without axes, and what makes an array without axes.
 _VIEWS = {np.squeeze, np.reshape, np.transpose, np.swapaxes, np.moveaxis}
-_ARRAYS = {np.where, np.select, np.piecewise, np.i0, np.roll, np.real_if_close}
+_ARRAYS = {np.where, np.select, np.piecewise, np.i0, np.roll, np.real_if_close, np.tensordot}
+_ARRAYS |= {np.block, np.apply_along_axis}
 
 
 def _without_axes(func: Any, result: Any, args: tuple) -> Any:
     """A number, which of some functions is an array without axes."""
     source: Any = args[0] if args else None
-    if staged(result) or func not in _VIEWS | _ARRAYS:
+    if func not in _VIEWS | _ARRAYS:
         return result
     if func in _VIEWS and isinstance(source, Array):
         return source.only()
     if func in _VIEWS and not getattr(source, "weak", True):  # of NumPy's number itself
         return result
     return result.level.buffer(result.typed())
+
+
+def _view(result: Any, source: Any) -> Any:
+    """A view of an array, or what is a view of a number: an array of its own, without axes too."""
+    if isinstance(source, Array) or not isinstance(result, Traced):
+        return derived(result, source)
+    return result.level.derived(result, result)
 
 
 def _is_sequence(value: Any) -> bool:

@@ -84,7 +84,7 @@ def as_numpy_lays(
 
 def as_numpys_array(func: Any, args: tuple, kwargs: dict[str, Any], result: Any) -> Any:
     """The same of a result that is an array in NumPy also where it has no axes."""
-    if issubclass(type(result), Scalar) and not staged(result):
+    if issubclass(type(result), Scalar):
         return result.level.buffer(result.typed())
     return as_numpy_lays(func, args, kwargs, result)
 

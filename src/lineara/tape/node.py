@@ -274,7 +274,7 @@ def derived(result: Any, source: Any) -> Any:
     """The result of a function that gives a view of `source` in NumPy."""
     if not isinstance(source, Array) or result is source or not isinstance(result, Traced):
         return result
-    if isinstance(result, Array) or not (source.shape or staged(result)):
+    if isinstance(result, Array) or not source.shape:
         return source.level.derived(result, source)
     return result
 
@@ -453,6 +453,8 @@ class Array(Traced):
         if not copy and np.dtype(dtype) == self.dtype and as_it_is:
             return self
         array = as_type(self, np.dtype(dtype), casting)
+        if issubclass(type(array), Scalar):
+            return array.level.buffer(array)
         return array if as_it_is else laid(array, lay)
 
     def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
