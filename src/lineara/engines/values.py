@@ -41,19 +41,12 @@ def may_end(program: Program, name: str) -> bool:
 
     A loop may take no round, and of a branch one alternative is enough.
     """
-    known = program.noted["ends"]
-    if not known:
-        applied = {f: list(ir.applications(d.body)) for f, d in program.defs.items()}
-        known.update(dict.fromkeys(applied, False))
-        ending: list[str] | None = None
-        while ending != []:
-            ending = [
-                f for f, es in applied.items()
-                if not known[f]
-                and all([e.may_end([known.get(g, True) for g in e.functions]) for e in es])
-            ]  # fmt: skip
-            known.update(dict.fromkeys(ending, True))
-    return known[name]
+
+    def ends(d: ir.Def, known: dict[str, bool]) -> bool:
+        applied = ir.applications(d.body)
+        return all([e.may_end([known.get(g, True) for g in e.functions]) for e in applied])
+
+    return program.least("ends", ends)[name]
 
 
 def nbytes(value: Any) -> int:

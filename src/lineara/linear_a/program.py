@@ -1,7 +1,7 @@
 """A program: named types and definitions.  Two programs are equal if their canonical texts are."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,15 +52,24 @@ class Program:
 
     def may_raise(self, b: Binding) -> bool:
         """Whether a binding may end in an exception of Python's, so that it is no dead code."""
-        known = self.noted["raises"]
+        raises = self.least("raises", lambda d, known: may_raise(d.body, known.__getitem__))
+        return isinstance(b, Let) and may_raise(b.rhs, lambda f: raises.get(f, False))
+
+    def least(self, key: str, holds: Callable[[Def, dict[str, bool]], bool]) -> dict[str, bool]:
+        """Of which definitions a property holds, if it holds of them by what they apply.
+
+        The least fixed point, found once: it holds of none until it follows for some.
+        """
+        known = self.noted[key]
         if not known:
             known.update(dict.fromkeys(self.defs, False))
-            new = [""]
-            while new:
-                rest = [f for f, raises in known.items() if not raises]
-                new = [f for f in rest if may_raise(self.defs[f].body, known.__getitem__)]
-                known.update(dict.fromkeys(new, True))
-        return isinstance(b, Let) and may_raise(b.rhs, lambda f: known.get(f, False))
+            more = True
+            while more:
+                more = False
+                for f, d in self.defs.items():
+                    if not known[f] and holds(d, known):
+                        known[f] = more = True
+        return known
 
     def reached(self, *names: str, rules: Iterable[str] = ()) -> Iterator[str]:
         """The definitions of these names, and what they apply; with the `rules` beside them."""

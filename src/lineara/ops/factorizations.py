@@ -91,9 +91,8 @@ def _refuse_along(c: np.ndarray, unitary: bool) -> None:
 # --- triangular systems -------------------------------------------------------------------------
 
 
-@primitive
-class linear_triangular(Linear):
-    """X with A X = B, or A^H X = B, A triangular, linear in B :  (...,n,n), (...,n,k)."""
+class _Triangular:
+    """What the two have in common: their types, their values and what these cost."""
 
     host = True
     linear = (1,)
@@ -107,33 +106,27 @@ class linear_triangular(Linear):
     def arithmetic(self, y, args, params):
         return args[0].shape[-1] * reals(y)
 
+
+@primitive
+class linear_triangular(_Triangular, Linear):
+    """X with A X = B, or A^H X = B, A triangular, linear in B :  (...,n,n), (...,n,k)."""
+
     def transpose(self, y_bar, /, a, b, *, lower, adjoint=False):
         b_bar = linear_triangular(a, y_bar, lower=lower, adjoint=not adjoint)
         return (unbroadcast(b_bar, b),)
 
     def linearize(self, y, args, active, params, recur):
-        kind = triangular_solve if 0 in active else super()
-        return kind.linearize(y, args, active, params, recur)
+        if 0 in active:
+            return triangular_solve.linearize(y, args, active, params, recur)
+        return Linear.linearize(self, y, args, active, params, recur)
 
     def batch(self, args, batched, params):
         return linear_triangular(*aligned(args, batched), **params)
 
 
 @primitive
-class triangular_solve(General):
+class triangular_solve(_Triangular, General):
     """X with A X = B, or A^H X = B, A one triangle of a matrix :  (...,n,n), (...,n,k)."""
-
-    host = True
-    linear = (1,)
-
-    def result(self, a, b, *, lower, adjoint=False):
-        return op("linear_solve").result(a, b)
-
-    def evaluate(self, xp, /, a, b, *, lower, adjoint=False):
-        return lapack.triangular(a, b, lower, adjoint)
-
-    def arithmetic(self, y, args, params):
-        return linear_triangular.arithmetic(y, args, params)
 
     def jvp(self, y, primals, tangents, /, *, lower, adjoint=False):
         (a, _), (a_dot, right) = primals, tangents

@@ -103,72 +103,43 @@ def _stop_gradient(place: Any) -> Any:
     return op("stop_gradient")(place)
 
 
-@implements(np.quantile)
-def quantile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
-    *,
-    weights=None,
-):
-    """The quantiles q along axes; differentiable in the values and, between two values, in q."""
-    return _quantile(a, q, axis, method, keepdims, weights, False)
-
-
-@implements(np.percentile)
-def percentile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=False,
-    *,
-    weights=None,
-):
-    """The percentiles q along axes."""
-    return _quantile(a, _hundredth(q), axis, method, keepdims, weights, False, PERCENT)
-
-
-@implements(np.nanquantile)
-def nanquantile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=np._NoValue,
-    *,
-    weights=None,
-):
-    """The quantiles q along axes, without NaNs."""
-    return _quantile(a, q, axis, method, keepdims, weights, True)
-
-
-@implements(np.nanpercentile)
-def nanpercentile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input=False,
-    method="linear",
-    keepdims=np._NoValue,
-    *,
-    weights=None,
-):
-    """The percentiles q along axes, without NaNs."""
-    return _quantile(a, _hundredth(q), axis, method, keepdims, weights, True, PERCENT)
-
-
 def _hundredth(q: Any) -> Any:
     return as_array(q) / 100 if isinstance(q, list | tuple) else q / 100
+
+
+def _quantiles(func: Any, doc: str, percent: bool = False, skips_nan: bool = False) -> Any:
+    """Declare one of NumPy's four: of fractions or of percentages, with NaNs or without."""
+
+    @implements(func)
+    def call(
+        a,
+        q,
+        axis=None,
+        out=None,
+        overwrite_input=False,
+        method="linear",
+        keepdims=np._NoValue if skips_nan else False,
+        *,
+        weights=None,
+    ):
+        part, words = (_hundredth(q), (PERCENT,)) if percent else (q, ())
+        return _quantile(a, part, axis, method, keepdims, weights, skips_nan, *words)
+
+    call.__name__, call.__doc__ = func.__name__, doc
+    return call
+
+
+quantile = _quantiles(
+    np.quantile,
+    "The quantiles q along axes; differentiable in the values and, between two values, in q.",
+)
+percentile = _quantiles(np.percentile, "The percentiles q along axes.", percent=True)
+nanquantile = _quantiles(
+    np.nanquantile, "The quantiles q along axes, without NaNs.", skips_nan=True
+)
+nanpercentile = _quantiles(
+    np.nanpercentile, "The percentiles q along axes, without NaNs.", percent=True, skips_nan=True
+)
 
 
 @implements(np.median)
