@@ -106,7 +106,7 @@ EAGER = (
 EAGER += (
     r"|signal.(butter|cheby|ellip|bessel|group_delay|sawtooth|gausspulse|normalize|ss2tf|tf2|dlsim)"
 )
-EAGER += r"|rotate.A|linalg.cg|gmres|bicgstab|fmean\(list\(v\), v"
+EAGER += r"|rotate.A|linalg.cg|gmres|bicgstab|fmean\(list\(v\), v|variance\(v, s"
 
 
 @laws.of([n for n in LINES if not re.search(EAGER, n)])

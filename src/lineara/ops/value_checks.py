@@ -29,6 +29,8 @@ class Check(Structural):
 
     def result(self, x: Any, fails: Any, text: str) -> ArrayType:
         """The type of x."""
+        if not isinstance(text, str):
+            raise TypeError(f"{self.name}: the text of what it raises is {text!r}, which is none")
         return type_of(x)
 
     def evaluate(self, xp: Any, /, x: Any, fails: Any, text: str) -> Any:

@@ -189,7 +189,8 @@ class Level:
             else:
                 for cls, kind in ((self.S, "S"), (self.N, "N"), (self.X, "X")):
                     for name, method in slow_methods().items():
-                        setattr(cls, name, method)
+                        if not name.startswith("math_"):
+                            setattr(cls, name, method)
                     for name in method_codes_once(self.depth > 1)[kind]:
                         if name.startswith("math_"):
                             delattr(cls, name)

@@ -92,7 +92,8 @@ def has_nan(g: Any) -> bool:
             total = g.sum()
         else:
             flat = g.ravel()
-            total = flat.dot(flat)  # a NaN if there is one
+            with np.errstate(over="ignore"):
+                total = flat.dot(flat)  # a NaN if there is one
         return bool(total != total)
     while issubclass(type(g), Scalar) and g.known:  # type: ignore[union-attr]  # a Scalar's
         g = g.v  # type: ignore[union-attr]
@@ -105,6 +106,7 @@ def has_nan(g: Any) -> bool:
     if isinstance(g, float | complex | np.inexact):
         return bool(g != g)
     if isinstance(g, np.ndarray) and g.dtype.kind in "fc":
-        total = np.vdot(g, g) if g.size <= SHORT else g.sum()  # a NaN if there is one
+        with np.errstate(over="ignore"):
+            total = np.vdot(g, g) if g.size <= SHORT else g.sum()  # a NaN if there is one
         return bool(total != total)
     return isinstance(g, Formal) and any(map(has_nan, g.numbers()))
