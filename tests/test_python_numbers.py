@@ -345,6 +345,16 @@ class Pair:
         return np.array([1.0, 2.0])
 
 
+class Doubled:
+    """An object whose array is calculated."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __array__(self, dtype=None, copy=None):
+        return 2 * np.asarray(self.x)
+
+
 def test_builtin_functions_as_attributes_of_a_class():
     found = grad(lambda x: Waves().both(x))(0.3)
     assert found == pytest.approx(math.cos(0.3) + 1 - math.tanh(0.3) ** 2)
@@ -354,6 +364,23 @@ def test_builtin_functions_as_attributes_of_a_class():
 def test_objects_that_say_what_array_they_are():
     assert grad(lambda x: np.sum(np.multiply(x, Pair())))(2.0) == 3.0
     assert grad(lambda x: np.sum(np.multiply(x, Pair())))(np.ones(2)).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.exp(Doubled(x))),
+        lambda x: np.sum(x * Doubled(x)),
+        lambda x: np.sum(Doubled(x) / x**2),
+        lambda x: np.sum(np.add(Doubled(x), Doubled(x))),
+        lambda x: np.sum(Doubled(x)) + np.dot(x, Doubled(x)),
+    ],
+)
+def test_objects_that_calculate_what_array_they_are(f):
+    x, d = np.array([0.3, -0.7]), np.array([1.0, 2.0])
+    value, slopes = value_and_grad(f)(x)
+    assert value == f(x)
+    assert slopes @ d == pytest.approx((f(x + 1e-6 * d) - f(x - 1e-6 * d)) / 2e-6)
 
 
 # --- programs: what is not known while they are written ------------------------------------------

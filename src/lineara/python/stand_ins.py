@@ -92,9 +92,7 @@ def asked(original: Any, known: Any = None) -> Any:
         try:
             return original(*args, **kwargs)
         except Told as said:
-            given = tuple([said.value if a is said.source else told(a) for a in args])
-            if not any_traced(given):
-                raise
+            given = _as_told(said, args)
         return call_foreign(of_traced, given, kwargs)
 
     if type(original) is type:
@@ -102,6 +100,14 @@ def asked(original: Any, known: Any = None) -> Any:
     if hasattr(original, "_implementation"):  # what a class that NumPy asks may leave it to
         show_parts(original, call, asked(original._implementation, original))
     return call
+
+
+def _as_told(said: Told, args: tuple) -> tuple:
+    """The arguments, with traced arrays for the objects that said that they are arrays."""
+    given = tuple([said.value if a is said.source else told(a) for a in args])
+    if not any_traced(given):
+        raise said
+    return given
 
 
 def _when_traced(original: Any, ours: Any) -> Any:
@@ -172,7 +178,11 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
                 args, kwargs["out"] = args[:nin], (*args[nin:], *(None,) * (nargs - len(args)))
             if len(args) == nin:
                 return apply_ufunc(ufunc, "__call__", args, kwargs)
-        return ufunc(*args, **kwargs)  # which refuses a wrong number of arguments
+        try:
+            return ufunc(*args, **kwargs)  # which refuses a wrong number of arguments
+        except Told as said:
+            given = _as_told(said, args)
+        return call(*given, **kwargs)
 
     name = _fast(ours)
     if name:

@@ -23,7 +23,7 @@ from lineara.facts.primitive import Box, Elementwise, Sym, op, registry, source
 from lineara.facts.types import type_of
 from lineara.ops.scipy.sparse_products import is_sparse, sparse_matmul
 from lineara.ops.scipy.sparse_traced import between
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, told
 from lineara.tape.node import (
     Array,
     Scalar,
@@ -509,6 +509,7 @@ def general(p: Any, q: Any, name: str) -> Any:
             return operated(op(name), p, q)
         if not ours and callable(getattr(type(other), "__array_ufunc__", None)):
             return getattr(np, name)(p, q)  # as NumPy's arrays do: its class answers
+    p, q = told(p), told(q)
     try:
         return op(name)(p, q)
     except ValueError as e:

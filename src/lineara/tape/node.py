@@ -774,7 +774,7 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv", "matmul"
 _MEMORY = ("__array_interface__", "__array_struct__", "data", "tobytes", "tofile", "dump", "dumps")
 withhold(Scalar, "__array__", *_MEMORY)
 withhold(Array, "__array__", *_MEMORY, "__dlpack__", "__dlpack_device__", "ctypes")
-withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap")
+withhold(Array, "__array__", "strides", "flags", "base", "getfield", "setfield", "byteswap")
 
 
 # --- values that have a type only --------------------------------------------------------------
