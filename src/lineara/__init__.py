@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
     from lineara.bridges.python_and_diagrams import diagram
     from lineara.rules.kinks import kinks
+    from lineara.staging.capture import trace
+    from lineara.staging.capture.jit import jit
     from lineara.staging.control_flow import cond, fori_loop, function, scan, switch, while_loop
     from lineara.staging.stages import stages
-    from lineara.staging.tracing import trace
     from lineara.staging.vmap import vmap
 
 __version__ = "0.1.0"
@@ -81,6 +82,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "kinks",
     "linear_transpose",
@@ -112,9 +114,10 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
     "calculus": "lineara.calculus",
     "diagram": "lineara.bridges.python_and_diagrams",
     "diagrams": "lineara.diagrams",
+    "jit": "lineara.staging.capture.jit",
     "vmap": "lineara.staging.vmap",
     "stages": "lineara.staging.stages",
-    "trace": "lineara.staging.tracing",
+    "trace": "lineara.staging.capture",
     "kinks": "lineara.rules.kinks",
     "policies": "lineara.policies",
     "random": "lineara.random",

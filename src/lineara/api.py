@@ -221,7 +221,7 @@ def _tape_gradient(f: Any, argnums: Argnums, asked: Asked, alone: bool) -> Calla
         if here is None:
             places = _positions(argnums, len(args), name)
             here = counted[len(args)] = replace(asked, argnums=places)
-        run = overlay()(f)
+        run = seen(f)
         for i in here.argnums:
             if isinstance(args[i], FUNCTIONS):
                 run, args = _of_captured(run, args, here.argnums, name)
@@ -338,8 +338,8 @@ def _certified(made: Any, f: Any, policy: "Policy | str | None", name: str) -> A
 
 def _certificate(f: Any, kept: "Policy", *args: Any, **kwargs: Any) -> Any:
     """The certificate of the derivative for these arguments."""
+    from lineara.staging.capture import trace
     from lineara.staging.certificate import certified
-    from lineara.staging.tracing import trace
 
     staged = trace(f, *args, **kwargs)
     return certified(staged.program, staged.name, kept, staged.operands(args, kwargs))

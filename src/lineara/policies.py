@@ -44,7 +44,7 @@ from lineara.passes.store_policies import (
     save_only_named,
 )
 from lineara.passes.unzip import Policy, store_all
-from lineara.staging.tracing import trace
+from lineara.staging.capture import trace
 
 
 def plan(

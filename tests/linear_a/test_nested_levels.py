@@ -356,7 +356,7 @@ def test_a_linear_function_has_no_loop_of_unknown_length():
     with pytest.raises(LinearityError) as error:
         lineara.trace(f, 3.0, 2.0)
     assert error.value.message == (
-        "while_loop: a staged condition ends a loop of a linear function, whose arguments have no "
+        "function: a staged condition ends a loop of a linear function, whose arguments have no "
         "values here; let the rule loop with lineara.fori_loop"
     )
 

@@ -13,7 +13,7 @@ from lineara.errors import StagingError
 from lineara.facts.types import type_of
 from lineara.linear_a.check import check
 from lineara.passes.derivatives import vjp
-from lineara.staging.tracing import trace
+from lineara.staging.capture import trace
 
 laws = Laws()
 

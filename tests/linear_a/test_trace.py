@@ -236,7 +236,6 @@ def test_large_constants_are_formals_with_values_beside():
 @pytest.mark.parametrize(
     ("f", "said"),
     [
-        (lambda x: x if x[0] > 0 else -x, "lineara.cond"),
         (lambda x: [1.0, 2.0][x.astype(int)[0]], "lineara.fori_loop"),
         (lambda x: int(x[0]) * x, "astype"),
         (lambda x: x[x > 0].sum(), "np.where"),
@@ -247,6 +246,13 @@ def test_asking_for_a_value_is_an_error_with_the_line(f, said):
     with pytest.raises(StagingError, match=said) as caught:
         lineara.trace(f, np.ones(3))
     assert "test_trace.py" in str(caught.value)
+
+
+def test_a_function_that_is_not_read_says_why():
+    scope = {}
+    exec("def f(x):\n    return x if x > 0 else -x", scope)
+    with pytest.raises(StagingError, match="are not read: its source is not there"):
+        lineara.trace(scope["f"], 1.0)
 
 
 def test_checkpointed_functions_are_traced():

@@ -27,7 +27,7 @@ from lineara.engines import run
 from lineara.errors import LinearaError, NoRuleError, ShapeError
 from lineara.linear_a.check import check
 from lineara.passes.derivatives import vjp
-from lineara.staging.tracing import trace
+from lineara.staging.capture import trace
 
 laws = Laws()
 SPACE = {

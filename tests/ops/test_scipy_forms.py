@@ -12,7 +12,7 @@ import lineara
 from lineara.engines import run
 from lineara.linear_a.check import check
 from lineara.passes.derivatives import vjp
-from lineara.staging.tracing import trace
+from lineara.staging.capture import trace
 
 rng = np.random.default_rng(5)
 POINT = {

@@ -10,7 +10,7 @@ import lineara
 from lineara.engines import run
 from lineara.linear_a.check import check
 from lineara.passes.derivatives import vjp
-from lineara.staging.tracing import trace
+from lineara.staging.capture import trace
 
 x = np.array([0.3, 1.7, -2.2])
 y = np.array([1.1, -0.4, 0.6])

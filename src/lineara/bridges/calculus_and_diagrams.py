@@ -34,7 +34,7 @@ from lineara.diagrams.types import Arrow as Function
 from lineara.diagrams.types import B, R, Z, show
 from lineara.diagrams.types import Type as WireType
 from lineara.errors import CalculusError, DiagramError
-from lineara.staging.tracing import trace
+from lineara.staging.capture import trace
 from lineara.trampoline import Deep, run
 
 Scope = dict[str, list[Wire]]

@@ -9,7 +9,7 @@ from lineara.calculus.terms import Term
 from lineara.diagrams.from_programs import diagram_of as diagram_of_program
 from lineara.diagrams.net import Net
 from lineara.errors import CalculusError, DiagramError
-from lineara.staging.tracing import trace
+from lineara.staging.capture import trace
 
 
 def diagram(f: Callable[..., Any] | Term, *args: Any, by: str = "", unfold: bool = True) -> Net:

@@ -19,7 +19,8 @@ from lineara.calculus.readback import read_back
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R, Type, is_ground, show
 from lineara.calculus.values import Both, Items, Nothing, Number, is_number, items, listed
 from lineara.errors import CalculusError, StagingError
-from lineara.staging.tracing import Staged, trace
+from lineara.staging.capture import trace
+from lineara.staging.tracing import Staged
 
 
 def run(term: tm.Term | str, fuel: int = FUEL) -> tm.Term:

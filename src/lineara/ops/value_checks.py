@@ -27,17 +27,19 @@ class Check(Structural):
         self.kind = kind
         self.raised = () if issubclass(kind, LinearaError) else (kind,)  # ours, of who reads x
 
-    def result(self, x: Any, fails: Any, text: str) -> ArrayType:
+    def result(self, x: Any, fails: Any, text: str, line: str = "") -> ArrayType:
         """The type of x."""
         if not isinstance(text, str):
             raise TypeError(f"{self.name}: the text of what it raises is {text!r}, which is none")
         return type_of(x)
 
-    def evaluate(self, xp: Any, /, x: Any, fails: Any, text: str) -> Any:
+    def evaluate(self, xp: Any, /, x: Any, fails: Any, text: str, line: str = "") -> Any:
         """x itself."""
         for _ in range(np.count_nonzero(fails)):
-            said = self.kind(text)
+            said = self.kind(*([text] if text else []))
             if not isinstance(said, Warning):
+                if line:
+                    said.add_note(f"at {line}")
                 raise said
             warnings.warn(said, stacklevel=2)
         return x
@@ -62,14 +64,20 @@ class Check(Structural):
         return self(x, fails, **params)
 
 
-CHECKED = (ValueError, RuntimeWarning, np.linalg.LinAlgError, StagingError)
+CHECKED: tuple[Any, ...] = (RuntimeWarning, np.linalg.LinAlgError, StagingError)
+CHECKED += (ArithmeticError, AssertionError, Exception, FloatingPointError, IndexError, KeyError)
+CHECKED += (LookupError, NotImplementedError, OverflowError, RuntimeError, TypeError, ValueError)
+CHECKED += (ZeroDivisionError,)
 for _kind in CHECKED:
     Check(_kind)
 
 
-def checked(x: Any, fails: Any, kind: type[Exception], text: str) -> Any:
-    """x; where an element of `fails` is true the exception is raised, or the warning given."""
-    return op(f"check_{kind.__name__}")(x, fails, text=text)
+def checked(x: Any, fails: Any, kind: type[Exception], text: str, **line: str) -> Any:
+    """x; where an element of `fails` is true the exception is raised, or the warning given.
+
+    An exception may have a note with the `line` that raises it.
+    """
+    return op(f"check_{kind.__name__}")(x, fails, text=text, **line)
 
 
 __all__ = ["CHECKED", "checked"]

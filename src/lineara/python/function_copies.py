@@ -198,19 +198,23 @@ class Functions:
         user = is_user_function(f)
         if not user and _is_dispatcher(f):
             return self._single_dispatch(f)
-        known = facts(f.__code__)
+        code = self.overlay.read(f) if user else f.__code__
+        known = facts(code)
         space: Any = f.__globals__
         if user:
             space = self.space(space)
             space.declare(known.stored)
-        names, cells = f.__code__.co_freevars, f.__closure__ or ()
+        names, cells = code.co_freevars, f.__closure__ or ()
+        if names != f.__code__.co_freevars:
+            by_name = dict(zip(f.__code__.co_freevars, cells, strict=True))
+            cells = tuple([by_name[name] for name in names])
         free = [name not in known.written and name != "__class__" for name in names]
         fresh = [
             CellType() if movable and self._wants_cell(contents(cell), user) else None
             for movable, cell in zip(free, cells, strict=True)
         ]
         closure = tuple(new or cell for new, cell in zip(fresh, cells, strict=True))
-        copy = FunctionType(known.code if user else f.__code__, space, f.__name__, None, closure)
+        copy = FunctionType(known.code if user else code, space, f.__name__, None, closure)
         dress(copy, f)
         record = self._remember(f, copy)
         triples = zip(free, cells, fresh, strict=True)

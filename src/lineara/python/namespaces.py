@@ -17,13 +17,14 @@ import weakref
 from collections.abc import Callable, Iterable
 from itertools import zip_longest
 from operator import is_
-from types import CellType, CodeType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
 from lineara.errors import is_library_file
 from lineara.python.class_identity import compared
 from lineara.tape.swallowed_errors import refuse_caught
 
+FORMS = "__lineara_forms__"  # the name under which structured code finds the forms
 _LYING = ("__name__", "__package__", "__spec__", "__loader__", "__file__", "__path__", "__doc__")
 _LARGE = 65536  # bytes; an array above this is read from the module each time, never kept alive
 _ABSENT = object()
@@ -51,7 +52,12 @@ class Replacer(Protocol):
         """What `value` stands for outside of copied code."""
         ...
 
+    def read(self, f: FunctionType, /) -> CodeType:
+        """The code that the copy of a function of the user's runs."""
+        ...
+
     kept: Any  # what libraries keep from call to call
+    forms: Any  # what structured code calls, or None where code is as it was
     build_class: Any  # what a class statement calls
 
     def stands_in(self, value: Any) -> bool:
@@ -177,6 +183,7 @@ class Namespace(dict[str, Any]):
         lying = Builtins(self)
         dict.__setitem__(self, "__builtins__", lying)
         dict.__setitem__(self, ".super", super)
+        dict.__setitem__(self, FORMS, overlay.forms)
         self.held: dict[tuple[int, str], Any] = {}  # locals that a debugger wrote
 
     def __missing__(self, name: str) -> Any:

@@ -53,7 +53,8 @@ class Overlay:
     `objects` maps foreign classes to what makes the replacement of one of their objects, which is
     of a subclass of theirs.  When modules have been imported `arrive()` may add to both tables,
     and says whether it did.  Values that pass with the run, of which `is_passing(value)` says so,
-    are taken out of what libraries keep by `kept.tidy()`.
+    are taken out of what libraries keep by `kept.tidy()`.  `read(f)` is the code that the copy of a
+    function runs, which finds `forms` under the name FORMS.
 
     >>> import math
     >>> def f(x):
@@ -72,7 +73,10 @@ class Overlay:
         objects: Mapping[type, Callable[[Any], Any]] = types.MappingProxyType({}),
         arrive: Callable[[], bool] = lambda: False,
         is_passing: Callable[[Any], bool] = lambda value: False,
+        read: Callable[[FunctionType], CodeType] = lambda f: f.__code__,
+        forms: Any = None,
     ) -> None:
+        self.read, self.forms = read, forms
         self._packages = frozenset(packages)
         self._seen_through = self._packages | {"contextlib"}  # which has `suppress`
         self.build_class = functools.partial(build_class, self)

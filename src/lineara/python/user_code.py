@@ -2,7 +2,8 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,20 +14,36 @@ from lineara.ops.apply_functions import Vectorized
 from lineara.python.array_makers import any_traced
 from lineara.python.overlay import Overlay
 from lineara.python.stand_ins import class_of, is_instance, replacements
-from lineara.tape.levels import collector
+from lineara.tape.levels import collector, threads
 from lineara.tape.node import Traced
 
 
-@functools.cache
+class Way(NamedTuple):
+    """How the user's functions are read while a level with this way is the outermost one."""
+
+    read: Callable[[FunctionType], CodeType]  # the code that a copy runs
+    forms: Any  # what that code calls
+    builtins: tuple[tuple[Any, Any], ...]  # builtins, and what stands in for them
+    inside: Callable[[Any], Any]  # a function of which a derivative is taken there
+
+
 def overlay() -> Overlay:
-    """The one overlay of the process; it holds copies of functions and no state of a trace."""
+    """The overlay of the process, or of the way in which the outermost level reads functions.
 
-    def copy(f: Callable[..., Any]) -> Callable[..., Any]:
-        return seen.followed(f)
+    It holds copies of functions and no state of a trace.
+    """
+    levels = threads.open
+    return _overlay(levels[0].way if levels else None)
 
+
+@functools.cache
+def _overlay(way: Way | None) -> Overlay:
     table: dict[int, Any] = {}
     objects: dict[type, Callable[[Any], Any]] = {}
     arrivals = -1
+
+    def copy(f: Callable[..., Any]) -> Callable[..., Any]:
+        return seen.followed(f)
 
     def arrive() -> bool:
         """Whether modules have been imported since; their functions have their stand-ins."""
@@ -36,6 +53,8 @@ def overlay() -> Overlay:
             return False
         arrivals = registry.arrivals
         table.update(replacements(copy, known=table))
+        if way is not None:
+            table.update({id(old): new for old, new in way.builtins})
         objects.update({f: r.of_object for f, r in registry.foreign.items() if r.of_object})
         forget_classes()
         return True
@@ -43,6 +62,8 @@ def overlay() -> Overlay:
     arrive()
     packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas", "pickle"]
     seen = Overlay(table, packages, is_instance, class_of, objects, arrive, _is_traced)
+    if way is not None:
+        seen.read, seen.forms = way.read, way.forms
     collector.keepers.append(seen.kept)
     return seen
 
@@ -100,7 +121,8 @@ for _name in ("get_overridable_numpy_array_functions", "get_overridable_numpy_uf
 
 def seen(f: Callable[..., Any]) -> Callable[..., Any]:
     """The user's function, seeing our NumPy."""
-    return overlay()(f)
+    copy, levels = overlay()(f), threads.open
+    return levels[0].way.inside(copy) if levels and levels[0].way is not None else copy
 
 
 def method(f: Callable[..., Any]) -> Callable[..., Any]:

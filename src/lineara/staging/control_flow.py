@@ -252,16 +252,21 @@ def _branches(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: st
         around = staged_around()
         if around is not None and around.shared.open:  # a lineara.function, which says why
             raise
-        raise StagingError(
-            f"{name}: branches lie in each other without end; decorate a function that calls "
-            "itself with lineara.function, and let a branch end without a call"
-        ) from None
+        raise endless(name) from None
+
+
+def endless(name: str) -> StagingError:
+    """The error for a function that calls itself in a branch of a branch, and so on."""
+    return StagingError(
+        f"{name}: branches lie in each other without end; decorate a function that calls "
+        "itself with lineara.function, and let a branch end without a call"
+    )
 
 
 def _form_of_branches(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str) -> Any:
     level = tracing()
     if level is None:
-        return _one(
+        return one(
             lambda v, *xs: _form_of_branches(form, v, fs, xs, name),
             [chosen, *operands], fs[0], name,
         )  # fmt: skip
@@ -538,7 +543,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         while True:
             test = cond_fun(init_val)
             if _is_staged(test):
-                return _one(
+                return one(
                     lambda val: while_loop(cond_fun, body_fun, val),
                     [init_val], body_fun, "while_loop",
                 )  # fmt: skip
@@ -564,7 +569,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     return carry.tree(written(level, leaf, likes))
 
 
-def _one(form: Callable[..., Any], operands: Sequence[Any], f: Any, name: str) -> Any:
+def one(form: Callable[..., Any], operands: Sequence[Any], f: Any, name: str) -> Any:
     """A form in a differentiation within a trace: one operation, a definition with the form.
 
     `form(*operands)` is traced in it as in any trace, so a branch, a loop and a recursive call have
@@ -600,7 +605,7 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
         if level is None:
             if staged_around() is None:
                 return f(*args, **kwargs)
-            return _one(lambda xs, named: called(*xs, **named), [args, kwargs], f, "function")
+            return one(lambda xs, named: called(*xs, **named), [args, kwargs], f, "function")
         given = Operands(level, (args, kwargs))
         likes = tuple([(like, type(like.lay)) for like in given.seen])
         key = (f, likes, given.structure, tuple(map(plain_key, given.constants)))

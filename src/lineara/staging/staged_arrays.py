@@ -75,14 +75,28 @@ def put(out: Emitter, x: Boxed, at: Any, y: Boxed) -> Boxed:
 class Cell:
     """The storage that an array and its views share: a constant until a staged value goes in.
 
-    `inside` has the roots of the differentiations in which it was made, which no two of them share.
-    If there are any, the arrays that show the storage are known: they may become arrays of those.
+    It was made in the definition `home`.  While a definition inside that one is being written and
+    uses it, it comes along: `level` is the definition that it is in now, and `content` what it
+    holds there.  `inside` has the roots of the differentiations in which it was made, which no two
+    of them share.  If there are any, the arrays that show the storage are known: they may become
+    arrays of those.
     """
 
-    __slots__ = ("arrays", "asked", "content", "given", "inside", "lay", "level", "version")
+    __slots__ = (
+        "__weakref__",
+        "arrays",
+        "asked",
+        "content",
+        "given",
+        "home",
+        "inside",
+        "lay",
+        "level",
+        "version",
+    )
 
     def __init__(self, level: Any, content: Any, inside: Sequence[Any], lay: Any = None) -> None:
-        self.level = level
+        self.home = self.level = level
         self.content = content
         self.inside = inside
         self.lay = strides_of(content) if lay is None else lay  # the strides of NumPy's array
@@ -90,6 +104,13 @@ class Cell:
         self.version = 0
         self.given: list[Any] = []  # plain arrays that NumPy's user takes for views
         self.arrays: list[Any] = []
+
+    def here(self) -> Any:
+        """The definition that is being written, to which the storage comes along."""
+        level = self.level.innermost()
+        if level is not self.level:
+            level.take(self)
+        return level
 
     def was_made_in(self, level: Any) -> bool:
         """Whether it was made while that differentiation went on, by what is differentiated."""
@@ -124,6 +145,28 @@ def as_box(level: Any, value: Any) -> Boxed:
     return value if isinstance(value, Boxed) else level.out.box(level.out.unbox(value))
 
 
+class Aliases:
+    """Arrays one of which Python gives where a program gives another one with its content.
+
+    While such an array is in use, neither may be written.
+    """
+
+    def __init__(self, arrays: Sequence[Any]) -> None:
+        stores = [a.w.buffer if isinstance(a, StagedArray) else a for a in arrays]
+        self.stores = [(weakref.ref(c), getattr(c, "version", 0)) for c in stores]
+
+    def refuse(self, written: bool) -> None:
+        """Refuse a write, or what is read after one of the others was written."""
+        for ref, version in self.stores:
+            store = ref()
+            if store is not None and (written or getattr(store, "version", 0) != version):
+                raise MutationError(
+                    "an array that a staged branch or loop gave was written, or is read after a "
+                    "write, where it may be one that is in use under another name, and whether it "
+                    "is depends on values; let the branch or the loop give a copy, a.copy()"
+                )
+
+
 class Region(WrittenView):
     """A region of a cell: the whole, or what some steps lead to."""
 
@@ -153,6 +196,20 @@ class Region(WrittenView):
         part.source = self.source
         return part
 
+    def refuse_stale(self) -> None:
+        """Refuse to read what does not follow an array that was written since."""
+        if isinstance(self.source, Aliases):
+            self.source.refuse(False)
+        else:
+            WrittenView.refuse_stale(self)
+
+    def refuse_write(self, value: Any) -> None:
+        """Refuse a write that another array would not follow."""
+        if isinstance(self.source, Aliases):
+            self.source.refuse(True)
+            self.source = None
+        WrittenView.refuse_write(self, value)
+
     # --- views ------------------------------------------------------------------------------------
 
     def of(self, whole: Part) -> Part | None:
@@ -171,7 +228,7 @@ class Region(WrittenView):
 
     def sub(self, at: Any) -> "Region":
         """The region of an index of integers, some of them staged, and slices."""
-        level = self.buffer.level
+        level = self.buffer.here()
         first = tuple([0 if isinstance(p, Traced) else p for p in _tuple(at)])
         read(np.broadcast_to(np.zeros((), self.buffer.dtype), self.shape), first)
         position = locate(first, self.offset, self.strides, self.shape)
@@ -202,20 +259,26 @@ class Region(WrittenView):
 
     def content(self) -> Any:
         """What the region shows now: an array of numbers or a box."""
-        x = self.buffer.content
-        for step in self.steps:
+        level, x = self.buffer.here(), self.buffer.content
+        for step in self._steps(level):
             if isinstance(x, np.ndarray) and any(boxes(step.param)):
-                x = as_box(self.buffer.level, x)
+                x = as_box(level, x)
             x = step.taken(x)
         return x
+
+    def _steps(self, level: Any) -> list[Step]:
+        """The steps, as the definition that is being written knows their positions."""
+        return [Step(s.name, level.known_here(s.param)) for s in self.steps]
 
     def now(self) -> Any:
         """The present content: an array that keeps it, staged or plain."""
         version, node = self.cache
         self.refuse_stale()
-        if version != self.buffer.version or not isinstance(node, Traced):
+        level = self.buffer.here()
+        known = isinstance(node, Traced) and node.v.emitter is level.out
+        if version != self.buffer.version or not known:
             x = self.content()
-            node = self.buffer.level.still(x, self.lay) if isinstance(x, Boxed) else copied(x)
+            node = level.still(x, self.lay) if isinstance(x, Boxed) else copied(x)
             self.cache = (self.buffer.version, node)
         return node
 
@@ -226,14 +289,14 @@ class Region(WrittenView):
         cell = self.buffer
         value = value.now() if isinstance(value, Traced) else value
         self._refuse(value)
-        level = cell.level
+        level = cell.here()
         value = level.entered(_as_stored(value, cell.dtype, at))
         at = normal(level.parameter(at) if any(map(_is_staged, _tuple(at))) else at)
         staged = [isinstance(v, Boxed) for v in (cell.content, value)]
         if not any(staged) and not any(boxes((at, self.steps))):
             self.store(self.content(), at, value)
         else:
-            cell.content = self._written(cell.boxed(), self.steps, at, value)
+            cell.content = self._written(cell.boxed(), self._steps(level), at, value)
         cell.version += 1
 
     def _written(self, x: Boxed, steps: Sequence[Step], at: Any, value: Any) -> Boxed:
@@ -308,18 +371,19 @@ class Region(WrittenView):
     def add_at(self, at: Any, value: Any) -> None:
         """np.add.at: every occurrence of a position adds."""
         self._refuse(value)
-        cell, level = self.buffer, self.buffer.level
+        cell, level = self.buffer, self.buffer.here()
+        steps = self._steps(level)
         at = _tuple(normal(level.parameter(np.asarray(at) if isinstance(at, list) else at)))
         shape = _shape_at(self.shape, tuple(map(_unboxed, at)))
         y = self.fitted(level.entered(value), ArrayType(shape, cell.dtype), at)
         x = cell.boxed()
         parts = [x]
-        for step in self.steps:
+        for step in steps:
             parts.append(step.taken(parts[-1]))
         last = parts.pop()
         where = tuple(map(_unboxed, at))
         made = level.out.box(level.out.bind("v", last.var.type, Accum((last.var, y.var), where)))
-        for step, part in zip(reversed(self.steps), reversed(parts), strict=True):
+        for step, part in zip(reversed(steps), reversed(parts), strict=True):
             made = step.back(level.out, part, made)
         cell.content = made
         cell.version += 1
@@ -350,7 +414,7 @@ class Region(WrittenView):
         cell.level.shared.written = True
         if not cell.level.open:
             raise outlived()
-        if cell.level.inner is not None:
+        if not cell.here().hands_on and cell.home is not cell.level:
             raise StagingError(
                 "the function of a branch or loop writes into an array that was made outside it; "
                 "pass the array in, and return it"
@@ -410,9 +474,7 @@ class StagedArray(Written):
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, list):
             at = normal_part(at)
-        level = self.level.innermost()
-        if level is not self.level:
-            return self._from_around(level, at)
+        level = self.w.buffer.here()
         parts = _tuple(at)
         if not is_basic(tuple([0 if _is_integer(p) else p for p in parts])):
             check_index(at, self)
@@ -428,16 +490,11 @@ class StagedArray(Written):
             return level.wrap(y, lay_of(op("index"), (self,), {"at": at}, y))
         region = self.w.sub(at)
         if region.shape or any([p is Ellipsis for p in parts]):
-            made = level.handle(region)
+            made = self.level.handle(region)
             made.w.made = (self, at)
             return made
         x = region.content()
         return level.wrap(x) if isinstance(x, Boxed) else x[()]
-
-    def _from_around(self, level: Any, at: Any) -> Any:
-        """A part, as a definition inside sees it: what is written to it would be lost."""
-        part = level.buffer(self)[at]
-        return level.derived(part, self) if isinstance(part, StagedArray) else part
 
     def entered(self, value: Any) -> bool:
         """Whether this is an array of the differentiation that a value belongs to from now on.

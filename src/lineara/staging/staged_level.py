@@ -20,6 +20,7 @@ import numpy as np
 from lineara.errors import (
     LeakedVariableError,
     StagingError,
+    user_frame,
     user_line,
 )
 from lineara.facts.primitive import (
@@ -58,7 +59,7 @@ from lineara.tape.node import (
 from lineara.tape.numpy_errors import refused
 from lineara.tape.reads import View
 from lineara.tape.strides import laid_out, packed, strides_of
-from lineara.tape.written_arrays import Written
+from lineara.tape.written_arrays import Written, written_outside
 
 PYTHONS = (ZeroDivisionError, OverflowError, ValueError)  # what Python's arithmetic raises
 FLOAT64 = ArrayType((), np.dtype(float))
@@ -160,6 +161,14 @@ class StagedLevel(Level):
         ] = []  # large constants: formals with their values
         self.around: dict[Any, tuple[ir.Var, Any]] = {}  # what of outer definitions is mentioned
         self.inner: StagedLevel | None = None  # the definition inside this one, being written
+        self.holder: StagedLevel | None = None  # the one around this one
+        self.taken: list[tuple[Cell, Any, int]] = []  # storage from around: content and version
+        self.hands_on = False  # whether what is written to that storage is handed on
+        self.way: Any = None  # how functions are read while this is the outermost level
+        self.calls = False  # whether the program stands for calls of its function
+        self.unread: dict[tuple[str, int], str] = {}  # why functions are traced as they run
+        self.attempts: dict[Any, int] = {}  # how often loops were tried as forms in vain
+        self.carries: dict[Any, Any] = {}  # what loops carried when they were written last
         self.frame = sys._getframe(1)  # of what traces
         while self.frame.f_back is not None and self.frame.f_code.co_filename == OPENING:
             self.frame = self.frame.f_back
@@ -174,15 +183,53 @@ class StagedLevel(Level):
         """The block writes the definition `level`, which is used in this one."""
         level.shared = self.shared
         level.adopts = self.adopts
+        level.holder = self
         self.inner = level
         try:
             yield
         finally:
             self.inner = None
+            for cell, content, version in reversed(level.taken):
+                cell.level, cell.content, cell.version = self, content, version
+            level.taken.clear()
 
     def innermost(self) -> "StagedLevel":
         """The definition that is being written now, this one or one inside it."""
         return self if self.inner is None else self.inner.innermost()
+
+    def take(self, cell: Cell) -> None:
+        """Storage of a definition around this one comes along, for as long as this is written."""
+        holder = self.holder
+        assert holder is not None, "storage comes along from the definition around"
+        if cell.level is not holder:
+            holder.take(cell)
+        self.taken.append((cell, cell.content, cell.version))
+        content = cell.content
+        if isinstance(content, Boxed):
+            content = self.mention(holder.still(content, cell.lay))
+        else:
+            content = content.copy(order="K")
+        cell.level, cell.content = self, content
+
+    def known_here(self, param: Any) -> Any:
+        """A parameter with the variables of this definition for those of the ones around."""
+        if isinstance(param, Boxed):
+            return self.from_around(param)
+        if isinstance(param, tuple):
+            return tuple([self.known_here(p) for p in param])
+        return param
+
+    def from_around(self, box: Boxed) -> Boxed:
+        """A variable of this definition or of one around it, as it is called here."""
+        if box.emitter is self.out:
+            return box
+        if self.holder is None:
+            raise outlived()
+        return self.mention(self.holder.shown(self.holder.from_around(box)))
+
+    def shown(self, box: Boxed) -> Any:
+        """A variable as a value that keeps its content."""
+        return self.still(box, ()) if box.shape else self.scalar(box)
 
     def name_of_definition(self, like: str) -> str:
         """A name that no other definition has."""
@@ -256,7 +303,11 @@ class StagedLevel(Level):
         if not isinstance(a, Traced):
             return self.constant(a) if isinstance(a, np.ndarray) else a
         if self.mine(a):
+            if a.v.emitter is not self.out:
+                raise outlived()
             return a.v
+        if a.level.depth > self.depth:
+            raise written_outside()
         if isinstance(a.level, StagedLevel) or self.adopts:
             return self.mention(a)
         raise LeakedVariableError(
@@ -286,6 +337,9 @@ class StagedLevel(Level):
 
     def mention(self, a: Any) -> Boxed:
         """A value of a definition around this one becomes one more formal."""
+        around = self.holder
+        if around is not None and isinstance(a.level, StagedLevel) and a.level is not around:
+            a = around.shown(around.from_around(a.v))
         key = a.v.var if isinstance(a.level, StagedLevel) else id(a)
         for v, kept in a.level.beside if isinstance(a.level, StagedLevel) else ():
             if v is key:
@@ -524,9 +578,18 @@ def _refusal(name: str) -> Any:
             raise outlived()
         if name == "array" and asks_who_multiplies(sys._getframe(1)):
             return in_object(n)
-        raise StagingError(text.format(t=type_of(n)))
+        said = text.format(t=type_of(n))
+        raise StagingError(said + why_unread() if name == "bool" else said)
 
     return refuse
+
+
+def why_unread() -> str:
+    """Why the user's function is traced as it runs, where its source is not read."""
+    frame, level = user_frame(sys._getframe(2)), threads.open[0]
+    code = None if frame is None else (frame.f_code.co_filename, frame.f_code.co_firstlineno)
+    why = getattr(level, "unread", {}).get(code)
+    return f" (branches of this function are not read: {why})" if why else ""
 
 
 def _arrays(params: dict[str, Any]) -> Any:

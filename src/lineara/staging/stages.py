@@ -30,8 +30,9 @@ from lineara.passes.policy_table import chosen
 from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Policy, store_all, unzip
+from lineara.staging.capture import trace
 from lineara.staging.certificate import Certificate, bytes_of, certified
-from lineara.staging.tracing import Staged, trace
+from lineara.staging.tracing import Staged
 from lineara.staging.value_and_map import Halves
 
 

@@ -1,4 +1,4 @@
-"""Staging by tracing: a Python function of arrays and containers becomes a Linear A program.
+"""A Python function of arrays and containers becomes a Linear A program.
 
 The function runs once, on staged values, through the operations that the eager engine intercepts.
 Floating and complex leaves of the arguments and arrays of integers or booleans become formals;
@@ -23,13 +23,14 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
-from lineara.python.user_code import method, overlay, seen
+from lineara.python.user_code import Way, method, overlay, seen
 from lineara.staging.definitions import Definition, needed
-from lineara.staging.staged_arrays import as_box
+from lineara.staging.staged_arrays import StagedArray, as_box
 from lineara.staging.staged_level import Seen, StagedLevel, weakness
 from lineara.tape.leaves import kind_of_number
 from lineara.tape.levels import innermost_level, open_level, outside
 from lineara.tape.node import Traced, layout
+from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
 from lineara.trees import Structure, flatten, leaf_paths, map_leaves, unflatten
 
@@ -137,6 +138,8 @@ class Staged:
     results           how results become what the function returned
     beside            the values of the last formals: large constants
     f                 the function
+    writes            which leaves of the arguments it writes; what they are to hold is returned
+                      beside its result
     """
 
     def __init__(
@@ -146,12 +149,14 @@ class Staged:
         results: Results,
         beside: list,
         f: Callable[..., Any],
+        writes: Sequence[int] = (),
     ) -> None:
         self.definition = definition
         self.f = f
         self.signature = signature
         self.results = results
         self.beside = beside
+        self.writes = writes
 
     @property
     def program(self) -> Program:
@@ -168,7 +173,17 @@ class Staged:
         pairs = self.signature.check(args, kwargs, self.name)
         if any([isinstance(v, Traced) for v, _ in pairs]):
             return seen(self.f)(*args, **kwargs)
-        return self.results.tree(self._run(pairs).results)
+        leaves = flatten((args, kwargs))[0] if self.writes else []
+        for i in self.writes:
+            others = [v for j, v in enumerate(leaves) if j != i and isinstance(v, np.ndarray)]
+            if any([shares(leaves[i], v) for v in others]):
+                raise written_in_one_place(leaves[i])
+        out = self.results.tree(self._run(pairs).results)
+        if self.writes:
+            out, contents = out
+            for i, content in zip(self.writes, contents, strict=True):
+                leaves[i][...] = content
+        return out
 
     def run(self, *args: Any, **kwargs: Any) -> Outcome:
         """The results as the program gives them, and the work that was done."""
@@ -191,33 +206,31 @@ class Staged:
         return str(self.program)
 
 
-def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
-    """The program that f is for arguments of these types.
+def traced(
+    f: Any, args: tuple, kwargs: dict[str, Any], way: Way | None = None, calls: bool = False
+) -> Staged:
+    """The program of a function that is read in some way.
 
-    Floating and complex numbers and arrays, and arrays of integers or booleans, in any containers,
-    are what the program is a function of; Python's integers, flags and strings are constants of it.
-    (If there are integers only, they count as floating, as in `grad`.)
-
-    >>> trace(lambda x: x * x, 3.0)
-    def f(x: f64;) -> (f64;) =
-      let v: f64 = x * x in
-      (v;)
-    <BLANKLINE>
-    >>> trace(lambda x: x * x, 3.0)(4.0)
-    16.0
+    If it stands for calls of the function, whole numbers stay whole, and what the function writes
+    into its arguments is returned beside its result.
     """
     if not callable(f):
         raise TypeMismatchError(f"trace: takes a function, but was given {show_type(f)}")
     if innermost_level() is not None:  # of the arguments the types count, not the values
         types = map_leaves(lambda v: layout(v), overlay().restore((args, kwargs)))
         with outside():
-            return trace(f, *types[0], **types[1])
+            return traced(f, types[0], types[1], way, calls)
     name = definition_name(f)
     with open_level(StagedLevel) as level:
-        given = Given(level, f, args, kwargs)
+        level.way, level.calls = way, calls
+        given = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)
         out = seen(f)(*given.args, **given.kwargs)
         given.places.settle()
+        writes: list[int] = []
+        if calls:
+            writes, contents = given.written()
+            out = (out, contents) if writes else out
         made, results = definition(level, name, given.formals, overlay().restore(out), name)
         beside = [value for _, value in level.beside]
         shared = level.shared
@@ -227,8 +240,8 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
         signature = signature._replace(lays=given.lays)
     if shared.kinded:
         signature = signature._replace(weak=given.weak)
-    traced = Definition(program, made.name, shared.rules)
-    return Staged(traced, signature, results, beside, f)
+    text = Definition(program, made.name, shared.rules)
+    return Staged(text, signature, results, beside, f, writes)
 
 
 def definition_name(f: Any) -> str:
@@ -240,15 +253,24 @@ def definition_name(f: Any) -> str:
 WORDS = {"let", "in", "def", "type", "dup", "drop", "zero", "zeros", "case", "of", "with"}
 
 
-class Given:
-    """The arguments of a function as it is traced: containers as proxies, numbers staged."""
+class Whole(int):
+    """A whole number of Python's that is an input of the program and no constant."""
 
-    def __init__(self, level: StagedLevel, f: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+
+class Given:
+    """The arguments of a function as it is traced: containers as proxies, numbers staged.
+
+    If there are integers only these count as floating, where that is asked for with `promotes`.
+    """
+
+    def __init__(
+        self, level: StagedLevel, f: Any, args: tuple, kwargs: dict[str, Any], promotes: bool
+    ) -> None:
         self.level = level
-        whole = (args, kwargs)
-        leaves, structure = flatten(whole)
+        leaves, structure = flatten((args, kwargs))
         numbers = [_is_formal(v) for v in leaves]
-        self.promote = not any(numbers) and any(kind_of_number(v) == "i" for v in leaves)
+        whole = any([kind_of_number(v) == "i" for v in leaves])
+        self.promote = promotes and whole and not any(numbers)
         self.nodes: list[tuple[Any, Any]] = []
         names = ir.Names()
         wanted = [names(n) for n in _names(f, args, kwargs)]
@@ -290,6 +312,23 @@ class Given:
             self.level.overlaps.add(v, node)
         return node
 
+    def written(self) -> tuple[list[int], list[Any]]:
+        """Which leaves the function wrote, and the arrays; a changed container is refused."""
+        todo = [*self.args, *self.kwargs.values()]
+        while todo:
+            proxy = todo.pop()
+            if hasattr(proxy, "_lineara_written"):
+                if proxy._lineara_written():
+                    raise StagingError(
+                        f"an argument ({type(proxy._lineara.source).__name__}) was changed: a "
+                        "program cannot change it when it runs; return what it is to hold"
+                    )
+                todo += proxy._lineara.memo.values()
+        leaves = flatten((tuple(self._sources), {}))[0]
+        pairs = [(v, node) for v, node in self.level.overlaps.given if _is_written(node)]
+        places = [next(i for i, leaf in enumerate(leaves) if leaf is v) for v, _ in pairs]
+        return places, [node for _, node in pairs]
+
     @property
     def formals(self) -> list[ir.Var]:
         """The formals in the order of the leaves; of what was never read as well."""
@@ -311,6 +350,10 @@ class Given:
         return formals
 
 
+def _is_written(node: Any) -> bool:
+    return isinstance(node, StagedArray) and node.w.buffer.version > 0
+
+
 def _is_formal(v: Any) -> bool:
     if manifold_of(v) is not None and callable(v):
         raise StagingError(
@@ -321,7 +364,7 @@ def _is_formal(v: Any) -> bool:
         raise StagingError(f"trace: {show_type(v)} is a point of a manifold; pass its coordinates")
     if isinstance(v, np.ndarray | np.generic):
         return v.dtype.kind in "fc" or (v.dtype.kind in "iub" and v.ndim > 0)
-    return type(v) in (float, complex)
+    return type(v) in (float, complex, Whole)
 
 
 def _names(f: Any, args: tuple, kwargs: dict[str, Any]) -> list[str]:
@@ -382,4 +425,4 @@ def _own(v: Any, weak: bool) -> Any:
     return v.item() if weak and isinstance(v, np.generic) else v
 
 
-__all__ = ["Signature", "Staged", "definition", "trace"]
+__all__ = ["Signature", "Staged", "definition", "traced"]

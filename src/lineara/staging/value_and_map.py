@@ -16,8 +16,9 @@ from lineara.linear_a.program import Program
 from lineara.passes.derivatives import reverse
 from lineara.passes.names import JVP, LIN, NL, E, T
 from lineara.passes.unzip import Policy
+from lineara.staging.capture import trace
 from lineara.staging.dead_lanes import of_dead_lanes, run_linear, run_live
-from lineara.staging.tracing import VARIABLE, Staged, trace
+from lineara.staging.tracing import VARIABLE, Staged
 from lineara.trees import flatten
 
 

@@ -116,6 +116,15 @@ class Buffer:
         self.sources = [node]
 
 
+def written_outside() -> LeakedVariableError:
+    """The error for a value that would leave its differentiation through an array."""
+    return LeakedVariableError(
+        "a value of an inner differentiation was written into an array that lives outside "
+        "it, as copies of outer values do; make the array inside the inner function with "
+        "np.zeros, or return the value"
+    )
+
+
 class WrittenView:
     """What a written array shows of a storage, its buffer: the whole, or a part.
 
@@ -654,11 +663,7 @@ class Written(Array):
     def _refuse_inner(self, value: Any) -> None:
         box = innermost((value,))
         if box is not None and box.depth > self.depth:
-            raise LeakedVariableError(
-                "a value of an inner differentiation was written into an array that lives outside "
-                "it, as copies of outer values do; make the array inside the inner function with "
-                "np.zeros, or return the value"
-            )
+            raise written_outside()
 
     def _refuse_growth(self, t: ArrayType) -> None:
         if t.shape != self.w.shape:

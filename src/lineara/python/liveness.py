@@ -1,0 +1,183 @@
+"""Which variables of a function are bound where, and which of them are read later.
+
+    bound(statements)      the names that they may bind
+    Liveness(function)     for each statement the names whose values are read after it
+
+A name is live where some way from there reads it before it is bound anew (the textbook's backward
+analysis, on the syntax tree).  What a nested function mentions may be read at any time, so it is
+live everywhere.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+Names = frozenset[str]
+NONE: Names = frozenset()
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+SCOPES = (*FUNCTIONS, ast.ClassDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def own(node: ast.AST | Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes that are evaluated by the function itself, not in a function nested in it."""
+    todo = [node] if isinstance(node, ast.AST) else [*node]
+    while todo:
+        n = todo.pop()
+        yield n
+        if isinstance(n, SCOPES):
+            todo += around(n)
+        else:
+            todo += ast.iter_child_nodes(n)
+
+
+def around(n: ast.AST) -> list[ast.AST]:
+    """What a nested function or class evaluates where it is defined."""
+    if isinstance(n, ast.ClassDef):
+        return [*n.decorator_list, *n.bases, *n.keywords, *n.body]
+    a = n.args  # type: ignore[attr-defined]
+    defaults = [*a.defaults, *[d for d in a.kw_defaults if d is not None]]
+    return [*defaults, *getattr(n, "decorator_list", ())]
+
+
+def parameters(a: ast.arguments) -> list[str]:
+    """The names of the parameters of a function."""
+    positional = [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+    return positional + [p.arg for p in (a.vararg, a.kwarg) if p is not None]
+
+
+def bound(statements: Iterable[ast.AST] | ast.AST) -> Names:
+    """The names that these may bind in the function that they stand in."""
+    names: set[Any] = {None}
+    nodes = [statements] if isinstance(statements, ast.AST) else [*statements]
+    while nodes:
+        n = nodes.pop()
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+            names.add(n.id)
+        elif isinstance(n, _DEFINES | _TAKES):
+            names.add(n.name)
+        elif isinstance(n, ast.MatchMapping):
+            names.add(n.rest)
+        elif isinstance(n, ast.Import | ast.ImportFrom):
+            names |= {(a.asname or a.name).partition(".")[0] for a in n.names}
+        if isinstance(n, SCOPES):
+            nodes += [] if isinstance(n, ast.ClassDef) else around(n)
+        elif isinstance(n, COMPREHENSIONS):  # its targets are its own, but for walruses
+            targets = [m for g in n.generators for m in ast.walk(g.target)]
+            names |= bound([*ast.iter_child_nodes(n)])
+            names -= {m.id for m in targets if isinstance(m, ast.Name)}
+        elif isinstance(n, ast.comprehension):
+            nodes += [n.target, n.iter, *n.ifs]
+        else:
+            nodes += ast.iter_child_nodes(n)
+    return frozenset(names - {None})
+
+
+_DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_TAKES = ast.ExceptHandler | ast.MatchAs | ast.MatchStar
+
+
+def read(nodes: Iterable[ast.AST] | ast.AST) -> Names:
+    """The names that these read, in nested functions as well."""
+    nodes = [nodes] if isinstance(nodes, ast.AST) else nodes
+    mentioned = [m for n in nodes for m in ast.walk(n) if isinstance(m, ast.Name)]
+    return frozenset([m.id for m in mentioned if isinstance(m.ctx, ast.Load)])
+
+
+def declared(nodes: Iterable[ast.AST], kind: type) -> Names:
+    """The names that `global` or `nonlocal` statements of the function itself declare."""
+    return frozenset([name for n in own(nodes) if isinstance(n, kind) for name in n.names])  # type: ignore[attr-defined]
+
+
+def shared_with_nested(body: Sequence[ast.AST]) -> tuple[Names, Names]:
+    """What nested functions read of the names around them, and what they bind there."""
+    reads: set[str] = set()
+    binds: set[str] = set()
+    for n in own(body):
+        if isinstance(n, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef)):
+            inner = [n.body] if isinstance(n, ast.Lambda) else getattr(n, "body", [n])
+            reads |= read(inner)
+            for m in inner:
+                binds |= {k for d in ast.walk(m) if isinstance(d, ast.Nonlocal) for k in d.names}
+    return frozenset(reads | binds), frozenset(binds)
+
+
+class Liveness:
+    """What is live after each statement of a function, and at the head of each loop."""
+
+    def __init__(self, body: Sequence[ast.stmt], always: Names) -> None:
+        self.always = always
+        self.after: dict[ast.stmt, Names] = {}
+        self.head: dict[ast.stmt, Names] = {}
+        self._breaks: list[tuple[Names, Names]] = []  # live after a break, and after a continue
+        self._caught = NONE  # what handlers and finally blocks around may read
+        self.block(body, NONE)
+
+    def block(self, statements: Sequence[ast.stmt], live: Names) -> Names:
+        """What is live before the statements, where `live` is live after them."""
+        for s in reversed(statements):
+            live = live | self.always | self._caught
+            self.after[s] = live
+            live = self._before(s, live)
+        return live
+
+    def _before(self, s: ast.stmt, live: Names) -> Names:
+        if isinstance(s, ast.If):
+            either = self.block(s.body, live) | self.block(s.orelse, live)
+            return either | read(s.test)
+        if isinstance(s, ast.While | ast.For | ast.AsyncFor):
+            return self._loop(s, live)
+        if isinstance(s, ast.Return | ast.Raise):
+            return read(s) | self.always | self._caught
+        if isinstance(s, ast.Break | ast.Continue):
+            return self._breaks[-1][isinstance(s, ast.Continue)] if self._breaks else live
+        if isinstance(s, ast.With | ast.AsyncWith):
+            return (self.block(s.body, live) - bound([i.optional_vars for i in s.items if
+                    i.optional_vars is not None])) | read(s.items)  # fmt: skip
+        if isinstance(s, ast.Try | ast.TryStar):
+            return self._try(s, live)
+        if isinstance(s, ast.Match):
+            cases = [self.block(c.body, live) for c in s.cases]
+            parts = [p for c in s.cases for p in (c.pattern, c.guard) if p is not None]
+            return live.union(*cases) | read(s.subject) | read(parts)
+        if isinstance(s, ast.AugAssign):
+            return live | read(s) | bound(s)
+        if isinstance(s, ast.Delete):
+            return live | read(s) | bound(s)
+        if isinstance(s, ast.Assign | ast.AnnAssign):
+            targets = s.targets if isinstance(s, ast.Assign) else [s.target]
+            killed = bound([t for t in targets if not isinstance(t, ast.Starred)])
+            killed = killed if getattr(s, "value", None) is not None else NONE
+            return (live - killed) | read(s)
+        if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return (live - {s.name}) | read(s)
+        if isinstance(s, ast.Import | ast.ImportFrom):
+            return live - bound(s)
+        return live | read(s)
+
+    def _loop(self, s: ast.While | ast.For | ast.AsyncFor, live: Names) -> Names:
+        done = self.block(s.orelse, live)
+        asks = read(s.test) if isinstance(s, ast.While) else NONE
+        target = NONE if isinstance(s, ast.While) else bound(s.target)
+        head = done | asks
+        while True:
+            self._breaks.append((live, head))
+            body = self.block(s.body, head)
+            self._breaks.pop()
+            if not isinstance(s, ast.While):
+                body = (body - target) | read(s.target)
+            if body <= head:
+                break
+            head |= body
+        self.head[s] = head
+        return head if isinstance(s, ast.While) else head | read(s.iter)
+
+    def _try(self, s: ast.Try | ast.TryStar, live: Names) -> Names:
+        before, after = self._caught, self.block(s.finalbody, live)
+        self._caught = before | read(s.finalbody)
+        handlers = self.block(s.orelse, after)
+        caught = [self.block(h.body, after) | read(h.type or []) for h in s.handlers]
+        self._caught |= after.union(*caught)
+        inside = self.block(s.body, handlers)
+        self._caught = before
+        return inside.union(after, *caught)

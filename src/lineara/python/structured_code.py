@@ -1,0 +1,516 @@
+"""A function's code again, from its source, with branches and loops as calls of forms.
+
+    if test:                          def then():
+        x = a                             nonlocal x; x = a
+    else:                   becomes   def orelse():
+        x = b                             nonlocal x; x = b
+                                      forms.if_(test, then, orelse, None, ("x",))
+
+Blocks are functions within the function; they share its variables as cells, of which the last
+argument names those that a block binds and that are read later.  A block gives None where control
+falls through its end, and else where it goes: `forms.Return(value)`, `forms.BREAK`,
+`forms.CONTINUE`.  What follows a statement that may be left so is its `rest`, one more block:
+
+    if test:                          def then():
+        return a            becomes       return forms.Return(a)
+    return b                          def rest():
+                                          return forms.Return(b)
+                                      return forms.result(forms.if_(test, then, None, rest, ()))
+
+Conditional expressions, `and`, `or`, `not`, chained comparisons and assertions are calls as well.
+What the forms do is their own affair; forms that do what Python does give the function itself.
+Generators, and functions that look at their own frame, are left as they are, as is a function
+whose source is not what it was compiled from.
+"""
+
+import __future__
+
+import ast
+import dis
+import inspect
+import linecache
+import textwrap
+import tokenize
+import weakref
+from collections.abc import Sequence
+from types import CodeType, FunctionType
+from typing import Any
+
+from lineara.python.liveness import (
+    FUNCTIONS,
+    NONE,
+    SCOPES,
+    Liveness,
+    Names,
+    bound,
+    declared,
+    own,
+    parameters,
+    shared_with_nested,
+)
+from lineara.python.namespaces import FORMS
+
+FUTURE = __future__.annotations.compiler_flag
+_FRAMES = {"locals", "eval", "exec", "vars", "dir", "__import__", "_getframe", "currentframe"}
+_GENERATORS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+_EXITS = (ast.Return, ast.Break, ast.Continue)
+
+
+class _Codes(weakref.WeakKeyDictionary[CodeType, Any]):
+    """The structured code of each code object, or why there is none: found once."""
+
+    def of(self, f: FunctionType) -> CodeType | str:
+        """The code, or a sentence that says why there is none."""
+        known = self.get(f.__code__)
+        if known is None:
+            known = self[f.__code__] = _structured(f)
+        return known
+
+
+structured = _Codes().of
+
+
+def _structured(f: FunctionType) -> CodeType | str:
+    code = f.__code__
+    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return "it is a generator"
+    try:
+        node = _source(f)
+    except (OSError, SyntaxError, IndexError, ValueError, tokenize.TokenError):
+        node = None
+    if node is None:
+        return "its source is not there"
+    whole = _compiled(f, node)
+    if whole is None or not _same(whole, code):
+        return "its source is not what it was compiled from"
+    if _FRAMES & ({*code.co_names}):
+        return "it looks at its own frame"
+    tries = [n for n in ast.walk(node) if isinstance(n, ast.Try | ast.TryStar)]
+    if any([_leaves(s) for n in tries for s in n.finalbody]):
+        return "its finally block is left by return, break or continue"
+    _Function(node).rewrite()
+    made = _compiled(f, node)
+    assert made is not None, "what was rewritten is a function of that name"
+    return _named(made, made.co_name)
+
+
+def _named(code: CodeType, name: str) -> CodeType:
+    """The code with the name of its function for that of each of its blocks."""
+    own = name if "." in code.co_name else code.co_name
+    parts = [_named(c, own) if isinstance(c, CodeType) else c for c in code.co_consts]
+    return code.replace(co_consts=tuple(parts), co_name=own)
+
+
+def _source(f: FunctionType) -> Any:
+    """The syntax tree of a function, with the lines of its file."""
+    code = f.__code__
+    lines = linecache.getlines(code.co_filename, f.__globals__)
+    first = code.co_firstlineno
+    if code.co_name == "<lambda>":
+        return _lambda(code, ast.parse("".join(lines)))
+    block = textwrap.dedent("".join(inspect.getblock(lines[first - 1 :])))
+    tree = ast.parse(block)
+    ast.increment_lineno(tree, first - 1)
+    node = tree.body[0]
+    return node if isinstance(node, ast.FunctionDef) and node.name == code.co_name else None
+
+
+def _lambda(code: CodeType, tree: ast.Module) -> Any:
+    """The lambda of a file that a code object was compiled from."""
+    places = [p for p in code.co_positions() if p[0] is not None and p[0::2] != p[1::2]]
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and _holds(n, places)]
+    return min(around, key=lambda n: (_end(n.body)[0] - n.lineno, _end(n.body)[1]), default=None)
+
+
+def _holds(n: ast.Lambda, places: Sequence[Any]) -> bool:
+    """Whether all places lie in a lambda's body, or in parentheses around it."""
+    start = (n.lineno, n.col_offset)
+    return all([start <= (p[0], p[2]) and (p[1], p[3]) <= _end(n) for p in places])
+
+
+def _end(n: ast.expr) -> tuple[int, int]:
+    return n.end_lineno or 0, n.end_col_offset or 0
+
+
+def _compiled(f: FunctionType, node: Any) -> CodeType | None:
+    """The code of a function of that syntax, among the variables around that it has."""
+    free = f.__code__.co_freevars
+    owner = f.__qualname__.rpartition(".")[0].rpartition(".")[2]
+    bare = _bare(node)
+    body: list[ast.stmt] = [bare]
+    if owner.isidentifier():  # a method, whose private names have the name of the class in them
+        body = [ast.ClassDef(owner, [], [], body, [])]
+        if hasattr(body[0], "_fields") and "type_params" in body[0]._fields:
+            body[0].type_params = []  # type: ignore[attr-defined]
+    elif f.__code__.co_name.isidentifier() and f.__code__.co_name not in free:
+        body.insert(0, ast.Global([f.__code__.co_name]))  # where a function finds itself
+    names = [ast.arg(name) for name in free if name != "__class__"]
+    around = _function("around", ast.arguments([], names, None, [], [], None, []), body)
+    module = ast.fix_missing_locations(ast.Module([around], []))
+    flags = f.__code__.co_flags & FUTURE
+    code = compile(module, f.__code__.co_filename, "exec", flags, dont_inherit=True)
+    todo = [code]
+    while todo:
+        code = todo.pop(0)
+        nested = [c for c in code.co_consts if isinstance(c, CodeType)]
+        mine = [c for c in nested if c.co_name == f.__code__.co_name]
+        if mine and code.co_name in ("around", owner):
+            return mine[0] if {*mine[0].co_freevars} <= {*free} else None
+        todo += nested
+    return None
+
+
+def _bare(node: Any) -> ast.stmt:
+    """A function without what is evaluated where it is defined; a lambda as a statement."""
+    a = node.args
+    for defaults in (a.defaults, a.kw_defaults):
+        defaults[:] = [d and ast.copy_location(ast.Constant(None), d) for d in defaults]
+    for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg):
+        if p is not None:
+            p.annotation = None
+    if isinstance(node, ast.Lambda):
+        return ast.copy_location(ast.Expr(node), node)
+    node.decorator_list, node.returns = [], None
+    return node
+
+
+def _same(made: CodeType, code: CodeType) -> bool:
+    """Whether two code objects do the same."""
+    ours, theirs = ([c for c in k.co_consts] for k in (made, code))
+    return (
+        _operations(made) == _operations(code)
+        and made.co_names == code.co_names
+        and made.co_varnames == code.co_varnames
+        and {*made.co_freevars} == {*code.co_freevars}
+        and len(ours) == len(theirs)
+        and all(map(_same_constant, ours, theirs))
+    )
+
+
+def _operations(code: CodeType) -> bytes:
+    """The operations; attributes of what a module imports are read in another way in the module."""
+    return code.co_code[::2].translate(_ATTRIBUTES, _NO_OPERATIONS)
+
+
+_NO_OPERATIONS = bytes([0, dis.opmap["EXTENDED_ARG"]])  # caches, and parts of arguments
+_ATTRIBUTES = bytearray(range(256))
+_ATTRIBUTES[dis.opmap.get("LOAD_METHOD", 0)] = dis.opmap["LOAD_ATTR"]
+
+
+def _same_constant(a: Any, b: Any) -> bool:
+    both = isinstance(a, CodeType) and isinstance(b, CodeType)
+    return _same(a, b) if both else type(a) is type(b) and a == b
+
+
+# --- writing syntax -------------------------------------------------------------------------------
+
+
+def _function(name: str, args: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
+    made = ast.FunctionDef(name, args, body or [ast.Pass()], [], None)
+    if "type_params" in made._fields:  # from 3.12 on
+        made.type_params = []  # type: ignore[attr-defined]
+    return made
+
+
+def _no_arguments(*names: str) -> ast.arguments:
+    return ast.arguments([], [ast.arg(n) for n in names], None, [], [], None, [])
+
+
+def _load(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _form(name: str, *args: ast.expr | None) -> ast.expr:
+    """A call of a form; None is the constant."""
+    given = [ast.Constant(None) if a is None else a for a in args]
+    return ast.Call(ast.Attribute(_load(FORMS), name, ast.Load()), given, [])
+
+
+def _thunk(e: ast.expr) -> ast.expr:
+    return ast.Lambda(_no_arguments(), e)
+
+
+def _tuple(names: Sequence[str]) -> ast.expr:
+    return ast.Tuple([ast.Constant(n) for n in names], ast.Load())
+
+
+def _at(made: Any, node: ast.AST) -> Any:
+    """Syntax that stands where `node` stood, as far as it has no place yet."""
+    for n in ast.walk(made):
+        if "lineno" in n._attributes and not hasattr(n, "lineno"):
+            ast.copy_location(n, node)
+    return made
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+class _Function:
+    """One function that is rewritten, with those nested in it."""
+
+    def __init__(self, node: Any, in_class: str | None = None) -> None:
+        self.node = node
+        self.body: list[ast.stmt] = node.body if isinstance(node.body, list) else []
+        self.globals = declared(self.body, ast.Global)
+        self.outer = declared(self.body, ast.Nonlocal)
+        inner, self.written_inside = shared_with_nested(self.body)
+        self.variables = (bound(self.body) | {*parameters(node.args)}) - self.globals
+        self.live = Liveness(self.body, inner)
+        self.first = next(iter(parameters(node.args)), None)
+        self.count = 0
+        self.exits = NONE  # what is read where the loop around goes on, or after it
+        self.whole = any([isinstance(n, _GENERATORS) for n in own(self.body)])
+
+    def rewrite(self) -> None:
+        """Rewrite the function in place."""
+        if isinstance(self.node, ast.Lambda):
+            self.node.body = self.expression(self.node.body)
+            return
+        if self.whole:  # a generator: what is nested in it is rewritten
+            _nested([*self.body])
+            return
+        made = self.block(self.body, True, NONE)
+        doc = made[:1] if ast.get_docstring(self.node) is not None else []
+        held = sorted((self.variables - self.outer) - {*parameters(self.node.args)})
+        if held and self.count:  # a variable that blocks alone bind is one of the function
+            names: list[ast.expr] = [ast.Name(n, ast.Store()) for n in held]
+            never = ast.If(ast.Constant(False), [ast.Assign(names, ast.Constant(None))], [])
+            made = [*doc, _at(never, self.node), *made[len(doc) :]]
+        self.node.body = made
+
+    # --- statements -------------------------------------------------------------------------------
+
+    def block(self, statements: Sequence[ast.stmt], top: bool, live: Names) -> list[ast.stmt]:
+        """Statements rewritten; `live` is read after them, for blocks that are left early."""
+        made: list[ast.stmt] = []
+        for i, s in enumerate(statements):
+            if isinstance(s, ast.If | ast.While | ast.For) or _leaves(s):
+                if not _leaves(s):
+                    made += self.form(s, None, live)
+                elif isinstance(s, _EXITS):
+                    made.append(self.exit(s, top))
+                    break
+                else:
+                    rest = [*statements[i + 1 :]]
+                    made += self.form(s, rest, live, top)
+                    break
+            else:
+                made.append(self.plain(s))
+        return made
+
+    def exit(self, s: Any, top: bool) -> ast.stmt:
+        """return, break or continue; at the top a return is one."""
+        if isinstance(s, ast.Return):
+            value = None if s.value is None else self.expression(s.value)
+            if top:
+                s.value = value
+                return s
+            return _at(ast.Return(_form("Return", value)), s)
+        name = "BREAK" if isinstance(s, ast.Break) else "CONTINUE"
+        return _at(ast.Return(ast.Attribute(_load(FORMS), name, ast.Load())), s)
+
+    def form(
+        self, s: Any, rest: Sequence[ast.stmt] | None, live: Names, top: bool = False
+    ) -> list[ast.stmt]:
+        """A branch or a loop, with what follows it where it may be left."""
+        n, made = self._next(), []
+        if isinstance(s, ast.If) and rest and _always(s.body):
+            s.orelse, rest = [*s.orelse, *rest], []
+        elif isinstance(s, ast.If) and rest and _always(s.orelse):
+            s.body, rest = [*s.body, *rest], []
+        names = self.written_inside | bound(s) | bound(rest or [])
+        exits = self.live.after[s] | self.live.head.get(s, NONE)
+        after = exits if rest is None else exits | live | self.exits
+
+        def block(name: str, body: Sequence[ast.stmt], *args: str, set_: Any = ()) -> Any:
+            if not body and not set_:
+                return None
+            said = f"{name}.{n}"
+            before, self.exits = self.exits, exits if name == "body" else self.exits
+            inner = [*set_, *self.nested(body)]
+            self.exits = before
+            head = self.header(bound([*body, *set_]))
+            made.append(_at(_function(said, _no_arguments(*args), head + inner), s))
+            return _load(said)
+
+        if isinstance(s, ast.If):
+            parts = [self.expression(s.test), block("then", s.body), block("orelse", s.orelse)]
+            name = "if_"
+        elif isinstance(s, ast.While):
+            test = _at(ast.Return(self.expression(s.test)), s.test)
+            parts = [block("test", (), set_=[test]), block("body", s.body)]
+            parts += [block("orelse", s.orelse)]
+            name = "while_"
+        elif isinstance(s, ast.For):
+            item = "item."
+            target = _at(ast.Assign([s.target], _load(item)), s.target)
+            parts = [self.expression(s.iter), block("body", s.body, item, set_=[target])]
+            parts += [block("orelse", s.orelse)]
+            name = "for_"
+        else:  # try, with, match: left from within
+            made.append(_at(self._whole(s, n), s))
+            parts = [ast.Constant(True), _load(f"then.{n}"), None]
+            name = "if_"
+        parts.append(block("rest", rest) if rest else None)
+        state = sorted(names & after & self.variables)
+        call = _form(name, *parts, _tuple(state))
+        if rest is None:
+            return [*made, _at(ast.Expr(call), s)]
+        left = ast.Return(_form("result", call) if top else call)
+        return [*made, _at(left, s)]
+
+    def _whole(self, s: ast.stmt, n: int) -> ast.FunctionDef:
+        return _function(f"then.{n}", _no_arguments(), [*self.header(bound(s)), self.plain(s)])
+
+    def header(self, names: Names) -> list[ast.stmt]:
+        """What a block says of the variables that it binds."""
+        kinds = (ast.Nonlocal, names & self.variables), (ast.Global, names & self.globals)
+        return [kind(sorted(names_)) for kind, names_ in kinds if names_]
+
+    def nested(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The statements of a block within the function."""
+        return self.block(body, False, self.live.after[body[-1]]) if body else []
+
+    def plain(self, s: ast.stmt) -> ast.stmt:
+        """A statement that stays what it is, with what it holds rewritten."""
+        if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            _nested([s])
+            return s
+        if isinstance(s, ast.Assert):
+            message = None if s.msg is None else _thunk(self.expression(s.msg))
+            return _at(ast.Expr(_form("assert_", self.expression(s.test), message)), s)
+        if isinstance(s, ast.AnnAssign):  # what is annotated cannot be a variable of blocks
+            s = _at(ast.Assign([s.target], s.value) if s.value else ast.Pass(), s)
+        for field, value in ast.iter_fields(s):
+            if isinstance(value, ast.expr):
+                setattr(s, field, self.expression(value))
+            elif isinstance(value, list):
+                setattr(s, field, self._parts(value))
+        return s
+
+    def _parts(self, value: list[Any]) -> list[Any]:
+        if value and isinstance(value[0], ast.stmt):
+            return self.nested(value)
+        parts = []
+        for v in value:
+            if isinstance(v, ast.expr):
+                v = self.expression(v)
+            elif isinstance(v, ast.ExceptHandler | ast.match_case):
+                v.body = self.nested(v.body)
+            elif isinstance(v, ast.withitem):
+                v.context_expr = self.expression(v.context_expr)
+            parts.append(v)
+        return parts
+
+    def _next(self) -> int:
+        self.count += 1
+        return self.count
+
+    def expression(self, e: ast.expr) -> Any:
+        """An expression rewritten."""
+        return _Expressions(self).visit(e)
+
+
+class _Expressions(ast.NodeTransformer):
+    """Expressions whose parts are evaluated or not become calls of forms."""
+
+    def __init__(self, of: _Function) -> None:
+        self.of = of
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        """A function of its own."""
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        _Function(node).rewrite()
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        """One of two values."""
+        if not _movable(node):
+            return self.generic_visit(node)
+        parts = self.visit(node.body), self.visit(node.orelse)
+        return _at(_form("choose", self.visit(node.test), *map(_thunk, parts)), node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        """The first that decides."""
+        if not _movable(node):
+            return self.generic_visit(node)
+        first, *others = [self.visit(v) for v in node.values]
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        return _at(_form(name, first, *map(_thunk, others)), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        """`not` of a value."""
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        return _at(_form("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """A chain of comparisons."""
+        if len(node.ops) < 2 or not _movable(node):
+            return self.generic_visit(node)
+        parts = [self.visit(v) for v in (node.left, *node.comparators)]
+        steps = []
+        for op, right in zip(node.ops, parts[1:], strict=True):
+            one = ast.Compare(_load("l"), [op], [_load("r")])
+            act = ast.Lambda(_no_arguments("l", "r"), one)
+            steps.append(ast.Tuple([act, _thunk(right)], ast.Load()))
+        return _at(_form("chain", parts[0], *steps), node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """A call; `super()` is told of what its function knows."""
+        self.generic_visit(node)
+        bare = isinstance(node.func, ast.Name) and node.func.id == "super"
+        if bare and not node.args and not node.keywords and self.of.first is not None:
+            node.args = [_at(_load("__class__"), node), _at(_load(self.of.first), node)]
+        return node
+
+
+def _movable(n: ast.AST) -> bool:
+    """Whether an expression means the same in a function of its own."""
+    kinds = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
+    return not any([isinstance(m, kinds) for m in ast.walk(n)])
+
+
+def _leaves(s: ast.stmt) -> bool:
+    """Whether control may leave the block from within a statement, but for an exception."""
+    if isinstance(s, SCOPES):
+        return False
+    if isinstance(s, _EXITS):
+        return True
+    loop = isinstance(s, ast.For | ast.While)
+    inner = [n for n in ast.iter_child_nodes(s) if isinstance(n, ast.stmt)]
+    handlers = (*getattr(s, "handlers", ()), *getattr(s, "cases", ()))
+    inner += [n for h in handlers for n in h.body]
+    if not loop:
+        return any(map(_leaves, inner))
+    body, rest = s.body, s.orelse  # type: ignore[attr-defined]
+    return any(map(_leaves, rest)) or any([_returns(b) for b in body])
+
+
+def _always(block: Sequence[ast.stmt]) -> bool:
+    """Whether a block never falls through its end."""
+    if not block:
+        return False
+    last = block[-1]
+    both = isinstance(last, ast.If) and _always(last.body) and _always(last.orelse)
+    return both or isinstance(last, (*_EXITS, ast.Raise))
+
+
+def _returns(s: ast.AST) -> bool:
+    """Whether a return, or an exit of a loop further out, is within."""
+    if isinstance(s, SCOPES):
+        return False
+    return isinstance(s, ast.Return) or any(map(_returns, ast.iter_child_nodes(s)))
+
+
+def _nested(nodes: Sequence[ast.AST]) -> None:
+    """Rewrite the functions within statements that stay as they are."""
+    for n in nodes:
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef):
+            _Function(n).rewrite()
+        elif isinstance(n, FUNCTIONS):
+            continue
+        else:
+            _nested([*ast.iter_child_nodes(n)])
+
+
+__all__ = ["structured"]

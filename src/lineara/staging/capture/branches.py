@@ -1,0 +1,323 @@
+"""Branches: blocks of which a staged condition takes one become definitions that a `cond` calls."""
+
+import dis
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import StagingError, StructureError, describe_line
+from lineara.facts.primitive import op
+from lineara.facts.types import type_of
+from lineara.linear_a.branches import Cond
+from lineara.ops.value_checks import CHECKED, checked
+from lineara.python.function_copies import is_user_code
+from lineara.staging.capture.containers import Snapshot, refuse_changes
+from lineara.staging.capture.records import (
+    Column,
+    Joined,
+    Record,
+    change,
+    join,
+    mark_aliases,
+    record,
+    together,
+)
+from lineara.staging.capture.variables import (
+    ON,
+    UNSET,
+    Mixed,
+    Return,
+    Variables,
+    Way,
+    coded,
+    codes,
+    decoded,
+)
+from lineara.staging.control_flow import Unknown, endless, tracing, written
+from lineara.staging.staged_level import Seen, StagedLevel
+from lineara.tape.node import Traced
+
+WHERE = "in the two branches of a staged condition"
+
+
+def is_staged(v: Any) -> bool:
+    """Whether a value is not known while the program is written."""
+    return isinstance(v, Traced) and not v.known
+
+
+def truth(v: Any) -> Any:
+    """Whether a value is true: a bool, or a staged one."""
+    if isinstance(v, Traced):
+        v = v.now() if v.shape else v
+    if not is_staged(v):
+        return bool(v)
+    if v.shape:
+        size = int(np.prod(v.shape))
+        if size != 1:
+            return bool(np.zeros(v.shape, bool))  # NumPy says what is ambiguous
+        v = op("reshape")(v, shape=())
+    return v if v.dtype.kind == "b" else op("not_equal")(v, 0)
+
+
+def level_of_trace() -> StagedLevel:
+    """The definition that is being written."""
+    level = tracing()
+    if level is None:
+        raise StagingError(
+            "a branch or a loop depends on a staged value within a differentiation in a captured "
+            "function; write it with lineara.cond, lineara.while_loop or lineara.scan there"
+        )
+    return level
+
+
+def branch(
+    test: Any, then: Callable[[], Way], orelse: Callable[[], Way], variables: Variables
+) -> Way:
+    """One of two blocks; what they leave in variables is joined."""
+    level = level_of_trace()
+    before = variables.all()
+    records, ways = [], []
+    left: list[Way] = []
+    error: Exception | None = None  # what a block raises, whatever the values
+
+    def run(block: Callable[[], Way]) -> dict[Any, Any]:
+        way = block()
+        left.append(way)
+        code, value = coded(way)
+        columns = {"code": code, "value": value}
+        columns |= {(n,): v for n, v in variables.values().items()}
+        if isinstance(way, Mixed):
+            columns |= {(n,): v for n, (v, _) in way.perhaps.items()}
+        return columns
+
+    for block in (then, orelse):
+        snapshot = Snapshot(block)
+        try:
+            records.append(record(level, "branch", (), lambda inner, _, f=block: run(f)))
+            ways.append(variables.values())
+        except Unknown as unknown:  # the other branch says what the function gives
+            level.shared.skipped.add(unknown.key)
+            if block is orelse and not records:
+                raise
+        except RecursionError:
+            if level.shared.open:  # a lineara.function, which says why
+                raise
+            raise endless("a branch") from None
+        except CHECKED as e:
+            if not _is_raised(e):
+                raise
+            error = e
+        finally:
+            variables.reset(before)
+            changed = snapshot.undo()
+        refuse_changes(changed, "branch")
+        if error is not None:
+            check(test if block is then else op("logical_not")(test), error, _line(error))
+            return (orelse if block is then else then)()
+    return _Form(level, test, records, ways, left, before[0], variables).write()
+
+
+def check(fails: Any, error: Exception, line: str) -> None:
+    """Write what raises an exception of the user's as the program runs."""
+    checked(fails, fails, type(error), str(error), line=line)
+
+
+def _is_raised(error: Exception) -> bool:
+    """Whether a `raise` of the user's has raised an exception that a program can raise."""
+    kinds = [k for k in CHECKED if type(error) is k]
+    text = len(error.args) < 2 and all([type(a) is str for a in error.args])
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if not kinds or not text or trace is None:
+        return False
+    code = trace.tb_frame.f_code
+    return is_user_code(code.co_filename) and code.co_code[trace.tb_lasti] == _RAISE
+
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+
+def _line(error: Exception) -> str:
+    """The line that has raised an exception."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    assert trace is not None, "it was raised"
+    code = trace.tb_frame.f_code
+    return describe_line(code.co_filename, trace.tb_lineno, code.co_name)
+
+
+class _Form:
+    """A `cond` as it is put together from what its two blocks wrote."""
+
+    def __init__(
+        self, level: StagedLevel, test: Any, records: list[Record], ways: list[dict[str, Any]],
+        left: list[Way], before: dict[str, Any], variables: Variables,
+    ) -> None:  # fmt: skip
+        self.level, self.test, self.records = level, test, records
+        self.ways, self.left, self.before, self.variables = ways, left, before, variables
+
+    def write(self) -> Way:
+        """Write the form; the variables and arrays hold what it gives."""
+        perhaps = {n: None for w in self.left if isinstance(w, Mixed) for n in w.perhaps}
+        names = [
+            n for n, v in self.before.items()
+            if n in perhaps or any([w[n] is not v for w in self.ways])
+        ]  # fmt: skip
+        some: dict[str, frozenset[int]] = {}  # on which ways those have a value that may have none
+        joined: dict[Any, Joined] = {"code": self._join("code", "the way out")}
+        values = [r.columns["value"] for r in self.records]
+        if any([c.tree is not UNSET for c in values]):
+            joined["value"] = self._join("value", "what is returned", values)
+        kept: dict[str, Any] = {}
+        for n in names:
+            columns = [r.columns[n,] for r in self.records]
+            trees = [c.tree for c in columns]
+            bound = self._bound(n)
+            if bound is not None:
+                kept[n] = UNSET
+                if bound:
+                    some[n] = bound
+                    joined[n,] = self._join((n,), f"the variable {n!r}")
+            elif all([t is trees[0] for t in trees]):
+                kept[n] = trees[0]
+            else:
+                joined[n,] = self._join((n,), f"the variable {n!r}")
+        cells = list(dict.fromkeys([c for r in self.records for c in r.changed]))
+        nodes = self._written(joined, cells)
+        taken = iter(nodes)
+        given = {key: j.tree([next(taken) for _ in j.results]) for key, j in joined.items()}
+        for cell, content in zip(cells, taken, strict=True):
+            change(self.level, cell, content)
+        given_to = {key[0]: v for key, v in given.items() if type(key) is tuple}
+        self.variables.set(kept | {n: v for n, v in given_to.items() if n not in some})
+        self._mark(joined, nodes)
+        possible = frozenset[int]().union(*map(codes, self.left))
+        value = given.get("value", UNSET)
+        perhaps = {n: (given_to[n], bound) for n, bound in some.items()}
+        return decoded(given["code"], value, possible, perhaps, self.variables)
+
+    def _bound(self, n: str) -> frozenset[int] | None:
+        """The codes with which a variable has a value, where it may have none; None if it has one.
+
+        None of them where the code does not tell whether it has one.
+        """
+        bound, unbound = set[int](), set[int]()
+        for way, values in zip(self.left, self.ways, strict=True):
+            some = way.perhaps.get(n) if isinstance(way, Mixed) else None
+            has = codes(way) if values[n] is not UNSET else some[1] if some else frozenset()
+            bound |= has
+            unbound |= codes(way) - has
+        if not unbound:
+            return None
+        return frozenset() if bound & unbound else frozenset(bound)
+
+    def _join(self, key: Any, what: str, columns: list[Column] | None = None) -> Joined:
+        columns = columns or [r.columns[key] for r in self.records]
+        full = [c for c in columns if c.tree is not UNSET]
+        if len(full) < len(columns):  # of a return that the other branch does not make
+            columns = [full[0] if c.tree is UNSET else c for c in columns]
+        one = join(what, columns, WHERE)
+        if len(full) < len(columns):
+            likes = next(c.seen for c in full)
+            differs = [like if isinstance(v, Traced) else None for like, v in
+                       zip(likes, full[0].leaves, strict=True)]  # fmt: skip
+            one = one._replace(likes=differs)
+        return one
+
+    def _written(self, joined: dict[Any, Joined], cells: list[Any]) -> list[Any]:
+        """The nodes that the form gives: the leaves of what is joined, then the storage."""
+        records, results = [], []
+        for r in self.records:
+            variables = []
+            for key, j in joined.items():
+                entered = r.columns[key].entered or [None] * len(j.likes)
+                for v, like in zip(entered, j.likes, strict=True):
+                    if like is not None:
+                        v = np.zeros(like.type.shape, like.type.dtype) if v is None else v
+                        variables.append(r.variable(v, like.type))
+            variables += [self._content(r, cell).var for cell in cells]
+            results.append(variables)
+            records.append(r.pruned(variables))
+        around, each = together(self.level, records)
+        pairs = zip(records, each, results, strict=True)
+        self.level.add(
+            *[r.define(around, mine, variables, (), False) for r, mine, variables in pairs]
+        )
+        args = [self.level.as_box(self.test), *around]
+        leaf = Cond(tuple([b.var for b in args]), tuple([r.name for r in records]))
+        likes = [like for j in joined.values() for like in j.results]
+        likes += [Seen(type_of(cell.content), cell.lay) for cell in cells]
+        return written(self.level, leaf, likes)
+
+    def _content(self, r: Record, cell: Any) -> Any:
+        """What a storage holds at the end of a block, which need not have written it."""
+        if cell in r.changed:
+            return r.changed[cell]
+        cell.here()
+        outer = cell.boxed()
+        for a, v in r.mentions:
+            if self.level.as_box(a).var is outer.var:
+                return r.out.box(v)
+        v = r.out.fresh("x", outer.var.type)
+        r.mentions.append((self.level.still(outer, cell.lay), v))
+        return r.out.box(v)
+
+    def _mark(self, joined: dict[Any, Joined], nodes: list[Any]) -> None:
+        places = [(key, i) for key, j in joined.items() for i, t in enumerate(j.likes) if t]
+        mark_aliases(nodes, places, self.records)
+
+
+def follow(way: Way, rest: Callable[[], Way] | None, variables: Variables) -> Way:
+    """What comes of a block that was left in some way and is followed by another one."""
+    if way is None:
+        return None if rest is None else rest()
+    if not isinstance(way, Mixed) or rest is None:
+        return way
+    if ON not in way.codes:
+        return way
+
+    def on() -> Way:
+        decoded(ON, UNSET, frozenset([ON]), way.perhaps, variables)
+        return rest()
+
+    def kept() -> Way:
+        return decoded(way.code, way.value, way.codes - {ON}, way.perhaps, variables)
+
+    return branch(op("equal")(way.code, ON), on, kept, variables)
+
+
+def without(way: Way, variables: Variables, *taken: int) -> Way:
+    """A way in which some exits have been taken: control falls through."""
+    if not isinstance(way, Mixed):
+        return None if coded(way)[0] in taken else way
+    code, gone = way.code, way.codes & {*taken}
+    if not gone:
+        return way
+    possible = (way.codes - gone) | {ON}
+    if len(possible) > 1:
+        for c in gone:
+            code = op("where")(op("equal")(code, c), ON, code)
+    through = gone | (way.codes & {ON})
+    perhaps = {
+        n: (v, (bound - gone - {ON}) | ({ON} if through <= bound else frozenset()))
+        for n, (v, bound) in way.perhaps.items()
+    }
+    return decoded(code, way.value, possible, perhaps, variables)
+
+
+def result(way: Way) -> Any:
+    """What a function returns that was left so."""
+    if isinstance(way, Return):
+        return way.value
+    if not isinstance(way, Mixed):
+        return None
+    raise StructureError(
+        "the function returns a value on one way and falls through its end on another, which a "
+        "staged condition decides; return a value on both"
+    )
+
+
+__all__ = ["branch", "check", "follow", "is_staged", "result", "truth", "without"]

@@ -1,0 +1,313 @@
+"""The forms that structured code calls: Python's own, unless a staged value decides.
+
+`lineara.python.structured_code` says what it makes of branches and loops.  Each form here does what
+the statement does in Python where that is known while the program is written, and else writes the
+structured form.
+"""
+
+import builtins
+import functools
+import operator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lineara.errors import StagingError, user_line
+from lineara.facts.primitive import op
+from lineara.staging.capture import sequences
+from lineara.staging.capture.branches import (
+    branch,
+    check,
+    follow,
+    is_staged,
+    result,
+    truth,
+    without,
+)
+from lineara.staging.capture.loops import Loop
+from lineara.staging.capture.sequences import items_of
+from lineara.staging.capture.variables import (
+    BREAK,
+    BROKEN,
+    CONTINUE,
+    CONTINUED,
+    Mixed,
+    Return,
+    Variables,
+    Way,
+)
+from lineara.staging.control_flow import tracing
+from lineara.tape.levels import threads
+
+WRITTEN_OUT = 3  # rounds; a loop of so few is written out
+ATTEMPTS = 2  # how often a loop is tried as a form before its rounds are written out
+
+
+def _attempts() -> dict[Any, int]:
+    """How often the loops of this trace were tried in vain, by their code."""
+    return threads.open[0].attempts  # type: ignore[union-attr]
+
+
+def _as_form(body: Any, write: Callable[[], Way]) -> tuple[bool, Way]:
+    """Try to write a loop as a form; if that cannot be done all is as it was."""
+    tried, code = _attempts(), body.__code__
+    if tracing() is None or tried.get(code, 0) >= ATTEMPTS:
+        return False, None
+    level, refused = tracing(), [*threads.refused]
+    assert level is not None, "asked above"
+    mark, bindings = level.mark(), len(level.out.bindings)
+    try:
+        return True, write()
+    except Exception as e:  # whatever comes of it: the rounds in Python tell what it is
+        tried[code] = tried.get(code, 0) + 1
+        tried["why"] = e  # type: ignore[assignment]
+        threads.refused[:] = refused
+        level.back_to(mark)
+        del level.out.bindings[bindings:]
+        return False, None
+
+
+def if_(test: Any, then: Any, orelse: Any, rest: Any, names: tuple[str, ...]) -> Way:
+    """`if test: then else: orelse`, and what follows where one of them may leave the block."""
+    t = truth(test)
+    variables = Variables(names, then, orelse, rest)
+    then, orelse = then or _nothing, orelse or _nothing
+    if not is_staged(t):
+        return follow((then if t else orelse)(), rest, variables)
+    return follow(branch(t, then, orelse, variables), rest, variables)
+
+
+def _nothing() -> Way:
+    return None
+
+
+def while_(test: Any, body: Any, orelse: Any, rest: Any, names: tuple[str, ...]) -> Way:
+    """`while test(): body() else: orelse()`, and what follows where the function may be left."""
+    variables = Variables(names, test, body, orelse, rest)
+    body = body or _nothing
+    way = _rounds_while(test, body, variables)
+    return _after(way, orelse, rest, variables)
+
+
+def _rounds_while(test: Any, body: Any, variables: Variables) -> Way:
+    while True:
+        before = variables.all()
+        go = truth(test())
+        if not is_staged(go) and not go:
+            return None
+        done, way = _as_form(body, lambda g=go: Loop(variables, body, None, None, test, g).write())
+        if done:
+            return way
+        if is_staged(go):
+            variables.reset(before)
+            _raise_why()
+        way = body()
+        if isinstance(way, Mixed):
+            return follow(
+                without(way, variables, CONTINUED),
+                lambda: _rounds_while(test, body, variables),
+                variables,
+            )
+        if way is BREAK or isinstance(way, Return):
+            return way
+
+
+def _raise_why() -> None:
+    why = _attempts().get("why")
+    if isinstance(why, Exception):
+        raise why
+    raise StagingError("a loop depends on staged values and cannot be written as a form")
+
+
+def for_(iterable: Any, body: Any, orelse: Any, rest: Any, names: tuple[str, ...]) -> Way:
+    """`for target in iterable: body else: orelse`, and what follows."""
+    variables = Variables(names, body, orelse, rest)
+    items = items_of(iterable)
+    if items is None:
+        way = _rounds(iter(iterable), body, variables)
+    elif is_staged(items.rounds):
+        go = op("less")(0, items.rounds)
+        done, way = _as_form(
+            body, lambda: Loop(variables, body, items.at, items.rounds, None, go).write()
+        )
+        if not done:
+            _raise_why()
+    else:
+        way = _numbered(items, 0, body, variables)
+    return _after(way, orelse, rest, variables)
+
+
+def _numbered(items: Any, first: int, body: Any, variables: Variables) -> Way:
+    """Rounds whose items have numbers, from one of them on."""
+    n = items.rounds
+    for k in range(first, n):
+        if n - k > WRITTEN_OUT:
+            at = items.at if k == 0 else (lambda i, k=k: items.at(i + k))
+            done, way = _as_form(
+                body, lambda at=at, k=k: Loop(variables, body, at, n - k, None, True).write()
+            )
+            if done:
+                return way
+        way = body(items.at(k))
+        if isinstance(way, Mixed):
+            more = lambda k=k: _numbered(items, k + 1, body, variables)  # noqa: E731
+            return follow(without(way, variables, CONTINUED), more, variables)
+        if way is BREAK or isinstance(way, Return):
+            return way
+    return None
+
+
+def _rounds(items: Iterator[Any], body: Any, variables: Variables) -> Way:
+    """Rounds over what Python goes through."""
+    for item in items:
+        way = body(item)
+        if isinstance(way, Mixed):
+            more = lambda: _rounds(items, body, variables)  # noqa: E731
+            return follow(without(way, variables, CONTINUED), more, variables)
+        if way is BREAK or isinstance(way, Return):
+            return way
+    return None
+
+
+def _after(way: Way, orelse: Any, rest: Any, variables: Variables) -> Way:
+    """What comes after a loop that was left so."""
+    if orelse is not None:
+        way = follow(way, orelse, variables)
+    return follow(without(way, variables, BROKEN, CONTINUED), rest, variables)
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+NONE = Variables(())
+
+
+def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """`then if test else orelse`."""
+    t = truth(test)
+    if not is_staged(t):
+        return then() if t else orelse()
+    return result(branch(t, lambda: Return(then()), lambda: Return(orelse()), NONE))
+
+
+def and_(first: Any, *others: Callable[[], Any]) -> Any:
+    """`first and …`: the first that is false, or the last."""
+    if not others:
+        return first
+    return choose(first, lambda: and_(others[0](), *others[1:]), lambda: first)
+
+
+def or_(first: Any, *others: Callable[[], Any]) -> Any:
+    """`first or …`: the first that is true, or the last."""
+    if not others:
+        return first
+    return choose(first, lambda: first, lambda: or_(others[0](), *others[1:]))
+
+
+def not_(x: Any) -> Any:
+    """`not x`."""
+    t = truth(x)
+    if not is_staged(t):
+        return not t
+    falsehood = op("logical_not")(t)
+    return falsehood.level.number(falsehood.v, True)
+
+
+def chain(left: Any, *steps: tuple[Callable[[Any, Any], Any], Callable[[], Any]]) -> Any:
+    """`left < a < b`: each operand is evaluated once, and as long as all holds."""
+    (act, right), *others = steps
+    value = right()
+    holds = act(left, value)
+    return holds if not others else and_(holds, lambda: chain(value, *others))
+
+
+def assert_(test: Any, message: Callable[[], Any] | None) -> None:
+    """`assert test, message`."""
+    t = truth(test)
+    if is_staged(t):
+        text = [] if message is None else [str(message())]
+        check(op("logical_not")(t), AssertionError(*text), user_line())
+    elif not t:
+        raise AssertionError(*(() if message is None else (message(),)))
+
+
+# --- builtins -------------------------------------------------------------------------------------
+
+
+def _extreme(original: Any, better: Callable[[Any, Any], Any]) -> Any:
+    """`max` or `min`, of staged numbers too."""
+
+    @functools.wraps(original)
+    def call(first: Any, *others: Any, **options: Any) -> Any:
+        values = [first, *others] if others else [*first]
+        if options or not any(map(is_staged, values)):
+            return original(first, *others, **options) if others else original(values, **options)
+        best = values[0]
+        for v in values[1:]:
+            best = choose(better(v, best), lambda v=v: v, lambda b=best: b)
+        return best
+
+    return call
+
+
+max_, min_ = _extreme(builtins.max, operator.gt), _extreme(builtins.min, operator.lt)
+
+
+def any_(values: Any, /) -> Any:
+    """`any`, of staged values too."""
+    items = iter(values)
+    for v in items:
+        t = truth(v)
+        if is_staged(t):
+            return _truth_value(or_(t, lambda: any_(items)))
+        if t:
+            return True
+    return False
+
+
+def all_(values: Any, /) -> Any:
+    """`all`, of staged values too."""
+    items = iter(values)
+    for v in items:
+        t = truth(v)
+        if is_staged(t):
+            return _truth_value(and_(t, lambda: all_(items)))
+        if not t:
+            return False
+    return True
+
+
+def _truth_value(t: Any) -> Any:
+    return t.level.number(t.v, True) if is_staged(t) else t
+
+
+def _once(original: Any) -> Any:
+    """What is done outside of the program: not in one that stands for calls of its function."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **options: Any) -> Any:
+        if threads.open and getattr(threads.open[0], "calls", False):
+            raise StagingError(
+                f"{original.__name__} would be called once, as the program is written, and not in "
+                "each call of it; call it outside of the function, and pass what it gives"
+            )
+        return original(*args, **options)
+
+    return call
+
+
+_OUTSIDE: tuple[Any, ...] = (builtins.print, builtins.input, builtins.open, time.time)
+_OUTSIDE += (time.perf_counter, time.monotonic, time.process_time, time.time_ns)
+
+BUILTINS = (
+    *[(f, _once(f)) for f in _OUTSIDE],
+    (builtins.range, sequences.range_),
+    (builtins.enumerate, sequences.enumerate_),
+    (builtins.zip, sequences.zip_),
+    (builtins.reversed, sequences.reversed_),
+    (builtins.max, max_),
+    (builtins.min, min_),
+    (builtins.any, any_),
+    (builtins.all, all_),
+)
+
+__all__ = ["BREAK", "BUILTINS", "CONTINUE", "Return"]

@@ -1,0 +1,150 @@
+"""`jit`: a function that is captured once for each form of its arguments, and run as a program.
+
+What the program depends on is looked at in each call: the containers and types of the arguments,
+and what of them is no number; and all that the function reaches, its globals, cells, defaults and
+attributes with what these hold.  Where any of it is not what it was the function is captured anew.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.errors import ShapeError, StagingError, StructureError, TypeMismatchError
+from lineara.facts.primitive import op
+from lineara.facts.types import show_type, type_of
+from lineara.python.user_code import seen
+from lineara.staging.capture import STRUCTURED
+from lineara.staging.capture.containers import GENERATORS, LIMIT, Snapshot, refuse_changes
+from lineara.staging.control_flow import plain_key
+from lineara.staging.staged_level import weakness
+from lineara.staging.tracing import VARIABLE, Staged, Whole, traced
+from lineara.tape.levels import threads
+from lineara.tape.node import Traced
+from lineara.tape.strides import narrow, strides_of
+from lineara.trees import flatten, unflatten
+
+
+class Captured(NamedTuple):
+    """A program, and what it was made from."""
+
+    staged: Staged
+    reached: Snapshot  # what the function reaches, as it was
+
+
+class Jitted:
+    """A function that runs as a program.
+
+    programs   by the form of the arguments, the programs that were made
+    captures   how often the function was captured
+    """
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, f)
+        self.f = f
+        self.programs: dict[Any, Captured] = {}
+        self.constants: dict[Any, set[int]] = {}  # by structure, whole numbers that Python needs
+        self.captures = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The value."""
+        if threads.open and threads.open[0].way is STRUCTURED:
+            return seen(self.f)(*args, **kwargs)
+        leaves, structure = flatten((args, kwargs))
+        staged = self._program(leaves, structure, args, kwargs)
+        if any([isinstance(v, Traced) for v in leaves]):
+            return _as_operation(staged, args, kwargs)
+        return staged(*args, **kwargs)
+
+    def program(self, *args: Any, **kwargs: Any) -> Staged:
+        """The program for arguments of this form."""
+        return self._program(*flatten((args, kwargs)), args, kwargs)
+
+    def _program(self, leaves: list[Any], structure: Any, args: tuple, kwargs: Any) -> Staged:
+        constants = self.constants.setdefault(structure, set())
+        places = enumerate(leaves)
+        key = structure, tuple([_form(v, type(v) is int and i not in constants) for i, v in places])
+        known = self.programs.get(key)
+        if known is None or known.reached.is_stale():
+            reached, drawn = Snapshot(self.f), Snapshot(*GENERATORS)
+            if len(reached.seen) >= LIMIT:
+                raise StagingError(
+                    f"jit: {self.f.__name__} reaches more than {LIMIT} objects, and whether they "
+                    "have changed is looked at in each call; pass what it needs as arguments"
+                )
+            whole = [i for i, v in enumerate(leaves) if type(v) is int and i not in constants]
+            given = [Whole(v) if i in whole else v for i, v in enumerate(leaves)]
+            try:
+                args_given, kwargs_given = unflatten(structure, given)
+                staged = traced(self.f, args_given, kwargs_given, STRUCTURED, True)
+            except (StagingError, StructureError, ShapeError):
+                if not whole:
+                    raise
+                constants |= {*whole}  # Python needs them
+                return self._program(leaves, structure, args, kwargs)
+            refuse_changes(reached.undo() + drawn.undo(), "function", "is captured once")
+            known = self.programs[key] = Captured(staged, reached)
+            self.captures += 1
+        return known.staged
+
+    def __get__(self, owner: Any, cls: Any = None) -> Any:
+        """The method of an object."""
+        return self if owner is None else functools.partial(self, owner)
+
+    def __repr__(self) -> str:
+        return f"<lineara.jit of {self.f!r}>"
+
+
+def _form(v: Any, is_input: bool) -> Any:
+    """What a program depends on of an argument: the type of an input, and else the value."""
+    if is_input:
+        return int
+    if isinstance(v, Traced | np.ndarray | np.generic | float | complex):
+        t = type_of(v)
+        if t.shape or t.dtype.kind in "fc":
+            return t, weakness(v), narrow(t.shape, strides_of(v))
+    return plain_key(v)
+
+
+def _as_operation(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The program as one operation of a differentiation."""
+    if staged.writes:
+        raise StagingError(
+            f"jit: {staged.name} writes into its arguments, which a derivative of it would "
+            "not do; differentiate the function itself, or let it return a new array"
+        )
+    leaves, _ = flatten((args, kwargs))
+    types, constants = staged.signature.types, staged.results.constants
+    values = [v for v, t in zip(leaves, types, strict=True) if t is not None]
+    operands = (*values, *staged.beside)
+    given = iter(op("defined")(*operands, definition=staged.definition, name=staged.name))
+    parts = [next(given) if c is VARIABLE else c for c in constants]
+    return unflatten(staged.results.structure, parts)
+
+
+def jit(f: Callable[..., Any]) -> Jitted:
+    """f, captured as a program when it is first called with arguments of some form.
+
+    Branches and loops that depend on the arguments are those of the program.  Numbers and arrays
+    are inputs of it; whole numbers of Python's are constants where Python needs them, as the length
+    of a list, and so is all else.  For another constant the function is captured again.
+    TypeMismatchError where f is no function, StagingError where it cannot be captured.
+
+    >>> @jit
+    ... def root(a):
+    ...     x = a
+    ...     while abs(x * x - a) > 1e-12 * a:
+    ...         x = 0.5 * (x + a / x)
+    ...     return x
+    >>> root(2.0)
+    1.414213562373095
+    >>> root(9.0), root.captures
+    (3.0, 1)
+    """
+    if not callable(f):
+        raise TypeMismatchError(f"jit: takes a function, but was given {show_type(f)}")
+    return Jitted(f)
+
+
+__all__ = ["Jitted", "jit"]

@@ -1,0 +1,118 @@
+"""What a loop goes through, as far as its items are found by their number: ranges and arrays.
+
+The stand-ins for `range`, `enumerate`, `zip` and `reversed` keep that in sight; what has no items
+by number is gone through by Python.
+"""
+
+import builtins
+import operator
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.facts.primitive import op
+from lineara.staging.capture.branches import is_staged
+from lineara.staging.control_flow import tracing
+from lineara.tape.node import Traced
+
+
+class Items:
+    """Items that are found by their number; those of ranges and arrays, paired and counted."""
+
+    def __init__(self, rounds: Any, at: Any) -> None:
+        self.rounds, self.at = rounds, at
+        self._next = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        """The next item, for those who go through them in Python."""
+        n = operator.index(self.rounds)
+        if self._next >= n:
+            raise StopIteration
+        self._next += 1
+        return self.at(self._next - 1)
+
+
+class Range(NamedTuple):
+    """A range some of whose ends are staged."""
+
+    start: Any
+    stop: Any
+    step: int
+
+    def items(self) -> Items:
+        """Its numbers."""
+        span = self.stop - self.start if self.step > 0 else self.start - self.stop
+        size = abs(self.step)
+        span = span if size == 1 else (span + (size - 1)) // size
+        return Items(span, lambda i: self.start + i * self.step)
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        return iter(self.items())
+
+
+def items_of(x: Any) -> Items | None:
+    """The items of a range, an array or what stands for several; None for anything else."""
+    if isinstance(x, Items):
+        return x if x._next == 0 else None
+    if isinstance(x, Range):
+        return x.items()
+    if type(x) is builtins.range:
+        if x.start == 0 and x.step == 1:
+            return Items(len(x), lambda i: i)
+        return Items(len(x), lambda i: x.start + i * x.step if x.start else i * x.step)
+    if isinstance(x, Traced | np.ndarray) and x.shape:
+        return Items(x.shape[0], lambda i: _row(x, i))
+    return None
+
+
+def _row(x: Any, i: Any) -> Any:
+    if type(x) is np.ndarray and isinstance(i, Traced):
+        level = tracing()
+        array = x if level is None else level.buffer(x)
+        return array[i] if level is not None else op("index")(x, at=(i,))
+    return x[i]
+
+
+def range_(*ends: Any) -> Any:
+    """`range`, of staged numbers too."""
+    if not any(map(is_staged, ends)):
+        return builtins.range(*ends)
+    start, stop, step = (0, ends[0], 1) if len(ends) == 1 else (*ends, 1)[:3]
+    for end in (start, stop):
+        if isinstance(end, Traced) and end.dtype.kind not in "iu":
+            name = end.stands_for().__name__
+            raise TypeError(f"'{name}' object cannot be interpreted as an integer")
+    return Range(start, stop, operator.index(step))
+
+
+def enumerate_(iterable: Any, start: int = 0) -> Any:
+    """`enumerate`, by number where there are items by number."""
+    items = items_of(iterable)
+    if items is None:
+        return builtins.enumerate(iterable, start)
+    return Items(items.rounds, lambda i: (i + start if start else i, items.at(i)))
+
+
+def zip_(*iterables: Any, strict: bool = False) -> Any:
+    """`zip`, by number where all have items by number, and as many."""
+    several = [items_of(x) for x in iterables]
+    whole = [f for f in several if f is not None]
+    if not several or len(whole) < len(several) or any([is_staged(f.rounds) for f in whole]):
+        return builtins.zip(*iterables, strict=strict)
+    lengths = {f.rounds for f in whole}
+    if strict and len(lengths) > 1:
+        return builtins.zip(*iterables, strict=True)
+    return Items(min(lengths), lambda i: tuple([f.at(i) for f in whole]))
+
+
+def reversed_(sequence: Any) -> Any:
+    """`reversed`, by number where there are items by number."""
+    items = items_of(sequence)
+    if items is None or isinstance(sequence, Items):
+        return builtins.reversed(sequence)  # type: ignore[call-overload, arg-type]
+    last = items.rounds - 1
+    return Items(items.rounds, lambda i: items.at(last - i))

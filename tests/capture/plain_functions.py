@@ -1,0 +1,13 @@
+"""Functions that assert: pytest rewrites those of its own files, so they are not read there."""
+
+import numpy as np
+
+
+def checked(x, s):
+    if s <= 0:
+        raise ValueError("s must be positive")
+    assert x.sum() > 0, "no mass"
+    for v in x:
+        if v < -1:
+            raise RuntimeError("too low")
+    return np.log(s) * x.sum()

@@ -1,0 +1,362 @@
+"""What capture makes of branches, loops, arrays and errors; the errors of what it cannot make."""
+
+import numpy as np
+import pytest
+from capture.plain_functions import checked
+
+import lineara
+from lineara.errors import LinearaError, MutationError, ShapeError, StagingError, StructureError
+from lineara.staging.capture import trace as capture
+
+X = np.array([0.4, -0.3, 1.2, 0.7, 2.5])
+
+
+def agrees(f, *cases):
+    """The program for the first arguments gives what Python gives for all of them."""
+    program = capture(f, *cases[0])
+    for args in cases:
+        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        assert np.array_equal(program(*args), f(*copies))
+    return program
+
+
+def forms(program):
+    """How many loops and branches the text of a program has."""
+    text = str(program)
+    return text.count("scan[") + text.count("while["), text.count("cond[")
+
+
+# --- what follows a block that may be left --------------------------------------------------------
+
+
+def guard(x):
+    if x < 0:
+        return 0.0
+    if x > 10:
+        return 10.0
+    y = x * x
+    return y + 1
+
+
+def first_above(x, s):
+    for i in range(len(x)):
+        if x[i] > s:
+            k = i
+            break
+    else:
+        k = len(x) - 1
+    return x[k]
+
+
+def newton(a):
+    x, rounds = a, 0
+    while True:
+        better = 0.5 * (x + a / x)
+        if abs(better - x) < 1e-12:
+            break
+        x = better
+        rounds += 1
+        if rounds > 50:
+            return -1.0
+    return better + rounds
+
+
+def nested_exits(x, s):
+    total = 0.0
+    for i in range(len(x)):
+        if x[i] < 0:
+            continue
+        for j in range(len(x)):
+            if x[j] * x[i] > s:
+                return total
+            if j > i:
+                break
+            total = total + x[j]
+    return -total
+
+
+@pytest.mark.parametrize(
+    ("f", "cases"),
+    [
+        (guard, [(3.0,), (-1.0,), (11.0,)]),
+        (first_above, [(X, 0.5), (X, 2.0), (X, 9.0), (-X, 0.0)]),
+        (newton, [(2.0,), (9.0,), (1e-9,)]),
+        (nested_exits, [(X, 1.0), (X, 100.0), (X, 0.1), (np.abs(X), 5.0)]),
+    ],
+)
+def test_blocks_that_are_left(f, cases):
+    agrees(f, *cases)
+
+
+def test_a_guard_is_a_branch_of_its_own_and_nothing_is_asked_twice():
+    assert forms(capture(guard, 3.0)) == (0, 2)
+
+
+def test_only_what_is_taken_is_evaluated():
+    def safe(x):
+        return np.log(x) if x > 0 else 0.0 * x
+
+    with np.errstate(all="raise"):
+        agrees(safe, (2.0,), (-1.0,), (0.0,))
+
+
+def test_and_or_not_and_chains():
+    def f(x, y):
+        a = 1.0 if 0 < x < y else 2.0
+        b = 10.0 if (x > 1 and y / (x - 1) > 2) or not y > 0 else 20.0
+        return a + b + (x > 0 and y) + (x < 0 or y)
+
+    agrees(f, (0.5, 2.0), (3.0, 2.0), (1.0, -1.0), (1.5, 5.0), (-0.5, 2.0))
+
+
+def test_max_min_any_all():
+    def f(x):
+        best, least = -9.0, 9.0
+        for v in x:
+            best, least = max(best, v), min(v, least)
+        some = any(v > 2 for v in x)
+        every = all([v > -1 for v in x])
+        return best - least + (1.0 if some else 2.0) + (5.0 if every else 7.0)
+
+    agrees(f, (X,), (-X,), (X / 10,))
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def swapped(x):
+    now, before = x.copy(), np.zeros(len(x))
+    for _ in range(6):
+        for i in range(1, len(x) - 1):
+            before[i] = 0.5 * (now[i - 1] + now[i + 1])
+        now, before = before, now
+    return now - 2 * before
+
+
+def through_rows(x):
+    table = np.zeros((len(x), len(x)))
+    for i in range(len(x)):
+        row = table[i]
+        for j in range(len(x)):
+            if x[j] > x[i]:
+                row[j] = x[i] * x[j]
+            else:
+                row[j] += 1.0
+    return table
+
+
+def in_a_branch(x, s):
+    y = np.zeros(3)
+    if s > 0:
+        y[0] = x[0]
+        y[1:] = x[1:3] * s
+    else:
+        y += x[:3]
+    y[2] -= 1.0
+    return y
+
+
+@pytest.mark.parametrize(
+    ("f", "cases"),
+    [
+        (swapped, [(X,), (-X,)]),
+        (through_rows, [(X,), (X[::-1].copy(),)]),
+        (in_a_branch, [(X, 1.0), (X, -1.0)]),
+    ],
+)
+def test_arrays_that_blocks_write(f, cases):
+    agrees(f, *cases)
+
+
+def test_a_write_where_the_array_may_be_another_one_is_refused():
+    def f(x, s):
+        a, b = np.zeros(3), np.ones(3)
+        c = a if s > 0 else b
+        c[0] = x[0]
+        return a.sum() + 10 * b.sum() + c.sum()
+
+    with pytest.raises(MutationError) as e:
+        capture(f, X, 1.0)
+    assert e.value.message == (
+        "an array that a staged branch or loop gave was written, or is read after a write, where "
+        "it may be one that is in use under another name, and whether it is depends on values; "
+        "let the branch or the loop give a copy, a.copy()"
+    )
+
+
+def test_and_is_right_where_nobody_holds_the_others():
+    def f(x, s):
+        y = x * 2
+        if s > 0:
+            y = y + 1
+        y[0] = 7.0
+        return y
+
+    agrees(f, (X, 1.0), (X, -1.0))
+
+
+def test_the_size_of_a_program_does_not_depend_on_that_of_the_data():
+    def f(x):
+        y = np.zeros(len(x))
+        for i in range(1, len(x)):
+            y[i] = y[i - 1] + x[i] if x[i] > 0 else 0.0
+        return y.sum()
+
+    assert len({capture(f, np.ones(n)).size() for n in (10, 100, 1000)}) == 1
+
+
+# --- errors of the user's -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "note"),
+    [
+        ((X, -1.0), 'raise ValueError("s must be positive")'),
+        ((-X, 1.0), 'assert x.sum() > 0, "no mass"'),
+        ((np.array([5.0, -3.0, 1, 1, 1]), 1.0), 'raise RuntimeError("too low")'),
+    ],
+)
+def test_what_is_raised_under_a_staged_condition_is_raised_as_the_program_runs(args, note):
+    program = capture(checked, X, 2.0)
+    assert program(X, 3.0) == checked(X, 3.0)
+    with pytest.raises(Exception) as plain:  # noqa: PT011
+        checked(*args)
+    with pytest.raises(type(plain.value)) as e:
+        program(*args)
+    assert type(e.value) is type(plain.value)
+    assert e.value.args == plain.value.args
+    assert [n.endswith(f"in checked: {note}") for n in e.value.__notes__] == [True]
+
+
+def test_a_variable_without_a_value_is_the_users_error():
+    def f(x):
+        for v in x:
+            if v > 100:
+                k = v
+                break
+        return k
+
+    with pytest.raises(UnboundLocalError):
+        capture(f, X)
+
+
+# --- what cannot be captured ----------------------------------------------------------------------
+
+
+def changes_a_list(x):
+    found = []
+    if x[0] > 0:
+        found.append(x[0])
+    return len(found)
+
+
+def another_shape(x):
+    y = x
+    while y[0] < 10:
+        y = np.concatenate([y, y])
+    return y
+
+
+def another_text(x):
+    name = "small" if x[0] > 0 else "large"
+    return name
+
+
+def other_containers(x):
+    return (x[0],) if x[0] > 0 else [x[0]]
+
+
+def none_or_a_value(x):
+    if x[0] > 0:
+        return x[0]
+
+
+def draws(x, generator=np.random.default_rng(0)):  # noqa: B008
+    return generator.normal() * x[0] if x[0] > 0 else x[0]
+
+
+@pytest.mark.parametrize(
+    ("f", "kind", "said"),
+    [
+        (
+            changes_a_list,
+            StagingError,
+            "a list was changed in a branch that depends on staged values: a program cannot change "
+            "it when it runs; bind a new value to a variable instead, or write into an array",
+        ),
+        (
+            another_shape,
+            ShapeError,
+            "the variable 'y' is f64[5] and f64[10] before and after a round of a staged loop; it "
+            "must keep its shape",
+        ),
+        (
+            another_text,
+            StructureError,
+            "what is returned is 'small' and 'large' in the two branches of a staged condition; "
+            "what is no number must be the same there",
+        ),
+        (
+            other_containers,
+            StructureError,
+            "what is returned is Structure((*,)) and Structure([*]) in the two branches of a "
+            "staged condition; make it the same containers",
+        ),
+        (
+            none_or_a_value,
+            StructureError,
+            "the function returns a value on one way and falls through its end on another, which a "
+            "staged condition decides; return a value on both",
+        ),
+        (
+            draws,
+            StagingError,
+            "a Generator was changed in a branch that depends on staged values: a program cannot "
+            "change it when it runs; bind a new value to a variable instead, or write into an "
+            "array",
+        ),
+    ],
+)
+def test_what_cannot_be_captured_is_an_error(f, kind, said):
+    with pytest.raises(kind) as e:
+        capture(f, X)
+    assert isinstance(e.value, LinearaError)
+    assert e.value.message == said
+    assert f.__name__ in str(e.value)
+
+
+def test_what_a_refused_branch_has_changed_is_put_back():
+    log = []
+
+    def f(x):
+        if x[0] > 0:
+            log.append(1)
+        return x
+
+    with pytest.raises(StagingError, match="a list was changed"):
+        capture(f, X)
+    assert log == []
+
+
+def sums(x, n):
+    return 0.0 * x if n == 0 else x + sums(x, n - 1)
+
+
+def test_a_recursion_that_a_staged_value_ends_is_told_what_works():
+    with pytest.raises(StagingError) as e:
+        capture(lambda x, n: sums(x, n[0]), 2.0, np.array([3]))
+    assert e.value.message == (
+        "a branch: branches lie in each other without end; decorate a function that calls itself "
+        "with lineara.function, and let a branch end without a call"
+    )
+
+
+def test_a_recursive_definition_has_branches_of_pythons():
+    @lineara.function
+    def power(x, n):
+        if n == 0:
+            return 1.0
+        return x * power(x, n - 1)
+
+    program = capture(lambda x, n: power(x, n[0]), 2.0, np.array([3]))
+    assert [program(2.0, np.array([k])) for k in (0, 3, 10)] == [1.0, 8.0, 1024.0]

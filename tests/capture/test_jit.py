@@ -1,0 +1,229 @@
+"""jit: captured once for each form of the arguments, and anew where what it reached has changed."""
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara import grad, hessian, jit, value_and_grad, vmap
+from lineara.errors import MutationError, StagingError, TypeMismatchError
+
+RATE = 3.0
+SETTINGS = {"scale": 1.0, "powers": [1, 2]}
+
+
+class Model:
+    def __init__(self):
+        self.weight = 2.0
+
+
+MODEL = Model()
+
+
+def loss(x, n):
+    total = 0.0
+    for i in range(n):
+        if x[i] > 0.5:
+            total = total + RATE * x[i] * SETTINGS["scale"] * MODEL.weight * SETTINGS["powers"][0]
+    return total
+
+
+X = np.linspace(0, 1, 9)
+
+
+def test_whatever_the_function_reaches_is_looked_at_in_each_call(monkeypatch):
+    monkeypatch.setitem(SETTINGS, "powers", powers := [1, 2])
+    f = jit(loss)
+    assert f(X, 9) == loss(X, 9)
+    assert f.captures == 1
+    changes = [
+        lambda: monkeypatch.setitem(globals(), "RATE", 4.0),
+        lambda: monkeypatch.setitem(SETTINGS, "scale", 2.0),
+        lambda: monkeypatch.setattr(MODEL, "weight", 5.0),
+        lambda: powers.__setitem__(0, 7),
+        lambda: monkeypatch.setattr(loss, "__code__", (lambda x, n: x[0] + n).__code__),
+    ]
+    for k, change in enumerate(changes, 2):
+        change()
+        assert f(X, 9) == loss(X, 9)
+        assert f(X, 9) == loss(X, 9)
+        assert f.captures == k
+
+
+def test_a_function_that_it_calls_is_looked_at_too(monkeypatch):
+    def inner(x):
+        return x * scale
+
+    def outer(x):
+        return inner(x) + 1.0
+
+    scale = 2.0
+    f = jit(outer)
+    assert f(3.0) == 7.0
+    scale = 5.0
+    assert f(3.0) == 16.0
+
+
+def test_a_whole_number_is_an_input_unless_python_needs_it():
+    @jit
+    def powers(x, n):
+        total = 0.0
+        for k in range(n):
+            total = total + x**k
+        return total
+
+    assert [powers(2.0, n) for n in (1, 5, 50)] == [1.0, 31.0, 2.0**50 - 1]
+    assert powers.captures == 1
+
+    @jit
+    def in_rows(x, n):
+        return x.reshape(n, -1).sum(0)
+
+    assert in_rows(np.arange(6.0), 2).tolist() == [3.0, 5.0, 7.0]
+    assert in_rows(np.arange(6.0), 3).tolist() == [6.0, 9.0]
+    assert in_rows(np.arange(6.0) + 1, 3).tolist() == [9.0, 12.0]
+    assert in_rows.captures == 2
+
+
+def test_whole_numbers_stay_whole():
+    @jit
+    def steps(n):
+        count = 0
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            count += 1
+        return count
+
+    found = [steps(n) for n in (1, 7, 27)]
+    assert found == [0, 16, 111]
+    assert {type(n) for n in found} == {int}
+    assert steps.captures == 1
+
+
+def test_what_is_no_number_is_a_constant():
+    @jit
+    def f(x, mode="double", *, offset=0.0):
+        return (x * 2 if mode == "double" else x * 3) + offset
+
+    assert [f(1.0), f(1.0, "triple"), f(1.0, mode="triple"), f(2.0, offset=1.0)] == [2, 3, 3, 5]
+    assert f.captures == 4
+
+
+def test_every_composition_with_derivatives():
+    def f(x):
+        total = 0.0
+        for v in x:
+            total = total + np.sin(v) * total if v > 0.3 else total + v * v
+        return total
+
+    g = grad(f)(X)
+    assert np.allclose(jit(grad(f))(X), g, rtol=1e-13)
+    assert np.allclose(grad(jit(f))(X), g, rtol=1e-13)
+    assert np.allclose(jit(grad(jit(f)))(X), g, rtol=1e-13)
+    value, h = jit(value_and_grad(f))(X)
+    assert value == f(X)
+    assert np.allclose(h, g, rtol=1e-13)
+    assert np.allclose(jit(hessian(f))(X), hessian(f)(X), rtol=1e-11, atol=1e-12)
+    assert np.allclose(hessian(jit(f))(X), hessian(f)(X), rtol=1e-11, atol=1e-12)
+    rows = np.stack([X, 2 * X])
+    each = np.stack([grad(f)(r) for r in rows])
+    assert np.allclose(jit(vmap(grad(f)))(rows), each, rtol=1e-13)
+    assert np.allclose(vmap(grad(jit(f)))(rows), each, rtol=1e-13)
+    tangent = lineara.jvp(f, (X,), (X,))
+    assert np.allclose(jit(lambda x: lineara.jvp(f, (x,), (x,)))(X), tangent, rtol=1e-13)
+
+
+def test_a_loop_of_a_derivative_stays_a_loop():
+    def f(x):
+        y = np.zeros(len(x))
+        for i in range(1, len(x)):
+            y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1] + x[i]
+        return y.sum()
+
+    sizes = [jit(grad(f)).program(np.ones(n)).size() for n in (8, 80)]
+    assert sizes[0] == sizes[1]
+
+
+def test_what_is_written_into_an_argument_reaches_the_callers_array():
+    @jit
+    def scale(x, y):
+        for i in range(len(x)):
+            if x[i] > 0:
+                x[i] = x[i] * 2
+                y[i] += x[i]
+        return x.sum()
+
+    x, y = np.linspace(-1, 1, 6), np.zeros(6)
+    plain_x, plain_y = x.copy(), y.copy()
+    for _ in range(2):
+        assert scale(x, y) == scale.f(plain_x, plain_y)
+        assert np.array_equal(x, plain_x)
+        assert np.array_equal(y, plain_y)
+    with pytest.raises(MutationError, match="given in several places was written in one of them"):
+        scale(x, x)
+    with pytest.raises(StagingError, match="jit: scale writes into its arguments"):
+        grad(scale)(x, y)
+
+
+def test_a_container_that_is_changed_is_refused():
+    def fill(d):
+        d["new"] = d["x"] + 1
+        return d["new"]
+
+    with pytest.raises(StagingError) as e:
+        jit(fill)({"x": 1.0})
+    assert e.value.message == (
+        "an argument (dict) was changed: a program cannot change it when it runs; return what it "
+        "is to hold"
+    )
+
+
+def test_jit_of_what_is_no_function():
+    with pytest.raises(TypeMismatchError, match="jit: takes a function, but was given"):
+        jit(3.0)
+
+
+def test_methods():
+    class Line:
+        def __init__(self, slope):
+            self.slope = slope
+
+        @jit
+        def at(self, x):
+            return self.slope * x if x > 0 else 0.0 * x
+
+    line = Line(2.0)
+    assert [line.at(3.0), line.at(-3.0)] == [6.0, 0.0]
+    line.slope = 4.0
+    assert line.at(3.0) == 12.0
+
+
+def test_side_effects_are_refused(capsys):
+    log = []
+
+    def keeps(x):
+        log.append(1)
+        return x
+
+    def draws(x):
+        return x * np.random.normal()
+
+    def prints(x):
+        print("seen")
+        return x
+
+    with pytest.raises(StagingError) as e:
+        jit(keeps)(1.0)
+    assert e.value.message == (
+        "a list was changed in a function that is captured once: a program cannot change it when "
+        "it runs; bind a new value to a variable instead, or write into an array"
+    )
+    assert log == []
+    with pytest.raises(StagingError, match="a RandomState was changed in a function that is"):
+        jit(draws)(1.0)
+    with pytest.raises(StagingError) as e:
+        jit(prints)(1.0)
+    assert e.value.message == (
+        "print would be called once, as the program is written, and not in each call of it; call "
+        "it outside of the function, and pass what it gives"
+    )
+    assert capsys.readouterr().out == ""
