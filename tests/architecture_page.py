@@ -131,7 +131,7 @@ def places(edges: set[tuple[str, str]]) -> dict[str, float]:
             want = {}
             for n in row:
                 joined = [at[b] for a, b in edges if a == n] + [at[a] for a, b in edges if b == n]
-                want[n] = sum(joined) / max(len(joined), 1)
+                want[n] = round(sum(joined) / max(len(joined), 1), 6)  # edges have no order
             for i, n in enumerate(sorted(row, key=lambda n: want[n])):
                 at[n] = WIDE * (i + 0.5) / len(row)
     return at

@@ -150,6 +150,7 @@ def test_a_church_numeral_takes_the_same_for_each_iteration():
     assert steps[3] - steps[2] == steps[2] - steps[1] == steps[1] - steps[0] <= 2 * 89
 
 
+@pytest.mark.slow("10,000 rounds: 2 s")
 def test_a_fold_of_ten_thousand_runs_on_the_machine():
     text = "pull(\\x. fold (\\i. \\y. y * x) 1 (range 0i 10000i); \\_. covec(1)) 1"
     assert calculus.show(calculus.run(text)) == "covec(10000)"
