@@ -132,3 +132,50 @@ def test_a_number_of_a_closed_differentiation_is_refused_ahead():
     with pytest.raises(LeakedVariableError):
         jvp(lambda x: kept[0], (1.0,), (1.0,))
     assert jvp(lambda x: x * 3.0, (1.0,), (1.0,)) == (3.0, 3.0)
+
+
+# --- what passes make of a trace ------------------------------------------------------------------
+
+
+def under_a_policy(f, x):
+    return grad(f, policy="store_all")(x)
+
+
+def test_the_passes_run_once_for_a_text():
+    def curve(x):
+        return np.sin(x) * x
+
+    assert calls(lambda: under_a_policy(curve, 0.5)) < 1_500  # 3,000 with the passes
+
+
+def numbers(n: int, at: int) -> np.ndarray:
+    a = np.linspace(1.0, 2.0, n)
+    a[at] += 1e-15 * 8
+    return a
+
+
+@pytest.mark.parametrize(
+    "captured",
+    [
+        (2.0, 2.0 + 2**-51),
+        (2.0, -2.0),
+        (0.0, -0.0),
+        (np.float32(0.1), 0.1),
+        (numbers(5, 2), numbers(5, 3)),
+        (numbers(50_000, 20_000), numbers(50_000, 20_001)),
+        (np.arange(4.0), np.arange(4.0).astype(np.float32)),
+        (np.arange(4), np.arange(4.0)),
+    ],
+    ids=lambda pair: f"{type(pair[0]).__name__} {np.size(pair[0])} {np.asarray(pair[1]).dtype}",
+)
+def test_functions_that_differ_in_a_constant_alone_have_their_own_derivatives(captured):
+    for c in (*captured, *captured):
+
+        def f(x, c=c):
+            return np.sum(np.exp(c * x) * c)
+
+        def g(x, c=c):
+            return np.sum(np.exp(np.arctan2(c, -1.0) * x))
+
+        for h in (f, g):
+            np.testing.assert_array_equal(under_a_policy(h, 0.5), grad(h)(0.5))

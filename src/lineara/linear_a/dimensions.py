@@ -156,7 +156,7 @@ class Samples:
 
     def type(self, t: Any) -> Any:
         """The type with numbers."""
-        return with_dims(t, self.at)
+        return with_dims(t, self.at) if self.at else t
 
     def back(self, t: Any) -> Any:
         """A type of numbers, about variables."""

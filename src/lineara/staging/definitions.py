@@ -5,13 +5,26 @@ Whatever is traced ends as one: a function (`tracing.Staged`), a function within
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 from lineara.engines import Ask, Entering, Outcome, run
 from lineara.facts.types import ArrayType, Named
 from lineara.linear_a.calls import Call
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Block, Def, Let, Names, Ret, Var, binders, drop, reads
+from lineara.linear_a.syntax import (
+    Block,
+    Def,
+    Let,
+    Names,
+    Prim,
+    Ret,
+    Var,
+    binders,
+    drop,
+    leaves,
+    reads,
+)
 from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
@@ -129,6 +142,23 @@ def needed(program: Program, name: str) -> Program:
     reached = {*program.reached(name, rules=(JVP, T, E))}
     defs = {f: d for f, d in program.defs.items() if f in reached}
     return Program(named_types(program, defs.values()) if program.types else {}, defs)
+
+
+@dataclass(frozen=True)
+class Same:
+    """A definition of a program; of the same text, it is the same, for passes too."""
+
+    text: str
+    program: Program = field(compare=False)
+    name: str = field(compare=False)
+
+    @classmethod
+    def of(cls, program: Program, name: str) -> Self:
+        """The definition with what it needs; lines that errors name are part of the text."""
+        whole = needed(program, name)
+        every = [leaf for d in whole.defs.values() for leaf in leaves(d.body)]
+        raised = [leaf for leaf in every if isinstance(leaf, Prim) and leaf.primitive.raised]
+        return cls(f"{name} in {whole}, {[r.params.get('line') for r in raised]}", whole, name)
 
 
 def named_types(program: Program, defs: Iterable[Def]) -> dict[str, Any]:

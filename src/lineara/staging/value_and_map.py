@@ -1,9 +1,10 @@
 """A call in two halves: the value with its tape now, and the linear map when it is asked for.
 
 Under a checkpoint policy the function is traced for the arguments of the call, every time; the
-passes choose with the policy what the tape holds.
+passes choose with the policy what the tape holds, once for each text of a trace.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from lineara.passes.names import JVP, LIN, NL, E, T
 from lineara.passes.unzip import Policy
 from lineara.staging.capture import trace
 from lineara.staging.dead_lanes import of_dead_lanes, run_linear, run_live
+from lineara.staging.definitions import Same
 from lineara.staging.tracing import VARIABLE, Staged
 from lineara.trees import flatten
 
@@ -41,7 +43,7 @@ class Halves:
     def of(cls, f: Callable[..., Any], args: Sequence[Any], kwargs: Any, policy: Policy) -> Self:
         """The halves of a function, under a policy."""
         staged = trace(f, *args, **kwargs)
-        return cls(staged, reverse(staged.program, staged.name, policy), args, kwargs)
+        return cls(staged, _reversed(Same.of(staged.program, staged.name), policy), args, kwargs)
 
     @property
     def value(self) -> Any:
@@ -117,6 +119,11 @@ class Halves:
 
     def _moving(self) -> list[Any]:
         return [v for v in self.d.params if not self.definition.program.is_inert(v.type)]
+
+
+@functools.lru_cache(maxsize=64)
+def _reversed(one: Same, policy: Policy) -> Program:
+    return reverse(one.program, one.name, policy)
 
 
 def _fit(vector: Any, t: Any) -> Any:

@@ -9,7 +9,6 @@ differentiation played, so that the derivative is that of the operations that we
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +16,10 @@ import numpy as np
 from lineara.errors import ShapeError, StructureError
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
-from lineara.linear_a import syntax as ir
-from lineara.linear_a.program import Program
 from lineara.passes.batch import over_lanes
 from lineara.python.user_code import lifted, seen
 from lineara.staging.definition_of import apart, staged_around
-from lineara.staging.definitions import Definition, needed
+from lineara.staging.definitions import Definition, Same
 from lineara.staging.run_on_tape import play
 from lineara.tape.node import Traced, staged
 from lineara.trees import flatten, unflatten
@@ -171,32 +168,15 @@ class _Over(NamedTuple):
 
 def _over(one: Definition, axes: tuple[int | None, ...], size: int) -> Definition:
     """The definition over lanes; all of its results have them."""
-    whole = needed(one.program, one.name)
-    leaves = [leaf for d in whole.defs.values() for leaf in ir.leaves(d.body)]
-    lines = [
-        leaf.params.get("line")
-        for leaf in leaves
-        if isinstance(leaf, ir.Prim) and leaf.primitive.raised
-    ]
-    same = _Same(f"{one.name} in {whole}, {lines}", whole, one.name)
-    program, name, made = _batched(same, axes, size)
+    program, name, made = _batched(Same.of(one.program, one.name), axes, size)
     rules = {
         new: _Over(one.rules[old], axes) for new, (old, axes) in made.items() if old in one.rules
     }
     return Definition(program, name, {**one.rules, **rules})
 
 
-@dataclass(frozen=True)
-class _Same:
-    """A definition of a program; of the same text, it is the same."""
-
-    text: str
-    program: Program = field(compare=False)
-    name: str = field(compare=False)
-
-
 @functools.lru_cache(maxsize=64)
-def _batched(one: _Same, axes: tuple[int | None, ...], size: int) -> Any:
+def _batched(one: Same, axes: tuple[int | None, ...], size: int) -> Any:
     return over_lanes(one.program, one.name, axes, size)
 
 
