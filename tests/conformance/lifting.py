@@ -266,7 +266,7 @@ def raises(form: Any, *args: Any, **options: Any) -> Any:
     if call is None:
         return _Raises(form(*args, **options))
     with _Raises(form(*args[:call])):
-        args[call](*args[call + 1 :], **options)
+        return args[call](*args[call + 1 :], **options)
     return None
 
 

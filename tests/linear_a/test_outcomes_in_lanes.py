@@ -245,6 +245,7 @@ OF_A_NUMBER = {
     "steps in single precision": lambda x: np.linspace(np.float32(x), 3.3, 5),
     "a ramp": lambda x: np.pad(np.array([x, 1.0], "f"), 2, "linear_ramp", end_values=(0, 3)),
     "a percentile that spreads": lambda x: np.percentile(x * np.ones(3), 40, out=x * np.ones(2)),
+    "a plain percentile": lambda x: np.percentile(np.arange(3), 40, out=x * np.ones(2)),
     "spans of time": lambda x: np.arange(3, dtype="m8[s]") * float(x),
     "parts of complex numbers": lambda x: np.array(
         [complex(x, -x), complex(1.0, x), complex(x, 1.0)]

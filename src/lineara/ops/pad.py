@@ -30,6 +30,12 @@ def pad(array, pad_width, mode="constant", **options):
         )
     if mode == "empty":
         mode, options = "constant", {}
+    if not type_of(a).size and mode != "constant":
+        empty = [i for i, n in enumerate(type_of(a).shape) if not n and any(widths[i])]
+        if empty:
+            modes = "'constant' or 'empty'"
+            raise ValueError(f"can't extend empty axis {empty[0]} using modes other than {modes}")
+        mode, options = "constant", {}
     for axis, (before, after) in enumerate(widths):
         if before or after or mode in _STATISTICS:
             a = _padded(a, axis, before, after, mode, options)
@@ -38,10 +44,6 @@ def pad(array, pad_width, mode="constant", **options):
 
 def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict[str, Any]) -> Any:
     ndim, n = type_of(a).ndim, type_of(a).shape[axis]
-    if mode != "constant" and not n and (before or after):
-        raise ValueError(
-            f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
-        )
     if mode in ("edge", "wrap", "reflect", "symmetric"):
         where = np.pad(np.arange(n), (before, after), mode)  # NumPy pads the positions
         even = options.get("reflect_type", "even") == "even"

@@ -120,7 +120,7 @@ def _constant(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, call: An
     if out is None:
         return call(func, args, kwargs)
     if staged((out, *args, *kwargs.values())):
-        return write_out(out, call(func, args, kwargs))
+        return write_out(out, call(func, args, kwargs), func in _SPREAD)
     several = isinstance(out, tuple)
     ours = any_box(out if several else (out,))
     plainly = tuple(map(_copied, out)) if several else _copied(out)  # some look at what is there
