@@ -41,7 +41,10 @@ def kinds_of(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple:
 
 def _deep(a: Any) -> Any:
     kind = type(a)
-    return (kind, *map(_deep, a)) if kind is list or kind is tuple else kind
+    if kind is not list and kind is not tuple:
+        return kind
+    kinds = (kind, *map(type, a))
+    return (kind, *map(_deep, a)) if list in kinds[1:] or tuple in kinds[1:] else kinds
 
 
 def reader(func: Any, args: Sequence[Any], kwargs: dict[str, Any], common: dict[str, Any]) -> Read:

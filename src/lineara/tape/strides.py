@@ -105,9 +105,7 @@ def strided(
     size = a.itemsize
     if 0 in shape:
         return np.empty(shape, a.dtype)
-    return np.ndarray(
-        shape, a.dtype, a.data.cast("B"), offset * size, tuple(s * size for s in strides)
-    )
+    return np.ndarray(shape, a.dtype, a, offset * size, tuple([s * size for s in strides]))
 
 
 def repeater(t: ArrayType, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
