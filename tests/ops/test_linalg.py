@@ -58,6 +58,12 @@ def agrees(f, *point, within=1e-6):
     assert total == pytest.approx(np.sum(np.conj(y_bar) * ahead).real, rel=1e-9)
 
 
+@pytest.fixture(autouse=True)
+def factors_of_small_matrices(monkeypatch):
+    """Factors are kept from 32 on, so that small matrices show what is done with them."""
+    monkeypatch.setattr(lapack, "LARGE", 32)
+
+
 LARGE = {
     "solve": lambda a: np.linalg.solve(a, np.ones(40)),
     "solve b": lambda a: np.linalg.solve(np.eye(40) + 0.1 * a, a),
@@ -113,6 +119,15 @@ def test_a_triangular_matrix_with_a_zero_gives_infinities_and_spares_the_others(
     x = lapack.triangular(a, np.ones((2, 1)), True, False)
     assert np.isinf(x[0, 1, 0])
     np.testing.assert_array_equal(x[1, :, 0], [0.5, 0.25])
+
+
+def test_lanes_of_one_matrix_are_columns(monkeypatch):
+    shapes, one = [], np.linalg.solve
+    a, b = square(5) + 4 * np.eye(5), square(5)[:, :3]
+    monkeypatch.setattr(np.linalg, "solve", lambda a, b: shapes.append(np.shape(b)) or one(a, b))
+    expected = np.einsum("ij,kl->ikjl", np.linalg.inv(a), np.eye(3))
+    np.testing.assert_allclose(lineara.jacfwd(lambda b: op("solve")(a, b))(b), expected, atol=1e-12)
+    assert (5, 45) in shapes
 
 
 def test_a_factorisation_is_computed_once(monkeypatch):

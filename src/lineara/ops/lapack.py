@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-LARGE = 32  # from this size on one call a matrix is cheaper than a second factorisation
+LARGE = 192  # from this size on factors pay; below, another call of NumPy's costs no more
 FAILS = (np.linalg.LinAlgError,)  # what a factorisation may raise
 CHARS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 

@@ -102,7 +102,13 @@ class linear_solve(Linear):
         return kind.linearize(y, args, active, params, recur)
 
     def batch(self, args, batched, params):
-        return linear_solve(*aligned(args, batched), **params)
+        a, b, *f = args
+        if f or batched[0] or type_of(a).ndim != 2 or type_of(b).ndim != 3:
+            return linear_solve(*aligned(args, batched), **params)
+        lanes, n, k = type_of(b).shape  # of one matrix they are columns: it is factored once
+        columns = op("reshape")(op("permute_dims")(b, axes=(1, 0, 2)), shape=(n, lanes * k))
+        x = op("reshape")(linear_solve(a, columns, **params), shape=(n, lanes, k))
+        return op("permute_dims")(x, axes=(1, 0, 2))
 
 
 @primitive
