@@ -62,7 +62,7 @@ def _opened(f: Any, args: tuple, places: Sequence[int], name: str) -> tuple[Any,
     """Functions among the arguments as what they captured: (f of that, arguments)."""
     run = seen(f)
     for i in places:
-        if isinstance(args[i], FUNCTIONS):
+        if issubclass(type(args[i]), FUNCTIONS):
             return _of_captured(run, args, places, name)
     return run, args
 
@@ -223,7 +223,7 @@ def _tape_gradient(f: Any, argnums: Argnums, asked: Asked, alone: bool) -> Calla
             here = counted[len(args)] = replace(asked, argnums=places)
         run = seen(f)
         for i in here.argnums:
-            if isinstance(args[i], FUNCTIONS):
+            if issubclass(type(args[i]), FUNCTIONS):
                 run, args = _of_captured(run, args, here.argnums, name)
                 break
         value, gradients, aux = differentiate.backward(run, args, kwargs, here, method)
