@@ -148,6 +148,21 @@ def test_the_passes_run_once_for_a_text():
     assert calls(lambda: under_a_policy(curve, 0.5)) < 1_500  # 3,000 with the passes
 
 
+def test_a_policy_of_the_users_is_asked_at_every_call():
+    class Counted:
+        __hash__ = None  # type: ignore[assignment]  # as a dataclass that is not frozen
+        asked = 0
+
+        def __call__(self, cut):
+            self.asked += 1
+            return set()
+
+    policy = Counted()
+    for x in (0.5, 0.5):
+        assert grad(lambda x: np.sin(x) * x, policy=policy)(x) == np.cos(x) * x + np.sin(x)
+    assert policy.asked == 2
+
+
 def numbers(n: int, at: int) -> np.ndarray:
     a = np.linspace(1.0, 2.0, n)
     a[at] += 1e-15 * 8

@@ -1,7 +1,7 @@
 """A call in two halves: the value with its tape now, and the linear map when it is asked for.
 
 Under a checkpoint policy the function is traced for the arguments of the call, every time; the
-passes choose with the policy what the tape holds, once for each text of a trace.
+passes choose with the policy what the tape holds; with one that has a name, once for each text.
 """
 
 import functools
@@ -16,6 +16,7 @@ from lineara.facts.types import ArrayType, show
 from lineara.linear_a.program import Program
 from lineara.passes.derivatives import reverse
 from lineara.passes.names import JVP, LIN, NL, E, T
+from lineara.passes.policy_table import POLICIES
 from lineara.passes.unzip import Policy
 from lineara.staging.capture import trace
 from lineara.staging.dead_lanes import of_dead_lanes, run_linear, run_live
@@ -43,7 +44,11 @@ class Halves:
     def of(cls, f: Callable[..., Any], args: Sequence[Any], kwargs: Any, policy: Policy) -> Self:
         """The halves of a function, under a policy."""
         staged = trace(f, *args, **kwargs)
-        return cls(staged, _reversed(Same.of(staged.program, staged.name), policy), args, kwargs)
+        if any([policy is known for known in POLICIES.values()]):
+            program = _reversed(Same.of(staged.program, staged.name), policy)
+        else:  # another's may look at more than the text
+            program = reverse(staged.program, staged.name, policy)
+        return cls(staged, program, args, kwargs)
 
     @property
     def value(self) -> Any:
