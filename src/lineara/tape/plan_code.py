@@ -85,8 +85,9 @@ def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: b
     lines += [f"{name} = values[{i}]" for name, i in places.items() if name in taken | {y}]
     lines += [] if out.t.shape else ["g = float64(g)"]
     lines += [writer.line(s) for s in late]
+    shown = {name for move in draft.moves if move.is_view for name in move.parents}
     for name, c in ends:
-        lines += writer.given(f"p{moving.index(name)}", leaves[int(name[1:])], c)
+        lines += writer.given(f"p{moving.index(name)}", leaves[int(name[1:])], c, name in shown)
     text = "\n    ".join(["def pull(parents, values, g):", *lines])
     if at_call:
         head = ", ".join([*[s.name for s in leaves], "value" if composed else y])
@@ -203,8 +204,8 @@ class _Writer:
         named = [f"{name}={word}" for name, word in options.items()]
         return f"{self.constant(call)}({', '.join([*words, *named])})"
 
-    def given(self, parent: str, leaf: Sketch, c: Any) -> list[str]:
-        """A contribution to the cotangent of a parent."""
+    def given(self, parent: str, leaf: Sketch, c: Any, shown: bool) -> list[str]:
+        """A contribution to the cotangent of a parent; of one that is shown it goes to zeros."""
         if isinstance(c, Outer):
             return self.late(parent, f"new(Outer, ({self.word(c.u)}, {self.word(c.v)}))")
         if isinstance(c, Piece):
@@ -213,7 +214,9 @@ class _Writer:
             return self.late(parent, f"Piece({self.constant(c.at)}, {self.word(c.x_bar)})")
         word = self.word(c)
         if leaf.t.shape:
-            return [f"h = {parent}.g", f"{parent}.g = {word} if h is None else h + {word}"]
+            first = f"{word} + nothing if {parent}.v.flags.c_contiguous else {word}"
+            first = f"({first})" if shown else word
+            return [f"h = {parent}.g", f"{parent}.g = {first} if h is None else h + {word}"]
         return [
             f"c = {word}.item()",
             f"{parent}.g = c if {parent}.g is zero else {parent}.g + c",
