@@ -1,6 +1,7 @@
 """What a function gives, raises and shares in a lane, in a trace and on the tape is as in NumPy."""
 
 import cmath
+import collections.abc
 import contextlib
 import decimal
 import fractions
@@ -186,6 +187,23 @@ REFUSED = {
     "a tolerance and another": lambda a: np.linalg.matrix_rank(a, tol=a[0, 0], rtol=a[0, 1]),
     "an imaginary part": lambda a: np.zeros(2).__setitem__(0, complex(a[0, 0])),
     "a number of a class": lambda a: complex(OfClass(float(a[0, 0]))),
+    "complex parts of a number": lambda a: np.complex64(1j * a[0, 0], 1j),
+    "a complex number among floats": lambda a: np.array([1j * float(a[0, 0])], "f"),
+    "a complex number as a whole one": lambda a: np.asarray(1j * float(a[0, 0]), int),
+    "a sequence as an element": lambda a: np.copy(a[0]).__setitem__(0, a[0, :1]),
+    "places that no line has": lambda a: np.copy(a).partition(3),
+    "positions that are no integers": lambda a: np.searchsorted([1, 2], 0, sorter=a[0, :2]),
+    "an axis of keys": lambda a: np.lexsort(a, axis=2),
+    "a cast of whole numbers": lambda a: operator.itruediv(a.astype(int), 2),
+    "a cast of a copied number": lambda a: np.copyto(a > 0, 1),
+    "a cast of positions": lambda a: np.argmax(a, axis=0, out=np.copy(a[0])),
+    "an array that takes no product": lambda a: np.dot(a, a.T, np.empty((2, 2), order="F")),
+    "an array that is no key": lambda a: {a: 1},
+    "no copy of a number": lambda a: np.array(float(a[0, 0]), copy=False),
+    "no array of a number without a copy": lambda a: np.asarray(a[0, 0], copy=False),
+    "no copy in another dtype": lambda a: np.asarray(a, int, copy=False),
+    "a choice that there is not": lambda a: np.choose((3 * a[0]).astype(int), [a[0], a[1]]),
+    "a choice below zero": lambda a: (-a[0]).astype(int).choose(a[0], a[1]),
     "too many numbers": lambda a: math.atan2(float(a[0, 0]), 1.0, 2.0),
     "an exponent that is no integer": lambda a: math.ldexp(float(a[0, 0]), np.int64(3)),
 }
@@ -405,6 +423,62 @@ def test_what_numpy_refuses_of_its_type_a_lane_refuses_with_its_exception(name):
             REFUSED[name](np.ones((2, 3)))
         with pytest.raises(plainly.type):
             lineara.vmap(REFUSED[name])(np.ones((1, 2, 3)))
+
+
+@pytest.mark.parametrize("kind", [int, np.int32, bool])
+@pytest.mark.parametrize(
+    "stem", ["add", "sub", "mul", "pow", "mod", "floordiv", "lshift", "rshift", "and", "xor", "or"]
+)
+def test_what_is_written_in_place_is_seen_through_every_name_and_view(stem, kind):
+    def f(x):
+        a = (x * np.array([3.0, 0.0, 2.0])).astype(kind)
+        same, part = a, a[1:]
+        act = getattr(operator, f"i{stem}")
+        return [np.array(v, float) for v in (same, part, act(a, kind(1)), a)]
+
+    try:
+        plainly = f(np.float64(1.0))
+    except TypeError as e:
+        with pytest.raises(type(e)):
+            lineara.vmap(f)(np.ones(1))
+        return
+    for y, value in zip(lineara.vmap(f)(np.ones(2)), plainly, strict=True):
+        np.testing.assert_array_equal(y, [value, value])
+
+
+class Answering:
+    """An object whose operators answer before an array's."""
+
+    __array_ufunc__ = None
+    __rfloordiv__ = __rlshift__ = __rand__ = __ror__ = __rxor__ = lambda self, other: "answered"
+
+
+@pytest.mark.parametrize("stem", ["floordiv", "lshift", "and_", "or_", "xor"])
+def test_the_other_side_answers_for_whole_numbers_of_a_lane(stem):
+    answers = []
+
+    def f(x):
+        answers.append(getattr(operator, stem)((x * np.ones(2)).astype(int), Answering()))
+        return x
+
+    lineara.vmap(f)(np.ones(2))
+    assert answers == ["answered"]
+
+
+def test_positions_that_depend_on_a_lane_sort_and_choose():
+    def f(x):
+        a = x * np.array([3.0, 1.0, 2.0])
+        order = np.argsort(a)
+        found = np.searchsorted(a, x * 2.5, "right", order)
+        chosen = (order % 2).choose(a, 10.0)
+        zero = np.array(1j * x)
+        assert type(zero.real) is type(zero.imag) is np.ndarray
+        assert not isinstance(a, collections.abc.Hashable)
+        return found, chosen
+
+    plainly = f(np.float64(1.0))
+    for y, value in zip(lineara.vmap(f)(np.ones(2)), plainly, strict=True):
+        np.testing.assert_array_equal(y, [value, value])
 
 
 DATA = {

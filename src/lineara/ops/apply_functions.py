@@ -115,10 +115,22 @@ def choose(a, choices, out=None, mode="raise"):
     a = np.clip(a, 0, n - 1) if mode == "clip" else np.mod(a, n) if mode == "wrap" else a
     if not isinstance(a, Box) and np.any((np.asarray(a) < 0) | (np.asarray(a) >= n)):
         raise ValueError("invalid entry in choice array")
+    if not getattr(a, "known", True) and mode == "raise":
+        return _picked(a, listed, shape)
     y = listed[0]
     for i in range(1, n):
         y = op("where")(op("equal")(a, i), listed[i], y)
     return registry.foreign[np.broadcast_to].ours(y, shape)
+
+
+def _picked(a, listed, shape):
+    """The same where a program finds the positions: one below zero is out of bounds, too."""
+    met = [c if type(c) in (int, float, complex) else type_of(c).dtype for c in listed]
+    t = np.result_type(*met)
+    spread = [registry.foreign[np.broadcast_to].ours(as_array(c), shape) for c in listed]
+    table = op("stack")(*[op("astype")(c, dtype=t) for c in spread])
+    at = op("where")(op("less")(a, 0), len(listed), a)
+    return op("index")(table, at=(at, *np.ogrid[tuple(map(slice, shape))]))
 
 
 takes_arrays(np.choose)(choose)

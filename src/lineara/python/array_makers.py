@@ -139,8 +139,10 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -
         except Told as told:
             if told.source is obj:
                 obj, copy = told.value, False if told.copied else copy
-    elif copy is not True and copy is not None and not staged(obj):
-        np.array(plain_deep(obj), dtype, copy=copy, **options)  # which may refuse
+    elif copy is not True and copy is not None:  # which may be refused
+        traced = issubclass(type(obj), Traced)
+        shown = layout(obj) if traced else [] if staged(obj) else plain_deep(obj)
+        np.array(shown, dtype, copy=copy, **options)
     copy = _COPIES.get(copy, copy)
     level = threads.open[-1] if threads.open else None
     if dtype is None and not options and type(level) is Level and scalars(obj, level):
@@ -180,12 +182,23 @@ _COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: Tr
 
 def _in_dtype(obj: Any, made: Any, dtype: np.dtype) -> Any:
     """The array `made` of `obj` in another dtype; NumPy converts numbers in lists one by one."""
+    if staged(made) and made.dtype.kind == "c" and dtype.kind in "iuf" and _has_pythons(obj):
+        np.array(1j, dtype)  # which refuses
     if issubclass(type(obj), list | tuple) and dtype.kind in "iu" and staged(made):
         return as_array(_stored(obj, dtype)).astype(dtype)
     if issubclass(type(obj), Array) or staged(made) or dtype.kind not in "fcbiu":
         return made.astype(dtype)
     value = np.array(plain_deep(obj), dtype)  # which may refuse, or warn
     return op("astype")(made, dtype=dtype) if dtype.kind in "fc" else value
+
+
+def _has_pythons(obj: Any) -> bool:
+    """Whether there is a complex number of Python's."""
+    if issubclass(type(obj), list | tuple):
+        return any(map(_has_pythons, obj))
+    if issubclass(type(obj), Scalar):
+        return obj.weak is True and obj.dtype.kind == "c"
+    return type(obj) is complex
 
 
 def _stored(obj: Any, dtype: np.dtype) -> Any:
@@ -223,8 +236,10 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
         order = args[0] if args else kwargs.get("order")
         rows = original is np.ascontiguousarray  # at least one axis
         order = "C" if rows else order
-        if kwargs.get("copy") or isinstance(a, list | tuple) or issubclass(type(a), Scalar):
-            return array(a, dtype, order=order, ndmin=int(rows))
+        copy = kwargs.get("copy")
+        if copy is not None or isinstance(a, list | tuple) or issubclass(type(a), Scalar):
+            copy = True if copy is None else copy
+            return array(a, dtype, copy=copy, order=order, ndmin=int(rows))
         a = _converted(a, dtype)
         return a if not isinstance(a, Array) or _ordered(a, order) else a.copy(order=order)
 

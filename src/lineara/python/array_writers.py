@@ -39,7 +39,7 @@ def _write(name: str, a: Any, values: Any, act: Callable[[np.ndarray, Any], Any]
 
 
 @implements(np.copyto)
-def copyto(dst, src, casting="same_kind", where=True):
+def copyto(dst, src, casting: Any = "same_kind", where=True):
     """dst[...] = src, where a mask holds."""
     mask = plain_deep(where)
 
@@ -48,6 +48,8 @@ def copyto(dst, src, casting="same_kind", where=True):
         np.copyto(a, values, casting=rule, where=mask)
 
     if where is True and isinstance(dst, Array) and staged((dst, src)):
+        if not isinstance(src, Traced):
+            np.copyto(np.empty(dst.shape, dst.dtype), src, casting=casting)  # which may refuse
         dst[...] = as_type(src, dst.dtype, casting) if isinstance(src, Traced) else src
         return
     _write("copyto", dst, src, act)

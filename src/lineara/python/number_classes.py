@@ -249,6 +249,8 @@ def _typed(dtype: Any) -> Callable[..., Any]:
             raise TypeError(f"{dtype.name}() takes one number, and was given an imaginary part")
         if imag is None and isinstance(value, Array) and value.shape and value.dtype == dtype:
             return value
+        if imag is not None and "D" in [v.dtype.char for v in (value, imag) if staged(v)]:
+            dtype.type(1j, 1j)  # which refuses such parts
         value = value.now() if imag is None else to_complex(value, imag)
         y = value if value.dtype == dtype else value.astype(dtype)
         y = y if y.shape else y[()] if isinstance(y, Array) else y

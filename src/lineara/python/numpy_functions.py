@@ -15,6 +15,7 @@ from lineara.python.array_writers import WRITERS
 from lineara.python.numpy_layout import as_numpy_lays
 from lineara.python.numpy_values import (
     UNANSWERED,
+    checked_types,
     failed,
     is_asked,
     judged,
@@ -120,6 +121,7 @@ def _constant(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, call: An
     if out is None:
         return call(func, args, kwargs)
     if staged((out, *args, *kwargs.values())):
+        checked_types(func, args, kwargs, out)
         return write_out(out, call(func, args, kwargs), func in _SPREAD)
     several = isinstance(out, tuple)
     ours = any_box(out if several else (out,))
@@ -204,12 +206,24 @@ def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, A
     """The plain result; of values that have types only, one more operation on them."""
     if not staged((*args, *kwargs.values())):
         return constant_call(func, args, kwargs)
+    checked_types(func, args, kwargs, None)
     args = tuple([as_array(a) if _is_sequence(a) else a for a in args])
+    if func is np.searchsorted:
+        args, kwargs = _in_order(*args, **kwargs)
     box = innermost(tuple([a for a in (*args, *kwargs.values()) if staged(a)]))
     assert isinstance(box, Traced)
     while box.known:
         box = box.now().v
     return box.level.constant_call(ours, func, args, kwargs)
+
+
+def _in_order(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """The arguments of np.searchsorted without staged positions that sort the array."""
+    if not staged(sorter):
+        return (a, v, side, sorter), {}
+    if type_of(sorter).shape != type_of(a).shape:
+        raise ValueError("sorter.size must equal a.size")
+    return (op("index")(a, at=(sorter,)), v, side), {}
 
 
 def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -283,7 +297,7 @@ _REDUCTIONS = (np.sum, np.mean, np.prod, np.max, np.min, np.std, np.var, np.cums
 _MOVES = (np.ravel, np.swapaxes, np.squeeze, np.repeat, np.take, np.trace, np.diagonal)
 _CONSTANTS = (np.argmax, np.argmin, np.argsort, np.nonzero, np.all, np.any, np.searchsorted)
 _CONSTANTS += (np.argpartition, np.round)
-for _function in (*_REDUCTIONS, *_MOVES, *_CONSTANTS, np.dot, np.clip, np.choose):
+for _function in (*_REDUCTIONS, *_MOVES, *_CONSTANTS, np.dot, np.clip):
     setattr(Array, _function.__name__, _method(_function, _function.__name__))
     setattr(Scalar, _function.__name__, _method(_function, _function.__name__))
 
@@ -292,6 +306,12 @@ def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
     if not args and not kwargs and self.shape:
         return self.total()
     return call_foreign(np.sum, (self, *args), kwargs)
+
+
+def _choose(self: Any, *choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """As np.choose."""
+    listed = choices[0] if len(choices) == 1 else choices
+    return call_foreign(np.choose, (self, listed), {"out": out, "mode": mode})
 
 
 def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
@@ -329,6 +349,7 @@ Array.partition = _partition  # type: ignore[attr-defined]  # set, as those abov
 Array.resize = _refusal("resize", "x = np.resize(x, shape) makes another array")  # type: ignore[attr-defined]
 Array.setflags = _refusal("setflags", "lineara keeps what it needs from being written")  # type: ignore[attr-defined]
 Array.compress = Scalar.compress = _compress  # type: ignore[attr-defined]
+Array.choose = Scalar.choose = _choose  # type: ignore[attr-defined]
 _sum.__name__ = "sum"  # pint asks for it
 for _name in ("reshape", "flatten"):
     setattr(Scalar, _name, getattr(Array, _name))

@@ -331,7 +331,7 @@ def own_value(
     The array `out` is not written here; NumPy says whether it may hold the result.
     """
     if staged((*args, *kwargs.values(), out)):
-        numbers = _checked_types(func, args, kwargs, out)
+        numbers = checked_types(func, args, kwargs, out)
         result = numpys(ours(*args, **kwargs))
         parts = result if isinstance(result, tuple | list) else (result,)
         if len(numbers) != len(parts) or not any(map(_is_wrapped, parts, numbers)):
@@ -361,13 +361,14 @@ def _is_wrapped(part: Any, number: bool) -> bool:
 _answers: dict[Any, Exception | tuple[bool, ...]] = {}
 
 
-def _checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> tuple[bool, ...]:
+def checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> tuple[bool, ...]:
     """Of each of NumPy's results of values of these types whether it is a number, if it is known.
 
     Raises what NumPy's function raises of such values, whatever they are.
     """
     try:
-        key = func, signature(args), signature(kwargs), None if out is None else signature((out,))
+        kind = [str(getattr(o, "dtype", "")) for o in (out if isinstance(out, tuple) else (out,))]
+        key = func, signature(args), signature(kwargs), signature((out,)), *kind
         known = key in _answers
     except (Unknown, TypeError):  # of a class of the user's, or no key
         return ()
@@ -388,8 +389,8 @@ def _answer(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> Any:
             y = asked(func, args, kwargs, out, [])
     except (TypeError, np.exceptions.AxisError) as e:
         return () if isinstance(e, LinearaError) else e
-    except Exception:  # which may come of the values
-        return ()
+    except Exception as e:  # which may come of the values
+        return e if "output array is not acceptable" in str(e) else ()
     parts = y if isinstance(y, tuple | list) else (y,)
     return tuple([isinstance(p, np.generic | float | complex) for p in parts])
 

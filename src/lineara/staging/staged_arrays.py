@@ -292,6 +292,8 @@ class Region(WrittenView):
         level = cell.here()
         value = level.entered(_as_stored(value, cell.dtype, at))
         at = normal(level.parameter(at) if any(map(_is_staged, _tuple(at))) else at)
+        if _all_integers(at) and len(_tuple(at)) == len(self.shape) and np.shape(value):
+            raise self.misfit(value, at, self.shape, "setting an array element with a sequence.")
         staged = [isinstance(v, Boxed) for v in (cell.content, value)]
         if not any(staged) and not any(boxes((at, self.steps))):
             self.store(self.content(), at, value)

@@ -129,7 +129,7 @@ class StagedLevel(Level):
     def __init__(self, depth: int, recur: Recur) -> None:
         super().__init__(depth, recur)
         body = slow_methods() | {"level": self, "depth": depth, "__slots__": (), "known": False}
-        body |= {f"__{name}__": _refusal(name) for name in _ASKS}
+        body |= {f"__{name}__": _refusal(name) for name in _ASKS if name != "hash"}
         body |= {"below": _below, "__repr__": lambda n: f"staged({type_of(n)!r})"}
         body |= {f"__{name}__": _logical(name) for name in ("and", "or", "xor")}
         body |= {f"__r{name}__": _logical(name) for name in ("and", "or", "xor")}
@@ -617,6 +617,8 @@ def _below(n: Any) -> Any:
 
 def _logical(name: str) -> Any:
     def method(n: Any, other: Any) -> Any:
+        if has_priority(other):
+            return NotImplemented
         both = _is_bool(n) and _is_bool(other)
         return op(f"{'logical' if both else 'bitwise'}_{name}")(n, other)
 
@@ -625,7 +627,11 @@ def _logical(name: str) -> Any:
 
 def _shifts(name: str, shift: Any) -> dict[str, Any]:
     """The operators of a shift, with the number on either side."""
-    return {f"__{name}__": lambda n, k: shift(n, k), f"__r{name}__": lambda n, k: shift(k, n)}
+
+    def forward(n: Any, k: Any) -> Any:
+        return NotImplemented if has_priority(k) else shift(n, k)
+
+    return {f"__{name}__": forward, f"__r{name}__": lambda n, k: shift(k, n)}
 
 
 def _power(power: Any) -> Any:

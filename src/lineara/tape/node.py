@@ -741,7 +741,8 @@ _NUMBERS = Box | np.ndarray | np.generic | int | float | complex
 
 
 def _in_place(stem: str) -> Any:
-    act, in_memory = getattr(operator, stem), getattr(operator, f"i{stem}")
+    act = getattr(operator, f"{stem}_" if stem in ("and", "or") else stem)
+    in_memory = getattr(operator, f"i{stem}")
 
     def method(self: Any, other: Any) -> Any:
         values = self.memory(to_write=True)
@@ -761,20 +762,24 @@ def _in_place(stem: str) -> Any:
             return y
         if is_of_objects(y):
             in_memory(np.empty(self.shape, self.dtype), in_objects(other))  # which refuses
+        if not np.can_cast(type_of(y).dtype, self.dtype, "same_kind"):
+            shown = layout(other) if isinstance(other, Traced) else other
+            in_memory(np.empty(self.shape, self.dtype), shown)  # which refuses
         return self.level.assign_all(self, y)
 
     method.__name__ = f"__i{stem}__"
     return method
 
 
-for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv", "matmul"):
+_STEMS = "add sub mul truediv pow mod floordiv matmul lshift rshift and xor or"
+for _name in _STEMS.split():
     setattr(Array, f"__i{_name}__", _in_place(_name))
 
 
 _MEMORY = ("__array_interface__", "__array_struct__", "data", "tobytes", "tofile", "dump", "dumps")
 withhold(Scalar, "__array__", *_MEMORY)
 withhold(Array, "__array__", *_MEMORY, "__dlpack__", "__dlpack_device__", "ctypes")
-withhold(Array, "__array__", "strides", "flags", "base", "getfield", "setfield", "byteswap")
+withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap")
 
 
 # --- values that have a type only --------------------------------------------------------------
