@@ -75,9 +75,38 @@ def nested_exits(x, s):
     return -total
 
 
+def break_in_an_else(x, s):
+    total = s
+    for v in x:
+        for w in x:
+            if w > v + s:
+                break
+        else:
+            total = total * 0.5 + v
+            break
+        total += w
+    else:
+        total = -total
+    return total
+
+
+def continue_in_an_else(x, s):
+    total = s
+    for v in x:
+        for _ in range(2):
+            pass
+        else:
+            if v > s:
+                continue
+        total += v
+    return total
+
+
 @pytest.mark.parametrize(
     ("f", "cases"),
     [
+        (break_in_an_else, [(X, 0.5), (X, 5.0), (X, -9.0), (-X, 0.1)]),
+        (continue_in_an_else, [(X, 0.5), (X, 5.0), (X, -9.0)]),
         (guard, [(3.0,), (-1.0,), (11.0,)]),
         (first_above, [(X, 0.5), (X, 2.0), (X, 9.0), (-X, 0.0)]),
         (newton, [(2.0,), (9.0,), (1e-9,)]),

@@ -270,21 +270,25 @@ class _Form:
         mark_aliases(nodes, places, self.records)
 
 
-def follow(way: Way, rest: Callable[[], Way] | None, variables: Variables) -> Way:
-    """What comes of a block that was left in some way and is followed by another one."""
+def follow(
+    way: Way, rest: Callable[[], Way] | None, variables: Variables, taken: tuple[int, ...] = ()
+) -> Way:
+    """What comes of a block that was left in some way and is followed by another one.
+
+    The exits `taken` of the block lead behind the other one.
+    """
     if way is None:
         return None if rest is None else rest()
-    if not isinstance(way, Mixed) or rest is None:
-        return way
-    if ON not in way.codes:
-        return way
+    if not isinstance(way, Mixed) or rest is None or ON not in way.codes:
+        return without(way, variables, *taken)
 
     def on() -> Way:
         decoded(ON, UNSET, frozenset([ON]), way.perhaps, variables)
         return rest()
 
     def kept() -> Way:
-        return decoded(way.code, way.value, way.codes - {ON}, way.perhaps, variables)
+        exits = decoded(way.code, way.value, way.codes - {ON}, way.perhaps, variables)
+        return without(exits, variables, *taken)
 
     return branch(op("equal")(way.code, ON), on, kept, variables)
 

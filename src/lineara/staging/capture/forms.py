@@ -170,10 +170,13 @@ def _rounds(items: Iterator[Any], body: Any, variables: Variables) -> Way:
 
 
 def _after(way: Way, orelse: Any, rest: Any, variables: Variables) -> Way:
-    """What comes after a loop that was left so."""
-    if orelse is not None:
-        way = follow(way, orelse, variables)
-    return follow(without(way, variables, BROKEN, CONTINUED), rest, variables)
+    """What comes after a loop that was left so; a break in its else is one of a loop around."""
+    exits = BROKEN, CONTINUED
+    if orelse is None:
+        way = without(way, variables, *exits)
+    else:
+        way = follow(way, orelse, variables, exits)
+    return follow(way, rest, variables)
 
 
 # --- expressions ----------------------------------------------------------------------------------
