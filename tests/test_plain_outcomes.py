@@ -223,6 +223,17 @@ def containing_itself(x):
     return np.array([b, [None], b], object).shape, np.array(b, object).ndim, len(a)
 
 
+def memoized(x):
+    """What a memo does that takes arrays, too."""
+    found = []
+    for v in (x, np.float64(x), np.ones(2) * x, [x]):
+        try:
+            found.append(hash(v) == hash(1.0))
+        except TypeError:
+            found.append("unhashable")
+    return found
+
+
 def among_objects(act):
     """What is done with an array whose elements Python's operators are asked for."""
 
@@ -339,6 +350,11 @@ CASES = {
     "a wrapped function": lambda x: [
         inspect.signature(f) == inspect.signature(f.__wrapped__)
         for f in (np.empty_like, np.concatenate, np.sum)
+    ],
+    "hashes": memoized,
+    "signatures of classes": lambda x: [
+        str(inspect.signature(c))
+        for c in (float, complex, np.float64, np.complex64, np.int8, np.bool_, np.finfo)
     ],
     "a class as dtype": lambda x: np.array(np.ones(2) * x, dtype=np.dtype),
     "a histogram with edges and a number of bins": lambda x: np.histogram2d(

@@ -6,6 +6,7 @@ and half of `float | None`; calling it converts, and `isinstance` asks for the r
 
 import copy
 import copyreg
+import inspect
 import operator
 from collections.abc import Callable
 from functools import cache, partial, wraps
@@ -58,6 +59,12 @@ class _Constructor(type):
                 return value
         y = convert(*args, **options)
         return y if value is None else valued(y, value)
+
+    @property
+    def __signature__(cls) -> Any:
+        if "original" not in vars(cls):
+            raise AttributeError("__signature__")
+        return inspect.signature(cls.original)
 
     def __getattr__(cls, name: str) -> Any:
         """What the class of truth values has, of which no other class can be derived."""

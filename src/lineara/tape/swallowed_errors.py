@@ -68,7 +68,7 @@ _OTHERS = re.compile(  # of other classes
 _PLAINLY = re.compile(
     r"interpreted as an integer|indices must be integers|unsupported operand|bad operand|"
     r"object (?:is not|does not support)|has no len|not supported between|no attribute|"
-    r"must be str|can only concatenate|expected str|argument of type"
+    r"must be str|can only concatenate|expected str|argument of type|^unhashable type"
 )
 
 
