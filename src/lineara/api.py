@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lineara.errors import NonScalarOutputError, ShapeError, StructureError, TypeMismatchError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.primitive import conjugate, real_part
 from lineara.facts.types import ArrayType, is_complex, show_type, type_of
 from lineara.linear_map import LinearMap, Space
@@ -23,7 +24,7 @@ from lineara.tape.levels import open_level
 from lineara.tape.linear_level import record_linear
 from lineara.tape.linearize import directional
 from lineara.tape.linearize import linearize as linearized
-from lineara.tape.node import Traced, plain, staged
+from lineara.tape.node import Scalar, Traced, plain, staged
 from lineara.trees import flatten, map_leaves, unflatten
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def _positions(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
     return tuple(i % count for i in listed)
 
 
-def _opened(f: Any, args: tuple, places: Sequence[int], name: str) -> tuple[Any, tuple]:
+def _opened(
+    f: Callable[..., Any], args: tuple, places: Sequence[int], name: str
+) -> tuple[Any, tuple]:
     """Functions among the arguments as what they captured: (f of that, arguments)."""
     run = seen(f)
     for i in places:
@@ -67,7 +70,9 @@ def _opened(f: Any, args: tuple, places: Sequence[int], name: str) -> tuple[Any,
     return run, args
 
 
-def _of_captured(run: Any, args: tuple, places: Sequence[int], name: str) -> tuple[Any, tuple]:
+def _of_captured(
+    run: Callable[..., Any], args: tuple, places: Sequence[int], name: str
+) -> tuple[Any, tuple]:
     """The function of what functions among the arguments captured, and the arguments as that."""
     functions = {i: args[i] for i in places if isinstance(args[i], FUNCTIONS)}
     if len(functions) == len(places) and not any(map(captured, functions.values())):
@@ -88,7 +93,7 @@ def _of_captured(run: Any, args: tuple, places: Sequence[int], name: str) -> tup
     return of_captured, tuple(captured(a) if i in functions else a for i, a in enumerate(args))
 
 
-def _callable(f: Any, name: str) -> None:
+def _callable(f: Callable[..., Any], name: str) -> None:
     if not callable(f):
         raise TypeMismatchError(f"{name}: takes a function, but was given {show_type(f)}")
 
@@ -184,7 +189,7 @@ def _builder(out: str | None, name: str) -> bool:
 
 
 def _gradient_function(
-    f: Any,
+    f: Callable[..., Any],
     argnums: Argnums,
     asked: Asked,
     policy: "Policy | str | None",
@@ -211,7 +216,9 @@ def _gradient_function(
     return _certified(made, f, policy, asked.name)
 
 
-def _tape_gradient(f: Any, argnums: Argnums, asked: Asked, alone: bool) -> Callable[..., Any]:
+def _tape_gradient(
+    f: Callable[..., Any], argnums: Argnums, asked: Asked, alone: bool
+) -> Callable[..., Any]:
     """The function to (value, gradient), or to the gradient alone, by one sweep over a tape."""
     has_aux, name, first = asked.has_aux, asked.name, isinstance(argnums, int)
     counted: dict[int, Asked] = {}  # by the length of a call: with positions from the front
@@ -240,7 +247,7 @@ CONVENTIONS = ("ascent", "conjugate", "holomorphic")
 
 
 def _in_convention(
-    convention: str, f: Any, argnums: Argnums, asked: Asked, policy: Any
+    convention: str, f: Callable[..., Any], argnums: Argnums, asked: Asked, policy: Any
 ) -> Callable[..., Any]:
     """The function to (value, gradient) with another meaning of the complex gradient."""
     name, has_aux = asked.name, asked.has_aux
@@ -279,14 +286,14 @@ def _in_convention(
     return holomorphic
 
 
-def _conjugated(v: Any) -> Any:
+def _conjugated(v: Shaped) -> Any:
     if not is_complex(v):
         return v
     return conjugate(v) if isinstance(v, Traced) else v.conjugate()
 
 
 def _under_policy(
-    f: Any, argnums: Argnums, asked: Asked, policy: "Policy | str"
+    f: Callable[..., Any], argnums: Argnums, asked: Asked, policy: "Policy | str"
 ) -> Callable[..., Any]:
     """The function to (value, gradient), by way of a program."""
     from lineara.policies import chosen
@@ -317,7 +324,9 @@ def _under_policy(
     return both
 
 
-def _refuse_inside(f: Any, args: Any, kwargs: Any, name: str) -> None:
+def _refuse_inside(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str
+) -> None:
     """A policy is for a differentiation that no other is around."""
     for v in flatten((args, kwargs, captured(f)))[0]:
         if isinstance(v, Traced):
@@ -336,7 +345,7 @@ def _certified(made: Any, f: Any, policy: "Policy | str | None", name: str) -> A
     return made
 
 
-def _certificate(f: Any, kept: "Policy", *args: Any, **kwargs: Any) -> Any:
+def _certificate(f: Callable[..., Any], kept: "Policy", *args: Any, **kwargs: Any) -> Any:
     """The certificate of the derivative for these arguments."""
     from lineara.staging.capture import trace
     from lineara.staging.certificate import certified
@@ -360,7 +369,7 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     return _linearized(f, args, has_aux, "linearize")
 
 
-def _linearized(f: Any, args: tuple, has_aux: bool, name: str) -> Any:
+def _linearized(f: Callable[..., Any], args: tuple, has_aux: bool, name: str) -> Any:
     _callable(f, name)
     places = tuple(range(len(args)))
     run, args = _opened(f, args, places, name)
@@ -424,14 +433,16 @@ def vjp(
         return _vjp_under_policy(f, args, has_aux, policy)
     y, L, *aux = _linearized(f, args, has_aux, "vjp")
 
-    def pull(w: Any) -> tuple[Any, ...]:
+    def pull(w: Tree) -> tuple[Any, ...]:
         bars = L.T @ w
         return (bars,) if len(args) == 1 else tuple(bars)
 
     return (y, pull, *aux)
 
 
-def _vjp_under_policy(f: Any, args: tuple, has_aux: bool, policy: "Policy | str") -> Any:
+def _vjp_under_policy(
+    f: Callable[..., Any], args: tuple, has_aux: bool, policy: "Policy | str"
+) -> Any:
     """The value and the pullback, by way of a program."""
     from lineara.policies import chosen
     from lineara.staging.value_and_map import Halves
@@ -443,7 +454,7 @@ def _vjp_under_policy(f: Any, args: tuple, has_aux: bool, policy: "Policy | str"
     _refuse_inside(f, args, {}, "vjp")
     halves = Halves.of(f, args, {}, kept)
 
-    def pull(w: Any) -> tuple[Any, ...]:
+    def pull(w: dict[Any, Any]) -> tuple[Any, ...]:
         return halves.gradient(halves.cotangents(w))[0]
 
     pull.certificate = functools.partial(_certificate, f, kept, *args)  # type: ignore[attr-defined]
@@ -481,7 +492,7 @@ def linear_transpose(f: Callable[..., Any], *types: Any) -> Callable[[Any], tupl
     shown, joint = record_linear(open_level, of_nodes, wanted)
     codomain = Space(tuple(_linear_type(v) or type_of(0.0) for v in shown), out_structure[0])
 
-    def transposed(w: Any) -> tuple[Any, ...]:
+    def transposed(w: Tree) -> tuple[Any, ...]:
         by_place = dict(
             zip(places, joint.back(codomain.leaves(w, "linear_transpose")), strict=True)
         )
@@ -493,11 +504,11 @@ def linear_transpose(f: Callable[..., Any], *types: Any) -> Callable[[Any], tupl
     return transposed
 
 
-def _has_type(value: Any) -> bool:
+def _has_type(value: Tree) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
-def _linear_type(value: Any) -> ArrayType | None:
+def _linear_type(value: Shaped) -> ArrayType | None:
     """The type of a linear argument or result, integers as floating; None for what is no number."""
     if isinstance(value, bool):
         return None
@@ -507,7 +518,7 @@ def _linear_type(value: Any) -> ArrayType | None:
     return t if t.dtype.kind in "fc" else ArrayType(t.shape, np.dtype(float))
 
 
-def _fitted(x_bar: Any, t: ArrayType) -> Any:
+def _fitted(x_bar: Value | None, t: ArrayType) -> Any:
     """A cotangent as an array of its own, or a number."""
     if isinstance(x_bar, Traced):
         return x_bar
@@ -575,7 +586,7 @@ def _blocks(L: LinearMap, ahead: bool, alone: bool) -> Any:
     return outs.tree(rows)
 
 
-def _shaped(block: Any, shape: tuple[int, ...], only: bool) -> Any:
+def _shaped(block: np.ndarray, shape: tuple[int, ...], only: bool) -> Any:
     """A block in its shape; copied where it is one of several in an array, or lies otherwise."""
     if not shape:
         return block.reshape(()).item() if isinstance(block, np.ndarray) else block.reshape((1,))[0]
@@ -611,7 +622,7 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     return jacfwd(grad(f, argnums), argnums)
 
 
-def hvp(f: Callable[..., Any], x: Any, v: Any) -> Any:
+def hvp(f: Callable[..., Any], x: Tree, v: Tree) -> Any:
     """The Hessian of f at x times v, forward over reverse: no matrix is made.
 
     x is one argument, and v like it. For several give a container of them: f of one tuple or dict.
@@ -638,7 +649,7 @@ def stop_gradient(x: Any) -> Any:
     return map_leaves(lambda v: stop_gradient(v) if isinstance(v, Traced) else v, x)
 
 
-def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
+def ravel(tree: Tree) -> tuple[Any, Callable[[Any], Any]]:
     """(flat, unravel): the numbers of a container as one vector, and the way back.
 
     Integers, strings and None are kept as they are. Both directions are differentiable.
@@ -676,11 +687,11 @@ def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
     return flat, unravel
 
 
-def _number(part: Any, like: Any) -> Any:
+def _number(part: Scalar, like: Value) -> Any:
     return float(part) if type(like) is float and not isinstance(part, Traced) else part
 
 
-def _is_floating(value: Any) -> bool:
+def _is_floating(value: Shaped) -> bool:
     if isinstance(value, bool | int | str | bytes) or value is None:
         return False
     return (hasattr(value, "dtype") and value.dtype.kind in "fc") or isinstance(

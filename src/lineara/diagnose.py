@@ -19,6 +19,7 @@ import numpy as np
 from lineara.api import jvp, vjp
 from lineara.cotangent.dead_lanes import Masked, unmasked
 from lineara.errors import RuleError, TypeMismatchError, describe_line, user_frame
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Elementwise, Outer, Piece, registry
 from lineara.python.user_code import lifted, method, seen
 from lineara.tape.codegen import OPERATORS
@@ -26,7 +27,7 @@ from lineara.tape.contributions import add
 from lineara.tape.leaves import Leaves, kind_of_number, lift_args
 from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
-from lineara.tape.node import ONE, Array, Traced, plain
+from lineara.tape.node import ONE, Array, Scalar, Traced, plain
 from lineara.tape.reads import Reads
 from lineara.tape.sweep import arrived, clear
 from lineara.trees import flatten, leaf_paths, unflatten
@@ -196,7 +197,7 @@ def _pulled(f: Flat, w: list[Any]) -> Flat:
     return lambda *xs: vjp(f, *xs)[1](tuple(w))
 
 
-def _direction(like: Any, rng: np.random.Generator) -> Any:
+def _direction(like: Value, rng: np.random.Generator) -> Any:
     """A random vector of the type of a value."""
     x = np.asarray(like)
     v = rng.standard_normal(x.shape)
@@ -211,7 +212,7 @@ def _inner(a: Iterable[Any], b: Iterable[Any]) -> float:
     return float(sum(np.real(np.sum(np.conj(_wide(x)) * _wide(y))) for x, y in pairs))
 
 
-def _wide(x: Any) -> np.ndarray:
+def _wide(x: Value) -> np.ndarray:
     x = np.asarray(x)
     return x.astype(np.result_type(x.dtype, np.float64))
 
@@ -461,7 +462,7 @@ def _step(entry: Any, name: str, line: str, births_so_far: list[Birth], origins:
         add(p, c)
 
 
-def _collected(n: Any, origins: Origins) -> set[int]:
+def _collected(n: Traced, origins: Origins) -> set[int]:
     """The births that arrived at a node or at what was read of it."""
     mine = origins.get(id(n), set())
     if isinstance(n, Array) and type(n.k) is Reads:
@@ -470,7 +471,7 @@ def _collected(n: Any, origins: Origins) -> set[int]:
 
 
 def _birth(
-    name: str, line: str, out: Any, parents: list[Any], place: int, numbers: tuple[Any, Any, Any]
+    name: str, line: str, out: Array, parents: list[Any], place: int, numbers: tuple[Any, Any, Any]
 ) -> Birth:
     """The birth in an operation, at its first lane that is not finite."""
     g, c, d = (None if v is None else np.asarray(plain(unmasked(_content(v)))) for v in numbers)
@@ -496,11 +497,11 @@ def _weight(name: str, out: Any, parents: list[Any], place: int) -> Any:
     return np.asarray(primitive.weights[place](np.asarray(plain(out)), *values))
 
 
-def _content(c: Any) -> Any:
+def _content(c: Value) -> Any:
     return c.x_bar if type(c) is Piece else c.u if type(c) is Outer else c
 
 
-def _lane(value: Any, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _lane(value: Shaped, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """The number of a lane, or the value where its lanes are others."""
     value = np.asarray(value)
     if not value.shape:
@@ -508,7 +509,7 @@ def _lane(value: Any, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     return value[at].item() if value.shape == shape else value
 
 
-def _number(value: Any) -> str:
+def _number(value: Shaped) -> str:
     if not isinstance(value, np.ndarray):
         return repr(value)
     return np.array2string(value, threshold=6, edgeitems=2, separator=", ").replace("\n", "")
@@ -518,7 +519,7 @@ def _first_bad(v: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(np.argmin(np.isfinite(v)), v.shape))
 
 
-def _is_bad(node: Any) -> bool:
+def _is_bad(node: Scalar) -> bool:
     """Whether a value is not finite somewhere."""
     return not _is_finite(plain(node))
 
@@ -528,7 +529,7 @@ def _has_bad(c: Any) -> bool:
     return c is not None and not _is_finite(plain(unmasked(_content(c))))
 
 
-def _is_finite(v: Any) -> bool:
+def _is_finite(v: Value) -> bool:
     v = np.asarray(v)
     return v.dtype.kind not in "fc" or bool(np.all(np.isfinite(v)))
 

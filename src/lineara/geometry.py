@@ -48,6 +48,7 @@ from lineara.containers.points import (
 )
 from lineara.cotangent import Builder, Zero
 from lineara.errors import GeometryError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import show_type
 from lineara.python.user_code import seen
 from lineara.trees import flatten, map_leaves, unflatten
@@ -120,7 +121,7 @@ def _seeing(f: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any] | 
     return None if f is None else lambda p, v: seen(f)(p, v)
 
 
-def _pair(tangent: Any, cotangent: Any) -> None:
+def _pair(tangent: type, cotangent: type) -> None:
     """Tell the classes of vectors of each other, and how to add and scale."""
     for cls in {id(c): c for c in (tangent, cotangent)}.values():
         if _is_user_class(cls):
@@ -138,7 +139,7 @@ def _pair(tangent: Any, cotangent: Any) -> None:
         setattr(cotangent, DUAL, tangent)
 
 
-def _is_user_class(cls: Any) -> bool:
+def _is_user_class(cls: type) -> bool:
     return isinstance(cls, type) and kind_of(cls) is not None and cls.__module__ != "builtins"
 
 
@@ -151,7 +152,7 @@ def _own(cls: type, name: str) -> Any:
     return None if attribute is getattr(tuple, name, None) else attribute
 
 
-def _add_to_point(p: Any, v: Any) -> Any:
+def _add_to_point(p: Any, v: Tree) -> Any:
     if isinstance(v, manifold_of(p).point):
         name = manifold_of(p).point.__name__
         raise GeometryError(
@@ -196,7 +197,7 @@ def _point_operators(cls: type) -> None:
 def _guarded(own: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
     """The user's `p + v` or `p - v`, which points to add and gradients are not given to."""
 
-    def method(p: Any, v: Any) -> Any:
+    def method(p: Any, v: Tree) -> Any:
         points = manifold_of(p)
         if isinstance(v, points.point):
             return own(p, v) if name == "__sub__" else _add_to_point(p, v)
@@ -227,7 +228,7 @@ _VECTOR: dict[str, Callable[..., Any]] = {
 # --- vectors ------------------------------------------------------------------------------------
 
 
-def scale(c: Any, v: Any) -> Any:
+def scale(c: Value, v: Value) -> Any:
     """The number c times a vector, of any type that holds numbers.
 
     >>> scale(2, {"w": 1.5, "b": [1.0]})
@@ -236,7 +237,7 @@ def scale(c: Any, v: Any) -> Any:
     return map_leaves(lambda x: c * x, v)
 
 
-def vdot(w: Any, v: Any) -> Any:
+def vdot(w: Tree, v: Tree) -> Any:
     """The number that the cotangent w makes of the tangent v; what is sparse is not made dense.
 
     Complex numbers are pairs of real ones: a pair contributes Re(conj(w) v).
@@ -254,7 +255,7 @@ def vdot(w: Any, v: Any) -> Any:
     return sum(terms[1:], terms[0]) if terms else 0.0
 
 
-def _leaves(v: Any) -> tuple[list[Any], Any]:
+def _leaves(v: Tree) -> tuple[list[Any], Any]:
     leaves, structure = flatten(v, is_leaf=lambda x: isinstance(x, Builder))
     return leaves, structure
 
@@ -283,7 +284,7 @@ def _sparse_product(w: Builder, v: Any) -> float:
     return float(held[i] @ other[j])
 
 
-def inner(u: Any, v: Any) -> Any:
+def inner(u: dict[Any, Any] | list[Any], v: dict[Any, Any] | list[Any]) -> Any:
     """The Euclidean inner product of two vectors of one type.
 
     >>> inner((1.0, 2.0), (3.0, 4.0))
@@ -295,7 +296,7 @@ def inner(u: Any, v: Any) -> Any:
 # --- moving -------------------------------------------------------------------------------------
 
 
-def retract(p: Any, v: Any) -> Any:
+def retract(p: Tree, v: Tree) -> Any:
     """The point p moved along the tangent v: as declared, and number by number for all else.
 
     >>> retract({"w": 1.0, "b": [2.0]}, {"w": 0.5, "b": [0.0]})
@@ -304,7 +305,7 @@ def retract(p: Any, v: Any) -> Any:
     return _along(p, v, "retract", _moved)
 
 
-def diff(q: Any, p: Any) -> Any:
+def diff(q: Tree, p: Tree) -> Any:
     """The tangent at p that leads to q.
 
     >>> diff([1.0, 2.0], [0.5, 2.0])
@@ -313,8 +314,8 @@ def diff(q: Any, p: Any) -> Any:
     return _along(p, q, "diff", lambda x, y: y - x)
 
 
-def _along(p: Any, other: Any, word: str, each: Callable[[Any, Any], Any]) -> Any:
-    def leaf(x: Any, y: Any) -> Any:
+def _along(p: Any, other: Tree, word: str, each: Callable[[Any, Any], Any]) -> Any:
+    def leaf(x: Any, y: Value) -> Any:
         points = manifold_of(x)
         if not isinstance(points, Manifold):
             return each(x, y)
@@ -324,7 +325,7 @@ def _along(p: Any, other: Any, word: str, each: Callable[[Any, Any], Any]) -> An
 
 
 def _declared(
-    points: Manifold, p: Any, other: Any, word: str, each: Callable[[Any, Any], Any]
+    points: Manifold, p: Tree, other: Any, word: str, each: Callable[[Any, Any], Any]
 ) -> Any:
     points.check(other, "tangent" if word == "retract" else "point", word)
     own = getattr(points, word)
@@ -344,7 +345,7 @@ def _declared(
     return tree if word == "retract" else recast(points.tangent, tree)
 
 
-def _moved(x: Any, v: Any) -> Any:
+def _moved(x: Value, v: Value) -> Any:
     if x is None or isinstance(x, str | bool) or v is None:
         return x
     return x + (np.asarray(v) if isinstance(v, Builder) else v)
@@ -393,7 +394,7 @@ class Metric:
                     "leave what must not move out of the differentiated arguments"
                 )
 
-        def raised(g: Any) -> Any:
+        def raised(g: Tree) -> Any:
             return map_leaves(scale, *_matching(tree, g))
 
         return cls(raised, f"Metric.diag({tree!r})")
@@ -404,7 +405,7 @@ class Metric:
         if isinstance(matrix, np.ndarray):
             _check_matrix(matrix)
 
-        def raised(g: Any) -> Any:
+        def raised(g: Tree) -> Any:
             leaves, structure = flatten(g)
             flat = np.concatenate([np.ravel(x) for x in leaves])
             moved = np.split(matrix @ flat, np.cumsum([np.size(x) for x in leaves])[:-1])
@@ -416,12 +417,12 @@ class Metric:
 
         return cls(raised, f"Metric.matrix({show_type(matrix)})")
 
-    def __call__(self, g: Any) -> Any:
+    def __call__(self, g: Tree) -> Any:
         """The tangent of a cotangent, in the type that was declared for tangents."""
         raised = self._raise(g)
         return _as_tangent(raised)
 
-    def inner(self, g: Any, h: Any) -> Any:
+    def inner(self, g: Tree, h: Tree) -> Any:
         """The inner product of two cotangents."""
         return vdot(g, self(h))
 
@@ -462,18 +463,18 @@ class Metric:
 Metric.L2 = Metric(lambda g: g, "Metric.L2")
 
 
-def _as_tangent(g: Any) -> Any:
+def _as_tangent(g: Value) -> Any:
     """A container of cotangents with each declared class replaced by that of its tangents."""
     if kind_of(type(g)) is None:
         return g
     return map_leaves(lambda x: recast(_dual(x), x), g, is_leaf=lambda x: _dual(x) is not None)
 
 
-def _dual(x: Any) -> Any:
+def _dual(x: Tree) -> Any:
     return getattr(type(x), DUAL, None)
 
 
-def _matching(tree: Any, g: Any) -> tuple[Any, Any]:
+def _matching(tree: Shaped, g: Tree) -> tuple[Any, Any]:
     """The weights with the containers of g as far down as they go."""
     kind = kind_of(type(tree))
     if kind is not None and type(g) is not type(tree) and kind_of(type(g)) is not None:

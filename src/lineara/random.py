@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import TypeMismatchError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.types import show_type
 
 Shape = int | tuple[int, ...]
@@ -74,17 +75,17 @@ def generator(key: Key) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(seeds))
 
 
-def normal(key: Key, shape: Shape = (), loc: Any = 0.0, scale: Any = 1.0) -> Any:
+def normal(key: Key, shape: Shape = (), loc: Value = 0.0, scale: Value = 1.0) -> Any:
     """Normal numbers, `loc + scale * z` with standard normal z of that shape."""
     return loc + scale * _drawn(generator(key).standard_normal(shape))
 
 
-def uniform(key: Key, shape: Shape = (), low: Any = 0.0, high: Any = 1.0) -> Any:
+def uniform(key: Key, shape: Shape = (), low: Value = 0.0, high: Value = 1.0) -> Any:
     """Uniform numbers, `low + (high - low) * u` with u in [0, 1)."""
     return low + (high - low) * _drawn(generator(key).random(shape))
 
 
-def exponential(key: Key, shape: Shape = (), scale: Any = 1.0) -> Any:
+def exponential(key: Key, shape: Shape = (), scale: Value = 1.0) -> Any:
     """Exponential numbers, `scale * e` with standard exponential e."""
     return scale * _drawn(generator(key).standard_exponential(shape))
 
@@ -99,7 +100,7 @@ def permutation(key: Key, of: Any) -> np.ndarray:
     return generator(key).permutation(of)
 
 
-def _drawn(value: Any) -> Any:
+def _drawn(value: Shaped) -> Any:
     return value if np.ndim(value) else float(value)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from lineara.cotangent import combine, finish, zero
 from lineara.cotangent.monoid import fields
 from lineara.errors import RuleError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.rules.rule_tests import LinearReport, check_linear
 
 SMALL, LARGE = 16, 1 << 14
@@ -48,14 +49,14 @@ def check_builder(source: Any) -> None:
         _check_costs(make)
 
 
-def _maker(source: Any) -> Any:
+def _maker(source: Tree) -> Any:
     return getattr(source, "examples", source if callable(source) else None)
 
 
 # ---- laws: pairs of values that must agree
 
 
-def _purity(a: Any, b: Any) -> tuple[Any, Any]:
+def _purity(a: Any, b: Tree) -> tuple[Any, Any]:
     before = finish(a)
     combine([a, b])
     combine([b, a])
@@ -71,11 +72,11 @@ def _zero_like(a: Any) -> Any:
     return getattr(type(a), "zero", zero)(finish(a))
 
 
-def _associativity(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+def _associativity(a: Tree, b: Tree, c: Tree) -> tuple[Any, Any]:
     return finish(combine([combine([a, b]), c])), finish(combine([a, combine([b, c])]))
 
 
-def _commutativity(a: Any, b: Any) -> tuple[Any, Any]:
+def _commutativity(a: Tree, b: Tree) -> tuple[Any, Any]:
     return finish(combine([a, b])), finish(combine([b, a]))
 
 
@@ -109,7 +110,7 @@ def _hold(name: str, sides: tuple[Any, Any], terms: Sequence[Any]) -> None:
         )
 
 
-def agree(a: Any, b: Any) -> bool:
+def agree(a: Tree, b: Shaped) -> bool:
     """Whether two values are equal: numbers to rounding, containers part by part."""
     held, other = fields(a), fields(b)
     if held is not None and other is not None:
@@ -120,7 +121,7 @@ def agree(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _plus(a: Any, b: Any) -> Any:
+def _plus(a: Value, b: Value) -> Any:
     """The sum of finished values; what is missing from a container is zero."""
     left, right = fields(a), fields(b)
     if left is None or right is None:

@@ -12,7 +12,7 @@ are finished before it is taken, innermost first.  What would differentiate itse
 finite length, and is refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,7 @@ class Conversion:
         t = p.result(*[a.type for a in args], **params)
         return self.text.bind("k", t, ir.Prim(args, p, params))
 
-    def number(self, held: Any) -> ir.Var:
+    def number(self, held: float) -> ir.Var:
         """A constant."""
         t = TRUTH if isinstance(held, bool) else I64 if isinstance(held, int) else F64
         return self.text.bind("k", t, ir.lit(t.dtype.type(held), t))
@@ -175,7 +175,7 @@ class Conversion:
             return self.text.pair(self.zeros(t.left), self.zeros(t.right))
         return self.number(0.0)
 
-    def each(self, t: Type, act: Any, *vs: ir.Var) -> ir.Var:
+    def each(self, t: Type, act: Callable[..., Any], *vs: ir.Var) -> ir.Var:
         """An operation on the numbers of vectors of a ground type."""
         if not isinstance(t, Product):
             return act(*vs)
@@ -445,7 +445,7 @@ class Conversion:
         return self.text.several(bars, back.results, call(back.name, tape, k))[-1]
 
 
-def _names(t: Any) -> set[str]:
+def _names(t: object) -> set[str]:
     if isinstance(t, Named):
         return {t.name}
     return set().union(*[_names(s) for s in t.items]) if isinstance(t, Tuple) else set()
@@ -454,7 +454,7 @@ def _names(t: Any) -> set[str]:
 # --- the whole ------------------------------------------------------------------------------------
 
 
-def converted(term: Term, python: Any, samples: Sequence[Any]) -> Staged:
+def converted(term: Term, python: Callable[..., Any], samples: Sequence[Any]) -> Staged:
     """The program of a function of numbers; `python` is the same as a function of Python."""
     t, names, body = term.type, {}, term
     while isinstance(t, Arrow):

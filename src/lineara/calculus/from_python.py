@@ -60,7 +60,7 @@ class _Reader:
         self.names: dict[Any, str] = {}
         self.open: list[Any] = []
 
-    def function(self, f: Any, at: Place, asked: Source) -> str:
+    def function(self, f: Callable[..., Any], at: Place, asked: Source) -> str:
         """The name of the definition that a Python function becomes."""
         if not isinstance(f, FunctionType):
             raise asked.wrong(at, f"{_called(f)} is no function whose source can be read")
@@ -112,7 +112,7 @@ def _places(node: Any) -> set[tuple[int, int]]:
     return {(n.lineno, n.col_offset) for n in every if hasattr(n, "lineno")}
 
 
-def _starts(node: Any) -> int:
+def _starts(node: object) -> int:
     if isinstance(node, ast.FunctionDef):
         return node.decorator_list[0].lineno if node.decorator_list else node.lineno
     return node.lineno if isinstance(node, ast.Lambda) else -1
@@ -135,7 +135,7 @@ class _Function:
         place = Place(getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1)
         raise self.text.wrong(place, what)
 
-    def closed(self, node: Any) -> Syntax:
+    def closed(self, node: object) -> Syntax:
         """The function itself; if it names itself, a recursion."""
         own = isinstance(node, ast.FunctionDef) and self.rest.get(node.name) is self.function
         return self.abstraction(node, frozenset(), own)
@@ -326,7 +326,7 @@ class _Function:
         shown = ast.get_source_segment(self.text.text, e) or type(e).__name__
         self.refuse(e, f"`{shown}` has no counterpart in the calculus")
 
-    def call(self, e: Any, f: Any, args: list[Any], scope: frozenset[str]) -> Syntax:
+    def call(self, e: object, f: object, args: list[Any], scope: frozenset[str]) -> Syntax:
         """A function symbol, or a function applied to its arguments one by one."""
         at = _place(e)
         arguments = [self.expression(a, scope) for a in args]
@@ -352,7 +352,7 @@ class _Function:
         shown = ast.get_source_segment(self.text.text, node)
         self.refuse(node, f"`{shown}` has no counterpart in the calculus")
 
-    def held(self, value: Any, node: Any) -> Syntax:
+    def held(self, value: Any, node: object) -> Syntax:
         """A value from outside of the function: a constant or another function."""
         at = _place(node)
         if isinstance(value, bool):
@@ -371,7 +371,7 @@ class _Function:
         self.refuse(node, f"{_called(value)} is no number and no function that can be read")
 
 
-def _symbol(f: Any) -> Symbol | None:
+def _symbol(f: Callable[..., Any]) -> Symbol | None:
     """The function symbol that a function of Python, NumPy or the library is."""
     try:
         name = _BUILTIN.get(f) or _OPERATOR.get(f) or getattr(registry.ours(f) or f, "name", None)
@@ -386,7 +386,7 @@ def _called(value: Any) -> str:
     return f"{value.__module__}.{name}" if callable(value) and name else repr(value)
 
 
-def _root(node: Any) -> str | None:
+def _root(node: object) -> str | None:
     """The name that attributes are taken of."""
     while isinstance(node, ast.Attribute):
         node = node.value

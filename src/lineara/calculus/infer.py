@@ -157,7 +157,7 @@ class Inference:
             return (yield self._plain(s, PLAIN[s.kind], s.parts))
         return (yield getattr(self, f"_{s.kind}")(s))
 
-    def _plain(self, s: Syntax, construct: Any, operands: tuple[Syntax, ...]) -> Deep:
+    def _plain(self, s: Syntax, construct: type, operands: tuple[Syntax, ...]) -> Deep:
         own: dict[str | int, Type] = {}
         for i, (pattern, p) in enumerate(zip(construct.takes, operands, strict=True)):
             inferred = yield self.infer(p)

@@ -25,6 +25,7 @@ from lineara.calculus.divide import divide, is_atom
 from lineara.calculus.scalars import Forward, Reverse, Tape
 from lineara.calculus.substitution import Fresh
 from lineara.calculus.symbols import Symbol
+from lineara.calculus.terms import Lam, Plain, Sum, Term
 from lineara.calculus.types import DISCRETE, Arrow, Dual, ListOf, Product, Type
 from lineara.calculus.values import (
     Along,
@@ -63,6 +64,7 @@ from lineara.calculus.values import (
     zero,
 )
 from lineara.errors import CalculusError
+from lineara.facts.hints import Shaped, Value
 from lineara.trampoline import Deep, run
 
 FUEL = 1_000_000
@@ -99,12 +101,12 @@ class Machine:
         with np.errstate(all="ignore"):
             return run(self.evaluate(term, {}))
 
-    def apply_to(self, f: Any, a: Any) -> Any:
+    def apply_to(self, f: Any, a: Value) -> Any:
         """A function value at a value."""
         with np.errstate(all="ignore"):
             return run(self.apply(f, a))
 
-    def gradient_of(self, f: Any, a: Any, source: Type, k: Any) -> Any:
+    def gradient_of(self, f: Closure, a: Any, source: Type, k: Any) -> Any:
         """The functional k pulled back along a function at a value."""
         with np.errstate(all="ignore"):
             return run(self.gradient(f, a, source, None, k))
@@ -204,7 +206,7 @@ class Machine:
         except ZeroDivisionError:
             raise no_infinity(symbol, args) from None
 
-    def gradient(self, f: Any, a: Any, source: Type, form: Any, k: Any) -> Deep:
+    def gradient(self, f: Closure, a: Value, source: Type, form: Any, k: Any) -> Deep:
         """The gradient at a of x ↦ k @ (f x); with a form, k is the form at f a."""
         tape = Tape(next(self._levels))
         x, collect = self.lifted(a, source, tape)
@@ -269,7 +271,7 @@ class Machine:
                     f = yield self.pair(f, use.at)
         return f
 
-    def watch(self, f: Any, chain: tuple[Use, ...], tape: Tape, told: Any) -> Deep:
+    def watch(self, f: Any, chain: tuple[Use, ...], tape: Tape, told: Callable[..., Any]) -> Deep:
         """What a chain makes of a watched value: each number in it is on the tape, and tells."""
         value = yield self.used(f, chain)
         if isinstance(value, bool | int | Nil):
@@ -346,7 +348,7 @@ class Machine:
                 total = total + (yield self.watch(f, chain, tape, told))
         return total
 
-    def pair(self, k: Any, v: Any) -> Deep:
+    def pair(self, k: Both | Number, v: Shaped) -> Deep:
         """A functional at a vector."""
         match k:
             case Nothing():
@@ -391,7 +393,7 @@ class Machine:
         raise AssertionError(f"{type(k).__name__} is no functional")
 
 
-def _pair_of(at: Deep, along: Any, level: int) -> Deep:
+def _pair_of(at: Deep, along: tuple[Any, ...], level: int) -> Deep:
     primals = yield at
     made = []
     for d in along:
@@ -399,10 +401,10 @@ def _pair_of(at: Deep, along: Any, level: int) -> Deep:
     return primals, tuple(made)
 
 
-def _one(v: Any, level: int, index: int, own: int) -> Deep:
+def _one(v: Value, level: int, index: int, own: int) -> Deep:
     """The value where one number of a tape has the tangent 1 at a level of its own."""
 
-    def number(x: Any) -> Any:
+    def number(x: Value) -> Any:
         if not isinstance(x, Reverse) or x.level != level:
             return x
         return Forward(own, x.primal, 1.0) if x.index == index else x.primal
@@ -435,11 +437,11 @@ def exhausted(name: str, fuel: int) -> CalculusError:
 # --- what an elementary term does -----------------------------------------------------------------
 
 
-def _copy(m: Machine, e: Any, values: list, env: dict) -> Any:
+def _copy(m: Machine, e: Term, values: list, env: dict) -> Any:
     return values[0]
 
 
-def _closure(m: Machine, e: Any, values: list, env: dict) -> Any:
+def _closure(m: Machine, e: Lam, values: list, env: dict) -> Any:
     return Closure(e, {x: env[x] for x in e.free})
 
 
@@ -449,25 +451,25 @@ def _dual_map(m: Machine, e: Any, values: list, env: dict) -> Any:
     return m.gradient(f, zero(e.source), e.source, None, values[0])
 
 
-def _choice(m: Machine, e: Any, values: list, env: dict) -> Any:
+def _choice(m: Machine, e: Plain, values: list, env: dict) -> Any:
     branch = e.parts[1 if values[0] else 2]
     return m.evaluate(branch, {x: env[x] for x in branch.free})
 
 
-def _covector(value: Any) -> Any:
+def _covector(value: Value) -> Any:
     if isinstance(value, tuple) and type(value) is tuple:
         return Both(_covector(value[0]), _covector(value[1]))
     return Number(value)
 
 
-def _sum(m: Machine, e: Any, values: list, env: dict) -> Any:
+def _sum(m: Machine, e: Sum, values: list, env: dict) -> Any:
     total = values[0]
     for v in values[1:]:
         total = add(total, v)
     return total
 
 
-def _head(m: Machine, e: Any, values: list, env: dict) -> Any:
+def _head(m: Machine, e: Plain, values: list, env: dict) -> Any:
     if isinstance(values[0], Nothing):
         return zero(e.type)
     if isinstance(values[0], Unbounded):
@@ -477,7 +479,7 @@ def _head(m: Machine, e: Any, values: list, env: dict) -> Any:
     return values[0].head
 
 
-def _tail(m: Machine, e: Any, values: list, env: dict) -> Any:
+def _tail(m: Machine, e: Plain, values: list, env: dict) -> Any:
     if isinstance(values[0], Nothing):
         return values[0]
     if isinstance(values[0], Unbounded):

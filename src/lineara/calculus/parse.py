@@ -13,6 +13,7 @@ from typing import Any
 from lineara.calculus.syntax import Declaration, File, Param, Syntax
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R
 from lineara.errors import CalculusError
+from lineara.facts.hints import Shaped
 from lineara.linear_a.gc_pause import uncollected
 from lineara.text.language import Language
 from lineara.text.source_location import Place, place_of
@@ -137,13 +138,13 @@ def _read(tree: Any) -> Any:
     return nodes[id(tree)]
 
 
-def _curried(params: Any, body: Syntax) -> Syntax:
+def _curried(params: list[Any], body: Syntax) -> Syntax:
     for p in reversed(params):
         body = Syntax("lam", (body,), p.place, p)
     return body
 
 
-def _paired(parts: Any) -> Syntax:
+def _paired(parts: list[Any]) -> Syntax:
     syntax = parts[-1]
     for p in reversed(parts[:-1]):
         syntax = Syntax("pair", (p, syntax), p.place)
@@ -158,11 +159,11 @@ def _taken_apart(x: Param, y: Param, z: str, body: Syntax) -> Syntax:
     return body
 
 
-def _stated(s: Syntax, t: Any) -> Syntax:
+def _stated(s: Syntax, t: object) -> Syntax:
     return s if t is None else Syntax("ann", (s,), s.place, t)
 
 
-def _bound(rec: Any, name: Any, params: Any, t: Any, body: Syntax) -> Syntax:
+def _bound(rec: object, name: object, params: list[Any], t: Shaped | None, body: Syntax) -> Syntax:
     """The term of `name params : t = body`."""
     if rec is None:
         return _curried(params, _stated(body, t))
@@ -171,7 +172,7 @@ def _bound(rec: Any, name: Any, params: Any, t: Any, body: Syntax) -> Syntax:
     return Syntax("rec", (inner,), first.place, (str(name), first.name, first.type, None))
 
 
-def _tupled(params: Any, body: Syntax) -> tuple[Syntax, Param]:
+def _tupled(params: list[Any], body: Syntax) -> tuple[Syntax, Param]:
     """A function of a tuple, its parts bound by lets."""
     z, at = "".join([p.name for p in params]) + "%0", params[0].place
     types = [p.type for p in params]
@@ -190,19 +191,19 @@ def _tupled(params: Any, body: Syntax) -> tuple[Syntax, Param]:
 class _Reader:
     """What each rule of the grammar makes of its parts."""
 
-    def library(self, at: Place, parts: Any) -> Any:
+    def library(self, at: Place, parts: list[Any]) -> Any:
         return tuple(parts), None
 
-    def program(self, at: Place, parts: Any) -> Any:
+    def program(self, at: Place, parts: list[Any]) -> Any:
         return tuple(parts[:-1]), parts[-1]
 
-    def bare(self, at: Place, parts: Any) -> Any:
+    def bare(self, at: Place, parts: list[Any]) -> Any:
         return (), parts[0]
 
-    def import_(self, at: Place, parts: Any) -> Any:
+    def import_(self, at: Place, parts: list[Any]) -> Any:
         return Declaration("import", str(parts[0])[1:-1], None, place_of(parts[0]))
 
-    def def_(self, at: Place, parts: Any) -> Any:
+    def def_(self, at: Place, parts: list[Any]) -> Any:
         _, rec, name, *params, t, body = parts
         if rec is not None and not params:
             params = [Param("_", None, place_of(name))]
@@ -210,7 +211,7 @@ class _Reader:
         syntax = _bound(rec, name, params, t, body)
         return Declaration("def", str(name), syntax, place_of(name))
 
-    def symbol(self, at: Place, parts: Any) -> Any:
+    def symbol(self, at: Place, parts: list[Any]) -> Any:
         name, *params, body = parts
         param = params[-1]
         if len(params) > 1:  # one argument: a tuple, nested to the right
@@ -218,21 +219,21 @@ class _Reader:
         made = Syntax("lam", (body,), param.place, param)
         return Declaration("symbol", str(name), made, place_of(name))
 
-    def param(self, at: Place, parts: Any) -> Any:
+    def param(self, at: Place, parts: list[Any]) -> Any:
         t = parts[1] if len(parts) > 1 else None
         return Param(str(parts[0]), t, place_of(parts[0]))
 
-    def lam(self, at: Place, parts: Any) -> Any:
+    def lam(self, at: Place, parts: list[Any]) -> Any:
         return _curried(parts[:-1], parts[-1])
 
-    def lampair(self, at: Place, parts: Any) -> Any:
+    def lampair(self, at: Place, parts: list[Any]) -> Any:
         x, y, body = parts
         z = f"{x.name}{y.name}%0"
         t = Product(x.type, y.type) if x.type and y.type else None
         made = _taken_apart(x, y, z, body)
         return Syntax("lam", (made,), at, Param(z, t, at))
 
-    def let(self, at: Place, parts: Any) -> Any:
+    def let(self, at: Place, parts: list[Any]) -> Any:
         rec, name, *params, t, e, body = parts
         if rec is not None and not params:
             e, params = (
@@ -242,7 +243,7 @@ class _Reader:
         e = _bound(rec, name, params, t, e)
         return Syntax("let", (e, body), at, str(name))
 
-    def letpair(self, at: Place, parts: Any) -> Any:
+    def letpair(self, at: Place, parts: list[Any]) -> Any:
         x, y, e, body = parts
         z = f"{x.name}{y.name}%0"
         return Syntax("let", (e, _taken_apart(x, y, z, body)), at, z)
@@ -255,7 +256,7 @@ class _Reader:
         own, name, t, body = parts
         return Syntax("rec", (body,), place_of(own), (str(own), str(name), None, t))
 
-    def infix(self, at: Place, parts: Any) -> Any:
+    def infix(self, at: Place, parts: list[Any]) -> Any:
         left, sign, right = parts
         if str(sign) == "+" and left.kind == "sum":
             return Syntax("sum", (*left.parts, right), left.place)
@@ -266,17 +267,17 @@ class _Reader:
     def minus(self, at: Place, parts: Any) -> Any:
         return Syntax("call", (parts[1],), place_of(parts[0]), "negative")
 
-    def call(self, at: Place, parts: Any) -> Any:
+    def call(self, at: Place, parts: list[Any]) -> Any:
         name, *args = parts
         return Syntax("call", (_paired(args),), place_of(name), str(name))
 
     def jfun(self, at: Place, parts: Any) -> Any:
         return Syntax("jfun", (parts[1],), place_of(parts[0]), str(parts[0]))
 
-    def number(self, at: Place, parts: Any) -> Any:
+    def number(self, at: Place, parts: list[Any]) -> Any:
         return Syntax("literal", (), place_of(parts[0]), float(parts[0]))
 
-    def int(self, at: Place, parts: Any) -> Any:
+    def int(self, at: Place, parts: list[Any]) -> Any:
         return Syntax("literal", (), place_of(parts[0]), int(str(parts[0])[:-1]))
 
     def true(self, at: Place, parts: Any) -> Any:
@@ -288,21 +289,21 @@ class _Reader:
     def zero(self, at: Place, parts: Any) -> Any:
         return Syntax("zero", (), at, parts[0])
 
-    def var(self, at: Place, parts: Any) -> Any:
+    def var(self, at: Place, parts: list[Any]) -> Any:
         return Syntax("var", (), place_of(parts[0]), str(parts[0]))
 
-    def pair(self, at: Place, parts: Any) -> Any:
+    def pair(self, at: Place, parts: list[Any]) -> Any:
         syntax = _paired(parts)
         return Syntax("pair", syntax.parts, at)
 
-    def dual(self, at: Place, parts: Any) -> Any:
+    def dual(self, at: Place, parts: list[Any]) -> Any:
         x, body, k = parts
         return Syntax("dual", (body, k), at, x)
 
     def dprobe(self, at: Place, parts: Any) -> Any:
         return Syntax("probe", tuple(parts), at)
 
-    def list(self, at: Place, parts: Any) -> Any:
+    def list(self, at: Place, parts: list[Any]) -> Any:
         items = tuple([p for p in parts if p is not None])
         return Syntax("list", items, at, False)
 

@@ -7,7 +7,6 @@ the derivative, and it says nothing that the declaration does not.
 """
 
 import functools
-from typing import Any
 
 from lineara.calculus import terms as tm
 from lineara.calculus.substitution import Fresh
@@ -58,7 +57,7 @@ def _times() -> Symbol:
     return standard()["multiply"]
 
 
-def expression(e: Any, names: dict[str, tm.Term]) -> tm.Term:
+def expression(e: Sym, names: dict[str, tm.Term]) -> tm.Term:
     """A symbolic expression of a declaration, as a term."""
     if not isinstance(e, Sym):
         return tm.num(float(e))

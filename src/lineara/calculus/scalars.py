@@ -17,7 +17,8 @@ import numpy as np
 
 from lineara.calculus.symbols import Foreign, Symbol, declared, standard
 from lineara.facts.box import Box
-from lineara.facts.primitive import registry
+from lineara.facts.hints import Value
+from lineara.facts.primitive import Elementwise, registry
 from lineara.facts.symbol import exact_source
 
 
@@ -32,7 +33,7 @@ class Tape:
         self.parents: list[tuple[tuple[int, Any], ...]] = []
         self.hooks: dict[int, Callable[[Any], None]] = {}
 
-    def number(self, primal: Any, parents: tuple[tuple[int, Any], ...] = ()) -> "Reverse":
+    def number(self, primal: Value, parents: tuple[tuple[int, Any], ...] = ()) -> "Reverse":
         """A number that is on the tape."""
         self.parents.append(parents)
         return Reverse(self, primal, len(self.parents) - 1)
@@ -70,7 +71,7 @@ class Tagged(Box):
         """Levels of the calculus lie within everything else."""
         return INNERMOST + self.level
 
-    def interpret(self, primitive: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Elementwise, args: tuple, params: dict[str, Any]) -> Any:
         """The primitive as a function symbol."""
         assert not params, f"{primitive.name} has parameters, and no symbol has"
         return apply(declared()[primitive.name], args)
@@ -84,7 +85,7 @@ class Forward(Tagged):
 
     __slots__ = ("tangent",)
 
-    def __init__(self, level: int, primal: Any, tangent: Any) -> None:
+    def __init__(self, level: int, primal: Value, tangent: Value) -> None:
         self.level = level
         self.primal = primal
         self.tangent = tangent
@@ -95,7 +96,7 @@ class Reverse(Tagged):
 
     __slots__ = ("index", "tape")
 
-    def __init__(self, tape: Tape, primal: Any, index: int) -> None:
+    def __init__(self, tape: Tape, primal: Value, index: int) -> None:
         self.level = tape.level
         self.primal = primal
         self.tape = tape
@@ -116,7 +117,7 @@ def _operators() -> None:
 _operators()
 
 
-def plain(x: Any) -> Any:
+def plain(x: Value) -> Any:
     """The number without any level."""
     while isinstance(x, Tagged):
         x = x.primal
@@ -166,7 +167,7 @@ def _plainly(symbol: Symbol, args: Sequence[Any]) -> Any:
     return symbol.evaluate(args)
 
 
-def weight(symbol: Symbol, i: int, y: Any, args: Sequence[Any]) -> Any:
+def weight(symbol: Symbol, i: int, y: Value, args: Sequence[Any]) -> Any:
     """The partial with respect to argument i, from its declaration."""
     if isinstance(symbol, Foreign):
         return apply(symbol.partial(i), args)
@@ -174,7 +175,7 @@ def weight(symbol: Symbol, i: int, y: Any, args: Sequence[Any]) -> Any:
     return float(w) if isinstance(w, np.floating | int) else w
 
 
-def _typed(x: Any) -> Any:
+def _typed(x: Value) -> Any:
     """A plain number as NumPy's, which divides by zero."""
     return np.float64(x) if type(x) is float else x
 
@@ -196,12 +197,12 @@ def _namespace() -> dict[str, Any]:
     return table | {"where": chosen, "real": _same, "math": math}
 
 
-def _same(x: Any) -> Any:
+def _same(x: Value) -> Any:
     """The real part of a number: numbers are real here."""
     return x
 
 
-def chosen(c: Any, a: Any, b: Any) -> Any:
+def chosen(c: Value, a: Value, b: Value) -> Any:
     """The choice in a partial; for what is staged it stays one."""
     if isinstance(c, bool | np.bool_):
         return a if c else b

@@ -5,6 +5,7 @@ r"""The term of a syntax whose types are known.
 In `dual(\x. S; K)` x must be in linear positions, and the error shows the one that is not.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from lineara.calculus import terms as tm
@@ -18,7 +19,7 @@ from lineara.calculus.types import DISCRETE, INT, Arrow, Type, show
 from lineara.trampoline import Deep, run
 
 
-def build(inference: Inference, s: Syntax, instance: Any) -> tm.Term:
+def build(inference: Inference, s: Syntax, instance: Callable[..., Any]) -> tm.Term:
     """The term of a construct that has been inferred; `instance` names a definition's."""
     return run(_Builder(inference, instance).build(s))
 
@@ -26,7 +27,7 @@ def build(inference: Inference, s: Syntax, instance: Any) -> tm.Term:
 class _Builder:
     """Terms from syntax with types."""
 
-    def __init__(self, inference: Inference, instance: Any) -> None:
+    def __init__(self, inference: Inference, instance: Callable[..., Any]) -> None:
         self.inference = inference
         self.names: dict[str, list[tuple[str, Type]]] = {}
         self.fresh = Fresh()

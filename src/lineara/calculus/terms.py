@@ -281,7 +281,7 @@ class Plain(Term):
         return fill(self.gives, fillings)
 
 
-def _plain(name: str, takes: tuple[Type, ...], gives: Type, doc: str, value: Any = None) -> Any:
+def _plain(name: str, takes: tuple[Type, ...], gives: Type, doc: str, value: object = None) -> Any:
     """A plain construct; `value` says when it is one."""
     body = {"takes": takes, "gives": gives, "__doc__": doc, "__slots__": ()}
     body["__module__"] = __name__

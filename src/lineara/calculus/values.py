@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from lineara.calculus.scalars import Forward, Tagged, Tape
 from lineara.calculus.symbols import Symbol
 from lineara.calculus.types import Dual, Product, R, Type
+from lineara.facts.hints import Shaped, Value
 from lineara.trampoline import Deep, run
 
 
@@ -178,7 +179,7 @@ def listed(values: list[Any]) -> Any:
     return items
 
 
-def add(a: Any, b: Any) -> Any:
+def add(a: Shaped, b: Value) -> Any:
     """The sum of two values of one type."""
     if isinstance(a, Nothing):
         return b
@@ -209,12 +210,12 @@ def add(a: Any, b: Any) -> Any:
     return Total((*left, *(b.parts if isinstance(b, Total) else (b,))))
 
 
-def is_number(x: Any) -> bool:
+def is_number(x: Shaped) -> bool:
     """Whether a value is a number, at whatever levels."""
     return not isinstance(x, tuple)
 
 
-def scale(r: Any, v: Any) -> Any:
+def scale(r: Value, v: Shaped) -> Any:
     """A multiple of a value."""
     match v:
         case Nothing() | Nil():
@@ -267,7 +268,7 @@ def told_of(chain: tuple[Use, ...], k: Any) -> Any:
 # --- levels ---------------------------------------------------------------------------------------
 
 
-def entangled(a: Any, d: Any, level: int) -> Any:
+def entangled(a: Shaped, d: Shaped, level: int) -> Any:
     """a + ε d."""
     if isinstance(d, Nothing) or isinstance(a, bool | int):
         return a
@@ -304,7 +305,7 @@ def _entangled(a: Any, d: Any, level: int) -> Any:
     return tape.number(y, tuple([(x.index, w) for x, w in weights if x is not None]))
 
 
-def _level(x: Any) -> int:
+def _level(x: Value) -> int:
     return x.level if isinstance(x, Tagged) else 0
 
 
@@ -342,16 +343,16 @@ class Change(NamedTuple):
     new: int = 0
 
 
-def primal(v: Any, level: int) -> Deep:
+def primal(v: Value, level: int) -> Deep:
     """The value without what it has at a level."""
 
-    def number(x: Any) -> Any:
+    def number(x: Value) -> Any:
         return x.primal if isinstance(x, Tagged) and x.level == level else x
 
     return changed(v, Change(number, gone=level))
 
 
-def retagged(v: Any, old: int, new: int) -> Deep:
+def retagged(v: Value, old: int, new: int) -> Deep:
     """The value with another tag for a level."""
 
     def number(x: Any) -> Any:
@@ -365,7 +366,7 @@ def numbers_at(v: Any, floor: int) -> list[Any]:
     """The numbers and functions in a value that are at levels within `floor`."""
     numbers: list[Any] = []
 
-    def number(x: Any) -> Any:
+    def number(x: Value) -> Any:
         if _level(x) > floor:
             numbers.append(x)
         return x

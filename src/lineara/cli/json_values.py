@@ -200,7 +200,7 @@ def plain(program: Program, t: Type, value: Any) -> Any:
     return _nested(np.asarray(value).tolist())
 
 
-def _nested(value: Any) -> Any:
+def _nested(value: object) -> Any:
     if isinstance(value, list):
         return [_nested(v) for v in value]
     if isinstance(value, complex):

@@ -24,6 +24,7 @@ from lineara.containers.lazy_sequence import LazyList, LazyTuple, ListFront, Tup
 from lineara.containers.points import declared, lifts_whole
 from lineara.containers.proxy import Front, Lasting, Leaf, Places, State
 from lineara.errors import TypeMismatchError
+from lineara.facts.hints import Tree
 from lineara.trees.fold import Node, Path, contains_itself, fold
 from lineara.trees.kinds import Answering, Kind, kind_of, own_kind
 
@@ -52,12 +53,12 @@ _PAIRS: dict[
 _NOT_COPIED = ("__new__", "__init_subclass__", "__class_getitem__", "__getattr__", "__missing__")
 
 
-def same(cls: Any) -> Any:
+def same(cls: type) -> Any:
     """The hook `method` that leaves the user's classes and methods as they are."""
     return cls
 
 
-def lift(source: Any, leaf: Leaf, *, method: Method = same, places: Places | None = None) -> Any:
+def lift(source: Tree, leaf: Leaf, *, method: Method = same, places: Places | None = None) -> Any:
     """`leaf(source)` of a leaf; of a container a proxy that calls `leaf` when a leaf is first read.
 
     `places` knows the containers of the call, of which one may stand in two places.
@@ -71,14 +72,16 @@ def lift(source: Any, leaf: Leaf, *, method: Method = same, places: Places | Non
     return _opened(source, proxy_class, leaf, classes, places)
 
 
-def _opened(source: Any, proxy_class: Any, leaf: Leaf, classes: Any, places: Places | None) -> Any:
+def _opened(
+    source: Tree, proxy_class: type, leaf: Leaf, classes: Callable[..., Any], places: Places | None
+) -> Any:
     proxy = proxy_class._lineara_open(State(source, proxy_class, leaf, classes, places=places))
     if places is not None and proxy is not source:
         places.open(source, proxy)
     return proxy
 
 
-def shown(tree: Any, method: Method, places: Places | None = None) -> Any:
+def shown(tree: Tree, method: Method, places: Places | None = None) -> Any:
     """Containers of traced values, made by us, as those of an argument: the methods of the user's
     classes see our NumPy.  What no proxy can stand for is given as it is.
     """
@@ -87,7 +90,7 @@ def shown(tree: Any, method: Method, places: Places | None = None) -> Any:
     return tree if proxy_class is None else _opened(tree, proxy_class, _itself, classes, places)
 
 
-def repeats(tree: Any) -> bool:
+def repeats(tree: Tree) -> bool:
     """Whether a container that can be written stands in two places of a tree."""
     seen: set[int] = set()
     stack = [tree]
@@ -104,7 +107,7 @@ def repeats(tree: Any) -> bool:
     return False
 
 
-def _itself(x: Any) -> Any:
+def _itself(x: object) -> Any:
     return x
 
 
@@ -178,7 +181,7 @@ def _copied_methods(cls: type, root: type, method: Method) -> dict[str, Any]:
     return {name: copy for name, copy in copies.items() if copy is not merged[name]}
 
 
-def _copied(name: str, attribute: Any, method: Method) -> Any:
+def _copied(name: str, attribute: object, method: Method) -> Any:
     """The attribute with its functions replaced; the attribute itself where none was."""
     match attribute:
         case types.FunctionType():
@@ -200,7 +203,7 @@ def _is(x: object, y: object) -> bool:
 
 
 def rebuild(
-    source: Any, proxy: Any, finish: Callable[[Any, Any], Any], *, sparse: bool = False
+    source: Tree, proxy: object, finish: Callable[[Any, Any], Any], *, sparse: bool = False
 ) -> Any:
     """The container `source` with `finish(leaf, lifted)` in place of each leaf.
 
@@ -232,14 +235,14 @@ _PLAIN = (float, np.ndarray)  # leaves, without a second look
 _BUILT_IN = {cls: kind_of(cls) for cls in (tuple, list, dict)}
 
 
-def _kind(x: Any) -> Kind | None:
+def _kind(x: Tree) -> Kind | None:
     cls = type(x)
     if cls in _BUILT_IN:
         return _BUILT_IN[cls]
     return None if lifts_whole(cls) else own_kind(cls) or kind_of(cls)
 
 
-def _rebuild_all(source: Any, proxy: Any, finish: Callable[[Any, Any], Any]) -> Any:
+def _rebuild_all(source: Tree, proxy: object, finish: Callable[[Any, Any], Any]) -> Any:
     """Every leaf, in one loop; the containers around it wait on a stack.
 
     With each waits the key of the child that it waits for, and what has been done of it.
@@ -328,7 +331,7 @@ class Zeros(Lasting):
             return _rebuild_all(x, UNTOUCHED, self.finish)
         return self.opened(x)
 
-    def opened(self, x: Any) -> Any:
+    def opened(self, x: Sequence[Any]) -> Any:
         """A proxy of x in which every leaf is zero."""
         cls = _zero_class(type(x))
         return cls._lineara_open(State(x, cls, self, _zero_class))
@@ -361,10 +364,10 @@ class Touched(Answering, dict):
         self._source = source
         self._zeros = zeros
 
-    def __missing__(self, key: Any) -> Any:
+    def __missing__(self, key: object) -> Any:
         return self._zeros(self._source[key])
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: object, default: Any = None) -> Any:
         """What was touched, or the zero of what was not; the default for a key of neither."""
         return self[key] if key in self or key in self._source else default
 
@@ -385,7 +388,7 @@ def _expand_touched(node: Node) -> tuple[Kind, list[Node]] | None:
     ]
 
 
-def _memo(proxy: Any) -> dict[Any, Any]:
+def _memo(proxy: object) -> dict[Any, Any]:
     """What was lifted of a container."""
     return proxy._lineara.memo if isinstance(proxy, Front) else {}
 
@@ -409,5 +412,5 @@ def _close_touched(zeros: Zeros, node: Node, kind: Kind, values: list[Any]) -> A
     return _closed(kind, source, keys, list(whole.values()))
 
 
-def _has_parts(x: Any) -> bool:
+def _has_parts(x: dict[Any, Any]) -> bool:
     return isinstance(x, np.ndarray) or _kind(x) is not None

@@ -43,7 +43,7 @@ class DictFront(Front):
     __slots__ = ()
 
     @classmethod
-    def _lineara_open(cls: Any, state: State) -> Any:
+    def _lineara_open(cls: type, state: State) -> Any:
         self: Any = cls._lineara_kind.root.__new__(cls)
         object.__setattr__(self, "_lineara", state)
         source = state.source
@@ -56,7 +56,7 @@ class DictFront(Front):
             open_attributes(self, state)
         return self
 
-    def __missing__(self, key: Any) -> Any:
+    def __missing__(self, key: int | str) -> Any:
         state = self._lineara
         if key in state.keys:
             source = state.source
@@ -67,7 +67,7 @@ class DictFront(Front):
             return state.kind.cls.__missing__(self, key)
         raise KeyError(key)
 
-    def __or__(self: Any, other: Any) -> Any:
+    def __or__(self: Any, other: dict[Any, Any]) -> Any:
         """As the user's class has it; where it declines, never the `|` of dict on the storage."""
         result = super().__or__(other)  # pyright: ignore  # the next class is a dict
         if result is NotImplemented and isinstance(other, dict):
@@ -87,7 +87,7 @@ class LazyDict(Back, dict):
     def _lineara_keys(self) -> list[Any]:
         return list(self._lineara.keys)
 
-    def _lineara_child(self, key: Any) -> Any:
+    def _lineara_child(self, key: str) -> Any:
         return dict.__getitem__(self, key)
 
     def _lineara_written(self) -> bool:
@@ -107,18 +107,18 @@ class LazyDict(Back, dict):
             return self[name] if name in self else _no_attribute(self, name)
         return _no_attribute(self, name)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: Any) -> None:
         if key not in self._lineara.keys:
             self._own_keys()[key] = None
         dict.__setitem__(self, key, value)
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: str) -> None:
         if key not in self._lineara.keys:
             raise KeyError(key)
         del self._own_keys()[key]
         dict.pop(self, key, None)
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._lineara.keys
 
     def __iter__(self) -> Iterator[Any]:
@@ -147,11 +147,11 @@ class LazyDict(Back, dict):
         """The items, live, each read when it is reached."""
         return _Items(self)
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         """`self[key]`, or the default."""
         return self[key] if key in self else default  # noqa: SIM401  # this is get
 
-    def pop(self, key: Any, default: Any = _NO_DEFAULT) -> Any:
+    def pop(self, key: str, default: Any = _NO_DEFAULT) -> Any:
         """`self[key]`, which goes; or the default."""
         if key not in self and default is not _NO_DEFAULT:
             return default
@@ -168,7 +168,7 @@ class LazyDict(Back, dict):
         key = next(reversed(self))
         return key, self.pop(key)
 
-    def setdefault(self, key: Any, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: float | None = None) -> Any:
         """`self[key]`, set to the default if it is missing."""
         if key not in self:
             self[key] = default
@@ -192,13 +192,13 @@ class LazyDict(Back, dict):
     __eq__ = through(dict, "__eq__")
     __ne__ = through(dict, "__ne__")
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: dict[Any, Any]) -> Any:
         return plain(self) | other if isinstance(other, dict) else NotImplemented
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: object) -> Any:
         return other | dict(self) if isinstance(other, dict) else NotImplemented
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: object) -> Any:
         self.update(other)
         return self
 
@@ -222,7 +222,7 @@ class LazyOrderedDict(LazyDict, OrderedDict):
         key = next(reversed(self) if last else iter(self))
         return key, self.pop(key)
 
-    def move_to_end(self, key: Any, last: bool = True) -> None:
+    def move_to_end(self, key: str, last: bool = True) -> None:
         """Move a key to the end, or to the beginning."""
         keys = self._own_keys()
         del keys[key]

@@ -5,6 +5,7 @@ import types
 from typing import Any
 
 from lineara.containers.proxy import Back, Front, State, plain
+from lineara.facts.hints import Tree
 from lineara.trees.kinds import Proxy, RecordKind
 
 
@@ -129,7 +130,7 @@ def _is_empty(kind: RecordKind, source: Any) -> bool:
 class Cached(functools.cached_property):
     """A cached property of a proxy, which keeps its value without reading every field."""
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
         held = held_by(instance)
@@ -138,7 +139,7 @@ class Cached(functools.cached_property):
         return held[self.attrname]
 
 
-def _read_hiding(self: Any, source: Any, names: frozenset[str]) -> None:
+def _read_hiding(self: Any, source: Tree, names: frozenset[str]) -> None:
     """Read the fields that hide a function of the class: no descriptor may stand in its place."""
     held = {} if isinstance(source, Proxy) or not hasattr(source, "__dict__") else vars(source)
     for name in held.keys() & names:
@@ -163,9 +164,9 @@ class _Field:
         raise AttributeError(f"{plain_class.__name__!r} object has no attribute {self.name!r}")
 
 
-def _binds(attribute: Any) -> bool:
+def _binds(attribute: object) -> bool:
     return hasattr(type(attribute), "__get__")
 
 
-def _is_data(attribute: Any) -> bool:
+def _is_data(attribute: object) -> bool:
     return hasattr(type(attribute), "__set__") or hasattr(type(attribute), "__delete__")

@@ -18,6 +18,7 @@ from lineara.containers.proxy import (
     plain,
     through,
 )
+from lineara.facts.hints import Value
 
 
 class ListFront(Front):
@@ -81,7 +82,7 @@ class LazyList(Back, list):
     def __reversed__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self) - 1, -1, -1))
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return any(x is value or x == value for x in self)
 
     def pop(self, i: Any = -1) -> Any:
@@ -114,7 +115,7 @@ class LazyList(Back, list):
     def __add__(self, other: Any) -> Any:
         return list(self) + (list(other) if isinstance(other, list) else other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: list[Any]) -> Any:
         if not isinstance(other, list):
             return NotImplemented
         if _is_in_place(sys._getframe(1)):
@@ -170,7 +171,7 @@ class TupleFront(Front):
     __slots__ = ()
 
     @classmethod
-    def _lineara_open(cls: Any, state: State) -> Any:
+    def _lineara_open(cls: type, state: State) -> Any:
         self = tuple.__new__(cls, _storage(state))
         object.__setattr__(self, "_lineara", state)
         if state.kind.has_dict:
@@ -229,7 +230,7 @@ class LazyTuple(Back, _TupleWithDict):
     def __add__(self, other: Any) -> Any:
         return tuple(self) + (tuple(other) if isinstance(other, tuple) else other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: tuple[Any, ...]) -> Any:
         return other + tuple(self) if isinstance(other, tuple) else NotImplemented
 
     def __hash__(self) -> int:
@@ -241,7 +242,7 @@ class LazyTuple(Back, _TupleWithDict):
     def __copy__(self) -> Any:
         return self
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Value) -> None:
         if not self._lineara.kind.has_dict:
             raise AttributeError("can't set attribute")
         super().__setattr__(name, value)

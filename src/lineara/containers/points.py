@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import GeometryError, StructureError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import show_type
 from lineara.linear_map import Space
 from lineara.trees import map_leaves
@@ -24,7 +25,7 @@ ATTRIBUTE = "__lineara_manifold__"  # where a class keeps what was declared of i
 MANIFOLDS: dict[type, Callable[[Any], Any]] = {}  # for Python's own classes: value -> manifold
 
 
-def manifold_of(x: Any) -> Any:
+def manifold_of(x: Value) -> Any:
     """The manifold that a value is a point of; None for numbers, arrays and plain containers."""
     cls = type(x)
     if cls is float or cls is np.ndarray:
@@ -46,7 +47,7 @@ def is_point(x: Any) -> bool:
     return manifold_of(x) is not None
 
 
-def is_quantity(x: Any) -> bool:
+def is_quantity(x: Value) -> bool:
     """Whether a value is a number or an array with a unit, as pint makes them."""
     cls = type(x)
     return hasattr(cls, "magnitude") and hasattr(cls, "units")
@@ -59,12 +60,12 @@ def without_unit(x: Any) -> tuple[Any, Any]:
     return (MANIFOLDS[type(x)](x).number(x) if is_labelled(x) else x), None
 
 
-def is_labelled(x: Any) -> bool:
+def is_labelled(x: Tree) -> bool:
     """Whether a value is an array with labels (labels/frames), which answers operations itself."""
     return hasattr(MANIFOLDS.get(type(x)), "columns")
 
 
-def operated(act: Callable[[Any, Any], Any], p: Any, q: Any) -> Any:
+def operated(act: Callable[[Any, Any], Any], p: object, q: Tree) -> Any:
     """act(p, q) where one is a labelled array that leaves it to us; else NotImplemented."""
     for x in (p, q):
         labelled: Any = MANIFOLDS[type(x)](x) if is_labelled(x) else None
@@ -97,7 +98,7 @@ def lifts_whole(cls: type) -> bool:
 # --- vectors in the declared types --------------------------------------------------------------
 
 
-def recast(cls: Any, tree: Any) -> Any:
+def recast(cls: Any, tree: Shaped) -> Any:
     """The components of `tree` as a `cls`: field by field, or else in order."""
     kind, into = kind_of(type(tree)), kind_of(cls) if isinstance(cls, type) else None
     if cls is None or type(tree) is cls or (kind and into and kind.cls is into.cls):
@@ -118,21 +119,21 @@ def recast(cls: Any, tree: Any) -> Any:
     return into.make((), names, matched)
 
 
-def _matched(names: Any, keys: list[Any], children: list[Any]) -> list[Any] | None:
+def _matched(names: tuple[Any, ...], keys: list[Any], children: list[Any]) -> list[Any] | None:
     by_name = dict(zip(keys, children, strict=False))
     if all(name in by_name for name in names):
         return [by_name[name] for name in names]
     return children if len(names) == len(children) else None
 
 
-def _misfit(name: str, wanted: int, tree: Any, found: int) -> GeometryError:
+def _misfit(name: str, wanted: int, tree: Tree, found: int) -> GeometryError:
     return GeometryError(
         f"manifold: a {name} has {wanted} component{'s' * (wanted != 1)}, but the vectors at a "
         f"{type(tree).__name__} have {found}; declare a class with the same field names, or as many"
     )
 
 
-def recast_like(entry: Any, vector: Any) -> Any:
+def recast_like(entry: Any, vector: Value) -> Any:
     """The inverse of `recast`: the container `entry` of a structure, or a leaf; missing is zero."""
     kind = kind_of(type(vector))
     if entry is not None and kind is not None and kind.cls is entry.kind.cls:
@@ -178,7 +179,7 @@ class Chart:
         """The vector with those leaves."""
         return self.manifold.vector(self.space.tree(leaves), self)
 
-    def read(self, vector: Any, asked: str) -> list[Any]:
+    def read(self, vector: Tree, asked: str) -> list[Any]:
         """The leaves of a vector."""
         return self.space.leaves(self.manifold.components(vector, self, asked), asked)
 
@@ -218,17 +219,17 @@ class Manifold:
             return p
         return self.zero(p) if self.diff is None else self.diff(p, p)
 
-    def zero(self, p: Any) -> Any:
+    def zero(self, p: Value) -> Any:
         """The zero tangent, where the tangent has the fields of the point."""
         return recast(self.tangent, map_leaves(lambda x: x * 0, p))
 
-    def lifted(self, p: Any, v: Any) -> Any:
+    def lifted(self, p: Tree, v: Tree) -> Any:
         """The point as the program sees it, moved by v."""
         if self.retract is None:
             return p if self.tangent is None else v
         return self.retract(p, v)
 
-    def outgoing(self, r: Any, still: Any) -> Any:
+    def outgoing(self, r: Tree, still: object) -> Any:
         """The coordinates of the result r, near the point `still` which is its value."""
         if not self.retract or not self.tangent:
             return self.coordinates(r)
@@ -239,11 +240,11 @@ class Manifold:
             f"points; declare manifold({self.point.__name__}, ..., diff=...)"
         )
 
-    def vector(self, tree: Any, chart: Chart) -> Any:
+    def vector(self, tree: Shaped, chart: Chart) -> Any:
         """Coordinates as a vector of the declared type."""
         return self.covector(None, tree, None) if chart.dual else recast(self.tangent, tree)
 
-    def covector(self, p: Any, tree: Any, unit: Any) -> Any:
+    def covector(self, p: Tree, tree: Shaped, unit: Any) -> Any:
         """Coordinates as a cotangent of the declared type: a gradient with respect to p."""
         del unit
         return p if self.tangent is None else recast(self.cotangent, tree)
@@ -255,7 +256,7 @@ class Manifold:
         self.check(vector, chart.word, asked)
         return recast_like(chart.space.structure.entries[-1], vector)
 
-    def check(self, x: Any, word: str, asked: str) -> None:
+    def check(self, x: Shaped, word: str, asked: str) -> None:
         """Refuse a point, a tangent or a cotangent where another of the three is wanted."""
         wanted = getattr(self, word)
         if isinstance(wanted, type) and isinstance(x, wanted):
@@ -268,7 +269,7 @@ class Manifold:
                 f"{show_type(x)}{hint if word == 'tangent' and self.is_gradient(x) else ''}"
             )
 
-    def is_gradient(self, x: Any) -> bool:
+    def is_gradient(self, x: Tree) -> bool:
         """Whether x is of the class of cotangents, and that one is the user's."""
         return _is_own(self.cotangent) and isinstance(x, self.cotangent)
 
@@ -277,7 +278,7 @@ class Manifold:
         return self.point, self.tangent, self.cotangent
 
 
-def _is_own(cls: Any) -> bool:
+def _is_own(cls: type) -> bool:
     return isinstance(cls, type) and own_kind(cls) is not None
 
 
@@ -305,11 +306,11 @@ class Quantities:
         """The magnitude."""
         return p.magnitude
 
-    def lifted(self, p: Any, v: Any) -> Any:
+    def lifted(self, p: Any, v: Value) -> Any:
         """A quantity whose magnitude is traced."""
         return type(p)(v, p.units)
 
-    def outgoing(self, r: Any, still: Any) -> Any:
+    def outgoing(self, r: Any, still: object) -> Any:
         """The magnitude of a result."""
         del still
         return r.magnitude
@@ -320,7 +321,7 @@ class Quantities:
             return tree / chart.counit
         return type(1 * chart.unit)(tree, chart.unit)
 
-    def covector(self, p: Any, tree: Any, unit: Any) -> Any:
+    def covector(self, p: Any, tree: Value, unit: object) -> Any:
         """A gradient: the unit of the result over the unit of p."""
         return type(p)(tree, _over(unit, p.units))
 
@@ -339,7 +340,7 @@ class Quantities:
         )
 
 
-def _over(unit: Any, other: Any) -> Any:
+def _over(unit: object, other: Any) -> Any:
     return other**-1 if unit is None else unit / other
 
 
@@ -377,7 +378,7 @@ class Span:
     __lineara_leaf__ = True
     __slots__ = ("_seconds",)
 
-    def __init__(self, seconds: Any) -> None:
+    def __init__(self, seconds: Value) -> None:
         self._seconds = seconds
 
     __class__ = property(lambda self: timedelta)  # type: ignore[assignment]  # for isinstance
@@ -406,12 +407,12 @@ class Span:
             return Moment.of(other) - self
         return _span(operator.sub, other, self)
 
-    def __mul__(self, c: Any) -> Any:
+    def __mul__(self, c: Value) -> Any:
         return Span(self._seconds * c)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: timedelta) -> Any:
         if isinstance(other, timedelta):
             return self._seconds / other.total_seconds()
         return Span(self._seconds / other)
@@ -438,7 +439,7 @@ class Moment:
     __lineara_leaf__ = True
     __slots__ = ("_origin", "_seconds")
 
-    def __init__(self, origin: datetime, seconds: Any) -> None:
+    def __init__(self, origin: datetime, seconds: Value) -> None:
         self._origin = origin
         self._seconds = seconds
 
@@ -457,7 +458,7 @@ class Moment:
     def _at(self, seconds: float) -> datetime:
         return self._origin + timedelta(seconds=seconds)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: "Moment | Span") -> Any:
         if isinstance(other, datetime):
             raise GeometryError(
                 "two moments cannot be added; their difference is a timedelta, which can be"
@@ -468,7 +469,7 @@ class Moment:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         if isinstance(other, timedelta):
             return Moment(self._origin, self._seconds - other.total_seconds())
         if not isinstance(other, datetime):
@@ -491,7 +492,7 @@ class Moment:
         return f"traced({self._at(_float(self._seconds))!r})"
 
 
-def _span(act: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _span(act: Callable[[Any, Any], Any], a: object, b: object) -> Any:
     if not (isinstance(a, timedelta) and isinstance(b, timedelta)):
         return NotImplemented
     return Span(act(a.total_seconds(), b.total_seconds()))
@@ -506,7 +507,7 @@ def _float(x: Any) -> float:
 def _compared(name: str) -> Callable[[Any, Any], Any]:
     act = getattr(operator, name)
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Any, other: object) -> Any:
         if isinstance(other, datetime) and isinstance(self, datetime):
             return act((Moment.of(self) - other).total_seconds(), 0.0)
         if isinstance(other, timedelta) and isinstance(self, timedelta):
@@ -533,22 +534,22 @@ class Times:
         """Seconds: of a moment, from there."""
         return 0.0 if self.point is datetime else p.total_seconds()
 
-    def lifted(self, p: Any, v: Any) -> Any:
+    def lifted(self, p: Any, v: Value) -> Any:
         """What stands for p in the program."""
         if self.point is timedelta:
             return Span(v)
         return Moment(p._origin, p._seconds + v) if type(p) is Moment else Moment(p, v)
 
-    def outgoing(self, r: Any, still: Any) -> Any:
+    def outgoing(self, r: Any, still: datetime) -> Any:
         """Seconds of a result."""
         del still
         return r.total_seconds() if self.point is timedelta else Moment.of(r)._seconds
 
-    def vector(self, tree: Any, chart: Chart) -> Any:
+    def vector(self, tree: float, chart: Chart) -> Any:
         """A timedelta, or seconds to the power -1."""
         return timedelta(seconds=tree) if isinstance(tree, float) and not chart.dual else tree
 
-    def covector(self, p: Any, tree: Any, unit: Any) -> Any:
+    def covector(self, p: object, tree: float, unit: Any) -> Any:
         """A gradient, per second."""
         del p, unit
         return tree

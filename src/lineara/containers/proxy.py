@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lineara.errors import MutationError, TypeMismatchError
+from lineara.facts.hints import Tree
 from lineara.trees.fold import Path, contains_itself
 from lineara.trees.kinds import Kind, Proxy, own_kind
 
@@ -65,7 +66,7 @@ class Places:
         self.strict = strict
         self.careful = strict or bool(self.beside)
 
-    def open(self, source: Any, proxy: Any) -> None:
+    def open(self, source: Tree, proxy: Any) -> None:
         """A proxy was made of a container of the user's."""
         first = self.proxies.setdefault(id(source), proxy)
         if first is proxy and not self.careful:
@@ -93,7 +94,7 @@ def _is_mutable(kind: Kind | None) -> bool:
     return kind is not None and kind.root is not tuple
 
 
-def _holds_the_same(source: Any, copied: Any) -> bool:
+def _holds_the_same(source: Tree, copied: object) -> bool:
     if source is copied:
         return True
     kind: Any = own_kind(type(source))
@@ -128,7 +129,7 @@ class State:
     def __init__(
         self,
         source: Any,
-        proxy_class: Any,
+        proxy_class: type,
         leaf: Leaf,
         classes: Callable[[type], Any],
         path: Path = None,
@@ -149,7 +150,7 @@ class State:
         """The child at a key, lifted for the first time."""
         return self.lift(key, self.kind.child(self.source, key))
 
-    def lift(self, key: Any, raw: Any) -> Any:
+    def lift(self, key: int | str, raw: Any) -> Any:
         """The child `raw` that lies at a key, lifted for the first time."""
         cls = type(raw)
         if cls is float:
@@ -166,7 +167,7 @@ class State:
         self.memo[key] = lifted
         return lifted
 
-    def _below(self, key: Any, raw: Any, proxy_class: Any) -> "State":
+    def _below(self, key: int | str, raw: object, proxy_class: type) -> "State":
         """The state of a child container.
 
         On the way down a turtle stays behind at each power of two [Brent 1980], so a program
@@ -195,7 +196,7 @@ class Front(Proxy):
     _lineara: State
 
     @classmethod
-    def _lineara_open(cls: Any, state: State) -> Any:
+    def _lineara_open(cls: type, state: State) -> Any:
         """The proxy of `state.source`, nothing read."""
         raise NotImplementedError
 
@@ -234,21 +235,21 @@ class Back:
         )
 
 
-def _itself(x: Any) -> Any:
+def _itself(x: list[Any]) -> Any:
     return x
 
 
-def is_lazy(x: Any) -> bool:
+def is_lazy(x: Tree) -> bool:
     """Whether `x` is a proxy."""
     return isinstance(x, Front)
 
 
-def plain(proxy: Any) -> Any:
+def plain(proxy: object) -> Any:
     """The container that a proxy stands for: everything in it is read, one level deep."""
     return _remade(proxy, lambda child: child)
 
 
-def _remade(proxy: Any, f: Callable[[Any], Any]) -> Any:
+def _remade(proxy: object, f: Callable[[Any], Any]) -> Any:
     kind: Any = own_kind(proxy.__class__)  # which the program takes it for
     keys = kind.keys(proxy)
     return kind.make(kind.aux(proxy), keys, [f(child) for child in kind.children(proxy, keys)])

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import TypeMismatchError
+from lineara.facts.hints import Shaped, Value
 
 
 def _operator(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Any, other: Value) -> Any:
         if getattr(other, "__array_ufunc__", ufunc) is None:  # the other one wants to decide
             return NotImplemented
         return ufunc(other, self) if reflected else ufunc(self, other)
@@ -93,7 +94,13 @@ class Algebra:
         name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
         return getattr(ufunc, method)(*_densified(inputs, name), **_densified(options, name))
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: tuple[Any, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
         rule = _FUNCTIONS.get(func)
         if rule is not None and len(args) == 1 and not kwargs:
             return rule(args[0])
@@ -101,12 +108,12 @@ class Algebra:
         return func(*_densified(args, name), **_densified(kwargs, name))
 
 
-def _ours_to_decide(x: Any) -> bool:
+def _ours_to_decide(x: Value) -> bool:
     theirs = getattr(type(x), "__array_ufunc__", np.ndarray.__array_ufunc__)
     return isinstance(x, Algebra) or theirs is np.ndarray.__array_ufunc__
 
 
-def _densified(args: Any, asked: str) -> Any:
+def _densified(args: object, asked: str) -> Any:
     """`args` with dense arrays in place of builders, at any depth of lists, tuples and dicts."""
     if isinstance(args, Algebra):
         return args.dense(asked)
@@ -117,7 +124,7 @@ def _densified(args: Any, asked: str) -> Any:
     return args
 
 
-def _add(ufunc: np.ufunc, a: Any, b: Any) -> Any:
+def _add(ufunc: np.ufunc, a: Shaped, b: Shaped) -> Any:
     if isinstance(a, Algebra) and isinstance(b, Algebra):
         return a.plus(b if ufunc is np.add else -b)
     if type(a) is int and a == 0 and ufunc is np.add:
@@ -167,7 +174,7 @@ def _matmul(ufunc: np.ufunc, a: Any, b: Any) -> Any:
     return a.matmul(b, False) if isinstance(a, Algebra) else b.matmul(a, True)
 
 
-def _power(ufunc: np.ufunc, a: Any, b: Any) -> Any:
+def _power(ufunc: np.ufunc, a: Algebra, b: Shaped) -> Any:
     zero_to_zero = isinstance(a, Algebra) and np.ndim(b) == 0 and np.isreal(b) and b > 0
     return a.pointwise(ufunc, b) if zero_to_zero else NotImplemented
 
@@ -176,7 +183,7 @@ def _linear(ufunc: np.ufunc, a: Any) -> Any:
     return a.map(ufunc)
 
 
-def _cellwise(ufunc: np.ufunc, a: Any) -> Any:
+def _cellwise(ufunc: np.ufunc, a: Algebra) -> Any:
     return a.pointwise(ufunc)
 
 

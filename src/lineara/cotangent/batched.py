@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Index
 from lineara.facts.primitive import Box, Primitive, op
 
 
@@ -37,5 +38,5 @@ class Batched(Box):
         """The dtype of the values."""
         return self.v.dtype
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: Index) -> Any:
         return op("index")(self, at=at)

@@ -24,6 +24,7 @@ from lineara.cotangent.pending_sum import Terms
 from lineara.cotangent.scatter import Array, Ints, as_shape
 from lineara.cotangent.sizes_as_text import show_shape
 from lineara.errors import ShapeError, TypeMismatchError
+from lineara.facts.hints import Shaped
 
 How = Literal["fast", "exact"]
 """How a sum is made: in order of position, or as the true sum rounded once (slow, any order)."""
@@ -108,7 +109,7 @@ class Builder(Terms, Algebra):
         lazy._inherit(terms[0])
         return lazy
 
-    def _inherit(self, term: Any) -> None:
+    def _inherit(self, term: "Builder") -> None:
         """Copy from a term the attributes that all terms share."""
 
     def plus(self, other: "Builder") -> "Builder":
@@ -126,7 +127,7 @@ class Builder(Terms, Algebra):
             self._coalesced = result
         return self._coalesced
 
-    def finish(self, like: Any = None, sum: How = "fast") -> Array:
+    def finish(self, like: Shaped | None = None, sum: How = "fast") -> Array:
         """The sum as a fresh writable C-contiguous ndarray, with the dtype of `like`."""
         dtype = self.dtype
         if like is not None:
@@ -302,7 +303,7 @@ class Sum(Builder):
         """The sum of `terms`."""
         return cls.merge(terms)
 
-    def _inherit(self, term: Any) -> None:
+    def _inherit(self, term: Builder) -> None:
         self._pieces = None
 
     @property

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from lineara.cotangent.batched import Batched
+from lineara.facts.hints import Value
 from lineara.facts.primitive import Box, Primitive, Structural, op
 from lineara.facts.types import type_of
 from lineara.linear_map import Basis
@@ -93,7 +94,7 @@ class Compressed(Batched):
                 return y
         return super().interpret(primitive, args, params)
 
-    def _mine(self, a: Any) -> bool:
+    def _mine(self, a: Value) -> bool:
         return type(a) is Compressed and a.depth == self.depth
 
     def _on_lanes(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
@@ -117,7 +118,9 @@ class Compressed(Batched):
             return self._moved(primitive, args, flags, params)
         return None
 
-    def _scaled(self, primitive: Primitive, args: tuple, flags: tuple, params: Any) -> Any:
+    def _scaled(
+        self, primitive: Primitive, args: tuple, flags: tuple, params: dict[str, Any]
+    ) -> Any:
         """Products with what does not depend on the basis."""
         parts = tuple([a.values if mine else a for a, mine in zip(args, flags, strict=True)])
         values = primitive.batch(parts, flags, params)
@@ -187,7 +190,9 @@ class Compressed(Batched):
             y = one if y is None else op("add")(y, one)
         return y
 
-    def _moved(self, primitive: Primitive, args: tuple, flags: tuple, params: Any) -> Any:
+    def _moved(
+        self, primitive: Primitive, args: tuple, flags: tuple, params: dict[str, Any]
+    ) -> Any:
         """Each element is that of one operand at one place, or zero."""
         if any([not mine and np.any(a) for a, mine in zip(args, flags, strict=True)]):
             return None

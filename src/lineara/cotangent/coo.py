@@ -51,7 +51,7 @@ class Coo(Builder):
     def _of(cls, flat: Ints, values: Array, shape: tuple[int, ...], coalesced: bool) -> "Coo":
         return object.__new__(cls)._hold(flat, values, shape, coalesced)
 
-    def _inherit(self, term: Any) -> None:
+    def _inherit(self, term: Builder) -> None:
         self.coalesced = False
 
     def _collected(self) -> "Coo":

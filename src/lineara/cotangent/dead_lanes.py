@@ -13,6 +13,7 @@ import numpy as np
 
 from lineara.cotangent.batched import Batched
 from lineara.cotangent.formal import Formal
+from lineara.facts.hints import Index, Shaped, Value
 from lineara.facts.primitive import Box, Elementwise, Primitive, Structural, op
 from lineara.facts.types import type_of
 
@@ -22,7 +23,7 @@ class Masked(Box):
 
     __slots__ = ("__weakref__", "depth", "live", "strong", "v")
 
-    def __init__(self, v: Any, live: Any, depth: int, strong: bool = False) -> None:
+    def __init__(self, v: Any, live: Value | None, depth: int, strong: bool = False) -> None:
         self.v = v
         self.live = live
         self.depth = depth
@@ -52,10 +53,10 @@ class Masked(Box):
             )
         return self._made(primitive(*values, **params), None)
 
-    def _mine(self, a: Any) -> bool:
+    def _mine(self, a: Value) -> bool:
         return isinstance(a, Masked) and a.depth == self.depth
 
-    def _made(self, v: Any, live: Any) -> "Masked":
+    def _made(self, v: Shaped, live: Shaped | None) -> "Masked":
         if live is not None and type_of(live).shape != type_of(v).shape:
             live = op("broadcast_to")(live, shape=type_of(v).shape)
         return Masked(v, live, self.depth, self.strong)
@@ -89,7 +90,7 @@ class Masked(Box):
         return self._made(op("where")(live, product, 0.0) if self.strong else product, live)
 
     @staticmethod
-    def _not_zero(factors: tuple, live: Any) -> Any:
+    def _not_zero(factors: tuple, live: Value | None) -> Any:
         """The mask of live lanes in which no factor is zero."""
         for factor in factors:
             live = _both(live, op("not_equal")(factor, 0))
@@ -125,25 +126,25 @@ class Masked(Box):
         """Number of axes."""
         return len(self.shape)
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: Index) -> Any:
         return op("index")(self, at=at)
 
 
-def _both(live: Any, kept: Any) -> Any:
+def _both(live: Value | None, kept: Value) -> Any:
     return kept if live is None else op("logical_and")(live, kept)
 
 
-def _whole(live: Any) -> Any:
+def _whole(live: Shaped) -> Any:
     """The mask, or None if it is known that every lane is live."""
     return None if not isinstance(live, Box) and np.all(live) else live
 
 
-def _is_finite(factor: Any) -> bool:
+def _is_finite(factor: Value) -> bool:
     """Whether a factor is known to contain no infinity or NaN."""
     return isinstance(factor, int | float | np.ndarray) and bool(np.all(np.isfinite(factor)))
 
 
-def unmasked(value: Any) -> Any:
+def unmasked(value: Shaped | None) -> Any:
     """The values with zeros in dead lanes."""
     if isinstance(value, Batched):
         return Batched(unmasked(value.v), value.depth)
@@ -156,7 +157,7 @@ def pairs_of(values: Sequence[Any], masked: Sequence[Any]) -> Iterator[Any]:
         yield from (v, m)
 
 
-def seeded(seed: Any, depth: int) -> Any:
+def seeded(seed: Shaped, depth: int) -> Any:
     """A seed (tangent or cotangent) whose zeros are structural."""
     if isinstance(seed, Batched):
         return Batched(seeded(seed.v, seed.depth - 1), seed.depth)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Value
+
 
 class Formal:
     """A vector without components, which linear maps treat as one leaf."""
@@ -21,14 +23,14 @@ class Formal:
         """The numbers in it, for the search for NaNs."""
         return ()
 
-    def __add__(self, other: Any) -> "Formal":
+    def __add__(self, other: Value) -> "Formal":
         raise NotImplementedError(type(self).__name__)
 
-    def __mul__(self, factor: Any) -> "Formal":
+    def __mul__(self, factor: Value) -> "Formal":
         raise NotImplementedError(type(self).__name__)
 
-    def __radd__(self, other: Any) -> "Formal":
+    def __radd__(self, other: Value) -> "Formal":
         return self if type(other) in (int, float) and other == 0 else NotImplemented
 
-    def __rmul__(self, factor: Any) -> "Formal":
+    def __rmul__(self, factor: Value) -> "Formal":
         return self * factor

@@ -87,7 +87,7 @@ class LowRank(Builder):
             return LowRank(self.U.conj(), self.V.conj())
         return NotImplemented
 
-    def matmul(self, other: Any, left: bool) -> Any:
+    def matmul(self, other: object, left: bool) -> Any:
         """`U @ (V.T @ x)`, or `(x @ U) @ V.T`, O(k(m + n)) a vector; LowRank for two LowRanks."""
         if isinstance(other, LowRank):
             return other.matmul(self, False) if left else self._compose(other)

@@ -20,6 +20,7 @@ from lineara.cotangent.dense import Dense
 from lineara.cotangent.pending_sum import Terms
 from lineara.cotangent.true_sum import parts_of, plain, summed
 from lineara.errors import StructureError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import is_label
 from lineara.trees.fold import Node, fold
 from lineara.trees.kinds import Kind, RecordKind, is_record_class, kind_of
@@ -57,7 +58,7 @@ def _combine(terms: list[Any]) -> Any:
     return first if is_label(first) else summed(terms)  # a label (no number) is returned unchanged
 
 
-def _builder(x: Any) -> Builder:
+def _builder(x: Shaped) -> Builder:
     return x if isinstance(x, Builder) else total([Dense(part) for part in parts_of(x)])
 
 
@@ -77,7 +78,7 @@ def finish(builder: Any, like: Any = None, *, sum: How = "fast") -> Any:
     )
 
 
-def _pair(builder: Any, like: Any, path: Any) -> Node:
+def _pair(builder: object, like: Any, path: tuple[Any, ...] | None) -> Node:
     if like is None and isinstance(builder, Record):
         like = builder.like
     return Node(like if builder is None else builder, (builder, like), path)
@@ -110,12 +111,12 @@ def _nodes(
     ]
 
 
-def _holds(x: Any) -> str:
+def _holds(x: Tree) -> str:
     parts = fields(x)
     return "no keys" if parts is None else f"the keys {list(parts)}"
 
 
-def _kind(x: Any) -> Kind | None:
+def _kind(x: Tree) -> Kind | None:
     """The kind of a container; None for anything else, also for instances of classes with `+`."""
     cls = type(x)
     kind = kind_of(cls)
@@ -124,7 +125,7 @@ def _kind(x: Any) -> Kind | None:
     return kind
 
 
-def _shape(x: Any) -> Any:
+def _shape(x: Tree) -> Any:
     """The kind of a container, or of the value that a Record is a cotangent of; used in paths."""
     if isinstance(x, Record):
         x = x.like if x.like is not None else x.shell
@@ -148,7 +149,7 @@ def fields(x: Any) -> dict[Any, Any] | None:
 
 
 def fold_fields(
-    root: Any, leaf: Callable[[Any], Any], branch: Callable[[Any, dict[Any, Any]], Any]
+    root: object, leaf: Callable[[Any], Any], branch: Callable[[Any, dict[Any, Any]], Any]
 ) -> Any:
     """Fold a tree from its leaves up: `leaf(x)` at leaves, else `branch(node, {key: result})`.
 
@@ -174,7 +175,7 @@ def fold_fields(
     )
 
 
-def _identity(x: Any) -> Any:
+def _identity(x: Value) -> Any:
     """A key that detects cycles: an object's id; of a sum, the ids of its containers."""
     return tuple(map(_shell_id, x.addends())) if isinstance(x, Record) else id(x)
 
@@ -191,7 +192,7 @@ def _finished(node: Node, keys: list[Any], values: list[Any]) -> Any:
     return new if like is None else _like(like, new)
 
 
-def _like(like: Any, new: dict[Any, Any]) -> Any:
+def _like(like: Tree, new: dict[Any, Any]) -> Any:
     """A container of the type of `like` with the children `new`."""
     kind: Any = kind_of(type(like))
     ordered = {key: new[key] for key in fields(like) or () if key in new} | new
@@ -210,7 +211,7 @@ def _finish_leaf(pair: tuple[Any, Any], how: How) -> Any:
     return builder.finish(like) if hasattr(builder, "finish") else plain(builder)
 
 
-def _zero_value(like: Any) -> Any:
+def _zero_value(like: Value | None) -> Any:
     if isinstance(like, np.ndarray):
         return np.zeros(like.shape, like.dtype)
     number: Any = type(like)
@@ -247,7 +248,12 @@ class Record(Terms, Mapping[Any, Any]):
     __array_ufunc__ = None
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # equal by value
 
-    def __init__(self, fields: Mapping[Any, Any], like: Any = None, shell: Any = None) -> None:
+    def __init__(
+        self,
+        fields: Mapping[Any, Any],
+        like: dict[Any, Any] | tuple[Any, ...] | None = None,
+        shell: object = None,
+    ) -> None:
         self._fields, self.like, self.shell = dict(fields), like, shell
         self._terms: tuple[Record, ...] = ()
 
@@ -284,7 +290,7 @@ class Record(Terms, Mapping[Any, Any]):
             self._terms = ()
         return self._fields
 
-    def map(self, f: Any) -> "Record":
+    def map(self, f: Callable[..., Any]) -> "Record":
         """The Record with f applied to every leaf."""
         return fold_fields(self, f, _refilled)
 
@@ -307,25 +313,25 @@ class Record(Terms, Mapping[Any, Any]):
         """The number of bytes in the arrays of all leaves."""
         return sum(getattr(leaf, "nbytes", 0) for leaf in self.leaves())
 
-    def __add__(self, other: Any) -> "Record":
+    def __add__(self, other: Tree) -> "Record":
         return combine([self, other])
 
-    def __radd__(self, other: Any) -> "Record":
+    def __radd__(self, other: Value) -> "Record":
         starts_sum = type(other) is int and other == 0
         return self if starts_sum else combine([other, self])
 
     def __neg__(self) -> "Record":
         return self.map(lambda v: -v if not is_label(v) else v)
 
-    def __sub__(self, other: Any) -> "Record":
+    def __sub__(self, other: "Record") -> "Record":
         return self + -Record.of(other)
 
-    def __mul__(self, c: Any) -> "Record":
+    def __mul__(self, c: Value) -> "Record":
         return self.map(lambda v: v * c if not is_label(v) else v)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, c: Any) -> "Record":
+    def __truediv__(self, c: Value) -> "Record":
         return self.map(lambda v: v / c if not is_label(v) else v)
 
     def __getitem__(self, key: Any) -> Any:
@@ -345,7 +351,7 @@ class Record(Terms, Mapping[Any, Any]):
         return f"Record({f'{{{inside}}}' if inside else ''})"
 
 
-def _refilled(node: Any, new: dict[Any, Any]) -> Any:
+def _refilled(node: Record, new: dict[Any, Any]) -> Any:
     return Record(new, node.like, node.shell) if isinstance(node, Record) else _like(node, new)
 
 

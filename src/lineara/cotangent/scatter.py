@@ -5,7 +5,7 @@ up to 16 columns, a product with a sparse 0-1 matrix for more; a flattened `np.a
 dtypes.  Each adds in order of position, so the result depends only on the order of contributions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from operator import index
 from typing import Any
@@ -153,7 +153,7 @@ def sum_columns(n: int, rows: Ints, matrix: Array) -> Array:
     return _add_at(n, rows, matrix)
 
 
-def _by_column(kernel: Any, n: int, rows: Ints, matrix: Array) -> Array:
+def _by_column(kernel: Callable[..., Any], n: int, rows: Ints, matrix: Array) -> Array:
     out: Any = np.empty((n, matrix.shape[1]), matrix.dtype)
     for j, column in enumerate(matrix.T):
         if matrix.dtype.kind == "c":

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Value
+
 _REAL: dict[type, Any] = {
     float: float,
     complex: float,
@@ -52,7 +54,7 @@ def parts_of(x: Any) -> tuple[Any, ...]:
     return x.parts if isinstance(x, Carried) else (x,)
 
 
-def plain(x: Any) -> Any:
+def plain(x: Value) -> Any:
     """A Carried number as a plain one; anything else unchanged."""
     return type(x.parts[0])(x) if isinstance(x, Carried) else x
 
@@ -80,11 +82,11 @@ def summed(terms: Sequence[Any]) -> Any:
     return carried
 
 
-def _converts(x: Any) -> bool:
+def _converts(x: Value) -> bool:
     return type(x) is int and abs(x) <= 1 << 53
 
 
-def _parts(terms: list[float], real: Any) -> tuple[Any, list[Any]]:
+def _parts(terms: list[float], real: type) -> tuple[Any, list[Any]]:
     """(the true sum rounded to the type `real`, a few numbers with the same true sum)."""
     value = rounded(terms, real)
     if not isfinite(value):
@@ -95,7 +97,7 @@ def _parts(terms: list[float], real: Any) -> tuple[Any, list[Any]]:
     return value, parts
 
 
-def rounded(terms: list[float], real: Any = float) -> Any:
+def rounded(terms: list[float], real: type = float) -> Any:
     """The true sum of numbers, rounded once to `real`, which is float or a narrower type.
 
     >>> rounded([1e308, 1e308, -1e308]), rounded([1.0, 2.0**-24, 2.0**-60], np.float32)

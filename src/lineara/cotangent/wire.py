@@ -20,11 +20,12 @@ from lineara.cotangent.monoid import Record, fold_fields
 from lineara.cotangent.rows import Rows
 from lineara.cotangent.true_sum import Carried, parts_of, summed
 from lineara.errors import StructureError
+from lineara.facts.hints import Shaped
 
 _KINDS: dict[str, Any] = {kind.tag: kind for kind in (Zero, Dense, Rows, Coo, LowRank)}
 
 
-def to_wire(builder: Any) -> tuple[Any, ...]:
+def to_wire(builder: object) -> tuple[Any, ...]:
     """A flat tuple of nodes, each after its children; the last one is the root.
 
     Indices are sent in 32 bits where they fit.  Coalesce first to send each row once; do not if the
@@ -66,7 +67,7 @@ def _packed(x: Any) -> tuple[Any, ...]:
     return (x.tag, *map(_narrow, x.args()))
 
 
-def _narrow(x: Any) -> Any:
+def _narrow(x: Shaped) -> Any:
     small = isinstance(x, np.ndarray) and x.dtype == np.int64 and x.size and x.max() < 1 << 31
     return x.astype(np.int32) if small else x
 

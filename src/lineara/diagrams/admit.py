@@ -30,6 +30,7 @@ from lineara.diagrams.parse import parse
 from lineara.diagrams.rewrite import Rule
 from lineara.diagrams.types import Arrow, B, Base, R, Type, Z, array_of, show, show_all
 from lineara.errors import DiagramError
+from lineara.facts.hints import Shaped, Value
 
 TRIES = 60
 _SPECIAL = (0.0, 1.0, -1.0, math.inf, -math.inf, math.nan)
@@ -122,7 +123,7 @@ def _tried(rule: Rule) -> None:
                 )
 
 
-def _shown(x: Any) -> str:
+def _shown(x: Value) -> str:
     return f"{x:.6g}" if isinstance(x, float) else repr(x)
 
 
@@ -151,7 +152,7 @@ def sample(t: Type, rng: random.Random, special: bool, name: str) -> Any:
     )
 
 
-def agree(x: Any, y: Any, t: Type, rng: random.Random) -> bool:
+def agree(x: Shaped, y: Shaped, t: Type, rng: random.Random) -> bool:
     """Whether two values are the same to nine digits; functions, at random arguments."""
     if isinstance(t, Arrow):
         args = [sample(s, rng, False, "a rule") for s in t.source]

@@ -19,6 +19,7 @@ from lineara.diagrams.canonical import held
 from lineara.diagrams.draft import Draft
 from lineara.diagrams.net import Net, Wire, topological
 from lineara.diagrams.types import Arrow, Type, Types, show
+from lineara.facts.hints import Shaped
 from lineara.trampoline import run
 
 
@@ -37,7 +38,7 @@ class Entry(NamedTuple):
     port: int = 0
 
 
-def shown(kind: str, data: Any) -> str:
+def shown(kind: str, data: Shaped | None) -> str:
     """What a value holds, as a text; the tag of a pack is no part of it."""
     return "" if kind == "pack" else held(data)
 

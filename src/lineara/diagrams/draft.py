@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from lineara.diagrams import node_kinds
 from lineara.diagrams.net import Net, Node, Wire, Wires, topological
 from lineara.diagrams.types import R, Type
+from lineara.facts.hints import Tree, Value
 
 __all__ = ["Draft", "R"]
 
@@ -51,7 +52,7 @@ class Draft:
         ins: Sequence[Wire] = (),
         *,
         name: str = "",
-        data: Any = None,
+        data: Tree = None,
         bodies: Sequence[Net] = (),
         gives: Sequence[Type] | None = None,
         linear: Sequence[bool] | None = None,
@@ -69,7 +70,7 @@ class Draft:
         """An operation with one result and no parameters."""
         return self.add("op", ins, name=name)[0]
 
-    def const(self, value: Any) -> Wire:
+    def const(self, value: Value) -> Wire:
         """A constant."""
         return self.add("const", data=value)[0]
 

@@ -16,6 +16,7 @@ from lineara.diagrams import operations
 from lineara.diagrams.net import Net, Node, Wire, topological
 from lineara.diagrams.types import Base, E, R, Stack, Type, array_of
 from lineara.errors import DiagramError
+from lineara.facts.hints import Value
 from lineara.trampoline import run
 
 
@@ -73,7 +74,7 @@ class Probes:
         return f"Probes({', '.join(map(repr, self.items))})"
 
 
-def plus(a: Any, b: Any) -> Any:
+def plus(a: object, b: Value) -> Any:
     """The sum of two cotangents.
 
     >>> plus([1.0, NOTHING], [2.0, NOTHING])
@@ -158,7 +159,7 @@ class Evaluator:
             env.update(zip(node.outs, outs, strict=True))
         return tuple([env[w] for w in net.outputs])
 
-    def _applied(self, f: Any, args: Sequence[Any]) -> Generator[Any, Any, tuple[Any, ...]]:
+    def _applied(self, f: Closure, args: Sequence[Any]) -> Generator[Any, Any, tuple[Any, ...]]:
         if isinstance(f, Closure):
             return (yield self._net(f.body, (*f.captured, *args)))
         y = f(*args)

@@ -189,7 +189,7 @@ class _Drawing:
         return [(t, False) for t in given.xs] + [(t, True) for t in given.lxs]
 
 
-def _plain(value: Any, t: Type) -> Any:
+def _plain(value: object, t: Type) -> Any:
     """A literal as a node holds it."""
     assert isinstance(t, ArrayType), "a literal is a number or an array"
     array = np.asarray(value, t.dtype)

@@ -20,6 +20,7 @@ from lineara.diagrams.evaluate import NOTHING, Evaluator, Nothing, Probes, plus
 from lineara.diagrams.net import Net
 from lineara.diagrams.types import Arrow, Type, moves, show
 from lineara.errors import DiagramError
+from lineara.facts.hints import Value
 
 
 def cotangents(net: Net, args: Sequence[Any], bars: Sequence[Any]) -> tuple[Any, ...]:
@@ -52,7 +53,7 @@ def cotangents(net: Net, args: Sequence[Any], bars: Sequence[Any]) -> tuple[Any,
     )
 
 
-def _watched(t: Arrow, f: Any, machine: Evaluator) -> Callable[..., tuple[Any, ...]]:
+def _watched(t: Arrow, f: Callable[..., Any], machine: Evaluator) -> Callable[..., tuple[Any, ...]]:
     """A function with its back-propagator, which leaves a probe at each application."""
     for s in (*t.source, *t.target):
         _ground(s)
@@ -83,7 +84,7 @@ def _watched(t: Arrow, f: Any, machine: Evaluator) -> Callable[..., tuple[Any, .
     return watched
 
 
-def _bundle(h: Any, probes: Any, machine: Evaluator) -> Any:
+def _bundle(h: Value, probes: Any, machine: Evaluator) -> Any:
     """What the probes of a function that goes out say about what it captured."""
     if not isinstance(probes, Probes):
         raise DiagramError(

@@ -14,7 +14,6 @@ same drawing, since `canonical` decides where the picture leaves a choice.
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from lineara.diagrams.net import Net, Node, Wire, every_net
 from lineara.diagrams.show import ordered
 from lineara.diagrams.types import tan
 from lineara.errors import DiagramError
+from lineara.facts.hints import Value
 
 LIMIT = 1500  # nodes that a picture may show
 PAD = 14.0  # between the border of a level and what is in it
@@ -135,7 +135,7 @@ def _short(text: str) -> str:
     return text if len(text) <= 24 else f"{text[:23]}…"
 
 
-def _number(x: Any) -> str:
+def _number(x: Value) -> str:
     if isinstance(x, bool | int | np.bool_ | np.integer):
         return str(x)
     if isinstance(x, float | np.floating):

@@ -18,6 +18,7 @@ from lineara.diagrams.net import Net, Node, Wire, copied, every_net, topological
 from lineara.diagrams.operations import MARK, marks
 from lineara.diagrams.types import Base, Z, array_of
 from lineara.errors import DiagramError
+from lineara.facts.hints import Index
 
 ROUNDS = 1000  # of a while loop, in which those after its end do nothing
 
@@ -128,11 +129,11 @@ def _parted(node: Node) -> Net:
     return d.done(_written(d, x, nothing, at, ins[n:]))
 
 
-def _index(d: Draft, x: Wire, at: Any, places: Sequence[Wire]) -> Wire:
+def _index(d: Draft, x: Wire, at: Index, places: Sequence[Wire]) -> Wire:
     return d.add("op", (x, *places), name="index", data=(("at", at),))[0]
 
 
-def _scatter(d: Draft, y: Wire, at: Any, into: Wire, places: Sequence[Wire]) -> Wire:
+def _scatter(d: Draft, y: Wire, at: Index, into: Wire, places: Sequence[Wire]) -> Wire:
     given = (("at", at), ("shape", _array(into).shape))
     return d.add("op", (y, *places), name="scatter", data=given)[0]
 

@@ -19,6 +19,7 @@ from typing import Any
 from lineara.diagrams import node_kinds
 from lineara.diagrams.types import R, Type, Types, show_all
 from lineara.errors import DiagramError
+from lineara.facts.hints import Tree
 
 __all__ = ["Meter", "Net", "Node", "R", "Wire", "copied", "every_net", "nodes_in", "topological"]
 
@@ -165,7 +166,7 @@ class Net:
         ins: Iterable[Wire] = (),
         *,
         name: str = "",
-        data: Any = None,
+        data: Tree = None,
         bodies: Sequence["Net"] = (),
         gives: Sequence[Type] | None = None,
         like: Node | None = None,

@@ -19,6 +19,7 @@ from lineara.diagrams import operations
 from lineara.diagrams.types import (
     Arrow,
     B,
+    Base,
     E,
     R,
     Stack,
@@ -33,6 +34,7 @@ from lineara.diagrams.types import (
     tans,
 )
 from lineara.errors import DiagramError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import type_of
 
 PLAIN = (
@@ -58,7 +60,7 @@ class Body(Protocol):
         ...
 
 
-def gives(kind: str, takes: Types, name: str, data: Any, bodies: Sequence[Body]) -> Types:
+def gives(kind: str, takes: Types, name: str, data: Tree, bodies: Sequence[Body]) -> Types:
     """The types of the outputs of a node; a DiagramError if it cannot take those inputs.
 
     >>> gives("copy", (R,), "", None, ())
@@ -77,7 +79,7 @@ def _need(ok: bool, kind: str, wanted: str, takes: Types) -> None:
         raise DiagramError(f"{kind} takes {wanted}, not ({show_all(takes)})")
 
 
-def type_of_constant(value: Any) -> Type:
+def type_of_constant(value: Shaped) -> Type:
     """The type of the wire of a constant."""
     if isinstance(value, bool):
         return B
@@ -86,28 +88,28 @@ def type_of_constant(value: Any) -> Type:
     return R if isinstance(value, float) else of_array(type_of(value))
 
 
-def _const(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _const(takes: Types, name: str, data: Shaped, bodies: tuple[Any, ...]) -> Types:
     _need(not takes, "const", "nothing", takes)
     if not isinstance(data, float | int | np.ndarray | np.generic | complex):
         raise DiagramError(f"const holds a number or an array, not {data!r}")
     return (type_of_constant(data),)
 
 
-def _op(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _op(takes: Types, name: str, data: tuple[Any, ...] | None, bodies: tuple[Any, ...]) -> Types:
     return operations.gives(name, takes, data or ())
 
 
-def _copy(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _copy(takes: Types, name: str, data: Value | None, bodies: tuple[Any, ...]) -> Types:
     _need(len(takes) == 1, "copy", "one wire", takes)
     return takes * 2
 
 
-def _drop(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _drop(takes: Types, name: str, data: Value | None, bodies: tuple[Any, ...]) -> Types:
     _need(len(takes) == 1, "drop", "one wire", takes)
     return ()
 
 
-def _eval(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _eval(takes: Types, name: str, data: Value | None, bodies: tuple[Any, ...]) -> Types:
     f = takes[0] if takes else None
     if not isinstance(f, Arrow):
         raise DiagramError(f"eval takes a function and its arguments, not ({show_all(takes)})")
@@ -115,48 +117,48 @@ def _eval(takes: Types, name: str, data: Any, bodies: Any) -> Types:
     return f.target
 
 
-def _box(takes: Types, name: str, data: Any, bodies: Sequence[Body]) -> Types:
+def _box(takes: Types, name: str, data: Value | None, bodies: Sequence[Body]) -> Types:
     inner = bodies[0].takes
     _need(inner[: len(takes)] == takes, "box", f"the first inputs of ({show_all(inner)})", takes)
     return (Arrow(inner[len(takes) :], bodies[0].gives),)
 
 
-def _add(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _add(takes: Types, name: str, data: Value | None, bodies: tuple[Any, ...]) -> Types:
     ok = len(takes) == 2 and takes[0] == takes[1] and additive(takes[0])
     _need(ok, "add", "two cotangents of one type", takes)
     return takes[:1]
 
 
-def _zero(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _zero(takes: Types, name: str, data: Base, bodies: tuple[Any, ...]) -> Types:
     _need(not takes, "zero", "nothing", takes)
     if not additive(data):
         raise DiagramError(f"there is no zero of the type {show(data)}; cotangents have one")
     return (data,)
 
 
-def _pack(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _pack(takes: Types, name: str, data: Value | None, bodies: tuple[Any, ...]) -> Types:
     _need(all([additive(t) for t in takes]), "pack", "cotangents", takes)
     return (E,)
 
 
-def _unpack(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _unpack(takes: Types, name: str, data: tuple[Any, ...], bodies: tuple[Any, ...]) -> Types:
     _need(takes == (E,), "unpack", "E", takes)
     return tuple(data)
 
 
-def _sel(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _sel(takes: Types, name: str, data: Value | None, bodies: tuple[Any, ...]) -> Types:
     ok = len(takes) == 3 and takes[0] == B and takes[1] == takes[2]
     _need(ok, "sel", "B and two wires of one type", takes)
     return takes[1:2]
 
 
-def _route(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _route(takes: Types, name: str, data: Value | None, bodies: tuple[Any, ...]) -> Types:
     ok = len(takes) == 2 and takes[0] == B and additive(takes[1])
     _need(ok, "route", "B and a cotangent", takes)
     return takes[1:] * 2
 
 
-def _scan(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _scan(takes: Types, name: str, data: tuple[Any, ...], bodies: tuple[Any, ...]) -> Types:
     """`data` is (n, carries, reverse)."""
     n, carries, _ = data
     f = takes[0] if takes else None
@@ -170,7 +172,7 @@ def _scan(takes: Types, name: str, data: Any, bodies: Any) -> Types:
     return (*f.target[:carries], *[Stack(n, t) for t in f.target[carries:]])
 
 
-def _frame(takes: Types, name: str, data: Any, bodies: Any) -> Types:
+def _frame(takes: Types, name: str, data: Value, bodies: Any) -> Types:
     raise DiagramError("a frame says what it gives; its outputs have types in the text")
 
 
@@ -190,14 +192,14 @@ def _blue(takes: Types, name: str, data: Any, bodies: Sequence[Body]) -> Types:
     return (*hats(f.gives), back(f.takes, f.gives, data))
 
 
-def _orange(takes: Types, name: str, data: Any, bodies: Sequence[Body]) -> Types:
+def _orange(takes: Types, name: str, data: Shaped, bodies: Sequence[Body]) -> Types:
     """`data` has the types of the residuals."""
     f = bodies[0]
     _need(takes == hats(f.takes), "ORANGE", f"({show_all(hats(f.takes))})", takes)
     return (*hats(f.gives), *data)
 
 
-def _green(takes: Types, name: str, data: Any, bodies: Sequence[Body]) -> Types:
+def _green(takes: Types, name: str, data: Shaped, bodies: Sequence[Body]) -> Types:
     """`data` has the types of the residuals."""
     f = bodies[0]
     wanted = (*data, *tans(f.gives))

@@ -6,7 +6,7 @@ arguments, and a mark stands in its place.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from lineara import ops as _ops  # declares the primitives
 from lineara.diagrams.types import Base, R, Type, Types, array_of, of_array, show_all
 from lineara.errors import DiagramError, LinearaError
+from lineara.facts.hints import Value
 from lineara.facts.primitive import Elementwise, Primitive, registry
 from lineara.facts.types import ArrayType
 from lineara.text.language import did_you_mean
@@ -24,7 +25,7 @@ Params = tuple[tuple[str, Any], ...]  # the parameters of an op, by name
 MARK = "$"  # stands for a wire among parameters: $0 is the first after the arguments
 
 
-def marked(held: Any, kind: type) -> tuple[Any, list[Any]]:
+def marked(held: tuple[Any, ...], kind: type) -> tuple[Any, list[Any]]:
     """Parameters with marks for what in them is of a kind, and that, in order.
 
     >>> marked((("at", (2.0, slice(3.0, None))),), float)
@@ -32,7 +33,7 @@ def marked(held: Any, kind: type) -> tuple[Any, list[Any]]:
     """
     taken: list[Any] = []
 
-    def mark(p: Any) -> Any:
+    def mark(p: Value) -> Any:
         if not isinstance(p, kind):
             return p
         taken.append(p)
@@ -41,7 +42,7 @@ def marked(held: Any, kind: type) -> tuple[Any, list[Any]]:
     return _mapped(held, mark), taken
 
 
-def unmarked(held: Any, values: Sequence[Any]) -> Any:
+def unmarked(held: object, values: Sequence[Any]) -> Any:
     """Parameters with values for their marks.
 
     >>> unmarked((("at", ("$0", slice("$1", None))),), [2, 3])
@@ -50,18 +51,18 @@ def unmarked(held: Any, values: Sequence[Any]) -> Any:
     return _mapped(held, lambda p: values[int(p[1:])] if _is_mark(p) else p)
 
 
-def marks(held: Any) -> int:
+def marks(held: object) -> int:
     """How many wires the marks among parameters stand for."""
     taken: list[Any] = []
     _mapped(held, lambda p: taken.append(p) if _is_mark(p) else p)
     return len(taken)
 
 
-def _is_mark(p: Any) -> bool:
+def _is_mark(p: Value) -> bool:
     return isinstance(p, str) and p.startswith(MARK)
 
 
-def _mapped(held: Any, change: Any) -> Any:
+def _mapped(held: object, change: Callable[..., Any]) -> Any:
     if isinstance(held, tuple):
         return tuple([_mapped(q, change) for q in held])
     if isinstance(held, slice):

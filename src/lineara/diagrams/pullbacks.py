@@ -27,6 +27,7 @@ from lineara.diagrams.operations import Held, Params
 from lineara.diagrams.types import R, Type, Types, array_of, moves, tans
 from lineara.errors import DiagramError
 from lineara.facts.box import Box, Outer
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Constant, Elementwise, General, HigherOrder
 from lineara.facts.symbol import Sym
 from lineara.linear_a import syntax as ir
@@ -81,7 +82,7 @@ def orders(name: str) -> tuple[int, ...]:
 def _of_partials(d: Draft, p: Elementwise, xs: list[Wire], s: Wire) -> list[Wire | None]:
     known: dict[str, Wire] = dict(zip(p.ARGS, xs, strict=False))
 
-    def wire(e: Any) -> Wire:
+    def wire(e: Shaped) -> Wire:
         """The value of an expression; one that is written twice is computed once."""
         key = e.source() if isinstance(e, Sym) else repr(float(e))
         if key not in known:
@@ -95,7 +96,7 @@ def _of_partials(d: Draft, p: Elementwise, xs: list[Wire], s: Wire) -> list[Wire
                 known[key] = d.op(e.head, *[wire(a) for a in e.args])
         return known[key]
 
-    def times(e: Any) -> Wire | None:
+    def times(e: Shaped) -> Wire | None:
         if isinstance(e, Sym):
             if e.head != "where" or not p.selects:
                 return d.op("multiply", s, wire(e))
@@ -144,7 +145,7 @@ class _Traced(Box):
         given = held or None
         return _Traced(self.draft, self.draft.add("op", wires, name=primitive.name, data=given)[0])
 
-    def _wire(self, a: Any) -> Wire:
+    def _wire(self, a: Value) -> Wire:
         if isinstance(a, _Traced):
             return a.wire
         return self.draft.const(a if isinstance(a, float | np.ndarray) else np.asarray(a)[()])
@@ -192,7 +193,7 @@ def _of_program(
     return [*d.inline(net, [*xs, *ss])]
 
 
-def _product(b: Any) -> Any:
+def _product(b: _Traced) -> Any:
     """A cotangent that waits to be summed with others, as the product that it is."""
     if not isinstance(b, Outer):
         return b

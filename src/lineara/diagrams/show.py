@@ -20,6 +20,7 @@ from lineara.diagrams.net import Net, Node, Wire
 from lineara.diagrams.node_kinds import KINDS
 from lineara.diagrams.types import Arrow, Base, E, Foreign, Stack, Type, of_array, show_all
 from lineara.diagrams.types import show as show_type
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.types import type_of
 
 Names = Mapping[Wire, str]
@@ -161,14 +162,14 @@ def _held(node: Node) -> str:
     return ""
 
 
-def constant(x: Any) -> str:
+def constant(x: Shaped) -> str:
     """A number as it is, an array with its type: `f64[2]: [1.0, 2.0]`."""
     if isinstance(x, bool | int | float):
         return value(x)
     return f"{show_type(of_array(type_of(x)))}: {value(np.asarray(x).tolist())}"
 
 
-def value(v: Any) -> str:
+def value(v: Value) -> str:
     """A parameter: numbers, strings, tuples, lists, slices, dtypes, `...`, None."""
     match v:
         case None:

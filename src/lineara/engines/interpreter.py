@@ -32,12 +32,14 @@ from lineara.engines.values import (
     zeros,
 )
 from lineara.errors import LinearaError, ProgramError
+from lineara.facts.hints import Index, Shaped, Tree, Value
 from lineara.facts.types import ArrayType, Type, is_complex, show, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import Judge
 from lineara.linear_a.cost import cells, varies, work
 from lineara.linear_a.dimensions import dims_in, is_index, with_dims
 from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import Application
 
 Steps = Generator[Any, Any, Any]
 
@@ -173,7 +175,7 @@ class Machine:
                 if v not in dead or isinstance(e, ir.Dup) or e.args.count(v) > 1:
                     self.owners.share(a)
 
-    def made(self, e: ir.Prim, args: Sequence[Any], y: Any, dead: ir.Vars) -> None:
+    def made(self, e: ir.Prim, args: Sequence[Any], y: Shaped, dead: ir.Vars) -> None:
         """Count what a primitive has written; a view of an array is written where that may be."""
         if self.values.recorded:
             return
@@ -269,7 +271,7 @@ class Machine:
             return times(*args)
         return self.looked_at(e, values.apply(self, e, args, params))
 
-    def looked_at(self, e: ir.Leaf, y: Any) -> Any:
+    def looked_at(self, e: ir.Leaf, y: Shaped) -> Any:
         """A result of the size that it should have; samples cannot tell how far a part reaches."""
         if not self.dims:
             return y
@@ -331,13 +333,13 @@ class Machine:
             return ZERO
         return self.new(self.values.filled(t, rows))
 
-    def copied(self, x: Any, like: Any = None) -> Any:
+    def copied(self, x: Any, like: Shaped | None = None) -> Any:
         """An array of its own, which can hold the numbers of `like`."""
         x = self.values.copied(x, like)
         self.owners.take(x)
         return self.counted(x)
 
-    def new(self, array: Any) -> Any:
+    def new(self, array: Shaped) -> Any:
         """What was just made, counted; it may be written, unless a tape may hold it."""
         if not self.values.recorded:
             self.owners.take(array)
@@ -354,11 +356,11 @@ class Machine:
         """A zero of numbers; of a sum it is the symbol, which has no tag."""
         return self.new(self.values.zero(self, t))
 
-    def chosen(self, e: Any, value: Any) -> tuple[int, list[Any]]:
+    def chosen(self, e: Application, value: Value) -> tuple[int, list[Any]]:
         """Which branch a value chooses, and what it is given first."""
         return self.values.chosen(self, e, value)
 
-    def holds(self, condition: Any, done: int) -> bool:
+    def holds(self, condition: object, done: int) -> bool:
         """Whether a loop goes on after so many rounds."""
         return self.values.holds(condition, done)
 
@@ -389,7 +391,7 @@ class Numbers:
     kind = ""  # the capability that an engine needs to evaluate on them
     recorded = False
 
-    def given(self, value: Any) -> Any:
+    def given(self, value: Tree) -> Any:
         """An argument or a literal as a value of this kind."""
         return value
 
@@ -415,7 +417,7 @@ class Numbers:
         y = e.primitive.evaluate(np, *args, **params)
         return np.array(y) if e.name == "index" and getattr(y, "base", None) is not None else y
 
-    def chosen(self, machine: Machine, e: Any, value: Any) -> tuple[int, list[Any]]:
+    def chosen(self, machine: Machine, e: Any, value: Value) -> tuple[int, list[Any]]:
         """Which branch a value chooses, and what it is given first."""
         return e.chosen(value)
 
@@ -432,18 +434,18 @@ class Numbers:
                 y[i] = row
         return y
 
-    def copied(self, x: Any, like: Any = None) -> Any:
+    def copied(self, x: Shaped, like: Shaped | None = None) -> Any:
         """A copy, which can hold the numbers of `like`."""
         return np.array(x, None if like is None else np.result_type(x, like))
 
-    def part_of(self, machine: Machine, e: ir.Part, x: Any, at: Any) -> Any:
+    def part_of(self, machine: Machine, e: ir.Part, x: np.ndarray, at: Index) -> Any:
         """What is read is a copy: the array may be written, and a view would keep all of it."""
         try:
             return np.array(x[at])[()]
         except IndexError as error:
             raise ProgramError(f"read: {error}") from None
 
-    def within(self, machine: Machine, e: ir.Part, x: Any, at: Any, y: Any) -> None:
+    def within(self, machine: Machine, e: ir.Part, x: Shaped, at: Index, y: Shaped) -> None:
         """Refuse a part up to a dimension that does not lie within the array."""
         shape = np.shape(x[at])
         if shape != np.shape(y):
@@ -453,7 +455,7 @@ class Numbers:
                 e,
             )
 
-    def write(self, e: ir.Part, x: Any, at: Any, y: Any) -> Any:
+    def write(self, e: ir.Part, x: Shaped, at: tuple[Any, ...], y: Shaped) -> Any:
         """The array after a part of it was added to, or overwritten."""
         x = x if is_array(x) else np.asarray(x)
         try:
@@ -536,7 +538,7 @@ class Interpreter(Engine):
         return Outcome(results[:k], results[k:], counted)
 
 
-def shows(y: Any, x: Any) -> bool:
+def shows(y: Shaped, x: Shaped) -> bool:
     """Whether a result is an array in the memory of an argument."""
     if isinstance(y, np.ndarray) and isinstance(x, np.ndarray):
         return np.may_share_memory(y, x)
@@ -561,6 +563,6 @@ def repeats(at: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     return np.unique(rows, axis=1).shape[1] < rows.shape[1]
 
 
-def is_mask(part: Any) -> bool:
+def is_mask(part: object) -> bool:
     """Whether a part of an index says of each position whether it is meant."""
     return isinstance(part, np.ndarray) and part.dtype.kind == "b"

@@ -7,6 +7,7 @@ numbers are no arrays and count nothing.
 import weakref
 from typing import Any
 
+from lineara.facts.hints import Shaped, Tree
 from lineara.linear_a import syntax as ir
 
 Deaths = dict[ir.Block, list[tuple[ir.Var, ...]]]
@@ -44,7 +45,7 @@ class Meter:
         if key in self._known:
             return
 
-        def leave(_: Any) -> None:
+        def leave(_: object) -> None:
             del self._known[key]
             self.live -= n
 
@@ -73,17 +74,17 @@ class Owners:
     def __bool__(self) -> bool:
         return bool(self._known)
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: Tree) -> bool:
         known = self._known.get(id(value))
         return known is not None and (known() if self._weak else known) is value
 
-    def take(self, array: Any) -> None:
+    def take(self, array: Shaped) -> None:
         """An array that was just made, or whose last reader made a view of it."""
         if getattr(array, "ndim", 0):
             key, gone = id(array), lambda _: self._known.pop(key, None)
             self._known[key] = weakref.ref(array, gone) if self._weak else array
 
-    def share(self, value: Any) -> None:
+    def share(self, value: Tree) -> None:
         """Somebody else refers to the value too; in a stack that holds for all values anyway."""
         if isinstance(value, tuple):
             for v in value:
@@ -91,7 +92,7 @@ class Owners:
         elif value in self:
             del self._known[id(value)]
 
-    def lent(self, values: Any) -> list[Any]:
+    def lent(self, values: list[Any]) -> list[Any]:
         """Share for a while; what to take again is given."""
         mine = [v for v in values if v in self]
         self.share(tuple(values))

@@ -15,6 +15,7 @@ from lineara.engines.interpreter import Machine, Numbers
 from lineara.engines.memory import Meter, owner
 from lineara.engines.values import ZERO, Tagged, dims_given
 from lineara.errors import ProgramError
+from lineara.facts.hints import DType, Shaped, Value
 from lineara.facts.primitive import Elementwise
 from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show
 from lineara.linear_a.dimensions import with_dims
@@ -74,7 +75,11 @@ class Shadow:
     __array_ufunc__ = None  # so that a number times a shadow asks the shadow
 
     def __init__(
-        self, type: ArrayType, base: Any = None, whole: bool = True, writeable: bool = True
+        self,
+        type: ArrayType,
+        base: "Shadow | None" = None,
+        whole: bool = True,
+        writeable: bool = True,
     ) -> None:
         self.type = type
         self.base = base
@@ -105,11 +110,11 @@ class Shadow:
         """The bytes that the array will take."""
         return self.type.size * self.type.dtype.itemsize
 
-    def astype(self, dtype: Any) -> "Shadow":
+    def astype(self, dtype: DType) -> "Shadow":
         """In another dtype."""
         return Shadow(ArrayType(self.shape, np.dtype(dtype)))
 
-    def __add__(self, other: Any) -> "Shadow":
+    def __add__(self, other: object) -> "Shadow":
         return Shadow(self.type)
 
     def __mul__(self, other: Any) -> "Shadow":
@@ -138,7 +143,7 @@ class Shadows(Numbers):
         self.types: dict[Prim, tuple[Type, ...]] = {}
         self.dearest: dict[tuple[str, ...], int | None] = {}  # None: it is being found
 
-    def argument(self, machine: Machine, p: Var, given: Any) -> Any:
+    def argument(self, machine: Machine, p: Var, given: Value | None) -> Any:
         """A number that is known, or a shadow of the type."""
         t = p.type
         if given is None or not isinstance(t, ArrayType) or t.shape:
@@ -186,7 +191,7 @@ class Shadows(Numbers):
         like = [a.whole for a in args if isinstance(a, Shadow) and a.shape == t.shape]
         return Shadow(t, whole=not isinstance(e.primitive, Elementwise) or not like or any(like))
 
-    def chosen(self, machine: Machine, e: Any, value: Any) -> tuple[int, list[Any]]:
+    def chosen(self, machine: Machine, e: Any, value: Value) -> tuple[int, list[Any]]:
         """The branch that a known value chooses, else the one that takes most memory and work."""
         if not isinstance(value, Shadow):
             return super().chosen(machine, e, value)
@@ -211,18 +216,18 @@ class Shadows(Numbers):
             return done < self.rounds
         return bool(condition)
 
-    def copied(self, x: Any, like: Any = None) -> Any:
+    def copied(self, x: Any, like: Shaped | None = None) -> Any:
         """A shadow of its own."""
         return Shadow(ArrayType(x.shape, x.dtype if like is None else np.result_type(x, like)))
 
-    def part_of(self, machine: Machine, e: Part, x: Any, at: Any) -> Any:
+    def part_of(self, machine: Machine, e: Part, x: Any, at: object) -> Any:
         """A shadow of what is read."""
         return self.shadow(machine, machine.judge.leaf(e).lxs[0])
 
-    def within(self, machine: Machine, e: Any, x: Any, at: Any, y: Any) -> None:
+    def within(self, machine: Machine, e: object, x: object, at: Any, y: object) -> None:
         """Nothing to check: the positions have no values here."""
 
-    def write(self, e: Any, x: Any, at: Any, y: Any) -> Any:
+    def write(self, e: object, x: object, at: Any, y: object) -> Any:
         """The array, into which nothing is written."""
         return x
 

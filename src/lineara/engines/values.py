@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.facts.hints import Tree, Value
 from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import dims_in, is_open, with_dims
@@ -49,14 +50,14 @@ def may_end(program: Program, name: str) -> bool:
     return program.least("ends", ends)[name]
 
 
-def nbytes(value: Any) -> int:
+def nbytes(value: object) -> int:
     """The bytes of a number or an array, or of all in a product."""
     if isinstance(value, tuple | list):
         return sum(map(nbytes, value))
     return getattr(value, "nbytes", 0)
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: Value) -> bool:
     """Whether a value has axes."""
     return bool(getattr(value, "ndim", 0))
 
@@ -76,7 +77,7 @@ def plus(x: Any, y: Any) -> Any:
     return x + y
 
 
-def times(k: Any, x: Any) -> Any:
+def times(k: Value, x: Tree) -> Any:
     """A value of any type, scaled."""
     if x is ZERO:
         return x
@@ -150,7 +151,7 @@ def dense(program: Program, t: Type, value: Any) -> Any:
     return value
 
 
-def exactly(value: Any, scalar: Any) -> Any:
+def exactly(value: Value, scalar: Any) -> Any:
     """A value whose floating numbers are those of another kind: `Fraction` for exact ones."""
     if isinstance(value, Tagged):
         return Tagged(value.tag, exactly(value.payload, scalar))
@@ -184,7 +185,7 @@ def dims_given(program: Program, name: str, args: Sequence[Any]) -> dict[ir.Var,
 
 
 def fit_argument(
-    program: Program, p: ir.Var, value: Any, name: str, dims: dict[ir.Var, int]
+    program: Program, p: ir.Var, value: Tree, name: str, dims: dict[ir.Var, int]
 ) -> Any:
     """A value of the type of a formal, or an error."""
     try:
@@ -195,7 +196,7 @@ def fit_argument(
         raise ProgramError(f"{name} takes {show(p.type)} as {p!r}{where}: {error}") from None
 
 
-def fit(program: Program, t: Type, value: Any) -> Any:
+def fit(program: Program, t: Type, value: Tree) -> Any:
     """A value as one of the type: nested lists are arrays and tuples; nothing is rounded off."""
     t = program.unfold(t)
     if isinstance(t, Sum):

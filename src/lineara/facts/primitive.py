@@ -22,6 +22,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
 from lineara.facts.box import Box, Joint, Outer, Piece, innermost
+from lineara.facts.hints import Namespace, Shaped, Tree, Value
 from lineara.facts.registry import (
     follows,
     implements,
@@ -77,7 +78,7 @@ class Primitive:
         """What is wrong with a result of that type, where lengths that are variables could fit."""
         return None
 
-    def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
+    def evaluate(self, xp: Namespace, /, *args: Any, **params: Any) -> Any:
         """The value, in the array namespace `xp`: NumPy, or another of the array API standard."""
         return getattr(xp, self.name)(*args, **params)
 
@@ -99,7 +100,7 @@ class Primitive:
         """
         return "nonlinear"
 
-    def work(self, y: Any, args: tuple, params: dict[str, Any]) -> int:
+    def work(self, y: object, args: tuple, params: dict[str, Any]) -> int:
         """Scalar operations of one evaluation, counted by the elements that are touched."""
         return max([getattr(v, "size", 1) for v in (y, *args)])
 
@@ -108,7 +109,7 @@ class Primitive:
         return reals(y)
 
     def linearize(
-        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+        self, y: Value, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint | None:
         """The linear map from the tangents of `args[active]` to the tangent of `y`."""
         raise NoRuleError(f"{self.name}: no derivative rule; declare it with another kind")
@@ -141,7 +142,7 @@ def _dtype(array: Callable[..., Any], *met: Any) -> np.dtype:
         return np.asarray(array(*none)).dtype
 
 
-def _sample(arg: Any) -> Any:
+def _sample(arg: object) -> Any:
     """A value of the type: zeros without memory."""
     return (
         np.broadcast_to(np.zeros((), arg.dtype), arg.shape) if isinstance(arg, ArrayType) else arg
@@ -156,7 +157,7 @@ def batch_size(args: tuple, batched: tuple[bool, ...]) -> int:
 # --- fitting a cotangent to the argument it belongs to ---------------------------------------
 
 
-def unbroadcast(x_bar: Any, like: ArrayType) -> Any:
+def unbroadcast(x_bar: Shaped, like: ArrayType) -> Any:
     """Sum `x_bar` over the axes that broadcasting added; a real argument sees its real part."""
     shape, want = type_of(x_bar).shape, like.shape
     if shape != want:
@@ -173,7 +174,7 @@ def real_part(x: Any) -> Any:
     return op("real")(x) if is_complex(x) else x
 
 
-def _see(x_bar: Any, dtype: np.dtype) -> Any:
+def _see(x_bar: Shaped, dtype: np.dtype) -> Any:
     """What an argument of that dtype sees of a cotangent: the real part, in its own precision."""
     if dtype.kind != "c":
         x_bar = real_part(x_bar)
@@ -186,7 +187,7 @@ def conjugate(x: Any) -> Any:
     return op("conj")(x) if is_complex(x) else x
 
 
-def keep(live: Any, x: Any) -> Any:
+def keep(live: Any, x: Value) -> Any:
     """The lanes of a tangent or cotangent where `live` holds; the others are structural zeros."""
     return op("keep")(x, live)
 
@@ -221,7 +222,7 @@ class Elementwise(Primitive):
         name: str,
         *partials: Callable[..., Any],
         scalar: str | None = None,
-        array: Any = None,
+        array: Callable[..., Any] | None = None,
         conjugate: tuple[Callable[..., Any], ...] = (),
         wirtinger: tuple[Callable[..., Any], ...] = (),
         selects: bool = False,
@@ -300,7 +301,7 @@ class Elementwise(Primitive):
         met = [a if type(a) in weak else t.dtype for a, t in zip(args, types, strict=True)]
         return ArrayType(shape, _dtype(self.array, *met))
 
-    def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
+    def evaluate(self, xp: Namespace, /, *args: Any, **params: Any) -> Any:
         """NumPy for numbers and arrays, Python's own arithmetic for exact and foreign numbers."""
         if xp is not np:
             return self.elsewhere(xp, *args) if self.elsewhere else getattr(xp, self.name)(*args)
@@ -344,13 +345,13 @@ class Elementwise(Primitive):
                 y_dot = op("astype")(y_dot, dtype=out.dtype)
             return _see(y_dot, out.dtype)
 
-        def one(i: int, y_bar: Any) -> Any:
+        def one(i: int, y_bar: Shaped) -> Any:
             w, v = pairs[i]
             y_bar = y_bar if live[i] is None else keep(live[i], y_bar)
             x_bar = y_bar if type(w) is int and w == 1 else y_bar * conjugate(w)
             return unbroadcast(x_bar if v is None else x_bar + conjugate(y_bar) * v, types[i])
 
-        def back(y_bar: Any) -> list[Any]:
+        def back(y_bar: Shaped) -> list[Any]:
             return [one(i, y_bar) for i in range(len(pairs))]
 
         return Joint(forward, back)
@@ -386,7 +387,7 @@ class Elementwise(Primitive):
         return self(*aligned(args, batched))
 
 
-def exact(number: int, like: Any) -> Any:
+def exact(number: int, like: Tree) -> Any:
     """An int as a number of the kind of `like`, under whatever interpreters it is."""
     while isinstance(like, Box) and hasattr(like, "v"):
         like = like.v
@@ -394,7 +395,7 @@ def exact(number: int, like: Any) -> Any:
     return kind(number)
 
 
-def _narrow(weight: Any, dtype: np.dtype) -> Any:
+def _narrow(weight: Shaped, dtype: np.dtype) -> Any:
     """A weight that was made of Python's numbers alone, in the precision of the result."""
     typed = isinstance(weight, np.ndarray | np.generic | Box)
     wide = typed and type_of(weight).dtype.itemsize > dtype.itemsize
@@ -407,7 +408,7 @@ def aligned(args: tuple, batched: tuple[bool, ...]) -> list[Any]:
     return [_pad_rank(a, max(ranks)) if b else a for a, b in zip(args, batched, strict=True)]
 
 
-def _pad_rank(a: Any, rank: int) -> Any:
+def _pad_rank(a: Shaped, rank: int) -> Any:
     """Axes of length 1 after the leading one, so that the rest has `rank` axes."""
     missing = rank - (len(a.shape) - 1)
     return a if not missing else op("reshape")(a, shape=(a.shape[0], *(1,) * missing, *a.shape[1:]))
@@ -426,12 +427,12 @@ class Linear(Primitive):
         """What it is linear in is not read; indices and conditions are."""
         return self.linear is not None and place not in self.linear
 
-    def transpose(self, y_bar: Any, /, *args: Any, **params: Any) -> tuple[Any, ...]:
+    def transpose(self, y_bar: Value, /, *args: Any, **params: Any) -> tuple[Any, ...]:
         """The transposed map."""
         raise NotImplementedError(self.name)
 
     def linearize(
-        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+        self, y: Value, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint:
         """Itself on the tangents, and its transpose."""
         del recur
@@ -454,7 +455,7 @@ class Linear(Primitive):
                 filled[i] = np.zeros(typed[i].shape, typed[i].dtype) if t is None else t
             return self(*filled, **params)
 
-        def back(y_bar: Any) -> list[Any]:
+        def back(y_bar: Value) -> list[Any]:
             x_bars = dict(zip(places, self.transpose(y_bar, *typed, **params), strict=True))
             return [None if x_bars[i] is None else _see(x_bars[i], typed[i].dtype) for i in active]
 
@@ -482,16 +483,16 @@ class Multilinear(Primitive):
     conjugated when complex.
     """
 
-    def transpose(self, place: int, y_bar: Any, /, *args: Any, **params: Any) -> Any:
+    def transpose(self, place: int, y_bar: Value, /, *args: Any, **params: Any) -> Any:
         """The transpose with respect to argument `place`."""
         raise NotImplementedError(self.name)
 
-    def builder(self, place: int, y_bar: Any, types: Sequence[ArrayType], args: tuple) -> Any:
+    def builder(self, place: int, y_bar: Value, types: Sequence[ArrayType], args: tuple) -> Any:
         """The same as a contribution that is summed later, where that is cheaper; else None."""
         return None
 
     def linearize(
-        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+        self, y: Value, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint:
         """Itself with one argument replaced by its tangent, summed over the active ones."""
         del recur
@@ -505,7 +506,7 @@ class Multilinear(Primitive):
                 ]
             )
 
-        def one(i: int, y_bar: Any) -> Any:
+        def one(i: int, y_bar: Value) -> Any:
             late = self.builder(i, y_bar, types, args)
             if late is not None:
                 return late
@@ -570,7 +571,7 @@ class General(Primitive):
         raise NotImplementedError(self.name)
 
     def linearize(
-        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+        self, y: Value, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint:
         """The jvp, and the transpose of its text."""
 

@@ -59,12 +59,12 @@ class Registry:
         self.plans: dict[Any, Any] = {}  # by signature: see tape/plans.py
         self.arrivals = 0  # how often something has been declared that was waited for
 
-    def declare(self, original: Any, **facts: Any) -> None:
+    def declare(self, original: object, **facts: Any) -> None:
         """Add facts to the record of a foreign function."""
         known = self.foreign.get(original)
         self.foreign[original] = replace(known or Foreign(original), **facts)
 
-    def ours(self, original: Any) -> Any:
+    def ours(self, original: object) -> Any:
         """The function that a foreign one is of traced values; None where it has no rule."""
         record = self.foreign.get(original)
         return None if record is None else record.ours
@@ -120,7 +120,7 @@ def implements(
     def register(function: Function) -> Function:
         facts = {"ours": function, "kind": "ours" if always else "rule", "sequence": sequence}
 
-        def declare(original: Any) -> None:
+        def declare(original: object) -> None:
             for f in {original, getattr(original, "__wrapped__", original)}:  # either is called
                 registry.declare(f, **facts)
 

@@ -4,6 +4,7 @@ import math
 from typing import Any, ClassVar
 
 from lineara.facts.box import Box
+from lineara.facts.hints import Shaped
 
 
 class Sym(Box):
@@ -54,7 +55,7 @@ class Sym(Box):
         return any(isinstance(a, Sym) and a.reads(name) for a in self.args)
 
 
-def source(expression: Any, where: str = "where({}, {}, {})") -> str:
+def source(expression: Shaped, where: str = "where({}, {}, {})") -> str:
     """Python text of a symbolic expression or of the number it came to."""
     return expression.source(where) if isinstance(expression, Sym) else repr(float(expression))
 

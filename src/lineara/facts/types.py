@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.facts.hints import Value
+
 _SHORT = {"float": "f", "complex": "c", "int": "i", "uint": "u"}
 
 
@@ -92,7 +94,7 @@ def show_type(value: Any) -> str:
 _LABELS = (bool, np.bool_, str, bytes, enum.Enum, type, type(None))
 
 
-def is_label(value: Any) -> bool:
+def is_label(value: Value | None) -> bool:
     """Whether a leaf never calculates, and stays as it is: a string, None, a flag, a function.
 
     >>> [is_label(x) for x in ("name", None, True, 1.0, np.ones(2), print)]
@@ -101,7 +103,7 @@ def is_label(value: Any) -> bool:
     return isinstance(value, _LABELS) or not hasattr(type(value), "__add__")
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Value | None) -> bool:
     """Whether a leaf calculates: a number, an array, a quantity; not a string or a flag."""
     if is_label(value):
         return False
@@ -110,7 +112,7 @@ def is_number(value: Any) -> bool:
     return hasattr(value, "__mul__") and not callable(value)
 
 
-def is_complex(value: Any) -> bool:
+def is_complex(value: object) -> bool:
     """Whether a value (or type) is complex."""
     dtype = getattr(value, "dtype", None)
     return isinstance(value, complex) if dtype is None else dtype.kind == "c"

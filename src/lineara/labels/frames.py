@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from lineara.containers.points import MANIFOLDS
+from lineara.containers.points import MANIFOLDS, Chart
 from lineara.errors import GeometryError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import implements, registry
 from lineara.facts.types import show_type
 from lineara.ops.shape import as_array
@@ -29,15 +30,15 @@ class Labelled:
         self.labels = labels  # the point, whose labels a tangent has
         self.point = type(labels)
 
-    def is_like(self, p: Any) -> bool:
+    def is_like(self, p: Value) -> bool:
         """Whether p has the labels of this point."""
         raise NotImplementedError
 
-    def columns(self, p: Any) -> list[tuple[Any, Any]]:
+    def columns(self, p: Value) -> list[tuple[Any, Any]]:
         """The pair (key, array) of each column or variable."""
         raise NotImplementedError
 
-    def made(self, p: Any, columns: list[Any]) -> Any:
+    def made(self, p: Value, columns: list[Any]) -> Any:
         """An object with the labels of p and the given columns."""
         raise NotImplementedError
 
@@ -59,7 +60,7 @@ class Labelled:
             columns[i] = traced
         return self.made(p, columns)
 
-    def outgoing(self, r: Any, still: Any) -> Any:
+    def outgoing(self, r: object, still: object) -> Any:
         """The columns of a result, as values to differentiate."""
         del still
         return self.coordinates(r)
@@ -72,7 +73,7 @@ class Labelled:
         """A result whose values left their level: `release` applied to every column."""
         return self.made(r, [release(values) for _, values in self.columns(r)])
 
-    def vector(self, tree: Any, chart: Any) -> Any:
+    def vector(self, tree: Any, chart: Chart) -> Any:
         """A tangent with the labels of its point; a block of a matrix has no labels."""
         columns = self.columns(self.labels)
         moving = [columns[i] for i in self.moving(self.labels)]
@@ -89,7 +90,7 @@ class Labelled:
             columns[i] = values
         return self.made(p, columns)
 
-    def components(self, vector: Any, chart: Any, asked: str) -> Any:
+    def components(self, vector: Shaped, chart: Chart, asked: str) -> Any:
         """The columns of a tangent that belong to differentiable columns."""
         if type(vector) is not self.point or not self.is_like(vector):
             raise GeometryError(
@@ -100,13 +101,13 @@ class Labelled:
         return [columns[i] for i in self.moving(self.labels)]
 
 
-def _kind(values: Any) -> str:
+def _kind(values: object) -> str:
     dtype = getattr(values, "dtype", None)
     dtype = getattr(dtype, "numpy_dtype", dtype)
     return getattr(dtype, "kind", "O")
 
 
-def _zero_gradient(values: Any) -> Any:
+def _zero_gradient(values: Shaped) -> Any:
     """The gradient of a column of constants: zeros for numbers; other columns unchanged."""
     return np.zeros(np.shape(values)) if _kind(values) in "iu" else values
 
@@ -128,7 +129,7 @@ def _plain_column(values: Any) -> Any:
     )
 
 
-def _pandas_column(values: Any) -> Any:
+def _pandas_column(values: object) -> Any:
     """A traced array as a pandas column."""
     return import_module("lineara.labels.pandas_column").closed(values)
 
@@ -136,12 +137,12 @@ def _pandas_column(values: Any) -> Any:
 class Pandas(Labelled):
     """Operators between traced values and pandas objects, which pandas leaves to the former."""
 
-    def part(self, other: Any, i: int) -> Any:
+    def part(self, other: Value, i: int) -> Any:
         """The part of the other operand that is combined with column i."""
         del i
         return other
 
-    def operated(self, act: Callable[[Any, Any], Any], p: Any, q: Any) -> Any:
+    def operated(self, act: Callable[[Any, Any], Any], p: Value, q: Value) -> Any:
         """act(p, q) column by column, where one of the two is the labelled array."""
         columns = [values for _, values in self.columns(self.labels)]
         parts = [self.part(q if p is self.labels else p, i) for i in range(len(columns))]
@@ -195,12 +196,12 @@ class Frame(Pandas):
 # --- xarray --------------------------------------------------------------------------------------
 
 
-def _duck(values: Any) -> Any:
+def _duck(values: Value) -> Any:
     """A traced array in the wrapper that xarray accepts."""
     return import_module("lineara.python.duck_array").closed(values)
 
 
-def _in_duck(values: Any) -> Any:
+def _in_duck(values: Value) -> Any:
     """The array in that wrapper."""
     return import_module("lineara.python.duck_array").opened(values)
 
@@ -310,7 +311,9 @@ def _series(cls: type) -> Callable[..., Any]:
 def _frame(cls: type) -> Callable[..., Any]:
     """The stand-in for pandas.DataFrame, whose columns may be traced."""
 
-    def make(data: Any = None, index: Any = None, columns: Any = None, **options: Any) -> Any:
+    def make(
+        data: Value | None = None, index: Any = None, columns: Any = None, **options: Any
+    ) -> Any:
         if isinstance(data, dict):
             contents = {k: _as_column(v) for k, v in data.items()}
             n = next(
@@ -330,7 +333,7 @@ def _frame(cls: type) -> Callable[..., Any]:
     return make
 
 
-def _repeated(value: Any, n: int) -> Any:
+def _repeated(value: Value, n: int) -> Any:
     """A traced number as a column of n equal rows; other values unchanged."""
     return _as_column(value * np.ones(n)) if isinstance(value, Traced) and not value.ndim else value
 

@@ -1,6 +1,7 @@
 """A pandas column of traced numbers; imported only when a frame is differentiated."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from pandas.api.indexers import check_array_indexer
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Index, Shaped
 from lineara.facts.registry import WRITE
 from lineara.python.array_makers import any_traced, array
 from lineara.python.duck_array import called
@@ -98,7 +100,7 @@ class TracedColumn(ExtensionArray):
         at = check_array_indexer(self, at)
         return closed(self.values[at])
 
-    def __setitem__(self, at: Any, value: Any) -> None:
+    def __setitem__(self, at: Index, value: object) -> None:
         at, copied = check_array_indexer(self, at), array(self.values)
         copied[at] = opened(value)
         self.values = copied
@@ -151,13 +153,15 @@ class TracedColumn(ExtensionArray):
         """Refused with advice, since pandas interpolates in compiled code."""
         return self.values.__array__()
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(v, pd.Series | pd.Index | pd.DataFrame) for v in inputs):
             return NotImplemented
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         return closed(function(*map(opened, inputs), **kwargs))
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, func: Callable[..., Any], types: Any, args: Any, kwargs: dict[str, Any]
+    ) -> Any:
         del types
         return func(*map(opened, args), **{k: opened(v) for k, v in kwargs.items()})
 
@@ -254,7 +258,7 @@ def _reduced(name: str, values: Any, ddof: int = 1, min_count: int = 0, **option
     raise _no_rule(name)
 
 
-def _shape_of(name: str, values: Any) -> Any:
+def _shape_of(name: str, values: Shaped) -> Any:
     """Unbiased skewness or excess kurtosis, as in pandas."""
     n, apart = len(values), values - called(np.mean, values)
     if n < (3 if name == "skew" else 4):
@@ -283,7 +287,7 @@ def _operator(name: str) -> Any:
     return method
 
 
-def _number(value: Any) -> Any:
+def _number(value: Shaped) -> Any:
     """A plain pandas column as a NumPy array; anything else unchanged."""
     return value.to_numpy(dtype=float) if isinstance(value, ExtensionArray) else value
 

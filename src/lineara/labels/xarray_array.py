@@ -31,7 +31,7 @@ class TracedDataset(xr.Dataset):
 
     __slots__ = ()
 
-    def _construct_dataarray(self, name: Any) -> Any:
+    def _construct_dataarray(self, name: object) -> Any:
         array = super()._construct_dataarray(name)
         parts = {"name": array.name, "indexes": array._indexes, "fastpath": True}
         return TracedDataArray(array.variable, array._coords, **parts)

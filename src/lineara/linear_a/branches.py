@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.facts.hints import Value
 from lineara.facts.types import ArrayType, Family, Named, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call, Form, Writer, call
@@ -54,7 +55,7 @@ class Choice(Form):
                     )
         return first
 
-    def zipped(self, defs: Any) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
+    def zipped(self, defs: dict[Any, Any]) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
         """Each branch on its arguments, without the payload."""
         for f in self.functions:
             if f in defs:
@@ -65,7 +66,7 @@ class Choice(Form):
         """For each branch the type of the payload that it is given first, if any."""
         return [None] * len(self.functions)
 
-    def chosen(self, value: Any) -> tuple[int, list[Any]]:
+    def chosen(self, value: Value) -> tuple[int, list[Any]]:
         """Which branch, and what it is given before the other arguments."""
         raise NotImplementedError
 
@@ -84,7 +85,7 @@ class Choice(Form):
         """The work of the branches, if it is the same for all; else None."""
         return works[0] if len(set(works)) == 1 else None
 
-    def jvp(self, j: Any, phi: Any, later: Any) -> ir.Leaf:
+    def jvp(self, j: Any, phi: dict[Any, Any], later: dict[Any, Any]) -> ir.Leaf:
         """JCase: the jvps of the branches; the tangent of a payload has the tag of the value."""
         defs = j.program.defs
         sum_ = j.has_tangent(self.args[0].type)
@@ -101,7 +102,7 @@ class Choice(Form):
         ts, _ = self.stated(self.functions[-1], defs[self.functions[-1]], defs)
         return j.handed(t, made, ts, phi)
 
-    def projected(self, j: Any, f: str, jvp: str, i: int, t: Any) -> str:
+    def projected(self, j: Any, f: str, jvp: str, i: int, t: Value) -> str:
         """f.jvp on the tangent of a sum, of which it takes the payload."""
         return jvp
 
@@ -138,7 +139,7 @@ class Choice(Form):
         ]
         return ir.Ret(rs), Case((t, *given, *self.lxs), tuple(lins))
 
-    def taking(self, u: Any, f: str, half: Any, dims: ir.Vars) -> str:
+    def taking(self, u: Any, f: str, half: tuple[Any, ...], dims: ir.Vars) -> str:
         """f.lin for all the dimensions that the tape of the branches has."""
         _, lin, tape = half
         if tape.dims == dims:
@@ -173,11 +174,11 @@ class Choice(Form):
         """A branch over lanes that takes a payload before their number."""
         return name
 
-    def ways(self, b: Any, which: ir.Var) -> tuple[ir.Var, list[tuple[str, ir.Var]]]:
+    def ways(self, b: Value, which: ir.Var) -> tuple[ir.Var, list[tuple[str, ir.Var]]]:
         """A key that sorts the lanes, and in its order the definitions and the lanes of each."""
         raise ProgramError("batch: a tag may differ from lane to lane; batch what is around it")
 
-    def tagging(self, u: Any, f: str, i: int, half: Any, whole: Named) -> str:
+    def tagging(self, u: Any, f: str, i: int, half: tuple[Any, ...], whole: Named) -> str:
         """f.nl with its tape as alternative i of the tape of the branches."""
         nl, _, tape = half
         d = u.program.defs[f]
@@ -221,7 +222,7 @@ class Cond(Choice):
         f, g = self.functions
         return which, [(g, b.prim_("logical_not", which)), (f, which)]
 
-    def chosen(self, value: Any) -> tuple[int, list[Any]]:
+    def chosen(self, value: Value) -> tuple[int, list[Any]]:
         """The first for true."""
         return (0 if value else 1), []
 

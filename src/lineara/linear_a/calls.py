@@ -22,7 +22,7 @@ class Form(ir.Application):
 
     __slots__ = ()
 
-    def stated(self, f: str, d: ir.Def, defs: Any) -> tuple[Types, Types]:
+    def stated(self, f: str, d: ir.Def, defs: dict[Any, Any]) -> tuple[Types, Types]:
         """The results of a definition that is applied, about the dimensions here."""
         at: dict[ir.Var, Any] = {}
         for g, formals, args in self.zipped(defs):
@@ -54,7 +54,7 @@ class Call(Form):
         """The same on other arguments, and with another definition."""
         return Call(args, functions or self.functions)
 
-    def zipped(self, defs: Any) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
+    def zipped(self, defs: dict[Any, Any]) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
         """The definition on its arguments."""
         (f,) = self.functions
         if f in defs:
@@ -74,7 +74,7 @@ class Call(Form):
         """That of the body."""
         return works[0]
 
-    def jvp(self, j: Any, phi: Any, later: Any) -> ir.Leaf:
+    def jvp(self, j: Any, phi: dict[Any, Any], later: dict[Any, Any]) -> ir.Leaf:
         """JApp: the jvp of the definition, which hands on what is needed later."""
         (f,) = self.functions
         t = j.threaded(phi, self, [(f, 0)], range(len(self.args)), later)
@@ -137,7 +137,7 @@ class Sized(Call):
         """The same on other arguments, and with another definition."""
         return Sized(args, functions or self.functions, self.sizes)
 
-    def zipped(self, defs: Any) -> Iterator[tuple[str, ir.Vars, Any]]:
+    def zipped(self, defs: dict[Any, Any]) -> Iterator[tuple[str, ir.Vars, Any]]:
         """The definition on its arguments; those that are sizes have no names in types."""
         for f, formals, args in Call.zipped(self, defs):
             yield f, formals, tuple([None if i in self.sizes else a for i, a in enumerate(args)])
@@ -193,7 +193,9 @@ class Facts:
         self._final: set[Any] = set()
         self._pass: set[Any] | None = None  # what was looked at since the outermost question
 
-    def __call__(self, key: Any, least: Any, found: Callable[[], Any]) -> Any:
+    def __call__(
+        self, key: tuple[Any, ...], least: tuple[Any, ...], found: Callable[[], Any]
+    ) -> Any:
         """The fact; `found` works it out, and may ask for others and for this one."""
         if key in self._final or (self._pass is not None and key in self._pass):
             return self._found[key]

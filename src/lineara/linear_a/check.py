@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearaError, ProgramError
+from lineara.facts.hints import Tree
 from lineara.facts.primitive import Elementwise, Linear, Multilinear
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Family, Named, Product, Sum, Type, show
@@ -27,6 +28,7 @@ from lineara.linear_a.dimensions import (
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_binding, show_leaf
+from lineara.linear_a.syntax import Leaf
 from lineara.text.language import did_you_mean
 from lineara.text.source_location import Place
 from lineara.text.source_location import located as shown_at
@@ -139,7 +141,7 @@ class Judge:
         where = f"in {self.name}: " if self.name else ""
         raise ProgramError(f"{where}{message}\n  {text}\n  {' ' * caret}^" if text else message)
 
-    def _equation(self, at: Any, which: int) -> tuple[str, int]:
+    def _equation(self, at: Leaf, which: int) -> tuple[str, int]:
         """The equation as it prints, on one line, and where the variable stands in it."""
         if isinstance(at, ir.Def):
             return f"def {at.name}", 4
@@ -325,14 +327,14 @@ class Judge:
         """One result, in the zone of the arguments."""
         return Typing((), (t,)) if any(a.linear for a in e.args) else Typing((t,), ())
 
-    def definition(self, name: str, at: Any) -> ir.Def:
+    def definition(self, name: str, at: Leaf) -> ir.Def:
         """The definition of that name."""
         if name not in self.program.defs:
             near = did_you_mean(name, self.program.defs)
             self.wrong(f"there is no definition {name}{near}", at)
         return self.program.defs[name]
 
-    def fits(self, at: Any, what: str, formals: Sequence[ir.Var], args: Sequence[ir.Var]) -> None:
+    def fits(self, at: Leaf, what: str, formals: Sequence[ir.Var], args: Sequence[ir.Var]) -> None:
         """The arguments have the types and zones of the formals, about the dimensions given."""
         dims: dict[ir.Var, Any] = {}
         for linear, zone in ((False, "non-linear"), (True, "linear")):
@@ -582,7 +584,7 @@ def located(program: Program, place: Place, message: str) -> str:
     return shown_at(program.text, program.file, place, message)
 
 
-def hashable(params: Any) -> Any:
+def hashable(params: dict[str, Any]) -> Any:
     """The parameters as a key: of variables only the type matters, unless they are dimensions."""
     if isinstance(params, ir.Var):
         return params.type
@@ -596,7 +598,7 @@ def hashable(params: Any) -> Any:
     return (type(params), params)
 
 
-def _sized(value: Any) -> Any:
+def _sized(value: Tree) -> Any:
     return tuple(map(_sized, value)) if type(value) is tuple else (type(value), value)
 
 

@@ -41,7 +41,7 @@ def drop_work(program: Program, xs: Sequence[Type], lxs: Sequence[Type]) -> int:
     return sum(cells(program, t) for t in xs) + sum(program.scalars(t) for t in lxs)
 
 
-def work(program: Program, e: ir.Leaf, y: Type | None, dims: Any = NONE) -> int:
+def work(program: Program, e: ir.Leaf, y: Type | None, dims: dict[Any, Any] = NONE) -> int:
     """W of a leaf that applies no definition; y is the type of its (first) result.
 
     `dims` are the dimensions of types in numbers.

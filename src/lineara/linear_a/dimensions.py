@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LinearaError, ShapeError
+from lineara.facts.hints import Tree
 from lineara.facts.types import ArrayType, Named, Stack
 from lineara.linear_a import syntax as ir
 
@@ -170,7 +171,7 @@ class Samples:
             return params
         return {k: v if k == ir.PLACE else self._param(v) for k, v in params.items()}
 
-    def _param(self, value: Any) -> Any:
+    def _param(self, value: Tree) -> Any:
         if type(value) is tuple:
             return tuple([self._param(v) for v in value])
         return self.of.get(value, value) if type(value) is int else value
@@ -197,7 +198,7 @@ def _primes() -> Iterator[int]:
             yield n
 
 
-def _numbers(value: Any) -> Iterator[int]:
+def _numbers(value: Tree) -> Iterator[int]:
     if isinstance(value, int):
         yield value
     elif isinstance(value, dict):

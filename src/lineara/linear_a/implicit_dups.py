@@ -10,6 +10,7 @@ from typing import Any
 
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
+from lineara.linear_a.syntax import Def, Let, Unpack
 
 
 def explicit(program: Program) -> Program:
@@ -41,7 +42,7 @@ class _Explicit(ir.Mapped):
         self.places[made] = self.places.get(d, ())
         return made
 
-    def enter(self, binders: ir.Vars, at: Any) -> None:
+    def enter(self, binders: ir.Vars, at: Def | Let | Unpack) -> None:
         """Append the dups of variables that are bound, or drop them."""
         for v in binders:
             times = self.uses[v]
@@ -56,7 +57,7 @@ class _Explicit(ir.Mapped):
                     whole = b
                 self.copies[v] = [*copies, whole][::-1]
 
-    def append(self, b: ir.Let, at: Any) -> None:
+    def append(self, b: ir.Let, at: Def | Let | Unpack) -> None:
         """Append a binding whose place in the text is where its variable is bound."""
         self.places[b] = self.places[b.rhs] = self.places.get(at, ())[:1]
         self.out.append(b)

@@ -15,6 +15,7 @@ import numpy as np
 
 from lineara.errors import ProgramError
 from lineara.facts.box import op
+from lineara.facts.hints import Shaped
 from lineara.facts.types import ArrayType, Product, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Sized, Writer, call
@@ -56,7 +57,7 @@ def sides(
     which: ir.Var,
     ways: Sequence[tuple[str, ir.Var]],
     rest: Sequence[ir.Var],
-    cond: Any,
+    cond: type,
 ) -> list[ir.Var]:
     """Each definition on the lanes that are flagged for it; all results have lanes.
 
@@ -212,7 +213,7 @@ class Side(Writer):
             )
         return None
 
-    def blank(self, t: Type, lanes: Any, linear: bool) -> ir.Var:
+    def blank(self, t: Type, lanes: object, linear: bool) -> ir.Var:
         """Zeros for each lane."""
         whole = self.b.run.type(t, lanes)
         items = self.items(t)
@@ -255,7 +256,7 @@ class Side(Writer):
             return y, rest
         return self.bind("y", part, ir.Prim((v,), op("index"), {"at": (pos,)})), v
 
-    def put(self, x: ir.Var, y: ir.Var, t: Type, pos: Any, m: ir.Var) -> ir.Var:
+    def put(self, x: ir.Var, y: ir.Var, t: Type, pos: object, m: ir.Var) -> ir.Var:
         """x with y in the lanes at some positions."""
         items = self.items(t)
         if items is None:
@@ -316,11 +317,11 @@ def without_masks(at: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(positions)
 
 
-def _is_position(p: Any) -> bool:
+def _is_position(p: object) -> bool:
     return isinstance(p, ir.Var | int | np.integer | np.ndarray)
 
 
-def _rank(p: Any) -> int:
+def _rank(p: Shaped) -> int:
     """How many axes an array among positions has."""
     return len(getattr(p.type, "shape", ())) if isinstance(p, ir.Var) else np.ndim(p)
 

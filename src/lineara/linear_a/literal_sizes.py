@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lineara.facts.hints import Tree
 from lineara.facts.types import Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import matching, with_dims
@@ -130,7 +131,7 @@ class _Instance(ir.Mapped):
         """Parameters, where sizes are numbers; a position stays what it is."""
         return {k: self.size(v, k == ir.PLACE) for k, v in params.items()}
 
-    def size(self, value: Any, place: bool) -> Any:
+    def size(self, value: Tree, place: bool) -> Any:
         """A number for a variable that says how large something is."""
         if isinstance(value, ir.Var):
             return value if place else self.numbers.get(value, value)

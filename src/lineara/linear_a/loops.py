@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.facts.hints import Shaped
 from lineara.facts.types import ArrayType, Stack, Type, show, stacked
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.binomial_loops import unzip_with_snapshots
@@ -25,6 +26,7 @@ from lineara.linear_a.calls import Call, Form, Writer
 from lineara.linear_a.counted_loops import unzip_counted
 from lineara.linear_a.dimensions import is_index, matching, with_dims
 from lineara.linear_a.lane_partition import rounds
+from lineara.linear_a.syntax import Def
 
 Zoned = tuple[tuple[Type, ...], tuple[Type, ...]]
 
@@ -55,7 +57,7 @@ class Loop(Form):
         """How many carries there are, non-linear and linear."""
         raise NotImplementedError
 
-    def zipped(self, defs: Any) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
+    def zipped(self, defs: dict[Any, Any]) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
         """What is the same in every round."""
         for f in self.functions:
             if f in defs:
@@ -65,14 +67,14 @@ class Loop(Form):
         """Without a round, only the condition must end."""
         return all(ends[:-1])
 
-    def outcome(self, d: Any) -> Zoned:
+    def outcome(self, d: Def) -> Zoned:
         """The results: carries as they are, the others stacked."""
         nc, nlc = self.carried()
         zones = zip(self.stated(d.name, d, {d.name: d}), (nc, nlc), strict=True)
         ts, us = ((*types[:k], *[stacked(t, self.length) for t in types[k:]]) for types, k in zones)
         return ts, us
 
-    def carries_agree(self, judge: Any, d: Any) -> None:
+    def carries_agree(self, judge: Any, d: Def) -> None:
         """What a round hands on is what the next one takes."""
         nc, nlc = self.carried()
         k = self.invariants
@@ -92,7 +94,7 @@ class Loop(Form):
         """The loop with more linear carries."""
         raise NotImplementedError
 
-    def jvp(self, j: Any, phi: Any, later: Any) -> ir.Leaf:
+    def jvp(self, j: Any, phi: dict[Any, Any], later: dict[Any, Any]) -> ir.Leaf:
         """JScan: the tangents of ks go from round to round, and are handed on."""
         k, (nc, _) = self.invariants, self.carried()
         t = j.threaded(phi, self, [(self.body, 0)], range(k), later)
@@ -181,7 +183,7 @@ class Loop(Form):
         e.define(w.done(*made[:nc], *made[m : m + q], *made[nc:m], *made[m + q :]))
         return w.name
 
-    def handed_on(self, d: Any, results: Any, rows: Any) -> tuple[list[Any], list[Any]]:
+    def handed_on(self, d: Def, results: list[Any], rows: list[Any]) -> tuple[list[Any], list[Any]]:
         """The carries after a round; what is stacked is put to the rows."""
         nc, nlc = self.carried()
         m = len(d.results)
@@ -191,7 +193,15 @@ class Loop(Form):
         results.clear()
         return carries
 
-    def stacks(self, machine: Any, d: Any, cs: Any, lcs: Any, rows: Any, dims: Any) -> list[Any]:
+    def stacks(
+        self,
+        machine: Any,
+        d: Def,
+        cs: list[Any],
+        lcs: list[Any],
+        rows: list[Any],
+        dims: dict[Any, Any],
+    ) -> list[Any]:
         """The results of the loop: carries and stacks."""
         nc, nlc = self.carried()
         ts, us = self.outcome(d)
@@ -205,7 +215,7 @@ class Loop(Form):
         at = dict(zip(self.xs, ks, strict=False))
         return {a: int(k) for a, k in at.items() if is_index(a)}
 
-    def rows(self, d: Any) -> list[list[Any]]:
+    def rows(self, d: Def) -> list[list[Any]]:
         """A row for every result that is stacked."""
         return [[] for _ in range(len(d.results) + len(d.lresults) - sum(self.carried()))]
 
@@ -226,7 +236,7 @@ def rowed(b: Any, t: Type) -> Type:
     return ArrayType((n, lanes, *rest), over_lanes.dtype)
 
 
-def _row(value: Any, i: int) -> Any:
+def _row(value: Shaped, i: int) -> Any:
     return value[i] if hasattr(value, "__getitem__") else value  # a symbolic zero
 
 
@@ -510,7 +520,7 @@ class While(Loop):
             cs, lcs = self.handed_on(d, results, rows)
         return self.stacks(machine, d, cs, lcs, rows, dims)
 
-    def transpose(self, t: Any, cs: Sequence[ir.Var]) -> dict[ir.Var, ir.Var]:
+    def transpose(self, t: object, cs: Sequence[ir.Var]) -> dict[ir.Var, ir.Var]:
         """A while loop depends on what it carries, so it is no Linear B."""
         raise ProgramError(
             f"transpose: {self.head()} has non-linear results or carries; unzip it first"

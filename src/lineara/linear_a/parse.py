@@ -185,7 +185,7 @@ class _Reader:
         return ProgramError(located(self.so_far, _place(at), message))
 
     @contextmanager
-    def deeper(self, what: str, at: Any) -> Iterator[None]:
+    def deeper(self, what: str, at: object) -> Iterator[None]:
         """One more level of what lies in each other."""
         self.depth += 1
         if self.depth > DEPTH:
@@ -284,7 +284,7 @@ class _Reader:
         dtype, dims = t.children
         return ArrayType(self.shape(dims), wide(str(dtype)))
 
-    def shape(self, dims: Any) -> tuple[Any, ...]:
+    def shape(self, dims: object) -> tuple[Any, ...]:
         """Dimensions between brackets, if there are any."""
         return tuple(map(self.dim, self.dimensions(dims)))
 
@@ -383,7 +383,7 @@ class _Reader:
             return self.block(inner)
         return self.leaf(inner)
 
-    def bind(self, binders: Sequence[Any], types: Sequence[Type], at: Any) -> tuple[ir.Var, ...]:
+    def bind(self, binders: Sequence[Any], types: Sequence[Type], at: object) -> tuple[ir.Var, ...]:
         """Fresh variables of the stated types, or else of those of the values."""
         if len(binders) != len(types):
             raise self.wrong(f"{len(binders)} names for {len(types)} values; bind each once", at)
@@ -398,14 +398,16 @@ class _Reader:
             self.scope[name] = v
         return tuple([v for _, v in made])
 
-    def items(self, arg: ir.Var, at: Any) -> tuple[Type, ...]:
+    def items(self, arg: ir.Var, at: object) -> tuple[Type, ...]:
         """The components of a product."""
         t = self.so_far.unfold(arg.type)
         if not isinstance(t, Product):
             raise self.wrong(f"{arg!r} is {show(t)}; only a product is taken apart", at)
         return t.items
 
-    def types_of(self, e: ir.Leaf | ir.Block, at: Any) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+    def types_of(
+        self, e: ir.Leaf | ir.Block, at: object
+    ) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
         """The types of the values of a right-hand side."""
         while isinstance(e, ir.Block):
             e = e.leaf
@@ -433,7 +435,7 @@ class _Reader:
         """A variable; an expression gets the name of one."""
         return self.var(t) if t.data == "var" else self.named(self.leaf(t), t)
 
-    def named(self, e: ir.Leaf | ir.Block, at: Any) -> ir.Var:
+    def named(self, e: ir.Leaf | ir.Block, at: object) -> ir.Var:
         """The variable for an expression with one result, which is bound before."""
         if isinstance(e, ir.Copy):
             return e.args[0]
@@ -464,7 +466,7 @@ class _Reader:
                 sign, product = op, right
         return product if total is None else self.infix(total, sign, product)
 
-    def infix(self, left: tuple[ir.Var, Place], sign: Any, right: Any) -> ir.Leaf:
+    def infix(self, left: tuple[ir.Var, Place], sign: Any, right: object) -> ir.Leaf:
         """One operation; its right side may be read already."""
         (x, at), (y, there) = left, self.side(right)
         if sign == "-" and x.linear and y.linear:
@@ -474,7 +476,7 @@ class _Reader:
         self.places[made] = (at, at, there)
         return made
 
-    def side(self, e: Any) -> tuple[ir.Var, Place]:
+    def side(self, e: object) -> tuple[ir.Var, Place]:
         """An operand of an operation, and where it stands."""
         if isinstance(e, ir.Leaf):
             place = self.places[e][0]
@@ -541,7 +543,7 @@ class _Reader:
                 return ir.lit(value, ArrayType(value.shape, value.dtype))
         return self.application(t, seen)
 
-    def _zoned(self, xs: Any, lxs: Any, seen: list[Any]) -> tuple[ir.Var, ...]:
+    def _zoned(self, xs: object, lxs: object, seen: list[Any]) -> tuple[ir.Var, ...]:
         left, right = self._args(xs, seen), self._args(lxs, seen)
         for i, v in enumerate((*left, *right)):
             if v.linear is not (i >= len(left)):
@@ -613,7 +615,7 @@ class _Reader:
         except TypeError:
             raise self.wrong(f"the form is {form.FORM}", head) from None
 
-    def tag(self, t: Any) -> int:
+    def tag(self, t: object) -> int:
         """The number of an alternative."""
         number = self.value(t)
         if type(number) is not int:
@@ -672,7 +674,7 @@ class _Reader:
             raise self.wrong(f"this does not fit into {into}; write {mend}", t) from None
 
 
-def _cast(numbers: Any, dtype: np.dtype | None) -> Any:
+def _cast(numbers: float | int | list[Any], dtype: np.dtype | None) -> Any:
     """Numbers of a text in a dtype, where only rounding may change them; else OverflowError."""
     raw = np.array(numbers)
     if dtype is None:

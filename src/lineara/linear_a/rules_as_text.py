@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearaError, LinearityError, NoRuleError, ProgramError, ShapeError
+from lineara.facts.hints import DType, Index, Shaped
 from lineara.facts.primitive import (
     Box,
     Elementwise,
@@ -135,7 +136,7 @@ class Emitter:
         stated = p.literal(place, a, y.dtype) if isinstance(p, Elementwise) else y.dtype
         return ArrayType((), stated)
 
-    def as_linear(self, a: Any, dtype: np.dtype) -> Any:
+    def as_linear(self, a: Shaped, dtype: np.dtype) -> Any:
         """A linear operand; a plain zero becomes a linear one, beside others of that dtype."""
         if isinstance(a, Boxed):
             return a
@@ -160,7 +161,7 @@ class Emitter:
         a, b = (t.var for t in terms)
         return Boxed(self, self.bind("ds", a.type, ir.Prim((a, b), op("add")), linear=True))
 
-    def scaled(self, a: "Boxed", k: Any, y: ArrayType) -> "Boxed":
+    def scaled(self, a: "Boxed", k: Shaped, y: ArrayType) -> "Boxed":
         """k * ~a in the shape and dtype of y; a factor that is the number 1 is left out."""
         if type_of(a) != y:
             t = a.dtype
@@ -210,10 +211,10 @@ class Boxed(Box):
         """Number of elements."""
         return math.prod(self.shape)
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: Index) -> Any:
         return op("index")(self, at=at)
 
-    def astype(self, dtype: Any, **_: Any) -> Any:
+    def astype(self, dtype: DType, **_: Any) -> Any:
         """In another dtype."""
         return op("astype")(self, dtype=np.dtype(dtype))
 
@@ -229,20 +230,22 @@ class Boxed(Box):
             "is written down; np.stack makes an array of arrays"
         )
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
         ours = registry.ours(ufunc)
         if ours is None or method != "__call__" or options:
             raise NoRuleError(f"a rule uses np.{ufunc.__name__}, which has no primitive")
         return ours(*args)
 
-    def __array_function__(self, function: Any, types: Any, args: tuple, options: dict) -> Any:
+    def __array_function__(
+        self, function: Callable[..., Any], types: tuple[Any, ...], args: tuple, options: dict
+    ) -> Any:
         ours = registry.ours(function)
         if ours is None:
             raise NoRuleError(f"a rule uses np.{function.__name__}, which has no primitive")
         return ours(*args, **options)
 
 
-def _unboxed(params: Any) -> Any:
+def _unboxed(params: object) -> Any:
     if isinstance(params, Boxed):
         return params.var
     if isinstance(params, dict):

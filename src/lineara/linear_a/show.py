@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Tree, Value
 from lineara.facts.types import ArrayType, Family, Type, short_dtype, show_definition
 from lineara.facts.types import show as show_type
 from lineara.linear_a import syntax as ir
@@ -113,7 +114,7 @@ def show_leaf(e: ir.Leaf, depth: int = 1) -> str:
     raise AssertionError(f"no text for {type(e).__name__}")
 
 
-def show_value(v: Any) -> str:
+def show_value(v: Value) -> str:
     """The text of a parameter: numbers, strings, tuples, slices, dtypes, arrays, variables."""
     match v:
         case np.dtype():
@@ -137,7 +138,7 @@ def show_value(v: Any) -> str:
     return repr(v)
 
 
-def show_literal(value: Any, t: Type) -> str:
+def show_literal(value: Value, t: Type) -> str:
     """A number, or nested lists of them, with the dtype behind it unless that is f64 or bool."""
     assert isinstance(t, ArrayType), "a literal is a number or an array"
     short = short_dtype(t.dtype)
@@ -148,7 +149,7 @@ def show_literal(value: Any, t: Type) -> str:
     return text if short in ("f64", "bool") else f"{text}_{short}"
 
 
-def _nested(value: Any) -> str:
+def _nested(value: Tree) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_nested, value))}]"
     if isinstance(value, bool):

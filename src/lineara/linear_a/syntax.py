@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import Index, Value
 from lineara.facts.types import ArrayType, Type
 
 
@@ -39,7 +40,7 @@ Vars = tuple[Var, ...]
 Rename = Callable[[Var], Var]
 
 
-def vars_in(params: Any) -> Iterator[Var]:
+def vars_in(params: object) -> Iterator[Var]:
     """The variables that parameters mention: all are non-linear."""
     if isinstance(params, Var):
         yield params
@@ -53,7 +54,7 @@ def vars_in(params: Any) -> Iterator[Var]:
         yield from vars_in((params.start, params.stop, params.step))
 
 
-def renamed_params(params: Any, rename: Rename) -> Any:
+def renamed_params(params: object, rename: Rename) -> Any:
     """The same parameters about other variables."""
     if isinstance(params, Var):
         return rename(params)
@@ -69,7 +70,7 @@ def renamed_params(params: Any, rename: Rename) -> Any:
 PLACE = "at"  # the parameter that says where; variables in the others say how large
 
 
-def sampled(params: Any, at: Any = None, place: bool = False) -> Any:
+def sampled(params: object, at: dict[Any, Any] | None = None, place: bool = False) -> Any:
     """Parameters where variables are zeros of their types, for the sake of a shape.
 
     Dimensions are the numbers that `at` has for them; a variable in a `place` is a position.
@@ -93,7 +94,7 @@ def sampled(params: Any, at: Any = None, place: bool = False) -> Any:
     return params
 
 
-def parts_of(at: Any) -> tuple[Any, ...]:
+def parts_of(at: Index) -> tuple[Any, ...]:
     """An index as the tuple of its parts."""
     return at if isinstance(at, tuple) else (at,)
 
@@ -153,7 +154,7 @@ class Lit(Leaf):
         return self
 
 
-def lit(value: Any, type: Type) -> Lit:
+def lit(value: Value, type: Type) -> Lit:
     """The literal of that type."""
     return Lit((), value, type)
 
@@ -318,7 +319,7 @@ class Application(Leaf):
         """Each definition, its non-linear formals that never change, and what they are here."""
         raise NotImplementedError
 
-    def with_length(self, dims: Any) -> "Application":
+    def with_length(self, dims: object) -> "Application":
         """The same with a number of rounds that is no variable."""
         return self
 
@@ -342,7 +343,7 @@ class Application(Leaf):
         """J; `j.recur` names the jvp of a definition, `later` has what is to stay in φ."""
         raise NotImplementedError
 
-    def unzip(self, u: Any) -> "tuple[Leaf, Leaf]":
+    def unzip(self, u: object) -> "tuple[Leaf, Leaf]":
         """U; `u.recur` names the halves of a definition and its tape."""
         raise NotImplementedError
 
@@ -350,15 +351,15 @@ class Application(Leaf):
         """The binders and the leaf of a binding whose tape is dead, or None."""
         return None
 
-    def transpose(self, t: Any, cs: Any) -> dict[Var, Var]:
+    def transpose(self, t: object, cs: Any) -> dict[Var, Var]:
         """T; `t.recur` names the transpose of a definition."""
         raise NotImplementedError
 
-    def erase(self, e: Any) -> "Leaf":
+    def erase(self, e: object) -> "Leaf":
         """E; `e.recur` names the erasure of a definition."""
         raise NotImplementedError
 
-    def batch(self, b: Any, args: list[Var]) -> list[Var]:
+    def batch(self, b: object, args: list[Var]) -> list[Var]:
         """The results over lanes; `b.recur` names a definition over lanes."""
         raise NotImplementedError
 

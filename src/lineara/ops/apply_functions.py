@@ -1,11 +1,13 @@
 """NumPy functions that call a user's function on parts of an array: rows, pieces, elements."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.join import takes_arrays
@@ -76,7 +78,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     return registry.array(np.zeros_like, (x,), {}, y)
 
 
-def _cut(name: str, y: Any, dtype: np.dtype) -> Any:
+def _cut(name: str, y: Shaped, dtype: np.dtype) -> Any:
     """The results in NumPy's dtype; an error where that would cut traced values to integers."""
     if dtype.kind in "fc":
         return op("astype")(y, dtype=dtype)
@@ -88,7 +90,7 @@ def _cut(name: str, y: Any, dtype: np.dtype) -> Any:
     return y.astype(dtype)
 
 
-def _piece(y: Any, x: Any, condition: Any, function: Any, args: tuple, kw: dict) -> Any:
+def _piece(y: Shaped, x: Shaped, condition: Any, function: Value, args: tuple, kw: dict) -> Any:
     """`y` with one piece filled in.
 
     The function is called with the selected elements alone; if the condition is traced, with all
@@ -185,7 +187,7 @@ class Vectorized:
 
         return self._vectorized(call, values) if values else call()
 
-    def _vectorized(self, call: Any, values: list[Any]) -> Any:
+    def _vectorized(self, call: Callable[..., Any], values: list[Any]) -> Any:
         """As NumPy does it: a call on the first elements says the dtypes, and a ufunc calls on."""
         dtypes, kept = self.otypes, []
         if dtypes is None:
@@ -221,7 +223,7 @@ def _each(*values: Any) -> Any:
     return np.frompyfunc(lambda *_: 0, len(values), 1)(*values)
 
 
-def _first(values: Any) -> Any:
+def _first(values: Shaped) -> Any:
     """The first element, as NumPy's number."""
     if type_of(values).shape:
         return values[(0,) * type_of(values).ndim]
@@ -241,7 +243,7 @@ def _objects(value: Any) -> np.ndarray:
     return results
 
 
-def _in_object(results: Any) -> np.ndarray:
+def _in_object(results: object) -> np.ndarray:
     """The array of objects; one of an object that NumPy gave as it is."""
     if type(results) is np.ndarray and results.dtype.kind == "O" and results.ndim:
         return results

@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Shaped
+
 MANY = 512
 """Elements from which more passes over memory are cheaper than branches."""
 BITS = {np.dtype(f): np.dtype(i) for f, i in (("f8", "i8"), ("f4", "i4"))}
 
 
-def select(c: Any, a: Any, b: Any) -> Any:
+def select(c: Shaped, a: Shaped, b: Any) -> Any:
     """np.where(c, a, b): two numbers by a table look-up, a zero by a bit mask.
 
     >>> import numpy as np

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import DType, Namespace, Shaped
 from lineara.facts.primitive import (
     Multilinear,
     Outer,
@@ -23,7 +24,7 @@ from lineara.ops.index import taken
 from lineara.ops.shape import as_array
 
 
-def swap(a: Any) -> Any:
+def swap(a: Shaped) -> Any:
     """The array with its last two axes exchanged."""
     if type(a) is np.ndarray:
         return a.swapaxes(-1, -2)
@@ -132,7 +133,7 @@ def _column(v: Any) -> Any:
     return v[:, None] if type(v) is np.ndarray else op("reshape")(v, shape=(*type_of(v).shape, 1))
 
 
-def _back(x_bar: Any, like: ArrayType, row: bool) -> Any:
+def _back(x_bar: Shaped, like: ArrayType, row: bool) -> Any:
     """The cotangent in the shape of the operand `like`.
 
     Sums over broadcast axes, and drops the row or column axis that a vector was given.
@@ -162,7 +163,7 @@ def chain(*matrices: Any) -> Any:
     return product(0, len(matrices))
 
 
-def _einsum(xp: Any, subscripts: str, operands: Sequence[Any]) -> Any:
+def _einsum(xp: Namespace, subscripts: str, operands: Sequence[Any]) -> Any:
     """einsum by the functions of the array API: products over all letters, summed."""
     inputs, output = subscripts.split("->")
     letters = [*output, *sorted({c for c in inputs if c != ","} - {*output})]
@@ -254,7 +255,7 @@ PLANNED = 1000  # elements; for a larger operand the order of the contraction is
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _place(x_bar: Any, letters: str, wanted: str, like: ArrayType) -> Any:
+def _place(x_bar: Shaped, letters: str, wanted: str, like: ArrayType) -> Any:
     """The cotangent of an operand with the letters `wanted`, from x_bar with the axes `letters`.
 
     It is repeated along letters that only this operand has, and put on the diagonal of letters that
@@ -280,7 +281,7 @@ def _place(x_bar: Any, letters: str, wanted: str, like: ArrayType) -> Any:
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def _as(a: Any, dtype: Any) -> Any:
+def _as(a: Shaped, dtype: DType) -> Any:
     """An operand converted to the dtype that the caller asked for."""
     a = as_array(a)
     return a if dtype is None else op("astype")(a, dtype=np.dtype(dtype))
@@ -298,7 +299,7 @@ def einsum_path(*operands, **options):
     return np.einsum_path(*map(_shaped, operands), **options)
 
 
-def _shaped(operand: Any) -> Any:
+def _shaped(operand: Shaped) -> Any:
     """An array of the operand's shape that takes no memory; subscripts and lists are returned."""
     shaped = hasattr(operand, "shape")
     return np.broadcast_to(0.0, type_of(operand).shape) if shaped else operand
@@ -315,7 +316,7 @@ def np_einsum(*operands, out=None, optimize=False, dtype=None, order="K", castin
     return _in_order(text, arrays, optimize)
 
 
-def _in_order(text: str, arrays: list[Any], optimize: Any) -> Any:
+def _in_order(text: str, arrays: list[Any], optimize: bool | str) -> Any:
     """An einsum of three or more operands as a chain of smaller ones, each with its transpose."""
     inputs, output = text.split("->")
     left = list(zip(inputs.split(","), arrays, strict=True))
@@ -336,7 +337,7 @@ def _letters(operands: tuple) -> tuple[str, list[Any]]:
         return operands[0].replace(" ", ""), list(operands[1:])
     pairs = operands[: len(operands) // 2 * 2]
 
-    def name(part: Any) -> str:
+    def name(part: list[Any]) -> str:
         for i in part:
             if i is not Ellipsis and not 0 <= i < len(LETTERS):
                 raise ShapeError(f"einsum: the subscript {i} is not in [0, {len(LETTERS)})")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import StagingError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -30,7 +31,7 @@ from lineara.ops.factorizations import gauge, hermitian
 from lineara.ops.linalg import adjoint, square, squares
 
 
-def close_to(x: Any, y: Any, values: Any, n: int) -> Any:
+def close_to(x: Shaped, y: Value, values: Shaped, n: int) -> Any:
     """Whether x and y agree to the rounding error of a factorisation with these values."""
     size = op("abs")(op("stop_gradient")(values))
     shape = type_of(size).shape
@@ -40,7 +41,7 @@ def close_to(x: Any, y: Any, values: Any, n: int) -> Any:
     return op("less_equal")(op("abs")(op("stop_gradient")(x - y)), scale * (n * eps))
 
 
-def inverse_gaps(w: Any, n: int, equal: str, squares: bool = False) -> Any:
+def inverse_gaps(w: Shaped, n: int, equal: str, squares: bool = False) -> Any:
     """1 / (w_j - w_i), zero on the diagonal :  (...,n) -> (...,n,n); NaN or zero where w_i = w_j.
 
     With `squares` 1 / (w_j^2 - w_i^2).
@@ -235,20 +236,20 @@ class eig_vectors(General):
         return eig_vectors(*aligned(args, batched), **params)
 
 
-def _down(y: Any) -> dict[str, Any]:
+def _down(y: Shaped) -> dict[str, Any]:
     return {"axis": (type_of(y).ndim - 2,), "keepdims": True}
 
 
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def _triangle(uplo: Any) -> bool:
+def _triangle(uplo: str) -> bool:
     if not isinstance(uplo, str) or uplo.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
     return uplo.upper() == "L"
 
 
-def values_and_vectors(a: Any, lower: bool, **driver: str) -> tuple[Any, Any]:
+def values_and_vectors(a: Shaped, lower: bool, **driver: str) -> tuple[Any, Any]:
     """Eigenvalues and eigenvectors of a Hermitian matrix, of which one triangle is read."""
     f = eigh_factors(a, lower=lower, **driver)
     return eigvalsh(a, f, lower=lower), eigh_vectors(a, f, lower=lower)
@@ -271,7 +272,7 @@ def np_eigvalsh(a, UPLO="L"):
 _ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
 
 
-def _real(name: str, a: Any, w: Any) -> bool:
+def _real(name: str, a: Shaped, w: Shaped) -> bool:
     """Whether NumPy returns real eigenvalues: up to 2.4 those of a real matrix, if all are real."""
     if is_complex(a) or _ALWAYS_COMPLEX:
         return False

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Namespace, Shaped, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -142,7 +143,7 @@ clip_above = elementwise(
 )
 
 
-def _over_square_of(x: Any, w: Any) -> Any:
+def _over_square_of(x: Shaped, w: Shaped) -> Any:
     """x / (x^2 + w^2) without overflow of the squares; 0 at 0 and at infinity."""
     with np.errstate(all="ignore"):
         quotient = np.where(
@@ -160,7 +161,7 @@ _over_square = elementwise(
 )
 
 
-def over(x: Any, y: Any) -> Any:
+def over(x: Value, y: Value) -> Any:
     """x / y, and 0 where y is 0; no derivative of any order divides by zero."""
     return where(y == 0, 0, x / y)
 
@@ -223,7 +224,7 @@ length = elementwise(
 )
 
 
-def root(x: Any, exponent: Any = 0.5) -> Any:
+def root(x: Value, exponent: Value = 0.5) -> Any:
     """x ** exponent for x >= 0; the slope at 0 is a structural zero, as of a zero vector's norm."""
     if not isinstance(exponent, Box) and exponent == 0.5:
         return length(x)
@@ -379,7 +380,7 @@ class StopGradient(Constant):
     def result(self, *args: Any, **params: Any) -> Any:
         return type_of(args[0])
 
-    def evaluate(self, xp: Any, /, *args: Any, **params: Any) -> Any:
+    def evaluate(self, xp: Namespace, /, *args: Any, **params: Any) -> Any:
         return args[0]
 
     def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 import cmath
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def frexp(x):
     return ldexp(x, -power_of_two), power_of_two
 
 
-def _widened(outside: Any, function: Any) -> Any:
+def _widened(outside: Any, function: Callable[..., Any]) -> Any:
     """`function`, on complex numbers if `outside` is true for one element."""
 
     def stand_in(*args):
@@ -266,7 +267,7 @@ implements(math.radians, np.radians)(deg2rad)
 # --- cmath: every argument is a complex number ---------------------------------------------------
 
 
-def _widened_to_complex(act: Any) -> Any:
+def _widened_to_complex(act: Callable[..., Any]) -> Any:
     """`act` with its argument converted to complex."""
     return lambda z: act(op("astype")(z, dtype=np.dtype(complex)))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import (
     General,
     Linear,
@@ -33,7 +34,7 @@ def triangle(n: int, k: int = 0) -> np.ndarray:
     return np.tri(n, k=k, dtype=bool)
 
 
-def hermitian(a: Any, lower: bool = True) -> Any:
+def hermitian(a: Shaped, lower: bool = True) -> Any:
     """The Hermitian matrix with the lower (or upper) triangle of a."""
     at = triangle(type_of(a).shape[-1], -1)
     half = op("keep")(a, at if lower else at.T)
@@ -141,7 +142,7 @@ class triangular_solve(_Triangular, General):
         return triangular_solve(*aligned(args, batched), **params)
 
 
-def solve_right(b: Any, a: Any, lower: bool, of_adjoint: bool = False) -> Any:
+def solve_right(b: Shaped, a: Value, lower: bool, of_adjoint: bool = False) -> Any:
     """X with X A = B, or X A^H = B, for triangular A."""
     x_adjoint = linear_triangular(a, adjoint(b), lower=lower, adjoint=not of_adjoint)
     return adjoint(x_adjoint)
@@ -292,19 +293,19 @@ class qr(General):
         return qr(*args, **params)
 
 
-def parts(y: Any, m: int) -> tuple[Any, Any]:
+def parts(y: Shaped, m: int) -> tuple[Any, Any]:
     """Q and R, from the array that `qr` returns."""
     return y[..., :m, :], swap(y[..., m:, :])
 
 
-def _upper(w: Any) -> Any:
+def _upper(w: Shaped) -> Any:
     """The upper triangular U with a real diagonal for which W - U is anti-Hermitian."""
     n = type_of(w).shape[-1]
     below = op("keep")(w, triangle(n, -1))
     return op("keep")(w, triangle(n, -1).T) + adjoint(below) + _diagonal(w)
 
 
-def _diagonal(w: Any) -> Any:
+def _diagonal(w: Shaped) -> Any:
     """The diagonal matrix of the real part of w's diagonal."""
     diagonal = op("keep")(w, np.eye(type_of(w).shape[-1], dtype=bool))
     return (diagonal + conjugate(diagonal)) * 0.5 if is_complex(w) else diagonal

@@ -5,12 +5,13 @@ complex numbers, the inner product counts a coefficient twice if it stands for t
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import Namespace, Shaped
 from lineara.facts.primitive import Linear, conjugate, implements, op, primitive, reals
 from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.elementwise import real_dtype
@@ -24,7 +25,7 @@ def _wide(dtype: np.dtype) -> np.dtype:
     return np.result_type(dtype, np.complex64)
 
 
-def _as_complex(xp: Any, x: Any) -> Any:
+def _as_complex(xp: Namespace, x: Shaped) -> Any:
     """What the array API transforms: complex numbers; NumPy takes real ones too."""
     if xp is np or xp.isdtype(x.dtype, "complex floating"):
         return x
@@ -37,7 +38,7 @@ def _work(y: ArrayType, shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return (5 * steps + 4) * size - reals(y)
 
 
-def along(name: str, x: Any, axes: Any, norm: Any) -> ArrayType:
+def along(name: str, x: Any, axes: tuple[Any, ...], norm: str) -> ArrayType:
     """The type of x, after checking the axes and the name of the norm."""
     t = type_of(x)
     fine = type(axes) is tuple and axes and norm in OPPOSITE
@@ -74,7 +75,7 @@ class fft(Linear):
         return fft(*args, **params | {"axes": tuple(i + 1 for i in params["axes"])})
 
 
-def _doubled(xp: Any, c: Any, n: int, axis: int, factor: float) -> Any:
+def _doubled(xp: Namespace, c: Shaped, n: int, axis: int, factor: float) -> Any:
     """`c` with the coefficients that stand for two multiplied by a factor; changes c in place."""
     if xp is not np:
         k = np.arange(c.shape[axis]).reshape(-1, *(1,) * (c.ndim - axis - 1))
@@ -141,7 +142,7 @@ class irfft(Linear):
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def _fitted(a: Any, n: int, axis: int) -> Any:
+def _fitted(a: Shaped, n: int, axis: int) -> Any:
     """The array with n elements along an axis: cut off, or padded with zeros."""
     *_, m = shape = list(type_of(a).shape)
     m = shape[axis]
@@ -157,14 +158,14 @@ def _fitted(a: Any, n: int, axis: int) -> Any:
     return op("concat")(a, np.zeros(shape, type_of(a).dtype), axis=axis)
 
 
-def _norm(norm: Any) -> str:
+def _norm(norm: str | None) -> str:
     norm = "backward" if norm is None else norm
     if norm not in OPPOSITE:
         raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
     return norm
 
 
-def _lengths(name: str, a: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], list[int]]:
+def _lengths(name: str, a: Shaped, s: Any, axes: Any) -> tuple[tuple[int, ...], list[int]]:
     """The axes of a multi-dimensional transform, and the lengths along them."""
     ndim = type_of(a).ndim
     if axes is None:
@@ -178,7 +179,14 @@ def _lengths(name: str, a: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], lis
     return listed, [type_of(a).shape[i] if n == -1 else n for n, i in pairs]
 
 
-def _transform(a: Any, lengths: Any, axes: Any, inverse: bool, norm: Any, turn: int = -1) -> Any:
+def _transform(
+    a: Shaped,
+    lengths: list[Any],
+    axes: Sequence[Any],
+    inverse: bool,
+    norm: str | None,
+    turn: int = -1,
+) -> Any:
     """The transform along several axes; one that is named twice is transformed twice, in turn."""
     lines = list(zip(lengths, axes, strict=True))
     once = len(set(axes)) == len(axes)
@@ -316,7 +324,7 @@ def ihfft2(a, s=None, axes=(-2, -1), norm=None):
     return ihfftn(a, s, axes, norm)
 
 
-def _shifted(x: Any, axes: Any, name: str, turn: int) -> Any:
+def _shifted(x: Shaped, axes: Any, name: str, turn: int) -> Any:
     shape = type_of(as_array(x)).shape
     along = range(len(shape)) if axes is None else normal_axes(axes, len(shape), name)
     steps = [turn * (shape[i] // 2) for i in along]

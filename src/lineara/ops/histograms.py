@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import TypeMismatchError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Box, implements, op
 from lineara.facts.types import type_of
 from lineara.ops.index import diff, line
@@ -14,7 +15,7 @@ from lineara.ops.shape import as_array, as_doubles
 from lineara.ops.value_checks import checked
 
 
-def _stop_gradient(a: Any) -> Any:
+def _stop_gradient(a: Shaped) -> Any:
     """The values without derivative; in a program an error, since a shape depends on them."""
     plain = op("stop_gradient")(a)
     if isinstance(plain, Box):
@@ -50,7 +51,7 @@ def bincount(x, /, weights=None, minlength=0):
     return op("scatter")(as_doubles(weights), at=(x,), shape=plain.shape)
 
 
-def _edges(a: Any, bins: Any, range: Any) -> Any:
+def _edges(a: Shaped, bins: Any, range: tuple[Any, ...] | None) -> Any:
     """The edges of the bins: an array `bins`, or equal steps over a range that may be traced."""
     if type_of(a).dtype.kind == "c":
         raise TypeMismatchError(
@@ -139,7 +140,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     return counts, tuple(edges)
 
 
-def _columns(sample: Any) -> list[Any]:
+def _columns(sample: Shaped) -> list[Any]:
     sample = as_array(sample)
     if type_of(sample).ndim == 1:
         return [sample]

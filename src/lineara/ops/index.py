@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import BoundsError, ShapeError, TypeMismatchError
+from lineara.facts.hints import Index, Namespace, Shaped, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -23,7 +24,7 @@ from lineara.facts.types import ArrayType, type_of
 from lineara.ops.shape import normal_axis
 
 
-def is_basic(at: Any) -> bool:
+def is_basic(at: Index) -> bool:
     """Whether an index consists of integers, slices, None and ...: it reads no element twice."""
     if type(at) is int or type(at) is slice:
         return True
@@ -32,20 +33,20 @@ def is_basic(at: Any) -> bool:
     return all(whole) and not any(isinstance(p, bool) for p in parts)
 
 
-def is_one_place(at: Any) -> bool:
+def is_one_place(at: Index) -> bool:
     """Whether an index is basic, where its integers may be traced values of a program."""
     parts = at if isinstance(at, tuple) else (at,)
     return all([is_basic(p) or (isinstance(p, Box) and p.shape == ()) for p in parts])
 
 
-def normal(at: Any) -> Any:
+def normal(at: Index) -> Any:
     """A copy of an index with arrays for lists; later writes to the user's arrays do not matter."""
     if isinstance(at, tuple):
         return tuple(map(normal_part, at))
     return at if is_basic(at) else normal_part(at)
 
 
-def normal_part(part: Any) -> Any:
+def normal_part(part: object) -> Any:
     """A list in an index as an array; an empty one as an array of integers."""
     if not isinstance(part, list | tuple):
         return part
@@ -62,7 +63,7 @@ def scalar_index(at: Any) -> Any:
     return tuple(plain) if isinstance(at, tuple) else plain[0]
 
 
-def _is_integer(part: Any) -> bool:
+def _is_integer(part: object) -> bool:
     return isinstance(part, np.ndarray) and not part.ndim and part.dtype.kind in "iu"
 
 
@@ -73,7 +74,7 @@ class _NoIndexError(TypeMismatchError, IndexError):
 _NoIndexError.__name__ = TypeMismatchError.__name__
 
 
-def check_index(at: Any, x: Any) -> None:
+def check_index(at: Index, x: Shaped) -> None:
     """Raise an error at the user's line if `at` is not an index of x."""
     for p in at if isinstance(at, tuple) else (at,):
         array = isinstance(p, np.ndarray | np.generic)
@@ -87,7 +88,7 @@ def check_index(at: Any, x: Any) -> None:
             )
 
 
-def at_positions(primitive: Primitive, x: Any, params: dict[str, Any]) -> Any:
+def at_positions(primitive: Primitive, x: Shaped, params: dict[str, Any]) -> Any:
     """The primitive applied to x with the index in `params`, which may hold traced positions."""
     at = params["at"]
     box = innermost((x, *(at if isinstance(at, tuple) else (at,))))
@@ -101,13 +102,13 @@ def places_of(at: Any, shape: tuple[int, ...]) -> np.ndarray:
     return read(np.arange(math.prod(shape)).reshape(shape), at)
 
 
-def taken(xp: Any, x: Any, places: np.ndarray) -> Any:
+def taken(xp: Namespace, x: Value, places: np.ndarray) -> Any:
     """The elements of x at places, in the shape of the places."""
     flat = xp.take(xp.reshape(x, (-1,)), xp.asarray(places.ravel()))
     return xp.reshape(flat, places.shape)
 
 
-def _summed(xp: Any, v: Any, places: np.ndarray, shape: tuple[int, ...]) -> Any:
+def _summed(xp: Any, v: Shaped, places: np.ndarray, shape: tuple[int, ...]) -> Any:
     """Zeros with v added at places, without a write: each element is a sum of those that meet."""
     n, size = places.size, math.prod(shape)
     order = np.argsort(places, axis=None, kind="stable")
@@ -206,7 +207,7 @@ def show_index(at: Any) -> str:
     return ", ".join(map(_show_part, at)) if isinstance(at, tuple) else _show_part(at)
 
 
-def _show_part(part: Any) -> str:
+def _show_part(part: int | slice) -> str:
     if isinstance(part, slice):
         text = (
             f"{'' if part.start is None else part.start}:{'' if part.stop is None else part.stop}"
@@ -215,7 +216,7 @@ def _show_part(part: Any) -> str:
     return "..." if part is Ellipsis else repr(part)
 
 
-def flat_positions(at: Any, shape: tuple[int, ...]) -> np.ndarray:
+def flat_positions(at: Index, shape: tuple[int, ...]) -> np.ndarray:
     """The flat (C order) positions of an index; by arithmetic if every axis has integers."""
     at = normal(at)
     parts = at if isinstance(at, tuple) else (at,)
@@ -227,7 +228,7 @@ def flat_positions(at: Any, shape: tuple[int, ...]) -> np.ndarray:
     return positions(shape, at)
 
 
-def positions(shape: tuple[int, ...], at: Any) -> Any:
+def positions(shape: tuple[int, ...], at: Index) -> Any:
     """The flat positions that an index reads of an array of `shape`; the index may be traced."""
     return index(np.arange(math.prod(shape)).reshape(shape), at=at)
 
@@ -286,7 +287,7 @@ for _kind, _names in _KINDS:
 implements(np.argsort)(Along("argsort", -1))
 
 
-def line(a: Any, axis: Any, name: str) -> tuple[Any, int]:
+def line(a: Shaped, axis: int | None, name: str) -> tuple[Any, int]:
     """(array, axis); for axis None the flattened array and 0."""
     if axis is None:
         return op("reshape")(a, shape=(type_of(a).size,)), 0
@@ -429,7 +430,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     return a
 
 
-def _end(value: Any, a: Any, axis: int) -> Any:
+def _end(value: Shaped | None, a: Shaped, axis: int) -> Any:
     """The array that `diff` puts before or after `a`; a number is repeated."""
     if value is None or value is np._NoValue:
         return None

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements
 from lineara.facts.types import type_of
 from lineara.ops.shape import (
@@ -25,13 +26,13 @@ from lineara.ops.shape import (
 def takes_arrays(*foreign: Any) -> Callable[[Any], Any]:
     """Declare a stand-in that gets its first argument, a sequence of arrays, unchanged."""
 
-    def register(function: Any) -> Any:
+    def register(function: Callable[..., Any]) -> Any:
         return implements(*foreign, sequence=True)(function)
 
     return register
 
 
-def _met(a: Any) -> Any:
+def _met(a: Shaped) -> Any:
     """What decides of a dtype: that of an array, or a number of Python's, which takes another's."""
     if getattr(a, "weak", False):
         return 1j if a.dtype.kind == "c" else 1.0
@@ -141,7 +142,7 @@ def block(arrays):
     """Nested lists of blocks joined to one array, the innermost lists along the last axis."""
     ndim = max(_depth(arrays), _ranks(arrays))
 
-    def join(part: Any, axis: int) -> Any:
+    def join(part: Shaped, axis: int) -> Any:
         if isinstance(part, list):
             return concatenate([join(p, axis + 1) for p in part], axis)
         part = as_array(part)
@@ -151,11 +152,11 @@ def block(arrays):
     return joined if isinstance(arrays, list) else joined.copy()
 
 
-def _depth(arrays: Any) -> int:
+def _depth(arrays: Shaped) -> int:
     return 1 + _depth(arrays[0]) if isinstance(arrays, list) else 0
 
 
-def _ranks(arrays: Any) -> int:
+def _ranks(arrays: Shaped) -> int:
     return max(map(_ranks, arrays)) if isinstance(arrays, list) else len(type_of(arrays).shape)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import op, real_part
 from lineara.facts.types import type_of
 from lineara.ops.eigen import close_to
@@ -35,7 +36,7 @@ class Kink(NamedTuple):
 def _slope(name: str) -> Callable[..., Any]:
     """The expression of a function of x that has a chosen slope where x is 0."""
 
-    def text(slope: float, x: Any, *rest: Any) -> Any:
+    def text(slope: float, x: Shaped, *rest: Any) -> Any:
         zero = equal(x, 0)
         return where(zero, real_part(x) * slope, op(name)(where(zero, 1.0, x), *rest))
 
@@ -45,7 +46,7 @@ def _slope(name: str) -> Callable[..., Any]:
 def _tie(name: str) -> Callable[..., Any]:
     """The expression of maximum or minimum that takes the first, or last, of two equal values."""
 
-    def text(word: str, a: Any, b: Any) -> Any:
+    def text(word: str, a: Value, b: Value) -> Any:
         return where(equal(a, b), a if word in ("first", "inside") else b, op(name)(a, b))
 
     return text
@@ -54,7 +55,7 @@ def _tie(name: str) -> Callable[..., Any]:
 def _extreme(name: str) -> Callable[..., Any]:
     """The expression of max or min over axes that takes the first, or the last, of equal values."""
 
-    def text(word: str, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    def text(word: str, x: Shaped, *, axis: tuple[int, ...], keepdims: bool) -> Any:
         rows, _ = lanes_last(x, axis)
         n = type_of(rows).shape[-1]
         if word == "last":
@@ -67,42 +68,42 @@ def _extreme(name: str) -> Callable[..., Any]:
     return text
 
 
-def _several(y: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _several(y: Shaped, x: Value, *, axis: tuple[int, ...], keepdims: bool) -> Any:
     """A mask of the results whose extremum occurs more than once."""
     full = y if keepdims else np.expand_dims(y, axis)
     return np.sum(x == full, axis=axis) > 1
 
 
-def _repeats(y: Any, x: Any, *, axis: int = -1, **_: Any) -> Any:
+def _repeats(y: Value, x: Shaped, *, axis: int = -1, **_: Any) -> Any:
     """A mask of equal neighbours in sorted order."""
     return np.diff(np.sort(x, axis=axis), axis=axis) == 0
 
 
-def _broken(x: Any, w: Any) -> Any:
+def _broken(x: Shaped, w: Value) -> Any:
     return (np.asarray(x) == 0) & (np.asarray(w) > 0) & (np.asarray(w) < 1)
 
 
-def _power(slope: float, x: Any, w: Any) -> Any:
+def _power(slope: float, x: Value, w: Value) -> Any:
     zero = np.logical_and(equal(x, 0), np.logical_and(op("greater")(w, 0), op("less")(w, 1)))
     return where(zero, x * slope, op("power")(where(zero, 1.0, x), w))
 
 
-def _zero(y: Any, x: Any, *rest: Any) -> Any:
+def _zero(y: Value, x: Value, *rest: Any) -> Any:
     return np.asarray(x) == 0
 
 
-def _equal(y: Any, a: Any, b: Any) -> Any:
+def _equal(y: Value, a: Shaped, b: Shaped) -> Any:
     return np.equal(a, b)
 
 
 def _spectrum(values: Callable[..., Any], name: str) -> Kink:
     """The kink of eigenvectors (or singular vectors) at equal eigenvalues."""
 
-    def at(y: Any, a: Any, *f: Any, **params: Any) -> Any:
+    def at(y: Shaped, a: Any, *f: Any, **params: Any) -> Any:
         w, n = values(a, *f, **params), max(np.shape(a)[-2:])
         return close_to(w[..., None, :], w[..., :, None], w, n).sum((-2, -1)) > np.shape(w)[-1]
 
-    def text(word: str, a: Any, *f: Any, **params: Any) -> Any:
+    def text(word: str, a: Shaped, *f: Any, **params: Any) -> Any:
         return op(name)(a, *f, **params | {"equal": word})
 
     return Kink("spectrum", at, text, ("nan", "zero"), "nan")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import DType, Shaped, Value
 from lineara.facts.primitive import (
     Constant,
     General,
@@ -37,7 +38,7 @@ def factoring(a: ArrayType, stack: tuple[int, ...]) -> int:
     return math.prod(stack) * (1 + is_complex(a)) * max(n, 2 * n**3 // 3)
 
 
-def adjoint(a: Any) -> Any:
+def adjoint(a: Shaped) -> Any:
     """The conjugate transpose of matrices."""
     return swap(conjugate(a))
 
@@ -62,7 +63,7 @@ class lu_factors(Constant):
         return lu_factors(*args)
 
 
-def factors(a: Any, dtype: Any = None) -> tuple[Any, ...]:
+def factors(a: Shaped, dtype: DType = None) -> tuple[Any, ...]:
     """The LU factors of A as a tuple of one argument, or () for none.
 
     There are none for a matrix that is too small, or if the solver computes in another dtype.
@@ -179,7 +180,7 @@ def _inv_or_nan(a: np.ndarray) -> np.ndarray:
         return np.full_like(a, np.nan)
 
 
-def _against(a: Any, a_dot: Any) -> Any:
+def _against(a: Shaped, a_dot: Value) -> Any:
     """tr(A A_dot), computed without the matrix product."""
     lead = LETTERS[2 : type_of(a).ndim]
     return einsum(a, a_dot, subscripts=f"{lead}ab,{lead}ba->{lead}")
@@ -310,14 +311,14 @@ class detphase(_OfDeterminant):
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def square(name: str, a: Any) -> Any:
+def square(name: str, a: Shaped) -> Any:
     """The array in floating point; an error unless its last two axes are square."""
     a = as_floats(a)
     squares(name, a)
     return a
 
 
-def squares(name: str, a: Any) -> ArrayType:
+def squares(name: str, a: Shaped) -> ArrayType:
     """The type of an array whose last two axes are square; an error otherwise."""
     t = type_of(a)
     if t.ndim < 2 or t.shape[-1] != t.shape[-2]:

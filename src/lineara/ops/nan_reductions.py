@@ -1,9 +1,11 @@
 """Reductions that leave NaNs out: the lanes of NaNs are structural zeros."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Axis, DType, Shaped
 from lineara.facts.primitive import Box, Constant, implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.elementwise import root
@@ -17,12 +19,12 @@ for _name in ("nanargmax", "nanargmin"):
     implements(getattr(np, _name))(_position)
 
 
-def _missing(a: Any) -> Any:
+def _missing(a: Shaped) -> Any:
     """The mask of NaNs; integers and booleans have none."""
     return op("isnan")(op("stop_gradient")(a))
 
 
-def _without(a: Any, fill: float) -> Any:
+def _without(a: Shaped, fill: float) -> Any:
     a = as_array(a)
     if type_of(a).dtype.kind not in "fcO":
         return a
@@ -32,7 +34,7 @@ def _without(a: Any, fill: float) -> Any:
     return op("where")(missing, fill, a)
 
 
-def _options(keepdims: Any, **given_too: Any) -> dict[str, Any]:
+def _options(keepdims: bool | None, **given_too: Any) -> dict[str, Any]:
     options = {"keepdims": given(keepdims) and bool(keepdims)}
     return options | {k: v for k, v in given_too.items() if given(v)}
 
@@ -63,7 +65,7 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     return registry.foreign[np.cumprod].ours(_without(a, 1.0), axis, dtype)
 
 
-def _extremum(function: Any, fill: float) -> Any:
+def _extremum(function: Callable[..., Any], fill: float) -> Any:
     def stand_in(a, axis=None, out=None, keepdims=None, initial=None, where=None):
         """The maximum or minimum over axes, without NaNs."""
         options = _options(keepdims, initial=initial, where=where)
@@ -81,7 +83,7 @@ implements(np.nanmax)(_extremum(np.max, -np.inf))
 implements(np.nanmin)(_extremum(np.min, np.inf))
 
 
-def _present(a: Any, where: Any) -> Any:
+def _present(a: Shaped, where: Any) -> Any:
     """The mask of elements that are no NaN and are selected by `where`."""
     there = np.logical_not(_missing(a))
     return np.logical_and(there, where) if given(where) else there
@@ -94,7 +96,9 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=None, *, where=None):
     return checked(y, np.any(np.equal(count, 0)), RuntimeWarning, "Mean of empty slice")
 
 
-def _mean(a: Any, axis: Any, dtype: Any, keepdims: Any, where: Any) -> tuple[Any, Any]:
+def _mean(
+    a: Shaped, axis: Axis, dtype: DType, keepdims: bool | None, where: Shaped | None
+) -> tuple[Any, Any]:
     """The mean, and of how many elements it is."""
     options = _options(keepdims)
     count = np.sum(_present(a, where), axis=axis, keepdims=options["keepdims"])

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Box, Constant, implements, op
 from lineara.facts.types import ArrayType, type_of
 from lineara.ops import lapack
@@ -55,14 +56,14 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return root(op("sum")(root(size, ord), **along), 1 / ord)
 
 
-def _largest(x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _largest(x: Shaped, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The largest of non-negative numbers; 0 if there are none."""
     if all(type_of(x).shape[i] for i in axis):
         return op("max")(x, axis=axis, keepdims=keepdims)
     return op("sum")(x, axis=axis, keepdims=keepdims)
 
 
-def _matrix_norm(x: Any, order: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+def _matrix_norm(x: Shaped, order: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
     """The matrix norm of an order, from singular values or from sums over rows or columns."""
     if order in (2, -2, "nuc"):
         s = np_svdvals(moveaxis(x, axis, (-2, -1)))

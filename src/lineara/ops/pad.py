@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import line
@@ -42,7 +43,9 @@ def pad(array, pad_width, mode="constant", **options):
     return a if any(map(any, widths)) else +a  # a copy
 
 
-def _padded(a: Any, axis: int, before: int, after: int, mode: str, options: dict[str, Any]) -> Any:
+def _padded(
+    a: Shaped, axis: int, before: int, after: int, mode: str, options: dict[str, Any]
+) -> Any:
     ndim, n = type_of(a).ndim, type_of(a).shape[axis]
     if mode in ("edge", "wrap", "reflect", "symmetric"):
         where = np.pad(np.arange(n), (before, after), mode)  # NumPy pads the positions
@@ -83,7 +86,7 @@ def _runs(where: list[int]) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _run(a: Any, axis: int, first: int, step: int, count: int) -> Any:
+def _run(a: Shaped, axis: int, first: int, step: int, count: int) -> Any:
     lead = (slice(None),) * axis
     if not step:
         return _filled(a, axis, count, a[(*lead, slice(first, first + 1))])
@@ -99,7 +102,7 @@ _STATISTICS = {
 }
 
 
-def _pair(values: Any, axis: int, ndim: int) -> list[Any]:
+def _pair(values: Shaped | None, axis: int, ndim: int) -> list[Any]:
     """The values for both ends of an axis; the option is given once, by end, or by axis and end."""
     if values is None:
         return [None, None]
@@ -108,17 +111,17 @@ def _pair(values: Any, axis: int, ndim: int) -> list[Any]:
     return [spread[axis, 0], spread[axis, 1]]
 
 
-def _part(a: Any, axis: int, start: int, stop: int) -> Any:
+def _part(a: Shaped, axis: int, start: int, stop: int) -> Any:
     return a[(*(slice(None),) * axis, slice(start, stop))]
 
 
-def _filled(a: Any, axis: int, count: int, value: Any) -> Any:
+def _filled(a: Shaped, axis: int, count: int, value: Value) -> Any:
     shape = list(type_of(a).shape)
     shape[axis] = count
     return op("broadcast_to")(value, shape=tuple(shape))
 
 
-def _ramp(a: Any, axis: int, count: int, end: Any, after: bool) -> Any:
+def _ramp(a: Shaped, axis: int, count: int, end: Value, after: bool) -> Any:
     """`count` equal steps between the edge of the array and the end value."""
     n = type_of(a).shape[axis]
     lead = (slice(None),) * axis
@@ -128,7 +131,7 @@ def _ramp(a: Any, axis: int, count: int, end: Any, after: bool) -> Any:
     return ramp[(*lead, slice(None, None, -1))] if after else ramp
 
 
-def _odd(a: Any, axis: int, before: int, after: int, mode: str, part: Any) -> Any:
+def _odd(a: Shaped, axis: int, before: int, after: int, mode: str, part: Shaped) -> Any:
     """The odd reflection: twice the edge value minus the mirrored values."""
     n = type_of(a).shape[axis]
     reach = n - 1 if mode == "reflect" else n
@@ -170,7 +173,7 @@ def insert(arr, obj, values, axis=None):
     return op("index")(wide, at=(*(slice(None),) * axis, order))
 
 
-def _places(obj: Any, n: int, count: int) -> Any:
+def _places(obj: object, n: int, count: int) -> Any:
     """The position of the element before which each value is inserted."""
     if isinstance(obj, slice):
         return np.arange(n)[obj]

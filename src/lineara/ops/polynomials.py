@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import General, implements, op, primitive
 from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.index import line
@@ -16,7 +17,7 @@ from lineara.ops.shape import as_array
 # --- powers, the highest first: numpy.polyval and its kin -----------------------------------------
 
 
-def _row(p: Any) -> Any:
+def _row(p: Shaped) -> Any:
     """The coefficients as a vector."""
     return line(as_array(p), None, "poly")[0]
 
@@ -31,7 +32,7 @@ def polyval(p, x):
     return y
 
 
-def _added(a: Any, b: Any) -> Any:
+def _added(a: Shaped, b: Shaped) -> Any:
     a, b = _row(a), _row(b)
     n, m = type_of(a).size, type_of(b).size
     if n < m:

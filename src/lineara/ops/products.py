@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import conjugate, implements, op
 from lineara.facts.types import type_of
 from lineara.ops.contract import LETTERS, chain, einsum, matmul
@@ -136,7 +137,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return moveaxis(a1 * b2 - a2 * b1, -1, axisc)
 
 
-def _in_space(v: Any) -> Any:
+def _in_space(v: Shaped) -> Any:
     """The vectors with a third component 0 added to plane ones."""
     *lead, n = type_of(v).shape
     zeros = np.zeros((*lead, 3 - n), type_of(v).dtype)

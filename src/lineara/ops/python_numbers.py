@@ -12,12 +12,13 @@ import contextlib
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import ShapeError, StagingError
+from lineara.facts.hints import DType, Namespace, Shaped, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -69,7 +70,7 @@ class Own(Primitive):
         return ArrayType(y.shape, np.dtype(GIVES.get(self.name, y.dtype)))
 
     def evaluate(
-        self, xp: Any, /, *args: Any, line: str = "", either: bool = False, **params: Any
+        self, xp: Namespace, /, *args: Any, line: str = "", either: bool = False, **params: Any
     ) -> Any:
         """Python's result for numbers, or the base's for exact numbers and complex steps."""
         if FLOATS.issuperset(map(type, args)):
@@ -81,7 +82,9 @@ class Own(Primitive):
             return self.of_lanes(args, line, either, params)
         return self.of_numbers(args, line, either, params)
 
-    def of_numbers(self, args: Any, line: str, either: bool, params: dict[str, Any]) -> Any:
+    def of_numbers(
+        self, args: Sequence[Any], line: str, either: bool, params: dict[str, Any]
+    ) -> Any:
         """Python's result for numbers, as a NumPy scalar."""
         numbers = [a if type(a) is float else _pythons(a) for a in args]
         try:
@@ -168,7 +171,7 @@ class OfRow(General):
             raise ShapeError(f"{self.name}: takes a row of numbers, and was given {t}")
         return ArrayType(t.shape[:-1], np.dtype(float))
 
-    def evaluate(self, xp: Any, /, x: Any, line: str = "", **params: Any) -> Any:
+    def evaluate(self, xp: Namespace, /, x: Shaped, line: str = "", **params: Any) -> Any:
         """Python's result for each row."""
         rows = np.reshape(x, (-1, np.shape(x)[-1])).tolist()
         try:
@@ -176,7 +179,7 @@ class OfRow(General):
         except (ArithmeticError, ValueError) as e:
             raise _noted(e, line) from None
 
-    def jvp(self, y: Any, primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(self, y: Shaped, primals: tuple[Any, ...], tangents: list[Any], **params: Any) -> Any:
         """The tangent: the sum of the terms."""
         (x,), (x_dot,) = primals, tangents
         y = op("reshape")(y, shape=(*type_of(y).shape, 1))
@@ -194,11 +197,13 @@ class Stored(Constant):
     host = pythons = True
     raised = (ValueError, OverflowError)
 
-    def result(self, x: Any, *, dtype: Any, **params: Any) -> Any:
+    def result(self, x: Shaped, *, dtype: DType, **params: Any) -> Any:
         """As many whole numbers."""
         return ArrayType(type_of(x).shape, np.dtype(dtype))
 
-    def evaluate(self, xp: Any, /, x: Any, *, dtype: Any, line: str = "", **params: Any) -> Any:
+    def evaluate(
+        self, xp: Namespace, /, x: Shaped, *, dtype: DType, line: str = "", **params: Any
+    ) -> Any:
         """Each number, or what Python's or NumPy's conversion raises."""
         numbers, y = np.asarray(x), np.empty(np.shape(x), dtype)
         try:
@@ -223,7 +228,7 @@ def _noted(error: Exception, line: str) -> Exception:
     return error
 
 
-def _pythons(a: Any) -> Any:
+def _pythons(a: Value) -> Any:
     return a.item() if isinstance(a, np.generic | np.ndarray) else a
 
 
@@ -272,7 +277,7 @@ OF_CMATH = "exp log log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh a
 BASES = {"degrees": "rad2deg", "radians": "deg2rad", "pow": "power"}
 
 
-def _real(x: Any) -> Any:
+def _real(x: Shaped) -> Any:
     """The number in double precision, as functions of `math` convert it."""
     if not isinstance(x, Box):
         return math.ldexp(x, 0)  # raises math's exception
@@ -285,7 +290,7 @@ def _real(x: Any) -> Any:
     return x if x.dtype == float else op("astype")(x, dtype=np.dtype(float))
 
 
-def _complex(z: Any) -> Any:
+def _complex(z: Shaped) -> Any:
     """The number as a complex one, as functions of `cmath` convert it."""
     return op("astype")(z, dtype=np.dtype(complex)) if isinstance(z, Box) else complex(z)
 

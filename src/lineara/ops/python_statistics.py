@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import StagingError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.elementwise import over
@@ -99,7 +100,7 @@ def _of_row(ours: Any, terms: Callable[..., Any], kind: str) -> None:
     )
 
 
-def _is_numpys(value: Any) -> bool | None:
+def _is_numpys(value: Value) -> bool | None:
     """Whether a float is NumPy's; None where it may be either."""
     if isinstance(value, Box):
         weak = getattr(value, "weak", False)
@@ -107,12 +108,12 @@ def _is_numpys(value: Any) -> bool | None:
     return isinstance(value, np.generic)
 
 
-def _mean_terms(y: Any, x: Any, x_dot: Any) -> Any:
+def _mean_terms(y: Value, x: Shaped, x_dot: Value) -> Any:
     return x_dot / type_of(x).shape[-1]
 
 
 def _spread_terms(ddof: int, root: bool) -> Callable[..., Any]:
-    def terms(y: Any, x: Any, x_dot: Any) -> Any:
+    def terms(y: Value, x: Shaped, x_dot: Value) -> Any:
         n = type_of(x).shape[-1]
         off = x - op("sum")(x, axis=(type_of(x).ndim - 1,), keepdims=True) / n
         return (over(off, y) if root else 2 * off) / (n - ddof) * x_dot
@@ -120,7 +121,7 @@ def _spread_terms(ddof: int, root: bool) -> Callable[..., Any]:
     return terms
 
 
-def _middle_terms(y: Any, x: Any, x_dot: Any) -> Any:
+def _middle_terms(y: Shaped, x: Shaped, x_dot: Shaped) -> Any:
     n = type_of(x).shape[-1]
     rank = op("argsort")(op("argsort")(x, axis=-1, kind="stable"), axis=-1)
     middle = [op("equal")(rank, k) for k in ((n - 1) // 2, n // 2)]

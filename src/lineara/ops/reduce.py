@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.facts.primitive import Box, General, Linear, implements, lost, op, primitive, reals
+from lineara.facts.hints import DType, Shaped, Value
+from lineara.facts.primitive import (
+    Box,
+    Elementwise,
+    General,
+    Linear,
+    implements,
+    lost,
+    op,
+    primitive,
+    reals,
+)
 from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.elementwise import multiply, real_dtype, root
 from lineara.ops.index import line
@@ -16,7 +27,7 @@ from lineara.ops.shape import as_array, normal_axes
 # In primitives, a reduction's `axis` is a tuple of axes counted from the front.
 
 
-def reduced(name: str, x: Any, axis: Any, keepdims: Any) -> ArrayType:
+def reduced(name: str, x: Any, axis: tuple[Any, ...], keepdims: bool) -> ArrayType:
     """The type of a reduction's result."""
     t = type_of(x)
     fine = type(axis) is tuple and not any([isinstance(i, bool) for i in axis])
@@ -69,7 +80,7 @@ class sum_(Linear):
         return sum_(*args, **_next(params))
 
 
-def spread_back(y: Any, x: ArrayType, axis: tuple[int, ...]) -> Any:
+def spread_back(y: Shaped, x: ArrayType, axis: tuple[int, ...]) -> Any:
     """The value of a reduction repeated over the axes that it reduced."""
     kept = _kept(x.shape, axis)
     if not isinstance(y, Box) and type_of(y).dtype != x.dtype:
@@ -122,7 +133,7 @@ class prod(General):
         return prod(*args, **_next(params))
 
 
-def _others(x: Any, axis: tuple[int, ...]) -> Any:
+def _others(x: Shaped, axis: tuple[int, ...]) -> Any:
     """In each element the product of the others along the axes; exact where elements are zero."""
     shape = type_of(x).shape
     rows, order = lanes_last(x, axis)
@@ -131,7 +142,7 @@ def _others(x: Any, axis: tuple[int, ...]) -> Any:
     return op("permute_dims")(back, axes=tuple(int(i) for i in np.argsort(order)))
 
 
-def lanes_last(x: Any, axis: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+def lanes_last(x: Shaped, axis: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     """x with the reduced axes merged into one, the last; and the order of the remaining axes."""
     shape = type_of(x).shape
     rest = tuple(i for i in range(len(shape)) if i not in axis)
@@ -141,12 +152,12 @@ def lanes_last(x: Any, axis: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
     return op("reshape")(moved, shape=(*(shape[i] for i in rest), lanes)), order
 
 
-def _running(rows: Any, before: bool) -> Any:
+def _running(rows: Shaped, before: bool) -> Any:
     """In each element the product of those before (after) it on the last axis; O(n log n)."""
     t = type_of(rows)
     n = t.shape[-1]
 
-    def shifted(a: Any, step: int) -> Any:
+    def shifted(a: Shaped, step: int) -> Any:
         ones = np.ones((*t.shape[:-1], min(step, n)), t.dtype)
         parts = (ones, a[..., :-step]) if before else (a[..., step:], ones)
         return op("concat")(*parts, axis=-1)
@@ -191,12 +202,14 @@ def given(option: Any) -> bool:
     return option is not None and option is not np._NoValue
 
 
-def reduced_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
+def reduced_axes(axis: int | None, ndim: int, name: str) -> tuple[int, ...]:
     """The axes to reduce, counted from the front; a scalar accepts 0 and -1, as in NumPy."""
     return () if not ndim and axis in (0, -1) else normal_axes(axis, ndim, name)
 
 
-def _reduce(name: str, a: Any, axis: Any, keepdims: Any, where: Any, fill: Any) -> Any:
+def _reduce(
+    name: str, a: Shaped, axis: Any, keepdims: bool, where: Shaped | None, fill: float
+) -> Any:
     """The reduction `name` with NumPy's arguments axis, keepdims and where."""
     axis = reduced_axes(axis, len(type_of(a).shape), name)
     if given(where) and where is not True:
@@ -204,11 +217,11 @@ def _reduce(name: str, a: Any, axis: Any, keepdims: Any, where: Any, fill: Any) 
     return op(name)(a, axis=axis, keepdims=keepdims is not np._NoValue and bool(keepdims))
 
 
-def _as(a: Any, dtype: Any) -> Any:
+def _as(a: Value, dtype: DType) -> Any:
     return op("astype")(a, dtype=np.dtype(dtype)) if given(dtype) else a
 
 
-def _kept_as(y: Any, dtype: Any) -> Any:
+def _kept_as(y: Shaped, dtype: DType) -> Any:
     """y converted to the dtype that the caller asked for, if any."""
     return y if not given(dtype) or type_of(y).dtype == np.dtype(dtype) else _as(y, dtype)
 
@@ -239,7 +252,9 @@ def np_min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     return _extremum("min", a, axis, keepdims, initial, where)
 
 
-def _extremum(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+def _extremum(
+    name: str, a: Shaped, axis: int | None, keepdims: bool, initial: float | None, where: Any
+) -> Any:
     t = type_of(a)
     along = reduced_axes(axis, t.ndim, name)
     none = -np.inf if name == "max" else np.inf
@@ -259,7 +274,7 @@ def ptp(a, axis=None, out=None, keepdims=False):
     return np_max(a, axis, keepdims=keepdims) - np_min(a, axis, keepdims=keepdims)
 
 
-def _count(a: Any, axis: Any, where: Any = None, keepdims: Any = False) -> Any:
+def _count(a: Shaped, axis: Any, where: Any = None, keepdims: bool = False) -> Any:
     """The number of elements that are reduced to each result."""
     shape = type_of(a).shape
     axis = reduced_axes(axis, len(shape), "mean")
@@ -281,7 +296,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     return per(total, _count(a, axis, where, keepdims))
 
 
-def per(total: Any, count: Any) -> Any:
+def per(total: Shaped, count: Shaped) -> Any:
     """total / count, in the precision of the total."""
     if type_of(count).shape or isinstance(count, Box):
         dtype = type_of(total).dtype
@@ -308,7 +323,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     return y, op("broadcast_to")(scale, shape=type_of(y).shape)
 
 
-def _weights_along(weights: Any, axis: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _weights_along(weights: Shaped, axis: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """Weights along the averaged axes, reshaped to the rank of the array."""
     if type_of(weights).shape != tuple(shape[i] for i in axis):
         raise ShapeError(
@@ -319,7 +334,7 @@ def _weights_along(weights: Any, axis: tuple[int, ...], shape: tuple[int, ...]) 
     return op("reshape")(ordered, shape=tuple(n if i in axis else 1 for i, n in enumerate(shape)))
 
 
-def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
+def _deviation(a: Shaped, axis: int | None, where: Shaped | None, mean: Value | None) -> Any:
     """The difference of each element from the mean."""
     if not given(mean):
         total = np_sum(a, axis, keepdims=True, where=where)
@@ -327,14 +342,16 @@ def _deviation(a: Any, axis: Any, where: Any, mean: Any) -> Any:
     return a - mean
 
 
-def freed(ddof: Any, correction: Any) -> Any:
+def freed(ddof: int, correction: Any) -> Any:
     """How many numbers fewer are free than there are."""
     if given(correction) and ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
     return correction if given(correction) else ddof
 
 
-def _freedom(a: Any, axis: Any, where: Any, keepdims: Any, ddof: Any, correction: Any) -> Any:
+def _freedom(
+    a: Shaped, axis: int | None, where: Shaped | None, keepdims: bool, ddof: int, correction: Any
+) -> Any:
     """The number of elements minus ddof (or correction)."""
     count = _count(a, axis, where, keepdims is not np._NoValue and keepdims)
     left = count - freed(ddof, correction)
@@ -361,7 +378,7 @@ def var(
     return per(total, _freedom(a, axis, where, keepdims, ddof, correction))
 
 
-def modulus_squared(x: Any) -> Any:
+def modulus_squared(x: Shaped) -> Any:
     """|x|^2, smooth also for complex numbers."""
     return op("real")(x * op("conj")(x)) if is_complex(x) else x * x
 
@@ -388,7 +405,7 @@ def cumprod(a, axis=None, dtype=None, out=None):
     return running(multiply, a if own == into else _as(a, into), axis)
 
 
-def running(act: Any, a: Any, axis: int) -> Any:
+def running(act: Elementwise, a: Shaped, axis: int) -> Any:
     """The running result of an associative operation along an axis; O(n log n)."""
     n, lead, step = type_of(a).shape[axis], (slice(None),) * axis, 1
     if n <= 1:

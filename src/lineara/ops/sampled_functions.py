@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import (
     Box,
     Multilinear,
@@ -42,7 +43,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     return op("where")(above, fp[-1] if right is None else right, y)
 
 
-def _between(x: Any, xp: Any, fp: Any) -> Any:
+def _between(x: Shaped, xp: Shaped, fp: Shaped) -> Any:
     """The values on the straight lines between the points, and on the outer ones beyond these."""
     if is_complex(fp):
         return op("of_parts")(*[_between(x, xp, op(part)(fp)) for part in ("real", "imag")])
@@ -115,7 +116,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     return slopes[0] if len(axes) == 1 else tuple(slopes)
 
 
-def _slope(f: Any, axis: int, h: Any, edge_order: int) -> Any:
+def _slope(f: Shaped, axis: int, h: Any, edge_order: int) -> Any:
     n, ndim, lead = type_of(f).shape[axis], type_of(f).ndim, (slice(None),) * axis
     if n < edge_order + 1:
         raise ShapeError(f"gradient: {n} points along axis {axis}; it takes {edge_order + 1}")
@@ -298,7 +299,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
 _ONE_ROW_IS_TURNED = np.lib.NumpyVersion(np.__version__) >= "2.2.0"
 
 
-def _variables(m: Any, rowvar: bool, turned: bool) -> Any:
+def _variables(m: Shaped, rowvar: bool, turned: bool) -> Any:
     """The samples with one row for each variable; one row is transposed in some NumPy versions."""
     m = as_array(m)
     if type_of(m).ndim > 2:

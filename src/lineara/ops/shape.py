@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import (
     Box,
     Structural,
@@ -24,7 +25,7 @@ from lineara.facts.types import ArrayType, is_complex, type_of
 AXES = 64  # of an array of NumPy's, at most
 
 
-def _lengths(shape: Any) -> tuple[int, ...]:
+def _lengths(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape as a tuple of ints; a negative length is an error."""
     lengths = tuple(map(operator.index, shape))
     if any([n < 0 for n in lengths]):
@@ -249,7 +250,7 @@ def spread(args: tuple, batched: tuple[bool, ...]) -> list[Any]:
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def normal_axis(axis: Any, ndim: int, name: str) -> int:
+def normal_axis(axis: int, ndim: int, name: str) -> int:
     """The axis counted from the front, or an error that names the function."""
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
@@ -260,7 +261,7 @@ def normal_axis(axis: Any, ndim: int, name: str) -> int:
     return axis % ndim
 
 
-def normal_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
+def normal_axes(axis: int | None, ndim: int, name: str) -> tuple[int, ...]:
     """Several axes counted from the front; all axes for None."""
     if axis is None:
         return tuple(range(ndim))
@@ -289,7 +290,7 @@ def as_array(a: Any) -> Any:
 _PLAIN = (np.ndarray, np.float64, list, tuple, float, int, complex, bool)
 
 
-def told(obj: Any) -> Any:
+def told(obj: Value) -> Any:
     """The array of an object with `__array__`, which may be traced."""
     if type(obj) in _PLAIN:
         return obj
@@ -300,13 +301,13 @@ def told(obj: Any) -> Any:
     return array if hasattr(array, "shape") else obj
 
 
-def as_floats(a: Any) -> Any:
+def as_floats(a: Shaped) -> Any:
     """The array; integers and booleans converted to float64."""
     a = as_array(a)
     return a if type_of(a).dtype.kind in "fc" else op("astype")(a, dtype=np.dtype(float))
 
 
-def as_doubles(a: Any) -> Any:
+def as_doubles(a: Shaped) -> Any:
     """The array in double precision, real or complex."""
     wide = np.result_type(type_of(a).dtype, float)
     return a if type_of(a).dtype == wide else op("astype")(a, dtype=wide)
@@ -322,7 +323,7 @@ def real_only(function: str, *values: Any) -> None:
             )
 
 
-def any_box(values: Any) -> bool:
+def any_box(values: list[Any] | tuple[Any, ...]) -> bool:
     """Whether one of the values is traced, also inside lists and tuples."""
     return any(isinstance(v, Box) or (isinstance(v, list | tuple) and any_box(v)) for v in values)
 
@@ -355,19 +356,19 @@ def ravel(a, order="C"):
     return np_reshape(a, (-1,) if type_of(a).size else (0,), order)
 
 
-def _in_fortran_order(a: Any) -> bool:
+def _in_fortran_order(a: Value) -> bool:
     """Whether memory has Fortran order, and not C order as well."""
     lying(a)
     return not getattr(a, "in_order", True) and np_transpose(a).in_order
 
 
-def lying(a: Any) -> Any:
+def lying(a: Value) -> Any:
     """The strides of a traced array for functions whose values depend on them; otherwise None."""
     ask = getattr(a, "lying", None)
     return ask() if callable(ask) else None
 
 
-def _outer_first(a: Any) -> list[int]:
+def _outer_first(a: Shaped) -> list[int]:
     """The axes from the outermost in memory to the innermost."""
     strides = lying(a)
     axes = range(type_of(a).ndim)

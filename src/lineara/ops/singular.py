@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import (
     Constant,
     General,
@@ -148,7 +149,9 @@ class svd_vectors(General):
         return svd_vectors(*aligned(args, batched), **params)
 
 
-def _full(y: Any, us: Any, vs: Any, a_dot: Any, m: int) -> tuple[Any, Any]:
+def _full(
+    y: Shaped, us: tuple[Any, ...], vs: tuple[Any, ...], a_dot: Shaped, m: int
+) -> tuple[Any, Any]:
     """The tangents of U and V with completing columns for the longer, and zeros for the other."""
     k = type_of(us[0]).shape[-1]
     tall = type_of(us[0]).shape[-2] > k
@@ -167,7 +170,7 @@ def _full(y: Any, us: Any, vs: Any, a_dot: Any, m: int) -> tuple[Any, Any]:
 # --- the pseudo-inverse -------------------------------------------------------------------------
 
 
-def cutoff(rcond: Any) -> None:
+def cutoff(rcond: object) -> None:
     """Raise a TypeError unless the cutoff is a number."""
     if isinstance(rcond, bool) or not isinstance(rcond, int | float | np.number):
         raise TypeError  # the checker says how it is written
@@ -219,7 +222,7 @@ def np_pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
     return pinv(hermitian_of(a) if hermitian else a, rcond=_cut("pinv", a, rcond))
 
 
-def _cut(name: str, a: Any, rcond: Any) -> Any:
+def _cut(name: str, a: Shaped, rcond: Any) -> Any:
     """The cutoff, if only rounding errors lie below it; a larger one has no rule."""
     t = type_of(a)
     eps = float(np.finfo(t.dtype).eps)
@@ -352,7 +355,7 @@ def np_svd(a, full_matrices=True, compute_uv=True, hermitian=False):
     return _SVD(u, s, adjoint(v))
 
 
-def _of_hermitian(a: Any, compute_uv: bool) -> Any:
+def _of_hermitian(a: Shaped, compute_uv: bool) -> Any:
     """The decomposition of a Hermitian matrix, from its eigenvalues in order of modulus."""
     if not compute_uv:
         return flip(sort(op("abs")(np_eigvalsh(a))), -1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, Constant, implements, op, primitive
 from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.index import Positions, line, take, take_along_axis
@@ -101,7 +102,7 @@ ALL_NAN = "All-NaN slice encountered"
 PERCENT = "Percentiles must be in the range [0, 100]"
 
 
-def _stop_gradient(place: Any) -> Any:
+def _stop_gradient(place: Value) -> Any:
     return op("stop_gradient")(place)
 
 
@@ -167,7 +168,9 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValu
     return checked(y, none, RuntimeWarning, ALL_NAN)
 
 
-def _in_front(a: Any, axis: Any, keepdims: Any, name: str) -> tuple[Any, tuple[int, ...]]:
+def _in_front(
+    a: Shaped, axis: int | None, keepdims: object, name: str
+) -> tuple[Any, tuple[int, ...]]:
     """a as a matrix (reduced elements, results), and the shape of the result."""
     shape = type_of(a).shape
     axes = normal_axes(axis, len(shape), name)
@@ -182,7 +185,7 @@ def _in_front(a: Any, axis: Any, keepdims: Any, name: str) -> tuple[Any, tuple[i
     return op("reshape")(rows, shape=(count, size)), tuple(wanted)
 
 
-def _ranks(rows: Any, places: np.ndarray) -> tuple[Any, Any]:
+def _ranks(rows: Shaped, places: np.ndarray) -> tuple[Any, Any]:
     """The positions of the elements with these ranks in each column, and which columns have NaN."""
     kth = np.append(places, type_of(rows).shape[0] - 1)
     order = op("argpartition")(rows, tuple(kth.tolist()), axis=0)
@@ -190,12 +193,12 @@ def _ranks(rows: Any, places: np.ndarray) -> tuple[Any, Any]:
     return order[places], op("isnan")(_stop_gradient(last))
 
 
-def _spoiled(y: Any, bad: Any) -> Any:
+def _spoiled(y: Shaped, bad: Shaped) -> Any:
     """y, but NaN where `bad` is true."""
     return y if not isinstance(bad, Box) and not np.any(bad) else op("where")(bad, np.nan, y)
 
 
-def _sorted(rows: Any, nan: bool) -> tuple[Any, Any, Any]:
+def _sorted(rows: Shaped, nan: bool) -> tuple[Any, Any, Any]:
     """The order of each column, how many elements count, and which columns have no quantile."""
     order = op("argsort")(_stop_gradient(rows), axis=0, kind="stable")
     missing = op("isnan")(_stop_gradient(rows))
@@ -205,18 +208,18 @@ def _sorted(rows: Any, nan: bool) -> tuple[Any, Any, Any]:
     return order, count, np.equal(count, 0)
 
 
-def _at(order: Any, places: Any) -> Any:
+def _at(order: Shaped, places: Shaped) -> Any:
     """The positions of the elements with these ranks, which differ from column to column."""
     shape = type_of(places).shape[0], type_of(order).shape[1]
     return take_along_axis(order, np.broadcast_to(places, shape), 0)
 
 
 def _quantile(
-    a: Any,
-    q: Any,
-    axis: Any,
+    a: Shaped,
+    q: Shaped,
+    axis: int | None,
     method: str,
-    keepdims: Any,
+    keepdims: object,
     weights: Any,
     nan: bool,
     range_: str = SHARE,
@@ -265,13 +268,13 @@ def _quantile(
     return checked(y, bad, RuntimeWarning, ALL_NAN) if nan else y
 
 
-def _between_two(a: Any, b: Any, part: Any) -> Any:
+def _between_two(a: Shaped, b: Shaped, part: Shaped) -> Any:
     """a + (b - a) part, from the end that is nearer, as NumPy calculates it."""
     gap = b - a
     return op("where")(part >= 0.5, b - gap * (1 - part), a + gap * part)
 
 
-def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:
+def _weights(weights: Shaped, a: Shaped, axis: int | None, rows: Shaped) -> Any:
     """The weights as a matrix like `rows`; weights of one axis are repeated for every column."""
     weights = as_array(weights)
     if type_of(weights).shape == type_of(a).shape:
@@ -279,7 +282,7 @@ def _weights(weights: Any, a: Any, axis: Any, rows: Any) -> Any:
     return np.broadcast_to(np.reshape(_stop_gradient(weights), (-1, 1)), type_of(rows).shape)
 
 
-def _weighted_place(level: Any, order: Any, weights: Any, rows: Any, nan: bool) -> Any:
+def _weighted_place(level: Shaped, order: Shaped, weights: Shaped, rows: Shaped, nan: bool) -> Any:
     """The number of sorted values whose cumulated share of the weight is below q."""
     weights = checked(weights, weights < 0, ValueError, "Weights must be non-negative.")
     missing = op("isnan")(_stop_gradient(rows)) if nan else np.zeros((1, 1), bool)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import DType, Shaped
 from lineara.facts.primitive import Box, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import line, take_along_axis
@@ -76,7 +77,7 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
     return +y if left else y  # a copy, not a view of the operand
 
 
-def _along(ufunc: Any, a: Any, axis: int, initial: Any = None) -> Any:
+def _along(ufunc: np.ufunc, a: Shaped, axis: int, initial: Any = None) -> Any:
     """The reduction along one axis, which is kept with length 1."""
     act, t = registry.foreign[ufunc].ours, type_of(a)
     lead = (slice(None),) * axis
@@ -123,7 +124,7 @@ def accumulate(ufunc, a, axis=0, dtype=None):
     return op("concat")(*rows, axis=axis)
 
 
-def _records(ufunc: Any, a: Any, axis: int) -> Any:
+def _records(ufunc: np.ufunc, a: Shaped, axis: int) -> Any:
     """The position of the running maximum or minimum; of equal elements the first."""
     values, lead = op("stop_gradient")(a), (slice(None),) * axis
     best = _run(ufunc, values, axis)
@@ -138,7 +139,7 @@ def _records(ufunc: Any, a: Any, axis: int) -> Any:
     return _run(np.maximum, np.concatenate([first, at], axis), axis)
 
 
-def _run(ufunc: Any, values: Any, axis: int) -> Any:
+def _run(ufunc: np.ufunc, values: Shaped, axis: int) -> Any:
     """The running reduction of values without derivative."""
     if isinstance(values, Box):
         return running(registry.foreign[ufunc].ours, values, axis)
@@ -166,7 +167,7 @@ def reduceat(ufunc, a, indices, axis=0, dtype=None):
     return op("scatter")(op("index")(a, at=(*lead, read)), at=(*lead, part), shape=shape)
 
 
-def _one(ufunc: Any, a: Any, axis: int) -> Any:
+def _one(ufunc: np.ufunc, a: Shaped, axis: int) -> Any:
     return reduce_(ufunc, a, axis, keepdims=True)
 
 
@@ -178,7 +179,7 @@ def outer(ufunc, a, b):
     return registry.foreign[ufunc].ours(spread, b)
 
 
-def _as(a: Any, dtype: Any) -> Any:
+def _as(a: Shaped, dtype: DType) -> Any:
     return a if dtype is None else op("astype")(a, dtype=np.dtype(dtype))
 
 

@@ -10,11 +10,13 @@ is the identity to every derivative, and but for the last no dead code where nob
 """
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import LinearaError, StagingError
+from lineara.facts.hints import Namespace, Shaped, Value
 from lineara.facts.primitive import Joint, Structural, op
 from lineara.facts.types import ArrayType, type_of
 
@@ -27,13 +29,13 @@ class Check(Structural):
         self.kind = kind
         self.raised = () if issubclass(kind, LinearaError) else (kind,)  # ours, of who reads x
 
-    def result(self, x: Any, fails: Any, text: str, line: str = "") -> ArrayType:
+    def result(self, x: Any, fails: Value, text: str, line: str = "") -> ArrayType:
         """The type of x."""
         if not isinstance(text, str):
             raise TypeError(f"{self.name}: the text of what it raises is {text!r}, which is none")
         return type_of(x)
 
-    def evaluate(self, xp: Any, /, x: Any, fails: Any, text: str, line: str = "") -> Any:
+    def evaluate(self, xp: Namespace, /, x: Value, fails: Shaped, text: str, line: str = "") -> Any:
         """x itself."""
         for _ in range(np.count_nonzero(fails)):
             said = self.kind(*([text] if text else []))
@@ -48,11 +50,18 @@ class Check(Structural):
         """Nothing is read again."""
         return False
 
-    def linearize(self, y: Any, args: tuple, active: Any, params: Any, recur: Any) -> Joint:
+    def linearize(
+        self,
+        y: Value,
+        args: tuple,
+        active: tuple[Any, ...],
+        params: dict[str, Any],
+        recur: Callable[..., Any],
+    ) -> Joint:
         """The identity."""
         return Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
 
-    def transpose(self, y_bar: Any, /, *args: Any, **params: Any) -> tuple[Any, ...]:
+    def transpose(self, y_bar: Value, /, *args: Any, **params: Any) -> tuple[Any, ...]:
         """The identity."""
         return (y_bar,)
 
@@ -72,7 +81,7 @@ for _kind in CHECKED:
     Check(_kind)
 
 
-def checked(x: Any, fails: Any, kind: type[Exception], text: str, **line: str) -> Any:
+def checked(x: Value, fails: Any, kind: type[Exception], text: str, **line: str) -> Any:
     """x; where an element of `fails` is true the exception is raised, or the warning given.
 
     An exception may have a note with the `line` that raises it.

@@ -85,7 +85,7 @@ class Erase(ir.Mapped):
         """A binding before that of the leaf at hand."""
         self.out.append(ir.Let(tuple(rs), leaf))
 
-    def reordered(self, loop: ir.Leaf, outcome: Any, nc: int, nlc: int) -> ir.Leaf:
+    def reordered(self, loop: ir.Leaf, outcome: tuple[Any, ...], nc: int, nlc: int) -> ir.Leaf:
         """A loop whose results (c', lc', y, ly) are bound and handed on as (c', y, lc', ly)."""
         ts, us = outcome[0], self.types(outcome[1])
         k = len(self.types(outcome[1][:nlc]))

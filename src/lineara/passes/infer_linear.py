@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LinearityError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Constant
 from lineara.facts.types import ArrayType, Type, carries_tangents, show, type_of
 from lineara.linear_a import syntax as ir
@@ -173,7 +174,7 @@ class _One:
 
     # --- what a variable is --------------------------------------------------------------------
 
-    def value(self, v: Any, t: Type) -> ir.Var:
+    def value(self, v: Shaped, t: Type) -> ir.Var:
         """A non-linear variable; a constant is written down."""
         if not isinstance(v, Boxed):
             assert isinstance(t, ArrayType)
@@ -186,7 +187,7 @@ class _One:
             )
         return v.var
 
-    def vector(self, v: Any, t: Type) -> ir.Var:
+    def vector(self, v: Shaped, t: Type) -> ir.Var:
         """A linear variable; of a constant, that of zero."""
         if isinstance(v, Boxed) and v.var.linear:
             return v.var

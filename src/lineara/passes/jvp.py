@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
+from lineara.facts.hints import Value
 from lineara.facts.primitive import Constant, Joint
 from lineara.facts.types import ArrayType, Product, Type
 from lineara.linear_a import syntax as ir
@@ -30,7 +31,7 @@ from lineara.linear_a.check import Judge, hashable
 from lineara.linear_a.dimensions import Samples
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program, tangent_type, tangent_types
-from lineara.linear_a.rules_as_text import Emitter, Text, chained, text
+from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, chained, text
 from lineara.linear_a.show import show_def
 from lineara.passes.names import JVP, mangled, tangent, variant
 from lineara.passes.signatures import agree, defined, jvp_signature
@@ -395,7 +396,9 @@ class _Jvp:
         plain = isinstance(b, ir.Unpack) or not isinstance(b.rhs, ir.Block | ir.Drop)
         return plain and not self.active(phi, ir.reads(b))
 
-    def enter(self, tangents: Iterable[tuple[ir.Var, ir.Var]], phi: Phi, last: Any) -> None:
+    def enter(
+        self, tangents: Iterable[tuple[ir.Var, ir.Var]], phi: Phi, last: dict[Any, Any]
+    ) -> None:
         """Enter new tangents; drop those that are read only where the tangent is zero."""
         for v, t in tangents:
             if v in last:
@@ -717,7 +720,9 @@ def ended(bindings: Sequence[ir.Binding], leaf: ir.Leaf) -> ir.Leaf | ir.Block:
     return ir.Block(tuple(bindings), leaf) if bindings else leaf
 
 
-def remembered(rules: dict[Any, Text], e: ir.Prim, known: Any, make: Callable[[], Text]) -> Text:
+def remembered(
+    rules: dict[Any, Text], e: ir.Prim, known: tuple[Any, ...], make: Callable[[], Text]
+) -> Text:
     """The text of a rule, made once; anew where a parameter cannot be part of a key."""
     try:
         key = (e.primitive, known, hashable(e.params))
@@ -739,22 +744,22 @@ def rule_text(e: ir.Prim, y: Type, active: tuple[int, ...]) -> Text:
     )
     n, k = len(operands), len(e.args)
 
-    def rule(samples: Samples, boxed: Any, *rest: Any) -> Sequence[Any]:
+    def rule(samples: Samples, boxed: Boxed, *rest: Any) -> Sequence[Any]:
         params = reboxed(e.params, iter(rest[k:n]), samples.at)
         joint = e.primitive.linearize(boxed, rest[:k], active, params, recur)
         return [joint.forward(rest[n:])]
 
-    def recur(of_tangents: Any, types: Any) -> Joint:
+    def recur(of_tangents: Callable[..., Any], types: list[Any]) -> Joint:
         return Joint(lambda tangents: of_tangents(*tangents), _no_transpose)
 
     return text(e, rule, formals, [y])
 
 
-def _no_transpose(y_bar: Any) -> Any:
+def _no_transpose(y_bar: Value) -> Any:
     raise AssertionError("J asks no rule for its transpose")
 
 
-def reboxed(params: Any, boxes: Iterator[Any], dims: Any) -> Any:
+def reboxed(params: object, boxes: Iterator[Any], dims: dict[Any, Any]) -> Any:
     """Parameters with a box in place of each occurrence of a variable, in the order of `vars_in`.
 
     Where it says how large something is, the number that is its sample.

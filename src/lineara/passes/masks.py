@@ -137,7 +137,7 @@ class _Masks:
         """One more binding."""
         self.out.bindings.append(ir.Let(tuple(rs), leaf))
 
-    def reordered(self, loop: ir.Leaf, outcome: Any, nc: int, nlc: int) -> ir.Leaf:
+    def reordered(self, loop: ir.Leaf, outcome: tuple[Any, ...], nc: int, nlc: int) -> ir.Leaf:
         """A loop whose results (c', lc', y, ly) are bound and handed on as (c', y, lc', ly)."""
         ts, us = outcome[0], self.types(outcome[1])
         rs = [self.fresh("r", t) for t in (*ts[:nc], *us[: 2 * nlc], *ts[nc:], *us[2 * nlc :])]

@@ -17,6 +17,7 @@ import numpy as np
 
 from lineara.engines import Outcome, run
 from lineara.errors import ProgramError, RuleError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import ArrayType, Product, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
@@ -160,7 +161,7 @@ def check_transpose(program: Program, d: ir.Def, name: str, back: str) -> None:
 
 
 def arguments(
-    program: Program, d: ir.Def, rng: Any, xs: Sequence[Any] | None = None
+    program: Program, d: ir.Def, rng: object, xs: Sequence[Any] | None = None
 ) -> tuple[list[Any], list[Any]]:
     """Random non-linear and linear arguments, where dimensions are 3, 4, …; or as those in xs."""
     dims = {v: 3 + i for i, v in enumerate(program.dims(d.name))}
@@ -189,19 +190,19 @@ def sample(program: Program, t: Type, rng: Any) -> Any:
     return np.asarray(numbers).astype(t.dtype)[()]
 
 
-def _moved(x: Any, e: Any, h: float) -> Any:
+def _moved(x: Value, e: Shaped, h: float) -> Any:
     if isinstance(x, tuple):
         return tuple([_moved(a, b, h) for a, b in zip(x, e, strict=True)])
     return x + h * e if np.asarray(x).dtype.kind in "fc" else x
 
 
-def _slope(a: Any, b: Any) -> Any:
+def _slope(a: Value, b: Shaped) -> Any:
     if isinstance(a, tuple):
         return tuple([_slope(s, t) for s, t in zip(a, b, strict=True)])
     return (a - b) / (2 * STEP) if np.asarray(a).dtype.kind in "fc" else ()
 
 
-def flat(value: Any) -> np.ndarray:
+def flat(value: Tree) -> np.ndarray:
     """The numbers in values, one after another."""
     if isinstance(value, tuple | list):
         parts = [flat(v) for v in value]
@@ -209,15 +210,15 @@ def flat(value: Any) -> np.ndarray:
     return np.asarray(value).ravel()
 
 
-def _dot(u: Any, v: Any) -> float:
+def _dot(u: list[Any] | tuple[Any, ...], v: list[Any] | tuple[Any, ...]) -> float:
     return float(np.real(np.vdot(flat(u), flat(v))))
 
 
-def close(u: Any, v: Any, rtol: float) -> bool:
+def close(u: list[Any] | tuple[Any, ...], v: list[Any] | tuple[Any, ...], rtol: float) -> bool:
     """Whether all numbers agree, relatively or absolutely."""
     a, b = flat(u), flat(v)
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=rtol, atol=rtol, equal_nan=True))
 
 
-def _plain(values: Any) -> str:
+def _plain(values: object) -> str:
     return ", ".join(f"{v:.6g}" for v in flat(values))

@@ -369,7 +369,7 @@ def key_of(e: ir.Leaf) -> Any:
     return key
 
 
-def _frozen(params: Any) -> Any:
+def _frozen(params: object) -> Any:
     """Parameters as a key; variables are themselves."""
     if isinstance(params, dict):
         return tuple([(k, _frozen(v)) for k, v in params.items() if k != "line"])

@@ -208,7 +208,7 @@ class _Transpose:
             e = e.leaf
         return () if isinstance(e, ir.Drop) else type_of_leaf(self.program, e).lxs
 
-    def put(self, x: ir.Var, ys: Sequence[ir.Var], at: Any, c: ir.Var) -> Map:
+    def put(self, x: ir.Var, ys: Sequence[ir.Var], at: tuple[Any, ...], c: ir.Var) -> Map:
         """put overwrites: the part of the cotangent is read, and zero stays behind."""
         m = {y: self.fresh(y) for y in ys}
         if m:

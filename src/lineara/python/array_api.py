@@ -1,16 +1,18 @@
 """What the Python array API standard asks of arrays and functions beyond NumPy's everyday ones."""
 
 import sys
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
 from lineara.errors import is_own_file
+from lineara.facts.hints import Index, Shaped, Value
 from lineara.facts.primitive import implements, op
 from lineara.tape.node import Scalar, Traced, withhold
 
 
-def _of_dtype(original: Any) -> Any:
+def _of_dtype(original: Callable[..., Any]) -> Any:
     """A question about the dtypes of its arguments: values are not looked at."""
 
     def ask(*args: Any, **kwargs: Any) -> Any:
@@ -23,13 +25,13 @@ for _function in (np.can_cast, np.isdtype, np.finfo, np.iinfo):
     implements(_function)(_of_dtype(_function))
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def astype(x: Shaped, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """An array in another dtype, itself if it has that dtype and copy=False."""
     _check_device(device)
     return x.astype(dtype, copy=copy)
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: Shaped, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """A traced array is an array of ours already."""
     _check_device(device)
     return x.copy() if copy else x
@@ -52,7 +54,7 @@ def _to_device(self: Traced, device: Any, /, *, stream: Any = None) -> Any:
     return self
 
 
-def _scalar_at(self: Scalar, at: Any) -> Any:
+def _scalar_at(self: Scalar, at: Index) -> Any:
     """A traced number at `()`, `...`, new axes or one truth value, as an array without axes.
 
     Python's numbers have no elements; our own code may ask them all the same.
@@ -68,7 +70,7 @@ def _scalar_at(self: Scalar, at: Any) -> Any:
     raise IndexError("invalid index to scalar variable.")
 
 
-def _set_device(self: Traced, value: Any) -> None:
+def _set_device(self: Traced, value: Value) -> None:
     cast(Any, np.empty(0)).device = value  # which refuses
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import DType, Shaped, Tree, Value
 from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
@@ -42,7 +43,7 @@ def any_traced(values: Any) -> bool:
     return False
 
 
-def _owned(made: Any) -> Any:
+def _owned(made: np.ndarray) -> Any:
     """A fresh array, writable for traced values; several in a tuple or list."""
     if not threads.open:
         return made
@@ -52,7 +53,7 @@ def _owned(made: Any) -> Any:
     return writable(made) if floats else made
 
 
-def show_parts(original: Any, call: Any, implementation: Any) -> None:
+def show_parts(original: Any, call: Any, implementation: Callable[..., Any]) -> None:
     """Give a function what code asks of one of NumPy's that asks classes."""
     vars(call)["_implementation"] = implementation
     vars(call)["__wrapped__"] = original.__wrapped__
@@ -98,7 +99,7 @@ def full(original: Callable[..., Any]) -> Callable[..., Any]:
     """full and full_like: a write everywhere."""
 
     @in_place_of(original)
-    def call(shape: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(shape: tuple[Any, ...], fill_value: Shaped, *args: Any, **kwargs: Any) -> Any:
         if not any_traced((fill_value,)):
             return like(original)(shape, fill_value, *args, **kwargs)
         given = args[0] if args else kwargs.get("dtype")
@@ -117,7 +118,7 @@ def full(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def scalars(obj: Any, level: Any) -> bool:
+def scalars(obj: Tree, level: Level) -> bool:
     """Whether a list holds nothing but numbers of the fast kind."""
     return isinstance(obj, list | tuple) and all(
         [type(v) is level.N or type(v) is level.S or type(v) is float for v in obj]
@@ -125,7 +126,7 @@ def scalars(obj: Any, level: Any) -> bool:
 
 
 @in_place_of(np.array)
-def array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -> Any:
+def array(object: object, dtype: DType = None, *, copy: bool | None = True, **options: Any) -> Any:
     """np.array of traced values: an array that keeps their derivatives and may be written."""
     obj: Any = object
     try:
@@ -166,7 +167,7 @@ def array(object: Any, dtype: Any = None, *, copy: Any = True, **options: Any) -
     return made
 
 
-def _is_shared(made: Any, source: Any) -> bool:
+def _is_shared(made: Any, source: Tree) -> bool:
     """Whether an array lies in memory that its source has, too."""
     if isinstance(source, np.ndarray):
         return np.may_share_memory(made, source)
@@ -180,7 +181,7 @@ def _is_shared(made: Any, source: Any) -> bool:
 _COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: True}
 
 
-def _in_dtype(obj: Any, made: Any, dtype: np.dtype) -> Any:
+def _in_dtype(obj: Any, made: Array, dtype: np.dtype) -> Any:
     """The array `made` of `obj` in another dtype; NumPy converts numbers in lists one by one."""
     if staged(made) and made.dtype.kind == "c" and dtype.kind in "iuf" and _has_pythons(obj):
         np.array(1j, dtype)  # which refuses
@@ -215,7 +216,7 @@ def _ordered(a: Array, order: str | None = None, **_: Any) -> bool:
     return a.in_order if order == "C" else a.T.in_order if order == "F" else True
 
 
-def _converted(a: Traced, dtype: Any) -> Any:
+def _converted(a: Traced, dtype: DType) -> Any:
     """A traced value as an array of the dtype; itself where it has it."""
     if dtype is None or np.dtype(dtype) == a.dtype:
         return a
@@ -226,7 +227,7 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
     """asarray and its kin: the array itself where it is one."""
 
     @in_place_of(original)
-    def call(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def call(a: Any, dtype: DType = None, *args: Any, **kwargs: Any) -> Any:
         if not any_traced((a,)):
             try:
                 found = original(a, dtype, *args, **kwargs)
@@ -247,7 +248,7 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @in_place_of(np.asfortranarray)
-def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Any:
+def asfortranarray(a: Array, dtype: DType = None, **options: Any) -> Any:
     """The array itself where its transpose lies in C order, else a copy."""
     if not any_traced((a,)):
         return np.asfortranarray(a, dtype, **options)
@@ -256,14 +257,14 @@ def asfortranarray(a: Any, dtype: Any = None, **options: Any) -> Any:
 
 
 @in_place_of(np.copy)
-def copy(a: Any, *args: Any, **kwargs: Any) -> Any:
+def copy(a: Array, *args: Any, **kwargs: Any) -> Any:
     """np.copy: of a traced array, one that may be written."""
     order = args[0] if args else kwargs.get("order", "K")
     return array(a, order=order)
 
 
 @in_place_of(np.isscalar)
-def isscalar(element: Any) -> bool:
+def isscalar(element: Value) -> bool:
     """Whether it is a number: a traced scalar is."""
     return isinstance(element, Scalar) or np.isscalar(element)
 
@@ -359,7 +360,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 
 
 @in_place_of(np.fromiter)
-def fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
+def fromiter(iter: Any, dtype: DType, count: int = -1, **options: Any) -> Any:
     """The values of an iterator, which may be traced."""
     values = list(itertools.islice(iter, count) if count >= 0 else iter)
     if any_traced(values):
@@ -393,7 +394,7 @@ def require(a, dtype=None, requirements=None):
 
 
 @in_place_of(memoryview)
-def memory(obj: Any) -> Any:
+def memory(obj: Shaped) -> Any:
     """memoryview: of an array that is made in a trace the content, which cannot be written."""
     if isinstance(obj, Written) and obj.constant() is not None:
         return memoryview(obj.__array__())
@@ -401,7 +402,7 @@ def memory(obj: Any) -> Any:
 
 
 @in_place_of(np.frombuffer)
-def frombuffer(buffer: Any, *args: Any, **options: Any) -> Any:
+def frombuffer(buffer: Array, *args: Any, **options: Any) -> Any:
     """np.frombuffer: the same."""
     return np.frombuffer(memory(buffer) if isinstance(buffer, Traced) else buffer, *args, **options)
 
@@ -410,7 +411,7 @@ def sharing(original: Callable[..., Any]) -> Callable[..., Any]:
     """Whether arrays share memory: two traced ones, where they lie in NumPy's memory."""
 
     @in_place_of(original)
-    def call(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    def call(a: object, b: object, /, max_work: Any = None) -> bool:
         if not (isinstance(a, Array) and isinstance(b, Array)) or staged((a, b)):
             return call_foreign(original, (a, b), {"max_work": max_work})
         (base, *first), (other, *second) = map(_in_memory, (a, b))

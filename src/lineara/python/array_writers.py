@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from lineara.errors import DetachError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements, op
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
@@ -43,7 +44,7 @@ def copyto(dst, src, casting: Any = "same_kind", where=True):
     """dst[...] = src, where a mask holds."""
     mask = plain_deep(where)
 
-    def act(a: np.ndarray, values: Any) -> None:
+    def act(a: np.ndarray, values: Shaped) -> None:
         rule: Any = "unsafe" if a.dtype.kind == "i" else casting  # of the numbers of places
         np.copyto(a, values, casting=rule, where=mask)
 

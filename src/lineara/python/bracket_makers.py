@@ -1,17 +1,18 @@
 """np.r_, np.c_, np.mgrid and np.ogrid, whose indices may hold traced values."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Index
 from lineara.facts.registry import registry
 from lineara.facts.types import type_of
 from lineara.ops.join import concatenate
 from lineara.python.array_makers import any_traced, array, maker
 from lineara.python.numpy_values import failed, own_value
-from lineara.tape.node import Scalar, plain, staged
+from lineara.tape.node import Array, Scalar, plain, staged
 
 
 class Joined:
@@ -25,7 +26,7 @@ class Joined:
         key = key if isinstance(key, tuple) else (key,)
         return _bracketed(self.original, key, _flat(key), self._joined)
 
-    def _joined(self, key: Any) -> Any:
+    def _joined(self, key: tuple[Any, ...]) -> Any:
         (axis, ndmin, trans1d), parts = self.places, key
         if isinstance(key[0], str):
             parts = key[1:]
@@ -46,7 +47,7 @@ class Joined:
         return 0
 
 
-def _bracketed(original: Any, key: Any, values: list[Any], composed: Any) -> Any:
+def _bracketed(original: Any, key: Index, values: list[Any], composed: Callable[..., Any]) -> Any:
     """The value is NumPy's, the derivative that of the composition."""
     made = original.__getitem__
     if not any_traced(values):
@@ -64,7 +65,7 @@ def _flat(key: Sequence[Any]) -> list[Any]:
     return [v for p in key for v in ((p.start, p.stop, p.step) if isinstance(p, slice) else (p,))]
 
 
-def _made(part: Any) -> Any:
+def _made(part: object) -> Any:
     """A slice as the numbers that it counts."""
     if not isinstance(part, slice):
         return array(part)
@@ -75,7 +76,7 @@ def _made(part: Any) -> Any:
     return maker(np.arange)(start, part.stop, step)
 
 
-def _placed(a: Any, ndmin: int, trans1d: int, counted: bool) -> Any:
+def _placed(a: Array, ndmin: int, trans1d: int, counted: bool) -> Any:
     """An array with at least that many axes, its own beginning at `trans1d`."""
     rank = type_of(a).ndim
     if rank >= ndmin:
@@ -101,7 +102,7 @@ class Grid:
         parts = key if isinstance(key, tuple) else (key,)
         return _bracketed(self.original, key, _flat(parts), self._grid)
 
-    def _grid(self, key: Any) -> Any:
+    def _grid(self, key: slice | tuple[Any, ...]) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
         lines = [_made(p) for p in parts]
         if not isinstance(key, tuple):

@@ -15,10 +15,12 @@ from types import FunctionType
 from typing import Any, cast
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped
 from lineara.facts.registry import registry
 from lineara.python.container_copies import SHOWN
 from lineara.python.namespaces import Namespace, Replacer
 from lineara.python.twins import PROTOCOLS, answering
+from lineara.tape.node import Array
 
 _FUNCTION = inspect.CO_NEWLOCALS | inspect.CO_OPTIMIZED  # without the second: of `namespaces`
 
@@ -35,7 +37,9 @@ def _numbers() -> dict[int, type]:
     return {id(f.stand_in): f.original for f in numbers}
 
 
-def build_class(overlay: Replacer, body: Any, name: str, *bases: Any, **options: Any) -> Any:
+def build_class(
+    overlay: Replacer, body: Callable[..., Any], name: str, *bases: Any, **options: Any
+) -> Any:
     """A class statement in copied code."""
     made = builtins.__build_class__(body, name, *real_bases(bases), **options)
     for protocol in PROTOCOLS:
@@ -55,12 +59,12 @@ def replaced_builtins(
     def real(cls: Any) -> Any:
         return tuple(map(real, cls)) if type(cls) is tuple else overlay.original(cls)
 
-    def itself(obj: Any) -> Any:
+    def itself(obj: Shaped) -> Any:
         """A function or class of the user's or NumPy's, where a copy or stand-in came."""
         return overlay.original(obj) if type(obj) is FunctionType or isinstance(obj, type) else obj
 
     @functools.wraps(isinstance)
-    def isinstance_(obj: Any, cls: Any, /) -> bool:
+    def isinstance_(obj: Array, cls: type, /) -> bool:
         obj, cls = itself(obj), real(cls)
         if is_instance is None:
             return isinstance(obj, cls)
@@ -108,7 +112,7 @@ def replaced_builtins(
             space = space.real
         return space
 
-    def locals_(f: Any) -> Any:
+    def locals_(f: Callable[..., Any]) -> Any:
         @functools.wraps(f)
         def call(*args: Any) -> Any:
             if args:
@@ -124,7 +128,7 @@ def replaced_builtins(
 
         return call
 
-    def by_name(f: Any) -> Any:
+    def by_name(f: Callable[..., Any]) -> Any:
         @functools.wraps(f)
         def call(*args: Any, **options: Any) -> Any:
             return overlay.replace(f(*map(itself, args), **options))
@@ -144,7 +148,7 @@ def replaced_builtins(
     return {id(old): cast(Any, new) for old, new in pairs.items()}
 
 
-def _alternatives(cls: Any) -> tuple[Any, ...]:
+def _alternatives(cls: type) -> tuple[Any, ...]:
     if type(cls) is tuple:
         return tuple(one for part in cls for one in _alternatives(part))
     return cls.__args__ if isinstance(cls, types.UnionType) else (cls,)

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 from lineara.containers.points import ATTRIBUTE
 from lineara.containers.proxy import Front
 from lineara.errors import StructureError, is_own_file
+from lineara.facts.hints import Shaped, Tree
 from lineara.python.class_copies import LRU, has_user_code
 from lineara.python.function_copies import dress, is_user_function
 from lineara.python.twins import members
@@ -52,7 +53,9 @@ def captured(f: Any, keep: Callable[[Any], bool] = lambda value: True) -> dict[s
 
 
 def with_captured(
-    f: Any, values: Mapping[str, Any], shown: Callable[[Any], Any] = lambda value: value
+    f: Callable[..., Any],
+    values: Mapping[str, Any],
+    shown: Callable[[Any], Any] = lambda value: value,
 ) -> Any:
     """`f` with these captured values; those that are not named stay, and `f` is not changed.
 
@@ -93,12 +96,12 @@ def _is_closure(f: FunctionType, depth: int = 4) -> bool:
     return any(is_user_function(g) or (depth > 0 and _is_closure(g, depth - 1)) for g in inner)
 
 
-def _has_attributes(obj: Any) -> bool:
+def _has_attributes(obj: object) -> bool:
     """Whether this is an object of a class of the user's; a container that is lifted is a value."""
     return not isinstance(obj, type | _Self | Front) and any(map(has_user_code, type(obj).__mro__))
 
 
-def _is_left_out(value: Any) -> bool:
+def _is_left_out(value: Tree) -> bool:
     """Whether this is a module, a class or a function that captured nothing."""
     if isinstance(value, ModuleType):
         return True
@@ -138,7 +141,7 @@ def _parameters(p: functools.partial[Any]) -> Iterator[str]:
         yield f"{rest}[{i}]"
 
 
-def _names(f: Any) -> tuple[list[str], str]:
+def _names(f: Callable[..., Any]) -> tuple[list[str], str]:
     """The names of the positional parameters, and that of the one that takes all others."""
     try:
         parameters = inspect.signature(f).parameters.values()
@@ -157,7 +160,7 @@ def _names(f: Any) -> tuple[list[str], str]:
 _known_names = functools.lru_cache(maxsize=256)(_names)  # of our own functions, which stay
 
 
-def _attributes(obj: Any) -> dict[str, Any]:
+def _attributes(obj: Tree) -> dict[str, Any]:
     state = dict(getattr(obj, "__dict__", {}))
     for name, member in members(type(obj)):
         if hasattr(obj, name):
@@ -165,7 +168,7 @@ def _attributes(obj: Any) -> dict[str, Any]:
     return state
 
 
-def _parts(value: Any) -> Iterator[_Part]:
+def _parts(value: object) -> Iterator[_Part]:
     """What this value captured; the parts `self` and `__func__` are opened in turn."""
     if isinstance(value, _Self):
         for name, attribute in _attributes(value.obj).items():
@@ -190,7 +193,7 @@ def _parts(value: Any) -> Iterator[_Part]:
 class _Self:
     """An object whose attributes are asked for."""
 
-    def __init__(self, obj: Any) -> None:
+    def __init__(self, obj: Tree) -> None:
         self.obj = obj
 
 
@@ -201,13 +204,13 @@ class _Reader:
         self.seen: dict[int, Any] = {}
         self.keep = keep
 
-    def is_new(self, thing: Any) -> bool:
+    def is_new(self, thing: object) -> bool:
         """Whether `thing` is met for the first time."""
         new = id(thing) not in self.seen
         self.seen[id(thing)] = thing
         return new
 
-    def read(self, value: Any) -> Any:
+    def read(self, value: Shaped) -> Any:
         """What stands for `value` in the result."""
         if isinstance(value, _Self) or _opens(value):
             return self.open(value)
@@ -215,7 +218,7 @@ class _Reader:
             return self.read_container(value)
         return _LEFT_OUT if _is_left_out(value) else value
 
-    def open(self, value: Any) -> Any:
+    def open(self, value: object) -> Any:
         """What `value` captured, by name."""
         values = {}
         holder = value.obj if isinstance(value, _Self) else value
@@ -248,7 +251,7 @@ class _Writer:
         self.new: dict[Any, Any] = {}  # place -> its new value
         self.made: dict[int, tuple[Any, Any]] = {}  # id -> (old, new)
 
-    def collect(self, old: Any, values: Any, path: str) -> None:
+    def collect(self, old: Any, values: object, path: str) -> None:
         """Note what is new in `values`, which has the form that `captured` gives for `old`."""
         if not isinstance(values, Mapping):
             raise StructureError(
@@ -265,7 +268,7 @@ class _Writer:
                 )
             self.collect_one(parts[name].place, parts[name].value, value, where)
 
-    def collect_one(self, place: Any, old: Any, value: Any, path: str) -> None:
+    def collect_one(self, place: object, old: Any, value: Any, path: str) -> None:
         """Note the new value of one place."""
         if _can_open(old) and (place is None or isinstance(value, Mapping)):
             self.collect(old, value, path)
@@ -301,12 +304,12 @@ class _Writer:
             return MethodType(self.build(value.__func__), owner)
         return self.object(value)
 
-    def remember(self, old: Any, new: Any) -> Any:
+    def remember(self, old: object, new: object) -> Any:
         """Let every other mention of `old` become `new`."""
         self.made[id(old)] = (old, new)
         return new
 
-    def at(self, place: Any, old: Any) -> Any:
+    def at(self, place: object, old: object) -> Any:
         """The value that a place has now."""
         return self.new[_key(place)] if _key(place) in self.new else self.build(old)
 
@@ -340,7 +343,7 @@ class _Writer:
         options = dict(zip(p.keywords, rest, strict=True))
         return self.remember(p, functools.partial(self.build(p.func), *args, **options))
 
-    def object(self, obj: Any) -> Any:
+    def object(self, obj: Tree) -> Any:
         """An object of the same class with new attributes; `__init__` is not run again."""
         if id(obj) in self.made:
             return self.made[id(obj)][1]
@@ -366,7 +369,7 @@ def _can_open(value: Any) -> bool:
     return isinstance(value, _Self) or _opens(value)
 
 
-def _key(place: Any) -> Any:
+def _key(place: object) -> Any:
     return id(place) if type(place) is CellType else place
 
 

@@ -10,6 +10,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from lineara.errors import is_library_file
+from lineara.facts.hints import Tree
 from lineara.python.container_copies import LIMIT
 from lineara.python.function_copies import Recent, is_user_code, is_user_function
 from lineara.python.namespaces import Cells, Namespace, Replacer, same, unchanged
@@ -100,7 +101,7 @@ class Classes:
             return False
         return self.of(cls) is not None
 
-    def view(self, obj: Any, watch: Callable[[Any], bool]) -> Any:
+    def view(self, obj: Tree, watch: Callable[[Any], bool]) -> Any:
         """The view of `obj` in this run; `obj` itself where its state cannot be shared."""
         record = self.of(type(obj))
         assert record is not None, f"{type(obj)} has no twin"
@@ -201,5 +202,5 @@ def _functions(cls: type) -> Iterator[Any]:
     return (part for value in vars(cls).values() for part in parts_of(value) or (value,))
 
 
-def _is_copied(f: Any) -> bool:
+def _is_copied(f: object) -> bool:
     return type(f) is FunctionType and type(f.__globals__) is Namespace

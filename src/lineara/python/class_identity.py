@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import StagingError
+from lineara.facts.hints import Tree
 from lineara.facts.primitive import Box
 from lineara.facts.registry import registry
 from lineara.tape.node import Traced
@@ -52,7 +53,7 @@ class Named(NamedTuple):
     local: bool
     names: tuple[str, ...]
 
-    def __contains__(self, x: Any) -> bool:
+    def __contains__(self, x: Tree) -> bool:
         value = self.value(sys._getframe(1))
         if x is value:
             return True

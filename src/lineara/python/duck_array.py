@@ -4,8 +4,10 @@ It is no NumPy array for `isinstance`, so such a library neither converts it nor
 """
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
+from lineara.facts.hints import Index
 from lineara.python.array_makers import any_traced, array
 from lineara.python.numpy_functions import call_foreign, declared
 from lineara.tape.node import Traced
@@ -25,7 +27,7 @@ def closed(value: Any) -> Any:
     return Duck(value) if isinstance(value, Traced) else value
 
 
-def called(func: Any, *args: Any, **kwargs: Any) -> Any:
+def called(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """NumPy's function of traced or plain values."""
     if any_traced(args) or any_traced(kwargs.values()):
         maker = declared(func).stand_in
@@ -43,12 +45,16 @@ class Duck:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, func: Callable[..., Any], types: tuple[Any, ...], args: Any, kwargs: dict[str, Any]
+    ) -> Any:
         del types
         kwargs = {k: opened(v) for k, v in kwargs.items()}
         return closed(called(func, *opened(tuple(args)), **kwargs))
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: Callable[..., Any], method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
         if any(getattr(type(v), "__array_priority__", 0) > 1000 for v in inputs):
             return NotImplemented
         if any(hasattr(type(v), "dims") for v in inputs):  # a labelled array answers itself
@@ -70,7 +76,7 @@ class Duck:
     def __getitem__(self, at: Any) -> Any:
         return closed(self.value[at])
 
-    def __setitem__(self, at: Any, value: Any) -> None:
+    def __setitem__(self, at: Index, value: object) -> None:
         if not isinstance(self.value, Traced):
             self.value = array(self.value)
         self.value[at] = opened(value)
@@ -78,7 +84,7 @@ class Duck:
     def __copy__(self) -> Any:
         return Duck(array(self.value))
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         return self.__copy__()
 
     def copy(self, *_: Any) -> Any:

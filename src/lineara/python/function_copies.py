@@ -12,10 +12,12 @@ import functools
 import gc
 import types
 import weakref
+from collections.abc import Callable
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from lineara.errors import is_library_file, is_user_file
+from lineara.facts.hints import Shaped
 from lineara.facts.registry import registry
 from lineara.python.namespaces import Namespace, Replacer, facts
 
@@ -31,7 +33,7 @@ def is_user_code(filename: str) -> bool:
     return known or filename.startswith(registry.sources)
 
 
-def is_user_function(value: Any) -> bool:
+def is_user_function(value: object) -> bool:
     """Whether this is a Python function from a user's file (the maker of a namedtuple is not)."""
     if type(value) is not FunctionType or not is_user_code(value.__code__.co_filename):
         return False
@@ -66,7 +68,9 @@ class Copy:
         "still",
     )
 
-    def __init__(self, source: weakref.ref[FunctionType], f: FunctionType, copy: Any) -> None:
+    def __init__(
+        self, source: weakref.ref[FunctionType], f: FunctionType, copy: Callable[..., Any]
+    ) -> None:
         self.source, self.copy = source, copy
         self.code, self.defaults = f.__code__, (f.__defaults__, f.__kwdefaults__)
         self.cells: list[tuple[CellType, CellType | None]] = []
@@ -109,7 +113,7 @@ class Functions:
             space = self.spaces[id(real)] = Namespace(real, self.overlay)
         return space
 
-    def ready(self, f: Any) -> Any:
+    def ready(self, f: Callable[..., Any]) -> Any:
         """The copy of a function that is as it was and has nothing to be read anew; else None."""
         if type(f) is not FunctionType:
             return None
@@ -229,7 +233,7 @@ class Functions:
             space.records[id(f)] = record
         return copy
 
-    def _wants_cell(self, value: Any, user: bool) -> bool:
+    def _wants_cell(self, value: Shaped, user: bool) -> bool:
         return (user or type(value) in _CALLED) and self.overlay.needs(value)
 
     def _leads_back(self, cell: CellType, fresh: CellType | None) -> bool:
@@ -246,7 +250,7 @@ class Functions:
         key, me = id(f), weakref.ref(self)
         space = weakref.ref(copy.__globals__) if type(copy.__globals__) is Namespace else None
 
-        def gone(_: Any) -> None:
+        def gone(_: object) -> None:
             functions, home = me(), space() if space else None
             if functions is not None:
                 functions.cyclic.pop(key, None)
@@ -263,7 +267,7 @@ class Functions:
         return made
 
 
-def _is_dispatcher(f: Any) -> bool:
+def _is_dispatcher(f: Callable[..., Any]) -> bool:
     """Whether `functools.singledispatch` made this function."""
     return hasattr(f, "registry") and hasattr(f, "dispatch")
 

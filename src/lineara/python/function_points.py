@@ -12,6 +12,7 @@ from typing import Any
 
 from lineara.containers.points import MANIFOLDS, Chart, manifold_of
 from lineara.errors import StructureError
+from lineara.facts.hints import Tree, Value
 from lineara.facts.types import show_type
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.function_probes import Probes, arguments, derivative
@@ -29,18 +30,18 @@ class Functions:
     is_whole = True
     point: type | None = None
 
-    def __init__(self, f: Any) -> None:
+    def __init__(self, f: Callable[..., Any]) -> None:
         self.f = f
 
-    def coordinates(self, p: Any) -> Any:
+    def coordinates(self, p: Callable[..., Any]) -> Any:
         """What the function captured, by name."""
         return captured(p)
 
-    def lifted(self, p: Any, v: Any) -> Any:
+    def lifted(self, p: Callable[..., Any], v: dict[Any, Any]) -> Any:
         """The function around the traced values."""
         return seen(with_captured(p, v))
 
-    def outgoing(self, r: Any, still: Any) -> Any:
+    def outgoing(self, r: Callable[..., Any], still: Callable[..., Any]) -> Any:
         """What a function that is a result captured, by name; of that what moves."""
         del still
         return captured(r, _moves)
@@ -49,12 +50,12 @@ class Functions:
         """The function around values without a level."""
         return with_captured(r, map_leaves(release, captured(r, _moves)))
 
-    def vector(self, tree: Any, chart: Chart) -> Any:
+    def vector(self, tree: Tree, chart: Chart) -> Any:
         """Captured values by name."""
         del chart
         return tree
 
-    def covector(self, p: Any, tree: Any, unit: Any) -> Any:
+    def covector(self, p: Callable[..., Any], tree: Tree, unit: Any) -> Any:
         """Captured values by name: a gradient with respect to the function."""
         del p, unit
         return tree
@@ -73,7 +74,9 @@ class Functions:
         total = None
         for at, k, along in vector:
 
-            def probe(values: Any, at: Any = at, along: tuple[Any, ...] = along) -> Any:
+            def probe(
+                values: dict[Any, Any], at: Value = at, along: tuple[Any, ...] = along
+            ) -> Any:
                 return derivative(with_captured(self.f, values), arguments(at), along)
 
             _, L, _ = linearize(probe, (held,), {}, (0,), False, method, asked)
@@ -82,13 +85,13 @@ class Functions:
         return map_leaves(lambda v: v * 0.0, held) if total is None else total
 
 
-def _moves(value: Any) -> bool:
+def _moves(value: Tree) -> bool:
     """Whether something in a captured value has tangents."""
     leaves = flatten(value)[0]
     return any([kind_of_number(v) in tuple("fc") or manifold_of(v) is not None for v in leaves])
 
 
-def functions(f: Any) -> Functions | None:
+def functions(f: Callable[..., Any]) -> Functions | None:
     """The manifold that a function is a point of; None for one that captured no floating number."""
     return Functions(f) if _moves(captured(f)) else None
 

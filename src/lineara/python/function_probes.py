@@ -14,6 +14,7 @@ import numpy as np
 
 from lineara.cotangent.formal import Formal
 from lineara.errors import StructureError, TypeMismatchError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, conjugate, op, real_part
 from lineara.facts.types import show_type, type_of
 from lineara.python.user_code import method, seen
@@ -75,10 +76,10 @@ class Probes:
             total = total + paired(p.cotangent, derivative(u, arguments(p.at), p.along))
         return total
 
-    def __add__(self, other: Any) -> "Probes":
+    def __add__(self, other: "Probes") -> "Probes":
         return Probes(self.probes + other.probes) if isinstance(other, Probes) else NotImplemented
 
-    def __mul__(self, r: Any) -> "Probes":
+    def __mul__(self, r: Value) -> "Probes":
         if isinstance(r, Probes):
             return NotImplemented
         return Probes([p._replace(cotangent=scaled(p.cotangent, r)) for p in self.probes])
@@ -102,7 +103,7 @@ def _probe(given: Any) -> Probe:
     return made
 
 
-def arguments(at: Any) -> tuple[Any, ...]:
+def arguments(at: Value) -> tuple[Any, ...]:
     """The arguments of a function at a point: a tuple is several."""
     return at if type(at) is tuple else (at,)
 
@@ -112,12 +113,12 @@ def point(args: tuple[Any, ...]) -> Any:
     return args[0] if len(args) == 1 and type(args[0]) is not tuple else args
 
 
-def scaled(tree: Any, r: Any) -> Any:
+def scaled(tree: Any, r: Value) -> Any:
     """A multiple of a vector."""
     return map_leaves(lambda v: r * v, tree)
 
 
-def paired(k: Any, v: Any) -> Any:
+def paired(k: Value, v: Value) -> Any:
     """<k, v>, real; None and what does not move count nothing."""
     left, shape = flatten(k)
     right, other = flatten(v)
@@ -141,7 +142,7 @@ def paired(k: Any, v: Any) -> Any:
     return total
 
 
-def _moves(v: Any) -> bool:
+def _moves(v: Shaped) -> bool:
     return isinstance(v, Traced | float | complex) or type_of(v).dtype.kind in "fciO"
 
 
@@ -177,7 +178,7 @@ class Bag(Formal):
             return Bag((self, other))
         return self if type(other) in (int, float) and other == 0 else NotImplemented
 
-    def __mul__(self, r: Any) -> "Bag":
+    def __mul__(self, r: Value) -> "Bag":
         return Bag(tuple([p._replace(cotangent=scaled(p.cotangent, r)) for p in self]))
 
     def __iter__(self) -> Iterator[Probe]:
@@ -203,7 +204,7 @@ class Bag(Formal):
         return Probes(probes[::-1])
 
 
-def _still(tree: Any) -> bool:
+def _still(tree: Value) -> bool:
     """Whether a vector is plainly zero."""
     leaves = [v for v in flatten(tree)[0] if v is not None]
     return not any([isinstance(v, Box) or np.any(v) for v in leaves])
@@ -215,12 +216,12 @@ class Direction(Formal):
     def __init__(self, terms: tuple[tuple[Any, Callable[..., Any]], ...]) -> None:
         self.terms = terms
 
-    def __add__(self, other: Any) -> "Direction":
+    def __add__(self, other: object) -> "Direction":
         if isinstance(other, Direction):
             return Direction(self.terms + other.terms)
         return self if type(other) in (int, float) and other == 0 else NotImplemented
 
-    def __mul__(self, r: Any) -> "Direction":
+    def __mul__(self, r: Value) -> "Direction":
         return Direction(tuple([(r * c, u) for c, u in self.terms]))
 
     def derivative(self, args: tuple[Any, ...], along: tuple[Any, ...]) -> Any:

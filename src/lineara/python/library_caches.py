@@ -12,6 +12,8 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
+from lineara.facts.hints import Tree
+
 _SMALL = 32  # entries; of a container with fewer they are compared, of a larger one counted
 _MANY = 5000  # of them; caches that are met later are left alone
 _DEPTH = 3  # containers and objects within each other
@@ -42,7 +44,7 @@ class Kept:
             for v in list(vars(value).values()):
                 self.note(v, depth - 1)
 
-    def _is_object(self, value: Any) -> bool:
+    def _is_object(self, value: Tree) -> bool:
         return self.is_followed(type(value)) and type(getattr(value, "__dict__", None)) is dict
 
     def assign(self, space: dict[str, Any], name: str) -> None:
@@ -62,7 +64,7 @@ class Kept:
             if self._holds(space.get(name)):
                 space.pop(name) if was is self else space.update({name: was})
 
-    def _tidy_object(self, holder: Any, was: dict[str, Any]) -> None:
+    def _tidy_object(self, holder: object, was: dict[str, Any]) -> None:
         state = vars(holder)
         if len(state) == len(was) and all(map(is_, was.values(), state.values())):
             return
@@ -76,7 +78,7 @@ class Kept:
             else:
                 del state[name]
 
-    def _tidy_container(self, holder: Any) -> None:
+    def _tidy_container(self, holder: dict[Any, Any] | list[Any]) -> None:
         if not any(map(self._holds, [*holder, *_entries(holder)])):
             for v in _entries(holder):
                 self.note(v, _DEPTH - 1)
@@ -88,7 +90,7 @@ class Kept:
         holder.clear()
         holder.extend(kept) if isinstance(holder, list) else holder.update(kept)
 
-    def _holds(self, value: Any, depth: int = _DEPTH) -> bool:
+    def _holds(self, value: object, depth: int = _DEPTH) -> bool:
         """Whether there is a traced value in this."""
         if self.is_traced(value):
             return True
@@ -108,7 +110,7 @@ def _extent(container: Any) -> Any:
     return _entries(container) if len(container) < _SMALL else len(container)
 
 
-def _is_as(container: Any, was: Any) -> bool:
+def _is_as(container: dict[Any, Any] | list[Any], was: Any) -> bool:
     """Whether a container is as it was."""
     if type(was) is int:
         return len(container) == was

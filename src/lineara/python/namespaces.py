@@ -14,13 +14,14 @@ import dis
 import inspect
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from operator import is_
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
 from lineara.errors import is_library_file
+from lineara.facts.hints import Value
 from lineara.python.class_identity import compared
 from lineara.tape.swallowed_errors import refuse_caught
 
@@ -40,15 +41,15 @@ class Replacer(Protocol):
     run: int  # the number of this run
     lock: Any  # held while copies and twins are made
 
-    def needs(self, value: Any, depth: int = 4) -> bool:
+    def needs(self, value: object, depth: int = 4) -> bool:
         """Whether copied code must see something else in place of `value`."""
         ...
 
-    def replace(self, value: Any) -> Any:
+    def replace(self, value: object) -> Any:
         """What copied code sees in place of `value`."""
         ...
 
-    def original(self, value: Any) -> Any:
+    def original(self, value: object) -> Any:
         """What `value` stands for outside of copied code."""
         ...
 
@@ -60,11 +61,11 @@ class Replacer(Protocol):
     forms: Any  # what structured code calls, or None where code is as it was
     build_class: Any  # what a class statement calls
 
-    def stands_in(self, value: Any) -> bool:
+    def stands_in(self, value: Value) -> bool:
         """Whether copied code sees this in place of something else."""
         ...
 
-    def stable(self, value: Any, cells: Cells) -> bool:
+    def stable(self, value: object, cells: Cells) -> bool:
         """Whether `replace(value)` stays right as long as `value` is the same object.
 
         What functions captured is added to `cells`, and what their defaults hold that may be
@@ -236,7 +237,7 @@ class Namespace(dict[str, Any]):
         elif name in self.stored:
             del self.real[name]
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """As `globals().get`: another overlay on top of this one asks so."""
         try:
             return self[name]
@@ -308,7 +309,11 @@ def _is_large(value: Any) -> bool:
 
 def _importer(overlay: Replacer) -> Callable[..., Any]:
     def import_(
-        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+        name: str,
+        globals: Any = None,
+        locals: Namespace | None = None,
+        fromlist: Sequence[Any] | None = (),
+        level: int = 0,
     ) -> Any:
         """Python's `__import__`; the module it gives is the one that copied code sees."""
         while isinstance(globals, Namespace):
@@ -364,7 +369,7 @@ class LiveModule(ModuleType):
             return space[name]
         return space.overlay.replace(getattr(module, name))
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Value) -> None:
         space = self.__lineara_space__
         setattr(self.__lineara_module__, name, space.overlay.original(value))
         space.drop(name)

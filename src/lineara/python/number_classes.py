@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from lineara.containers.proxy import is_lazy
+from lineara.facts.box import Box
+from lineara.facts.hints import Tree, Value
 from lineara.facts.primitive import op, registry
 from lineara.tape.class_questions import type_shown
 from lineara.tape.node import Array, Scalar, Traced, layout, plain, staged
@@ -70,7 +72,7 @@ class _Constructor(type):
         """What the class of truth values has, of which no other class can be derived."""
         return getattr(_own(cls).get("original", object), name)
 
-    def __instancecheck__(cls, obj: Any) -> bool:
+    def __instancecheck__(cls, obj: Tree) -> bool:
         if "original" not in vars(cls):
             return super().__instancecheck__(obj)
         answer = is_instance(obj, cls.original)
@@ -89,7 +91,9 @@ class _Constructor(type):
         return hash(cls.original)
 
 
-def answered(original: Any, args: tuple, options: dict[str, Any]) -> tuple[Any, tuple]:
+def answered(
+    original: Callable[..., Any], args: tuple, options: dict[str, Any]
+) -> tuple[Any, tuple]:
     """What a function of numbers gives, and its arguments: of objects their numbers.
 
     Objects of the user's are asked for their numbers when, and as often as, the function asks.
@@ -124,7 +128,7 @@ def _asked(numbers: list[Any], i: int) -> Any:
     if not own or issubclass(kind, float | complex):  # which are asked for nothing
         return value
 
-    def note(method: Any) -> Any:
+    def note(method: Callable[..., Any]) -> Any:
         number = method(value)
         numbers[i] = number
         of = complex if method.__name__ == "__complex__" else float
@@ -136,7 +140,7 @@ def _asked(numbers: list[Any], i: int) -> Any:
     return type(kind.__name__, (), names | {n: partial(note, methods[n]) for n in own})()
 
 
-def _pickled(cls: Any) -> Any:
+def _pickled(cls: type) -> Any:
     """A class that stands for another is pickled as that one."""
     original = vars(cls).get("original")
     return cls.__qualname__ if original is None else (copy.copy, (original,))
@@ -196,7 +200,7 @@ class _Maker(_Constructor):
         return cls.convert(*args, **options)
 
 
-def maker_class(original: Any, convert: Callable[..., Any]) -> type:
+def maker_class(original: type, convert: Callable[..., Any]) -> type:
     """The class that stands for a foreign class, whose objects `convert` makes."""
     names = {"original": original, "convert": staticmethod(convert), "__doc__": original.__doc__}
     return _Maker(original.__name__, (original,), names | {"__module__": original.__module__})
@@ -221,7 +225,7 @@ def _number(value: Any, to: type = float) -> Any:
     return value.item()
 
 
-def to_float(value: Any) -> Any:
+def to_float(value: Box) -> Any:
     """float() of a traced number."""
     value = _number(value)
     if value.dtype.kind == "c":
@@ -231,7 +235,7 @@ def to_float(value: Any) -> Any:
     return wide.item()
 
 
-def to_complex(real: Any = 0.0, imag: Any = None) -> Any:
+def to_complex(real: Value = 0.0, imag: Scalar | None = None) -> Any:
     """complex() of traced numbers."""
     given = [_number(v, complex) for v in (real, imag) if v is not None]
     parts: list[Any] = [v if isinstance(v, Traced) else complex(v) for v in given]
@@ -251,7 +255,7 @@ def _of_both(p: Any, q: Any) -> Any:
 
 
 def _typed(dtype: Any) -> Callable[..., Any]:
-    def convert(value: Any, imag: Any = None) -> Any:
+    def convert(value: Box, imag: Any = None) -> Any:
         if imag is not None and dtype.kind != "c":
             raise TypeError(f"{dtype.name}() takes one number, and was given an imaginary part")
         if imag is None and isinstance(value, Array) and value.shape and value.dtype == dtype:
@@ -285,7 +289,7 @@ def class_of(value: Any) -> type | None:
     return value._lineara_kind.cls if is_lazy(value) else None
 
 
-def is_instance(value: Any, cls: type) -> bool | None:
+def is_instance(value: Array, cls: type) -> bool | None:
     """What isinstance says of a traced value: that it is the number or the array it stands for."""
     if not isinstance(value, Traced):
         return None

@@ -1,12 +1,14 @@
 """NumPy's functions and methods on traced values: ours that stands in for each, or a refusal."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lineara.containers.points import is_labelled, without_unit
 from lineara.errors import DetachError, NoRuleError, ShapeError
+from lineara.facts.hints import Axis, Shaped, Value
 from lineara.facts.primitive import Constant, innermost, op, registry
 from lineara.facts.registry import WRITE, Foreign
 from lineara.facts.types import type_of
@@ -40,7 +42,7 @@ from lineara.tape.numpy_errors import foreign_name, refused
 from lineara.tape.plans import GENERAL, by_plan
 
 
-def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def call_foreign(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
     y = by_plan(func, args, kwargs, judged)
     if y is not GENERAL:
@@ -101,13 +103,13 @@ def call_foreign(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return as_numpy_lays(func, args, kwargs, result)
 
 
-def of_objects(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def of_objects(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     """A function of arrays of objects, which may be traced numbers: NumPy asks the objects."""
     args, out = _without_out(func, args, kwargs)
     return _constant(func, args, kwargs, out, _asking_objects)
 
 
-def _asking_objects(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def _asking_objects(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     options = {k: v if k in _NUMBERS else in_objects(v) for k, v in kwargs.items()}
     return func(*in_objects(args), **options)
 
@@ -116,7 +118,13 @@ _SPREAD = {np.clip, np.percentile, np.quantile, np.nanpercentile, np.nanquantile
 _NUMBERS = {"ddof", "correction"}  # which NumPy never makes an array of
 
 
-def _constant(func: Any, args: tuple, kwargs: dict[str, Any], out: Any, call: Any) -> Any:
+def _constant(
+    func: Callable[..., Any],
+    args: tuple,
+    kwargs: dict[str, Any],
+    out: Any,
+    call: Callable[..., Any],
+) -> Any:
     """A constant; a plain `out` is NumPy's to write, or to refuse."""
     if out is None:
         return call(func, args, kwargs)
@@ -146,7 +154,7 @@ _ARRAYS = {np.where, np.select, np.piecewise, np.i0, np.roll, np.real_if_close, 
 _ARRAYS |= {np.block, np.apply_along_axis}
 
 
-def _without_axes(func: Any, result: Any, args: tuple) -> Any:
+def _without_axes(func: Callable[..., Any], result: Traced, args: tuple) -> Any:
     """A number, which of some functions is an array without axes."""
     source: Any = args[0] if args else None
     if func not in _VIEWS | _ARRAYS:
@@ -176,7 +184,7 @@ def _advice(func: Any) -> str:
     return declared(np.frompyfunc if of_python else func).advice or WRITE
 
 
-def declared(func: Any) -> Foreign:
+def declared(func: Callable[..., Any]) -> Foreign:
     """The record of a function; its module may have been imported just now."""
     record = registry.foreign.get(func)
     if (record is None or record.ours is None) and registry.arrive():
@@ -188,7 +196,9 @@ _UNKNOWN = Foreign(None)
 _SHAPES = (ValueError, IndexError)
 
 
-def _without_out(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, Any]:
+def _without_out(
+    func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+) -> tuple[tuple, Any]:
     """The arguments without the array that is to be written, and that array."""
     out = kwargs.pop("out", None)
     place = place_of_out(func)
@@ -202,7 +212,9 @@ DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.diag, np.real, 
 DERIVED |= {np.lib.stride_tricks.sliding_window_view, np.linalg.diagonal}
 
 
-def locally_constant(ours: Constant, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def locally_constant(
+    ours: Constant, func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+) -> Any:
     """The plain result; of values that have types only, one more operation on them."""
     if not staged((*args, *kwargs.values())):
         return constant_call(func, args, kwargs)
@@ -226,7 +238,7 @@ def _in_order(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     return (op("index")(a, at=(sorter,)), v, side), {}
 
 
-def constant_call(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def constant_call(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     """A locally constant function of the plain values."""
     y = func(*map(plain_deep, args), **{k: plain_deep(v) for k, v in kwargs.items()})
     for part in y if isinstance(y, list | tuple) else (y,):
@@ -245,7 +257,7 @@ def _give(view: np.ndarray, source: Array) -> None:
         source.give(content)
 
 
-def write_out(out: Any, value: Any, spreads: bool = False) -> Any:
+def write_out(out: Any, value: Shaped, spreads: bool = False) -> Any:
     """Write a result into the `out=` that the user gave; that of a ufunc it may spread over."""
     if isinstance(value, tuple) and isinstance(out, tuple):
         pairs = zip(out, value, strict=True)
@@ -266,12 +278,12 @@ def write_out(out: Any, value: Any, spreads: bool = False) -> Any:
     return target
 
 
-def _set_real(self: Any, value: Any) -> None:
+def _set_real(self: Any, value: Array) -> None:
     complex_ = self.dtype.kind == "c"
     self[...] = op("of_parts")(as_array(value), op("imag")(self)) if complex_ else value
 
 
-def _set_imag(self: Any, value: Any) -> None:
+def _set_imag(self: Any, value: Array) -> None:
     if self.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
     self[...] = op("of_parts")(op("real")(self), as_array(value))
@@ -284,7 +296,7 @@ Array.imag = Traced.imag.setter(_set_imag)  # type: ignore[assignment, attr-defi
 # --- methods ----------------------------------------------------------------------------------
 
 
-def _method(function: Any, name: str) -> Any:
+def _method(function: Callable[..., Any], name: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return call_foreign(function, (self, *args), kwargs)
 
@@ -314,7 +326,7 @@ def _choose(self: Any, *choices: Any, out: Any = None, mode: str = "raise") -> A
     return call_foreign(np.choose, (self, listed), {"out": out, "mode": mode})
 
 
-def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+def _compress(self: Any, condition: Value, axis: Axis = None, out: Any = None) -> Any:
     """As np.compress."""
     return call_foreign(np.compress, (condition, self, axis, out), {})
 
@@ -330,7 +342,7 @@ def _conjugate(self: Any, out: Any = None) -> Any:
     return y if out is None else write_out(out, y)
 
 
-def _wrap(self: Any, array: Any, context: Any = None, return_scalar: Any = None) -> Any:
+def _wrap(self: Any, array: Shaped, context: Any = None, return_scalar: Any = None) -> Any:
     """The array, or its number: of numbers it is one unless an array is asked for."""
     number = not self.shape if return_scalar is None else return_scalar
     return array[()] if number and not array.shape else array

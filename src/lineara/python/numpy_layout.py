@@ -7,11 +7,13 @@ program is written, of sample values, and the strides are remembered.
 """
 
 import warnings
+from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Value
 from lineara.facts.primitive import registry
 from lineara.facts.types import ArrayType, type_of
 from lineara.tape.node import Array, Scalar, Traced, laid, plain, staged
@@ -82,14 +84,16 @@ def as_numpy_lays(
     return type(result)(*laid) if hasattr(result, "_fields") else type(result)(laid)
 
 
-def as_numpys_array(func: Any, args: tuple, kwargs: dict[str, Any], result: Any) -> Any:
+def as_numpys_array(
+    func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], result: Any
+) -> Any:
     """The same of a result that is an array in NumPy also where it has no axes."""
     if issubclass(type(result), Scalar):
         return result.level.buffer(result.typed())
     return as_numpy_lays(func, args, kwargs, result)
 
 
-def lay_of(primitive: Any, args: tuple, params: dict[str, Any], y: Any) -> Any:
+def lay_of(primitive: Any, args: tuple, params: dict[str, Any], y: Value) -> Any:
     """The strides of NumPy's result of an operation on staged values; None where in C order."""
     shape = tuple(getattr(y, "shape", ()))
     if len(shape) < 2:
@@ -105,7 +109,7 @@ def lay_of(primitive: Any, args: tuple, params: dict[str, Any], y: Any) -> Any:
     return lays[0][0] if lays is not None and fits else None
 
 
-def _laid(r: Any, lay: tuple[int, ...], given: list[Any]) -> Any:
+def _laid(r: Array, lay: tuple[int, ...], given: list[Any]) -> Any:
     """A result with these strides, if it has others."""
     shape = tuple(r.shape)
     if len(lay) != len(shape) or narrow(shape, lay) == narrow(shape, strides_of(r)):
@@ -113,7 +117,7 @@ def _laid(r: Any, lay: tuple[int, ...], given: list[Any]) -> Any:
     return r.copy() if any([r is a for a in given]) else laid(r, lay)
 
 
-def _arrays(values: Any) -> Any:
+def _arrays(values: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:
     """The arrays of more than one axis among the arguments."""
     for v in values.values() if type(values) is dict else values:
         kind = type(v)
@@ -124,7 +128,9 @@ def _arrays(values: Any) -> Any:
             yield from _arrays(v)
 
 
-def learned(func: Any, args: tuple, kwargs: dict[str, Any], shapes: Any = None) -> Any:
+def learned(
+    func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], shapes: Any = None
+) -> Any:
     """Of each of NumPy's results the strides, and whether it is a view; None if NumPy is not asked.
 
     The `shapes` of our results tell apart what they depend on.
@@ -182,7 +188,7 @@ def sample(t: ArrayType, lay: tuple[int, ...]) -> Any:
     return laid_out(values, lay) if t.ndim else values[()]
 
 
-def _asked(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def _asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -194,7 +200,7 @@ def _asked(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return tuple([_strides(p, arrays) for p in parts])
 
 
-def _plain_arrays(values: Any) -> Any:
+def _plain_arrays(values: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:
     for v in values.values() if isinstance(values, dict) else values:
         if isinstance(v, tuple | list | dict):
             yield from _plain_arrays(v)
@@ -202,7 +208,7 @@ def _plain_arrays(values: Any) -> Any:
             yield v
 
 
-def _strides(y: Any, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], bool] | None:
+def _strides(y: Value, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], bool] | None:
     if not isinstance(y, np.ndarray):
         return None
     return strides_of(y), any([np.may_share_memory(y, a) for a in arrays])

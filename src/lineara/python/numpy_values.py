@@ -9,11 +9,13 @@ import copy
 import functools
 import inspect
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import LinearaError, LinearityError, NoRuleError, StagingError
+from lineara.facts.hints import Shaped, Tree
 from lineara.facts.primitive import Box, Joint, Primitive, registry
 from lineara.facts.types import type_of
 from lineara.ops.lapack import worth_factoring
@@ -56,7 +58,7 @@ def is_composed(func: Any) -> bool:
     return _may_ask(func) and not (_is_numpys(func) and func.__name__ in _EXACT.split())
 
 
-def is_asked(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> bool:
+def is_asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], out: Any) -> bool:
     """The same of one call: what is cast, or written where it shall be, NumPy checks."""
     if func is np.einsum and len(args) > 3:
         return True
@@ -79,7 +81,7 @@ def _may_ask(func: Any) -> bool:
     return theirs and not module.startswith("numpy.random") and name not in _ONCE.split()
 
 
-def _is_numpys(func: Any) -> bool:
+def _is_numpys(func: Callable[..., Any]) -> bool:
     """Whether it is NumPy's, or a ufunc, and not SciPy's."""
     module = str(getattr(func, "__module__", None)).partition(".")[0]
     return module == "numpy" or isinstance(getattr(func, "__self__", func), np.ufunc)
@@ -131,12 +133,12 @@ def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
     return value
 
 
-def _plainly(value: Any) -> Any:
+def _plainly(value: Traced) -> Any:
     numpys = issubclass(type(value), Scalar) and not value.weak
     return value.dtype.type(plain(value)) if numpys else plain(value)
 
 
-def _sampled(value: Any) -> Any:
+def _sampled(value: Box) -> Any:
     """Some value of the type of one that is not known while a program is written."""
     number = sample(type_of(value), strides_of(value))
     return number.item() if issubclass(type(value), Scalar) and value.weak else number
@@ -156,7 +158,11 @@ class _Scratch(np.ndarray):
 
 
 def asked(
-    func: Any, args: tuple, kwargs: dict[str, Any], out: Any, arrays: list[np.ndarray]
+    func: Callable[..., Any],
+    args: tuple,
+    kwargs: dict[str, Any],
+    out: Any,
+    arrays: list[np.ndarray],
 ) -> Any:
     """What NumPy's function gives for the plain arguments, which `arrays` gets."""
     given = _as_plain(args, arrays)
@@ -185,7 +191,7 @@ def place_of_out(func: Any) -> int | None:
 UNANSWERED = object()
 
 
-def of_constants(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def of_constants(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     """What NumPy's function gives where nothing traced has reached any array among the arguments.
 
     UNANSWERED where that is not so, or where the result is more than fresh arrays and numbers.
@@ -252,7 +258,7 @@ def _memory(value: Any, targets: tuple, arrays: list[tuple[Array, np.ndarray]]) 
 _DATA = (int, float, complex, str, np.generic, np.dtype, type, type(np._NoValue))
 
 
-def _fresh(y: Any, arrays: list[tuple[Array, np.ndarray]], level: Any) -> Any:
+def _fresh(y: Tree, arrays: list[tuple[Array, np.ndarray]], level: Any) -> Any:
     """A result of plain arrays, to be written by traced values too."""
     if type(y) is np.ndarray:
         shares = any([np.may_share_memory(y, values) for _, values in arrays])
@@ -319,10 +325,10 @@ def _both(ours: type, theirs: type, **names: Any) -> Any:
 
 
 def own_value(
-    func: Any,
+    func: Callable[..., Any],
     args: tuple,
     kwargs: dict[str, Any],
-    ours: Any,
+    ours: Callable[..., Any],
     out: Any = None,
     given: tuple | None = None,
 ) -> Any:
@@ -353,7 +359,7 @@ def own_value(
     return _valued(func, numpys(_quietly(ours, args, kwargs)), value, arrays)
 
 
-def _is_wrapped(part: Any, number: bool) -> bool:
+def _is_wrapped(part: Shaped, number: bool) -> bool:
     """Whether a result is an array without axes where NumPy's is a number."""
     return number and isinstance(part, Array) and not part.shape
 
@@ -395,13 +401,13 @@ def _answer(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> Any:
     return tuple([isinstance(p, np.generic | float | complex) for p in parts])
 
 
-def _quietly(f: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def _quietly(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return f(*args, **kwargs)
 
 
-def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
+def _valued(func: Callable[..., Any], y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
     """y with the value of NumPy's; each part of a tuple or a list."""
     if isinstance(value, tuple | list) and isinstance(y, tuple | list) and len(y) == len(value):
         parts = [_valued(func, *pair, arrays) for pair in zip(y, value, strict=True)]
@@ -434,7 +440,7 @@ def _valued(func: Any, y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
     return valued(y, value)
 
 
-def _with_its_signs(y: Any, value: Any) -> Any:
+def _with_its_signs(y: Traced, value: Any) -> Any:
     """Columns with the signs of those of SciPy's: an eigenvector may have either."""
     own = plain(y)
     if np.ndim(value) != 2 or np.shape(own) != np.shape(value) or own.dtype.kind != "f":
@@ -446,13 +452,13 @@ def _with_its_signs(y: Any, value: Any) -> Any:
     return y * np.where(turned, -1.0, 1.0).astype(own.dtype)
 
 
-def _same(a: Any, b: np.ndarray) -> bool:
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays have the same bits and lie in memory alike."""
     alike = type(a) is np.ndarray and a.dtype == b.dtype and a.strides == b.strides
     return alike and a.tobytes() == b.tobytes()
 
 
-def carried(y: Any, value: Any) -> Any:
+def carried(y: Shaped, value: np.ndarray) -> Any:
     """An array with the derivative of y and another value."""
     node = y.now() if isinstance(y, Traced) else y
     if not isinstance(node, Traced):
@@ -463,7 +469,7 @@ def carried(y: Any, value: Any) -> Any:
     return node.level.record(below, (node,), _IDENTITY, "astype", value.size)
 
 
-def _alike(y: Any, value: Any, given: list[Any]) -> bool:
+def _alike(y: Shaped, value: Any, given: list[Any]) -> bool:
     """Whether a composition's value may have NumPy's in its place, as `_valued` puts it there."""
     if type(y) is np.ndarray and y.ndim:
         if _same(y, value):
@@ -475,7 +481,7 @@ def _alike(y: Any, value: Any, given: list[Any]) -> bool:
     return _is_like(y, value, [a for a in given if a.dtype.kind in "fc"])
 
 
-def _is_like(y: Any, value: Any, arrays: list[np.ndarray]) -> bool:
+def _is_like(y: Shaped, value: Any, arrays: list[np.ndarray]) -> bool:
     """Whether a composition agrees with NumPy."""
     if np.shape(y) != np.shape(value):
         return False

@@ -23,6 +23,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from lineara.errors import is_library_file
+from lineara.facts.hints import Tree
 from lineara.python.builtins import build_class, replaced_builtins
 from lineara.python.class_copies import LRU, Classes, is_from_library, parts_of
 from lineara.python.container_copies import LIMIT, DictView, ListView
@@ -117,7 +118,7 @@ class Overlay:
             tuple: lambda value: tuple(map(new, value)),
         }
 
-    def __call__(self, f: Any) -> Any:
+    def __call__(self, f: Callable[..., Any]) -> Any:
         """The copy of `f` for one run; what the user has changed since the last run is seen."""
         if type(f) is FunctionType:
             space = f.__globals__
@@ -253,7 +254,7 @@ class Overlay:
             return link.real if link else value
         return origin_of(value)
 
-    def restore(self, result: Any) -> Any:
+    def restore(self, result: object) -> Any:
         """`result` with the user's own classes, functions and objects where copies stood.
 
         Objects made by copied code get their class; lists, dicts and objects are mended in place.
@@ -265,12 +266,12 @@ class Overlay:
     def _is_users_class(self, cls: type) -> bool:
         return self._classes.of(cls) is not None
 
-    def _table(self, replacements: Any, ours: Callable[[int, Any], Any]) -> Callable[[Any], Any]:
+    def _table(self, replacements: object, ours: Callable[[int, Any], Any]) -> Callable[[Any], Any]:
         """The replacement of a value, or the value itself; this is where most time goes."""
         get = replacements.get if isinstance(replacements, Mapping) else None
         ask: Any = replacements
 
-        def tabled(value: Any) -> Any:
+        def tabled(value: Tree) -> Any:
             new = get(id(value), value) if get else ask(value)
             if new is value:
                 new = ours(id(value), value)
@@ -312,7 +313,7 @@ class Overlay:
         made.attrname = value.attrname
         return made
 
-    def _cached(self, cached: Any) -> Any:
+    def _cached(self, cached: Callable[..., Any]) -> Any:
         """A function with a cache: another for each run, which knows arguments by identity.
 
         Of plain numbers and texts alone a library's is asked itself.

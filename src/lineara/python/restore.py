@@ -5,6 +5,7 @@ from contextlib import suppress
 from operator import is_
 from typing import Any
 
+from lineara.facts.hints import Tree
 from lineara.python.twins import TwinType, link_of, members
 
 
@@ -21,14 +22,14 @@ class Restoration:
         self.seen: dict[int, Any] = {}
         self.todo: list[Any] = []
 
-    def run(self, result: Any) -> Any:
+    def run(self, result: object) -> Any:
         """The restored result."""
         result = self.fix(result)
         while self.todo:
             self.mend(self.todo.pop())
         return result
 
-    def fix(self, value: Any) -> Any:
+    def fix(self, value: Tree) -> Any:
         """What should stand in place of `value`; its inside is mended later."""
         kind = type(value)
         if self.is_plain(kind):
@@ -57,7 +58,7 @@ class Restoration:
             return value
         return tuple.__new__(link.real if link else kind, items)
 
-    def mend(self, holder: Any) -> None:
+    def mend(self, holder: object) -> None:
         """Restore in place what a list, a dict, a set or an object holds."""
         if isinstance(holder, list):
             for i, item in enumerate(holder):

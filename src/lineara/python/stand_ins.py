@@ -15,6 +15,7 @@ import lineara.python.array_api as _standard  # declares what the array API stan
 import lineara.python.array_writers as _assigning  # declares the functions that write
 import lineara.python.bracket_makers as _brackets  # declares np.r_ and its kin
 from lineara.errors import DetachError, NoRuleError
+from lineara.facts.hints import Value
 from lineara.facts.primitive import Constant, Elementwise, registry
 from lineara.facts.registry import Foreign
 from lineara.ops.shape import told
@@ -60,7 +61,7 @@ def stand_in(foreign: Foreign, copy: Copy) -> Any:
     return None
 
 
-def _of_rule(original: Any, ours: Any) -> Any:
+def _of_rule(original: Callable[..., Any], ours: Callable[..., Any]) -> Any:
     if isinstance(original, np.ufunc):
         return _ufunc_stand_in(original, ours)
     if original in _PRODUCTS:
@@ -78,7 +79,7 @@ def refused(original: Any) -> Any:
     return call
 
 
-def asked(original: Any, known: Any = None) -> Any:
+def asked(original: Any, known: Callable[..., Any] | None = None) -> Any:
     """A function that is ours, or reads plain values, where an argument is traced.
 
     It may be the inner function of NumPy's function `known`.
@@ -110,7 +111,7 @@ def _as_told(said: Told, args: tuple) -> tuple:
     return given
 
 
-def _when_traced(original: Any, ours: Any) -> Any:
+def _when_traced(original: Callable[..., Any], ours: Callable[..., Any]) -> Any:
     """A function that ours is with the numbers' own arithmetic."""
 
     @functools.wraps(original)
@@ -151,11 +152,11 @@ def _reached(values: list[Any]) -> bool:
     return any_traced(values) or any(map(any_traced, held))
 
 
-def _total(general: Any) -> Any:
+def _total(general: Callable[..., Any]) -> Any:
     """np.sum: the sum of all elements of an array needs no more than the array's word."""
 
     @functools.wraps(general)
-    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(a: Array, *args: Any, **kwargs: Any) -> Any:
         if not args and not kwargs and isinstance(a, Traced) and a.shape:
             return a.total()
         return general(a, *args, **kwargs)
@@ -169,7 +170,7 @@ def _fast(ours: Any) -> str | None:
     return ours.name if unary and ours.name not in ("abs", "negative") else None
 
 
-def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
+def _ufunc_stand_in(ufunc: np.ufunc, ours: Callable[..., Any]) -> Any:
     nin, nargs = ufunc.nin, ufunc.nargs
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -193,7 +194,7 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Any) -> Any:
     return call
 
 
-def _show_as(ufunc: np.ufunc, call: Any) -> None:
+def _show_as(ufunc: np.ufunc, call: Callable[..., Any]) -> None:
     """Give a function what code asks of a ufunc beside calling it."""
     for name in dir(ufunc):
         if not name.startswith("__") or name == "__signature__":
@@ -216,7 +217,7 @@ def _method(ufunc: np.ufunc, name: str) -> Any:
     return call
 
 
-def _math_stand_in(original: Any, ours: Any) -> Any:
+def _math_stand_in(original: Callable[..., Any], ours: Callable[..., Any]) -> Any:
     """math's and cmath's functions raise where NumPy's have an infinity or a NaN: so do these."""
 
     @functools.wraps(original)
@@ -238,7 +239,7 @@ def _math_stand_in(original: Any, ours: Any) -> Any:
     return functools.wraps(original)(_unary_math(original, call, name)) if name else call
 
 
-def _unary_math(original: Any, general: Any, name: str) -> Any:
+def _unary_math(original: Callable[..., Any], general: Callable[..., Any], name: str) -> Any:
     """What calls with one traced scalar take: the node's method that raises as math does."""
     bases = original is math.log  # the one that takes a second argument
     text = f"""
@@ -253,7 +254,7 @@ def call(x{", *base" * bases}):
     return _compiled(text, Scalar=Scalar, original=original, general=general)
 
 
-def _unary_ufunc(ufunc: np.ufunc, general: Any, name: str) -> Any:
+def _unary_ufunc(ufunc: np.ufunc, general: Callable[..., Any], name: str) -> Any:
     """What calls with one traced value take: the node's method."""
     text = f"""
 def call(x=absent, /, *rest, **options):
@@ -272,7 +273,7 @@ def _compiled(text: str, **scope: Any) -> Any:
     return scope["call"]
 
 
-def _numbers(args: Any, to: type) -> Any:
+def _numbers(args: object, to: type) -> Any:
     """What math (`to` float) and cmath (complex) see, as numbers of NumPy's."""
     if isinstance(args, list | tuple):
         return type(args)([_numbers(a, to) for a in args])
@@ -282,7 +283,7 @@ def _numbers(args: Any, to: type) -> Any:
     return args if isinstance(args, _PLAIN) else to(args)
 
 
-def _pythons(y: Any) -> Any:
+def _pythons(y: Value) -> Any:
     """What math and cmath give: numbers of Python's."""
     if isinstance(y, tuple):
         return tuple(map(_pythons, y))

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
+from lineara.facts.hints import Shaped, Tree
 from lineara.python.namespaces import Replacer, same
 from lineara.tape.node import Traced
 from lineara.tape.numpy_errors import asks_by_name
@@ -65,7 +66,7 @@ class TwinType(type):
         order = super().mro()
         return [order[0], _Shield, *order[1:]] if _FRESH in vars(cls) else order
 
-    def __instancecheck__(cls, obj: Any) -> bool:
+    def __instancecheck__(cls, obj: Tree) -> bool:
         link = link_of(cls)
         return isinstance(obj, link.real) if link else super().__instancecheck__(obj)
 
@@ -86,7 +87,7 @@ class TwinType(type):
         link = link_of(cls)
         return hash(link.real) if link else type.__hash__(cls)
 
-    def __getitem__(cls, item: Any) -> Any:
+    def __getitem__(cls, item: type) -> Any:
         if hasattr(super(), "__getitem__"):  # the user's metaclass has one
             return super().__getitem__(item)  # type: ignore[misc]  # just asked for
         own, link = getattr(cast(Any, cls).__class_getitem__, "__func__", None), link_of(cls)
@@ -246,12 +247,12 @@ def members(cls: type) -> Iterable[tuple[str, types.MemberDescriptorType]]:
                 yield name, member
 
 
-def _as_twin(obj: Any, twin: type) -> Any:
+def _as_twin(obj: Tree, twin: type) -> Any:
     object.__setattr__(obj, "__class__", twin)
     return obj
 
 
-def origin_of(obj: Any) -> Any:
+def origin_of(obj: Tree) -> Any:
     """The object that a view shows; any other object itself."""
     link = link_of(type(obj))
     return getattr(obj, _ORIGIN) if link and link.twin else obj
@@ -266,10 +267,10 @@ class _Slot:
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
         return self.overlay.replace(self.member.__get__(origin_of(obj)))
 
-    def __set__(self, obj: Any, value: Any) -> None:
+    def __set__(self, obj: Tree, value: Shaped) -> None:
         self.member.__set__(origin_of(obj), self.overlay.original(value))
 
-    def __delete__(self, obj: Any) -> None:
+    def __delete__(self, obj: object) -> None:
         self.member.__delete__(origin_of(obj))
 
 
@@ -287,17 +288,17 @@ class _Attribute:
             return getattr(super(self.view, obj), self.name)
         return self.overlay.replace(state[self.name])
 
-    def __set__(self, obj: Any, value: Any) -> None:
+    def __set__(self, obj: object, value: Shaped) -> None:
         object.__getattribute__(obj, "__dict__")[self.name] = self.overlay.original(value)
 
-    def __delete__(self, obj: Any) -> None:
+    def __delete__(self, obj: object) -> None:
         try:
             del object.__getattribute__(obj, "__dict__")[self.name]
         except KeyError:
             raise AttributeError(self.name) from None
 
 
-def make_view(obj: Any, view: type, overlay: Replacer, watch: Callable[[Any], bool]) -> Any:
+def make_view(obj: Tree, view: type, overlay: Replacer, watch: Callable[[Any], bool]) -> Any:
     """A view of `obj`; the attributes whose values `watch` wants go through the overlay."""
     made = object.__new__(view)
     object.__setattr__(made, _ORIGIN, obj)
@@ -308,7 +309,7 @@ def make_view(obj: Any, view: type, overlay: Replacer, watch: Callable[[Any], bo
     return made
 
 
-def look_again(made: Any, watch: Callable[[Any], bool], overlay: Replacer) -> None:
+def look_again(made: object, watch: Callable[[Any], bool], overlay: Replacer) -> None:
     """In a new run, watch the attributes that hold something else now."""
     view = type(made)
     run, values = object.__getattribute__(made, _LOOKED)

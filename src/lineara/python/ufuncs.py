@@ -1,6 +1,7 @@
 """NumPy's ufuncs on traced values: calls with out=, where=, dtype=; reduce, outer, at, ..."""
 
 import functools
+from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 
 from lineara.containers.points import is_labelled, is_quantity, operated
 from lineara.errors import DetachError, NoRuleError
-from lineara.facts.primitive import Box, Constant, Primitive, op, registry
+from lineara.facts.hints import DType, Shaped, Value
+from lineara.facts.primitive import Box, Constant, Elementwise, Primitive, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import flat_positions, is_basic
 from lineara.ops.products import along
@@ -56,7 +58,7 @@ REFLECTED = {
 }
 
 
-def apply_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
     """A NumPy ufunc, or one of its methods, on traced arguments."""
     if method == "__call__" and not kwargs:
         y = by_plan(ufunc, inputs, kwargs, judged)
@@ -115,7 +117,7 @@ def _outs(out: Any) -> list[Any]:
     return [o for o in several(out) if o is not None]
 
 
-def _entered(ufunc: Any, a: Any) -> Any:
+def _entered(ufunc: np.ufunc, a: Shaped) -> Any:
     """An operand; sequences and what only says that it is an array become one."""
     if issubclass(type(a), list | tuple):
         return as_array(a)
@@ -136,7 +138,7 @@ def _called(
     out: Any,
     where: Any = True,
     casting: str = "same_kind",
-    dtype: Any = None,
+    dtype: DType = None,
     order: str = "K",
     subok: bool = True,
     **options: Any,
@@ -162,7 +164,7 @@ def _called(
     return numpys(ours(*inputs, **options))
 
 
-def _in_dtype(ufunc: Any, inputs: tuple, out: Any, casting: str, dtype: Any) -> tuple:
+def _in_dtype(ufunc: Any, inputs: tuple, out: Value | None, casting: str, dtype: Any) -> tuple:
     """The arguments as NumPy would cast them, or its error."""
     outs = [None] * ufunc.nout if out is None else out if isinstance(out, tuple) else (out,)
     kinds = [type(a) if type(a) in (int, float, complex) else _dtype(a) for a in inputs]
@@ -181,14 +183,14 @@ def _dtype(value: Any) -> np.dtype:
     return dtype
 
 
-def _cast(value: Any, dtype: np.dtype) -> Any:
+def _cast(value: Shaped, dtype: np.dtype) -> Any:
     """A value in another dtype; Python's numbers have none."""
     if isinstance(value, Traced):
         return value if value.dtype == dtype else as_type(value, dtype)
     return value.astype(dtype) if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _called_where(ufunc: Any, ours: Any, inputs: tuple, out: Any, where: Any) -> Any:
+def _called_where(ufunc: np.ufunc, ours: Elementwise, inputs: tuple, out: Array, where: Any) -> Any:
     """A ufunc on the elements that a mask selects: the others are not even looked at."""
     whole = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
     spread = registry.foreign[np.broadcast_to].ours
@@ -259,20 +261,20 @@ def _turns(places: np.ndarray) -> np.ndarray:
     return turn
 
 
-def _of_labelled(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+def _of_labelled(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
     """A binary ufunc of a labelled array that leaves it to us; else NotImplemented."""
     simple = method == "__call__" and len(inputs) == 2 and not kwargs
     return operated(ufunc, *inputs) if simple else NotImplemented
 
 
-def _answers_ufuncs(x: Any) -> bool:
+def _answers_ufuncs(x: Value) -> bool:
     """Whether a value has a class of the user's that answers NumPy's ufuncs itself."""
     if isinstance(x, Box | np.ndarray | np.generic | Number) or is_quantity(x):
         return False
     return callable(getattr(type(x), "__array_ufunc__", None))
 
 
-def _array_ufunc(self: Traced, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+def _array_ufunc(self: Traced, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     if any([is_labelled(a) for a in inputs]):
         return _of_labelled(ufunc, method, inputs, kwargs)
     if any([_answers_ufuncs(a) for a in inputs]):
@@ -288,7 +290,9 @@ def _array_ufunc(self: Traced, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     return apply_ufunc(ufunc, method, inputs, kwargs)
 
 
-def _array_function(self: Traced, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+def _array_function(
+    self: Traced, func: Callable[..., Any], types: tuple[Any, ...], args: tuple, kwargs: dict
+) -> Any:
     return call_foreign(func, args, kwargs)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.containers.boundary import forget_classes, shown
+from lineara.facts.hints import Value
 from lineara.facts.primitive import registry
 from lineara.facts.registry import stands_for
 from lineara.ops.apply_functions import Vectorized
@@ -68,7 +69,7 @@ def _overlay(way: Way | None) -> Overlay:
     return seen
 
 
-def _is_traced(value: Any) -> bool:
+def _is_traced(value: Value) -> bool:
     return issubclass(type(value), Traced)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from lineara.cotangent.batched import Batched
 from lineara.cotangent.dead_lanes import Masked, unmasked
 from lineara.errors import MutationError, RuleError, TypeMismatchError
+from lineara.facts.hints import Namespace, Shaped, Tree, Value
 from lineara.facts.primitive import HigherOrder, Joint, innermost, op, total
 from lineara.facts.types import ArrayType, type_of
 from lineara.python.captured_values import captured
@@ -81,7 +82,7 @@ def moves(v: Any) -> bool:
     return not is_container(v) and kind_of_number(v) in "fc"
 
 
-def still(v: Any) -> Any:
+def still(v: Shaped) -> Any:
     """The tangent of a leaf that does not move: a zero like it; None where it is no number."""
     if is_container(v) or kind_of_number(v) not in "fci":
         return None
@@ -94,7 +95,7 @@ def still(v: Any) -> Any:
     return np.zeros(t.shape, dtype) if t.shape else 0j if dtype.kind == "c" else 0.0
 
 
-def is_zero(d: Any) -> bool:
+def is_zero(d: Shaped) -> bool:
     """Whether a vector is the number zero, which stands for a zero of any shape."""
     return isinstance(d, int | float) and d == 0
 
@@ -102,7 +103,7 @@ def is_zero(d: Any) -> bool:
 # --- running the user's code --------------------------------------------------------------------
 
 
-def any_traced(tree: Any) -> bool:
+def any_traced(tree: Tree) -> bool:
     """Whether a leaf of a container is traced."""
     return any(isinstance(v, Traced) for v in flatten(tree)[0])
 
@@ -136,7 +137,7 @@ def copied(f: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def name_of(f: Any) -> str:
+def name_of(f: Callable[..., Any]) -> str:
     """How a message calls a function."""
     return getattr(f, "__name__", None) or type(f).__name__
 
@@ -163,7 +164,7 @@ def wrote(name: str) -> MutationError:
     )
 
 
-def value_below(level: Level, a: Any) -> Any:
+def value_below(level: Level, a: Value) -> Any:
     """A leaf as the code below sees it: without this level, and arrays not to be written."""
     if isinstance(a, Traced):
         v = settled(a.v) if a.level is level else a
@@ -198,7 +199,7 @@ class Several:
         return Several([total(pair) for pair in zip(self.parts, other.parts, strict=True)])
 
 
-def record(level: Level, y: Any, parents: Sequence[Any], joint: Joint, name: str) -> Any:
+def record(level: Level, y: Tree, parents: Sequence[Any], joint: Joint, name: str) -> Any:
     """The result y at a level: its leaves are nodes; `joint` maps the parents to them."""
     leaves, structure = flatten(y)
     leaves = [_fresh(level, v, name) for v in leaves]
@@ -230,7 +231,7 @@ def record_leaves(
     return nodes
 
 
-def _fresh(level: Level, v: Any, name: str) -> Any:
+def _fresh(level: Level, v: Shaped, name: str) -> Any:
     v = settled(v)
     if isinstance(v, np.ndarray) and v.dtype.kind == "O":
         raise TypeMismatchError(
@@ -302,7 +303,7 @@ def spread(
     return [_stacked(column, box.depth) for column in zip(*rows, strict=True)]
 
 
-def _row(v: Any, i: int) -> Any:
+def _row(v: np.ndarray, i: int) -> Any:
     row = v[i]
     return row.item() if isinstance(row, np.generic) else row
 
@@ -326,7 +327,7 @@ class Whole(HigherOrder):
     value and its linear map.
     """
 
-    def evaluate(self, xp: Any, /, *leaves: Any, **params: Any) -> Any:
+    def evaluate(self, xp: Namespace, /, *leaves: Any, **params: Any) -> Any:
         """The value."""
         return params["rule"].run(params["form"].arguments(leaves), params["options"])
 
@@ -346,7 +347,7 @@ class Whole(HigherOrder):
         """The function itself, for its argument has no value at which it could be linearized."""
         return params["rule"].trace_linear(level, args, params["form"], params["options"])
 
-    def trace_staged(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def trace_staged(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
         """What the rule makes of it in a program."""
         return params["rule"].trace_staged(level, args, params["form"], params["options"])
 
@@ -367,7 +368,7 @@ class Rule:
         """The value, at the level of the arguments."""
         raise NotImplementedError
 
-    def __get__(self, obj: Any, owner: Any = None) -> Any:
+    def __get__(self, obj: Any, owner: object = None) -> Any:
         return self if obj is None else MethodType(self, obj)
 
     def __repr__(self) -> str:
@@ -378,13 +379,13 @@ class Rule:
         return as_written(self.f, args)(*args, **options)
 
     def trace_linear(
-        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
         """The function itself at a level of types."""
         return copied(self.f)(*form.arguments(leaves), **options)
 
     def trace_staged(
-        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
         """The function itself; its text is differentiated as any other."""
         return Rule.trace_linear(self, level, leaves, form, options)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lineara.errors import MutationError, TypeMismatchError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Box, Joint, op
 from lineara.facts.types import show_type, type_of
 from lineara.python.captured_values import captured, with_captured
@@ -26,6 +27,7 @@ from lineara.rules.call_as_operation import (
     opened,
     settled,
 )
+from lineara.tape.level import Level
 from lineara.tape.levels import open_level, outside
 from lineara.tape.linear_level import owned, tape_map
 from lineara.tape.node import plain, staged
@@ -67,7 +69,12 @@ class Call(Rule):
         return copied(f)(*given, **named)
 
     def trace(
-        self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
+        self,
+        level: Level,
+        values: list[Any],
+        active: list[int],
+        form: Form,
+        options: dict[str, Any],
     ) -> tuple[Any, Joint]:
         """The value; the linear map is that of another run, each time."""
         y = op("checkpoint")(*values, rule=self, form=form, options=options)
@@ -97,7 +104,7 @@ class Call(Rule):
         )
 
     def trace_linear(
-        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
         """The function itself."""
         return self.traced(form.arguments(leaves))
@@ -105,7 +112,7 @@ class Call(Rule):
     trace_staged = trace_linear
 
 
-def _alike(a: Any, b: Any) -> bool:
+def _alike(a: Shaped, b: Shaped) -> bool:
     if staged(a) or staged(b):
         return type_of(a) == type_of(b)
     a, b = plain(a), plain(b)
@@ -129,7 +136,12 @@ class Stored(Call):
         self.policy = policy
 
     def trace(
-        self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
+        self,
+        level: Level,
+        values: list[Any],
+        active: list[int],
+        form: Form,
+        options: dict[str, Any],
     ) -> tuple[Any, Joint]:
         """The value, and the linear map of the halves of the program that the function is."""
         y, again = super().trace(level, values, active, form, options)

@@ -21,6 +21,7 @@ from lineara.errors import (
     StagingError,
     TypeMismatchError,
 )
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.primitive import Joint, op, real_part
 from lineara.facts.types import show_type, type_of
 from lineara.python.user_code import lifted, method
@@ -144,7 +145,7 @@ class Custom(Rule):
 
         return Spelled(self, level, leaves, form, options).call()
 
-    def is_formal(self, v: Any, place: int, form: Form) -> bool:
+    def is_formal(self, v: Value, place: int, form: Form) -> bool:
         """Whether a number in the arguments becomes a formal of that definition."""
         del v, place, form
         return True
@@ -154,7 +155,7 @@ class Custom(Rule):
         raise NotImplementedError
 
 
-def _is_python(f: Any) -> bool:
+def _is_python(f: Callable[..., Any]) -> bool:
     """Whether a function is written in Python, so that its parameters are what they seem."""
     kinds = (FunctionType, MethodType, functools.partial, Rule)
     return isinstance(f, kinds) or type(type(f).__dict__.get("__call__")) is FunctionType
@@ -244,7 +245,7 @@ class custom_jvp(Custom):
             )
         return out
 
-    def aligned(self, y: Any, y_dot: Any) -> list[Any]:
+    def aligned(self, y: Tree, y_dot: object) -> list[Any]:
         """For each leaf of y its tangent, None for zero."""
         leaves, structure = flatten(y)
         dots, found = flatten(y_dot)
@@ -258,7 +259,7 @@ class custom_jvp(Custom):
             for v, d in zip(leaves, dots, strict=True)
         ]
 
-    def _tangent(self, v: Any, d: Any) -> Any:
+    def _tangent(self, v: Shaped, d: Shaped) -> Any:
         if d is None or is_zero(d):
             return None
         if type_of(d).shape != type_of(v).shape:
@@ -436,7 +437,7 @@ class custom_linear(Custom):
         return y, self.joint(values, active, form, options, y)
 
     def joint(
-        self, values: list[Any], active: list[int], form: Form, options: dict[str, Any], y: Any
+        self, values: list[Any], active: list[int], form: Form, options: dict[str, Any], y: Tree
     ) -> Joint:
         """f on the tangents, the transpose on the cotangents; both are traced by outer levels."""
         linear = self.linear_leaves(form)
@@ -469,7 +470,7 @@ class custom_linear(Custom):
             "(argnums); give it a plain value, or declare a custom_jvp"
         )
 
-    def is_formal(self, v: Any, place: int, form: Form) -> bool:
+    def is_formal(self, v: Value, place: int, form: Form) -> bool:
         """Vectors are, and what is traced and has no derivative; the rest is constant."""
         linear = self.linear_leaves(form)[place]
         if not linear and isinstance(v, Traced) and moves(v):
@@ -513,7 +514,7 @@ class custom_linear(Custom):
             at.update(enumerate(bars, starts[place]))
         return [self._fitted(values[i], at[i]) for i in active]
 
-    def _fitted(self, v: Any, bar: Any) -> Any:
+    def _fitted(self, v: Shaped, bar: Shaped) -> Any:
         bar = settled(bar)
         if bar is None or is_zero(bar):
             return None
@@ -551,7 +552,7 @@ class custom_linear(Custom):
         rule_tests.check_pair(self, args, options)
 
 
-def _zero(node: Any) -> Any:
+def _zero(node: Shaped) -> Any:
     t = type_of(node)
     return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0).item()
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LinearityError, NoRuleError, RuleError, StagingError, TypeMismatchError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Joint
 from lineara.facts.types import show_type, type_of
 from lineara.rules import rule_tests
@@ -242,7 +243,7 @@ class _Call:
             cotangents += leaves
         return [self._fitted("vjp=", self.values[i], cotangents[i]) for i in self.active]
 
-    def _fitted(self, who: str, v: Any, d: Any) -> Any:
+    def _fitted(self, who: str, v: Shaped, d: Shaped) -> Any:
         """A vector that the user gave, like v."""
         if d is None or (np.ndim(d) == 0 and d == 0):
             return still(v)

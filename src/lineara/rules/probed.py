@@ -27,6 +27,7 @@ from lineara.containers.points import ATTRIBUTE, Chart, release_within
 from lineara.cotangent.batched import Batched
 from lineara.cotangent.dead_lanes import unmasked
 from lineara.errors import LinearityError, StagingError, StructureError, TypeMismatchError
+from lineara.facts.hints import Leaf, Value
 from lineara.facts.primitive import Joint, op
 from lineara.facts.types import show_type
 from lineara.python.captured_values import captured
@@ -42,9 +43,11 @@ from lineara.rules.call_as_operation import (
     spread,
     still,
 )
+from lineara.tape.level import Level
 from lineara.tape.linearize import linearize
-from lineara.tape.node import Traced
+from lineara.tape.node import Scalar, Traced
 from lineara.trees import flatten, unflatten
+from lineara.trees.flat import Structure
 
 Whole("probe")
 
@@ -93,12 +96,12 @@ class probed:
         return _changed(self, args, y)
 
 
-def watched(value: Any) -> bool:
+def watched(value: probed) -> bool:
     """Whether this is a function that is being differentiated as a function."""
     return isinstance(value, probed) and isinstance(value.token, Traced)
 
 
-def _changed(f: probed, args: tuple[Any, ...], y: Any) -> Any:
+def _changed(f: probed, args: tuple[Any, ...], y: Value) -> Any:
     """y = f(*args), with the change that a change of f makes."""
     results, structure = flatten(y)
     places = [i for i, v in enumerate(results) if moves(settled(v))]
@@ -116,7 +119,7 @@ def _changed(f: probed, args: tuple[Any, ...], y: Any) -> Any:
     return unflatten(structure, results)
 
 
-def _within(leaf: Any) -> list[Any]:
+def _within(leaf: Leaf) -> list[Any]:
     """A leaf, the number in one with a unit or labels, and what it captured if it is a function."""
     numbers = [leaf, *(flatten(captured(leaf))[0] if callable(leaf) else ())]
     release_within(leaf, lambda x: numbers.append(x) or x)
@@ -127,7 +130,12 @@ class _Call:
     """What is fixed in a call of the function: everything but its moving numbers."""
 
     def __init__(
-        self, f: probed, args: tuple[Any, ...], zeros: list[Any], places: list[int], structure: Any
+        self,
+        f: probed,
+        args: tuple[Any, ...],
+        zeros: list[Any],
+        places: list[int],
+        structure: Structure,
     ) -> None:
         self.name = repr(f)
         self.zeros, self.places, self.structure = zeros, places, structure
@@ -142,7 +150,7 @@ class _Call:
         """The numbers of the arguments that may move."""
         return [self.leaves[i] for i in self.inside]
 
-    def refuse(self, v: Any) -> None:
+    def refuse(self, v: object) -> None:
         """What a probe has no directions for must not move."""
         for leaf in flatten(v)[0]:
             if any([isinstance(x, Traced) or watched(x) for x in _within(leaf)]):
@@ -169,7 +177,7 @@ class _Call:
             full[i] = v
         return unflatten(self.structure, full)
 
-    def results(self, y: Any) -> list[Any]:
+    def results(self, y: Value) -> list[Any]:
         """The numbers of a tangent of the result."""
         numbers, structure = flatten(y)
         if structure != self.structure:
@@ -212,7 +220,12 @@ class Change:
         return self.zeros
 
     def trace(
-        self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
+        self,
+        level: Level,
+        values: list[Any],
+        active: list[int],
+        form: Form,
+        options: dict[str, Any],
     ) -> tuple[Any, Joint]:
         """The value below, and its derivative: at its own level in f, at inner ones in the rest."""
         token, parts = values[0], self.parts(values)
@@ -239,7 +252,7 @@ class Change:
 
     # --- in f ---------------------------------------------------------------------------------
 
-    def along(self, u: Any, parts: list[list[Any]]) -> list[Any]:
+    def along(self, u: Direction, parts: list[list[Any]]) -> list[Any]:
         """The derivative along a function."""
         if u is None:
             return [None] * len(self.zeros)
@@ -280,7 +293,7 @@ class Change:
 
     # --- in everything else -------------------------------------------------------------------
 
-    def forward(self, token: Any, parts: list[list[Any]], dots: list[list[Any]]) -> list[Any]:
+    def forward(self, token: Scalar, parts: list[list[Any]], dots: list[list[Any]]) -> list[Any]:
         """The derivative in x, in each direction, and in k."""
         x, *rest = parts
         x_dot, *rest_dots = dots
@@ -297,7 +310,7 @@ class Change:
         return [functools.reduce(_plus, column) for column in zip(*terms, strict=True)]
 
     def back(
-        self, token: Any, parts: list[list[Any]], bars: Sequence[Any], wanted: list[bool]
+        self, token: Scalar, parts: list[list[Any]], bars: Sequence[Any], wanted: list[bool]
     ) -> list[list[Any]]:
         """The transposes: for x, for each direction, and for k."""
         x, *rest = parts
@@ -319,7 +332,7 @@ class Change:
     # --- where there are no numbers -----------------------------------------------------------
 
     def trace_linear(
-        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
         """A function of the user's is not linear in its argument."""
         raise LinearityError(
@@ -328,7 +341,7 @@ class Change:
         )
 
     def trace_staged(
-        self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> Any:
         """A program has no probes."""
         raise StagingError(
@@ -337,18 +350,18 @@ class Change:
         )
 
 
-def _as_it_is(f: Any) -> Any:
+def _as_it_is(f: Callable[..., Any]) -> Any:
     return f
 
 
-def _own(v: Any) -> Any:
+def _own(v: Value) -> Any:
     """A number of NumPy's as one of Python's; the user's own array."""
     if isinstance(v, np.float64 | np.complex128) or (isinstance(v, np.ndarray) and not v.shape):
         return v.item()
     return _copied(v)
 
 
-def _copied(z: Any) -> Any:
+def _copied(z: Value) -> Any:
     return z.copy() if isinstance(z, np.ndarray) else z
 
 
@@ -356,7 +369,7 @@ def _filled(vectors: Sequence[Any], like: Sequence[Any]) -> list[Any]:
     return [still(v) if t is None else t for t, v in zip(vectors, like, strict=True)]
 
 
-def _plus(a: Any, b: Any) -> Any:
+def _plus(a: Value, b: Value) -> Any:
     return b if a is None else a if b is None else a + b
 
 
@@ -378,11 +391,11 @@ class Opaque:
         """The token: a number, zero, whose vectors are formal."""
         return 0.0
 
-    def lifted(self, p: probed, v: Any) -> Any:
+    def lifted(self, p: probed, v: Scalar) -> Any:
         """The function whose calls are noted."""
         return probed(p if watched(p) else seen(p.f), v)
 
-    def outgoing(self, r: probed, still: Any) -> Any:
+    def outgoing(self, r: probed, still: probed) -> Any:
         """The token of a function that is a result."""
         return 0.0 if r.token is None else r.token
 
@@ -399,7 +412,7 @@ class Opaque:
             return self.covector(None, tree, None)
         return tree.function() if isinstance(tree, Direction) else _zero_function
 
-    def covector(self, p: Any, tree: Any, unit: Any) -> Probes:
+    def covector(self, p: probed | None, tree: Value, unit: Any) -> Probes:
         """Probes: a gradient with respect to the function."""
         del p, unit
         return tree.read() if isinstance(tree, Bag) else Probes()

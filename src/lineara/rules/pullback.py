@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LinearaError, RuleError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.primitive import Joint, real_part
 from lineara.facts.types import show_type, type_of
 from lineara.rules.call_as_operation import (
@@ -31,7 +32,9 @@ from lineara.trees import flatten, unflatten
 class Pullback:
     """The linear map from the leaves of y to those of the arguments that `bwd` is."""
 
-    def __init__(self, rule: Any, values: list[Any], form: Form, y: Any, residuals: Any) -> None:
+    def __init__(
+        self, rule: Any, values: list[Any], form: Form, y: Tree, residuals: Value | None
+    ) -> None:
         self.rule, self.values, self.form, self.residuals = rule, values, form, residuals
         leaves, self.structure = flatten(y)
         self.zeros = [still(settled(v)) if moves(settled(v)) else None for v in leaves]
@@ -111,7 +114,7 @@ class Pullback:
             cotangents += [self._fitted(v, b, name) for v, b in zip(leaves, given, strict=True)]
         return cotangents
 
-    def _fitted(self, v: Any, bar: Any, name: str) -> Any:
+    def _fitted(self, v: Shaped, bar: Any, name: str) -> Any:
         bar = settled(bar)
         if bar is None or is_zero(bar) or not moves(v):
             return None
@@ -123,7 +126,7 @@ class Pullback:
         return bar if type_of(v).dtype.kind == "c" else real_part(bar)
 
 
-def _protected(v: Any) -> Any:
+def _protected(v: Value) -> Any:
     """A cotangent that others read too, as one that cannot be written."""
     if isinstance(v, np.ndarray):
         v = v.view()

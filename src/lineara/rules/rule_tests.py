@@ -17,8 +17,9 @@ import numpy as np
 
 from lineara.api import linear_transpose
 from lineara.errors import LinearaError, LinearityError, RuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.types import type_of
-from lineara.rules.call_as_operation import Form, moves, opened, settled, still
+from lineara.rules.call_as_operation import Form, Rule, moves, opened, settled, still
 from lineara.rules.pullback import Pullback
 from lineara.tape.levels import outside
 from lineara.tape.node import plain
@@ -75,7 +76,7 @@ def _scale(leaf: Any) -> float:
     return top * float(np.sqrt(np.mean((x / top) ** 2)))
 
 
-def _axpy(x: Any, h: float, v: Any) -> Any:
+def _axpy(x: Value, h: float, v: Shaped | None) -> Any:
     """x + h v, in x' own type."""
     if v is None:
         return x
@@ -324,7 +325,7 @@ def _moving(w: Sequence[Any], y: Sequence[Any]) -> list[Any]:
     return [d if moves(v) else None for d, v in zip(w, y, strict=True)]
 
 
-def _check_value(rule: Any, who: str, value: Sequence[Any], y: Sequence[Any]) -> None:
+def _check_value(rule: Rule, who: str, value: Sequence[Any], y: Sequence[Any]) -> None:
     """The value that a rule gives is the function's."""
     if len(value) != len(y):
         raise RuleError(
@@ -348,16 +349,16 @@ def _check_value(rule: Any, who: str, value: Sequence[Any], y: Sequence[Any]) ->
             )
 
 
-def _entry(a: Any, at: Any) -> str:
+def _entry(a: Shaped, at: Any) -> str:
     value = np.asarray(a)[at]
     where = f" at [{', '.join(str(int(i)) for i in at)}]" if at else ""
     return (_show(float(value)) if np.isrealobj(value) else f"{value:.6g}") + where
 
 
 def _compare(
-    rule: Any,
+    rule: Rule,
     point: Point,
-    claim: Any,
+    claim: Callable[..., Any],
     rng: np.random.Generator,
     who: str,
     product: str,
@@ -427,7 +428,7 @@ def check_linear(f: Callable[..., Any], *args: Any) -> LinearReport:
     leaves = [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in leaves]
     back = linear_transpose(f, *form.arguments(leaves))
 
-    def transpose(y_bar: Any) -> list[Any]:
+    def transpose(y_bar: Value) -> list[Any]:
         return opened(back(y_bar))[0]
 
     everything = [moves(v) for v in leaves]
@@ -441,7 +442,7 @@ def check_pair(rule: Any, args: tuple, options: dict[str, Any]) -> None:
     active = [i for i, flag in enumerate(linear) if flag]
     point = Point(rule.f, leaves, form, options)
 
-    def transpose(y_bar: Any) -> list[Any]:
+    def transpose(y_bar: Value) -> list[Any]:
         y = flatten(y_bar)[0]
         bars = dict(zip(active, joint.back(y), strict=True))
         return [bars.get(i) for i in range(len(leaves))]

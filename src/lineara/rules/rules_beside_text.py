@@ -17,6 +17,7 @@ import numpy as np
 
 from lineara.engines import run
 from lineara.errors import LinearaError, RuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.linear_a.check import located
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_def
@@ -105,7 +106,7 @@ def _test_along(program: Program, f: str, xs: list[Any], along: list[Any], who: 
     types = [v.type for v in program.defs[f].xs]
     dxs = [e for t, e in zip(types, along, strict=True) if not program.is_inert(t)]
 
-    def at(t: Any) -> list[Any]:
+    def at(t: Value) -> list[Any]:
         return [_moved(x, t, e) for x, e in zip(xs, along, strict=True)]
 
     there = run(program, f + JVP, *xs, *dxs)
@@ -115,7 +116,7 @@ def _test_along(program: Program, f: str, xs: list[Any], along: list[Any], who: 
     if not sizes:
         return
 
-    def curve(t: Any) -> float:
+    def curve(t: Value) -> float:
         return float(w @ _moving(run(program, f, *at(t)).results))
 
     def claim(leaves: list[Any], y_bar: Any, t_dot: Any) -> tuple[float, float]:
@@ -136,7 +137,7 @@ def _test_along(program: Program, f: str, xs: list[Any], along: list[Any], who: 
         )
 
 
-def _same(who: str, found: Any, f: str, wanted: Any) -> None:
+def _same(who: str, found: tuple[Any, ...], f: str, wanted: list[Any] | tuple[Any, ...]) -> None:
     if not close(found, wanted, 1e-4 if _moving(wanted).dtype.itemsize < 8 else 1e-7):
         raise RuleError(f"{who} gives the value {_shown(found)}, but {f} gives {_shown(wanted)}")
 
@@ -152,7 +153,7 @@ def _moving(value: Any) -> Any:
     return array if array.dtype.kind == "f" else np.zeros(0, np.float16)
 
 
-def _scaled(x: Any, e: Any) -> Any:
+def _scaled(x: Shaped, e: Any) -> Any:
     """A direction of about the size of x."""
     if isinstance(e, tuple):
         return tuple([_scaled(a, b) for a, b in zip(x, e, strict=True)]) if e else ()
@@ -160,11 +161,11 @@ def _scaled(x: Any, e: Any) -> Any:
     return e * np.asarray(e).dtype.type(top) if 0 < top < np.inf else e
 
 
-def _moved(x: Any, t: Any, e: Any) -> Any:
+def _moved(x: Shaped, t: Value, e: Value) -> Any:
     if isinstance(e, tuple):
         return tuple([_moved(a, t, b) for a, b in zip(x, e, strict=True)]) if e else x
     return x + np.asarray(t, np.asarray(e).dtype)[()] * e
 
 
-def _shown(values: Any) -> str:
+def _shown(values: list[Any] | tuple[Any, ...]) -> str:
     return ", ".join(f"{v:.6g}" for v in flat(values))

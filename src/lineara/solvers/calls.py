@@ -21,6 +21,7 @@ from lineara.errors import (
     TypeMismatchError,
     user_line,
 )
+from lineara.facts.hints import Shaped, Tree
 from lineara.facts.primitive import implements
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.function_points import FUNCTIONS
@@ -53,11 +54,11 @@ def seeing(f: Callable[..., Any], names: list[str], form: Form, leaves: list[Any
     return method(with_captured(f, dict(zip(names, form.arguments(leaves), strict=True)), _shown))
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: Shaped) -> Any:
     return lifted((value,))[0]
 
 
-def _by_name(value: Any) -> Any:
+def _by_name(value: Tree) -> Any:
     """A function with traced default arguments as a partial, so that these values have names."""
     if type(value) is not FunctionType or not (value.__defaults__ or value.__kwdefaults__):
         return value
@@ -76,7 +77,7 @@ def _parted(value: Any) -> Any:
     return value
 
 
-def _made(like: Any, **attributes: Any) -> Any:
+def _made(like: object, **attributes: Any) -> Any:
     vars(like).update({name: _whole(value) for name, value in attributes.items()})
     return like
 
@@ -185,7 +186,7 @@ class Call:
                 "run on them, or solve outside of the traced function"
             )
 
-    def asked(self, failure: Any = None) -> Asked:
+    def asked(self, failure: str | None = None) -> Asked:
         """The origin of a solution; `failure` is the solver's message if it did not succeed."""
         return Asked(self.name, self.line, failure)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from lineara.api import jvp, vjp
 from lineara.errors import LinearityError, NoRuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Joint, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array, concat
@@ -104,16 +105,21 @@ def _filled(t: Any, like: Any) -> Any:
     return np.zeros(like.shape, like.dtype) if t is None else t
 
 
-def _row(v: Any) -> Any:
+def _row(v: Shaped) -> Any:
     return reshaped(as_array(v), (type_of(v).size,))
 
 
 def _at(
-    f: Callable[..., Any], names: list[str], form: Form, places: Sequence[int], leaves: list, t: Any
+    f: Callable[..., Any],
+    names: list[str],
+    form: Form,
+    places: Sequence[int],
+    leaves: list,
+    t: Value,
 ) -> Any:
     """The function (y, *parameters) -> f(t, y) for one t."""
 
-    def at(y: Any, *moved: Any) -> Any:
+    def at(y: Value, *moved: Any) -> Any:
         changed = dict(zip(places, moved, strict=True))
         return seeing(f, names, form, [changed.get(i, v) for i, v in enumerate(leaves)])(t, y)
 
@@ -127,8 +133,8 @@ def ahead(
     places: Sequence[int],
     leaves: list,
     dots: list,
-    t: Any,
-    z: Any,
+    t: Value,
+    z: Shaped,
 ) -> Any:
     """The right side of the equation for (y, s), in one vector."""
     n = z.shape[0] // 2
@@ -143,8 +149,8 @@ def behind(
     form: Form,
     places: Sequence[int],
     leaves: list,
-    t: Any,
-    z: Any,
+    t: Value,
+    z: Shaped,
 ) -> Any:
     """The right side of the equation for (y, l, q), in one vector."""
     parameters = [leaves[i] for i in places]

@@ -12,6 +12,7 @@ import numpy as np
 
 from lineara.api import jacobian
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.ops.shape import as_array
 from lineara.solvers.calls import Call, solver
 from lineara.solvers.minima import applied, as_row, between, itself, pinned, real, tuple_of
@@ -26,12 +27,12 @@ RHO: dict[str, Callable[[Any], Any]] = {  # the loss as a function of the square
 }
 
 
-def cost(residuals: Any, rho: Any, scale: Any, x: Any) -> Any:
+def cost(residuals: Callable[..., Any], rho: Callable[..., Any], scale: Value, x: Shaped) -> Any:
     """C^2/2 sum_i rho((r_i(x) / C)^2)."""
     return scale**2 * np.sum(rho((row(residuals(x)) / scale) ** 2)) / 2
 
 
-def half(residuals: Any, x: Any) -> Any:
+def half(residuals: Callable[..., Any], x: Shaped) -> Any:
     """|r(x)|^2 / 2."""
     return np.sum(row(residuals(x)) ** 2) / 2
 
@@ -64,12 +65,12 @@ def least_squares(call: Call) -> Any:
     return result
 
 
-def with_options(fun: Callable[..., Any], args: tuple, options: dict[str, Any], x: Any) -> Any:
+def with_options(fun: Callable[..., Any], args: tuple, options: dict[str, Any], x: Shaped) -> Any:
     """fun(x, *args, **options)."""
     return fun(x, *args, **options)
 
 
-def first_row(loss: Any, z: Any) -> Any:
+def first_row(loss: Any, z: Value) -> Any:
     """The value of a user's loss, which also returns its derivatives."""
     return loss(z)[0]
 
@@ -100,7 +101,7 @@ def curve_fit(call: Call) -> Any:
     return (best.x, pcov, *more)
 
 
-def misfit(f: Callable[..., Any], xdata: Any, ydata: Any, sigma: Any, p: Any) -> Any:
+def misfit(f: Callable[..., Any], xdata: Shaped, ydata: Shaped, sigma: Any, p: Shaped) -> Any:
     """(f(x, *p) - y) / sigma; with a matrix sigma = L L^T, L^-1 (f(x, *p) - y)."""
     r = row(f(as_array(xdata), *p) - as_array(ydata))
     if sigma is None:
@@ -111,7 +112,7 @@ def misfit(f: Callable[..., Any], xdata: Any, ydata: Any, sigma: Any, p: Any) ->
     return r / sigma
 
 
-def covariance(residuals: Any, p: Any, scaled: bool) -> Any:
+def covariance(residuals: Callable[..., Any], p: Shaped, scaled: bool) -> Any:
     """(J^T J)^-1; if `scaled`, times the mean square of the residuals."""
     r, J = row(residuals(p)), jacobian(functools.partial(as_row, residuals))(p)
     inverse = np.linalg.inv(J.T @ J)
@@ -132,7 +133,7 @@ def leastsq(call: Call) -> Any:
     return best.x, inverse, info, message, status
 
 
-def linear_misfit(A: Any, b: Any, x: Any) -> Any:
+def linear_misfit(A: Shaped, b: Shaped, x: Shaped) -> Any:
     """A x - b."""
     return (as_array(A) if isinstance(A, list) else A) @ x - as_array(b)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from lineara.api import grad
 from lineara.errors import LinearityError, SolverError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Joint, op
 from lineara.facts.types import type_of
 from lineara.ops.linalg import linear_solve
@@ -48,7 +49,7 @@ class Known(Rule):
         return self.value.copy() if isinstance(self.value, np.ndarray) else self.value
 
     def linearized(
-        self, values: Sequence[Any], active: Sequence[int], form: Form, x: Any, moves: bool
+        self, values: Sequence[Any], active: Sequence[int], form: Form, x: Value, moves: bool
     ) -> tuple[Any, Frozen]:
         """f(x) as a vector, and its linear map from the active leaves that f captured.
 
@@ -117,7 +118,7 @@ class Solution(Known):
 
         return x, Joint(forward, back)
 
-    def _checked(self, J: Any, x: Any, y: Any) -> Any:
+    def _checked(self, J: Any, x: Shaped, y: Value) -> Any:
         """dF/dx, after checking that it is regular and that x is a solution."""
         n = type_of(x).size
         if self.asked.weak:
@@ -138,7 +139,7 @@ class Solution(Known):
                 raise self.asked.far()
         return J
 
-    def _solve(self, J: Any, b: Any) -> Any:
+    def _solve(self, J: Shaped, b: Shaped) -> Any:
         """J^-1 b."""
         if self.elementwise:
             if np.any(np.equal(plain(J), 0)):
@@ -178,18 +179,18 @@ def solution(f: Callable[..., Any], x: Any, asked: Asked, elementwise: bool = Fa
     return op("solution")(*rule.leaves, rule=rule, form=rule.form, options={})
 
 
-def gradient(f: Callable[..., Any], x: Any) -> Any:
+def gradient(f: Callable[..., Any], x: Shaped) -> Any:
     """The gradient of f at x, which is zero if x makes f stationary."""
     return grad(f)(x)
 
 
-def optimal_value(f: Callable[..., Any], x: Any, value: Any, asked: Asked) -> Any:
+def optimal_value(f: Callable[..., Any], x: Shaped, value: Shaped, asked: Asked) -> Any:
     """value = f(x) for a stationary x, as a function of the values that f has captured."""
     rule = OptimalValue(f, value, asked)
     form = Form((None, *rule.form.structures))
     return op("optimal_value")(x, *rule.leaves, rule=rule, form=form, options={})
 
 
-def reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+def reshaped(x: Shaped, shape: tuple[int, ...]) -> Any:
     """x reshaped; unchanged if it has the shape."""
     return x if type_of(x).shape == shape else reshape(x, shape=shape)

@@ -8,6 +8,7 @@ import numpy as np
 
 from lineara.api import stop_gradient
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
 from lineara.solvers.calls import Call, solver
@@ -16,23 +17,23 @@ from lineara.solvers.stationary import Condition, Minimum, number, objective, ro
 from lineara.tape.node import plain
 
 
-def above(fun: Callable[..., Any], low: Any, at: Any, x: Any) -> Any:
+def above(fun: Callable[..., Any], low: Shaped, at: np.ndarray, x: Shaped) -> Any:
     """fun(x) - low, for the elements that have a lower bound."""
     low = as_array(low)
     return row(fun(x))[at] - (row(low)[at] if type_of(low).size > 1 else low)
 
 
-def below(fun: Callable[..., Any], high: Any, at: Any, x: Any) -> Any:
+def below(fun: Callable[..., Any], high: Shaped, at: np.ndarray, x: Shaped) -> Any:
     """high - fun(x), for the elements that have an upper bound."""
     return -above(fun, high, at, x)
 
 
-def itself(x: Any) -> Any:
+def itself(x: Shaped) -> Any:
     """The identity, of which bounds on x are the bounds."""
     return x
 
 
-def product(A: Any, x: Any) -> Any:
+def product(A: Shaped, x: Shaped) -> Any:
     """A x, for dense or sparse A."""
     return A @ x
 
@@ -49,7 +50,7 @@ def between(fun: Callable[..., Any], low: Any, high: Any, size: int) -> Iterator
         yield Condition(functools.partial(above, fun, low, np.flatnonzero(equal)), equal=True)
 
 
-def _at_rest(value: Any) -> np.ndarray:
+def _at_rest(value: Tree) -> np.ndarray:
     """Bounds as an array of plain numbers."""
     return np.asarray([plain(v) for v in value] if isinstance(value, list) else plain(value), float)
 
@@ -65,7 +66,9 @@ def bounds_of(bounds: Any, size: int) -> list[Condition]:
     return list(between(itself, low, high, size))
 
 
-def constraints_of(call: Call, constraints: Any, x: np.ndarray) -> Iterator[Condition]:
+def constraints_of(
+    call: Call, constraints: dict[Any, Any] | list[Any] | tuple[Any, ...], x: np.ndarray
+) -> Iterator[Condition]:
     """The conditions of `constraints=`: dicts, or SciPy's constraint objects."""
     listed = constraints if isinstance(constraints, list | tuple) else [constraints]
     for c in listed:
@@ -78,17 +81,17 @@ def constraints_of(call: Call, constraints: Any, x: np.ndarray) -> Iterator[Cond
             yield from between(fun, c.lb, c.ub, size)
 
 
-def as_row(fun: Callable[..., Any], x: Any) -> Any:
+def as_row(fun: Callable[..., Any], x: Shaped) -> Any:
     """fun(x) as a vector."""
     return row(fun(x))
 
 
-def applied(fun: Callable[..., Any], args: tuple, x: Any) -> Any:
+def applied(fun: Callable[..., Any], args: tuple, x: Shaped) -> Any:
     """fun(x, *args)."""
     return fun(x, *args)
 
 
-def pinned(value: Any, formula: Any) -> Any:
+def pinned(value: Value, formula: Shaped) -> Any:
     """SciPy's value with the derivative of the formula."""
     return value + (formula - stop_gradient(formula))
 
@@ -121,7 +124,7 @@ def minimize_scalar(call: Call) -> Any:
     return result
 
 
-def of_one(fun: Callable[..., Any], args: tuple, x: Any) -> Any:
+def of_one(fun: Callable[..., Any], args: tuple, x: Shaped) -> Any:
     """fun(x[0], *args) for an x of one element."""
     return number(fun(x[0], *args))
 
@@ -151,7 +154,7 @@ def linprog(call: Call) -> Any:
     return result
 
 
-def slack(A: Any, b: Any, x: Any) -> Any:
+def slack(A: Any, b: Any, x: Shaped) -> Any:
     """b - A x."""
     return row(b) - product(as_array(A) if isinstance(A, list | tuple) else A, x)
 

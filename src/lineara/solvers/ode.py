@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, TypeMismatchError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import op
 from lineara.ops.shape import as_array
 from lineara.rules.checkpoint import checkpoint
@@ -34,17 +35,17 @@ KEPT = (
 )  # options that are passed on to the other method
 
 
-def rhs(fun: Callable[..., Any], args: tuple, vectorized: bool, t: Any, y: Any) -> Any:
+def rhs(fun: Callable[..., Any], args: tuple, vectorized: bool, t: Value, y: Shaped) -> Any:
     """f(t, y, *args) as a vector."""
     return row(fun(t, np.reshape(y, (-1, 1)) if vectorized else y, *args))
 
 
-def turned(fun: Callable[..., Any], t: Any, y: Any, *args: Any) -> Any:
+def turned(fun: Callable[..., Any], t: Value, y: Value, *args: Any) -> Any:
     """fun(y, t, *args), for odeint's order of arguments."""
     return fun(y, t, *args)
 
 
-def with_args(jac: Any, args: tuple, t: Any, y: Any) -> Any:
+def with_args(jac: Callable[..., Any], args: tuple, t: Value, y: Value) -> Any:
     """jac(t, y, *args)."""
     return jac(t, y, *args)
 
@@ -83,13 +84,13 @@ class Trajectory:
             self.pieces.append(step.piece)
             slope = step.slope
 
-    def segment(self, t: Any) -> Any:
+    def segment(self, t: Shaped) -> Any:
         """The number of the piece that holds a time; at a boundary the earlier one."""
         forth = self.times[-1] >= self.times[0]
         at = np.searchsorted(self.times if forth else -self.times, t if forth else -t)
         return np.clip(at - 1, 0, len(self.pieces) - 1)
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: Shaped) -> Any:
         """y at one time : (n,), or at many : (n, points)."""
         at = self.segment(plain(t))
         if not np.ndim(plain(t)):
@@ -126,7 +127,12 @@ def replayed(
 
 
 def _solve(
-    solve: Any, f: Callable[..., Any], span: Any, y0: Any, method: Any, options: dict[str, Any]
+    solve: Any,
+    f: Callable[..., Any],
+    span: Any,
+    y0: Any,
+    method: Callable[..., Any],
+    options: dict[str, Any],
 ) -> Any:
     return solve(f, span, y0, method=method, **options)
 
@@ -212,7 +218,7 @@ def _at(path: Trajectory, t: np.ndarray, times: Sequence[Any]) -> Any:
     return path(as_array(list(times)) if follows(list(times)) else t)
 
 
-def event_at(event: Any, piece: Any, args: tuple, t: Any) -> Any:
+def event_at(event: Any, piece: Any, args: tuple, t: Value) -> Any:
     """event(t, y(t)) on one piece of the trajectory."""
     value = as_array(event(t, piece(t), *args))
     return np.reshape(value, ()) if value.shape else value
@@ -246,7 +252,7 @@ def dense(sol: Any, path: Trajectory) -> Any:
     kind = type(sol)
 
     class Moving(kind):
-        def __call__(self, t: Any) -> Any:
+        def __call__(self, t: Shaped) -> Any:
             """y at one time, or at many."""
             t = as_array(t)
             return pinned(kind.__call__(self, plain(t)), path(t))

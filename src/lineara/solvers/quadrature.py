@@ -16,6 +16,7 @@ import numpy as np
 
 from lineara.api import grad, jacobian
 from lineara.errors import LinearityError, NoRuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Joint, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array, concat
@@ -92,7 +93,7 @@ class Integral(Rule):
 
         return y, Joint(forward, back)
 
-    def slope(self, a: Any, b: Any, rest: list[Any], places: list[int], size: int) -> Any:
+    def slope(self, a: Value, b: Value, rest: list[Any], places: list[int], size: int) -> Any:
         """The integral of the Jacobian in the leaves at `places` : (size of y, size of these)."""
         f = remade(self.f, self.names, self.form, [plain(v) for v in self.leaves])
         row = functools.partial(slopes, f, self.names, self.form, tuple(places), size, rest)
@@ -113,7 +114,7 @@ def _apply(rule: Integral, leaves: Sequence[Any]) -> Any:
     return op("integral")(*leaves, rule=rule, form=form, options={})
 
 
-def _row(y: Any) -> Any:
+def _row(y: Shaped) -> Any:
     """A value of the integrand as a column, (size, 1)."""
     y = as_array(y)
     return reshaped(y, (type_of(y).size, 1))
@@ -126,7 +127,7 @@ def slopes(
     places: Sequence[int],
     rows: int,
     leaves: list[Any],
-    t: Any,
+    t: Value,
 ) -> Any:
     """The Jacobian of f(t) in the captured leaves at `places` : (size of f, size of these)."""
 
@@ -179,7 +180,9 @@ def _inside(a: float, b: float) -> float:
     return b - 1.0 if np.isfinite(b) else a + 1.0 if np.isfinite(a) else 0.5
 
 
-def integral(call: Call, f: Callable[..., Any], limits: Sequence[Any], value: Any, by: By) -> Any:
+def integral(
+    call: Call, f: Callable[..., Any], limits: Sequence[Any], value: Shaped, by: By
+) -> Any:
     """A known integral, as a function of its limits and of the values that f has captured."""
     rule = Integral(call, f, by, value)
     return _apply(rule, [*limits, *rule.leaves])
@@ -188,7 +191,7 @@ def integral(call: Call, f: Callable[..., Any], limits: Sequence[Any], value: An
 # --- SciPy's functions --------------------------------------------------------------------------
 
 
-def integrand(fun: Callable[..., Any], args: tuple, t: Any) -> Any:
+def integrand(fun: Callable[..., Any], args: tuple, t: Value) -> Any:
     """f(t, *args)."""
     return fun(t, *args)
 
@@ -264,7 +267,7 @@ def within(
     options: list[Any],
     args: tuple,
     outer: tuple,
-    t: Any,
+    t: Value,
 ) -> Any:
     """`nested` with one more variable fixed at t."""
     return nested(fun, ranges, options, args, (t, *outer))
@@ -281,7 +284,9 @@ def nquad(call: Call) -> Any:
     return pinned(value, formula), *rest
 
 
-def ends(at: Sequence[int], low: Any, high: Any, *variables: Any) -> tuple[Any, ...]:
+def ends(
+    at: Sequence[int], low: Callable[..., Any], high: Callable[..., Any], *variables: Any
+) -> tuple[Any, ...]:
     """(low, high) as numbers; limits that are functions are called with some outer variables."""
     chosen = [variables[i] for i in at]
     return tuple(limit(*chosen) if callable(limit) else limit for limit in (low, high))

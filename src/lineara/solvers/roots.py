@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.ops.shape import as_array
 from lineara.solvers.calls import Call, solver
 from lineara.solvers.implicit import gradient, solution
 
 
-def residual(fun: Callable[..., Any], args: Any, x: Any) -> Any:
+def residual(fun: Callable[..., Any], args: tuple[Any, ...], x: Value) -> Any:
     """F(x, *args)."""
     return fun(x, *args)
 
 
-def first(fun: Callable[..., Any], x: Any, *args: Any) -> Any:
+def first(fun: Callable[..., Any], x: Value, *args: Any) -> Any:
     """The value of a function that also returns its derivatives."""
     return fun(x, *args)[0]
 
 
-def tuple_of(args: Any) -> tuple:
+def tuple_of(args: object) -> tuple:
     """`args` as a tuple, as SciPy reads it: a single argument need not be in one."""
     return args if isinstance(args, tuple) else (args,)
 
@@ -33,12 +34,12 @@ def equation(call: Call, fun: Callable[..., Any]) -> Any:
     return functools.partial(residual, fun, tuple_of(call["args"]))
 
 
-def half_square(fun: Callable[..., Any], x: Any) -> Any:
+def half_square(fun: Callable[..., Any], x: Shaped) -> Any:
     """|fun(x)|^2 / 2."""
     return np.sum(as_array(fun(x)) ** 2) / 2
 
 
-def real(call: Call, x: Any) -> Any:
+def real(call: Call, x: Shaped) -> Any:
     """The solution; an error if it is complex."""
     if np.iscomplexobj(x):
         raise NoRuleError(
@@ -93,7 +94,7 @@ def quasi_newton(call: Call) -> Any:
     return solution(call["F"], real(call, np.asarray(call.run())[()]), call.asked())
 
 
-def excess(fun: Callable[..., Any], x: Any) -> Any:
+def excess(fun: Callable[..., Any], x: Value) -> Any:
     """fun(x) - x."""
     return fun(x) - x
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import implements
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
@@ -16,7 +17,7 @@ def _last(y: Any, axis: int) -> Any:
     return y if axis in (-1, type_of(y).ndim - 1) else np.moveaxis(y, axis, -1)
 
 
-def _steps(name: str, y: Any, x: Any, dx: Any, axis: int) -> Any:
+def _steps(name: str, y: Shaped, x: Any, dx: Any, axis: int) -> Any:
     """The distances between samples: an array along the last axis, or one number for all."""
     if x is None:
         if type(dx) is float or type(dx) is int:  # a Python number, which keeps the dtype of y
@@ -34,7 +35,7 @@ def _steps(name: str, y: Any, x: Any, dx: Any, axis: int) -> Any:
     return x[..., 1:] - x[..., :-1]
 
 
-def _ratio(a: Any, b: Any) -> Any:
+def _ratio(a: Value, b: Shaped) -> Any:
     """a / b, and 0 where b is 0: an interval of length 0 has no area."""
     there = b != 0
     return np.where(there, a / np.where(there, b, 1.0), 0.0)
@@ -61,7 +62,7 @@ def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1, initial=None):
     return areas if axis == -1 else np.moveaxis(areas, -1, axis)
 
 
-def _begun(areas: Any, initial: Any) -> Any:
+def _begun(areas: Shaped, initial: Value) -> Any:
     """The areas with a first value in front of them."""
     first = np.zeros((*areas.shape[:-1], 1), type_of(areas).dtype) + initial
     return np.concatenate([first, areas], axis=-1)
@@ -82,14 +83,14 @@ def simpson(y, x=None, *, dx=1.0, axis=-1):
     return areas + _last_interval(y, h[..., -2], h[..., -1]) if even else areas
 
 
-def _parabolas(y: Any, h: Any) -> Any:
+def _parabolas(y: Shaped, h: Shaped) -> Any:
     a, b = h[..., :-1:2], h[..., 1::2]
     first, middle, last = y[..., :-2:2], y[..., 1:-1:2], y[..., 2::2]
     ends = (2.0 - _ratio(b, a)) * first + (2.0 - _ratio(a, b)) * last
     return np.sum((a + b) / 6.0 * (ends + (a + b) * _ratio(a + b, a * b) * middle), axis=-1)
 
 
-def _last_interval(y: Any, a: Any, b: Any) -> Any:
+def _last_interval(y: Shaped, a: Shaped, b: Shaped) -> Any:
     """The integral over the last interval, of length b, of the parabola through three samples."""
     z, m, e = y[..., -3], y[..., -2], y[..., -1]
     right = _ratio(2 * b**2 + 3 * a * b, 6 * (a + b)) * e
@@ -116,7 +117,7 @@ def cumulative_simpson(y, *, x=None, dx=1.0, axis=-1, initial=None):
     return areas if axis == -1 else np.moveaxis(areas, -1, axis)
 
 
-def _first_halves(y: Any, h: Any) -> Any:
+def _first_halves(y: Shaped, h: Shaped) -> Any:
     """For each three samples, the integral of their parabola over the first interval."""
     a, b = h[..., :-1], h[..., 1:]
     whole, other = a / (a + b), a / b

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import op
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
@@ -75,7 +76,7 @@ def weighted(weights: np.ndarray, K: Sequence[Any]) -> Any:
     return op("matmul")(weights[at], op("stack")(*[K[i] for i in at]))
 
 
-def power_series(start: Any, h: Any, y: Any, Q: Any, t: Any) -> Any:
+def power_series(start: Any, h: Value, y: Shaped, Q: Any, t: Shaped) -> Any:
     """y + Q (x, x^2, ...) with x from 0 to 1 over the step : (n,), or (n, points)."""
     x = (as_array(t) - start) / h
     powers = [x]
@@ -85,7 +86,7 @@ def power_series(start: Any, h: Any, y: Any, Q: Any, t: Any) -> Any:
     return series + (y if not type_of(x).shape else np.reshape(y, (-1, 1)))
 
 
-def nested_series(start: Any, h: Any, y: Any, F: Sequence[Any], t: Any) -> Any:
+def nested_series(start: Any, h: Shaped, y: Shaped, F: Sequence[Any], t: Shaped) -> Any:
     """y + x (F0 + (1-x) (F1 + x (F2 + ...)))  : (n,), or (n, points)."""
     x = (as_array(t) - start) / h
     many = bool(type_of(x).shape)
@@ -96,7 +97,7 @@ def nested_series(start: Any, h: Any, y: Any, F: Sequence[Any], t: Any) -> Any:
     return series + shown[0]
 
 
-def explicit(method: Any, f: Rhs, taken: Taken, y: Any, slope: Any, dense: bool) -> Step:
+def explicit(method: Any, f: Rhs, taken: Taken, y: Shaped, slope: Any, dense: bool) -> Step:
     """A step of a Runge-Kutta method."""
     t, h = taken.start, taken.stop - taken.start
     K = [f(t, y) if slope is None else slope]
@@ -120,13 +121,13 @@ def explicit(method: Any, f: Rhs, taken: Taken, y: Any, slope: Any, dense: bool)
     return Step(new, end, functools.partial(nested_series, t, h, y, F))
 
 
-def stages(f: Rhs, t: Any, h: Any, y: Any, Z: Any) -> Any:
+def stages(f: Rhs, t: Value, h: Value, y: Value, Z: Any) -> Any:
     """The equation of the stages of Radau IIA : Z_i = h sum_j a_ij f(t + c_j h, y + Z_j)."""
     F = op("stack")(*[f(t + RADAU_C[i] * h, y + Z[i]) for i in range(3)])
     return Z - h * op("matmul")(RADAU_A, F)
 
 
-def implicit(f: Rhs, taken: Taken, y: Any, asked: Asked) -> Step:
+def implicit(f: Rhs, taken: Taken, y: Shaped, asked: Asked) -> Step:
     """A step of Radau IIA, whose stages are known from SciPy."""
     from scipy.integrate._ivp.radau import P
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from lineara.engines import Forecast, Tagged, forecast
 from lineara.errors import ProgramError
+from lineara.facts.hints import Tree
 from lineara.linear_a.check import check
 from lineara.linear_a.program import Program
 from lineara.passes.derivatives import vjp
@@ -89,7 +90,7 @@ def _taken(program: Program, name: str, operands: Sequence[Any]) -> Forecast | N
         return None
 
 
-def bytes_of(value: Any) -> int:
+def bytes_of(value: Tree) -> int:
     """The bytes of the numbers in a value of the language."""
     if isinstance(value, Tagged):
         return bytes_of(value.payload)

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import BoundsError, ShapeError, StagingError, StructureError
+from lineara.facts.box import Box
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, is_number, show_type, type_of
 from lineara.linear_a import syntax as ir
@@ -26,7 +28,7 @@ from lineara.staging.definition_of import apart, staged_around
 from lineara.staging.staged_level import Seen, StagedLevel, seen
 from lineara.staging.tracing import definition_name
 from lineara.tape.levels import innermost_level, open_level
-from lineara.tape.node import Traced
+from lineara.tape.node import Scalar, Traced
 from lineara.tape.strides import (
     Doubtful,
     c_strides,
@@ -68,7 +70,7 @@ class Fragment(NamedTuple):
         return v.var if v.var.type == t else op("astype")(v, dtype=t.dtype).var
 
     def define(
-        self, around: Sequence[Boxed], types: Sequence[Any], first: bool, also: Any
+        self, around: Sequence[Boxed], types: Sequence[Any], first: bool, also: tuple[Any, ...]
     ) -> ir.Def:
         """The definition; its formals for what is mentioned come first or last.
 
@@ -101,7 +103,7 @@ def fragment(
     f: Callable[..., Any],
     like: str,
     formals: Sequence[Any],
-    call: Any,
+    call: Callable[..., Any],
     name: str = "",
 ) -> Fragment:
     """What `call(f, staged formals)` writes; formals are (name, what is known of it)."""
@@ -128,7 +130,7 @@ def fragment(
     )
 
 
-def _entered(level: StagedLevel, v: Any) -> Any:
+def _entered(level: StagedLevel, v: Value | None) -> Any:
     return level.entered(v) if isinstance(v, Traced) else v
 
 
@@ -166,7 +168,7 @@ def tracing() -> StagedLevel | None:
     return level if isinstance(level, StagedLevel) else None
 
 
-def is_operand(v: Any) -> bool:
+def is_operand(v: Value | None) -> bool:
     """Whether a leaf of operands becomes a formal: Python's integers and flags are constants."""
     if isinstance(v, Traced):
         return True
@@ -178,7 +180,7 @@ def is_operand(v: Any) -> bool:
 class Operands:
     """The operands of a form: those that move as boxes, the others as constants."""
 
-    def __init__(self, level: StagedLevel, tree: Any, every: bool = False) -> None:
+    def __init__(self, level: StagedLevel, tree: Tree, every: bool = False) -> None:
         leaves, self.structure = flatten(tree)
         wanted = [(is_number(v) or isinstance(v, bool)) if every else is_operand(v) for v in leaves]
         self.constants = [None if w else v for v, w in zip(leaves, wanted, strict=True)]
@@ -241,11 +243,13 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any):
     return branches[i](*operands)
 
 
-def _is_staged(v: Any) -> bool:
+def _is_staged(v: Value) -> bool:
     return isinstance(v, Traced) and not v.known
 
 
-def _branches(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str) -> Any:
+def _branches(
+    form: type, chosen: Scalar, fs: Sequence[Any], operands: tuple[Any, ...], name: str
+) -> Any:
     try:
         return _form_of_branches(form, chosen, fs, operands, name)
     except RecursionError:
@@ -263,7 +267,9 @@ def endless(name: str) -> StagingError:
     )
 
 
-def _form_of_branches(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, name: str) -> Any:
+def _form_of_branches(
+    form: type, chosen: Shaped, fs: Sequence[Any], operands: tuple[Any, ...], name: str
+) -> Any:
     level = tracing()
     if level is None:
         return one(
@@ -299,25 +305,25 @@ def _form_of_branches(form: Any, chosen: Any, fs: Sequence[Any], operands: Any, 
     return unflatten(first.structure, leaves)
 
 
-def _is_eager(v: Any) -> bool:
+def _is_eager(v: Value) -> bool:
     return isinstance(v, Traced) and not isinstance(v.level, StagedLevel)
 
 
-def reached(f: Any, wanted: Callable[[Any], bool] = _is_eager) -> dict[str, Any]:
+def reached(f: Callable[..., Any], wanted: Callable[[Any], bool] = _is_eager) -> dict[str, Any]:
     """What a function captured of values of differentiations, by name."""
     return {k: v for k, v in captured(f).items() if any(map(wanted, flatten(v)[0]))}
 
 
-def adopted(level: StagedLevel, f: Any) -> Any:
+def adopted(level: StagedLevel, f: Callable[..., Any]) -> Any:
     """The function with staged values for those of differentiations and programs further out.
 
     What it does with them is then done where it is taken, and nowhere else.
     """
 
-    def outer(v: Any) -> bool:
+    def outer(v: Value) -> bool:
         return _is_eager(v) or (isinstance(v, Traced) and v.level.innermost() is not level)
 
-    def staged(v: Any) -> Any:
+    def staged(v: Box) -> Any:
         now = v.now() if outer(v) else v  # an array may hold constants only
         return level.given(level.mention(now).var, seen(now)) if outer(now) else now
 
@@ -378,7 +384,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
 
 def scan(
     f: Callable[[Any, Any], Any],
-    init: Any,
+    init: object,
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
@@ -420,8 +426,8 @@ def _stacked(rows: Sequence[Any]) -> Any:
 def _scan(
     level: StagedLevel,
     f: Callable[..., Any],
-    init: Any,
-    xs: Any,
+    init: object,
+    xs: Traced | None,
     n: int,
     reverse: bool,
     name: str = "scan",
@@ -431,7 +437,7 @@ def _scan(
     carry = Operands(level, init, every=True)
     k = len(carry.boxes)
 
-    def call(g: Any, nodes: Sequence[Any]) -> Any:
+    def call(g: Callable[..., Any], nodes: Sequence[Any]) -> Any:
         returned = g(carry.tree(nodes[:k]), rows.tree(nodes[k:]))
         if not isinstance(returned, tuple) or len(returned) != 2:
             given = (
@@ -480,7 +486,7 @@ def _stack(row: Seen, n: int) -> Seen:
     return Seen(t, packed(t.shape, strides_of(two), "K"))
 
 
-def _is_result(v: Any) -> bool:
+def _is_result(v: Boxed | None) -> bool:
     return isinstance(v, Boxed) or is_number(v)
 
 
@@ -492,7 +498,11 @@ def _halves(body: Fragment) -> Any:
 
 
 def _settled(
-    level: StagedLevel, trace: Any, carry: Operands, name: str, part: Any
+    level: StagedLevel,
+    trace: Callable[..., Any],
+    carry: Operands,
+    name: str,
+    part: Callable[..., Any],
 ) -> tuple[Fragment, list[Seen]]:
     """The body for carries that it hands on so: integers may become floating."""
     likes = carry.seen
@@ -677,7 +687,7 @@ class Known:
     def _written(self, level: StagedLevel) -> Fragment:
         """What the function writes once it gives what it was assumed to give."""
 
-        def call(g: Any, nodes: Sequence[Any]) -> Any:
+        def call(g: Callable[..., Any], nodes: Sequence[Any]) -> Any:
             args, kwargs = self.given.tree(nodes)
             return g(*args, **kwargs)
 

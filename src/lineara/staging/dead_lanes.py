@@ -4,13 +4,14 @@ A plain run comes first.  Where it gives a NaN, the text runs again with masks, 
 vector which of its lanes are structural zeros (`passes/masks.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lineara.cotangent.dead_lanes import pairs_of
 from lineara.engines import ZERO, Tagged, run
+from lineara.facts.hints import Value
 from lineara.linear_a.program import Program
 from lineara.passes.masks import masks
 from lineara.passes.names import M
@@ -47,7 +48,7 @@ def run_live(
     return [*results[:k], *results[k::2]]
 
 
-def each(value: Any, f: Any) -> Any:
+def each(value: Any, f: Callable[..., Any]) -> Any:
     """f of the arrays in a value of any type."""
     if isinstance(value, Tagged):
         return Tagged(value.tag, each(value.payload, f))
@@ -56,7 +57,7 @@ def each(value: Any, f: Any) -> Any:
     return value if value is ZERO else f(value)
 
 
-def _has_nan(value: Any) -> bool:
+def _has_nan(value: Value) -> bool:
     if isinstance(value, Tagged):
         return _has_nan(value.payload)
     if isinstance(value, tuple | list):

@@ -16,6 +16,7 @@ import numpy as np
 
 from lineara.cotangent.dead_lanes import Masked, pairs_of, unmasked
 from lineara.errors import LinearityError
+from lineara.facts.hints import Namespace, Shaped, Value
 from lineara.facts.primitive import HigherOrder, Joint, innermost, op, primitive
 from lineara.facts.types import type_of
 from lineara.rules.call_as_operation import moves, record, settled, spread, value_below
@@ -26,15 +27,15 @@ from lineara.tape.level import Level
 class defined(HigherOrder):
     """f(xs;), the results of a definition of a program, in a list."""
 
-    def evaluate(self, xp: Any, /, *values: Any, definition: Any, name: str) -> Any:
+    def evaluate(self, xp: Namespace, /, *values: Any, definition: Any, name: str) -> Any:
         """The value, by the evaluator."""
         return list(definition.run(values).results)
 
-    def trace_staged(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def trace_staged(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
         """The call of the definition."""
         return params["definition"].call(level, args)
 
-    def trace_linear(self, level: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def trace_linear(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
         """A linear function of what has no value."""
         raise LinearityError(
             f"{params['name']}: a staged condition ends a loop of a linear function, whose "
@@ -49,7 +50,9 @@ class defined(HigherOrder):
         y = [settled(v) for v in self(*values, **params)]
         xs, ys = definition.moving()
 
-        def mapped(way: str, vectors: Sequence[Any], places: Sequence[int], of: Any) -> list[Any]:
+        def mapped(
+            way: str, vectors: Sequence[Any], places: Sequence[int], of: list[Any]
+        ) -> list[Any]:
             """The linear map on vectors, one way or the other; of masked ones, with masks."""
             box = innermost(tuple([v for v in vectors if isinstance(v, Masked)]))
             given = [_zeros(of[i]) if vectors[i] is None else unmasked(vectors[i]) for i in places]
@@ -88,7 +91,7 @@ class defined(HigherOrder):
         return record(level, y, [args[i] for i in active], joint, name)
 
 
-def _alive(v: Any, t: Any) -> Any:
+def _alive(v: Value, t: Any) -> Any:
     """The mask of a vector, in every lane."""
     live = v.live if isinstance(v, Masked) else None
     if live is None:
@@ -101,7 +104,7 @@ def _placed(vectors_out: Sequence[Any], places: Sequence[int], n: int) -> list[A
     return [at.get(i) for i in range(n)]
 
 
-def _zeros(t: Any) -> Any:
+def _zeros(t: Shaped) -> Any:
     return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0).item()
 
 

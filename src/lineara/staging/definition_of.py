@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+from lineara.facts.hints import Shaped
 from lineara.facts.types import ArrayType
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import closed
@@ -80,7 +81,7 @@ def apart(
     return Apart(definition, given, [c for _, c in mentions], form, constants)
 
 
-def _seen(v: Any, t: ArrayType) -> Seen:
+def _seen(v: Shaped, t: ArrayType) -> Seen:
     """What is known of a value of that type, or of its lane, where it has lanes in front."""
     strides = strides_of(v)
     return Seen(t, strides[len(strides) - len(t.shape) :], weakness(v))

@@ -45,7 +45,12 @@ class Spelled:
     """
 
     def __init__(
-        self, rule: Any, level: StagedLevel, leaves: Sequence[Any], form: Form, options: Any
+        self,
+        rule: Any,
+        level: StagedLevel,
+        leaves: Sequence[Any],
+        form: Form,
+        options: dict[str, Any],
     ) -> None:
         self.rule, self.level, self.form, self.options = rule, level, form, options
         self.leaves = list(leaves)
@@ -90,7 +95,7 @@ class Spelled:
     def value(self) -> None:
         """f."""
 
-        def call(g: Any, nodes: Sequence[Any]) -> Any:
+        def call(g: Callable[..., Any], nodes: Sequence[Any]) -> Any:
             return g(*lifted(self.form.arguments(self.filled(nodes))), **self.options)
 
         self.body = body = self.text(self.rule.f, self.formals(), call)
@@ -110,10 +115,12 @@ class Spelled:
         at = dict(zip(self.places, nodes, strict=True))
         return [at.get(i, v) for i, v in enumerate(self.leaves)]
 
-    def text(self, f: Any, formals: Sequence[tuple[str, Seen]], call: Any) -> Fragment:
+    def text(
+        self, f: Callable[..., Any], formals: Sequence[tuple[str, Seen]], call: Callable[..., Any]
+    ) -> Fragment:
         """What a function of the user's writes; it has its arguments and nothing else."""
 
-        def closed(g: Any, nodes: Sequence[Any]) -> Any:
+        def closed(g: Callable[..., Any], nodes: Sequence[Any]) -> Any:
             inner = innermost_level()
             assert isinstance(inner, StagedLevel), "a fragment is written at its level"
             inner.literals = True
@@ -244,7 +251,7 @@ def spell_vjp(s: Spelled) -> None:
     fwd = s.flattened(ahead, [*ys, *kept], [*s.results, *rs])
     cs = s.moved(s.types, s.types)
 
-    def back(g: Any, nodes: Sequence[Any]) -> Any:
+    def back(g: Callable[..., Any], nodes: Sequence[Any]) -> Any:
         left, bars = iter(nodes[: len(rs)]), iter(nodes[len(rs) :])
         residuals = [next(left) if isinstance(v, Boxed) else v for v in ahead.leaves[n:]]
         y_bar = [

@@ -12,6 +12,7 @@ import numpy as np
 
 from lineara.engines import ZERO, Ask, Machine, Numbers, run
 from lineara.errors import BoundsError, ProgramError
+from lineara.facts.hints import Value
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
@@ -43,7 +44,7 @@ class OnTape(Numbers):
         viewed = getattr(y, "ndim", 0) and (e.primitive.view or e.name == "index")
         return y.copy() if viewed and args[0] in machine.owners else y
 
-    def copied(self, x: Any, like: Any = None) -> Any:
+    def copied(self, x: Value, like: Value | None = None) -> Any:
         """A copy that traced values can be written into."""
         return x.copy() if isinstance(x, Traced) else writable(np.array(x))
 

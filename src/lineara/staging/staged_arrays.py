@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import MutationError, StagingError
+from lineara.facts.hints import Index, Shaped, Tree, Value
 from lineara.facts.primitive import innermost, op
 from lineara.facts.types import ArrayType, carries_tangents, type_of
 from lineara.linear_a.rules_as_text import Boxed, Emitter
@@ -25,7 +26,7 @@ from lineara.ops.index import (
 )
 from lineara.ops.shape import as_array
 from lineara.python.numpy_layout import lay_of
-from lineara.tape.node import Scalar, Traced, outlived
+from lineara.tape.node import Array, Scalar, Traced, outlived
 from lineara.tape.strides import (
     Doubtful,
     copied,
@@ -47,7 +48,7 @@ class Step(NamedTuple):
     name: str
     param: Any
 
-    def taken(self, x: Any) -> Any:
+    def taken(self, x: Value) -> Any:
         """The part."""
         key = {"index": "at", "permute_dims": "axes", "reshape": "shape"}[self.name]
         if self.name == "index" and isinstance(x, np.ndarray):  # a view, also of one element
@@ -56,7 +57,7 @@ class Step(NamedTuple):
             return x[at if whole else (*at, Ellipsis)]
         return op(self.name)(x, **{key: self.param})
 
-    def back(self, out: Emitter, x: Any, y: Any) -> Any:
+    def back(self, out: Emitter, x: Boxed, y: Boxed) -> Any:
         """The array x with y in place of the part."""
         if self.name == "index":
             return put(out, x, self.param, y)
@@ -65,7 +66,7 @@ class Step(NamedTuple):
         return op("permute_dims")(y, axes=tuple(int(i) for i in np.argsort(self.param)))
 
 
-def put(out: Emitter, x: Boxed, at: Any, y: Boxed) -> Boxed:
+def put(out: Emitter, x: Boxed, at: Index, y: Boxed) -> Boxed:
     """x with y in place of x[at]; the positions are all different."""
     at = at if isinstance(at, tuple) else (at,)
     at = tuple([p.var if isinstance(p, Boxed) else p for p in at])
@@ -95,7 +96,7 @@ class Cell:
         "version",
     )
 
-    def __init__(self, level: Any, content: Any, inside: Sequence[Any], lay: Any = None) -> None:
+    def __init__(self, level: Any, content: Shaped, inside: Sequence[Any], lay: Any = None) -> None:
         self.home = self.level = level
         self.content = content
         self.inside = inside
@@ -172,7 +173,7 @@ class Region(WrittenView):
 
     __slots__ = ("steps",)
 
-    def __init__(self, cell: Cell, steps: tuple[Step, ...], position: Any) -> None:
+    def __init__(self, cell: Cell, steps: tuple[Step, ...], position: tuple[Any, ...]) -> None:
         WrittenView.__init__(self, cell, *position)
         self.steps = steps
 
@@ -226,7 +227,7 @@ class Region(WrittenView):
             part.made = self.made
         return part
 
-    def sub(self, at: Any) -> "Region":
+    def sub(self, at: Index) -> "Region":
         """The region of an index of integers, some of them staged, and slices."""
         level = self.buffer.here()
         first = tuple([0 if isinstance(p, Traced) else p for p in _tuple(at)])
@@ -284,7 +285,7 @@ class Region(WrittenView):
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def write(self, at: Any, value: Any) -> None:
+    def write(self, at: Shaped, value: Shaped) -> None:
         """The region `at` gets the value."""
         cell = self.buffer
         value = value.now() if isinstance(value, Traced) else value
@@ -301,7 +302,7 @@ class Region(WrittenView):
             cell.content = self._written(cell.boxed(), self._steps(level), at, value)
         cell.version += 1
 
-    def _written(self, x: Boxed, steps: Sequence[Step], at: Any, value: Any) -> Boxed:
+    def _written(self, x: Boxed, steps: Sequence[Step], at: Any, value: Shaped) -> Boxed:
         """The array x with the value at an index of what the steps lead to."""
         out = self.buffer.level.out
         if steps:
@@ -321,7 +322,7 @@ class Region(WrittenView):
         part = op("index").result(x.var.type, at=sampled(tuple(map(_unboxed, at))))
         return put(out, x, at, self.fitted(value, part, at))
 
-    def _scattered(self, x: Boxed, at: Any, value: Any) -> Boxed:
+    def _scattered(self, x: Boxed, at: Any, value: Shaped) -> Boxed:
         """The write at index arrays or a mask: of one position the last write counts."""
         try:
             places = flat_positions(at, x.shape)
@@ -339,7 +340,7 @@ class Region(WrittenView):
         at = _unboxed(self.buffer.level.constant(flat))
         return op("reshape")(put(out, whole, (at,), y), shape=x.shape)
 
-    def _spread(self, x: Boxed, at: Any, value: Any) -> Boxed:
+    def _spread(self, x: Boxed, at: Any, value: Shaped) -> Boxed:
         """The write of one number at staged positions, among which one may come twice."""
         out, at = self.buffer.level.out, tuple(map(_unboxed, at))
         if type_of(value).shape:
@@ -356,7 +357,7 @@ class Region(WrittenView):
         y = self.fitted(value, ArrayType((), x.dtype), at)
         return op("where")(op("not_equal")(hits, 0), y, x)
 
-    def _masked(self, x: Boxed, at: Any, value: Any) -> Boxed:
+    def _masked(self, x: Boxed, at: Any, value: Shaped) -> Boxed:
         """The write where a staged mask holds."""
         mask, t = at[0], type_of(value)
         whole = len(at) == 1 and isinstance(mask, Boxed) and mask.shape == x.shape
@@ -370,7 +371,7 @@ class Region(WrittenView):
         y = self.fitted(value, ArrayType((), x.dtype), at)
         return op("where")(mask, y, x)
 
-    def add_at(self, at: Any, value: Any) -> None:
+    def add_at(self, at: Any, value: Shaped) -> None:
         """np.add.at: every occurrence of a position adds."""
         self._refuse(value)
         cell, level = self.buffer, self.buffer.here()
@@ -411,7 +412,7 @@ class Region(WrittenView):
         value = value if value.dtype == t.dtype else op("astype")(value, dtype=t.dtype)
         return value if value.shape == t.shape else op("broadcast_to")(value, shape=t.shape)
 
-    def _refuse(self, value: Any) -> None:
+    def _refuse(self, value: Shaped) -> None:
         cell = self.buffer
         cell.level.shared.written = True
         if not cell.level.open:
@@ -498,7 +499,7 @@ class StagedArray(Written):
         x = region.content()
         return level.wrap(x) if isinstance(x, Boxed) else x[()]
 
-    def entered(self, value: Any) -> bool:
+    def entered(self, value: Value) -> bool:
         """Whether this is an array of the differentiation that a value belongs to from now on.
 
         The function that is differentiated has made it, of values that do not move, so nobody
@@ -521,7 +522,7 @@ class StagedArray(Written):
             a.w = part
         return True
 
-    def __setitem__(self, at: Any, value: Any) -> None:
+    def __setitem__(self, at: Index, value: Any) -> None:
         if self._has_written(at, value):
             return
         if isinstance(value, list | tuple):
@@ -534,7 +535,7 @@ class StagedArray(Written):
         check_index(at, self)
         self.w.write(at, value)
 
-    def assign_all(self, value: Any) -> Any:
+    def assign_all(self, value: Array) -> Any:
         """Every element gets a value: an in-place operation."""
         if self.entered(value):
             return self.assign_all(value)
@@ -550,16 +551,16 @@ class StagedArray(Written):
 # --- small things ---------------------------------------------------------------------------------
 
 
-def _tuple(at: Any) -> tuple[Any, ...]:
+def _tuple(at: Index) -> tuple[Any, ...]:
     return at if isinstance(at, tuple) and not isinstance(at, Step) else (at,)
 
 
-def _is_integer(p: Any) -> bool:
+def _is_integer(p: object) -> bool:
     """Whether a part of an index is a staged number."""
     return isinstance(p, Traced) and not p.shape and p.dtype.kind in "iu"
 
 
-def _is_staged(p: Any) -> bool:
+def _is_staged(p: Tree) -> bool:
     """Whether a part of an index is staged, or has staged numbers in a list."""
     return any(map(_is_staged, p)) if isinstance(p, list | tuple) else isinstance(p, Traced)
 
@@ -577,15 +578,15 @@ def _as_stored(value: Any, dtype: np.dtype, at: Any) -> Any:
     return op("stored")(value, dtype=dtype)
 
 
-def _is_number(p: Any) -> bool:
+def _is_number(p: object) -> bool:
     return isinstance(p, Boxed) and not p.shape
 
 
-def _all_integers(at: Any) -> bool:
+def _all_integers(at: Index) -> bool:
     return all([_is_number(p) or type(p) in (int, np.int64) for p in _tuple(at)])
 
 
-def boxes(params: Any) -> Any:
+def boxes(params: object) -> Any:
     """The boxes in parameters."""
     if isinstance(params, Boxed):
         yield True
@@ -596,16 +597,16 @@ def boxes(params: Any) -> Any:
         yield from boxes(list(params.values()))
 
 
-def _is_view(at: Any) -> bool:
+def _is_view(at: Shaped) -> bool:
     """Whether an index has no arrays; beside these an integer would count as one."""
     return is_basic(tuple([0 if _is_number(p) else p for p in _tuple(at)]))
 
 
-def _masks(at: Any) -> Any:
+def _masks(at: Index) -> Any:
     return [isinstance(p, Boxed) and p.dtype.kind == "b" for p in _tuple(at)]
 
 
-def _unboxed(p: Any) -> Any:
+def _unboxed(p: object) -> Any:
     return p.var if isinstance(p, Boxed) else p
 
 

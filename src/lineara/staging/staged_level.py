@@ -11,7 +11,7 @@ import inspect
 import math
 import operator
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from lineara.errors import (
     user_frame,
     user_line,
 )
+from lineara.facts.hints import Index, Shaped, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -59,7 +60,7 @@ from lineara.tape.node import (
 from lineara.tape.numpy_errors import refused
 from lineara.tape.reads import View
 from lineara.tape.strides import laid_out, packed, strides_of
-from lineara.tape.written_arrays import Written, written_outside
+from lineara.tape.written_arrays import Written, WrittenView, written_outside
 
 PYTHONS = (ZeroDivisionError, OverflowError, ValueError)  # what Python's arithmetic raises
 FLOAT64 = ArrayType((), np.dtype(float))
@@ -246,7 +247,7 @@ class StagedLevel(Level):
         """The definitions so far."""
         return dict(self.shared.defs), dict(self.shared.called), self.shared.names.copy()
 
-    def back_to(self, mark: Any) -> None:
+    def back_to(self, mark: tuple[Any, ...]) -> None:
         """Forget the definitions since."""
         defs, called, names = mark
         self.shared.defs, self.shared.called = dict(defs), dict(called)
@@ -272,11 +273,11 @@ class StagedLevel(Level):
         """A number as Python's (weak), as NumPy's, or as one of either."""
         return self.scalar(v, self.S if weak else self.N if weak is False else self.E)
 
-    def scalar(self, v: Any, cls: Any = None) -> Any:
+    def scalar(self, v: Value, cls: type[Any] | None = None) -> Any:
         """A number, NumPy's where nothing else is said."""
         return super().scalar(v, cls or self.N)
 
-    def alias(self, p: Any, weak: bool) -> Any:
+    def alias(self, p: Scalar, weak: bool) -> Any:
         """The number p as Python's (weak) or as NumPy's."""
         if p.weak is weak:
             return p
@@ -285,7 +286,7 @@ class StagedLevel(Level):
         p = op("astype")(p, dtype=wide) if weak and wide != t else p
         return p.level.number(p.v, weak)
 
-    def wrap(self, v: Any, lay: Any = None) -> Any:
+    def wrap(self, v: Value, lay: Any = None) -> Any:
         """A staged number, or an array that may be written, with these strides or in C order."""
         if not isinstance(v, Boxed):
             return v
@@ -297,7 +298,7 @@ class StagedLevel(Level):
         o.v, o.a, o.b, o.g, o.s, o.w = v, None, None, None, v.shape, lay
         return o
 
-    def entered(self, a: Any) -> Any:
+    def entered(self, a: Value) -> Any:
         """An operand: a box, or what is constant."""
         a = a.now() if isinstance(a, Traced) else a
         if not isinstance(a, Traced):
@@ -335,7 +336,7 @@ class StagedLevel(Level):
         self.beside.append((v, a.copy()))
         return self.out.box(v)
 
-    def mention(self, a: Any) -> Boxed:
+    def mention(self, a: Box) -> Boxed:
         """A value of a definition around this one becomes one more formal."""
         around = self.holder
         if around is not None and isinstance(a.level, StagedLevel) and a.level is not around:
@@ -350,7 +351,7 @@ class StagedLevel(Level):
             formal = self.around[key] = self.out.fresh(name or "x", type_of(a)), a
         return self.out.box(formal[0])
 
-    def parameter(self, value: Any) -> Any:
+    def parameter(self, value: Value) -> Any:
         """A parameter of a primitive, with variables for staged values in it."""
         if isinstance(value, Traced):
             return self.entered(value)
@@ -428,7 +429,7 @@ class StagedLevel(Level):
                 "depends on staged values; take np.errstate around the call of the program"
             )
 
-    def of_numbers(self, name: str, act: Any, args: tuple) -> Any:
+    def of_numbers(self, name: str, act: Callable[..., Any], args: tuple) -> Any:
         """An operator of numbers: Python's own where all of them are Python's, or may be."""
         if not self.open:
             raise outlived()
@@ -449,7 +450,9 @@ class StagedLevel(Level):
         y = op(own)(*args)
         return y.level.number(y.v, weak)
 
-    def constant_call(self, primitive: Constant, func: Any, args: tuple, kwargs: Any) -> Any:
+    def constant_call(
+        self, primitive: Constant, func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+    ) -> Any:
         """A locally constant function of NumPy's: its operands, and its other arguments by name."""
         if self.inner is not None:
             return self.innermost().constant_call(primitive, func, args, kwargs)
@@ -460,11 +463,11 @@ class StagedLevel(Level):
 
     # --- reading and writing arrays --------------------------------------------------------------
 
-    def getitem(self, x: Array, at: Any) -> Any:
+    def getitem(self, x: Array, at: Index) -> Any:
         """x[at] of an array that keeps its content."""
         return self.buffer(x)[at]
 
-    def setitem(self, x: Array, at: Any, value: Any) -> None:
+    def setitem(self, x: Array, at: Index, value: Value) -> None:
         """x[at] = value."""
         self.begin(x)
         x[at] = value
@@ -476,7 +479,7 @@ class StagedLevel(Level):
             x.__class__ = self.XW
             x.w = self.whole(x.v, lay)
 
-    def assign_all(self, x: Array, value: Any) -> Any:
+    def assign_all(self, x: Array, value: Array) -> Any:
         """An in-place operation."""
         self.begin(x)
         return x.assign_all(value)
@@ -494,7 +497,7 @@ class StagedLevel(Level):
         """An array of its own with the content of x, which lies in memory so."""
         return self.innermost().buffer(x, lay)
 
-    def buffer(self, content: Any, lay: Any = None) -> Any:
+    def buffer(self, content: Shaped, lay: Any = None) -> Any:
         """An array that holds `content`, which lies in memory as it did, or so."""
         lay = strides_of(content) if lay is None else lay
         content = content.now() if isinstance(content, Traced) else content
@@ -503,16 +506,16 @@ class StagedLevel(Level):
             content, lay = laid_out(content, lay), None
         return self.handle(self.whole(content, lay))
 
-    def whole(self, content: Any, lay: Any = None) -> Region:
+    def whole(self, content: Shaped, lay: tuple[Any, ...] | None = None) -> Region:
         """All of a new array."""
         inside = [v.roots for v in threads.open if v.depth > self.depth]
         return Region.whole(Cell(self, content, inside, lay))
 
-    def own(self, y: Any) -> Any:
+    def own(self, y: Shaped) -> Any:
         """A fresh array of constants, into which staged values may be written."""
         return y if type_of(y).dtype.kind not in "fc" else self.buffer(y)
 
-    def handle(self, part: Any) -> Any:
+    def handle(self, part: WrittenView) -> Any:
         """An array at a region of a cell."""
         o = self.XW()
         o.v = o.a = o.b = o.g = None
@@ -573,7 +576,7 @@ _ASKS = {
 def _refusal(name: str) -> Any:
     text = _ASKS[name]
 
-    def refuse(n: Any, *_: Any, **__: Any) -> Any:
+    def refuse(n: Box, *_: Any, **__: Any) -> Any:
         if not n.level.open:
             raise outlived()
         if name == "array" and asks_who_multiplies(sys._getframe(1)):
@@ -598,15 +601,15 @@ def _arrays(params: dict[str, Any]) -> Any:
     return [isinstance(p, np.ndarray | Boxed) and p.shape for p in _parts(at)]
 
 
-def _parts(at: Any) -> tuple[Any, ...]:
+def _parts(at: Index) -> tuple[Any, ...]:
     return at if isinstance(at, tuple) else (at,)
 
 
-def _settled(a: Any) -> Any:
+def _settled(a: Value) -> Any:
     return a.now() if isinstance(a, Traced) else a
 
 
-def _below(n: Any) -> Any:
+def _below(n: Box) -> Any:
     if not n.level.open:
         raise outlived()
     raise StagingError(
@@ -616,7 +619,7 @@ def _below(n: Any) -> Any:
 
 
 def _logical(name: str) -> Any:
-    def method(n: Any, other: Any) -> Any:
+    def method(n: Shaped, other: Shaped) -> Any:
         if has_priority(other):
             return NotImplemented
         both = _is_bool(n) and _is_bool(other)
@@ -625,7 +628,7 @@ def _logical(name: str) -> Any:
     return method
 
 
-def _shifts(name: str, shift: Any) -> dict[str, Any]:
+def _shifts(name: str, shift: Constant) -> dict[str, Any]:
     """The operators of a shift, with the number on either side."""
 
     def forward(n: Any, k: Any) -> Any:
@@ -634,10 +637,10 @@ def _shifts(name: str, shift: Any) -> dict[str, Any]:
     return {f"__{name}__": forward, f"__r{name}__": lambda n, k: shift(k, n)}
 
 
-def _power(power: Any) -> Any:
+def _power(power: Callable[..., Any]) -> Any:
     """The power; of booleans NumPy squares in another dtype than it raises in."""
 
-    def method(n: Any, k: Any) -> Any:
+    def method(n: Traced, k: Value) -> Any:
         return op("square")(n) if type(k) is int and k == 2 and _is_bool(n) else power(n, k)
 
     return method
@@ -657,7 +660,7 @@ def numbers_methods() -> dict[str, Any]:
 
 
 def _part(name: str) -> Any:
-    def part(n: Any) -> Any:
+    def part(n: Box) -> Any:
         if n.dtype.kind != "c":
             n = _counted(n) if n.weak else n
             return n if name == "real" else n.dtype.type(0).item() if n.weak else n.dtype.type(0)
@@ -672,7 +675,7 @@ INTEGRAL |= {"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}
 
 
 def _comparison(name: str) -> Any:
-    def compare(n: Any, other: Any) -> Any:
+    def compare(n: Shaped, other: Shaped) -> Any:
         weak = of_both(map(weakness, (n, other)))
         if weak is not False and name[0] in "lg" and "c" in map(_kind, (n, other)):
             raise TypeError(f"'{COMPARISONS[name]}' not supported between complex numbers")
@@ -711,7 +714,7 @@ def _integral(name: str, reflected: bool = False) -> Any:
     act = getattr(operator, {"and": "and_", "or": "or_"}.get(stem, stem))
     logical = name.replace("bitwise", "logical")
 
-    def method(n: Any, other: Any) -> Any:
+    def method(n: Box, other: Shaped) -> Any:
         if has_priority(other):
             return NotImplemented
         args = (other, n) if reflected else (n, other)
@@ -729,7 +732,7 @@ def _integral(name: str, reflected: bool = False) -> Any:
 
 
 def _unary(name: str) -> Any:
-    def method(n: Any) -> Any:
+    def method(n: Box) -> Any:
         if not _is_bool(n):
             return n if name == "positive" else n.level.alias(op(name)(n), bool(n.weak))
         if n.weak is None:
@@ -744,11 +747,11 @@ def _unary(name: str) -> Any:
     return method
 
 
-def _pythons_class(n: Any) -> type:
+def _pythons_class(n: Scalar) -> type:
     return {"f": float, "c": complex, "b": bool}.get(n.dtype.kind, int)
 
 
-def _class_of_either(n: Any) -> type:
+def _class_of_either(n: Traced) -> type:
     raise StagingError(
         f"the class of a staged {type_of(n)} was asked for, which is Python's in one branch or "
         "round of a loop and NumPy's in another; make it one of them where it begins, float(x) or "
@@ -765,13 +768,13 @@ def _truths(name: str) -> StagingError:
     )
 
 
-def _is_pythons_complex(first: Any, *others: Any) -> bool:
+def _is_pythons_complex(first: Shaped, *others: Any) -> bool:
     """Whether a complex number of Python's answers, for a float64 is a float to it."""
     pythons = weakness(first) is True and _kind(first) == "c" and len(others) == 1
     return pythons and type_of(others[0]) == FLOAT64
 
 
-def _counted(a: Any) -> Any:
+def _counted(a: Value) -> Any:
     """A truth value of Python's as a number, for arithmetic."""
     if isinstance(a, bool):
         return int(a)
@@ -825,7 +828,7 @@ def _is_bool(a: Any) -> bool:
 _KINDS = {float: "f", int: "i", bool: "b", complex: "c"}
 
 
-def _kind(a: Any) -> str:
+def _kind(a: Shaped) -> str:
     """The kind of the dtype of a value, asked in the shortest way."""
     v = getattr(a, "v", None)
     if type(v) is Boxed:
@@ -833,7 +836,9 @@ def _kind(a: Any) -> str:
     return _KINDS.get(type(a)) or type_of(a).dtype.kind
 
 
-def _operands(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[list, dict[str, Any]]:
+def _operands(
+    func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+) -> tuple[list, dict[str, Any]]:
     """What a function works on, and what else it is told, where that is not its default."""
     if isinstance(func, np.ufunc):
         return list(args), kwargs

@@ -18,6 +18,7 @@ from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places
 from lineara.engines import Outcome
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import ArrayType, show_type, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
@@ -244,7 +245,7 @@ def traced(
     return Staged(text, signature, results, beside, f, writes)
 
 
-def definition_name(f: Any) -> str:
+def definition_name(f: Callable[..., Any]) -> str:
     """A name for the definition of a function: its own, if the language has it."""
     name = getattr(f, "__name__", "f")
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) and name not in WORDS else "f"
@@ -264,7 +265,12 @@ class Given:
     """
 
     def __init__(
-        self, level: StagedLevel, f: Any, args: tuple, kwargs: dict[str, Any], promotes: bool
+        self,
+        level: StagedLevel,
+        f: Callable[..., Any],
+        args: tuple,
+        kwargs: dict[str, Any],
+        promotes: bool,
     ) -> None:
         self.level = level
         leaves, structure = flatten((args, kwargs))
@@ -290,16 +296,16 @@ class Given:
         self.signature = self.signature._replace(pythons=tuple(formals))
         self._names = [n for n, t in zip(wanted, types, strict=True) if t]
 
-    def type(self, v: Any) -> ArrayType | None:
+    def type(self, v: Shaped) -> ArrayType | None:
         """The type of the formal of a leaf; None for a constant."""
         if _is_formal(v):
             return type_of(v)
         return ArrayType((), np.dtype(float)) if self.promote and kind_of_number(v) == "i" else None
 
-    def _lifted(self, a: Any) -> Any:
+    def _lifted(self, a: Tree) -> Any:
         return lift(a, self._leaf, method=method, places=self.places)
 
-    def _leaf(self, v: Any) -> Any:
+    def _leaf(self, v: Shaped) -> Any:
         if isinstance(v, Traced):
             raise LeakedVariableError("trace: an argument belongs to a differentiation around it")
         t = self.type(v)
@@ -335,7 +341,7 @@ class Given:
         formals: list[ir.Var] = []
         by_node = {id(node): var for node, var in self.nodes}
 
-        def leaf(v: Any, node: Any) -> None:
+        def leaf(v: Shaped, node: Value) -> None:
             t = self.type(v)
             if t is not None:
                 formals.append(ir.Var("", t) if node is UNTOUCHED else by_node[id(node)])
@@ -354,7 +360,7 @@ def _is_written(node: Any) -> bool:
     return isinstance(node, StagedArray) and node.w.buffer.version > 0
 
 
-def _is_formal(v: Any) -> bool:
+def _is_formal(v: Shaped) -> bool:
     if manifold_of(v) is not None and callable(v):
         raise StagingError(
             f"trace: {v!r} is a function, and the arguments of a program are numbers; trace a "
@@ -367,7 +373,7 @@ def _is_formal(v: Any) -> bool:
     return type(v) in (float, complex, Whole)
 
 
-def _names(f: Any, args: tuple, kwargs: dict[str, Any]) -> list[str]:
+def _names(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> list[str]:
     """Names for the leaves: the parameter of the function, and the way to the leaf."""
     try:
         parameters = list(inspect.signature(f).parameters.values())
@@ -390,7 +396,7 @@ def _word(path: str) -> str:
 
 
 def definition(
-    level: StagedLevel, name: str, formals: Sequence[ir.Var], out: Any, said: str
+    level: StagedLevel, name: str, formals: Sequence[ir.Var], out: object, said: str
 ) -> tuple[ir.Def, Results]:
     """The definition that a level holds, with these results; what nothing needs is left out."""
     leaves, structure = flatten(out)
@@ -418,7 +424,7 @@ def definition(
     return made, Results(structure, tuple(constants), tuple(weak))
 
 
-def _own(v: Any, weak: bool) -> Any:
+def _own(v: Value, weak: bool) -> Any:
     """A number of the language as Python's or NumPy's; an array of one's own."""
     if isinstance(v, np.ndarray) and v.ndim:
         return np.array(v)

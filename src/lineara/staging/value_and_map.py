@@ -12,6 +12,7 @@ import numpy as np
 
 from lineara.engines import run
 from lineara.errors import NonScalarOutputError, StructureError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.types import ArrayType, show
 from lineara.linear_a.program import Program
 from lineara.passes.derivatives import reverse
@@ -28,7 +29,9 @@ from lineara.trees import flatten
 class Halves:
     """f at a point: the value, and the derivative between lists of vectors, one for each leaf."""
 
-    def __init__(self, staged: Staged, program: Program, args: Sequence[Any], kwargs: Any) -> None:
+    def __init__(
+        self, staged: Staged, program: Program, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> None:
         self.staged = staged
         self.definition = staged.definition.of(program)
         self.lin = staged.name + JVP + LIN
@@ -41,7 +44,9 @@ class Halves:
         self.formals = [None if t is None else next(formals) for t in kinds]  # of the leaves
 
     @classmethod
-    def of(cls, f: Callable[..., Any], args: Sequence[Any], kwargs: Any, policy: Policy) -> Self:
+    def of(
+        cls, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], policy: Policy
+    ) -> Self:
         """The halves of a function, under a policy."""
         staged = trace(f, *args, **kwargs)
         if any([policy is known for known in POLICIES.values()]):
@@ -94,7 +99,7 @@ class Halves:
         given = zip(parts, kinds, strict=True)
         return signature.call([None if g is None else own(g, weak) for g, weak in given])
 
-    def cotangents(self, w: Any) -> list[Any]:
+    def cotangents(self, w: dict[Any, Any]) -> list[Any]:
         """The cotangents of the results that move, from a container like what f returns."""
         leaves, structure = flatten(w)
         results = self.staged.results
@@ -131,14 +136,14 @@ def _reversed(one: Same, policy: Policy) -> Program:
     return reverse(one.program, one.name, policy)
 
 
-def _fit(vector: Any, t: Any) -> Any:
+def _fit(vector: Value | None, t: Any) -> Any:
     """A tangent or cotangent of a type; None is zero."""
     if vector is None:
         return np.zeros(t.shape, t.dtype)[()]
     return np.broadcast_to(np.asarray(vector, t.dtype), t.shape)[()]
 
 
-def own(g: Any, weak: bool = True) -> Any:
+def own(g: Shaped, weak: bool = True) -> Any:
     """An array that nobody else has, or a number: Python's, or NumPy's where Python has none."""
     if np.ndim(g):
         return np.array(g)
@@ -148,5 +153,5 @@ def own(g: Any, weak: bool = True) -> Any:
     return number if isinstance(number, np.inexact) and _is_narrow(number) else np.asarray(g).item()
 
 
-def _is_narrow(number: Any) -> bool:
+def _is_narrow(number: Shaped) -> bool:
     return number.dtype not in (np.dtype(float), np.dtype(complex))

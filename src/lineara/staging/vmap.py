@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import ShapeError, StructureError
+from lineara.facts.hints import Axis, Shaped, Value
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
 from lineara.passes.batch import over_lanes
@@ -62,7 +63,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     return mapped
 
 
-def _lane(v: Any, axis: Any) -> ArrayType | None:
+def _lane(v: Shaped, axis: Axis) -> ArrayType | None:
     """The type of a leaf in one lane; None for what is constant."""
     if axis is None:
         return type_of(v) if isinstance(v, Traced | np.ndarray) else None
@@ -73,7 +74,9 @@ def _lane(v: Any, axis: Any) -> ArrayType | None:
 # --- axes -----------------------------------------------------------------------------------------
 
 
-def _axes(axes: Any, args: tuple, name: str, single: bool = False) -> list[Any]:
+def _axes(
+    axes: int | tuple[Any, ...] | None, args: tuple, name: str, single: bool = False
+) -> list[Any]:
     """The axis of each leaf."""
     given = (axes,) if single else axes
     if not single and (axes is None or isinstance(axes, int)):
@@ -118,14 +121,14 @@ def _size(leaves: Sequence[Any], axes: Sequence[Any]) -> int:
     return next(iter(sizes))
 
 
-def _front(v: Any, axis: int) -> Any:
+def _front(v: Shaped, axis: int) -> Any:
     """The array with an axis in front."""
     axis %= len(v.shape)
     axes = (axis, *[i for i in range(len(v.shape)) if i != axis])
     return v if not axis else op("permute_dims")(v, axes=axes)
 
 
-def _back(v: Any, axis: Any) -> Any:
+def _back(v: Value, axis: int | None) -> Any:
     """The array with its lanes at an axis; without lanes, the first."""
     if not isinstance(v, Traced | np.ndarray):
         return v
@@ -138,7 +141,7 @@ def _back(v: Any, axis: Any) -> Any:
     return v if not axis else op("permute_dims")(v, axes=tuple(axes))
 
 
-def _still(c: Any, size: int) -> Any:
+def _still(c: Value, size: int) -> Any:
     """A constant result: numbers in every lane, anything else as it is."""
     number = isinstance(c, int | float | complex | np.ndarray | np.generic)
     return np.array(np.broadcast_to(c, (size, *np.shape(c)))) if number else c

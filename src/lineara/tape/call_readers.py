@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Shaped
 from lineara.facts.registry import registry
 from lineara.tape.node import Traced
 from lineara.tape.sketches import Unplanned
@@ -34,12 +35,12 @@ _TYPES = (np.generic, float, int, complex)
 Read = Callable[[Sequence[Any], dict[str, Any], Any], Any]
 
 
-def kinds_of(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple:
+def kinds_of(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple:
     """What decides how a call is read; of what is in lists, too."""
     return (func, *map(_deep, args), *kwargs, *map(_deep, kwargs.values()))
 
 
-def _deep(a: Any) -> Any:
+def _deep(a: Shaped) -> Any:
     kind = type(a)
     if kind is not list and kind is not tuple:
         return kind
@@ -47,7 +48,9 @@ def _deep(a: Any) -> Any:
     return (kind, *map(_deep, a)) if list in kinds[1:] or tuple in kinds[1:] else kinds
 
 
-def reader(func: Any, args: Sequence[Any], kwargs: dict[str, Any], common: dict[str, Any]) -> Read:
+def reader(
+    func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], common: dict[str, Any]
+) -> Read:
     """The code that reads calls of a function with arguments of these classes."""
     writer = _Writer(common | {"GENERAL": GENERAL, "float64": np.float64, "settled": settled})
     writer.scope |= {"ndarray": np.ndarray, "F64": F64, "constant": _constant}

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import DetachError, NoRuleError, is_own_file
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.registry import registry
 from lineara.facts.types import type_of
 
@@ -97,7 +98,7 @@ def asks_who_multiplies(frame: FrameType) -> bool:
     return frame.f_code.co_name == "_matmul_dispatch"
 
 
-def in_object(value: Any) -> np.ndarray:
+def in_object(value: Value) -> np.ndarray:
     """An array of one object, of which a sparse matrix says that it does not know it."""
     array = np.empty((), object)
     array[()] = value
@@ -140,7 +141,7 @@ class Withheld:
         self.name = name
         self.way = way  # the method that refuses, or gives a plain value where nothing is traced
 
-    def __get__(self, value: Any, owner: type) -> Any:
+    def __get__(self, value: Shaped | None, owner: type) -> Any:
         if value is None:
             return self
         if self.name.startswith("__array_"):
@@ -156,7 +157,7 @@ class Withheld:
 class Hidden:
     """An attribute of NumPy's numbers that Python's have not: there for our own code only."""
 
-    def __init__(self, name: str, own: Any, shown: type) -> None:
+    def __init__(self, name: str, own: object, shown: type) -> None:
         self.name = name
         self.own = own
         self.shown = shown
@@ -183,7 +184,7 @@ class Lacking:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, value: Any, owner: type) -> Any:
+    def __get__(self, value: Shaped, owner: type) -> Any:
         if value is None:
             return self
         raise NoRuleError(

@@ -19,6 +19,7 @@ import numpy as np
 
 from lineara.containers.points import Span, answers_itself, operated
 from lineara.errors import ShapeError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.primitive import Box, Elementwise, Sym, op, registry, source
 from lineara.facts.types import type_of
 from lineara.ops.scipy.sparse_products import is_sparse, sparse_matmul
@@ -297,7 +298,7 @@ def _value(prim: Elementwise) -> str:
     return "-x" if prim.name == "negative" else f"{prim.name}({', '.join(args)})"
 
 
-def _array_weight(expression: Any) -> str:
+def _array_weight(expression: Shaped) -> str:
     """The weight as text; the identity is a marker, so that no multiplication by one is done."""
     return "ONE" if not isinstance(expression, Sym) and expression == 1 else source(expression)
 
@@ -306,7 +307,7 @@ def _quiet(*expressions: Any) -> str:
     return "with errstate(all='ignore'): " if any(map(_may_signal, expressions)) else ""
 
 
-def _may_signal(expression: Any) -> bool:
+def _may_signal(expression: Value) -> bool:
     """Whether a partial may overflow or be infinite where the value is not."""
     if not isinstance(expression, Sym):
         return False
@@ -442,7 +443,7 @@ def _in_math(name: str, prim: Elementwise) -> Callable[..., Any]:
     """math's function of a number that an outer level may trace."""
     number, method = scalar_function(prim), f"math_{name}"
 
-    def call(x: Any) -> Any:
+    def call(x: Value) -> Any:
         return getattr(type(x), method)(x) if isinstance(x, Box) else number(x)
 
     return call
@@ -459,7 +460,7 @@ def scalar_function(prim: Elementwise) -> Callable[..., Any]:
     return lambda *args: _number(prim.array(*args))
 
 
-def _number(y: Any) -> Any:
+def _number(y: Value) -> Any:
     return y.item() if isinstance(y, np.generic | np.ndarray) else y
 
 
@@ -555,16 +556,16 @@ def _of_numbers(p: Any, q: Any, name: str) -> Any:
     return level.of_numbers(name, getattr(operator, stem), (p, q))
 
 
-def _is_whole(v: Any) -> bool:
+def _is_whole(v: Value) -> bool:
     return isinstance(v, np.generic) and v.dtype.char in _WIDENED
 
 
-def _fast(p: Any) -> tuple[type, ...]:
+def _fast(p: Scalar) -> tuple[type, ...]:
     """The classes of floats; of a staged level they are those of complex numbers, too."""
     return (p.level.S, p.level.N) if p.level.has_fast_path else ()
 
 
-def is_exact(value: Any) -> bool:
+def is_exact(value: Value) -> bool:
     """Whether a value is a number of a class of its own, as fractions and decimals are."""
     kind = type(value)
     own = kind in _CLASSES or issubclass(kind, np.generic | Box | np.ndarray)
@@ -588,7 +589,7 @@ _LIKE_PYTHON = {
 }
 
 
-def _is_like_pythons(number: Any, other: Any) -> bool:
+def _is_like_pythons(number: Shaped, other: Value) -> bool:
     """Whether a number of NumPy's acts on `other` as Python's does: it leaves the dtype alone."""
     if not isinstance(number, np.generic) or number.dtype not in _LIKE_PYTHON or _defers(number):
         return False
@@ -596,7 +597,7 @@ def _is_like_pythons(number: Any, other: Any) -> bool:
     return dtype in (None, np.float64) or np.result_type(number.dtype, dtype) == dtype
 
 
-def op_call(name: str, p: Any, q: Any) -> Any:
+def op_call(name: str, p: Value, q: Value) -> Any:
     """The operator again, now that both sides are Python's."""
     p, q = (int(v) if isinstance(v, bool) else v for v in (p, q))
     return getattr(operator, OPERATORS[name])(p, q)
@@ -612,7 +613,7 @@ def compared(p: Any, q: Any, name: str) -> Any:
     return getattr(operator, name)(plain(p), other)
 
 
-def compared_staged(p: Any, q: Any, name: str) -> Any:
+def compared_staged(p: Shaped, q: Tree, name: str) -> Any:
     """A comparison of what has a type only: with what is no number NumPy's answer needs no more."""
     if has_priority(q):
         return NotImplemented
@@ -649,7 +650,7 @@ def _operator(name: str, reflected: bool) -> Callable[..., Any]:
     return lambda p, q: general(p, q, name)
 
 
-def _matmul(p: Any, q: Any) -> Any:
+def _matmul(p: Array, q: Shaped) -> Any:
     """The matrix product of two values, one of which is traced; the other side may answer it."""
     y = by_plan(np.matmul, (p, q), {})
     if y is not GENERAL:

@@ -10,15 +10,16 @@ Values decide nothing, and nothing of the size of the array is made.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lineara.cotangent import Coo, LowRank, Rows, Zero
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Box, Outer, Piece
 from lineara.ops.index import is_basic
-from lineara.tape.node import zero
+from lineara.tape.node import Array, zero
 from lineara.tape.pull_reads import joined
 from lineara.tape.reads import Reads, View
 from lineara.tape.strides import Flat, c_strides, grid
@@ -37,7 +38,7 @@ class _Region(NamedTuple):
     values: Any
 
 
-def builder(node: Any, leaf: np.ndarray) -> Any:
+def builder(node: Array, leaf: np.ndarray) -> Any:
     """The cotangent of an array as Rows, Coo, LowRank or Zero; None where it has to be dense."""
     k = node.k
     if node.g is not None or (k is not None and k.sums):
@@ -60,7 +61,7 @@ def builder(node: Any, leaf: np.ndarray) -> Any:
     return rows if rows is not None else _coo(k, regions, leaf)
 
 
-def _is_boxed(values: Any) -> bool:
+def _is_boxed(values: Shaped) -> bool:
     return isinstance(values, Box)
 
 
@@ -95,7 +96,7 @@ def _whole_parts(views: list[Any]) -> Iterator[tuple[View, Any]]:
                 yield o.k, s.g if isinstance(s.g, Box) else np.full(o.v.shape, s.g)
 
 
-def _is_whole(o: Any, shape: tuple[int, ...]) -> bool:
+def _is_whole(o: Array, shape: tuple[int, ...]) -> bool:
     """Whether a view is the matrix itself or its transpose."""
     mine = tuple(o.v.shape), o.k.strides
     straight = c_strides(shape)
@@ -162,7 +163,7 @@ def _row_numbers(r: _Region, width: tuple[int, ...]) -> np.ndarray | None:
     return None if where is None else _positions(where, r.offset // step, strides, r.shape[:lead])
 
 
-def _leading(at: Any, shape: tuple[int, ...], lead: int) -> Any:
+def _leading(at: object, shape: tuple[int, ...], lead: int) -> Any:
     """The part of an index that reads the leading axes, where the others are read as they are."""
     if type(at) is Flat:
         return at if lead == len(shape) else None
@@ -197,7 +198,7 @@ def _coo(k: Reads, regions: list[_Region], leaf: np.ndarray) -> Any:
 
 
 def _positions(
-    at: Any, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]
+    at: Shaped, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]
 ) -> np.ndarray:
     """offset + sum of i_k stride_k for the elements i that an index reads, flat."""
     if type(at) is Flat:
@@ -216,14 +217,14 @@ def _positions(
     return np.asarray(total).reshape(-1)
 
 
-def _counts(part: Any) -> bool:
+def _counts(part: np.ndarray) -> bool:
     """Whether a part of an index is one or several numbers."""
     if isinstance(part, np.ndarray):
         return part.dtype != bool
     return isinstance(part, int | np.integer) and not isinstance(part, bool)
 
 
-def _summed(indices: Any, offset: int, strides: tuple[int, ...]) -> np.ndarray:
+def _summed(indices: Sequence[Any], offset: int, strides: tuple[int, ...]) -> np.ndarray:
     total: Any = offset
     for i, s in zip(indices, strides, strict=True):
         total = total + i * s

@@ -13,6 +13,7 @@ from lineara.containers.boundary import rebuild
 from lineara.containers.points import without_unit
 from lineara.cotangent.dead_lanes import Masked
 from lineara.errors import StructureError
+from lineara.facts.hints import Shaped
 from lineara.facts.types import type_of
 from lineara.tape.leaves import Gradients, Leaves, beside, lift_args, one_like
 from lineara.tape.level import Level
@@ -46,14 +47,25 @@ class Asked:
 OPENING = open_level()
 
 
-def backward(f: Any, args: tuple, kwargs: dict[str, Any], asked: Asked, method: Any) -> Any:
+def backward(
+    f: Callable[..., Any],
+    args: tuple,
+    kwargs: dict[str, Any],
+    asked: Asked,
+    method: Callable[..., Any],
+) -> Any:
     """(value, gradients of args[argnums], aux) of a function with one real result."""
     with OPENING as level:
         return _backward(level, f, args, kwargs, asked, method)
 
 
 def _backward(
-    level: Level, f: Any, args: tuple, kwargs: dict[str, Any], asked: Asked, method: Any
+    level: Level,
+    f: Callable[..., Any],
+    args: tuple,
+    kwargs: dict[str, Any],
+    asked: Asked,
+    method: Callable[..., Any],
 ) -> Any:
     """The same at an open level.
 
@@ -165,11 +177,13 @@ def _gradient(source: Any, lifted: Any, grads: Gradients, asked: Asked) -> Any:
     return rebuild(source, lifted, grads.dense)
 
 
-def _some_sparse(source: Any, lifted: Any, grads: Gradients, names: Sequence[str]) -> Any:
+def _some_sparse(
+    source: dict[Any, Any], lifted: dict[Any, Any], grads: Gradients, names: Sequence[str]
+) -> Any:
     """Sparse for the leaves whose path ends with one of the names, dense for the others."""
     paths = iter(leaf_paths(source))
 
-    def finish(x: Any, n: Any) -> Any:
+    def finish(x: Shaped, n: Any) -> Any:
         return grads.sparse(x, n) if _named(next(paths), names) else grads.dense(x, n)
 
     return rebuild(source, lifted, finish)

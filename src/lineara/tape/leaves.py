@@ -17,6 +17,7 @@ from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places
 from lineara.cotangent import Zero
 from lineara.errors import TypeMismatchError
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.primitive import Box, op
 from lineara.facts.types import FLOATS, is_number, type_of
 from lineara.tape.cotangent_builders import builder
@@ -31,12 +32,12 @@ from lineara.trees import flatten
 EXACT = (Fraction, Decimal)  # numbers that floats do not mix with, or would spoil
 
 
-def one_like(value: Any) -> Any:
+def one_like(value: Shaped) -> Any:
     """The unit cotangent of a result: the int 1 for exact numbers, which stay exact."""
     return 1.0 if type(value) in FLOATS or not isinstance(layout(value), EXACT) else 1
 
 
-def kind_of_number(value: Any) -> str:
+def kind_of_number(value: Shaped) -> str:
     """`f`loating (or exact), `c`omplex, `i`nteger, `O`bject array, or `-` for what is no number."""
     if type(value) is np.ndarray and value.dtype.kind == "f":
         return "f"
@@ -50,7 +51,7 @@ def kind_of_number(value: Any) -> str:
     return "i" if isinstance(value, int) else "c" if isinstance(value, complex) else "f"
 
 
-def may_move(leaf: Any) -> bool:
+def may_move(leaf: Shaped) -> bool:
     """Whether a leaf can have a derivative: a number, a point, a function that captured some."""
     return kind_of_number(leaf) != "-" or manifold_of(leaf) is not None
 
@@ -118,7 +119,7 @@ class Leaves:
             self._note_others(value)
         return node
 
-    def _note_others(self, value: Any) -> None:
+    def _note_others(self, value: Shaped) -> None:
         """Watch what is beside it and has the memory of an array, which may be written."""
         level = self.level
         if self._plain is None:
@@ -128,7 +129,7 @@ class Leaves:
                 level.overlaps.add(a, None)
                 level.locks.take(a, watch=True)
 
-    def _point(self, p: Any, manifold: Any) -> Any:
+    def _point(self, p: Tree, manifold: Any) -> Any:
         """A point that moves with its coordinates."""
         at = manifold.coordinates(p)
         v = lift(at, self, method=self.method, places=self.places)
@@ -146,10 +147,10 @@ class Leaves:
         return self._promote
 
     @staticmethod
-    def _floating(value: Any) -> Any:
+    def _floating(value: Shaped) -> Any:
         return value.astype(float) if isinstance(value, np.ndarray | np.generic) else float(value)
 
-    def _node(self, value: Any) -> Any:
+    def _node(self, value: Shaped) -> Any:
         level = self.level
         if isinstance(value, np.ndarray) and value.ndim:
             held = np.asarray(value)
@@ -176,7 +177,7 @@ def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> li
     return lifted
 
 
-def _arrays_of(x: Any) -> list[np.ndarray]:
+def _arrays_of(x: Shaped) -> list[np.ndarray]:
     """A plain array; those in a small list, tuple or dict."""
     parts = x.values() if type(x) is dict else x if type(x) in (list, tuple) else (x,)
     return [a for a in parts if isinstance(a, np.ndarray)] if len(parts) <= _FEW else []
@@ -185,7 +186,7 @@ def _arrays_of(x: Any) -> list[np.ndarray]:
 _FEW = 64  # arrays in a container that is not differentiated, that are looked at
 
 
-def _show_array(value: Any) -> str:
+def _show_array(value: Shaped) -> str:
     if type(value) is not np.ndarray and isinstance(value, np.ndarray):
         return f"a {type(value).__name__}, whose own rules are not followed"
     word = {"O": "an object array", "S": "an array of strings", "U": "an array of strings"}
@@ -238,13 +239,13 @@ class Gradients:
         g = node.g if issubclass(type(node), Scalar) else pull(node)
         return self.fit(leaf, g)
 
-    def _point(self, p: Any, node: Any, manifold: Any, sparse: bool) -> Any:
+    def _point(self, p: Tree, node: object, manifold: Any, sparse: bool) -> Any:
         point = self.points.get(id(node))
         _, at, v = (None, manifold.coordinates(p), UNTOUCHED) if point is None else point
         tree = rebuild(at, v, self.sparse if sparse else self.dense)
         return manifold.covector(p, tree, self.unit)
 
-    def fit(self, leaf: Any, g: Any) -> Any:
+    def fit(self, leaf: Any, g: Shaped) -> Any:
         """A cotangent in the type of the leaf that it belongs to."""
         if type(g) is float and type(leaf) is float:
             return g
@@ -267,7 +268,7 @@ class Gradients:
             g = np.asarray(g, type_of(leaf).dtype)[()]
         return g.item() if isinstance(g, np.generic | np.ndarray) and np.ndim(g) == 0 else g
 
-    def _distinct(self, g: Any) -> Any:
+    def _distinct(self, g: Traced) -> Any:
         """An outer level's value that no other result is: the user may write to each."""
         if not isinstance(g, Array):
             return g
@@ -300,7 +301,7 @@ class Gradients:
         return self.dense(leaf, node) if sparse is None else sparse
 
 
-def _as_leaf(leaf: Any, g: Any) -> Any:
+def _as_leaf(leaf: Shaped, g: Shaped) -> Any:
     """An outer level's value in the precision of the leaf, and complex if the leaf is."""
     want, have = type_of(leaf).dtype, type_of(g).dtype
     if {want.kind, have.kind} - {"f", "c"}:
@@ -309,7 +310,7 @@ def _as_leaf(leaf: Any, g: Any) -> Any:
     return op("astype")(g, dtype=want) if differs else g
 
 
-def _of_kind(leaf: Any, g: Any) -> Any:
+def _of_kind(leaf: Value, g: Traced) -> Any:
     """An outer level's number as Python's or NumPy's, as the leaf is."""
     if not isinstance(g, Scalar):
         return g

@@ -2,7 +2,7 @@
 
 import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partialmethod
 from types import FunctionType
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LeakedVariableError
+from lineara.facts.hints import Index, Shaped, Tree, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -201,7 +202,7 @@ class Level:
 
     # --- making nodes ----------------------------------------------------------------------
 
-    def scalar(self, v: Any, cls: Any = None) -> Any:
+    def scalar(self, v: Value, cls: type | None = None) -> Any:
         """A scalar node without edges."""
         o = (cls or self.S)()
         o.v = v
@@ -209,7 +210,7 @@ class Level:
         o.g = zero
         return o
 
-    def array(self, v: Any, cls: Any = None) -> Any:
+    def array(self, v: Shaped, cls: type | None = None) -> Any:
         """An array node without edges."""
         o = (cls or self.X)()
         o.v = v
@@ -237,7 +238,7 @@ class Level:
             return self.scalar(v, self.SG)
         return self.scalar(v, self.SG)
 
-    def record(self, v: Any, parents: Sequence[Any], joint: Joint, name: str, work: int) -> Any:
+    def record(self, v: Shaped, parents: Sequence[Any], joint: Joint, name: str, work: int) -> Any:
         """A node whose linear map from its parents is `joint`."""
         o = self.wrap(v)
         self.tape.append(Entry(o, tuple(parents), joint, name, work))
@@ -341,7 +342,7 @@ class Level:
                 return None
             return op("stack")(*[0.0 if t is None else t for t in parts])
 
-        def back(y_bar: Any) -> list[Any]:
+        def back(y_bar: np.ndarray) -> list[Any]:
             parts = y_bar.tolist() if type(y_bar) is np.ndarray else y_bar
             return [parts[i] for i in places]
 
@@ -360,7 +361,7 @@ class Level:
             return read_array(self, args[0], params["at"])
         return None
 
-    def mine(self, a: Any) -> bool:
+    def mine(self, a: Value) -> bool:
         """Whether a value is traced at this level; one of a closed level is a leak."""
         if not isinstance(a, Traced):
             return False
@@ -373,7 +374,7 @@ class Level:
             )
         return False
 
-    def of_numbers(self, name: str, act: Any, args: tuple) -> Any:
+    def of_numbers(self, name: str, act: Callable[..., Any], args: tuple) -> Any:
         """An operator of numbers of any kinds: their own arithmetic, which may raise or warn."""
         if not self.open:
             raise outlived()
@@ -392,7 +393,7 @@ class Level:
                 joint = prim.linearize(kinds.typed(y), typed, active, {}, self.recur)
         return self.record(y, [args[i] for i in active], joint, name, 1)
 
-    def alias(self, p: Any, weak: bool) -> Any:
+    def alias(self, p: Scalar, weak: bool) -> Any:
         """The number p as Python's (weak) or as NumPy's."""
         if p.weak == weak or p.dtype.kind not in "fc":
             return p
@@ -407,7 +408,7 @@ class Level:
             v = complex(v) if weak else np.complex128(v)
         return self.revalued(p, v, self.S if weak else self.N)
 
-    def revalued(self, p: Any, v: Any, kind: Any = None) -> Any:
+    def revalued(self, p: Scalar, v: Any, kind: type | None = None) -> Any:
         """A number with the derivative of p and the value v, which is equal but for its kind."""
         if type(p) is not self.S and type(p) is not self.N:
             same = Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
@@ -455,7 +456,7 @@ class Level:
         self.locks.take(a, watch)
         return a
 
-    def guard_deep(self, value: Any) -> Any:
+    def guard_deep(self, value: Tree) -> Any:
         """Index arrays inside a tuple, guarded."""
         if isinstance(value, tuple):
             return tuple([self.guard_deep(v) for v in value])
@@ -463,11 +464,11 @@ class Level:
 
     # --- reading and writing arrays ---------------------------------------------------------------
 
-    def getitem(self, x: Array, at: Any) -> Any:
+    def getitem(self, x: Array, at: Index) -> Any:
         """x[at]: an element is registered with the array, a basic part is a view of it."""
         return read_array(self, x, at)
 
-    def setitem(self, x: Array, at: Any, value: Any) -> None:
+    def setitem(self, x: Array, at: Index, value: Value) -> None:
         """x[at] = value: the array turns into one that is written, and so do its views."""
         Written.begin(self, x)
         x[at] = value
@@ -476,7 +477,7 @@ class Level:
         """Turn x, its root and their views into arrays that see writes."""
         Written.begin(self, x)
 
-    def assign_all(self, x: Array, value: Any) -> Any:
+    def assign_all(self, x: Array, value: Array) -> Any:
         """An in-place operation: x gets the value everywhere and stays the same object."""
         Written.begin(self, x)
         return x.assign_all(value)
@@ -496,7 +497,7 @@ class Level:
             return x
         return self.record(v, (x,), Joint(lambda ts: ts[0], lambda y_bar: [y_bar]), "copy", x.size)
 
-    def derived(self, y: Any, source: Any) -> Any:
+    def derived(self, y: Array, source: Any) -> Any:
         """An array that NumPy would give as a view of `source`: usable while neither is written."""
         if not (isinstance(y, Traced) and y.level is self):
             return y
@@ -504,7 +505,7 @@ class Level:
         array.w.source = source, version_of(source)
         return array
 
-    def own(self, y: Any) -> Any:
+    def own(self, y: Shaped) -> Any:
         """An array that nobody else holds, to be written at this and all outer levels."""
         if y.dtype.kind not in "fc":
             return y
@@ -512,7 +513,7 @@ class Level:
             y = self.outer.own(y)
         return self.buffer(y)
 
-    def buffer(self, content: Any, lay: tuple[int, ...] | None = None) -> Any:
+    def buffer(self, content: Shaped, lay: tuple[int, ...] | None = None) -> Any:
         """A written array that holds `content`, a plain array of this function's own or a node."""
         return self.handle(Part.of(self, content, lay))
 
@@ -565,7 +566,7 @@ class Level:
 def _reshape(level: Level) -> Any:
     """The method of arrays on the fast path."""
 
-    def reshape(x: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    def reshape(x: Array, *shape: Any, order: str = "C", copy: Any = None) -> Any:
         y = reshaped(level, x, shape) if order == "C" and copy is None else None
         return Array.reshape(x, *shape, order=order, copy=copy) if y is None else y
 
@@ -622,7 +623,7 @@ def slow_methods() -> dict[str, Any]:
 class _Absent:
     """No method at all: math's stand-in goes the general way."""
 
-    def __get__(self, value: Any, owner: Any) -> Any:
+    def __get__(self, value: Value | None, owner: type) -> Any:
         raise AttributeError("math's function of a number outside the fast path")
 
 

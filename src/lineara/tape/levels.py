@@ -6,7 +6,7 @@ Garbage collection rests while any trace is open, since a collection walks the w
 import gc
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -168,7 +168,7 @@ def deeper() -> Iterator[int]:
         threads.depth -= 1
 
 
-def linear_map_of(fun: Any, types: Sequence[Any]) -> Joint:
+def linear_map_of(fun: Callable[..., Any], types: Sequence[Any]) -> Joint:
     """The linear map of a function of tangents, from its text."""
     return linear_joint(open_level, fun, types)
 
@@ -178,7 +178,7 @@ def innermost_level() -> Level | None:
     return threads.open[-1] if threads.open else None
 
 
-def _mutated(error: Any, locked: bool) -> MutationError | None:
+def _mutated(error: object, locked: bool) -> MutationError | None:
     """NumPy's refusal to write a locked array, said as ours, at the user's line."""
     if not isinstance(error, ValueError) or "read-only" not in str(error):
         return None

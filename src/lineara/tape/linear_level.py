@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LeakedVariableError, LinearityError, user_line
+from lineara.facts.hints import Index, Shaped, Value
 from lineara.facts.primitive import (
     HigherOrder,
     Joint,
@@ -46,7 +47,7 @@ class LinearLevel(Level):
         self.forbidden: Any = None  # a level that may not be mentioned here, if there is one
         self.constants: list[tuple[Buffer, str]] = []  # arrays that got some, and the user's lines
 
-    def wrap(self, v: Any) -> Any:
+    def wrap(self, v: Shaped) -> Any:
         """A node of that type."""
         if not isinstance(v, ArrayType):
             return super().wrap(v)
@@ -80,19 +81,19 @@ class LinearLevel(Level):
         assert joint is not None, f"{primitive.name} is linear but gives no map"
         return self.record(y, [args[i] for i in active], joint, primitive.name, y.size)
 
-    def own(self, y: Any) -> Any:
+    def own(self, y: Shaped) -> Any:
         """An array to be written; the line is noted if constants are in it."""
         array = super().own(y)
         if isinstance(array, Written):
             self.note(array, y)
         return array
 
-    def note(self, array: Written, value: Any) -> None:
+    def note(self, array: Written, value: Shaped) -> None:
         """Keep the user's line if it puts constants other than zero into an array."""
         if not isinstance(value, Traced) and np.any(value):
             self.constants.append((array.w.buffer, user_line()))
 
-    def record(self, v: Any, parents: Sequence[Any], joint: Joint, name: str, work: int) -> Any:
+    def record(self, v: Shaped, parents: Sequence[Any], joint: Joint, name: str, work: int) -> Any:
         """A node of that type; a value, in place of the type, shows what was assembled."""
         if not isinstance(v, ArrayType) and np.any(plain(v)):
             raise LinearityError(
@@ -150,7 +151,7 @@ def _is_mixed(b: Buffer) -> bool:
     return b.src is not None and bool(b.sources and np.any(plain(b.val)[b.src == CONSTANT]))
 
 
-def _noted_write(array: Any, at: Any, value: Any) -> None:
+def _noted_write(array: Any, at: Index, value: Shaped) -> None:
     array.level.note(array, value)
     Written.__setitem__(array, at, value)
 
@@ -159,7 +160,7 @@ def _read(act: Callable[..., Any]) -> Callable[..., Any]:
     return lambda n, *rest: act(plain(n), *rest)
 
 
-def _no_value(n: Any) -> Any:
+def _no_value(n: Shaped) -> Any:
     raise LinearityError(
         f"the value of a linear {type_of(n)} was asked for, but it has a type and no value; "
         "a linear function may not branch on its argument or leave NumPy with it"
@@ -204,11 +205,11 @@ def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
     return Joint(ahead, back)
 
 
-def _number(t: Any) -> Any:
+def _number(t: Value) -> Any:
     return t.item() if isinstance(t, np.ndarray | np.generic) else t
 
 
-def owned(level: Level, value: Any) -> Any:
+def owned(level: Level, value: Value | None) -> Any:
     """The node of this level that a result is, or None."""
     value = value.now() if isinstance(value, Traced) else value
     return value if isinstance(value, Traced) and value.level is level else None
@@ -242,7 +243,9 @@ def record_linear(
         return shown, tape_map(level, params, nodes)
 
 
-def linear_joint(open_level: Callable[..., Any], fun: Any, types: Sequence[ArrayType]) -> Joint:
+def linear_joint(
+    open_level: Callable[..., Any], fun: Callable[..., Any], types: Sequence[ArrayType]
+) -> Joint:
     """The linear map with one result that `fun` is."""
     _, map_ = record_linear(open_level, lambda *params: [fun(*params)], types)
     return Joint(lambda tangents: map_.forward(tangents)[0], lambda y_bar: map_.back([y_bar]))

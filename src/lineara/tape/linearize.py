@@ -18,6 +18,7 @@ from lineara.containers.proxy import Places
 from lineara.cotangent.batched import Batched
 from lineara.cotangent.compressed import compressed
 from lineara.cotangent.dead_lanes import seeded, unmasked
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.primitive import Box
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_map import REAL, Basis, LinearMap, Space, Work, space_of
@@ -134,7 +135,7 @@ class Frozen(Sweeps):
         return Work(value, ahead, ahead)
 
 
-def _as_scalar(t: Any) -> Any:
+def _as_scalar(t: Tree) -> Any:
     return t if isinstance(t, Box) else t.item() if isinstance(t, np.ndarray | np.generic) else t
 
 
@@ -142,12 +143,12 @@ OPENING = open_level()
 
 
 def linearize(
-    f: Any,
+    f: Callable[..., Any],
     args: tuple,
     kwargs: dict[str, Any],
     argnums: Sequence[int],
     has_aux: bool,
-    method: Any,
+    method: Callable[..., Any],
     name: str = "linearize",
 ) -> tuple[Any, LinearMap, Any]:
     """(value, linear map from args[argnums] to the result, aux)."""
@@ -163,7 +164,12 @@ def linearize(
 
 
 def directional(
-    f: Any, args: tuple, along: Any, has_aux: bool, method: Any, name: str
+    f: Callable[..., Any],
+    args: tuple,
+    along: Any,
+    has_aux: bool,
+    method: Callable[..., Any],
+    name: str,
 ) -> tuple[Any, Any, Any]:
     """(value, its derivative in the direction `along`, aux): one sweep ahead, and no map is kept.
 
@@ -187,12 +193,12 @@ class Side(NamedTuple):
 
 def _trace(
     level: Level,
-    f: Any,
+    f: Callable[..., Any],
     args: tuple,
     kwargs: dict[str, Any],
     argnums: Sequence[int],
     has_aux: bool,
-    method: Any,
+    method: Callable[..., Any],
     name: str,
 ) -> tuple[Any, Any, Side, Side]:
     """(value, aux, the arguments to differentiate, the results) of a function at an open level."""
@@ -264,7 +270,7 @@ def _opened(tree: Any, leaves: Leaves, inside: bool = False) -> tuple[Any, Side]
     return unflatten(structure, given), _side(flat, nodes, structure, charts)
 
 
-def _closed(out: Any, value: Any, level: Level, name: str, inside: bool = False) -> Side:
+def _closed(out: Value, value: Value, level: Level, name: str, inside: bool = False) -> Side:
     """The results as a side: `out` as it is traced, `value` as it is released."""
     items, structure = flatten(out, is_leaf=lambda x: is_point(x) and not (inside and x is out))
     still = flatten(value, is_leaf=lambda x: is_point(x) and not (inside and x is value))[0]
@@ -296,15 +302,15 @@ def _side(flat: list[Any], nodes: list[Any], structure: Any, charts: list[Any]) 
     return Side(space, nodes, [released_leaf(v) for v in flat])
 
 
-def _settled(out: Any) -> Any:
+def _settled(out: Value) -> Any:
     return map_leaves(lambda v: v.now() if isinstance(v, Traced) else v, out)
 
 
-def _own_node(value: Any, level: Level) -> Any:
+def _own_node(value: Value, level: Level) -> Any:
     return value if isinstance(value, Traced) and value.level is level else None
 
 
-def _tangent_type(value: Any) -> ArrayType:
+def _tangent_type(value: Shaped) -> ArrayType:
     t = type_of(value)
     return t if t.dtype.kind in "fc" else ArrayType(t.shape, np.dtype(float))
 
@@ -355,6 +361,6 @@ def basis_sweep(sweep: Callable, basis: Basis, plain: bool) -> list[Any]:
     return batch_sweep(sweep, basis.dense())
 
 
-def _unbatched(g: Any) -> Any:
+def _unbatched(g: Shaped | None) -> Any:
     g = unmasked(g)
     return g.v if isinstance(g, Batched) else g

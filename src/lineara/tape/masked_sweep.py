@@ -11,6 +11,8 @@ import numpy as np
 from lineara.cotangent.batched import Batched
 from lineara.cotangent.dead_lanes import unmasked
 from lineara.cotangent.formal import Formal
+from lineara.facts.box import Piece
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Box, Outer
 from lineara.tape.level import Level
 from lineara.tape.node import Scalar, Traced, layout
@@ -35,7 +37,7 @@ def settle(n: Any) -> None:
             settle(o)
 
 
-def _bare(piece: Any) -> Any:
+def _bare(piece: Outer | Piece) -> Any:
     """A contribution without masks."""
     moving = [name for name in piece._fields if name != "at"]
     return piece._replace(**{name: unmasked(getattr(piece, name)) for name in moving})
@@ -51,7 +53,7 @@ def any_nan(level: Level, nodes: Sequence[Any]) -> bool:
     return False
 
 
-def _is_nan(n: Any) -> bool:
+def _is_nan(n: Traced) -> bool:
     """Whether a NaN has arrived at a leaf."""
     if issubclass(type(n), Scalar):
         g = layout(n.g) if isinstance(n.g, Traced) else n.g
@@ -81,7 +83,7 @@ def _is_nan(n: Any) -> bool:
     return bool(few and has_nan(np.concatenate(few, axis=None))) or any(map(_is_nan, others))
 
 
-def _is_few(g: Any) -> bool:
+def _is_few(g: Shaped) -> bool:
     return type(g) is np.ndarray and g.size <= SMALL
 
 

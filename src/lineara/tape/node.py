@@ -11,7 +11,7 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -25,6 +25,8 @@ from lineara.errors import (
     TypeMismatchError,
     is_library_file,
 )
+from lineara.facts.box import Joint
+from lineara.facts.hints import DType, Index, Shaped, Tree, Value
 from lineara.facts.primitive import Box, Primitive, innermost, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import check_index, is_basic, read
@@ -73,7 +75,9 @@ class Entry:
 
     __slots__ = ("joint", "name", "out", "parents", "work")
 
-    def __init__(self, out: Any, parents: Sequence[Any], joint: Any, name: str, work: int) -> None:
+    def __init__(
+        self, out: "Traced", parents: Sequence[Any], joint: Joint, name: str, work: int
+    ) -> None:
         self.out = out
         self.parents = parents
         self.joint = joint
@@ -159,7 +163,7 @@ class Traced(Box):
     def __copy__(self) -> Any:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         return self
 
     # --- what it is --------------------------------------------------------------------------
@@ -236,7 +240,7 @@ class Traced(Box):
     def __rdivmod__(self, other: Any) -> Any:
         return NotImplemented if has_priority(other) else (other // self, other % self)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: Value) -> Any:
         return NotImplemented if has_priority(other) else (self // other, self % other)
 
     def __floor__(self) -> Any:
@@ -249,7 +253,7 @@ class Traced(Box):
         return int(plain(self))
 
 
-def plain(value: Any) -> Any:
+def plain(value: Tree) -> Any:
     """The number or array under every level of tracing."""
     while isinstance(value, Traced):
         value = value.now()
@@ -263,14 +267,14 @@ def plain_deep(value: Any) -> Any:
     return plain(value)
 
 
-def follows(value: Any) -> bool:
+def follows(value: "Array") -> bool:
     """Whether a derivative is followed in a value: not in a written array of constants."""
     if isinstance(value, list | tuple):
         return any([follows(v) for v in value])
     return isinstance(value, Traced) and value.constant() is None
 
 
-def derived(result: Any, source: Any) -> Any:
+def derived(result: Box, source: Any) -> Any:
     """The result of a function that gives a view of `source` in NumPy."""
     if not isinstance(source, Array) or result is source or not isinstance(result, Traced):
         return result
@@ -279,7 +283,7 @@ def derived(result: Any, source: Any) -> Any:
     return result
 
 
-def laid(value: Any, lay: tuple[int, ...]) -> Any:
+def laid(value: Shaped, lay: tuple[int, ...]) -> Any:
     """The same array, which lies in memory with these strides."""
     if isinstance(value, np.ndarray):
         return laid_out(value, lay)
@@ -336,7 +340,7 @@ class Scalar(Traced):
         """The scalar itself: nobody can write it."""
         return self
 
-    def astype(self, dtype: Any, order: str = "K", casting: Any = "unsafe", **_: Any) -> Any:
+    def astype(self, dtype: DType, order: str = "K", casting: str = "unsafe", **_: Any) -> Any:
         """The scalar in another dtype; integers and booleans are constants."""
         return self if np.dtype(dtype).kind == "O" else as_type(self, np.dtype(dtype), casting)
 
@@ -359,7 +363,7 @@ class Array(Traced):
         return self.s
 
     @shape.setter
-    def shape(self, value: Any) -> None:
+    def shape(self, value: Value) -> None:
         self.level.begin(self)
         self.set_shape(value)
 
@@ -369,7 +373,7 @@ class Array(Traced):
         return self.v.dtype
 
     @dtype.setter
-    def dtype(self, value: Any) -> None:
+    def dtype(self, value: str | type) -> None:
         self.view(value)  # which refuses another one
 
     def total(self) -> Any:
@@ -384,16 +388,16 @@ class Array(Traced):
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: Value) -> bool:
         return bool(np.any(self == value))
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: Index) -> Any:
         return self.level.getitem(self, at)
 
-    def __setitem__(self, at: Any, value: Any) -> None:
+    def __setitem__(self, at: Index, value: Any) -> None:
         self.level.setitem(self, at, value)
 
-    def __delitem__(self, at: Any) -> None:
+    def __delitem__(self, at: Index) -> None:
         operator.delitem(cast(Any, np.empty(0)), at)  # which refuses
 
     def item(self, *at: Any) -> Any:
@@ -435,15 +439,15 @@ class Array(Traced):
         """Whether the elements lie in memory in C order, one after the other."""
         return in_c_order(self.shape, self.lay)
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: Value) -> None:
         """Write one value everywhere."""
         self[...] = value
 
     def astype(
         self,
-        dtype: Any,
+        dtype: DType,
         order: str = "K",
-        casting: Any = "unsafe",
+        casting: str = "unsafe",
         subok: bool = True,
         copy: bool = True,
     ) -> Any:
@@ -490,16 +494,16 @@ class Array(Traced):
         return FlatElements(self)
 
     @flat.setter
-    def flat(self, value: Any) -> None:
+    def flat(self, value: Scalar) -> None:
         self.flat[:] = value
 
-    def view(self, dtype: Any = None, type: Any = None) -> Any:
+    def view(self, dtype: DType = None, type: Any = None) -> Any:
         """Another array object with the same elements; not with another dtype."""
         if not (dtype is None or dtype is np.ndarray or np.dtype(dtype) == self.dtype):
             raise NoRuleError(f"view: {type_of(self)} has no derivative when seen as {dtype}")
         return self[...]
 
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+    def put(self, indices: Any, values: Value, mode: str = "raise") -> None:
         """self.flat[indices] = values."""
         registry.foreign[np.put].ours(self, indices, values, mode)
 
@@ -512,7 +516,7 @@ class Array(Traced):
         self[...] = registry.foreign[np.sort].ours(self, axis)
 
 
-def refuse_own_rules(name: str, value: Any) -> None:
+def refuse_own_rules(name: str, value: Shaped) -> None:
     """Refuse an array of objects, or of a class of its own, as a matrix or a masked array."""
     if is_of_objects(value):
         raise NoRuleError(
@@ -555,7 +559,7 @@ for _name in ("__hash__", "as_integer_ratio", "hex", "is_integer"):
     setattr(Scalar, _name, _of_plain(_name))
 
 
-def _hashed(x: Scalar, plainly: Any = Scalar.__hash__) -> int:
+def _hashed(x: Scalar, plainly: Callable[..., Any] = Scalar.__hash__) -> int:
     """That of the number; in a library, where keys are those of caches, the derivative would go."""
     frame = sys._getframe(1)
     if is_library_file(frame.f_code.co_filename):
@@ -574,7 +578,7 @@ _COMPARING = [os.path.join(os.path.dirname(__file__), name) for name in ("node.p
 _COMPARING += ["<lineara codegen>", functools.__file__]
 
 
-def refuse_found(p: Scalar, q: Any) -> None:
+def refuse_found(p: Scalar, q: Value) -> None:
     """Refuse a comparison by which a dict finds an equal number: not one that is written out.
 
     What a memo holds for the equal number has the derivative of that one, or none.
@@ -593,7 +597,7 @@ def refuse_found(p: Scalar, q: Any) -> None:
 Scalar.__hash__ = _hashed  # type: ignore[method-assign]
 
 
-def has_priority(other: Any) -> bool:
+def has_priority(other: object) -> bool:
     """Whether NumPy's arrays let the other side answer: a unit, a sparse matrix, a linear map."""
     if isinstance(other, Box):
         return False
@@ -628,7 +632,7 @@ def as_type(value: Traced, dtype: np.dtype, casting: Any = "unsafe") -> Any:
     raise becomes_other(value, dtype)
 
 
-def becomes_other(value: Any, dtype: np.dtype) -> DetachError:
+def becomes_other(value: Value, dtype: np.dtype) -> DetachError:
     """The error for traced numbers that an array of another type was about to get."""
     what = f"traced {type_of(value)}" if isinstance(value, Traced) else "list of traced numbers"
     return DetachError(
@@ -647,7 +651,7 @@ _ODD = {
 }
 
 
-def objects(value: Any) -> np.ndarray:
+def objects(value: Shaped) -> np.ndarray:
     """np.array(value, dtype=object): its elements keep their derivatives."""
     shape = np.array(plain_deep(value), dtype=object).shape
     array = np.empty(math.prod(shape), dtype=object)
@@ -656,7 +660,7 @@ def objects(value: Any) -> np.ndarray:
     return array.reshape(shape)
 
 
-def is_of_objects(value: Any) -> bool:
+def is_of_objects(value: Shaped) -> bool:
     """Whether a plain array, or one in a list, holds objects, which may be traced numbers."""
     if issubclass(type(value), list | tuple):
         return any([type(v) is np.ndarray and v.dtype.kind == "O" for v in value])
@@ -672,7 +676,7 @@ def in_objects(value: Any) -> Any:
     return objects(value) if isinstance(value, Traced) else value
 
 
-def _element(value: Any, at: tuple[int, ...]) -> Any:
+def _element(value: Shaped, at: tuple[int, ...]) -> Any:
     """What nested sequences hold at an index; of arrays of numbers Python's number."""
     given, whole = value, at
     while at and isinstance(value, list | tuple):
@@ -710,7 +714,7 @@ class FlatElements:
             self._rest = iter(range(len(self)))
         return self[next(self._rest)]
 
-    def _at(self, at: Any) -> Any:
+    def _at(self, at: Index) -> Any:
         if isinstance(at, int | np.integer):
             n = len(self)
             if not -n <= at < n:
@@ -722,13 +726,13 @@ class FlatElements:
         """The array; one without axes under one axis."""
         return self.base if self.base.shape else self.base[None]
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: Index) -> Any:
         return (self.base if isinstance(at, int | np.integer) else self._spread())[self._at(at)]
 
-    def __delitem__(self, at: Any) -> None:
+    def __delitem__(self, at: Index) -> None:
         operator.delitem(cast(Any, np.empty(0).flat), at)  # which refuses
 
-    def __setitem__(self, at: Any, value: Any) -> None:
+    def __setitem__(self, at: Index, value: Box) -> None:
         places = self._at(at)
         if not isinstance(at, int | np.integer):  # the values in turn, as often as they fit
             value = registry.foreign[np.resize].ours(value, places[0].shape)

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Value
 from lineara.facts.primitive import Box, op
 from lineara.facts.types import ArrayType
 from lineara.tape.class_questions import hidden, lacking
 from lineara.tape.node import Scalar, Traced, plain, staged
 
 
-def _numpys(p: Any) -> Any:
+def _numpys(p: Scalar) -> Any:
     """The plain number of a float64 of NumPy's, which is kept as Python's float."""
     return np.float64(p.v) if type(p.v) is float else p.v
 
@@ -39,7 +40,7 @@ def of_numpy() -> dict[str, Any]:
     return NUMPYS | lacking(Scalar, np.float64)
 
 
-def typed(v: Any) -> Any:
+def typed(v: Value) -> Any:
     """A number as NumPy's, whose arithmetic does not refuse."""
     return v.typed() if isinstance(v, Box) else np.result_type(type(v), float).type(v)
 
@@ -79,7 +80,7 @@ def real_typed(a: Any) -> Any:
     return a.typed() if issubclass(type(a), Scalar) and a.dtype.kind == "f" else a
 
 
-def as_numpys(args: Any) -> Any:
+def as_numpys(args: tuple[Any, ...]) -> Any:
     """The arguments of a function of NumPy's; where all are Python's numbers, they count as its."""
     for a in args:
         if type(a) not in (int, float, complex, bool) and not getattr(type(a), "weak", False):
@@ -89,13 +90,13 @@ def as_numpys(args: Any) -> Any:
     return tuple([real_typed(a) for a in args])
 
 
-def _conjugate(p: Any) -> Any:
+def _conjugate(p: Scalar) -> Any:
     if p.dtype.kind != "c":
         return p
     return p.level.alias(op("conj")(p), p.weak)
 
 
-def _imag(p: Any) -> Any:
+def _imag(p: Traced) -> Any:
     return _imag_of_complex(p) if p.dtype.kind == "c" or staged(p) else plain(p).imag
 
 

@@ -17,6 +17,7 @@ from lineara.errors import (
     is_library_file,
     is_own_file,
 )
+from lineara.facts.hints import Shaped, Tree
 from lineara.facts.primitive import Elementwise, registry
 from lineara.facts.types import show_type, type_of
 from lineara.tape.library_errors import mend
@@ -51,7 +52,7 @@ def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> A
     return kind(f"{name}: {' and '.join(types)}{with_params} {verb} refused: {text}")
 
 
-def about_to_become_plain(value: Any) -> DetachError:
+def about_to_become_plain(value: Shaped) -> DetachError:
     """The error for a traced value that other code wants as an array of its own."""
     asker = sys._getframe(1)
     while asker.f_back is not None and is_own_file(asker.f_code.co_filename):
@@ -102,12 +103,12 @@ DRAWS = dict.fromkeys(["choice", "permutation", "permuted", "shuffle"], _CHOSEN)
 DRAWS |= dict.fromkeys(_DRAWN.split(), _SHIFTED)
 
 
-def _has_type(value: Any) -> bool:
+def _has_type(value: Tree) -> bool:
     shaped = hasattr(value, "dtype") and hasattr(value, "shape")
     return shaped or isinstance(value, float | complex)
 
 
-def _show(value: Any) -> str:
+def _show(value: Shaped) -> str:
     return show_type(value) if hasattr(value, "dtype") else repr(value)
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.primitive import (
     Constant,
     Elementwise,
@@ -129,7 +130,7 @@ def _read_off(draft: Draft, out: Sketch) -> None:
         step = inner
 
 
-def sketches_in(value: Any) -> list[Sketch]:
+def sketches_in(value: Tree) -> list[Sketch]:
     """The sketches in arguments, or in a contribution to a cotangent."""
     if isinstance(value, Sketch):
         return [value]
@@ -162,17 +163,17 @@ class _Writer:
         self.scope |= {"new": tuple.__new__, "float64": np.float64, "reduced": np.add.reduce}
         self.scope |= {"select": select, "where": np.where, "nothing": np.array(0.0)}
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: Tree) -> str:
         """The name under which the code finds a value."""
         name = f"c{len(self.scope)}"
         self.scope[name] = value
         return name
 
-    def word(self, a: Any) -> str:
+    def word(self, a: Value) -> str:
         """An argument in the code."""
         return self.names.get(a.name, a.name) if isinstance(a, Sketch) else self.constant(a)
 
-    def operand(self, a: Any, step: Step) -> str:
+    def operand(self, a: Shaped, step: Step) -> str:
         """The same; a number that meets arrays of floats is one, which NumPy need not convert."""
         floats = all([s.t.dtype is F64 and s.t.shape for s in sketches_in(step.args)])
         return self.word(np.array(float(a)) if floats and type(a) in (int, float) else a)
@@ -247,7 +248,7 @@ class Runner:
         self._left = list(leaves)
 
     def code(
-        self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], alike: Any
+        self, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], alike: Any
     ) -> Callable[..., Any]:
         """The function of a level, the nodes and the plain values of the leaves."""
         self.scope |= {"func": func, "alike": alike}
@@ -262,7 +263,7 @@ class Runner:
         exec(compile("\n    ".join([head, *lines]), "<lineara plan>", "exec"), self.scope)
         return self.scope["run"]
 
-    def word(self, a: Any) -> str:
+    def word(self, a: Value) -> str:
         """An argument of NumPy's in the code."""
         if isinstance(a, Traced | np.ndarray | np.float64):
             leaf = self._left.pop(0)

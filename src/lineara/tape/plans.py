@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearaError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Constant, Joint, Primitive, registry
 from lineara.facts.types import ArrayType
 from lineara.ops.shape import any_box, as_array
@@ -80,7 +81,12 @@ class Call(Entry):
         return self.plan.work
 
 
-def by_plan(func: Any, args: Sequence[Any], kwargs: dict[str, Any], judge: Any = None) -> Any:
+def by_plan(
+    func: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    judge: Callable[..., Any] | None = None,
+) -> Any:
     """The result of a call of NumPy's that has a plan; else `GENERAL`."""
     if kwargs:
         kinds = (func, *map(type, args), *kwargs, *map(type, kwargs.values()))
@@ -95,7 +101,9 @@ def by_plan(func: Any, args: Sequence[Any], kwargs: dict[str, Any], judge: Any =
         return GENERAL
 
 
-def _reader(kinds: tuple, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Read:
+def _reader(
+    kinds: tuple, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Read:
     """The code that reads such a call, from now on; where lists are given, that which finds it."""
     readers = registry.readers
     if len(readers) >= KNOWN:
@@ -122,7 +130,7 @@ def _later(
     level: Any,
     nodes: tuple,
     values: tuple,
-    func: Any,
+    func: Callable[..., Any],
     args: Sequence[Any],
     kwargs: dict[str, Any],
     judge: Judge | None,
@@ -200,7 +208,7 @@ def _agrees(call: Call) -> bool:
     return all([a is b or _same(a, b) for a, b in zip(*ends, strict=True)])
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: Shaped, b: Shaped) -> bool:
     return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
 
 
@@ -208,7 +216,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _made(
-    func: Any,
+    func: Callable[..., Any],
     args: Sequence[Any],
     kwargs: dict[str, Any],
     level: Any,

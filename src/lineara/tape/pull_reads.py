@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.cotangent.scatter import checked_indices, sum_duplicates
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Box, Outer, Piece, op
 from lineara.facts.types import type_of
 from lineara.tape.lazy_zeros import blank, is_own
@@ -27,7 +28,7 @@ def settled(nodes: list[Any], places: list[int], size: int) -> tuple[np.ndarray,
     return at, cotangents
 
 
-def pull(x: Any) -> Any:
+def pull(x: Box) -> Any:
     """The cotangent of an array: its dense part and all that its reads collected, in one sum."""
     k = x.k
     if k is None or (type(k) is View and not k.pieces and not k.sums):
@@ -59,7 +60,7 @@ def pull(x: Any) -> Any:
     return _pull_plain(x, terms, shape)
 
 
-def _pull_product(k: Any) -> np.ndarray | None:
+def _pull_product(k: Reads | View) -> np.ndarray | None:
     """The cotangent of a matrix of which only one plain product was taken; None if it is not so."""
     (piece,) = k.pieces
     if type(piece) is not Outer or k.sums or (type(k) is Reads and (k.nodes or k.views)):
@@ -256,7 +257,7 @@ def _pull_plain(x: Array, terms: list[Any], shape: tuple[int, ...]) -> np.ndarra
 MANY = 4096  # elements added by position, from which the kernels of a scatter pay
 
 
-def _add_at(total: np.ndarray, where: Any, t: Any) -> None:
+def _add_at(total: np.ndarray, where: Any, t: np.ndarray) -> None:
     """total[where] += t, each time that a position occurs; whole rows ten times as fast."""
     before = where[:-1] if type(where) is tuple else ()
     rows: Any = where[-1] if type(where) is tuple and where else where
@@ -272,7 +273,7 @@ def _add_at(total: np.ndarray, where: Any, t: Any) -> None:
     total[(*before, rows)] += t
 
 
-def _pull_boxes(g: Any, terms: list[Any], shape: tuple[int, ...]) -> Any:
+def _pull_boxes(g: Shaped | None, terms: list[Any], shape: tuple[int, ...]) -> Any:
     """The same sum, written with primitives: for cotangents of outer levels, batched or masked."""
     size = math.prod(shape)
     total = g
@@ -323,7 +324,7 @@ def distribute(x: Array, t: Any) -> None:
             distribute(o, o.g)
 
 
-def _part(flat: Any, k: View, shape: tuple[int, ...]) -> Any:
+def _part(flat: Shaped, k: View, shape: tuple[int, ...]) -> Any:
     """The part of a tangent that belongs to a view."""
     if isinstance(flat, Box):
         return op("index")(flat, at=(grid(k.offset, k.strides, shape),))

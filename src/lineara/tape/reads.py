@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Index, Shaped, Value
 from lineara.facts.primitive import Box, Joint, Piece, innermost, op
 from lineara.facts.types import type_of
 from lineara.ops.index import check_index, is_basic, normal, read, scalar_index
@@ -43,7 +44,7 @@ class View:
 
     __slots__ = ("fixed", "offset", "pieces", "root", "strides", "sums")
 
-    def __init__(self, root: Any, offset: int, strides: tuple[int, ...], fixed: bool) -> None:
+    def __init__(self, root: Array, offset: int, strides: tuple[int, ...], fixed: bool) -> None:
         self.root = root
         self.offset = offset
         self.strides = strides
@@ -52,7 +53,7 @@ class View:
         self.sums: list[Any] = []
 
 
-def first_read(x: Any) -> Reads:
+def first_read(x: Array) -> Reads:
     """Where the reads of an array will be kept."""
     if x.g is leaked:
         raise outlived()
@@ -63,7 +64,7 @@ def first_read(x: Any) -> Reads:
     return k
 
 
-def place(x: Any) -> tuple[Any, int, tuple[int, ...]]:
+def place(x: Array) -> tuple[Any, int, tuple[int, ...]]:
     """The root of an array node, and its position there."""
     k = x.k
     if k is None:
@@ -245,16 +246,16 @@ def snapshot(x: Any) -> Any:
     return x.k.still
 
 
-def is_fixed(x: Any) -> bool:
+def is_fixed(x: Array) -> bool:
     """Whether x keeps its content when its root is written; then its parts do too."""
     return type(x.k) is View and x.k.fixed
 
 
-def _keeps_axes(at: Any) -> bool:
+def _keeps_axes(at: Index) -> bool:
     return at is Ellipsis or (isinstance(at, tuple) and Ellipsis in at)
 
 
-def _element(level: Any, root: Array, at: int, v: Any) -> Any:
+def _element(level: Any, root: Array, at: int, v: Value) -> Any:
     o = level.wrap(v)
     root.k.places.append(at)
     root.k.nodes.append(o)
@@ -271,7 +272,13 @@ def read_flat(level: Any, x: Array, at: int) -> Any:
 
 
 def view(
-    level: Any, root: Array, v: Any, offset: int, strides: tuple[int, ...], *, fixed: bool = False
+    level: Any,
+    root: Array,
+    v: Shaped,
+    offset: int,
+    strides: tuple[int, ...],
+    *,
+    fixed: bool = False,
 ) -> Any:
     """A node for a part of the root."""
     if not type_of(v).shape:
@@ -300,7 +307,7 @@ def reshape_view(level: Any, x: Array, shape: tuple[int, ...]) -> Any:
     return x.moved("reshape", {"shape": shape})
 
 
-def memory_view(v: Any, shape: tuple[int, ...]) -> bool:
+def memory_view(v: Shaped, shape: tuple[int, ...]) -> bool:
     """Whether NumPy's reshape of the array is a view."""
     if isinstance(v, np.ndarray) and v.flags.c_contiguous:
         return True
@@ -331,11 +338,11 @@ def gather(level: Any, x: Array, at: Any) -> Any:
     return _gathered(level, x, at)
 
 
-def _parts(at: Any) -> tuple[Any, ...]:
+def _parts(at: Index) -> tuple[Any, ...]:
     return at if isinstance(at, tuple) else (at,)
 
 
-def _gathered(level: Any, x: Array, at: Any) -> Any:
+def _gathered(level: Any, x: Array, at: Index) -> Any:
     at = level.guard_deep(normal(at))
     v = op("index")(x.v, at=at)
     place(x)  # so that x has where to keep its pieces
@@ -356,7 +363,7 @@ class Gone:
 GONE = Gone()
 
 
-def forget(n: Any) -> None:
+def forget(n: Array) -> None:
     """Break the cycles of a node that no sweep will visit, so that its memory is free at once."""
     k = n.k
     if type(k) is not Reads:

@@ -11,6 +11,7 @@ from lineara.containers.points import (
     release_within,
 )
 from lineara.errors import NonScalarOutputError, TypeMismatchError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.types import FLOATS, show_type, type_of
 from lineara.tape.leaves import kind_of_number, may_move
 from lineara.tape.level import Level
@@ -31,7 +32,7 @@ def released(value: Any, level: Level) -> Any:
     return release_within(value, lambda v: released(v, level))
 
 
-def own_copy(value: Any) -> Any:
+def own_copy(value: Value) -> Any:
     """An array that the user may write to without changing what a linear map holds."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
@@ -54,7 +55,7 @@ def check_numbers(values: Sequence[Any], name: str) -> None:
         )
 
 
-def with_aux(out: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
+def with_aux(out: Shaped, has_aux: bool, name: str) -> tuple[Any, Any]:
     """(result, aux) of what a function returned; without `has_aux` all of it is the result."""
     if not has_aux:
         return out, None
@@ -106,7 +107,7 @@ def scalar_output(out: Any, name: str) -> Any:
     return y
 
 
-def check_result(value: Any, name: str) -> None:
+def check_result(value: Shaped, name: str) -> None:
     """Refuse a leaf of a result that is no number."""
     number = type(value) is float or kind_of_number(value) in tuple("fci")
     if not number:

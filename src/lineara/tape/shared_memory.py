@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import MutationError
+from lineara.facts.hints import Shaped
 from lineara.facts.types import type_of
 from lineara.tape.node import Array, Traced
 from lineara.tape.reads import place
@@ -34,7 +35,7 @@ class Overlaps:
         self.groups: dict[Any, list[tuple[Any, Any]]] = {}  # by owner; None: of another library
         self.written: list[Any] = []
 
-    def add(self, value: Any, node: Any) -> None:
+    def add(self, value: Shaped, node: Array) -> None:
         """Another leaf, lifted after some may have been written; or a plain array, without node."""
         self.given.append((value, node))
         if self.written and any([shares(value, other) for other in self.written]):
@@ -63,7 +64,7 @@ class Overlaps:
         self.written.append(value)
 
 
-def written_in_one_place(x: Any) -> MutationError:
+def written_in_one_place(x: Array) -> MutationError:
     """The error for a write to an argument whose memory another argument has too."""
     return MutationError(
         f"an argument ({type_of(x)}) that was given in several places was written in one of them, "
@@ -90,7 +91,7 @@ def shares(a: Any, b: Any) -> bool:
         return True
 
 
-def _written(node: Any) -> Any:
+def _written(node: Array) -> Any:
     """What is written when a leaf is: its node, in a program its cell."""
     return node.w.buffer if isinstance(node, Written) else node
 

@@ -4,11 +4,12 @@ A rule runs once on sketches of its arguments, and each step's linear map once o
 cotangent.  What is written down depends on types only: whoever looks at a value ends it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.facts.hints import DType, Index, Tree, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -111,7 +112,7 @@ def may_move(step: Step, active: Sequence[int]) -> bool:
     return bool(active) and not isinstance(step.primitive, Constant) and step.t.dtype.kind in "fc"
 
 
-def pulled(moves: Sequence[Move], out: str, g: Any) -> list[tuple[str, Any]]:
+def pulled(moves: Sequence[Move], out: str, g: Value) -> list[tuple[str, Any]]:
     """(argument, contribution to its cotangent), in the order in which a sweep adds them."""
     arrived: dict[str, list[Any]] = {out: [g]}
     inner = {move.out for move in moves}
@@ -139,7 +140,7 @@ def combined(moves: Sequence[Move], out: str, leaves: dict[str, ArrayType]) -> J
             arrived[move.out] = None if still else move.joint.forward(ahead)
         return known(arrived.get(out))
 
-    def back(y_bar: Any) -> list[Any]:
+    def back(y_bar: Value) -> list[Any]:
         arrived: dict[str, list[Any]] = {name: [] for name in leaves}
         for name, c in pulled(moves, out, y_bar):
             arrived[name].append(c)
@@ -201,7 +202,7 @@ class Sketch(Box):
     def __len__(self) -> int:
         return self.t.shape[0]
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: Index) -> Any:
         return op("index")(self, at=at)
 
     def __iter__(self) -> Any:
@@ -211,17 +212,19 @@ class Sketch(Box):
         """The same values."""
         return self
 
-    def astype(self, dtype: Any, **_: Any) -> Any:
+    def astype(self, dtype: DType, **_: Any) -> Any:
         """The values in another dtype."""
         return op("astype")(self, dtype=np.dtype(dtype))
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         ours = registry.ours(ufunc)
         if method != "__call__" or options or not isinstance(ours, Primitive):
             raise Unplanned(f"np.{ufunc.__name__} of a value that is not known")
         return ours(*inputs)
 
-    def __array_function__(self, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+    def __array_function__(
+        self, func: Callable[..., Any], types: tuple[Any, ...], args: tuple, kwargs: dict
+    ) -> Any:
         ours = registry.ours(func)
         if not isinstance(ours, Primitive):
             raise Unplanned(f"np.{func.__name__} of a value that is not known")
@@ -238,7 +241,7 @@ for _name in ("lay", "lying", "in_order"):
     setattr(Sketch, _name, property(_look))
 
 
-def _holds_sketch(value: Any) -> bool:
+def _holds_sketch(value: Tree) -> bool:
     if isinstance(value, tuple | list):
         return any(map(_holds_sketch, value))
     return isinstance(value, Sketch)

@@ -68,7 +68,7 @@ def reshaped_strides(
 
 
 def locate(
-    at: Any, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]
+    at: object, offset: int, strides: tuple[int, ...], shape: tuple[int, ...]
 ) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
     """The position and the shape of the part `at` of a part; `at` is basic and valid."""
     parts: tuple[Any, ...] = at if isinstance(at, tuple) else (at,)

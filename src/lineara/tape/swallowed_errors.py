@@ -10,6 +10,7 @@ from pickle import PicklingError
 from typing import Any, NoReturn
 
 from lineara.errors import DetachError, LinearaError, describe_line, is_own_file
+from lineara.facts.hints import Tree
 
 MANY = 256  # refusals that are remembered before those that were meant are dropped
 RECENT = 16  # of which these may still be on their way
@@ -75,7 +76,7 @@ _PLAINLY = re.compile(
 class Told(ValueError):
     """What an object says that it is as an array is traced, and NumPy takes it for none."""
 
-    def __init__(self, source: Any, value: Any, copied: bool) -> None:
+    def __init__(self, source: Tree, value: Any, copied: bool) -> None:
         super().__init__("object __array__ method not producing an array")
         self.source, self.value = source, value
         self.copied = copied  # it was asked for a copy

@@ -9,14 +9,15 @@ from typing import Any
 
 from numpy import ndarray
 
+from lineara.facts.hints import Shaped
 from lineara.tape.contributions import add
 from lineara.tape.level import Entry, clear
-from lineara.tape.node import ONE, Array, Scalar, leaked, zero
+from lineara.tape.node import ONE, Array, Scalar, Traced, leaked, zero
 from lineara.tape.plans import F64, Call
 from lineara.tape.pull_reads import distribute, pull
 
 
-def arrived(n: Any) -> Any:
+def arrived(n: Traced) -> Any:
     """The cotangent that has arrived at a node, or None."""
     if issubclass(type(n), Scalar):
         return None if n.g is zero else n.g
@@ -137,7 +138,7 @@ def forward(tape: Sequence[Any], scalar: tuple[type, type]) -> None:
                 distribute(n, t)
 
 
-def _times(t: Any, d: Any) -> Any:
+def _times(t: Shaped, d: object) -> Any:
     return t if t is None or d is ONE else t * d
 
 

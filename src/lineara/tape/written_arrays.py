@@ -10,7 +10,7 @@ is one.
 
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from lineara.errors import (
     ShapeError,
     TypeMismatchError,
 )
+from lineara.facts.hints import DType, Index, Shaped, Value
 from lineara.facts.primitive import innermost, op
 from lineara.facts.types import ArrayType, type_of
 from lineara.ops.index import check_index, is_basic, read, scalar_index, show_index
@@ -108,7 +109,7 @@ class Buffer:
             ended.g = leaked
             self.sources = [ended] * len(self.sources)
 
-    def rebase(self, node: Any) -> None:
+    def rebase(self, node: Array) -> None:
         """From now on every element comes from the same place of `node`."""
         if self.src is not None:
             self.src.fill(0)
@@ -150,7 +151,7 @@ class WrittenView:
                 "before the write"
             )
 
-    def refuse_write(self, value: Any) -> None:
+    def refuse_write(self, value: Shaped) -> None:
         """Refuse a write through a view that does not follow, or of complex into real numbers."""
         dtype = self.buffer.dtype
         complex_ = dtype.kind in "fiu" and type_of(value).dtype.kind == "c"
@@ -168,7 +169,7 @@ class WrittenView:
                 ".imag, broadcast_to, diagonal and einsum give); write to that one, or to a copy"
             )
 
-    def store(self, values: Any, at: Any, value: Any) -> None:
+    def store(self, values: Any, at: Any, value: Shaped) -> None:
         """Write into the values, as NumPy does."""
         try:
             values[at] = value
@@ -176,7 +177,7 @@ class WrittenView:
             raise self.misfit(value, at, self.shape, e) from None
 
     @staticmethod
-    def misfit(value: Any, at: Any, shape: tuple[int, ...], why: Any) -> ShapeError:
+    def misfit(value: Shaped, at: Any, shape: tuple[int, ...], why: object) -> ShapeError:
         """The error for a value that cannot be written at an index of an array of a shape."""
         kind = BoundsError if isinstance(why, IndexError) else ShapeError
         return kind(
@@ -194,7 +195,9 @@ class Part(WrittenView):
 
     __slots__ = ("_marks", "_val", "gaps")
 
-    def __init__(self, buffer: Buffer, val: Any, offset: int, strides: Any, shape: Any) -> None:
+    def __init__(
+        self, buffer: Buffer, val: Shaped | None, offset: int, strides: object, shape: Any
+    ) -> None:
         WrittenView.__init__(self, buffer, offset, strides, shape)
         self._val = val
         self._marks: Any = None
@@ -206,7 +209,7 @@ class Part(WrittenView):
         return cls(buffer, None, 0, c_strides(buffer.shape), buffer.shape)
 
     @classmethod
-    def of(cls, level: Any, content: Any, lay: tuple[int, ...] | None = None) -> "Part":
+    def of(cls, level: Any, content: Shaped, lay: tuple[int, ...] | None = None) -> "Part":
         """A new buffer with the content, which lies in memory as it did, or with other strides."""
         if lay is None and type(content) is np.ndarray and content.flags.c_contiguous:
             return cls.whole(Buffer(level, content))
@@ -253,7 +256,9 @@ class Part(WrittenView):
         """The strides of NumPy's array."""
         return self.strides if self.gaps is None else self.gaps
 
-    def _part(self, val: Any, offset: int, strides: Sequence[int], shape: Sequence[int]) -> "Part":
+    def _part(
+        self, val: Shaped, offset: int, strides: Sequence[int], shape: Sequence[int]
+    ) -> "Part":
         self.buffer.shared = True
         part = Part(self.buffer, val, offset, strides, shape)
         part.source = self.source
@@ -321,7 +326,7 @@ class Part(WrittenView):
         source = b.sources[which]
         return source if isinstance(source, Scalar) else read_flat(b.level, source, int(pos[at]))
 
-    def gather(self, at: Any) -> Any:
+    def gather(self, at: Shaped) -> Any:
         """The elements at index arrays or a mask, as a node of their own."""
         self.refuse_stale()
         if staged(at):
@@ -416,7 +421,7 @@ class Part(WrittenView):
                 mine[at] = theirs
         b.version += 1
 
-    def _write_constant(self, at: Any, value: Any) -> None:
+    def _write_constant(self, at: Any, value: Shaped) -> None:
         b = self.buffer
         self.store(self.values, at, value)
         b.version += 1
@@ -432,7 +437,7 @@ class Part(WrittenView):
         """Remember a plain array that NumPy's user takes for a view, as long as anyone has it."""
         self.buffer.given.append((weakref.ref(array), self._val))
 
-    def _refuse_given(self, at: Any) -> None:
+    def _refuse_given(self, at: Index) -> None:
         b = self.buffer
         b.given = [(ref, part) for ref, part in b.given if ref() is not None]
         mine: Any = self.values
@@ -453,7 +458,7 @@ class Part(WrittenView):
                 )
 
 
-def version_of(array: Any) -> int:
+def version_of(array: Array) -> int:
     """How often the storage of an array has been written."""
     return array.w.buffer.version if isinstance(array, Written) else 0
 
@@ -464,7 +469,7 @@ def _still(node: Array) -> Any:
     return view(node.level, root, node.v, offset, strides, fixed=True)
 
 
-def _copy(val: Any) -> Any:
+def _copy(val: Shaped) -> Any:
     return val.now() if isinstance(val, Traced) else val.copy(order="K")
 
 
@@ -523,7 +528,7 @@ class Written(Array):
         return self.w.shape
 
     @shape.setter
-    def shape(self, value: Any) -> None:
+    def shape(self, value: Value) -> None:
         self.set_shape(value)
 
     def set_shape(self, value: Any) -> None:
@@ -547,7 +552,7 @@ class Written(Array):
         """The dtype of the values."""
         return self.w.buffer.dtype
 
-    def _own(self, y: Any) -> Any:
+    def _own(self, y: Shaped) -> Any:
         """A node as it is; a constant as an array that may be written."""
         if isinstance(y, Traced) and y.level is self.level:
             return y
@@ -594,7 +599,7 @@ class Written(Array):
                 return source
         return part.element(at)
 
-    def _write_number(self, at: int, value: Any) -> bool:
+    def _write_number(self, at: int, value: Scalar) -> bool:
         """Write a number into a vector, by way of its memory; False where that is not possible."""
         part = self.w
         b, (val, src, pos) = part.buffer, part.quick
@@ -622,7 +627,7 @@ class Written(Array):
         node = self.now()
         return node.total() if isinstance(node, Array) else node.sum()
 
-    def __setitem__(self, at: Any, value: Any) -> None:
+    def __setitem__(self, at: Index, value: Any) -> None:
         if type(at) is int and self.w.quick is not None and self._write_number(at, value):
             return
         if self._write_plain(at, value):
@@ -635,7 +640,7 @@ class Written(Array):
         self._refuse_inner(value)
         self.w.write(at, value)
 
-    def _write_plain(self, at: Any, value: Any) -> bool:
+    def _write_plain(self, at: Index, value: Shaped) -> bool:
         """Write a plain value into a plain array, as NumPy does; False where it is not that."""
         kind = type(value)
         if kind is np.ndarray:
@@ -653,14 +658,14 @@ class Written(Array):
         self.rewritten()
         return True
 
-    def _has_written(self, at: Any, value: Any) -> bool:
+    def _has_written(self, at: Index, value: Any) -> bool:
         """Whether `value` is the view self[at], which x[at] += v has written already."""
         made = value.w.made if issubclass(type(value), Written) else None
         if made is None or made[0] is not self:
             return False
         return made[1] is at or (is_basic(at) and is_basic(made[1]) and made[1] == at)
 
-    def _refuse_inner(self, value: Any) -> None:
+    def _refuse_inner(self, value: Value) -> None:
         box = innermost((value,))
         if box is not None and box.depth > self.depth:
             raise written_outside()
@@ -672,7 +677,7 @@ class Written(Array):
                 "broadcasting cannot make the target larger"
             )
 
-    def assign_all(self, value: Any) -> Any:
+    def assign_all(self, value: Array) -> Any:
         """Every element gets a value: an in-place operation."""
         self._refuse_inner(value)
         node = value.now() if isinstance(value, Traced) else value
@@ -723,7 +728,7 @@ class Written(Array):
         content = content.constant() if isinstance(content, Written) else content
         return content if isinstance(content, np.ndarray) else None
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: DType = None, copy: Any = None) -> Any:
         array = self.constant()
         if array is None:
             product = asks_who_multiplies(sys._getframe(1))
@@ -787,7 +792,7 @@ def plain_operands(args: Sequence[Any]) -> list[Any] | None:
     return operands
 
 
-def settled(X: type, name: str, general: Any) -> Any:
+def settled(X: type, name: str, general: Callable[..., Any]) -> Any:
     """The method of X, on the node for the present content; the general one where that is no X."""
     own = getattr(X, name)
     stem = name.removeprefix("np_")
@@ -815,7 +820,7 @@ def settled(X: type, name: str, general: Any) -> Any:
     return method
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Traced) -> Any:
     return value.copy() if isinstance(value, Array) else value
 
 
@@ -834,7 +839,7 @@ def _translated(k: View, shape: tuple[int, ...], part: Part) -> tuple[int, tuple
     return int(where @ np.array(part.strides)), tuple(strides)
 
 
-def _is_element(at: Any, ndim: int) -> bool:
+def _is_element(at: Index, ndim: int) -> bool:
     if isinstance(at, tuple):
         return len(at) == ndim and all(isinstance(p, int | np.integer) for p in at)
     return ndim == 1 and isinstance(at, int | np.integer)

@@ -1,6 +1,6 @@
 """Places in a user's text, and the errors that show them: the parsers' common part."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 WIDE = 120  # of a longer line a piece is shown
 
@@ -33,6 +33,6 @@ def located(text: str, file: str, place: Place, message: str) -> str:
     return f"{name}{place.line}:{place.column}: {message}\n  {shown}\n  {pad}^"
 
 
-def place_of(token: Any) -> Place:
+def place_of(token: object) -> Place:
     """Where a token, or a tree of tokens, begins."""
     return Place(getattr(token, "line", 1) or 1, getattr(token, "column", 1) or 1)

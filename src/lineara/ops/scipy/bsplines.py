@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import index, take
@@ -20,7 +21,7 @@ from lineara.ops.scipy.matrix_functions import banded
 from lineara.ops.shape import as_array
 
 
-def not_a_knot(x: Any, k: int) -> Any:
+def not_a_knot(x: Shaped, k: int) -> Any:
     """The knots that SciPy chooses for an interpolating spline of degree k through points x."""
     if k == 0:
         return np.concatenate([x, x[-1:]])
@@ -30,7 +31,7 @@ def not_a_knot(x: Any, k: int) -> Any:
     return np.concatenate([*[x[:1]] * (k + 1), inner, *[x[-1:]] * (k + 1)])
 
 
-def basis(t: Any, k: int, at: Any) -> tuple[Any, list[Any]]:
+def basis(t: Shaped, k: int, at: Shaped) -> tuple[Any, list[Any]]:
     """(index of the first, values) of the k + 1 basis splines that are not zero at each point.
 
     Outside of the knots, the polynomials of the first or last interval are continued.
@@ -50,7 +51,7 @@ def basis(t: Any, k: int, at: Any) -> tuple[Any, list[Any]]:
     return interval - k, values
 
 
-def coefficients(x: Any, y: Any, t: Any, k: int) -> Any:
+def coefficients(x: Shaped, y: Shaped, t: Shaped, k: int) -> Any:
     """The coefficients, along the first axis, of the spline with knots t through (x, y)."""
     n = type_of(y).shape[0]
     if k == 0:
@@ -65,7 +66,7 @@ def coefficients(x: Any, y: Any, t: Any, k: int) -> Any:
     return np.reshape(banded(diagonals, columns, below=k), type_of(y).shape)
 
 
-def pieces(t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> Pieces:
+def pieces(t: Shaped, c: Shaped, k: int, extrapolate: bool, axis: int) -> Pieces:
     """The polynomials between knots: Taylor coefficients of the spline with coefficients c."""
     n = type_of(c).shape[0]
     breaks, derivatives = t[k : n + 1], []
@@ -81,7 +82,7 @@ def pieces(t: Any, c: Any, k: int, extrapolate: Any, axis: int) -> Pieces:
     return Pieces(np.stack(derivatives[::-1]), breaks, extrapolate, axis)
 
 
-def through(x: Any, y: Any, k: int, t: Any = None, axis: int = 0) -> Pieces:
+def through(x: Shaped, y: Shaped, k: int, t: Any = None, axis: int = 0) -> Pieces:
     """The spline of degree k through (x, y), with knots t or those that SciPy chooses."""
     x, y, axis = checked("make_interp_spline", x, y, axis)
     n = type_of(x).shape[0]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Linear, implements, op, primitive, reals
 from lineara.facts.types import type_of
 from lineara.ops.elementwise import real_dtype
@@ -68,7 +69,7 @@ def _weights(kind: int, sine: bool, n: int, dtype: np.dtype) -> tuple[Any, Any]:
     return None, None
 
 
-def _one(x: Any, kind: int, sine: bool, axis: int, norm: str, orthogonal: bool) -> Any:
+def _one(x: Shaped, kind: int, sine: bool, axis: int, norm: str, orthogonal: bool) -> Any:
     n = type_of(x).shape[axis]
     behind = (1,) * (type_of(x).ndim - axis - 1)
     dtype = np.result_type(type_of(x).dtype, np.float32)

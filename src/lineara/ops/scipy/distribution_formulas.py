@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import op
 from lineara.ops.elementwise import (
     abs_,
@@ -108,7 +109,7 @@ def exponential(power: Rule, root: Rule, **others: Any) -> dict[str, Any]:
     } | others
 
 
-def log_of_rest(t: Any) -> Any:
+def log_of_rest(t: Value) -> Any:
     """log(1 - exp(t)) for t <= 0."""
     near = op("greater")(t, -math.log(2))
     return where(near, log(-expm1(where(near, t, -1.0))), log1p(-exp(where(near, -1.0, t))))
@@ -126,15 +127,15 @@ def of_normal(to: Rule, back: Rule) -> dict[str, Any]:
     }
 
 
-def _same(z: Any) -> Any:
+def _same(z: Value) -> Any:
     return z
 
 
-def _zero(z: Any) -> Any:
+def _zero(z: Shaped) -> Any:
     return z * 0.0
 
 
-def log1p_ratio(u: Any) -> Any:
+def log1p_ratio(u: Value) -> Any:
     """log(1 + u) / u, by its series near 0."""
     near = op("less")(abs_(u), 0.02)
     small, wide = where(near, u, 0.0), where(near, 1.0, u)
@@ -144,26 +145,26 @@ def log1p_ratio(u: Any) -> Any:
     return where(near, series, log1p(wide) / wide)
 
 
-def _mirrored(a: Any, b: Any) -> tuple[Any, Any]:
+def _mirrored(a: Value, b: Value) -> tuple[Any, Any]:
     """The ends of an interval, reflected to where the normal distribution function is small."""
     right = op("greater")(a, 0)
     return where(right, -b, a), where(right, -a, b)
 
 
-def normal_mass(a: Any, b: Any) -> Any:
+def normal_mass(a: Value, b: Value) -> Any:
     """The probability of a < z < b."""
     low, high = _mirrored(a, b)
     return ndtr(high) - ndtr(low)
 
 
-def log_normal_mass(a: Any, b: Any) -> Any:
+def log_normal_mass(a: Value, b: Value) -> Any:
     """The logarithm of `normal_mass`, accurate also in the tails."""
     low, high = _mirrored(a, b)
     top = log_ndtr(high)
     return top + log_of_rest(log_ndtr(low) - top)
 
 
-def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
+def _truncated_quantile(q: Shaped, a: Value, b: Value) -> Any:
     right = op("greater")(a, 0)
     low, high = _mirrored(a, b)
     share = where(right, 1 - q, q)
@@ -171,7 +172,7 @@ def _truncated_quantile(q: Any, a: Any, b: Any) -> Any:
     return where(right, -z, z)
 
 
-def _edge(a: Any) -> tuple[Any, Any]:
+def _edge(a: Value) -> tuple[Any, Any]:
     """The normal density at a, and a times that density; both 0 at infinity."""
     finite = op("isfinite")(a)
     a = where(finite, a, 0.0)
@@ -179,45 +180,45 @@ def _edge(a: Any) -> tuple[Any, Any]:
     return density, a * density
 
 
-def _truncated_mean(a: Any, b: Any) -> Any:
+def _truncated_mean(a: Value, b: Value) -> Any:
     return (_edge(a)[0] - _edge(b)[0]) / normal_mass(a, b)
 
 
-def _truncated_var(a: Any, b: Any) -> Any:
+def _truncated_var(a: Value, b: Value) -> Any:
     return 1 + (_edge(a)[1] - _edge(b)[1]) / normal_mass(a, b) - _truncated_mean(a, b) ** 2
 
 
-def _triangle(z: Any, c: Any, left: Rule, right: Rule) -> Any:
+def _triangle(z: Shaped, c: Value, left: Rule, right: Rule) -> Any:
     """The formula `left` up to the mode c, and `right` above it, on the reflected interval."""
     rises = op("less")(z, c)
     x, d = where(rises, z, 1 - z), where(rises, c, 1 - c)
     return where(rises, left(x, d), right(x, d))
 
 
-def _extreme(z: Any, c: Any) -> Any:
+def _extreme(z: Value, c: Value) -> Any:
     """The logarithm of minus the logarithm of the distribution function."""
     return -z * log1p_ratio(-c * z)
 
 
-def _pareto(z: Any, c: Any) -> Any:
+def _pareto(z: Value, c: Value) -> Any:
     """Minus the logarithm of the survival function."""
     return z * log1p_ratio(c * z)
 
 
-def _bend(c: Any, sign: float, beyond: float) -> Any:
+def _bend(c: Value, sign: float, beyond: float) -> Any:
     """The finite end of the support for shapes c of that sign; infinity for others."""
     bent = op("greater")(sign * c, 0)
     return where(bent, 1 / where(bent, c, 1.0), beyond)
 
 
-def _skellam(k: Any, m: Any, n: Any) -> Any:
+def _skellam(k: Value, m: Value, n: Value) -> Any:
     """The log probability of a difference of two Poisson counts."""
     order = abs_(k)
     bessel = log(op("ive")(order, 2 * sqrt(m * n)))
     return bessel - (sqrt(m) - sqrt(n)) ** 2 + k / 2 * (log(m) - log(n))
 
 
-def _student(z: Any, v: Any) -> Any:
+def _student(z: Shaped, v: Value) -> Any:
     """The log density of Student's t; the normal one where v is infinite."""
     normal = op("isinf")(v)
     v = where(normal, 1.0, v)
@@ -225,17 +226,17 @@ def _student(z: Any, v: Any) -> Any:
     return where(normal, -(z * z) / 2 - LOG_2_PI / 2, log_density)
 
 
-def _odds(p: Any) -> Any:
+def _odds(p: Value) -> Any:
     return p / (1 - p)
 
 
-def _fisher(z: Any, m: Any, n: Any) -> Any:
+def _fisher(z: Value, m: Value, n: Value) -> Any:
     """The log density of F with m and n degrees of freedom."""
     log_density = m / 2 * log(m) + n / 2 * log(n) + xlogy(m / 2 - 1, z)
     return log_density - (m + n) / 2 * log(n + m * z) - betaln(m / 2, n / 2)
 
 
-def _beta_entropy(a: Any, b: Any) -> Any:
+def _beta_entropy(a: Value, b: Value) -> Any:
     entropy = betaln(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b)
     return entropy + (a + b - 2) * digamma(a + b)
 
@@ -615,12 +616,12 @@ CONTINUOUS = {
 CONTINUOUS["reciprocal"] = CONTINUOUS["loguniform"]
 
 
-def _choices(n: Any, k: Any) -> Any:
+def _choices(n: Value, k: Value) -> Any:
     """The logarithm of the binomial coefficient."""
     return -betaln(1 + n - k, 1 + k) - log(n + 1)
 
 
-def _share(p: Any) -> Any:
+def _share(p: Value) -> Any:
     return op("greater_equal")(p, 0) * op("less_equal")(p, 1)
 
 

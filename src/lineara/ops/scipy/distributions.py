@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, op, registry, stands_for
 from lineara.facts.types import type_of
 from lineara.ops.elementwise import exp, log, sqrt, where
@@ -38,17 +39,17 @@ def in_double(v: Any) -> Any:
     return v if type_of(v).dtype == np.float64 else op("astype")(v, dtype=np.dtype(float))
 
 
-def everywhere(condition: Any) -> bool:
+def everywhere(condition: Shaped) -> bool:
     """Whether a condition is known to be true in all lanes."""
     return not isinstance(condition, Box) and bool(np.all(condition))
 
 
-def chosen(condition: Any, a: Any, b: Any) -> Any:
+def chosen(condition: Shaped, a: Value, b: Value) -> Any:
     """a where the condition is true, else b; a itself if it is known to be true everywhere."""
     return a if everywhere(condition) else where(condition, a, b)
 
 
-def law_ends(law: Law, shapes: Any) -> Any:
+def law_ends(law: Law, shapes: list[Any]) -> Any:
     """(low, high), the ends of the support."""
     return [e(*shapes) if callable(e) else e for e in (law.low, law.high)]
 
@@ -71,7 +72,7 @@ class At:
         self.inside = op("logical_not")(op("logical_or")(beyond, self.unknown))
         self.safe = chosen(self.inside, z, law.inside)  # inside of the support in every lane
 
-    def result(self, y: Any, below: float, above: float) -> Any:
+    def result(self, y: Value, below: float, above: float) -> Any:
         """`y` inside of the support, `below` and `above` outside; NaN for bad parameters."""
         if not everywhere(self.inside):
             outside = where(self.above, above, where(self.unknown, np.nan, below))
@@ -112,12 +113,12 @@ DENSITY = {"pdf": density, "logpdf": log_density}
 MASS = {"pmf": density, "logpmf": log_density}
 
 
-def _infinite(end: Any) -> bool:
+def _infinite(end: float) -> bool:
     """Whether an end of the support is known to be infinite."""
     return not isinstance(end, Box) and bool(np.all(np.isinf(end)))
 
 
-def quantile(law: Law, name: str, q: Any, shapes: Any, loc: Any, scale: Any) -> Any:
+def quantile(law: Law, name: str, q: Any, shapes: Any, loc: Shaped, scale: Shaped) -> Any:
     """The method ppf or isf; None without a formula. q = 0 and 1 give the ends of the support."""
     rule = getattr(law, name)
     if rule is None:
@@ -134,7 +135,7 @@ def quantile(law: Law, name: str, q: Any, shapes: Any, loc: Any, scale: Any) -> 
     return chosen(op("greater")(scale, 0) * law.good(*shapes), y, np.nan)
 
 
-def moment(law: Law, name: str, shapes: Any, loc: Any, scale: Any) -> Any:
+def moment(law: Law, name: str, shapes: tuple[Any, ...], loc: Shaped, scale: Shaped) -> Any:
     """The method mean, var, std, entropy or median; None without a formula."""
     if name == "median":
         return quantile(law, "ppf", 0.5, shapes, loc, scale)
@@ -170,7 +171,7 @@ MOMENTS = ("mean", "var", "std", "entropy", "median")
 REFUSED = ("moment", "stats", "expect", "fit", "fit_loc_scale", "nnlf", "support", "rvs")
 
 
-def _method(name: str, plain: Any) -> Any:
+def _method(name: str, plain: Callable[..., Any]) -> Any:
     """The method `name` of the stand-in: SciPy's `plain` for plain arguments."""
 
     @functools.wraps(plain)
@@ -220,7 +221,7 @@ def _first(kwds: Any) -> Any:
     return next(kwds[k] for k in ("x", "k", "q") if k in kwds)
 
 
-def _interval(dist: Any, confidence: Any, *args: Any, **kwds: Any) -> Any:
+def _interval(dist: object, confidence: float, *args: Any, **kwds: Any) -> Any:
     """The interval with equal tails on both sides."""
     ends = [(1 - confidence) / 2, (1 + confidence) / 2]
     quantiles = [_traced(dist, "ppf", (q, *args), kwds) for q in ends]
@@ -254,7 +255,7 @@ def subclass(base: type) -> type:
     return type(f"Traced_{base.__name__}", (base,), {**methods, "__call__": _call, "freeze": _call})
 
 
-def traced_distribution(dist: Any) -> Any:
+def traced_distribution(dist: object) -> Any:
     """The stand-in for a distribution."""
     traced = object.__new__(subclass(type(dist)))
     vars(traced).update(vars(dist), _plain=dist)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Value
 from lineara.facts.primitive import follows
 from lineara.facts.registry import WRITE
 from lineara.ops.shape import any_box, as_array
@@ -39,7 +40,7 @@ for _module, _names in NAMES.items():
 # --- functions with a shortcut ------------------------------------------------------------------
 
 
-def _is_traced(value: Any) -> bool:
+def _is_traced(value: Value) -> bool:
     return any_box([value])
 
 

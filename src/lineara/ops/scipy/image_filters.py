@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, conjugate, implements, op
 from lineara.facts.types import type_of
 from lineara.ops.scipy.signal_filters import correlate_inside
@@ -24,7 +25,7 @@ EDGES: dict[str, Any] = {  # SciPy's mode -> np.pad's arguments
 
 
 def _window(
-    name: str, x: Any, w: Any, mode: Any, cval: Any, origin: Sequence[int], output: Any
+    name: str, x: Shaped, w: Shaped, mode: str, cval: float, origin: Sequence[int], output: Any
 ) -> Any:
     """In each element the sum of products of a window around it; w has as many axes as x."""
     if not isinstance(mode, str):
@@ -39,14 +40,14 @@ def _window(
     return written(output, _stored(correlate_inside(wide, w), x))
 
 
-def _stored(y: Any, x: Any) -> Any:
+def _stored(y: Shaped, x: Shaped) -> Any:
     """The result converted to the precision of the image."""
     dtype = type_of(x).dtype
     dtype = np.result_type(dtype, np.complex64) if type_of(y).dtype.kind == "c" else dtype
     return y if type_of(y).dtype == dtype else op("astype")(y, dtype=dtype)
 
 
-def refuse_integers(name: str, x: Any, output: Any) -> None:
+def refuse_integers(name: str, x: Shaped, output: Any) -> None:
     """Raise an error for an image of integers without `output=`: the result would be integers."""
     dtype = type_of(as_array(x)).dtype
     if output is None and dtype.kind not in "fc":
@@ -56,7 +57,7 @@ def refuse_integers(name: str, x: Any, output: Any) -> None:
         )
 
 
-def image(name: str, x: Any, output: Any) -> Any:
+def image(name: str, x: Shaped, output: Any) -> Any:
     """The image in floating point; an error if the result would have integers."""
     refuse_integers(name, x, output)
     return as_floats(x)
@@ -79,7 +80,7 @@ def written(output: Any, y: Any) -> Any:
     return op("astype")(y, dtype=dtype)
 
 
-def origins(origin: Any, ndim: int) -> list[int]:
+def origins(origin: int | list[Any] | tuple[Any, ...], ndim: int) -> list[int]:
     """The shift of the window's centre along each axis."""
     return [int(o) for o in np.broadcast_to(origin, ndim)]
 
@@ -106,7 +107,7 @@ def convolve(
 
 
 def _whole(
-    name: str, x: Any, w: Any, mode: Any, cval: Any, origin: Any, output: Any, axes: Any
+    name: str, x: Shaped, w: Shaped, mode: str, cval: float, origin: Any, output: Any, axes: Any
 ) -> Any:
     ndim = type_of(as_array(x)).ndim
     if axes is not None and set(normal_axes(axes, ndim, name)) != set(range(ndim)):
@@ -124,7 +125,9 @@ def correlate1d(
     return _along(input, conjugate(as_array(weights)), axis, output, mode, cval, origin)
 
 
-def _along(input: Any, w: Any, axis: int, output: Any, mode: Any, cval: Any, origin: int) -> Any:
+def _along(
+    input: Shaped, w: Shaped, axis: int, output: Any, mode: str, cval: float, origin: int
+) -> Any:
     """In each element the sum of products of a window along one axis."""
     x = as_array(input)
     ndim = type_of(x).ndim
@@ -150,7 +153,7 @@ def uniform_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0
     return correlate1d(input, np.full(size, 1.0 / size), axis, output, mode, cval, origin)
 
 
-def _gaussian(sigma: Any, order: int, radius: int) -> Any:
+def _gaussian(sigma: Value, order: int, radius: int) -> Any:
     """Gaussian weights of sum 1, or a derivative of them: the weights times a polynomial."""
     x = np.arange(-radius, radius + 1)
     bell = np.exp(-0.5 * x**2 / sigma**2)
@@ -190,7 +193,7 @@ def each(value: Any, axes: tuple[int, ...]) -> list[Any]:
     return [value] * len(axes) if alone or isinstance(value, str) else list(value)
 
 
-def _axes(x: Any, axes: Any, name: str) -> tuple[int, ...]:
+def _axes(x: Shaped, axes: Any, name: str) -> tuple[int, ...]:
     return normal_axes(axes, type_of(as_array(x)).ndim, name)
 
 
@@ -219,7 +222,9 @@ def gaussian_filter(
     return written(output, y if y is not input else +as_array(input))
 
 
-def _derivatives(name: str, k: int, x: Any, sigma: Any, output: Any, *rest: Any, axes: Any, **more):
+def _derivatives(
+    name: str, k: int, x: Shaped, sigma: Value, output: Any, *rest: Any, axes: Any, **more
+):
     """The k-th Gaussian derivative of the image along each axis."""
     x = image(name, x, output)
     n = len(_axes(x, axes, name))
@@ -263,7 +268,9 @@ def uniform_filter(
     return written(output, y)
 
 
-def _slope(name: str, x: Any, axis: int, across: Any, output: Any, mode: str, cval: Any) -> Any:
+def _slope(
+    name: str, x: Shaped, axis: int, across: list[Any], output: Any, mode: str, cval: float
+) -> Any:
     x = image(name, x, output)
     ndim = type_of(x).ndim
     axis = normal_axis(axis, ndim, name)

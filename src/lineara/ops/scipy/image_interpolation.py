@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements, op
 from lineara.facts.types import type_of
 from lineara.ops.scipy.image_filters import each, refuse_integers, written
@@ -27,7 +28,7 @@ def _filter(n: int, order: int, mode: str) -> np.ndarray:
     return spline_filter1d(np.eye(n), order, axis=0, mode=mode)
 
 
-def _filtered(x: Any, order: int, axis: int, mode: str) -> Any:
+def _filtered(x: Shaped, order: int, axis: int, mode: str) -> Any:
     x = as_floats(x)
     if order < 2 or type_of(x).shape[axis] == 1:
         return x
@@ -56,7 +57,7 @@ def _known(order: int) -> int:
     return order
 
 
-def _weights(v: Any, order: int) -> list[Any]:
+def _weights(v: Shaped, order: int) -> list[Any]:
     """The B-spline of that order at v, v+1, ..., v+order, by recursion in the order."""
     weights: list[Any] = [1.0]
     for d in range(1, order + 1):
@@ -67,7 +68,7 @@ def _weights(v: Any, order: int) -> list[Any]:
     return weights[::-1]
 
 
-def _place(at: Any, n: int, mode: str) -> Any:
+def _place(at: Shaped, n: int, mode: str) -> Any:
     """Positions beyond an array of n elements mapped into it, by the mode of extension."""
     if mode in ("reflect", "grid-mirror"):
         at = at % (2 * n)
@@ -122,7 +123,7 @@ class _Image:
             return np.where(inside, total, self.cval)
         return total
 
-    def _along(self, x: Any, n: int) -> tuple[list[tuple[Any, Any]], Any]:
+    def _along(self, x: Shaped, n: int) -> tuple[list[tuple[Any, Any]], Any]:
         """([(positions, weights)] of the splines that overlap x on an axis, mask of x inside)."""
         x, order = x + self.pad, self.order
         inside = np.logical_and(x >= 0, x <= n - 1)
@@ -154,7 +155,7 @@ _MODES = (
 )
 
 
-def _result(name: str, x: Any, output: Any, y: Any) -> Any:
+def _result(name: str, x: Shaped, output: Any, y: Shaped) -> Any:
     """The result in the dtype of `output=`, or else of the image."""
     refuse_integers(name, x, output)
     return written(type_of(as_array(x)).dtype if output is None else output, y)
@@ -214,7 +215,7 @@ def _separate(
 
 def _on_grid(
     name: str,
-    x: Any,
+    x: Shaped,
     places: Sequence[Any],
     output: Any,
     order: int,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements
 from lineara.facts.types import type_of
 from lineara.ops.pad import pad
@@ -14,7 +15,7 @@ from lineara.ops.scipy.image_filters import EDGES, each, origins, written
 from lineara.ops.shape import as_array, normal_axes
 
 
-def ranked(x: Any, box: Any, rank: int, mode: str, cval: Any, origin: Sequence[int]) -> Any:
+def ranked(x: Shaped, box: Shaped, rank: int, mode: str, cval: float, origin: Sequence[int]) -> Any:
     """In each element of x the element of this rank in the window `box` around it."""
     left = [m // 2 + o for m, o in zip(box.shape, origin, strict=True)]
     widths = [(a, m - 1 - a) for a, m in zip(left, box.shape, strict=True)]
@@ -34,13 +35,13 @@ def ranked(x: Any, box: Any, rank: int, mode: str, cval: Any, origin: Sequence[i
 def _chosen(
     name: str,
     rank: Callable[[int], int],
-    x: Any,
+    x: Shaped,
     size: Any,
     footprint: Any,
     output: Any,
-    mode: Any,
-    cval: Any,
-    origin: Any,
+    mode: str,
+    cval: float,
+    origin: int | list[Any],
     axes: Any,
 ) -> Any:
     """The rank filter whose rank is a function of the number of elements in the window."""
@@ -111,7 +112,7 @@ def percentile_filter(input, percentile, *args, **options):  # SciPy's name
 def _with_rank(
     name: str,
     rank: Callable[[int], int],
-    x: Any,
+    x: Shaped,
     size: Any = None,
     footprint: Any = None,
     output: Any = None,
@@ -139,7 +140,7 @@ def maximum_filter1d(input, size, axis=-1, output=None, mode="reflect", cval=0.0
 # --- grey-scale morphology ------------------------------------------------------------------------
 
 
-def _flat(name: str, structure: Any) -> None:
+def _flat(name: str, structure: Shaped | None) -> None:
     if structure is not None:
         raise NoRuleError(f"{name}: structure= has no rule; a footprint, which is flat, has one")
 
@@ -198,7 +199,7 @@ def _of_both(name: str, doc: str) -> Callable[[Callable[..., Any]], Any]:
             *,
             axes=None,
         ):
-            def pass_(filter: Any, x: Any) -> Any:
+            def pass_(filter: Callable[..., Any], x: Shaped) -> Any:
                 return filter(x, size, footprint, structure, None, mode, cval, origin, axes=axes)
 
             erode, dilate = (functools.partial(pass_, f) for f in (grey_erosion, grey_dilation))

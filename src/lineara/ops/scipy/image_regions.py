@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_doubles, as_floats
@@ -12,7 +13,7 @@ from lineara.ops.shape import as_doubles, as_floats
 Measure = Callable[..., Any]
 
 
-def _measured(x: Any, labels: Any, index: Any, measure: Measure) -> Any:
+def _measured(x: Shaped, labels: Any, index: Any, measure: Measure) -> Any:
     """`measure(values, flat positions, shape of the image)` for each region."""
     x = as_floats(x)
     flat, shape = np.ravel(x), type_of(x).shape
@@ -56,7 +57,7 @@ _of_values("median")(np.median)
 def center_of_mass(input, labels=None, index=None):  # SciPy's names
     """The mean coordinates of a region, weighted by its values."""
 
-    def center(v: Any, at: Any, shape: Any) -> Any:
+    def center(v: Shaped, at: Shaped, shape: tuple[Any, ...]) -> Any:
         places, v = np.unravel_index(at, shape), as_doubles(v)
         return tuple([np.sum(v * p) / np.sum(v) for p in places])
 

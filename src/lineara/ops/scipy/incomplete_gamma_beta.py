@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Shaped, Value
 from lineara.ops.scipy.special_kernels import (
     beta_density,
     by_order,
@@ -76,7 +77,7 @@ def _gamma_terms(n: int, a: Array) -> list[Array]:
 
 @in_double
 @by_order
-def gamma_density_slope(n: int, a: Any, x: Any) -> Any:
+def gamma_density_slope(n: int, a: Shaped, x: Shaped) -> Any:
     """The n-th derivative in a of x^(a-1) exp(-x) / Gamma(a); 0 for n < 0."""
     if n < 0:
         return np.zeros(np.broadcast_shapes(np.shape(a), np.shape(x)))
@@ -89,7 +90,7 @@ def gamma_density_slope(n: int, a: Any, x: Any) -> Any:
 
 @in_double
 @by_order
-def gammainc_slope(n: int, a: Any, x: Any) -> Any:
+def gammainc_slope(n: int, a: Value, x: Value) -> Any:
     """The n-th derivative in a of the lower incomplete gamma function, over Gamma(a)."""
     a, x = np.broadcast_arrays(a * 1.0, x * 1.0)
     inside = (a >= 0) & (x > 0) & (x < np.inf)
@@ -158,7 +159,7 @@ def _by_orders(function: Callable[..., Array]) -> Callable[..., Array]:
     """A function of two integer orders, extended to arrays of orders."""
 
     @functools.wraps(function)
-    def call(i: Any, j: Any, *args: Any) -> Array:
+    def call(i: Value, j: Value, *args: Any) -> Array:
         return by_order(lambda n: by_order(functools.partial(function, n))(j, *args))(i)
 
     return call
@@ -166,7 +167,7 @@ def _by_orders(function: Callable[..., Array]) -> Callable[..., Array]:
 
 @in_double
 @_by_orders
-def beta_density_slope(i: int, j: int, a: Any, b: Any, x: Any) -> Any:
+def beta_density_slope(i: int, j: int, a: Shaped, b: Shaped, x: Shaped) -> Any:
     """The derivative of x^(a-1) (1-x)^(b-1) / B(a, b), i times in a, j times in b; 0 below 0."""
     if i < 0 or j < 0:
         return np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(x)))
@@ -178,7 +179,7 @@ def beta_density_slope(i: int, j: int, a: Any, b: Any, x: Any) -> Any:
 
 @in_double
 @_by_orders
-def betainc_slope(i: int, j: int, a: Any, b: Any, x: Any) -> Any:
+def betainc_slope(i: int, j: int, a: Value, b: Value, x: Value) -> Any:
     """The derivative of the incomplete beta function over B(a, b), i times in a, j times in b."""
     a, b, x = np.broadcast_arrays(a * 1.0, b * 1.0, x * 1.0)
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1)

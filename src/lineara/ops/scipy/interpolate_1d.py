@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.eigen import has_values
@@ -18,7 +19,7 @@ from lineara.ops.scipy.matrix_functions import banded
 from lineara.ops.shape import as_array, real_only
 
 
-def under(h: Any, like: Any) -> Any:
+def under(h: Any, like: Shaped) -> Any:
     """h with unit axes appended to the rank of `like`, so that the two broadcast."""
     missing = type_of(like).ndim - type_of(h).ndim
     return h if missing <= 0 else np.reshape(h, (*type_of(h).shape, *(1,) * missing))
@@ -32,7 +33,7 @@ class Pieces(NamedTuple):
     extrapolate: Any  # True, False (NaN outside), "periodic"
     axis: int = 0  # the place of the points' axis among the axes of the values
 
-    def __call__(self, t: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+    def __call__(self, t: Shaped, nu: int = 0, extrapolate: Any = None) -> Any:
         """The values, or the derivatives of the order nu, at t."""
         t = as_array(t)
         real_only("scipy.interpolate", t)
@@ -81,7 +82,7 @@ class Pieces(NamedTuple):
             )
         return pieces
 
-    def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
+    def integrate(self, a: Shaped, b: Shaped, extrapolate: Any = None) -> Any:
         """The integral from a to b."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         if extrapolate == "periodic":
@@ -96,7 +97,7 @@ class Pieces(NamedTuple):
 # --- from values to polynomials -----------------------------------------------------------------
 
 
-def hermite(x: Any, y: Any, slopes: Any, extrapolate: Any, axis: int) -> Pieces:
+def hermite(x: Shaped, y: Shaped, slopes: Shaped, extrapolate: Any, axis: int) -> Pieces:
     """The cubic pieces with values y and slopes at the breaks x, along the first axis."""
     h = under(np.diff(x), y)
     rise = np.diff(y, axis=0) / h
@@ -109,7 +110,7 @@ def _rows(*parts: Any) -> Any:
     return np.concatenate([np.reshape(p, (1, *type_of(p).shape)) for p in parts])
 
 
-def _cubic_slopes(x: Any, y: Any, bc: Any) -> Any:
+def _cubic_slopes(x: Shaped, y: Shaped, bc: list[Any]) -> Any:
     """The slopes at the breaks that make the cubic spline twice continuously differentiable."""
     h = np.diff(x)
     n = type_of(x).shape[0]
@@ -134,7 +135,9 @@ def _cubic_slopes(x: Any, y: Any, bc: Any) -> Any:
     return np.reshape(banded(ab, np.reshape(right, (n, -1)), below=1), type_of(y).shape)
 
 
-def _end(bc: Any, h: Any, wide: Any, rise: Any, sign: float) -> tuple[Any, Any, Any]:
+def _end(
+    bc: str | tuple[Any, ...], h: Shaped, wide: Shaped, rise: Shaped, sign: float
+) -> tuple[Any, Any, Any]:
     """The system's row for one end: two coefficients and the right side."""
     if isinstance(bc, str):  # not-a-knot: the third derivative is continuous at the second break
         d = wide[0] + wide[1]
@@ -146,7 +149,7 @@ def _end(bc: Any, h: Any, wide: Any, rise: Any, sign: float) -> tuple[Any, Any, 
     return 2.0 * h[0], h[0], 3.0 * rise[0] * wide[0] - sign * 0.5 * value * wide[0] ** 2
 
 
-def _periodic_slopes(h: Any, wide: Any, rise: Any) -> Any:
+def _periodic_slopes(h: Shaped, wide: Any, rise: Any) -> Any:
     m = type_of(h).shape[0]
     i, before = np.arange(m), np.arange(m) - 1
     eye = np.eye(m)
@@ -161,7 +164,7 @@ def _periodic_slopes(h: Any, wide: Any, rise: Any) -> Any:
 _ENDS = {"clamped": (1, 0.0), "natural": (2, 0.0)}
 
 
-def checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
+def checked(name: str, x: Shaped, y: Any, axis: int) -> tuple[Any, Any, int]:
     """(breaks, values with their axis first, axis), after checking their shapes."""
     x, y = as_array(x), as_array(y)
     axis = axis % max(1, type_of(y).ndim)
@@ -195,7 +198,7 @@ def cubic_hermite(x, y, dydx, axis=0, extrapolate=None):
     return hermite(x, y, slopes, True if extrapolate is None else extrapolate, axis)
 
 
-def linear(x: Any, y: Any, extrapolate: Any, axis: int) -> Pieces:
+def linear(x: Shaped, y: Shaped, extrapolate: bool, axis: int) -> Pieces:
     """Straight lines between the values."""
     x, y, axis = checked("interpolation", x, y, axis)
     rise = np.diff(y, axis=0) / under(np.diff(x), y)
@@ -245,7 +248,7 @@ def akima(x, y, axis=0, *, method="akima", extrapolate=None):
     return hermite(x, y, slopes, False if extrapolate is None else extrapolate, axis)
 
 
-def _pchip_end(h: Any, k: Any, rise: Any, after: Any) -> Any:
+def _pchip_end(h: Value, k: Value, rise: Any, after: Any) -> Any:
     """The end slope of the parabola through three values, limited to keep the shape monotone."""
     slope = ((2.0 * h + k) * rise - h * after) / (h + k)
     steep = (np.sign(rise) != np.sign(after)) & (abs(slope) > 3.0 * abs(rise))
@@ -267,7 +270,7 @@ def of_plain(spline: Any) -> Pieces:
 
 
 def _methods(base: type, build: Callable[..., Pieces] | None) -> dict[str, Any]:
-    def of(pieces: Pieces, plain: Any = None) -> Any:
+    def of(pieces: Pieces, plain: object = None) -> Any:
         spline = object.__new__(made_class())
         spline.pieces, spline.plain = pieces, plain
         return spline
@@ -283,10 +286,10 @@ def _methods(base: type, build: Callable[..., Pieces] | None) -> dict[str, Any]:
             self.plain = base(*args, **kwargs)
             self.pieces = of_plain(self.plain)
 
-    def call(self: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
+    def call(self: Any, x: Value, nu: int = 0, extrapolate: Any = None) -> Any:
         return self.pieces(x, nu, extrapolate)
 
-    def integrate(self: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
+    def integrate(self: Any, a: Value, b: Value, extrapolate: Any = None) -> Any:
         return self.pieces.integrate(a, b, extrapolate)
 
     def turned(name: str) -> Any:
@@ -345,7 +348,7 @@ def _declare(name: str, build: Callable[..., Pieces] | None) -> None:
     def declare(original: type) -> None:
         cls: Any = type(original.__name__, (original,), _methods(original, build))
 
-        def traced(spline: Any) -> Any:
+        def traced(spline: object) -> Any:
             return cls.of(of_plain(spline), spline)
 
         registry.declare(original, kind="ours", ours=cls, of_object=traced)

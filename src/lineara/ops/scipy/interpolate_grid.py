@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.eigen import has_values
@@ -22,7 +23,7 @@ _STEPS = ("nearest", "nearest-up", "previous", "next")
 class _Line:
     """The interpolant of interp1d: polynomials, or one value for each piece."""
 
-    def __init__(self, x: Any, y: Any, kind: Any, axis: int, sort: bool) -> None:
+    def __init__(self, x: Any, y: Any, kind: int | str, axis: int, sort: bool) -> None:
         x, y = as_array(x), as_array(y)
         if sort:
             order = np.argsort(x)
@@ -63,7 +64,7 @@ def seen(condition: Any) -> bool:
     return has_values(condition) and bool(condition)
 
 
-def _beside(fill: Any, line: _Line, t: Any) -> Any:
+def _beside(fill: Shaped, line: _Line, t: Shaped) -> Any:
     """A fill value broadcast to the shape of the values at points t."""
     shape, axis = type_of(line.y).shape, line.axis
     before, after = shape[:axis], shape[axis + 1 :]
@@ -76,9 +77,9 @@ def _beside(fill: Any, line: _Line, t: Any) -> Any:
 def _methods_of_line(base: type) -> dict[str, Any]:
     def init(
         self: Any,
-        x: Any,
-        y: Any,
-        kind: Any = "linear",
+        x: Shaped,
+        y: Shaped,
+        kind: int | str = "linear",
         axis: int = -1,
         copy: bool = True,
         bounds_error: bool | None = None,
@@ -115,7 +116,7 @@ def _methods_of_line(base: type) -> dict[str, Any]:
         )
         self.outside = None if plain._extrapolate else (*bounds, plain.bounds_error)
 
-    def call(self: Any, x: Any) -> Any:
+    def call(self: Any, x: Shaped) -> Any:
         t, line = as_array(x), self.line
         real_only("interp1d", t)
         y = line.inside(t)
@@ -176,7 +177,7 @@ def _coordinates(xi: Any, dimensions: int) -> Any:
     return xi
 
 
-def _on_grid(grid: Any, values: Any, t: Any, method: str) -> Any:
+def _on_grid(grid: tuple[Any, ...], values: Shaped, t: Shaped, method: str) -> Any:
     """Multilinear interpolation at points t, or the value of the nearest corner."""
     starts, weights = [], []
     for d, g in enumerate(grid):
@@ -213,11 +214,11 @@ def _splines_of(table: _Table, method: str) -> tuple[list[Any], Any]:
 def _methods_of_grid(base: type) -> dict[str, Any]:
     def init(
         self: Any,
-        points: Any,
-        values: Any,
+        points: tuple[Any, ...],
+        values: Shaped,
         method: str = "linear",
         bounds_error: bool = True,
-        fill_value: Any = np.nan,
+        fill_value: float | None = np.nan,
         **solver: Any,
     ) -> None:
         if not any_box((points, values, fill_value)):
@@ -225,10 +226,10 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
         grid = tuple(map(as_array, points))
         self.table = _Table(grid, as_array(values), method, bounds_error, fill_value)
 
-    def take(self: Any, plain: Any) -> None:
+    def take(self: Any, plain: object) -> None:
         self.table = _Table(**{name: getattr(plain, name) for name in _SEEN}, plain=plain)
 
-    def call(self: Any, xi: Any, method: str | None = None, *, nu: Any = None) -> Any:
+    def call(self: Any, xi: Shaped, method: str | None = None, *, nu: Any = None) -> Any:
         table = self.table
         method = method or table.method
         if not any_box((xi,)) and table.plain is not None:
@@ -256,7 +257,7 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
         outside = np.reshape(outside, (*type_of(outside).shape, *(1,) * rest))
         return np.where(outside, fill, y)
 
-    def of(plain: Any) -> Any:
+    def of(plain: object) -> Any:
         cls: Any = registry.foreign[base].ours
         interpolator = object.__new__(cls)
         take(interpolator, plain)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import conjugate, implements, op
 from lineara.facts.types import is_complex, type_of
 from lineara.ops.contract import matmul, swap
@@ -22,7 +23,7 @@ from lineara.ops.shape import as_array, as_floats, np_reshape
 from lineara.ops.singular import np_lstsq, np_pinv, np_svd
 
 
-def in_columns(name: str, act: Callable[[Any], Any], rows: int, b: Any) -> Any:
+def in_columns(name: str, act: Callable[[Any], Any], rows: int, b: Shaped) -> Any:
     """`act` on the right side b, a vector or columns; checks that it has `rows` rows."""
     b = as_floats(b)
     t = type_of(b)
@@ -33,11 +34,11 @@ def in_columns(name: str, act: Callable[[Any], Any], rows: int, b: Any) -> Any:
     return np_reshape(act(np_reshape(b, (rows, 1))), (rows,))
 
 
-def _keep(a: Any, at: np.ndarray) -> Any:
+def _keep(a: Shaped, at: np.ndarray) -> Any:
     return op("keep")(a, at)
 
 
-def _symmetric(a: Any, lower: bool) -> Any:
+def _symmetric(a: Shaped, lower: bool) -> Any:
     """The symmetric matrix whose lower (or upper) triangle is that of a."""
     n = type_of(a).shape[-1]
     below = triangle(n, -1) if lower else triangle(n, -1).T
@@ -48,7 +49,7 @@ def _symmetric(a: Any, lower: bool) -> Any:
 _POSITIVE = ("pos", "positive definite")
 
 
-def _as_assumed(name: str, a: Any, assume: str | None, lower: bool) -> Any:
+def _as_assumed(name: str, a: Shaped, assume: str | None, lower: bool) -> Any:
     """The matrix as SciPy reads it for `assume_a`: of a symmetric one only a triangle."""
     n = type_of(a).shape[-1]
     near = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
@@ -145,7 +146,7 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
     c, lower = c_and_lower
     c, lower = square("cho_solve", c), bool(lower)
 
-    def solved(v: Any) -> Any:
+    def solved(v: Value) -> Any:
         half = triangular_solve(c, v, lower=lower, adjoint=not lower)
         return triangular_solve(c, half, lower=lower, adjoint=lower)
 
@@ -162,7 +163,7 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
     return (r,) if mode == "r" else (q, r)
 
 
-def _standard(name: str, a: Any, b: Any, lower: bool, kind: int) -> tuple[Any, Any]:
+def _standard(name: str, a: Shaped, b: Shaped, lower: bool, kind: int) -> tuple[Any, Any]:
     """(L^-1 A L^-H, L) for A v = w B v with B = L L^H."""
     if kind != 1:
         raise NoRuleError(f"{name}: type={kind} has no rule; type=1, A v = w B v, has one")
@@ -171,7 +172,7 @@ def _standard(name: str, a: Any, b: Any, lower: bool, kind: int) -> tuple[Any, A
     return adjoint(triangular_solve(low, adjoint(half), lower=True, adjoint=False)), low
 
 
-def _chosen(name: str, n: int, by_index: Any, by_value: Any) -> slice:
+def _chosen(name: str, n: int, by_index: list[Any] | None, by_value: Any) -> slice:
     if by_value is not None:
         raise NoRuleError(
             f"{name}: subset_by_value has no rule, since how many there are is not fixed; "
@@ -223,7 +224,7 @@ def eigvalsh(a, b=None, **options):
     return eigh(a, b, eigvals_only=True, **options)
 
 
-def _complex(w: Any) -> Any:
+def _complex(w: Shaped) -> Any:
     return w if is_complex(w) else w + 0j
 
 
@@ -276,7 +277,7 @@ def svdvals(a, overwrite_a=False, check_finite=True):
     return np_svd(a, compute_uv=False)
 
 
-def _cutoff(a: Any, atol: Any, rtol: Any) -> Any:
+def _cutoff(a: Shaped, atol: Any, rtol: Any) -> Any:
     if atol:
         raise NoRuleError(
             f"pinv: atol={atol!r} has no rule, a cutoff relative to the largest one, rtol=, has"
@@ -320,14 +321,14 @@ def lstsq(
 # --- matrices of a structure --------------------------------------------------------------------
 
 
-def _vector(name: str, v: Any) -> Any:
+def _vector(name: str, v: Shaped) -> Any:
     v = as_array(v)
     if type_of(v).ndim != 1:
         raise ShapeError(f"{name}: a vector is wanted, not {type_of(v)}")
     return v
 
 
-def _both(first: Any, last: Any) -> Any:
+def _both(first: Shaped, last: Shaped) -> Any:
     return op("concat")(first, last, axis=0)
 
 
@@ -388,7 +389,7 @@ def khatri_rao(a, b):
     return np_reshape(products, (*lead, m * n, k))
 
 
-def _of_pair(c_or_cr: Any) -> Any:
+def _of_pair(c_or_cr: Shaped) -> Any:
     return toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
 
 

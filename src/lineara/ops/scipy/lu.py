@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Constant, General, conjugate, implements, op, primitive
 from lineara.facts.types import ArrayType, type_of
 from lineara.ops.contract import matmul
@@ -87,14 +88,14 @@ class lu_packed(General):
         return matmul(low, op("keep")(f, below)) + matmul(op("keep")(f, ~below), up)
 
 
-def triangles(y: Any) -> tuple[Any, Any]:
+def triangles(y: Shaped) -> tuple[Any, Any]:
     """(L, U) from both in one array."""
     n = type_of(y).shape[-1]
     below = triangle(n, -1)
     return op("keep")(y, below) + np.eye(n, dtype=type_of(y).dtype), op("keep")(y, ~below)
 
 
-def _one_square(name: str, a: Any) -> Any:
+def _one_square(name: str, a: Shaped) -> Any:
     a = as_array(a)
     shape = type_of(a).shape
     if len(shape) != 2 or shape[0] != shape[1]:
@@ -119,7 +120,7 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     low, up = triangles(lu)
     order = row_order(pivots)
 
-    def solved(v: Any) -> Any:
+    def solved(v: Value) -> Any:
         if trans == 0:
             v = take(v, order, 0)
             v = triangular_solve(low, v, lower=True, adjoint=False)

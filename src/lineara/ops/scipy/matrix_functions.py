@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import (
     Box,
     General,
@@ -44,7 +45,7 @@ def _late(name: str) -> Plain:
     return call
 
 
-def _over(a: Any, e: Any) -> Any:
+def _over(a: Shaped, e: Shaped) -> Any:
     """The block matrix [A E; 0 A]."""
     s, t = type_of(a), type_of(e)
     if s.ndim != t.ndim:  # a stack of one of them
@@ -190,7 +191,7 @@ def _of_scipy(name: str) -> None:
     implements(f"scipy.linalg.{name}")(call)
 
 
-def _with_complex_root(a: Any) -> Any:
+def _with_complex_root(a: Shaped) -> Any:
     """a, converted to complex if its values are known and its square root is complex."""
     values = op("stop_gradient")(a)
     if isinstance(values, Box) or values.dtype.kind == "c" or not values.size:
@@ -247,11 +248,11 @@ class _Sylvester(General):
         return self(*aligned(args, batched), **params)
 
 
-def _turned(a: Any) -> Any:
+def _turned(a: Shaped) -> Any:
     return adjoint(a)
 
 
-def _same(a: Any) -> Any:
+def _same(a: Value) -> Any:
     return a
 
 
@@ -303,7 +304,7 @@ def solve_continuous_lyapunov(a, q):
 # --- band matrices ------------------------------------------------------------------------------
 
 
-def band_product(ab: Any, x: Any, below: int, adjoint: bool = False) -> Any:
+def band_product(ab: Shaped, x: Shaped, below: int, adjoint: bool = False) -> Any:
     """A X, or A^H X, for a band matrix with `below` diagonals under the main one."""
     rows, n = type_of(ab).shape
     terms = []
@@ -416,7 +417,7 @@ def solveh_banded(ab, b, overwrite_ab=False, overwrite_b=False, lower=False, che
     return solve_banded((rows - 1, rows - 1), full, b)
 
 
-def _shifted(v: Any, k: int) -> Any:
+def _shifted(v: Shaped, k: int) -> Any:
     """v shifted by k places, with zeros filled in."""
     n = type_of(v).shape[0]
     source, to = slice(max(-k, 0), n - max(k, 0)), slice(max(k, 0), n + min(k, 0))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.eigen import has_values
@@ -29,7 +30,7 @@ def holds(condition: Any) -> bool:
     return not has_values(condition) or bool(condition)
 
 
-def vectors(x: Any, dim: int) -> Any:
+def vectors(x: Shaped, dim: int) -> Any:
     """Values as an array (..., dim), by SciPy's rules for missing axes."""
     x = in_double(x)
     if not type_of(x).ndim:
@@ -39,13 +40,13 @@ def vectors(x: Any, dim: int) -> Any:
     return x
 
 
-def squeezed(y: Any) -> Any:
+def squeezed(y: Shaped) -> Any:
     """y without axes of length 1, as SciPy returns it."""
     y = np.squeeze(y)
     return y[()] if not type_of(y).ndim else y
 
 
-def location(mean: Any, cov: Any) -> tuple[Any, Any, int]:
+def location(mean: Shaped | None, cov: Any) -> tuple[Any, Any, int]:
     """(mean, (d,); covariance, (d, d); d), with SciPy's defaults filled in."""
     cov = in_double(1.0 if cov is None else cov)
     if mean is None:
@@ -63,7 +64,7 @@ def location(mean: Any, cov: Any) -> tuple[Any, Any, int]:
     return mean, cov, dim
 
 
-def whitened(d: Any, cov: Any) -> tuple[Any, Any]:
+def whitened(d: Shaped, cov: Shaped) -> tuple[Any, Any]:
     """(squared Mahalanobis lengths of d, log determinant of the covariance)."""
     low = np.linalg.cholesky(cov)
     z = triangular_solve(low, d.reshape(-1, d.shape[-1]).T, lower=True, adjoint=False)
@@ -71,7 +72,7 @@ def whitened(d: Any, cov: Any) -> tuple[Any, Any]:
     return lengths, 2 * np.sum(log(np.diag(low)))
 
 
-def _singular_logpdf(d: Any, cov: Any) -> Any:
+def _singular_logpdf(d: Shaped, cov: Shaped) -> Any:
     """The log density for a singular covariance, which must be plain, so that its rank is fixed."""
     if isinstance(cov, Box):
         raise NoRuleError(
@@ -141,7 +142,7 @@ def student_logpdf(x, loc=None, shape=1, df=1):
     return squeezed(front - half * log1p(lengths / df))
 
 
-def _log_beta(alpha: Any) -> Any:
+def _log_beta(alpha: Shaped) -> Any:
     return np.sum(lgamma(alpha)) - lgamma(np.sum(alpha))
 
 
@@ -193,7 +194,7 @@ def multinomial_logpmf(x, n, p):
     return where(fits, log_probability, -np.inf)
 
 
-def _one_matrix(x: Any, name: str) -> Any:
+def _one_matrix(x: Shaped, name: str) -> Any:
     x = in_double(x)
     if type_of(x).ndim != 2:
         raise NoRuleError(f"scipy.stats.{name}.logpdf of several traced matrices has no rule; loop")
@@ -216,13 +217,13 @@ def invwishart_logpdf(x, df, scale):
     return log_density - df * dim / 2 * math.log(2) - multigammaln(df / 2, dim)
 
 
-def _symmetric(a: Any) -> Any:
+def _symmetric(a: Shaped) -> Any:
     """The symmetric matrix with a's lower triangle."""
     low = np.tril(a, -1)
     return low + low.T + np.diag(np.diag(a))
 
 
-def _logdet(a: Any) -> Any:
+def _logdet(a: Shaped) -> Any:
     return 2 * np.sum(log(np.diag(np.linalg.cholesky(a))))
 
 
@@ -277,7 +278,7 @@ OF_NOTHING = ("entropy", "mean", "var", "cov", "rvs", "mode", "marginal")  # met
 # --- the objects ---------------------------------------------------------------------------------
 
 
-def _method(name: str, method: str, plain: Any) -> Any:
+def _method(name: str, method: str, plain: Callable[..., Any]) -> Any:
     """The stand-in's method, with the distribution's parameters among its arguments."""
     rule = VECTORS[name][0].get(method)
 
@@ -351,7 +352,7 @@ def _declare(name: str) -> None:
 
         cls = type(base.__name__, (base,), methods | {"__call__": call})
 
-        def of_dist(plain: Any) -> Any:
+        def of_dist(plain: object) -> Any:
             traced = object.__new__(cls)
             vars(traced).update(vars(plain))
             return traced
@@ -403,7 +404,7 @@ class Bells:
             return (self.neff * (self.d + 2) / 4) ** (-1 / (self.d + 4))
         return bw_method(self) if callable(bw_method) else bw_method
 
-    def logpdf(self, points: Any) -> Any:
+    def logpdf(self, points: Shaped) -> Any:
         """The log density at points, which are columns :  (d, n) -> (n)."""
         points = _rows(points)
         if points.shape[0] != self.d:
@@ -419,7 +420,7 @@ class Bells:
         return logsumexp(-lengths / 2, axis=1, b=self.weights) - front
 
 
-def _rows(values: Any) -> Any:
+def _rows(values: Shaped) -> Any:
     """Samples as a matrix (variables, samples)."""
     x = in_double(values)
     return x if type_of(x).ndim == 2 else np.reshape(x, (1, -1))
@@ -434,7 +435,9 @@ PRIVATE = {
 def _density(original: Any) -> None:
     """Declare the stand-in for scipy.stats.gaussian_kde and its instances."""
 
-    def init(self: Any, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
+    def init(
+        self: Any, dataset: object, bw_method: Any = None, weights: Value | None = None
+    ) -> None:
         arguments = (dataset, bw_method, weights)
         vars(self)["bells"] = None
         if not any_traced(arguments):
@@ -453,12 +456,12 @@ def _density(original: Any) -> None:
             return bells
         return vars(self)["bells"]
 
-    def logpdf(self: Any, x: Any) -> Any:
+    def logpdf(self: Any, x: Shaped) -> Any:
         if vars(self)["bells"] is None and not any_traced((x,)):
             return original.logpdf(self, x)
         return bells_of(self).logpdf(x)
 
-    def evaluate(self: Any, points: Any) -> Any:
+    def evaluate(self: Any, points: Shaped) -> Any:
         if vars(self)["bells"] is None and not any_traced((points,)):
             return original.evaluate(self, points)
         return exp(bells_of(self).logpdf(points))

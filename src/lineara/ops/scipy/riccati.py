@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import General, implements, op
 from lineara.facts.types import ArrayType, type_of
 from lineara.ops.contract import matmul
@@ -19,7 +20,7 @@ from lineara.ops.scipy.matrix_functions import linear_sylvester
 from lineara.ops.shape import as_array
 
 
-def _half(m: Any) -> Any:
+def _half(m: Shaped) -> Any:
     """The Hermitian part."""
     return (m + adjoint(m)) * 0.5
 
@@ -81,7 +82,15 @@ care = _Riccati("care", False)
 dare = _Riccati("dare", True)
 
 
-def _solve(name: str, primitive: _Riccati, a: Any, b: Any, q: Any, r: Any, others: Any) -> Any:
+def _solve(
+    name: str,
+    primitive: _Riccati,
+    a: Shaped,
+    b: Shaped,
+    q: Shaped,
+    r: Shaped,
+    others: tuple[Any, ...],
+) -> Any:
     if any([v is not None for v in others]):
         raise NoRuleError(f"scipy.linalg.{name}: e= and s= of traced values have no rule")
     a, b, q, r = (np.atleast_2d(as_array(m)) for m in (a, b, q, r))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Axis, DType, Shaped, Value
 from lineara.facts.primitive import Box, implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.elementwise import cos, exp, log, log1p, sin, sqrt, where
@@ -24,14 +25,14 @@ from lineara.ops.shape import as_floats, normal_axis
 SCALES = {"normal": 1.3489795003921634}
 
 
-def count(x: Any, axis: Any) -> int:
+def count(x: Shaped, axis: Axis) -> int:
     """The number of values along the axes."""
     shape = type_of(x).shape
     axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return math.prod([shape[i] for i in axes])
 
 
-def without_axis(y: Any, axis: Any, keepdims: bool) -> Any:
+def without_axis(y: Shaped, axis: Axis, keepdims: bool) -> Any:
     """A result of `keepdims=True`, without the reduced axes unless `keepdims`."""
     return y if keepdims else y.reshape(()) if axis is None else np.squeeze(y, axis)
 
@@ -73,7 +74,7 @@ BEFORE = {"moment": 1, "trim_mean": 1, "pmean": 1}
 # --- moments -------------------------------------------------------------------------------------
 
 
-def central(x: Any, axis: Any, order: int) -> Any:
+def central(x: Shaped, axis: Axis, order: int) -> Any:
     """The mean of a power of the distance from the mean."""
     d = x - np.mean(x, axis=axis, keepdims=True)
     return np.mean(d**order, axis=axis, keepdims=True)
@@ -89,7 +90,7 @@ def moment(x, axis, order=1, *, center=None):
     return np.mean((x - center) ** order, axis=axis, keepdims=True)
 
 
-def _unless_flat(x: Any, axis: Any, second: Any, y: Any) -> Any:
+def _unless_flat(x: Shaped, axis: Axis, second: Shaped, y: Shaped) -> Any:
     """y, but NaN where all values are equal up to rounding."""
     mean = np.mean(x, axis=axis, keepdims=True)
     flat = second <= (np.finfo(type_of(x).dtype).eps * mean) ** 2
@@ -116,7 +117,7 @@ def kurtosis(x, axis, fisher=True, bias=True):
     return _unless_flat(x, axis, second, y - 3 if fisher else y)
 
 
-def _std(x: Any, axis: Any, ddof: int) -> Any:
+def _std(x: Shaped, axis: Any, ddof: int) -> Any:
     return np.std(x, axis=axis, ddof=ddof, keepdims=True)
 
 
@@ -138,7 +139,7 @@ def gstd(x, axis, ddof=1):
     return exp(_std(log(x), axis, ddof))
 
 
-def _mean(x: Any, axis: Any, dtype: Any, weights: Any) -> Any:
+def _mean(x: Shaped, axis: Any, dtype: DType, weights: Any) -> Any:
     x = x if dtype is None else op("astype")(x, dtype=np.dtype(dtype))
     return np.average(x, axis=axis, weights=weights, keepdims=True)
 
@@ -155,7 +156,7 @@ def hmean(x, axis, dtype=None, *, weights=None):
     return np.reciprocal(_mean(1.0 / x, axis, dtype, weights))
 
 
-def _is_zero(p: Any) -> bool:
+def _is_zero(p: Value) -> bool:
     """Whether a power is a plain zero."""
     return not isinstance(p, Box) and p == 0
 
@@ -263,13 +264,13 @@ def entropy(pk, qk=None, base=None, axis=0, *, nan_policy="propagate", keepdims=
     return y if base is None else y / np.log(base)
 
 
-def _weights(values: Any, weights: Any) -> Any:
+def _weights(values: Shaped, weights: Shaped) -> Any:
     n = type_of(values).shape[0]
     w = np.full(n, 1.0 / n) if weights is None else as_floats(weights)
     return w if weights is None else w / np.sum(w)
 
 
-def _between(u: Any, v: Any, u_weights: Any, v_weights: Any, of: Method) -> Any:
+def _between(u: Shaped, v: Shaped, u_weights: Any, v_weights: Any, of: Method) -> Any:
     """The integral of `of(F - G)` for the empirical distribution functions F and G."""
     u, v = as_floats(u), as_floats(v)
     both = np.concatenate([u, v])
@@ -300,7 +301,7 @@ class Tested:
     Other attributes are those of SciPy's result.
     """
 
-    def __init__(self, statistic: Any, pvalue: Callable[[], Any], **others: Any) -> None:
+    def __init__(self, statistic: Value, pvalue: Callable[[], Any], **others: Any) -> None:
         self.statistic, self._pvalue = statistic, pvalue
         vars(self).update(others)
 
@@ -319,7 +320,7 @@ class Tested:
         return 2
 
 
-def tail(t: Any, alternative: str, above: Callable[[Any], Any]) -> Any:
+def tail(t: Value, alternative: str, above: Callable[[Any], Any]) -> Any:
     """The p-value of a symmetric statistic t, where `above(t)` is the probability to exceed t."""
     if alternative not in ("two-sided", "less", "greater"):
         raise ValueError("`alternative` must be 'less', 'greater', or 'two-sided'.")
@@ -328,7 +329,7 @@ def tail(t: Any, alternative: str, above: Callable[[Any], Any]) -> Any:
     return above(t if alternative == "greater" else -t)
 
 
-def _of_student(t: Any, df: Any, alternative: str) -> Tested:
+def _of_student(t: Shaped, df: Value, alternative: str) -> Tested:
     return Tested(t, lambda: tail(t, alternative, lambda s: stdtr(df, -s)), df=df)
 
 
@@ -410,7 +411,7 @@ def pearsonr(x, y, *, alternative="two-sided", method=None, axis=0):
     r = np.sum(a * b, axis=axis) / (sides[0] * sides[1])
     half = count(x, axis) / 2 - 1
 
-    def above(r: Any) -> Any:
+    def above(r: Value) -> Any:
         return betaincc(half, half, (1 + r) / 2)
 
     return Tested(r, lambda: tail(r, alternative, above), correlation=r)
@@ -454,7 +455,7 @@ def linregress(x, y, alternative="two-sided"):
 # --- directions ----------------------------------------------------------------------------------
 
 
-def _directions(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any]:
+def _directions(samples: Shaped, high: Value, low: Value, axis: Axis) -> tuple[Any, Any, Any]:
     period = high - low
     angles = as_floats(samples) * (2 * math.pi / period)
     return *(np.mean(f(angles), axis=axis, keepdims=True) for f in (sin, cos)), period
@@ -467,7 +468,7 @@ def circmean(samples, axis, high=2 * math.pi, low=0):
     return (np.arctan2(s, c) * (period / (2 * math.pi)) - low) % period + low
 
 
-def _length(samples: Any, high: Any, low: Any, axis: Any) -> Any:
+def _length(samples: Shaped, high: Value, low: Value, axis: Axis) -> Any:
     s, c, _ = _directions(samples, high, low, axis)
     return np.minimum(np.hypot(s, c), 1.0)
 
@@ -505,7 +506,7 @@ def boxcox(x, lmbda=None, alpha=None, optimizer=None):
     return power_law(as_floats(x), _given(lmbda, "boxcox"))
 
 
-def _likelihood(y: Any, slope: Any, axis: Any, keepdims: bool) -> Any:
+def _likelihood(y: Shaped, slope: Any, axis: Any, keepdims: bool) -> Any:
     """The normal log-likelihood of transformed values y, with log derivatives of sum `slope`."""
     spread = np.log(np.var(y, axis=axis, keepdims=True))
     return without_axis(slope - count(y, axis) / 2 * spread, axis, keepdims)
@@ -520,7 +521,7 @@ def boxcox_llf(lmb, data, *, axis=0, keepdims=False, nan_policy="propagate"):
     return _likelihood(power_law(x, lmb), slope, axis, keepdims)
 
 
-def _yeo_johnson(x: Any, lmbda: Any) -> Any:
+def _yeo_johnson(x: Shaped, lmbda: Value) -> Any:
     up = x >= 0
     rise, fall = where(up, x, 0.0), where(up, 0.0, -x)
     return where(up, power_law(1 + rise, lmbda), -power_law(1 + fall, 2 - lmbda))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import (
     General,
     Linear,
@@ -18,14 +19,14 @@ from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.shape import as_array, as_floats
 
 
-def _convolved(x: Any, w: Any, mode: str) -> Any:
+def _convolved(x: Shaped, w: Shaped, mode: str) -> Any:
     from scipy.signal import convolve
 
     dtype = np.result_type(x.dtype, w.dtype)
     return convolve(x.astype(dtype, copy=False), w.astype(dtype, copy=False), mode)
 
 
-def flipped(w: Any) -> Any:
+def flipped(w: Shaped) -> Any:
     """The array reversed along all axes."""
     return w[(slice(None, None, -1),) * type_of(w).ndim]
 
@@ -33,7 +34,7 @@ def flipped(w: Any) -> Any:
 class _OfWindow(Multilinear):
     """Sums of products of two arrays of the same number of axes, shifted along each other."""
 
-    def _type(self, x: Any, w: Any, sign: int) -> ArrayType:
+    def _type(self, x: Shaped, w: Shaped, sign: int) -> ArrayType:
         s, t = type_of(x), type_of(w)
         shape = tuple(n + sign * (m - 1) for n, m in zip(s.shape, t.shape, strict=True))
         return ArrayType(shape, np.result_type(s.dtype, t.dtype))
@@ -119,7 +120,7 @@ class _Recursion(General):
         return linear_recursion(a, right, adjoint=adjoint)
 
 
-def delayed(b: Any, x: Any, ahead: bool = False) -> Any:
+def delayed(b: Shaped, x: Shaped, ahead: bool = False) -> Any:
     """sum_j b[j] x[k-j] along the last axis, with the length of x; with `ahead` x[k+j]."""
     n, ndim = type_of(x).shape[-1], type_of(x).ndim
     b = np.reshape(b, (*(1,) * (ndim - 1), type_of(b).shape[0]))
@@ -158,7 +159,7 @@ class linear_recursion(Linear):
 # --- what users write ---------------------------------------------------------------------------
 
 
-def _convolve(name: str, x: Any, w: Any, mode: str) -> Any:
+def _convolve(name: str, x: Shaped, w: Shaped, mode: str) -> Any:
     x, w = as_array(x), as_array(w)
     whole = all([type_of(v).dtype.kind in "iu" for v in (x, w)])
     if not whole or name == "fftconvolve":
@@ -190,7 +191,7 @@ def convolve(in1, in2, mode="full", method="auto"):
     return _convolve("convolve", in1, in2, mode)
 
 
-def _all_axes(name: str, x: Any, axes: Any) -> None:
+def _all_axes(name: str, x: Shaped, axes: Any) -> None:
     ndim = type_of(as_array(x)).ndim
     if axes is not None and {i % ndim for i in np.atleast_1d(axes)} != set(range(ndim)):
         raise NoRuleError(f"{name}: axes={axes!r} has no rule; along all axes it has one")
@@ -240,7 +241,7 @@ def sosfilt(sos, x, axis=-1, zi=None):
     return y if zi is None else (y, np.stack(left))
 
 
-def steady(b: Any, a: Any) -> Any:
+def steady(b: Shaped, a: Shaped) -> Any:
     """The state of the filter in which a constant signal stays as it is."""
     size = max(type_of(b).shape[0], type_of(a).shape[0])
     b, a = (np.pad(v / a[0], (0, size - type_of(v).shape[0])) for v in (b, a))

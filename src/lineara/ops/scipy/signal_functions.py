@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import conjugate, implements, op
 from lineara.facts.types import type_of
 from lineara.ops.eigen import has_values
@@ -17,7 +18,7 @@ from lineara.ops.shape import as_array, as_floats
 _BEYOND = {"wrap": "wrap", "circular": "wrap", "symm": "symmetric", "symmetric": "symmetric"}
 
 
-def _slid(x: Any, w: Any, mode: str, boundary: str, fill: Any, middle: int) -> Any:
+def _slid(x: Shaped, w: Shaped, mode: str, boundary: str, fill: int, middle: int) -> Any:
     """The correlation of a matrix with a window, also beyond the matrix' edges.
 
     `middle` selects the centre of a window of even size: the element before its half, or after it.
@@ -91,7 +92,7 @@ def lfiltic(b, a, y, x=None):
     n, m = type_of(a).shape[0] - 1, type_of(b).shape[0] - 1
     size = max(n, m)
 
-    def left(c: Any, past: Any, order: int) -> Any:
+    def left(c: Shaped, past: Any, order: int) -> Any:
         """The contribution of past values to each of the next steps."""
         short = max(order - type_of(past).shape[0], 0)
         past = np.pad(past, (0, short))

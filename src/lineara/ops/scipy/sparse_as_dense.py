@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Value
 from lineara.facts.primitive import op, registry
 from lineara.facts.types import type_of
 from lineara.ops.eigen import has_values
@@ -114,7 +115,7 @@ def svds(A, k=6, ncv=None, tol=0, which="LM", v0=None, maxiter=None, *args, **op
     return u[:, at] * turn, s[at], vh[at] * np.conj(turn)[:, None]
 
 
-def _like(a: Any, dense: Any) -> SparseValues:
+def _like(a: Value, dense: Any) -> SparseValues:
     return build(class_of_sparse((a,)), dense)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import (
     Box,
     General,
@@ -25,14 +26,14 @@ from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.shape import as_array, matrix_transpose, np_reshape
 
 
-def _matrix(data: Any, rows: Any, cols: Any, shape: tuple[int, int]) -> Any:
+def _matrix(data: Shaped, rows: Shaped, cols: Shaped, shape: tuple[int, int]) -> Any:
     from scipy.sparse import coo_array
 
     places = (np.real(v).astype(np.intp, copy=False) for v in (rows, cols))
     return coo_array((data, tuple(places)), shape=shape)
 
 
-def _entries(name: str, data: Any, rows: Any, cols: Any) -> ArrayType:
+def _entries(name: str, data: Shaped, rows: Shaped, cols: Shaped) -> ArrayType:
     """The type of `data`, after checking that data, rows and cols have one length."""
     s, *places = map(type_of, (data, rows, cols))
     if s.ndim != 1 or any([p.shape != s.shape or p.dtype.kind not in "iu" for p in places]):
@@ -166,12 +167,12 @@ class linear_sparse_solve(Linear):
 # --- what users write ---------------------------------------------------------------------------
 
 
-def is_sparse(value: Any) -> bool:
+def is_sparse(value: Shaped) -> bool:
     """Whether a value is a matrix or an array of scipy.sparse; does not import scipy.sparse."""
     return hasattr(value, "tocoo") and not isinstance(value, Box)
 
 
-def is_matrix(value: Any) -> bool:
+def is_matrix(value: Value) -> bool:
     """Whether the value is of a class for which * is the matrix product."""
     sparse: Any = sys.modules.get("scipy.sparse")
     return sparse is not None and isinstance(value, sparse.spmatrix)
@@ -191,7 +192,7 @@ def sparse_matmul(left: Any, right: Any) -> Any:
     return turned if type_of(turned).ndim < 2 else matrix_transpose(turned)
 
 
-def _times(a: Any, x: Any) -> Any:
+def _times(a: Any, x: Value) -> Any:
     t = type_of(x)
     if len(a.shape) != 2 or t.ndim not in (1, 2) or t.shape[0] != a.shape[1]:
         raise ShapeError(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import implements, op
 from lineara.facts.types import type_of
 from lineara.ops.eigen import has_values
@@ -28,7 +29,7 @@ def _metric(*others: str) -> Callable[[Metric], Metric]:
         METRICS.update(dict.fromkeys((name, *others), between))
 
         @implements(f"scipy.spatial.distance.{name}")
-        def call(u: Any, v: Any, *args: Any, **options: Any) -> Any:
+        def call(u: Shaped, v: Shaped, *args: Any, **options: Any) -> Any:
             return between(_vector(u), _vector(v), *args, **options)
 
         call.__name__, call.__doc__ = name, between.__doc__
@@ -37,19 +38,19 @@ def _metric(*others: str) -> Callable[[Metric], Metric]:
     return register
 
 
-def _vector(u: Any) -> Any:
+def _vector(u: Shaped) -> Any:
     u = as_floats(u)
     if type_of(u).ndim != 1:
         raise ValueError("Input vector should be 1-D.")
     return u
 
 
-def _sum(x: Any, w: Any = None) -> Any:
+def _sum(x: Shaped, w: Value | None = None) -> Any:
     return np.sum(x if w is None else x * w, axis=-1)
 
 
 @_metric("mink", "mi", "m", "pnorm")
-def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
+def minkowski(u: Value, v: Value, p: Any = 2, w: Any = None) -> Any:
     """(sum of w |u - v|^p)^(1/p)."""
     if has_values(p) and p <= 0:
         raise ValueError("p must be greater than 0")
@@ -58,53 +59,53 @@ def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
 
 
 @_metric("euclid", "eu", "e")
-def euclidean(u: Any, v: Any, w: Any = None) -> Any:
+def euclidean(u: Shaped, v: Shaped, w: Value | None = None) -> Any:
     """The length of u - v."""
     return minkowski(u, v, 2, w)
 
 
 @_metric("sqe", "sqeuclid")
-def sqeuclidean(u: Any, v: Any, w: Any = None) -> Any:
+def sqeuclidean(u: Value, v: Value, w: Value | None = None) -> Any:
     """The squared length of u - v."""
     apart = u - v
     return _sum(apart * apart, w)
 
 
 @_metric("cblock", "cb", "c")
-def cityblock(u: Any, v: Any, w: Any = None) -> Any:
+def cityblock(u: Value, v: Value, w: Value | None = None) -> Any:
     """The sum of |u - v|."""
     return _sum(np.abs(u - v), w)
 
 
 @_metric("chebychev", "cheby", "cheb", "ch")
-def chebyshev(u: Any, v: Any, w: Any = None) -> Any:
+def chebyshev(u: Value, v: Value, w: Value | None = None) -> Any:
     """The largest |u - v|."""
     apart = np.abs(u - v)
     return np.max(apart if w is None else (np.asarray(w) > 0) * apart, axis=-1)
 
 
 @_metric("se", "s")
-def seuclidean(u: Any, v: Any, V: Any) -> Any:  # SciPy's name
+def seuclidean(u: Value, v: Value, V: Any) -> Any:  # SciPy's name
     """The length of u - v in units of each component's standard deviation."""
     return minkowski(u, v, 2, 1 / as_array(V))
 
 
 @_metric("mahal", "mah")
-def mahalanobis(u: Any, v: Any, VI: Any) -> Any:  # SciPy's name
+def mahalanobis(u: Value, v: Value, VI: Any) -> Any:  # SciPy's name
     """The length of u - v for a covariance whose inverse is VI."""
     apart = u - v
     return root(_sum((apart @ as_array(VI)) * apart))
 
 
 @_metric("cos")
-def cosine(u: Any, v: Any, w: Any = None) -> Any:
+def cosine(u: Shaped, v: Shaped, w: Value | None = None) -> Any:
     """1 minus the cosine of the angle between u and v."""
     lengths = np.sqrt(_sum(u * u, w) * _sum(v * v, w))
     return np.clip(1.0 - _sum(u * v, w) / lengths, 0.0, 2.0)
 
 
 @_metric("co")
-def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
+def correlation(u: Shaped, v: Shaped, w: Shaped | None = None, centered: bool = True) -> Any:
     """1 minus the correlation of the components of u and v."""
     if not centered:
         return cosine(u, v, w)
@@ -115,13 +116,13 @@ def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
 
 
 @_metric()
-def braycurtis(u: Any, v: Any, w: Any = None) -> Any:
+def braycurtis(u: Shaped, v: Shaped, w: Value | None = None) -> Any:
     """The sum of |u - v| divided by the sum of |u + v|."""
     return _sum(np.abs(u - v), w) / _sum(np.abs(u + v), w)
 
 
 @_metric()
-def canberra(u: Any, v: Any, w: Any = None) -> Any:
+def canberra(u: Shaped, v: Shaped, w: Value | None = None) -> Any:
     """The sum of |u - v| / (|u| + |v|); two zeros add nothing."""
     size = np.abs(u) + np.abs(v)
     none = size == 0
@@ -158,7 +159,7 @@ def _between(name: str, metric: Any, x: Any, options: dict[str, Any]) -> Metric:
 NAMES = [m.__name__ for m in dict.fromkeys(METRICS.values())]
 
 
-def _matrix(x: Any, name: str) -> Any:
+def _matrix(x: Shaped, name: str) -> Any:
     x = as_floats(x)
     if type_of(x).ndim != 2:
         raise ValueError(f"{name} must be a 2-dimensional array.")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Axis, Shaped, Tree, Value
 from lineara.facts.primitive import Box, elementwise, implements, op
 from lineara.facts.types import is_complex, type_of
 from lineara.ops.elementwise import (
@@ -60,7 +61,7 @@ from lineara.ops.scipy.special_elementwise import lambertw as lambert
 from lineara.ops.scipy.special_kernels import part, scipy_special
 
 
-def only_plain(value: Any, function: str, what: str) -> Any:
+def only_plain(value: Tree, function: str, what: str) -> Any:
     """The value of an argument without a derivative rule; an error if it is traced."""
     if isinstance(value, Box):
         raise NoRuleError(
@@ -80,13 +81,13 @@ for _same in (cbrt, exp2, expm1, log1p):  # as NumPy's, with other last bits
 # --- sums of exponentials ------------------------------------------------------------------------
 
 
-def _largest(a: Any, axis: Any) -> Any:
+def _largest(a: Shaped, axis: Axis) -> Any:
     """The largest real part along the axes, a constant; 0 where it is not finite."""
     top = op("max")(stop_gradient(real(a)), axis=axis, keepdims=True)
     return where(op("isfinite")(top), top, 0.0)
 
 
-def _axes(a: Any, axis: Any) -> tuple[int, ...]:
+def _axes(a: Shaped, axis: Axis) -> tuple[int, ...]:
     count = len(type_of(a).shape)
     axes = range(count) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
     return tuple([i % count for i in axes])
@@ -117,7 +118,7 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
     return (finish(y), finish(sign)) if return_sign else finish(y)
 
 
-def _log_of_rest(d: Any, axes: tuple[int, ...]) -> Any:
+def _log_of_rest(d: Shaped, axes: tuple[int, ...]) -> Any:
     """log of the sum of exp(d), where the largest d is 0: those are counted, the rest is small."""
     zero = op("equal")(stop_gradient(d), 0)
     count = np.maximum(op("sum")(zero, axis=axes, keepdims=True), 1.0)
@@ -212,7 +213,7 @@ def diric(x, n):
     return where((n <= 0) | (n != np.floor(n)), np.nan, y)
 
 
-def _voigt(x: Any, sigma: Any, gamma: Any, cauchy: Any, normal: Any) -> Any:
+def _voigt(x: Value, sigma: Value, gamma: Any, cauchy: Any, normal: Any) -> Any:
     """A partial of Voigt's profile of that of Faddeeva's function; Cauchy's where sigma is 0."""
     wide = where(sigma == 0, 1, sigma) * math.sqrt(2)
     z = (x + 1j * gamma) / wide
@@ -232,7 +233,7 @@ special(  # a normal density of deviation w, convolved with Cauchy's of width u
 # --- counting ------------------------------------------------------------------------------------
 
 
-def _counted(n: Any, k: Any, y: Any) -> Any:
+def _counted(n: Value, k: Value, y: Value) -> Any:
     """y, but 0 unless 0 <= k <= n."""
     return where(op("less_equal")(k, n) * op("greater_equal")(k, 0), y, 0.0)
 
@@ -291,7 +292,7 @@ stdtrit = special(
 )
 
 
-def _t_slope(v: Any, t: Any) -> Any:
+def _t_slope(v: Value, t: Value) -> Any:
     """The derivative in the degrees of freedom, of half of an incomplete beta function.
 
     It is that of v / (v + t^2) far out, and its complement near 0.
@@ -302,7 +303,7 @@ def _t_slope(v: Any, t: Any) -> Any:
     return in_shape - t / (2 * v) * _t_density(v, t)
 
 
-def _t_density(v: Any, t: Any) -> Any:
+def _t_density(v: Value, t: Value) -> Any:
     """Student's density."""
     return op("poch")(v / 2, 0.5) / sqrt(math.pi * v) * exp(-(v + 1) / 2 * log1p(t * t / v))
 
@@ -354,20 +355,20 @@ def _distributions(tail: str, sign: int) -> None:
     )
 
 
-def _binomial_slope(k: Any, n: Any, p: Any) -> Any:
+def _binomial_slope(k: Value, n: Value, p: Value) -> Any:
     """The density in p of more than k of n, which is certain for k < 0 and cannot be for k = n."""
     some = (k >= 0) * (k < n)
     return where(some, beta_density(where(some, k, 0) + 1, where(some, n - k, 1), p), 0)
 
 
-def _f_shape(m: Any, n: Any, a: Any, b: Any) -> Any:
+def _f_shape(m: Value, n: Value, a: Value, b: Value) -> Any:
     """The slope in m of the incomplete beta function of m / 2 and n / 2 at a / (a + b)."""
     near, far = a / (a + b), b / (a + b)
     slope = betainc_slope(1, 0, m / 2, n / 2, near)
     return where(a < b, slope, -betainc_slope(0, 1, n / 2, m / 2, far)) / 2
 
 
-def _f_density(m: Any, n: Any, x: Any) -> Any:
+def _f_density(m: Value, n: Value, x: Value) -> Any:
     """The density of that function at m x / (n + m x), over (n + m x)^2."""
     a, total = m * x, n + m * x
     below, above = beta_density(m / 2, n / 2, a / total), beta_density(n / 2, m / 2, n / total)
@@ -384,7 +385,7 @@ implements("scipy.special.chdtri")(lambda v, p: 2 * gammainccinv(v / 2, p))
 def _spherical(name: str, before: float, after: float) -> Any:
     """A spherical Bessel function, whose derivative is made of the neighbours' [DLMF, 10.51]."""
 
-    def slope(n: Any, z: Any) -> Any:
+    def slope(n: Value, z: Value) -> Any:
         lower = n * before * bessel(abs(n - 1), z)
         return (lower + (n + 1) * after * bessel(n + 1, z)) / (2 * n + 1)
 

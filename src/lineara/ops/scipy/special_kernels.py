@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Shaped, Value
+
 Values = Callable[..., Any]
 
 
@@ -44,7 +46,7 @@ def by_order(function: Values) -> Values:
     """A function of an integer order, extended to arrays of orders."""
 
     @functools.wraps(function)
-    def call(n: Any, *args: Any) -> Any:
+    def call(n: Shaped, *args: Any) -> Any:
         first, *others = [int(k) for k in np.unique(np.real(n))] or [1]
         y = function(first, *args)
         if np.ndim(n):
@@ -67,7 +69,7 @@ _SHIFT = 12  # from here on eight terms of Stirling's series are exact in double
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
-def _stirling(n: int, first: Any, odd: Any, even: Any, two: Callable[[Any, Any], Any]) -> Any:
+def _stirling(n: int, first: Value, odd: Value, even: Value, two: Callable[[Any, Any], Any]) -> Any:
     """Stirling's series of psi_n, of its first term and the powers x^-(n+1) and x^-(n+2).
 
     `two` makes of a power, or what stands for it, and how often it was called, the one above.
@@ -80,7 +82,7 @@ def _stirling(n: int, first: Any, odd: Any, even: Any, two: Callable[[Any, Any],
     return (-1) ** (n + 1) * terms
 
 
-def _powers(x: Any, m: int) -> Any:
+def _powers(x: Value, m: int) -> Any:
     """x^m by products, m >= 1."""
     return functools.reduce(lambda y, _: y * x, range(m - 1), x)
 
@@ -88,7 +90,7 @@ def _powers(x: Any, m: int) -> Any:
 class _Apart:
     """x^-m - y^-m for y = x + d, computed by sums of terms of one sign."""
 
-    def __init__(self, x: Any, d: Any) -> None:
+    def __init__(self, x: Any, d: Shaped) -> None:
         self.in_x, self.in_y = 1 / x, 1 / (x + d)
         self.one = d * self.in_x * self.in_y
 
@@ -102,7 +104,7 @@ class _Apart:
 
 @in_double
 @by_order
-def polygamma_difference(n: int, a: Any, b: Any) -> Any:
+def polygamma_difference(n: int, a: Shaped, b: Shaped) -> Any:
     """psi_n(a) - psi_n(a + b), to full relative precision where both arguments are positive."""
     _only_real("polygamma_difference", a, b)
     positive = (a > 0) & (a + b > 0)
@@ -112,7 +114,7 @@ def polygamma_difference(n: int, a: Any, b: Any) -> Any:
     square, in_y = high.power(2), _powers(high.in_y, n + 2)
     x2, y2 = high.in_x * high.in_x, high.in_y * high.in_y
 
-    def two(power: Any, k: int) -> Any:
+    def two(power: Shaped, k: int) -> Any:
         nonlocal in_y
         power, in_y = power * x2 + in_y * square, in_y * y2
         return power
@@ -145,7 +147,7 @@ def polygamma(n: int, x: Any) -> Any:
     return np.where(low, (-1) ** n * y - turned, y)
 
 
-def _upwards(n: int, x: Any) -> Any:
+def _upwards(n: int, x: Value) -> Any:
     """psi_n where the real part is positive."""
     inverse = 1 / (x + _SHIFT)
     power, square = _powers(inverse, n), inverse * inverse
@@ -168,7 +170,7 @@ def _cotangent(n: int) -> np.ndarray:
 # --- densities [Loader 2000] -------------------------------------------------------------------
 
 
-def _stirling_error(n: Any) -> Any:
+def _stirling_error(n: Shaped) -> Any:
     """log n! minus Stirling's formula."""
     small = n < 16
     few, many = np.where(small, n, 1.0), np.where(small, 16.0, n)
@@ -180,7 +182,7 @@ def _stirling_error(n: Any) -> Any:
 _SERIES = list(enumerate(BERNOULLI[:7], 1))
 
 
-def _deviance(x: Any, mean: Any) -> Any:
+def _deviance(x: Value, mean: Shaped) -> Any:
     """x log(x / mean) + mean - x, near the mean by the series of atanh."""
     t = (mean - x) / x
     near = np.abs(t) < 0.5
@@ -194,7 +196,7 @@ def _deviance(x: Any, mean: Any) -> Any:
 
 
 @in_double
-def gamma_density(a: Any, x: Any) -> Any:
+def gamma_density(a: Shaped, x: Shaped) -> Any:
     """x^(a-1) exp(-x) / Gamma(a) for x >= 0, else 0."""
     _only_real("gamma_density", a, x)
     inside = np.where(x > 0, x, 1.0)
@@ -205,7 +207,7 @@ def gamma_density(a: Any, x: Any) -> Any:
 
 
 @in_double
-def beta_density(a: Any, b: Any, x: Any) -> Any:
+def beta_density(a: Shaped, b: Shaped, x: Shaped) -> Any:
     """x^(a-1) (1-x)^(b-1) / B(a, b) for x in [0, 1], else 0."""
     _only_real("beta_density", a, b, x)
     within, n = (x > 0) & (x < 1), a + b
@@ -220,7 +222,7 @@ def beta_density(a: Any, b: Any, x: Any) -> Any:
 
 
 @in_double
-def log1p_deficit(x: Any) -> Any:
+def log1p_deficit(x: Shaped) -> Any:
     """(log1p(x) - x / (1 + x)) / x^2."""
     near = np.abs(x) < 0.5
     close, far = np.where(near, x, 0.0), np.where(near, 1.0, x)
@@ -229,7 +231,7 @@ def log1p_deficit(x: Any) -> Any:
 
 
 @in_double
-def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+def hyp1f1(a: Shaped, b: Value, x: Shaped) -> Any:
     """1F1(a; b; x), of which SciPy does not end for large x; all but polynomials overflow there."""
     if np.iscomplexobj(x):
         return scipy_special("hyp1f1")(a, b, x)
@@ -239,7 +241,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
 
 
 @in_double
-def ellipk_slope(m: Any) -> Any:
+def ellipk_slope(m: Shaped) -> Any:
     """The derivative of ellipk: from ellipe, which agrees with it too much where m is small."""
     _only_real("ellipk_slope", m)
     small = np.abs(m) < 0.2
@@ -252,7 +254,7 @@ def ellipk_slope(m: Any) -> Any:
 
 @in_double
 @by_order
-def spherical_jn(n: int, z: Any) -> Any:
+def spherical_jn(n: int, z: Shaped) -> Any:
     """SciPy's, but for the order 1 of real numbers: near 0 by its series."""
     if n != 1 or np.iscomplexobj(z):
         return scipy_special("spherical_jn")(n, z)
@@ -267,7 +269,7 @@ def spherical_jn(n: int, z: Any) -> Any:
 
 
 @in_double
-def ellipkm1_slope(p: Any) -> Any:
+def ellipkm1_slope(p: Value) -> Any:
     """The derivative of ellipkm1, by Carlson's integral."""
     _only_real("ellipkm1_slope", p)
     return -scipy_special("elliprd")(0.0, 1.0, p) / 6
@@ -276,7 +278,7 @@ def ellipkm1_slope(p: Any) -> Any:
 # --- Bessel functions of the first orders ---------------------------------------------------------
 
 
-def _third(zeroth: Any, first: Any, x: Any, sign: int, scaled: bool) -> Any:
+def _third(zeroth: Value, first: Value, x: Shaped, sign: int, scaled: bool) -> Any:
     """The function of the order 2 from those of the orders 0 and 1, near 0 by its series."""
     near = np.abs(x) < 2
     close = np.where(near, x, 0.0)
@@ -291,7 +293,7 @@ def _third(zeroth: Any, first: Any, x: Any, sign: int, scaled: bool) -> Any:
 def _of_first_orders(name: str, zeroth: str, first: str, sign: int) -> Values:
     """SciPy's function, whose orders -1 to 2 of real numbers are made of its quicker ones."""
 
-    def call(v: Any, x: Any) -> Any:
+    def call(v: Shaped, x: Shaped) -> Any:
         other = np.ndim(v) or np.iscomplexobj(x) or float(v) not in (-1.0, 0.0, 1.0, 2.0)
         if other or not np.all(np.abs(x) < 700):  # where those of 0 and 1 overflow, or are lost
             return scipy_special(name)(v, x)
@@ -315,7 +317,7 @@ ive = _of_first_orders("ive", "i0e", "i1e", 1)
 _HANKEL = 14  # terms of Hankel's expansion, enough for x > 50 and x > 2 v^2
 
 
-def _hankel(v: Any, x: Any, sign: int) -> Any:
+def _hankel(v: Value, x: Shaped, sign: int) -> Any:
     """The derivative of sqrt(1/x) sum of (sign)^k a_k(v) / x^k, by its terms."""
     term, y = x**-1.5, -0.5 * x**-1.5
     for k in range(1, _HANKEL):
@@ -324,14 +326,14 @@ def _hankel(v: Any, x: Any, sign: int) -> Any:
     return y
 
 
-def _slope(v: Any, x: Any, near: Any, far: Any) -> Any:
+def _slope(v: Value, x: Shaped, near: Shaped, far: Any) -> Any:
     """The direct formula, and Hankel's expansion where the direct one cancels."""
     out = np.abs(x) > np.maximum(50.0, 2 * v * v)
     return np.where(out, far(np.where(out, np.abs(x), 50.0)), near) if np.any(out) else near
 
 
 @in_double
-def ive_slope(v: Any, x: Any) -> Any:
+def ive_slope(v: Shaped, x: Shaped) -> Any:
     """The derivative of ive(v, x) in a real x."""
     _only_real("ive_slope", v, x)
     near = (ive(v - 1, x) + ive(v + 1, x)) / 2 - np.sign(x) * ive(v, x)
@@ -340,7 +342,7 @@ def ive_slope(v: Any, x: Any) -> Any:
 
 
 @in_double
-def kve_slope(v: Any, x: Any) -> Any:
+def kve_slope(v: Value, x: Shaped) -> Any:
     """The derivative of kve(v, x) in x."""
     kve = scipy_special("kve")
     near = kve(v, x) - (kve(v - 1, x) + kve(v + 1, x)) / 2

@@ -44,7 +44,7 @@ def splrep(
     return knots, np.concatenate([c, np.zeros(k + 1)]), k
 
 
-def _pieces(name: str, tck: Any) -> Pieces:
+def _pieces(name: str, tck: tuple[Any, ...]) -> Pieces:
     """The pieces of a spline, whose coefficients are linear in c."""
     from scipy import interpolate
 

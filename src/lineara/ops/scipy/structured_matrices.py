@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.contract import matmul
@@ -80,7 +81,7 @@ def solve_discrete_lyapunov(a, q, method=None):
 # --- eigenvalues of bands ------------------------------------------------------------------------
 
 
-def _of_band(band: Any, lower: bool, whole: bool = True) -> Any:
+def _of_band(band: Shaped, lower: bool, whole: bool = True) -> Any:
     """The matrix from its diagonals on one side; the Hermitian one if `whole`."""
     rows, n = type_of(band).shape
     a = np.zeros((n, n), type_of(band).dtype)
@@ -90,7 +91,7 @@ def _of_band(band: Any, lower: bool, whole: bool = True) -> Any:
     return hermitian(a, lower) if whole else a
 
 
-def _select(name: str, w: Any, select: Any, select_range: Any) -> slice:
+def _select(name: str, w: Shaped, select: int | str, select_range: Any) -> slice:
     if select in ("a", "all", 0):
         return slice(None)
     if select in ("i", "index", 2):
@@ -117,7 +118,7 @@ def eigvals_banded(a_band, lower=False, overwrite_a_band=False, select="a", sele
     return eig_banded(a_band, lower, True, select=select, select_range=select_range)
 
 
-def _tridiagonal(d: Any, e: Any) -> Any:
+def _tridiagonal(d: Shaped, e: Shaped) -> Any:
     return np.diag(as_floats(d)) + np.diag(as_floats(e), -1)
 
 

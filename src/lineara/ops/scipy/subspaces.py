@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import General, implements, op, primitive, real_part
 from lineara.facts.types import ArrayType, type_of
 from lineara.ops.contract import matmul
@@ -21,13 +22,13 @@ from lineara.ops.shape import as_array
 from lineara.ops.singular import cutoff, np_svd, np_svdvals, pinv
 
 
-def _no_rotation(basis: Any, a_dot: Any) -> Any:
+def _no_rotation(basis: Shaped, a_dot: Shaped) -> Any:
     """The tangent's part within the basis' space: zero, with `gauge`'s check of cotangents."""
     k = type_of(basis).shape[-1]
     return matmul(basis, gauge(a_dot, shape=(k, k), unitary=True))
 
 
-def _matrix(name: str, a: Any, rank: Any, rcond: Any) -> tuple[int, ...]:
+def _matrix(name: str, a: Any, rank: int, rcond: float) -> tuple[int, ...]:
     """The shape of a matrix that may have that rank."""
     t = type_of(a)
     cutoff(rcond)
@@ -85,7 +86,7 @@ class null_basis(General):
         return _no_rotation(y, a_dot) - matmul(pinv(primals[0], rcond=rcond), matmul(a_dot, y))
 
 
-def _rank(a: Any, rcond: Any) -> dict[str, Any]:
+def _rank(a: Shaped, rcond: float | None) -> dict[str, Any]:
     """The parameters `rank`, the number of singular values above the cutoff, and `rcond`."""
     t = type_of(a)
     rcond = float(np.finfo(t.dtype).eps) * max(t.shape) if rcond is None else float(rcond)
@@ -158,7 +159,7 @@ class unitary_factor(General):
         return matmul(y, x) + beyond
 
 
-def _refuse_singular(a: Any) -> None:
+def _refuse_singular(a: Shaped) -> None:
     """Raise an error if a singular value is zero: then U is not unique."""
     s = np_svdvals(stop_gradient(a))
     least = np.finfo(type_of(a).dtype).eps * max(type_of(a).shape)

@@ -7,6 +7,7 @@ that have none of their own.
 from typing import Any
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements, refuses, refuses_rest
 from lineara.facts.registry import WRITE
 from lineara.facts.types import type_of
@@ -119,7 +120,7 @@ refuses_rest(
 
 
 @implements("mpmath.libmp.libmpf.from_float")
-def from_float(x: Any, *_: Any) -> Any:
+def from_float(x: Shaped, *_: Any) -> Any:
     """Refuse a traced number: mpmath converts a float to integers, which loses the derivative."""
     raise NoRuleError(
         f"mpmath: a number of many digits was about to be made of a traced {type_of(x)}; it "
