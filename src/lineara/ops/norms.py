@@ -12,7 +12,7 @@ from lineara.ops import lapack
 from lineara.ops.elementwise import real_dtype, root
 from lineara.ops.linalg import square
 from lineara.ops.reduce import modulus_squared
-from lineara.ops.shape import as_floats, moveaxis, normal_axes
+from lineara.ops.shape import as_array, as_floats, moveaxis, normal_axes
 from lineara.ops.singular import np_svdvals
 
 
@@ -117,13 +117,23 @@ def cond(x, p=None):
 class MatrixRank(Constant):
     """The number of singular values above a tolerance, which is locally constant."""
 
-    raised = (ValueError, *lapack.FAILS)
+    raised = lapack.FAILS
 
     def result(self, *args, **params):
         return ArrayType(type_of(args[0]).shape[:-2], np.dtype(np.int64))
 
-    def evaluate(self, xp, /, A, tol=None, hermitian=False, rtol=None):
-        return xp.linalg.matrix_rank(A, tol, hermitian, rtol=rtol)
+    def evaluate(self, xp, /, a, *cut, relative=False, hermitian=False):
+        tol, rtol = (None, *cut) if relative else ((*cut, None) if cut else (None, None))
+        return xp.linalg.matrix_rank(a, tol, hermitian, rtol=rtol)
 
 
-implements(np.linalg.matrix_rank)(MatrixRank("matrix_rank"))
+_rank = MatrixRank("matrix_rank")
+
+
+@implements(np.linalg.matrix_rank)
+def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):
+    """The number of singular values above a tolerance, or above a share of the largest."""
+    if tol is not None and rtol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
+    cut = [as_array(v) for v in (tol, rtol) if v is not None]
+    return _rank(as_array(A), *cut, relative=rtol is not None, hermitian=bool(hermitian))
