@@ -93,7 +93,7 @@ def test_the_gradient_is_the_complex_step_along_every_function(name):
     st.integers(1, 3),
     st.floats(-2, 2),
 )
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_random_iterations(points, depth, a):
     def functional(f):
         total = 0.0
