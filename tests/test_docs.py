@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lineara import errors
+from lineara.facts.registry import registry
 from lineara.linear_a.branches import Cond
 from lineara.linear_a.calls import Call
 from lineara.linear_a.loops import While
@@ -48,9 +49,14 @@ def run_as_a_file(program: str, folder: Path) -> list[str]:
     """The lines that a user sees who pastes the program into a file and runs it."""
     file, shown = folder / "pasted.py", io.StringIO()
     file.write_text(program, encoding="utf-8")
-    with redirect_stdout(shown), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        runpy.run_path(str(file), run_name="__main__")
+    known = {*registry.primitives}
+    try:
+        with redirect_stdout(shown), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            runpy.run_path(str(file), run_name="__main__")
+    finally:  # a page that declares primitives leaves none to other tests
+        for name in {*registry.primitives} - known:
+            del registry.primitives[name]
     return shown.getvalue().splitlines()
 
 
