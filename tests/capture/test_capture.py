@@ -75,6 +75,42 @@ def nested_exits(x, s):
     return -total
 
 
+def helper_that_rebinds(x, s):
+    factor = 1.0
+
+    def double():
+        nonlocal factor
+        factor *= 2
+
+    for v in x:
+        if v > s:
+            double()
+    return factor + 0.0 * s
+
+
+def condition_that_rebinds(x, s):
+    k, asked, total = len(x), 0, s
+
+    def more():
+        nonlocal k, asked
+        k -= 1
+        asked += 2
+        return x[k] > s
+
+    while more():
+        total = total * 0.5 + k
+    return total + 100 * k + 1000 * asked
+
+
+def until_it_returns(x, s):
+    k, total = 0, 1.0
+    while True:
+        k += 1
+        total = total * 0.5 + s
+        if k > 10 * x[0] or total > 40:
+            return total + k
+
+
 def break_in_an_else(x, s):
     total = s
     for v in x:
@@ -105,6 +141,9 @@ def continue_in_an_else(x, s):
 @pytest.mark.parametrize(
     ("f", "cases"),
     [
+        (helper_that_rebinds, [(X, 0.5), (X, 9.0), (-X, -1.0)]),
+        (condition_that_rebinds, [(X, 0.5), (X, 1.0), (X, 9.0)]),
+        (until_it_returns, [(X, 0.5), (X, 100.0), (-X, 1.0)]),
         (break_in_an_else, [(X, 0.5), (X, 5.0), (X, -9.0), (-X, 0.1)]),
         (continue_in_an_else, [(X, 0.5), (X, 5.0), (X, -9.0)]),
         (guard, [(3.0,), (-1.0,), (11.0,)]),
@@ -255,6 +294,17 @@ def test_what_is_raised_under_a_staged_condition_is_raised_as_the_program_runs(a
     assert type(e.value) is type(plain.value)
     assert e.value.args == plain.value.args
     assert [n.endswith(f"in checked: {note}") for n in e.value.__notes__] == [True]
+
+
+def test_what_a_try_around_a_branch_would_catch_is_refused():
+    def f(x):
+        try:
+            return 1.0 / x[0] if x[0] != 0 else 1 // 0
+        except ZeroDivisionError:
+            return -1.0
+
+    with pytest.raises(StagingError, match="does stands in a try that catches ZeroDivisionError"):
+        capture(f, X)
 
 
 def test_a_variable_without_a_value_is_the_users_error():

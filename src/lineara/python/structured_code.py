@@ -363,7 +363,8 @@ class _Function:
         return _function(f"then.{n}", _no_arguments(), [*self.header(bound(s)), self.plain(s)])
 
     def header(self, names: Names) -> list[ast.stmt]:
-        """What a block says of the variables that it binds."""
+        """What a block says of the variables that it binds, or functions that it may call."""
+        names = names | self.written_inside
         kinds = (ast.Nonlocal, names & self.variables), (ast.Global, names & self.globals)
         return [kind(sorted(names_)) for kind, names_ in kinds if names_]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import StagingError, StructureError, describe_line
+from lineara.errors import LinearaError, StagingError, StructureError, describe_line
 from lineara.facts.primitive import op
 from lineara.facts.types import type_of
 from lineara.linear_a.branches import Cond
@@ -104,8 +104,10 @@ def branch(
             if level.shared.open:  # a lineara.function, which says why
                 raise
             raise endless("a branch") from None
-        except CHECKED as e:
+        except Exception as e:
             if not _is_raised(e):
+                if not isinstance(e, LinearaError):
+                    level.uncaught("what a branch of a staged condition does", [type(e)])
                 raise
             error = e
         finally:

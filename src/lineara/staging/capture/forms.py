@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lineara.errors import StagingError, user_line
+from lineara.errors import LinearaError, StagingError, user_line
 from lineara.facts.primitive import op
 from lineara.staging.capture import sequences
 from lineara.staging.capture.branches import (
@@ -113,8 +113,10 @@ def _rounds_while(test: Any, body: Any, variables: Variables) -> Way:
 
 
 def _raise_why() -> None:
-    why = _attempts().get("why")
+    why, level = _attempts().get("why"), tracing()
     if isinstance(why, Exception):
+        if level is not None and not isinstance(why, LinearaError):
+            level.uncaught("what a round of a staged loop does", [type(why)])
         raise why
     raise StagingError("a loop depends on staged values and cannot be written as a form")
 

@@ -99,6 +99,7 @@ class Loop:
         self.left = False  # whether a round may be left by a break or a return
         self.codes = frozenset[int]()  # how it may be left
         self.perhaps: Any = {}  # variables that have a value on some of these ways
+        self.endless = False  # whether the condition holds whatever the values
         self.asked: Any = None  # what the condition gave at the end of a round
 
     def write(self) -> Way:
@@ -167,7 +168,7 @@ class Loop:
             on = op("equal")(code, ON)
         elif way is not None:
             raise StagingError("a loop: every round is left by a break or a return")
-        self.left, self.codes = on is not True, codes(way)
+        self.left, self.codes, self.endless = on is not True, codes(way), False
         self.perhaps = way.perhaps if isinstance(way, Mixed) else {}
         ends = self.variables.values()
         if self.test is not None:
@@ -199,7 +200,9 @@ class Loop:
 
         def ask() -> Way:
             assert self.test is not None, "a loop of rounds has no condition"
-            return Return(truth(self.test()))
+            again = truth(self.test())
+            self.endless = again is True
+            return Return(again)
 
         way = branch(on, ask, lambda: Return(False), self.variables)
         assert isinstance(way, Return), "both blocks return"
@@ -351,6 +354,8 @@ class Loop:
             if v is not UNSET and n not in bindings and end.tree is not v:
                 bindings[n] = v
         self.variables.set(bindings)
+        if self.endless and self.go is True:  # it goes on until it is left
+            self.codes -= {ON}
         if not self.left:
             return decoded(ON, UNSET, self.codes, perhaps, self.variables)
         code, column = next(left), body.columns["value"]
