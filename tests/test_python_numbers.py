@@ -5,6 +5,7 @@ Random expressions over Python's and NumPy's numbers run plainly and traced.
 
 import contextlib
 import math
+import operator
 import random
 import re
 import warnings
@@ -288,6 +289,18 @@ def test_numpy_warns_and_python_raises():
     ):
         with pytest.raises(error):
             grad(act)(0.0)
+
+
+@pytest.mark.parametrize("pair", [(3.7, 0.0), (3.7, 0), (7, 0.0)])
+@pytest.mark.parametrize("act", [divmod, operator.floordiv, operator.mod, operator.truediv])
+def test_the_text_of_a_division_by_zero_is_that_of_the_operator(act, pair):
+    def f(x, y):
+        try:
+            return act(x, y)
+        except ZeroDivisionError as e:
+            return 1.0 * len(str(e))
+
+    assert value_and_grad(f, argnums=(0, 1))(*pair) == (f(*pair), (0.0, 0.0))
 
 
 def test_gradients_inside_a_differentiation_have_the_kind_of_their_argument():

@@ -284,6 +284,15 @@ def test_constants_in_an_argument_can_be_written_as_json(entry):
     assert float(ALL_ENTRIES[entry](f, p)) == f(p)
 
 
+@pytest.mark.parametrize("entry", ["value_and_grad", "policy", "vjp", "linearize", "trace"])
+def test_a_class_of_numbers_in_an_argument_is_a_constant(entry):
+    def f(p: Any) -> Any:
+        return p["w"] * np.ones(2, p["dtype"]).itemsize * len(p["kinds"])
+
+    p = {"w": 2.0, "dtype": np.float32, "kinds": [np.float64, np.integer, int]}
+    assert float(ALL_ENTRIES[entry](f, p)) == f(p) == 24.0
+
+
 FAST = ("value_and_grad", "linearize", "jvp")
 
 

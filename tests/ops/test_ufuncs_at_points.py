@@ -158,8 +158,27 @@ def test_a_ufunc_has_its_signature_inside():
     assert found == [signature(u) for u in (np.matmul, np.vecdot, np.add, np.sin)]
 
 
-def test_a_real_matrix_whose_root_is_complex():
-    a = np.array([[-1.0, 0.3], [0.2, 2.0]])
+@pytest.mark.parametrize("last", [2.0, -2.0])  # with one eigenvalue on the cut, and with two
+@pytest.mark.parametrize("name", ["sqrtm", "logm"])
+def test_the_adjoint_of_a_matrix_function_on_its_cut(name, last):
+    a = np.array([[-1.0, 0.3], [0.2, last]])
+    w = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+    def f(a):
+        y = getattr(scipy.linalg, name)(a)
+        return np.sum(y.real * w + y.imag * w.T)
+
+    for e in np.eye(4).reshape(4, 2, 2):  # along the cut
+        t = 1e-3 * e
+        slope = (8 * (f(a + t) - f(a - t)) - (f(a + 2 * t) - f(a - 2 * t))) / 12e-3
+        for policy in (None, "store_all"):
+            g = grad(f, policy=policy)(a.astype(complex))
+            assert np.sum(g.real * e) == pytest.approx(slope, abs=1e-8)
+
+
+@pytest.mark.parametrize("last", [2.0, -2.0])
+def test_a_real_matrix_whose_root_is_complex(last):
+    a = np.array([[-1.0, 0.3], [0.2, last]])
     f = lambda a: np.sum(np.abs(scipy.linalg.sqrtm(a)))  # noqa: E731
     value, g = value_and_grad(f)(a)
     assert value == pytest.approx(f(a), rel=1e-13)

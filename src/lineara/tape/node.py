@@ -238,10 +238,10 @@ class Traced(Box):
     conj = conjugate
 
     def __rdivmod__(self, other: Any) -> Any:
-        return NotImplemented if has_priority(other) else (other // self, other % self)
+        return NotImplemented if has_priority(other) else _divided(other, self)
 
     def __divmod__(self, other: Value) -> Any:
-        return NotImplemented if has_priority(other) else (self // other, self % other)
+        return NotImplemented if has_priority(other) else _divided(self, other)
 
     def __floor__(self) -> Any:
         return int(np.floor(plain(self)))
@@ -251,6 +251,14 @@ class Traced(Box):
 
     def __trunc__(self) -> Any:
         return int(plain(self))
+
+
+def _divided(p: Any, q: Any) -> tuple[Any, Any]:
+    """(p // q, p % q), with the exception of Python's `divmod`."""
+    try:
+        return p // q, p % q
+    except ZeroDivisionError:
+        return divmod(plain(p), plain(q))
 
 
 def plain(value: Tree) -> Any:

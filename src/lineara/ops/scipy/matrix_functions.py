@@ -98,7 +98,7 @@ class _MatrixFunction(General):
 
 
 class _Tangent(Linear):
-    """L(A, E), linear in E; the adjoint is L(A^H, .)   [Higham 2008, 3.1]."""
+    """L(A, E), linear in E; the adjoint is L(A, Y^H)^H, also where f(A^H) is not f(A)^H."""
 
     host = True
     linear = (1,)
@@ -123,7 +123,7 @@ class _Tangent(Linear):
         return 60 * factoring(y, y.shape[:-2])
 
     def transpose(self, y_bar, /, a, e):
-        return (unbroadcast(self(adjoint(a), y_bar), e),)
+        return (unbroadcast(adjoint(self(a, adjoint(y_bar))), e),)
 
     def linearize(self, y, args, active, params, recur):
         kind = self.of.tangent if 0 in active else super()
