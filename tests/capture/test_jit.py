@@ -1,5 +1,8 @@
 """jit: captured once for each form of the arguments, and anew where what it reached has changed."""
 
+import functools
+import types
+
 import numpy as np
 import pytest
 
@@ -227,3 +230,167 @@ def test_side_effects_are_refused(capsys):
         "it outside of the function, and pass what it gives"
     )
     assert capsys.readouterr().out == ""
+
+
+class Base:
+    factor = 2.0
+
+    def times(self, x):
+        return self.factor * x
+
+
+class Derived(Base):
+    pass
+
+
+class Slotted:
+    __slots__ = ("k",)
+
+
+def scaled(x):
+    return sum([v * RATE for v in (x,)]) + (lambda y: y * RATE)(x)
+
+
+def test_classes_modules_slots_and_code_within_are_looked_at(monkeypatch):
+    module = types.ModuleType("settings")
+    module.k = 2.0
+    slotted, objects, shaped, part = Slotted(), np.array([1, None, 2.0], object), np.ones(6), [2.0]
+    slotted.k = 2.0
+    zero = 0.0
+    derived = Derived()
+
+    def named(x):
+        return x * named.k
+
+    named.k = 2.0
+    first = functools.partial(lambda p, x: p[0] * x, part)
+
+    def make_zero_negative():
+        nonlocal zero
+        zero = -0.0
+
+    cases = [
+        (lambda x: derived.factor * x, lambda: monkeypatch.setattr(Base, "factor", 3.0)),
+        (lambda x: Derived.factor * x, lambda: monkeypatch.setattr(Base, "factor", 4.0)),
+        (
+            lambda x: derived.times(x),
+            lambda: monkeypatch.setattr(Base, "times", lambda self, x: 9 * x),
+        ),
+        (lambda x: module.k * x, lambda: setattr(module, "k", 3.0)),
+        (lambda x: slotted.k * x, lambda: setattr(slotted, "k", 3.0)),
+        (lambda x: objects[2] * x, lambda: objects.__setitem__(2, 3.0)),
+        (lambda x: shaped.shape[0] * x, lambda: setattr(shaped, "shape", (2, 3))),
+        (named, lambda: setattr(named, "k", 3.0)),
+        (lambda x: first(x), lambda: part.__setitem__(0, 3.0)),
+        (lambda x: np.copysign(x, zero), make_zero_negative),
+        (scaled, lambda: monkeypatch.setitem(globals(), "RATE", 7.0)),
+    ]
+    for f, change in cases:
+        g = jit(f)
+        before = g(2.0)
+        assert before == f(2.0)
+        change()
+        assert g(2.0) == f(2.0) != before
+        assert g.captures == 2
+
+
+def test_constants_among_the_arguments_are_looked_at():
+    numbers, texts, data = {1.0}, np.array(["a", "b"]), np.array([1.0, 2.0], object)
+    sums = jit(lambda x, s: sum(s) * x)
+    assert sums(2.0, numbers) == 2.0
+    numbers.add(4.0)
+    assert sums(2.0, numbers) == 10.0
+    chosen = jit(lambda x, t: x if t[0] == "a" else -x)
+    assert chosen(2.0, texts) == 2.0
+    texts[0] = "z"
+    assert chosen(2.0, texts) == -2.0
+    assert chosen(2.0, np.array(["a", "b"])) == 2.0
+    held = jit(lambda x, d: d[0] * x)
+    assert held(2.0, data) == 2.0
+    data[0] = 5.0
+    assert held(2.0, data) == 10.0
+
+
+def test_whole_numbers():
+    assert jit(lambda n: n * 4)(2**63) == 2**65
+    ones = jit(lambda n: np.ones(abs(n)).sum())
+    assert [ones(3), ones(-5)] == [3.0, 5.0]
+    length = jit(lambda n: len(range(1, n, 2)))
+    assert [length(n) for n in (4, 0, 9)] == [2, 0, 4]
+    item = jit(lambda n: range(n)[-1] + (range(n) == range(3)))
+    assert [item(3), item(5)] == [3, 4]
+
+
+def counter():
+    count = 0
+
+    def bump(v):
+        nonlocal count
+        count += 1
+        return v + 0.0 * count
+
+    return bump, lambda: count
+
+
+def test_variables_of_functions_that_another_function_made_are_refused():
+    def in_a_generator(x):
+        bump, count = counter()
+        ok = all(bump(v) > 0 for v in x)
+        return count() + ok * x[0]
+
+    def in_a_branch(x):
+        bump, count = counter()
+        for v in x:
+            if v > 0:
+                bump(v)
+        return x[0] * count()
+
+    def in_a_condition(x, n):
+        bump, count = counter()
+        k = 0
+        while bump(k) < n[0]:
+            k = k + 1
+        return x * count()
+
+    def in_known_rounds(x):
+        bump, count = counter()
+        for v in x:
+            bump(v)
+        return x[0] + count()
+
+    for f, args in [(in_a_generator, (X,)), (in_a_branch, (X,)), (in_a_condition, (1.0, X))]:
+        with pytest.raises(StagingError, match="the variable 'count' was changed in a "):
+            jit(f)(*args)
+    assert jit(in_known_rounds)(X) == in_known_rounds(X)
+
+
+def test_variables_and_classes_that_outlive_the_call_are_refused(monkeypatch):
+    monkeypatch.setitem(globals(), "RATE", 1.0)
+    calls = 0
+
+    def binds_a_global(x):
+        global RATE
+        RATE = 2.0
+        return x
+
+    def binds_a_cell(x):
+        nonlocal calls
+        calls += 1
+        return x
+
+    def changes_a_class(x):
+        Base.factor = 5.0
+        return x
+
+    for f, what in [
+        (binds_a_global, "the variable 'RATE'"),
+        (binds_a_cell, "the variable 'calls'"),
+        (changes_a_class, "the class Base"),
+    ]:
+        with pytest.raises(StagingError) as e:
+            jit(f)(1.0)
+        assert e.value.message == (
+            f"{what} was changed in a function that is captured once: a program cannot change it "
+            "when it runs; bind a new value to a variable instead, or write into an array"
+        )
+    assert (RATE, calls, Base.factor) == (1.0, 0, 2.0)

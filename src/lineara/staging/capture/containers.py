@@ -4,35 +4,69 @@ A block that becomes a definition runs once while the program is written, so a l
 would be changed once, whatever the condition or the number of rounds.
 """
 
+import functools
 import pickle
 import random
+import sys
 from collections import deque
-from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from types import CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lineara.errors import StagingError
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
-from lineara.staging.capture.variables import UNSET, contents
+from lineara.staging.capture.variables import UNSET, contents, put
 from lineara.tape.node import Traced
 
 LIMIT = 20_000  # entries that are looked at
-_PLAIN = (int, float, complex, bool, str, bytes, type(None), range, slice, type, ModuleType, Traced)
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), range, slice, ModuleType, Traced)
 
 
 _DRAWS = (random.Random, np.random.Generator, np.random.RandomState)
 GENERATORS = (random.random.__self__, np.random.normal.__self__)  # type: ignore[attr-defined]
 
 
+class Name(NamedTuple):
+    """A variable of a closure or a global, and what it held."""
+
+    space: Any  # a cell, or a module's dict
+    name: str
+    was: Any
+
+    def now(self) -> Any:
+        """What it holds."""
+        if isinstance(self.space, CellType):
+            return contents(self.space)
+        return self.space.get(self.name, UNSET)
+
+    def restore(self) -> None:
+        """Let it hold what it held."""
+        if isinstance(self.space, CellType):
+            put(self.space, self.was)
+        elif self.was is UNSET:
+            self.space.pop(self.name, None)
+        else:
+            self.space[self.name] = self.was
+
+
+class Remembers:
+    """A callable that keeps what it made of a function, which is looked at in its place."""
+
+    f: Any
+
+
 class Snapshot:
-    """What a block can reach of lists, dicts, sets, arrays and objects, as it is now."""
+    """What a block can reach of variables, lists, dicts, sets, arrays, classes and objects."""
 
     def __init__(self, *blocks: Any) -> None:
+        self.blocks = blocks  # they live as long as what is known of them
         self.kept: dict[int, tuple[Any, Any]] = {}
         self.seen: set[int] = set()
-        self.functions: list[tuple[FunctionType, Any, list[Any]]] = []  # code, and what it reaches
+        self.names: list[Name] = []
+        self.functions: list[tuple[FunctionType, Any, list[str], list[Any]]] = []  # with what
+        # they run, name and reach
         todo: list[Any] = [*blocks]
         while todo and len(self.seen) < LIMIT:
             todo += self._parts(todo.pop())
@@ -43,11 +77,14 @@ class Snapshot:
             return []
         self.seen.add(id(x))
         if isinstance(x, FunctionType):
-            reached = _captured(x)
-            self.functions.append((x, x.__code__, reached))
+            names = _names(x.__code__)
+            reached = _captured(x, names)
+            self.functions.append((x, x.__code__, names, reached))
+            self.names += _variables(x, names)
             return reached
-        if isinstance(x, MethodType):
-            return [x.__self__, x.__func__]
+        parts = _inner(x)
+        if parts is not None:
+            return parts
         state = _state(x)
         if state is None:
             return [*x] if isinstance(x, tuple | frozenset) else []
@@ -56,6 +93,10 @@ class Snapshot:
             return [*x.values()]
         if isinstance(x, list | deque):
             return [*x]
+        if isinstance(x, np.ndarray):
+            return [*x.flat] if x.dtype.hasobject else []
+        if isinstance(x, type):
+            return [*x.__bases__, *state.values()]
         return [*state.values()] if isinstance(state, dict) else []
 
     def is_stale(self) -> bool:
@@ -64,16 +105,19 @@ class Snapshot:
         Generators of random numbers do not count, from which a function that is captured draws
         nothing.
         """
-        for f, code, reached in self.functions:
-            now = _captured(f)
+        for f, code, names, reached in self.functions:
+            now = _captured(f, names)
             if f.__code__ is not code or len(now) != len(reached):
                 return True
             if not all(map(_one, now, reached)):
                 return True
-        return any([not isinstance(x, _DRAWS) for x, _ in self.changed()])
+        return any([not isinstance(x, _DRAWS) for x, _ in self._things()])
 
     def changed(self) -> list[tuple[Any, Any]]:
         """What is not as it was, and how it was."""
+        return self._things() + [(n, n.was) for n in self.names if not _one(n.was, n.now())]
+
+    def _things(self) -> list[tuple[Any, Any]]:
         return [(x, was) for x, was in self.kept.values() if not _same(was, _state(x))]
 
     def undo(self) -> list[tuple[Any, Any]]:
@@ -90,25 +134,84 @@ def refuse_changes(
     """Refuse what a block changed."""
     if changed:
         x, _ = changed[0]
+        thing = f"the variable {x.name!r}" if isinstance(x, Name) else f"a {type(x).__name__}"
+        thing = f"the class {x.__name__}" if isinstance(x, type) else thing
         raise StagingError(
-            f"a {type(x).__name__} was changed in a {what} that {why}: a program cannot change it "
+            f"{thing} was changed in a {what} that {why}: a program cannot change it "
             "when it runs; bind a new value to a variable instead, or write into an array"
         )
 
 
-def _captured(f: FunctionType) -> list[Any]:
-    """What a function reaches: its cells, defaults, and globals that it names.
+def _captured(f: FunctionType, names: list[str]) -> list[Any]:
+    """What a function reaches: its cells, defaults and attributes, and globals that it names.
 
-    Of one that is not the user's, the functions that it holds.
+    Of modules among these it reaches what it names of them.  Of a function that is not the user's,
+    the functions that it holds.
     """
     reached = [contents(c) for c in f.__closure__ or ()]
     if not is_user_code(f.__code__.co_filename):
-        return [v for v in reached if callable(v)]
-    reached += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
-    space: Any = f.__globals__
-    real = space.real if isinstance(space, Namespace) else space
-    reached += [real[name] for name in f.__code__.co_names if name in real]
+        return _called(reached)
+    reached += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values(), *vars(f).values()]
+    real = _globals(f)
+    reached += [real[n] if n in real else sys.modules.get(n, UNSET) for n in names]
+    modules = [m for m in reached if isinstance(m, ModuleType)]
+    for m in modules:  # grows as it is gone through
+        held = vars(m)
+        named = [held[n] for n in names if n in held]
+        reached += named
+        modules += [v for v in named if isinstance(v, ModuleType) and v not in modules]
     return [v for v in reached if v is not UNSET]
+
+
+def _called(values: Any) -> list[Any]:
+    """The functions among values and the tuples of them, and what is gone through."""
+    each = [_called(v) if type(v) is tuple else [v] for v in values]
+    return [v for part in each for v in part if callable(v) or isinstance(v, GeneratorType)]
+
+
+def _variables(f: FunctionType, names: list[str]) -> list[Name]:
+    """The variables of a function of the user's that it, or one within it, may bind."""
+    code = f.__code__
+    if not is_user_code(code.co_filename):
+        return []
+    cells = zip(code.co_freevars, f.__closure__ or (), strict=True)
+    shared = [Name(cell, name, contents(cell)) for name, cell in cells]
+    real = _globals(f)
+    return shared + [Name(real, n, real[n]) for n in names if n in real]
+
+
+def _globals(f: FunctionType) -> Any:
+    space: Any = f.__globals__
+    return space.real if isinstance(space, Namespace) else space
+
+
+def _names(code: CodeType) -> list[str]:
+    """The globals and attributes that code names, and the code within it."""
+    inner = [n for c in code.co_consts if isinstance(c, CodeType) for n in _names(c)]
+    return [*code.co_names, *inner]
+
+
+def _inner(x: Any) -> list[Any] | None:
+    """What is called or gone through in place of a thing; None for what is looked at itself."""
+    if isinstance(x, MethodType):
+        return [x.__self__, x.__func__]
+    if isinstance(x, Remembers):
+        return [x.f]
+    if isinstance(x, functools.partial):
+        return [x.func, x.args, x.keywords]
+    if isinstance(x, property):
+        return [x.fget, x.fset]
+    if isinstance(x, staticmethod | classmethod):
+        return [x.__func__]
+    if isinstance(x, GeneratorType):
+        return [*x.gi_frame.f_locals.values()] if x.gi_frame else []
+    return [] if isinstance(x, type) and not _is_users(x) else None
+
+
+def _is_users(c: type) -> bool:
+    """Whether a class is of a user's module."""
+    file = getattr(sys.modules.get(c.__module__), "__file__", None)
+    return c.__module__ == "__main__" or (file is not None and is_user_code(file))
 
 
 def _state(x: Any) -> Any:
@@ -120,17 +223,35 @@ def _state(x: Any) -> Any:
     if isinstance(x, set | bytearray):
         return x.copy()
     if isinstance(x, np.ndarray):
-        return x.copy() if x.flags.writeable and not x.dtype.hasobject else None
+        return x.copy() if x.flags.writeable else None
     if isinstance(x, _DRAWS):
         return pickle.dumps(x)
-    try:
-        return dict(vars(x))
-    except TypeError:
+    if isinstance(x, type):
+        return {n: v for n, v in vars(x).items() if n not in _OF_PYTHON}
+    slotted = [c for c in type(x).__mro__ if "__slots__" in vars(c) and _is_users(c)]
+    names = [n for c in slotted for n in _slots(c)]
+    held = {n: getattr(x, n) for n in names if hasattr(x, n)}
+    if not held and not hasattr(x, "__dict__"):
         return None
+    return {**held, **getattr(x, "__dict__", {}), "__class__": type(x)}
+
+
+def _slots(c: type) -> list[str]:
+    """The attributes of a class that do not lie in a dict."""
+    slots = vars(c)["__slots__"]
+    return [n for n in ([slots] if isinstance(slots, str) else slots) if not n.startswith("__")]
+
+
+_OF_PYTHON = ("__dict__", "__weakref__", "__annotations__", "__annotations_cache__", "__doc__")
+_OF_PYTHON += ("_abc_impl", "__abstractmethods__")
 
 
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        if a.dtype.hasobject:
+            return all(map(_one, a.flat, b.flat))
         return bool(a.tobytes() == b.tobytes())
     if type(a) is dict and type(b) is dict:
         return [*a] == [*b] and all([_one(v, b[k]) for k, v in a.items()])
@@ -145,7 +266,9 @@ def _one(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, Traced) or isinstance(b, Traced) or type(a) is not type(b):
         return False
-    return isinstance(a, int | float | str) and bool(a == b)
+    if isinstance(a, float):
+        return a.hex() == b.hex()  # a zero has a sign
+    return isinstance(a, int | str) and bool(a == b)
 
 
 def _restore(x: Any, was: Any) -> None:
@@ -167,6 +290,12 @@ def _restore(x: Any, was: Any) -> None:
         x.bit_generator.state = pickle.loads(was).bit_generator.state
     elif isinstance(x, np.random.RandomState):
         x.set_state(pickle.loads(was).get_state())
+    elif isinstance(x, Name):
+        x.restore()
     else:
-        vars(x).clear()
-        vars(x).update(was)
+        for name in _state(x).keys() - was.keys():
+            delattr(x, name)
+        now = _state(x)
+        for name, v in was.items():
+            if now.get(name, UNSET) is not v:
+                setattr(x, name, v)

@@ -11,12 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import ShapeError, StagingError, StructureError, TypeMismatchError
+from lineara.errors import NoRuleError, ShapeError, StagingError, StructureError, TypeMismatchError
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type, type_of
 from lineara.python.user_code import seen
 from lineara.staging.capture import STRUCTURED
-from lineara.staging.capture.containers import GENERATORS, LIMIT, Snapshot, refuse_changes
+from lineara.staging.capture.containers import (
+    GENERATORS,
+    LIMIT,
+    Remembers,
+    Snapshot,
+    refuse_changes,
+)
 from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import weakness
 from lineara.staging.tracing import VARIABLE, Staged, Whole, traced
@@ -33,7 +39,7 @@ class Captured(NamedTuple):
     reached: Snapshot  # what the function reaches, as it was
 
 
-class Jitted:
+class Jitted(Remembers):
     """A function that runs as a program.
 
     programs   by the form of the arguments, the programs that were made
@@ -64,21 +70,22 @@ class Jitted:
     def _program(self, leaves: list[Any], structure: Any, args: tuple, kwargs: Any) -> Staged:
         constants = self.constants.setdefault(structure, set())
         places = enumerate(leaves)
-        key = structure, tuple([_form(v, type(v) is int and i not in constants) for i, v in places])
+        key = structure, tuple([_form(v, _is_whole(v) and i not in constants) for i, v in places])
         known = self.programs.get(key)
         if known is None or known.reached.is_stale():
-            reached, drawn = Snapshot(self.f), Snapshot(*GENERATORS)
+            others = [v for v in leaves if not isinstance(v, Traced) and not _is_numeric(v)]
+            reached, drawn = Snapshot(self.f, *others), Snapshot(*GENERATORS)
             if len(reached.seen) >= LIMIT:
                 raise StagingError(
                     f"jit: {self.f.__name__} reaches more than {LIMIT} objects, and whether they "
                     "have changed is looked at in each call; pass what it needs as arguments"
                 )
-            whole = [i for i, v in enumerate(leaves) if type(v) is int and i not in constants]
+            whole = [i for i, v in enumerate(leaves) if _is_whole(v) and i not in constants]
             given = [Whole(v) if i in whole else v for i, v in enumerate(leaves)]
             try:
                 args_given, kwargs_given = unflatten(structure, given)
                 staged = traced(self.f, args_given, kwargs_given, STRUCTURED, True)
-            except (StagingError, StructureError, ShapeError):
+            except (StagingError, StructureError, ShapeError, NoRuleError):
                 if not whole:
                     raise
                 constants |= {*whole}  # Python needs them
@@ -100,11 +107,23 @@ def _form(v: Any, is_input: bool) -> Any:
     """What a program depends on of an argument: the type of an input, and else the value."""
     if is_input:
         return int
-    if isinstance(v, Traced | np.ndarray | np.generic | float | complex):
+    if isinstance(v, Traced) or _is_numeric(v):
         t = type_of(v)
         if t.shape or t.dtype.kind in "fc":
             return t, weakness(v), narrow(t.shape, strides_of(v))
     return plain_key(v)
+
+
+def _is_numeric(v: Any) -> bool:
+    """Whether a leaf has a type of the program: a number or an array of numbers."""
+    if isinstance(v, np.ndarray | np.generic):
+        return v.dtype.kind in "fciub"
+    return isinstance(v, float | complex)
+
+
+def _is_whole(v: Any) -> bool:
+    """Whether a leaf may be an input as a whole number, which has 63 bits beside the sign."""
+    return type(v) is int and v.bit_length() < 64
 
 
 def _as_operation(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -7,7 +7,7 @@ by number is gone through by Python.
 import builtins
 import operator
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,12 +36,11 @@ class Items:
         return self.at(self._next - 1)
 
 
-class Range(NamedTuple):
-    """A range some of whose ends are staged."""
+class Range:
+    """A range some of whose ends are staged: it is gone through, and no more is known of it."""
 
-    start: Any
-    stop: Any
-    step: int
+    def __init__(self, start: Any, stop: Any, step: int) -> None:
+        self.start, self.stop, self.step = start, stop, step
 
     def items(self) -> Items:
         """Its numbers."""
@@ -50,8 +49,22 @@ class Range(NamedTuple):
         span = span if size == 1 else (span + (size - 1)) // size
         return Items(span, lambda i: self.start + i * self.step)
 
-    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.items())
+
+    def __len__(self) -> int:
+        """The number of rounds, where it is known."""
+        return max(0, operator.index(self.items().rounds))
+
+    def __getitem__(self, at: Any) -> Any:
+        """An item of the range that Python has, where its ends are known."""
+        return builtins.range(operator.index(self.start), operator.index(self.stop), self.step)[at]
+
+    def __eq__(self, other: object) -> bool:
+        start, stop = operator.index(self.start), operator.index(self.stop)
+        return bool(builtins.range(start, stop, self.step) == other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def items_of(x: Any) -> Items | None:
