@@ -843,6 +843,29 @@ def test_slotted_objects_share_their_state(overlay):
     assert s.w == 2.0
 
 
+class Answered(Slotted):
+    """A class whose property hides a slot of its base, as mpmath's constants are."""
+
+    __slots__ = ()
+
+    @property
+    def w(self):
+        return 7.0
+
+    @w.setter
+    def w(self, value):
+        pass
+
+
+def test_a_property_hides_the_slot_of_a_base(overlay):
+    s = Answered(1.0)
+
+    def f(x):
+        return s.act(x) * s.w
+
+    assert overlay(f)(1.0) == 7 * HUNDRED
+
+
 @dataclasses.dataclass
 class Config:
     rate: float = 1.0

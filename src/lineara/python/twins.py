@@ -16,6 +16,7 @@ go through the overlay.  A twin or a view is equal to what it stands for, and ha
 import copy
 import copyreg
 import functools
+import inspect
 import sys
 import types
 import typing
@@ -235,7 +236,8 @@ def make_view_class(cls: type, twin: type, overlay: Replacer) -> type:
         body["__del__"] = lambda self: None  # the object itself is not going away
     view = _make(cls, (twin,), Link(cls, twin, overlay), body)
     for name, member in members(cls):
-        type.__setattr__(view, name, _Slot(member, overlay))
+        if inspect.getattr_static(cls, name) is member:  # no property of a class below hides it
+            type.__setattr__(view, name, _Slot(member, overlay))
     return view
 
 
