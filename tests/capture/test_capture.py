@@ -172,7 +172,8 @@ def test_and_or_not_and_chains():
     def f(x, y):
         a = 1.0 if 0 < x < y else 2.0
         b = 10.0 if (x > 1 and y / (x - 1) > 2) or not y > 0 else 20.0
-        return a + b + (x > 0 and y) + (x < 0 or y)
+        c = 100.0 if (x > 0 and y > 0) or (x < -0.4 and not y < 1) else 200.0
+        return a + b + c
 
     agrees(f, (0.5, 2.0), (3.0, 2.0), (1.0, -1.0), (1.5, 5.0), (-0.5, 2.0))
 
@@ -263,6 +264,29 @@ def test_and_is_right_where_nobody_holds_the_others():
     agrees(f, (X, 1.0), (X, -1.0))
 
 
+def test_numbers_keep_their_precision_from_round_to_round():
+    def total(x):
+        s = 0.0
+        for v in x:
+            s = s + v
+        return s
+
+    x = (np.arange(1, 40) / 7).astype(np.float32)
+    program = capture(total, x)
+    assert type(program(x)) is np.float32
+    assert program(x) == total(x)
+    assert type(capture(total, X)(X)) is type(total(X))
+
+
+def test_a_zero_beside_floats_is_one_of_them_unless_its_class_is_asked_for():
+    def f(x):
+        return x if x > 0 else 0
+
+    agrees(f, (2.0,), (-2.0,))
+    with pytest.raises(StagingError, match="the class of a staged"):
+        capture(lambda x: isinstance(f(x), int), 2.0)
+
+
 def test_the_size_of_a_program_does_not_depend_on_that_of_the_data():
     def f(x):
         y = np.zeros(len(x))
@@ -322,6 +346,15 @@ def test_a_variable_without_a_value_is_the_users_error():
 # --- what cannot be captured ----------------------------------------------------------------------
 
 
+def whole_or_not(x):
+    n = 2**60 + 1 if x[0] > 0 else 2.0
+    return x[0] * n
+
+
+def real_or_complex(x):
+    return x[0] if x[0] > 0 else 1j * x[0]
+
+
 def changes_a_list(x):
     found = []
     if x[0] > 0:
@@ -357,6 +390,18 @@ def draws(x, generator=np.random.default_rng(0)):  # noqa: B008
 @pytest.mark.parametrize(
     ("f", "kind", "said"),
     [
+        (
+            whole_or_not,
+            StructureError,
+            "what is returned is i64[] and f64[] in the two branches of a staged condition, and "
+            "what Python does with these differs; make them of one type, with float() or astype",
+        ),
+        (
+            real_or_complex,
+            StructureError,
+            "what is returned is f64[] and c128[] in the two branches of a staged condition, and "
+            "what Python does with these differs; make them of one type, with float() or astype",
+        ),
         (
             changes_a_list,
             StagingError,

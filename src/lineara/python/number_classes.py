@@ -296,8 +296,10 @@ def is_instance(value: Array, cls: type) -> bool | None:
     try:
         if getattr(value, "weak", False) is None:  # a staged number, of one kind or the other
             kinds = [value.level.alias(value, weak).stands_for() for weak in (True, False)]
-            if issubclass(kinds[0], cls) == issubclass(kinds[1], cls):
-                return issubclass(kinds[0], cls) or None
+            kinds += [int] if value.dtype.kind == "f" else []  # 0 in a branch, a float in another
+            answers = {issubclass(kind, cls) for kind in kinds}
+            if len(answers) == 1:
+                return answers.pop() or None
         return issubclass(value.stands_for(), cls) or None
     except TypeError:  # a protocol with data, which looks at the value
         return None

@@ -157,8 +157,8 @@ def joined(likes: Sequence[Seen]) -> Seen:
     """What is known of a value that is one of several, of one shape."""
     shape = likes[0].type.shape
     t = ArrayType(shape, np.result_type(*[like.type.dtype for like in likes]))
-    kinds = {like.weak for like in likes}
-    weak = kinds.pop() if len(kinds) == 1 else None
+    kinds = {(like.weak, like.type.dtype) for like in likes}
+    weak = likes[0].weak if len(kinds) == 1 else None
     return Seen(t, joined_strides(shape, [like.lay for like in likes]), weak)
 
 

@@ -17,7 +17,7 @@ from lineara.linear_a.rules_as_text import Boxed, closed, tidy
 from lineara.staging.capture.variables import UNSET
 from lineara.staging.control_flow import joined
 from lineara.staging.staged_arrays import Aliases, Cell, StagedArray, as_box
-from lineara.staging.staged_level import Seen, StagedLevel, seen
+from lineara.staging.staged_level import EXACT, FLOAT64, Seen, StagedLevel, seen
 from lineara.tape.levels import open_level
 from lineara.tape.node import Traced
 from lineara.trees import Structure, flatten, unflatten
@@ -177,10 +177,23 @@ def _join_leaf(what: str, leaves: list[Any], known: list[Seen | None], where: st
     if len(numbers) < len(known):
         shown = " and ".join(dict.fromkeys(map(_shown_leaf, leaves)))
         raise StructureError(f"{what} is {shown} {where}; what is no number must be the same there")
+    types = {k.type.dtype for k in numbers}
+    if len(types) > 1 and not all(map(_is_float, leaves, numbers)):
+        shown = " and ".join(dict.fromkeys([repr(k.type) for k in numbers]))
+        raise StructureError(
+            f"{what} is {shown} {where}, and what Python does with these differs; make them of one "
+            "type, with float() or astype"
+        )
     if len({k.type.shape for k in numbers}) > 1:
         shown = " and ".join(dict.fromkeys([repr(k.type) for k in numbers]))
         raise ShapeError(f"{what} is {shown} {where}; it must keep its shape")
     return joined(numbers)
+
+
+def _is_float(leaf: Any, known: Seen) -> bool:
+    """Whether a leaf is a float64, or a whole number that is one: 0 where another one is 0.5."""
+    whole = type(leaf) is int and abs(leaf) <= EXACT
+    return whole or (not known.type.shape and known.type == FLOAT64)
 
 
 def _shown(c: Column) -> str:
