@@ -167,6 +167,19 @@ def test_what_is_written_into_an_argument_reaches_the_callers_array():
         grad(scale)(x, y)
 
 
+def test_an_argument_that_is_reached_otherwise_too():
+    held = np.zeros(3)
+
+    @jit
+    def fills(a):
+        a[0] = 7.0
+        return held.sum()
+
+    assert fills(np.zeros(3)) == 0.0
+    with pytest.raises(MutationError, match="given in several places was written in one of them"):
+        fills(held)
+
+
 def test_a_container_that_is_changed_is_refused():
     def fill(d):
         d["new"] = d["x"] + 1

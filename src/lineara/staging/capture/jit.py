@@ -27,7 +27,8 @@ from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import weakness
 from lineara.staging.tracing import VARIABLE, Staged, Whole, traced
 from lineara.tape.levels import threads
-from lineara.tape.node import Traced
+from lineara.tape.node import Array, Traced
+from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
 from lineara.trees import flatten, unflatten
 
@@ -58,19 +59,23 @@ class Jitted(Remembers):
         if threads.open and threads.open[0].way is STRUCTURED:
             return seen(self.f)(*args, **kwargs)
         leaves, structure = flatten((args, kwargs))
-        staged = self._program(leaves, structure, args, kwargs)
+        staged, reached = self._program(leaves, structure, args, kwargs)
         if any([isinstance(v, Traced) for v in leaves]):
             return _as_operation(staged, args, kwargs)
+        for i in staged.writes:
+            if any([shares(leaves[i], x) for x, _ in reached.kept.values() if _is_array(x)]):
+                raise written_in_one_place(leaves[i])
         return staged(*args, **kwargs)
 
     def program(self, *args: Any, **kwargs: Any) -> Staged:
         """The program for arguments of this form."""
-        return self._program(*flatten((args, kwargs)), args, kwargs)
+        return self._program(*flatten((args, kwargs)), args, kwargs).staged
 
-    def _program(self, leaves: list[Any], structure: Any, args: tuple, kwargs: Any) -> Staged:
+    def _program(self, leaves: list[Any], structure: Any, args: tuple, kwargs: Any) -> Captured:
         constants = self.constants.setdefault(structure, set())
         places = enumerate(leaves)
-        key = structure, tuple([_form(v, _is_whole(v) and i not in constants) for i, v in places])
+        forms = [_form(v, _is_whole(v) and i not in constants) for i, v in places]
+        key = structure, tuple(forms)
         known = self.programs.get(key)
         if known is None or known.reached.is_stale():
             others = [v for v in leaves if not isinstance(v, Traced) and not _is_numeric(v)]
@@ -90,10 +95,12 @@ class Jitted(Remembers):
                     raise
                 constants |= {*whole}  # Python needs them
                 return self._program(leaves, structure, args, kwargs)
-            refuse_changes(reached.undo() + drawn.undo(), "function", "is captured once")
+            finally:
+                changed = reached.undo() + drawn.undo()
+            refuse_changes(changed, "function", "is captured once")
             known = self.programs[key] = Captured(staged, reached)
             self.captures += 1
-        return known.staged
+        return known
 
     def __get__(self, owner: Any, cls: Any = None) -> Any:
         """The method of an object."""
@@ -112,6 +119,10 @@ def _form(v: Any, is_input: bool) -> Any:
         if t.shape or t.dtype.kind in "fc":
             return t, weakness(v), narrow(t.shape, strides_of(v))
     return plain_key(v)
+
+
+def _is_array(v: Any) -> bool:
+    return isinstance(v, np.ndarray | Array)
 
 
 def _is_numeric(v: Any) -> bool:
