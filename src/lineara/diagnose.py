@@ -340,7 +340,7 @@ class _Lines(list):
         super().__init__()
         self.lines: list[tuple[str, str]] = []
 
-    def append(self, entry: Any) -> None:
+    def append(self, entry: object) -> None:
         super().append(entry)
         frame = sys._getframe(1)
         where = user_frame(frame)
@@ -355,7 +355,7 @@ _NAMES = {f"__{r}{stem}__": name for name, stem in OPERATORS.items() for r in ("
 _NAMES |= {"__neg__": "negative", "__abs__": "abs"}
 
 
-def _operation(entry: Any, frame: Any) -> str:
+def _operation(entry: object, frame: Any) -> str:
     """The operation that pushes an entry: a generated method has its name, `careful` is told it."""
     if isinstance(entry, Entry):
         return str(entry.name)
@@ -404,7 +404,7 @@ def _values(tape: _Lines) -> list[Birth]:
     return []
 
 
-def _constant(result: Any) -> Birth:
+def _constant(result: object) -> Birth:
     """A result that does not depend on the arguments."""
     v = np.asarray(result)
     at = _first_bad(v)
@@ -486,7 +486,7 @@ def _birth(
     return Birth("gradient", name, line, at, operands, partial, cotangent, c[at].item())
 
 
-def _weight(name: str, out: Any, parents: list[Any], place: int) -> Any:
+def _weight(name: str, out: object, parents: list[Any], place: int) -> Any:
     """The partial of an elementwise operation all of whose arguments are differentiated."""
     primitive = registry.primitives.get(name)
     if not isinstance(primitive, Elementwise) or primitive.arity != len(parents):

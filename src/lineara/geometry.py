@@ -60,7 +60,7 @@ C = TypeVar("C", bound=type)
 
 
 def manifold(
-    point: Any = None,
+    point: Tree = None,
     *,
     tangent: Any,
     cotangent: Any = None,
@@ -314,7 +314,7 @@ def diff(q: Tree, p: Tree) -> Any:
     return _along(p, q, "diff", lambda x, y: y - x)
 
 
-def _along(p: Any, other: Tree, word: str, each: Callable[[Any, Any], Any]) -> Any:
+def _along(p: Tree, other: Tree, word: str, each: Callable[[Any, Any], Any]) -> Any:
     def leaf(x: Any, y: Value) -> Any:
         points = manifold_of(x)
         if not isinstance(points, Manifold):
@@ -426,7 +426,7 @@ class Metric:
         """The inner product of two cotangents."""
         return vdot(g, self(h))
 
-    def norm(self, g: Any) -> Any:
+    def norm(self, g: Tree) -> Any:
         """The length of a cotangent: of a gradient, the slope in the steepest direction."""
         return self.inner(g, g) ** 0.5
 
@@ -447,7 +447,7 @@ class Metric:
                 )
             self._check_symmetry(g, samples[:i], tolerance)
 
-    def _check_symmetry(self, g: Any, others: Sequence[Any], tolerance: float) -> None:
+    def _check_symmetry(self, g: object, others: Sequence[Any], tolerance: float) -> None:
         for h in others:
             one, two = self.inner(g, h), self.inner(h, g)
             if not abs(one - two) <= tolerance * (abs(one) + abs(two)):

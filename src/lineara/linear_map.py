@@ -10,6 +10,7 @@ import numpy as np
 
 from lineara.errors import LinearityError, ShapeError, StructureError, TypeMismatchError
 from lineara.facts.box import Box
+from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import conjugate, op
 from lineara.facts.types import ArrayType, is_complex, show_type, type_of
 from lineara.trees import LEAF, flatten, map_leaves, unflatten
@@ -62,7 +63,7 @@ class Space:
         """Number of scalars."""
         return sum(t.size for t in self.types)
 
-    def leaves(self, tree: Any, asked: str) -> list[Any]:
+    def leaves(self, tree: Tree, asked: str) -> list[Any]:
         """The leaves of a vector of this space, or an error that says what does not fit."""
         if self is REAL and type(tree) is float:
             return [tree]
@@ -86,7 +87,7 @@ class Space:
             for leaf, t in zip(leaves, self.types, strict=True)
         ]
 
-    def _read(self, tree: Any, asked: str) -> tuple[list[Any], Any]:
+    def _read(self, tree: Tree, asked: str) -> tuple[list[Any], Any]:
         """The leaves of a vector, those at points in the points' own way."""
         vectors: list[Any] = []
 
@@ -218,14 +219,14 @@ class LinearMap:
             )
         return self._twin
 
-    def __call__(self, v: Any) -> Any:
+    def __call__(self, v: Leaf) -> Any:
         """The map applied to a vector: the same as `L @ v`."""
         return self.codomain.tree(self._forward(self.domain.leaves(v, "applying a linear map")))
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: object) -> Any:
         return self._compose(other) if isinstance(other, LinearMap) else self(other)
 
-    def __rmatmul__(self, w: Any) -> Any:
+    def __rmatmul__(self, w: object) -> Any:
         return self.T(w)
 
     def _compose(self, first: "LinearMap") -> "LinearMap":
@@ -259,12 +260,12 @@ class LinearMap:
             self._batch,
         )
 
-    def __mul__(self, c: Any) -> "LinearMap":
+    def __mul__(self, c: object) -> "LinearMap":
         return self._scaled(operator.mul, c)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, c: Any) -> "LinearMap":
+    def __truediv__(self, c: object) -> "LinearMap":
         return self._scaled(operator.truediv, c)
 
     def _scaled(self, by: Callable[[Any, Any], Any], c: Any) -> "LinearMap":
@@ -401,7 +402,7 @@ def _each(space: Space, asks: Callable[[ArrayType], bool]) -> np.ndarray:
     return np.repeat([asks(t) for t in space.types], [t.size for t in space.types]).astype(bool)
 
 
-def _check_complex(of_one: Any, of_i: Any) -> None:
+def _check_complex(of_one: object, of_i: object) -> None:
     """Refuse a map that is not linear over the complex numbers: L(i v) = i L(v)."""
     a, b = _plain(of_one), _plain(of_i)
     scale = np.max(np.abs(a), initial=0.0) + np.max(np.abs(b), initial=0.0)
@@ -413,13 +414,13 @@ def _check_complex(of_one: Any, of_i: Any) -> None:
         )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Leaf) -> Any:
     while isinstance(value, Box):
         value = value.v
     return value
 
 
-def _narrow(y: Any, t: ArrayType) -> Any:
+def _narrow(y: Leaf, t: ArrayType) -> Any:
     """In the precision of the result: numbers in a batch are arrays, and widen what they meet."""
     wide = type_of(y).dtype
     fits = wide.kind == t.dtype.kind == "f" or wide.kind == t.dtype.kind == "c"

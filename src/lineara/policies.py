@@ -30,6 +30,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lineara.errors import TypeMismatchError
+from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type
 from lineara.passes.minimal_tape import budget, minimal_tape
@@ -61,7 +62,7 @@ def plan(
     return plan_of(staged.program, staged.name, policies, *staged.operands(args, kwargs))
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: Leaf, name: str) -> Any:
     """x, marked for `save_only_named`.
 
     >>> import lineara

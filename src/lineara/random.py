@@ -104,7 +104,7 @@ def _drawn(value: Shaped) -> Any:
     return value if np.ndim(value) else float(value)
 
 
-def _check(key: Any, name: str) -> None:
+def _check(key: object, name: str) -> None:
     if not isinstance(key, Key):
         raise TypeMismatchError(
             f"random.{name}: takes a key, but was given {show_type(key)}; random.key(seed) makes it"

@@ -56,19 +56,19 @@ def _maker(source: Tree) -> Any:
 # ---- laws: pairs of values that must agree
 
 
-def _purity(a: Any, b: Tree) -> tuple[Any, Any]:
+def _purity(a: object, b: Tree) -> tuple[Any, Any]:
     before = finish(a)
     combine([a, b])
     combine([b, a])
     return finish(a), before
 
 
-def _identity(a: Any) -> tuple[Any, Any]:
+def _identity(a: object) -> tuple[Any, Any]:
     nothing = _zero_like(a)
     return (finish(combine([nothing, a])), finish(combine([a, nothing]))), (finish(a), finish(a))
 
 
-def _zero_like(a: Any) -> Any:
+def _zero_like(a: object) -> Any:
     return getattr(type(a), "zero", zero)(finish(a))
 
 
@@ -80,11 +80,11 @@ def _commutativity(a: Tree, b: Tree) -> tuple[Any, Any]:
     return finish(combine([a, b])), finish(combine([b, a]))
 
 
-def _homomorphism(a: Any, b: Any) -> tuple[Any, Any]:
+def _homomorphism(a: object, b: object) -> tuple[Any, Any]:
     return finish(combine([a, b])), _plus(finish(a), finish(b))
 
 
-def _injection(a: Any) -> tuple[Any, Any]:
+def _injection(a: object) -> tuple[Any, Any]:
     value = finish(a)
     inject = getattr(type(a), "inject", lambda v: v)
     return finish(inject(value)), value
@@ -166,7 +166,7 @@ def count_calls(act: Callable[[], Any]) -> int:
     """The number of calls of Python and C functions that `act` makes."""
     calls = 0
 
-    def count(frame: Any, event: str, argument: Any) -> None:
+    def count(frame: object, event: str, argument: object) -> None:
         nonlocal calls
         calls += event in ("call", "c_call")
 

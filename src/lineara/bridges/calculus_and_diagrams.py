@@ -312,7 +312,7 @@ def _body(net: Net, known: dict[Wire, tm.Term], names: Any) -> Deep:
     return body
 
 
-def _node(node: Node, ins: list[tm.Term], names: Any) -> Deep:
+def _node(node: Node, ins: list[tm.Term], names: object) -> Deep:
     match node.kind:
         case "const":
             return tm.Literal((), node.data)

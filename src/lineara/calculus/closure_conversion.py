@@ -293,7 +293,7 @@ class Conversion:
         head, tail = yield self._values(n)
         return self.text.bind("l", tail.type, ir.Inj((self.text.pair(head, tail),), 1, tail.type))
 
-    def _asked(self, n: Node, word: str, empty: Any, full: Any) -> Deep:
+    def _asked(self, n: Node, word: str, empty: object, full: object) -> Deep:
         (items,) = yield self._values(n)
         name = items.type.name
         none, some = self.types[name].items

@@ -24,6 +24,7 @@ from lineara.calculus.symbols import Symbol, standard
 from lineara.calculus.syntax import Declaration, File, Param, Syntax
 from lineara.calculus.terms import Term
 from lineara.errors import CalculusError
+from lineara.facts.hints import Leaf
 from lineara.facts.primitive import registry
 from lineara.text.language import Source
 from lineara.text.source_location import Place
@@ -352,7 +353,7 @@ class _Function:
         shown = ast.get_source_segment(self.text.text, node)
         self.refuse(node, f"`{shown}` has no counterpart in the calculus")
 
-    def held(self, value: Any, node: object) -> Syntax:
+    def held(self, value: Leaf, node: object) -> Syntax:
         """A value from outside of the function: a constant or another function."""
         at = _place(node)
         if isinstance(value, bool):
@@ -380,7 +381,7 @@ def _symbol(f: Callable[..., Any]) -> Symbol | None:
     return standard().get(name) if isinstance(name, str) else None
 
 
-def _called(value: Any) -> str:
+def _called(value: Leaf) -> str:
     """How a message names what was found: a function by its module and name."""
     name = getattr(value, "__qualname__", None)
     return f"{value.__module__}.{name}" if callable(value) and name else repr(value)

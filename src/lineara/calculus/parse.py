@@ -280,10 +280,10 @@ class _Reader:
     def int(self, at: Place, parts: list[Any]) -> Any:
         return Syntax("literal", (), place_of(parts[0]), int(str(parts[0])[:-1]))
 
-    def true(self, at: Place, parts: Any) -> Any:
+    def true(self, at: Place, parts: object) -> Any:
         return Syntax("literal", (), at, True)
 
-    def false(self, at: Place, parts: Any) -> Any:
+    def false(self, at: Place, parts: object) -> Any:
         return Syntax("literal", (), at, False)
 
     def zero(self, at: Place, parts: Any) -> Any:

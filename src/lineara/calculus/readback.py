@@ -35,10 +35,11 @@ from lineara.calculus.values import (
     tangent,
 )
 from lineara.errors import CalculusError
+from lineara.facts.hints import Leaf
 from lineara.trampoline import Deep, run
 
 
-def read_back(value: Any, stated: Type | None = None) -> tm.Term:
+def read_back(value: Leaf, stated: Type | None = None) -> tm.Term:
     """The term of a value; `stated`, its type, tells what an empty list is of."""
     return run(_term(value, stated))
 

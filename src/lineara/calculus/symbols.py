@@ -16,6 +16,7 @@ import numpy as np
 
 from lineara.api import jvp
 from lineara.calculus.types import BOOL, INT, Product, R, Type, power
+from lineara.facts.hints import Leaf
 from lineara.facts.primitive import Constant, Elementwise, registry
 from lineara.ops.python_numbers import Own
 from lineara.ops.scipy.special import Special
@@ -125,7 +126,7 @@ def _slope(f: Callable[..., Any], i: int, *args: Any) -> Any:
     return jvp(lambda x: f(*args[:i], x, *args[i + 1 :]), (args[i],), (1.0,))[1]
 
 
-def _plain(value: Any, gives: Type) -> Any:
+def _plain(value: Leaf, gives: Type) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return bool(value) if gives == BOOL else float(value)
     return value

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from lineara.calculus.scalars import Forward, Tagged, Tape
 from lineara.calculus.symbols import Symbol
 from lineara.calculus.types import Dual, Product, R, Type
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Leaf, Shaped, Value
 from lineara.trampoline import Deep, run
 
 
@@ -162,7 +162,7 @@ def zero(t: Type) -> Any:
     return Nothing(t)
 
 
-def items(a: Any) -> list[Any]:
+def items(a: object) -> list[Any]:
     """The items of a list."""
     values = []
     while isinstance(a, Cell):
@@ -362,7 +362,7 @@ def retagged(v: Value, old: int, new: int) -> Deep:
     return changed(v, Change(number, old=old, new=new))
 
 
-def numbers_at(v: Any, floor: int) -> list[Any]:
+def numbers_at(v: Leaf, floor: int) -> list[Any]:
     """The numbers and functions in a value that are at levels within `floor`."""
     numbers: list[Any] = []
 

@@ -66,7 +66,7 @@ def _wrong(text: str, line: int, column: int, message: str) -> NoReturn:
     raise ProgramError(located(held, Place(line, column), message))
 
 
-def value_of(program: Program, t: Type, given: Any, where: str) -> Any:
+def value_of(program: Program, t: Type, given: object, where: str) -> Any:
     """A JSON value as one of type t; `where` says in an error which argument it is."""
     t = program.unfold(t)
     if isinstance(given, str) and given.startswith("@"):
@@ -88,7 +88,7 @@ def value_of(program: Program, t: Type, given: Any, where: str) -> Any:
     return made
 
 
-def _product(program: Program, t: Product, given: Any, where: str) -> tuple[Any, ...]:
+def _product(program: Program, t: Product, given: object, where: str) -> tuple[Any, ...]:
     if t.fields is not None and isinstance(given, dict):
         if set(given) != set(t.fields):
             raise ProgramError(
@@ -104,7 +104,7 @@ def _product(program: Program, t: Product, given: Any, where: str) -> tuple[Any,
     return tuple([value_of(program, s, v, f"{where}[{i}]") for i, s, v in parts])
 
 
-def _tagged(program: Program, t: Sum, given: Any, where: str) -> Tagged:
+def _tagged(program: Program, t: Sum, given: object, where: str) -> Tagged:
     payload: Any = []
     if isinstance(given, dict) and set(given) == {"tag", "value"}:
         given, payload = given["tag"], given["value"]
@@ -116,7 +116,7 @@ def _tagged(program: Program, t: Sum, given: Any, where: str) -> Tagged:
     return Tagged(given, value_of(program, t.items[given], payload, f"{where}[{given}]"))
 
 
-def _fill(made: np.ndarray, t: ArrayType, given: Any, where: str) -> None:
+def _fill(made: np.ndarray, t: ArrayType, given: object, where: str) -> None:
     """Nested lists into an array, level by level."""
     if not isinstance(given, list) or len(given) != len(made):
         raise ProgramError(
@@ -130,7 +130,7 @@ def _fill(made: np.ndarray, t: ArrayType, given: Any, where: str) -> None:
             made[i] = _number(t, v, f"{where}[{i}]")
 
 
-def _number(t: ArrayType, given: Any, where: str) -> Any:
+def _number(t: ArrayType, given: object, where: str) -> Any:
     """One number of the dtype; nothing overflows, and nothing changes its kind but integers."""
     kind, scalar = t.dtype.kind, ArrayType((), t.dtype)
     if kind == "c" and isinstance(given, list) and len(given) == 2:
@@ -145,7 +145,7 @@ def _number(t: ArrayType, given: Any, where: str) -> Any:
         with np.errstate(over="raise"):
             made = t.dtype.type(given)
         if kind in "fc" and not np.isfinite(made):
-            raise OverflowError
+            raise OverflowError("the number is infinite in this dtype")
     except (OverflowError, FloatingPointError):
         raise ProgramError(
             f"{where} is {show(scalar)}, into which {_said(given)} does not fit"
@@ -175,7 +175,7 @@ def _array_of_file(t: Type, name: str, where: str) -> Any:
     return array if array.ndim else array[()]
 
 
-def _said(given: Any) -> str:
+def _said(given: object) -> str:
     """What was given, in few words."""
     text = json.dumps(given)
     return text if len(text) <= 40 else f"{text[:36]} …"

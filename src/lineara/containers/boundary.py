@@ -278,7 +278,7 @@ def _rebuild_all(source: Tree, proxy: object, finish: Callable[[Any, Any], Any])
             values.append(made)
 
 
-def _children(kind: Kind, source: Any) -> tuple[Sequence[Any], Iterator[tuple[Any, Any]]]:
+def _children(kind: Kind, source: object) -> tuple[Sequence[Any], Iterator[tuple[Any, Any]]]:
     """The keys of a container, where `make` asks for them, and its (key, child) pairs."""
     if type(source) is tuple or type(source) is list:
         return (), enumerate(tuple(source))
@@ -288,7 +288,7 @@ def _children(kind: Kind, source: Any) -> tuple[Sequence[Any], Iterator[tuple[An
     return keys, zip(keys, kind.children(source, keys), strict=True)
 
 
-def _closed(kind: Kind, source: Any, keys: Sequence[Any], values: list[Any]) -> Any:
+def _closed(kind: Kind, source: object, keys: Sequence[Any], values: list[Any]) -> Any:
     """The container with its values; of a point the cotangent."""
     if type(source) is tuple:
         return tuple(values)
@@ -374,7 +374,7 @@ class Touched(Answering, dict):
     def _lineara_all_keys(self) -> list[Any]:
         return list(self._source)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return dict, (dict(self),)
 
 

@@ -121,7 +121,7 @@ class LazyNamespace(LazyRecord, types.SimpleNamespace):
         return new
 
 
-def _is_empty(kind: RecordKind, source: Any) -> bool:
+def _is_empty(kind: RecordKind, source: object) -> bool:
     if kind.slots or isinstance(source, Proxy):
         return not kind.keys(source)
     return not (kind.has_dict and vars(source))

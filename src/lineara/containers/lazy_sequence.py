@@ -18,7 +18,7 @@ from lineara.containers.proxy import (
     plain,
     through,
 )
-from lineara.facts.hints import Value
+from lineara.facts.hints import Leaf, Value
 
 
 class ListFront(Front):
@@ -224,7 +224,7 @@ class LazyTuple(Back, _TupleWithDict):
         for i, raw in enumerate(source if type(source) is tuple else _raw_items(source)):
             yield memo[i] if i in memo else state.lift(i, raw)
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: Leaf) -> bool:
         return any(x is value or x == value for x in self)
 
     def __add__(self, other: Any) -> Any:
@@ -256,7 +256,7 @@ def _raw_items(source: Any) -> Iterator[Any]:
     return LazyTuple.__iter__(source) if is_lazy(source) else tuple.__iter__(source)
 
 
-def _indices(x: Any, part: slice) -> range:
+def _indices(x: tuple[Any, ...], part: slice) -> range:
     return range(*part.indices(tuple.__len__(x)))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import GeometryError, StructureError
-from lineara.facts.hints import Shaped, Tree, Value
+from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.types import show_type
 from lineara.linear_map import Space
 from lineara.trees import map_leaves
@@ -84,7 +84,7 @@ def release_within(x: Any, release: Callable[[Any], Any]) -> Any:
     return points.released(x, release) if hasattr(points, "released") else x
 
 
-def answers_itself(x: Any) -> bool:
+def answers_itself(x: Leaf) -> bool:
     """Whether `traced * x` is for the class of x to answer: containers, points, nothing at all."""
     return x is None or isinstance(x, str | bytes) or kind_of(type(x)) is not None or is_point(x)
 
@@ -357,7 +357,7 @@ def with_units(domain: Space, codomain: Space) -> tuple[Space, Space]:
     return _with_counits(domain, common), _with_counits(codomain, common)
 
 
-def _with_counits(space: Space, common: Any) -> Space:
+def _with_counits(space: Space, common: object) -> Space:
     if not any(space.charts):
         return space
     charts = []
@@ -392,17 +392,17 @@ class Span:
         seconds = release(self._seconds)
         return timedelta(seconds=seconds) if isinstance(seconds, float) else Span(seconds)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         if isinstance(other, datetime):
             return Moment.of(other) + self
         return _span(operator.add, self, other)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         return _span(operator.sub, self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         if isinstance(other, datetime):
             return Moment.of(other) - self
         return _span(operator.sub, other, self)
@@ -478,7 +478,7 @@ class Moment:
         gap = (self._origin - other._origin).total_seconds()
         return Span(self._seconds - other._seconds + gap)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         return Moment.of(other) - self
 
     def timestamp(self) -> Any:

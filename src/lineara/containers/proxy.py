@@ -66,7 +66,7 @@ class Places:
         self.strict = strict
         self.careful = strict or bool(self.beside)
 
-    def open(self, source: Tree, proxy: Any) -> None:
+    def open(self, source: Tree, proxy: Proxy) -> None:
         """A proxy was made of a container of the user's."""
         first = self.proxies.setdefault(id(source), proxy)
         if first is proxy and not self.careful:
@@ -150,7 +150,7 @@ class State:
         """The child at a key, lifted for the first time."""
         return self.lift(key, self.kind.child(self.source, key))
 
-    def lift(self, key: int | str, raw: Any) -> Any:
+    def lift(self, key: int | str, raw: object) -> Any:
         """The child `raw` that lies at a key, lifted for the first time."""
         cls = type(raw)
         if cls is float:
@@ -225,7 +225,7 @@ class Back:
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return _remade(self, lambda child: copy.deepcopy(child, memo))
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         if isinstance(self._lineara.leaf, Lasting):
             return _itself, (plain(self),)
         name = self._lineara.kind.cls.__name__

@@ -137,7 +137,7 @@ def _add(ufunc: np.ufunc, a: Shaped, b: Shaped) -> Any:
     return _in_place(ufunc, np.empty(a.shape, np.result_type(a.dtype, b.dtype)), a, b)
 
 
-def _in_place(ufunc: np.ufunc, out: Any, a: Any, b: Any) -> Any:
+def _in_place(ufunc: np.ufunc, out: Value, a: Any, b: Any) -> Any:
     """`ufunc(a, b, out=out)` for np.add or np.subtract: an optimiser's step is a scatter."""
     if not isinstance(out, np.ndarray):
         raise TypeMismatchError(

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.facts.hints import Index
+from lineara.facts.hints import Index, Shaped
 from lineara.facts.primitive import Box, Primitive, op
 
 
@@ -13,7 +13,7 @@ class Batched(Box):
 
     __slots__ = ("depth", "v")
 
-    def __init__(self, v: Any, depth: int) -> None:
+    def __init__(self, v: Shaped, depth: int) -> None:
         self.v = v
         self.depth = depth
 

@@ -23,7 +23,7 @@ class Masked(Box):
 
     __slots__ = ("__weakref__", "depth", "live", "strong", "v")
 
-    def __init__(self, v: Any, live: Value | None, depth: int, strong: bool = False) -> None:
+    def __init__(self, v: Value, live: Value | None, depth: int, strong: bool = False) -> None:
         self.v = v
         self.live = live
         self.depth = depth

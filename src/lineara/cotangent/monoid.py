@@ -20,7 +20,7 @@ from lineara.cotangent.dense import Dense
 from lineara.cotangent.pending_sum import Terms
 from lineara.cotangent.true_sum import parts_of, plain, summed
 from lineara.errors import StructureError
-from lineara.facts.hints import Shaped, Tree, Value
+from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.types import is_label
 from lineara.trees.fold import Node, fold
 from lineara.trees.kinds import Kind, RecordKind, is_record_class, kind_of
@@ -62,7 +62,7 @@ def _builder(x: Shaped) -> Builder:
     return x if isinstance(x, Builder) else total([Dense(part) for part in parts_of(x)])
 
 
-def finish(builder: Any, like: Any = None, *, sum: How = "fast") -> Any:
+def finish(builder: Any, like: Shaped | None = None, *, sum: How = "fast") -> Any:
     """The value of a cotangent: an ndarray, a number, or a container of these.
 
     An array is new, writable and C-contiguous.  `like` determines the dtype, the types of
@@ -78,7 +78,7 @@ def finish(builder: Any, like: Any = None, *, sum: How = "fast") -> Any:
     )
 
 
-def _pair(builder: object, like: Any, path: tuple[Any, ...] | None) -> Node:
+def _pair(builder: object, like: object, path: tuple[Any, ...] | None) -> Node:
     if like is None and isinstance(builder, Record):
         like = builder.like
     return Node(like if builder is None else builder, (builder, like), path)
@@ -132,7 +132,7 @@ def _shape(x: Tree) -> Any:
     return kind_of(type(x)) or kind_of(dict)
 
 
-def fields(x: Any) -> dict[Any, Any] | None:
+def fields(x: Leaf) -> dict[Any, Any] | None:
     """The children of a Record or a container, by key; None for anything else.
 
     >>> fields((1.0, [2.0])), fields(3.0)
@@ -258,7 +258,7 @@ class Record(Terms, Mapping[Any, Any]):
         self._terms: tuple[Record, ...] = ()
 
     @classmethod
-    def of(cls, x: Any) -> "Record":
+    def of(cls, x: Leaf) -> "Record":
         """A container converted to a Record; a Record unchanged."""
         if isinstance(x, Record):
             return x

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.facts.hints import Value
+from lineara.facts.hints import Leaf, Value
 
 _REAL: dict[type, Any] = {
     float: float,
@@ -49,7 +49,7 @@ class CarriedComplex(Carried, complex):
     """A rounded sum of complex numbers."""
 
 
-def parts_of(x: Any) -> tuple[Any, ...]:
+def parts_of(x: Leaf) -> tuple[Any, ...]:
     """A tuple of numbers whose true sum is x."""
     return x.parts if isinstance(x, Carried) else (x,)
 

@@ -20,7 +20,7 @@ from lineara.cotangent.monoid import Record, fold_fields
 from lineara.cotangent.rows import Rows
 from lineara.cotangent.true_sum import Carried, parts_of, summed
 from lineara.errors import StructureError
-from lineara.facts.hints import Shaped
+from lineara.facts.hints import Leaf, Shaped
 
 _KINDS: dict[str, Any] = {kind.tag: kind for kind in (Zero, Dense, Rows, Coo, LowRank)}
 
@@ -53,7 +53,7 @@ def from_wire(wire: tuple[Any, ...]) -> Any:
     return nodes[-1]
 
 
-def _packed(x: Any) -> tuple[Any, ...]:
+def _packed(x: Leaf) -> tuple[Any, ...]:
     if isinstance(x, np.ndarray):
         x = Dense(x)
     if not isinstance(x, Builder):

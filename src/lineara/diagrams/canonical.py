@@ -15,12 +15,13 @@ False
 from collections import deque
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lineara.diagrams.net import Net, Node, Wire, every_net
 from lineara.diagrams.types import show
+from lineara.facts.hints import Leaf
 
 
 class Canon(NamedTuple):
@@ -86,7 +87,7 @@ def _components(left: list[Node], inner: dict[int, Canon]) -> list[tuple[str, li
     return components
 
 
-def held(data: Any) -> str:
+def held(data: Leaf) -> str:
     """What a node holds, as a text that tells values apart."""
     if isinstance(data, np.generic) and data.dtype.name in ("float64", "int64", "bool"):
         data = data.item()  # of one type with Python's

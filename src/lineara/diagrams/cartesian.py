@@ -19,7 +19,7 @@ from lineara.diagrams.canonical import held
 from lineara.diagrams.draft import Draft
 from lineara.diagrams.net import Net, Wire, topological
 from lineara.diagrams.types import Arrow, Type, Types, show
-from lineara.facts.hints import Shaped
+from lineara.facts.hints import Leaf, Shaped
 from lineara.trampoline import run
 
 
@@ -115,7 +115,7 @@ class Cartesian:
         return number
 
     def outputs_of(
-        self, kind: str, args: Sequence[int], given: Types, name: str = "", data: Any = None
+        self, kind: str, args: Sequence[int], given: Types, name: str = "", data: Leaf = None
     ) -> list[int]:
         """The outputs of a node."""
         return [

@@ -113,7 +113,9 @@ class _Drawing:
             )
         return draft.done(*outs)
 
-    def block(self, e: ir.Leaf | ir.Block, env: dict[ir.Var, Wire], d: Draft, within: Any) -> Any:
+    def block(
+        self, e: ir.Leaf | ir.Block, env: dict[ir.Var, Wire], d: Draft, within: tuple[Any, ...]
+    ) -> Any:
         """The wires of the results."""
         if isinstance(e, ir.Leaf):
             return (yield from self.leaf(e, env, d, within, None))
@@ -135,7 +137,12 @@ class _Drawing:
         return (yield from self.block(e.leaf, env, d, within))
 
     def leaf(
-        self, e: ir.Leaf, env: dict[ir.Var, Wire], d: Draft, within: Any, binders: ir.Vars | None
+        self,
+        e: ir.Leaf,
+        env: dict[ir.Var, Wire],
+        d: Draft,
+        within: tuple[Any, ...],
+        binders: ir.Vars | None,
     ) -> Any:
         """The wires of a leaf's results."""
         match e:
@@ -175,7 +182,9 @@ class _Drawing:
         w = self.wire_type(t)
         return isinstance(w, Base) and additive(w)
 
-    def _is_op(self, name: str, ins: Sequence[Wire], gives: list[WireType], params: Any) -> bool:
+    def _is_op(
+        self, name: str, ins: Sequence[Wire], gives: list[WireType], params: tuple[Any, ...]
+    ) -> bool:
         try:
             return list(operations.gives(name, [w.type for w in ins], params)) == gives
         except DiagramError:

@@ -84,7 +84,7 @@ def _watched(t: Arrow, f: Callable[..., Any], machine: Evaluator) -> Callable[..
     return watched
 
 
-def _bundle(h: Value, probes: Any, machine: Evaluator) -> Any:
+def _bundle(h: Value, probes: object, machine: Evaluator) -> Any:
     """What the probes of a function that goes out say about what it captured."""
     if not isinstance(probes, Probes):
         raise DiagramError(

@@ -172,7 +172,7 @@ def _scan(takes: Types, name: str, data: tuple[Any, ...], bodies: tuple[Any, ...
     return (*f.target[:carries], *[Stack(n, t) for t in f.target[carries:]])
 
 
-def _frame(takes: Types, name: str, data: Value, bodies: Any) -> Types:
+def _frame(takes: Types, name: str, data: Value, bodies: object) -> Types:
     raise DiagramError("a frame says what it gives; its outputs have types in the text")
 
 

@@ -330,7 +330,7 @@ def _const(word: str, held: list[Any]) -> tuple[str, str, Any]:
     return word, "", x
 
 
-def _is_type(t: Any) -> Type:
+def _is_type(t: object) -> Type:
     t = Foreign(t) if isinstance(t, str) else t
     assert isinstance(t, Base | Arrow | Stack | Foreign)
     return t

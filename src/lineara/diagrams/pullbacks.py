@@ -174,7 +174,7 @@ def _of_rule(
 
 
 def _of_program(
-    d: Draft, primitive: Any, xs: list[Wire], ss: list[Wire], params: Params
+    d: Draft, primitive: object, xs: list[Wire], ss: list[Wire], params: Params
 ) -> list[Wire | None]:
     """A fact that is a jvp, transposed as a program is: by the passes of Linear A."""
     types = [array_of(w.type) for w in xs]  # type: ignore[arg-type]

@@ -245,7 +245,7 @@ class Derivation:
         self._started(orange, f.inputs, f.springs.values())
         self._started(green, f.outputs, f.sinks.values())
 
-    def _started(self, frame: Frame, wires: Any, free: Any) -> None:
+    def _started(self, frame: Frame, wires: list[Any], free: Any) -> None:
         for node in free:
             self._ready(frame, node, f"{frame.kind[0]}-{node.kind}")
         for w in wires:

@@ -345,7 +345,7 @@ class Machine:
             self.owners.take(array)
         return self.counted(array)
 
-    def counted(self, array: Any) -> Any:
+    def counted(self, array: object) -> Any:
         """What was just made, after its bytes are counted."""
         self.written += nbytes(array)
         if self.meter is not None:
@@ -421,7 +421,7 @@ class Numbers:
         """Which branch a value chooses, and what it is given first."""
         return e.chosen(value)
 
-    def holds(self, condition: Any, done: int) -> bool:
+    def holds(self, condition: object, done: int) -> bool:
         """Whether a loop goes on after so many rounds."""
         return bool(condition)
 
@@ -478,7 +478,7 @@ class Exact(Numbers):
 
     kind = "exact numbers"
 
-    def __init__(self, number: Any = Fraction) -> None:
+    def __init__(self, number: type = Fraction) -> None:
         self.number = number
 
     def given(self, value: Any) -> Any:

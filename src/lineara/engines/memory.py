@@ -7,7 +7,7 @@ numbers are no arrays and count nothing.
 import weakref
 from typing import Any
 
-from lineara.facts.hints import Shaped, Tree
+from lineara.facts.hints import Leaf, Shaped, Tree
 from lineara.linear_a import syntax as ir
 
 Deaths = dict[ir.Block, list[tuple[ir.Var, ...]]]
@@ -32,7 +32,7 @@ class Meter:
         self.peak = 0
         self._known: dict[int, Any] = {}
 
-    def made(self, value: Any) -> None:
+    def made(self, value: Leaf) -> None:
         """Values that may be new; those in products and stacks too."""
         if isinstance(value, tuple | list):
             for v in value:

@@ -15,7 +15,7 @@ from lineara.engines.interpreter import Machine, Numbers
 from lineara.engines.memory import Meter, owner
 from lineara.engines.values import ZERO, Tagged, dims_given
 from lineara.errors import ProgramError
-from lineara.facts.hints import DType, Shaped, Value
+from lineara.facts.hints import DType, Index, Leaf, Shaped, Value
 from lineara.facts.primitive import Elementwise
 from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show
 from lineara.linear_a.dimensions import with_dims
@@ -220,14 +220,14 @@ class Shadows(Numbers):
         """A shadow of its own."""
         return Shadow(ArrayType(x.shape, x.dtype if like is None else np.result_type(x, like)))
 
-    def part_of(self, machine: Machine, e: Part, x: Any, at: object) -> Any:
+    def part_of(self, machine: Machine, e: Part, x: Leaf, at: object) -> Any:
         """A shadow of what is read."""
         return self.shadow(machine, machine.judge.leaf(e).lxs[0])
 
-    def within(self, machine: Machine, e: object, x: object, at: Any, y: object) -> None:
+    def within(self, machine: Machine, e: object, x: object, at: object, y: object) -> None:
         """Nothing to check: the positions have no values here."""
 
-    def write(self, e: object, x: object, at: Any, y: object) -> Any:
+    def write(self, e: object, x: object, at: Index, y: object) -> Any:
         """The array, into which nothing is written."""
         return x
 

@@ -151,7 +151,7 @@ def dense(program: Program, t: Type, value: Any) -> Any:
     return value
 
 
-def exactly(value: Value, scalar: Any) -> Any:
+def exactly(value: Value, scalar: type) -> Any:
     """A value whose floating numbers are those of another kind: `Fraction` for exact ones."""
     if isinstance(value, Tagged):
         return Tagged(value.tag, exactly(value.payload, scalar))

@@ -22,7 +22,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
 from lineara.facts.box import Box, Joint, Outer, Piece, innermost
-from lineara.facts.hints import Namespace, Shaped, Tree, Value
+from lineara.facts.hints import Leaf, Namespace, Shaped, Tree, Value
 from lineara.facts.registry import (
     follows,
     implements,
@@ -169,7 +169,7 @@ def unbroadcast(x_bar: Shaped, like: ArrayType) -> Any:
     return _see(x_bar, like.dtype)
 
 
-def real_part(x: Any) -> Any:
+def real_part(x: Leaf) -> Any:
     """The real part of a complex value; a real value as it is."""
     return op("real")(x) if is_complex(x) else x
 
@@ -182,12 +182,12 @@ def _see(x_bar: Shaped, dtype: np.dtype) -> Any:
     return x_bar.astype(dtype) if wider and x_bar.dtype.kind == dtype.kind else x_bar
 
 
-def conjugate(x: Any) -> Any:
+def conjugate(x: Leaf) -> Any:
     """The complex conjugate; a real value as it is."""
     return op("conj")(x) if is_complex(x) else x
 
 
-def keep(live: Any, x: Value) -> Any:
+def keep(live: object, x: Value) -> Any:
     """The lanes of a tangent or cotangent where `live` holds; the others are structural zeros."""
     return op("keep")(x, live)
 
@@ -321,7 +321,7 @@ class Elementwise(Primitive):
         return getattr(math, self.name)(*args)
 
     def linearize(
-        self, y: Any, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
+        self, y: Leaf, args: tuple, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint:
         """y_dot = sum of w_i x_dot_i (+ v_i conj(x_dot_i) for complex x)."""
         del params, recur

@@ -144,7 +144,7 @@ def refuses(*foreign: Any, advice: str) -> None:
             registry.declare(f, kind="refused", advice=advice)
 
 
-def _advise(original: Any, advice: str, kind: str = "tried", **facts: Any) -> None:
+def _advise(original: object, advice: str, kind: str = "tried", **facts: Any) -> None:
     """Declare what works in place of a function, and of which kind it is if it has no rule."""
     record = registry.foreign.get(original)
     is_ufunc = hasattr(original, "nin")  # of which NumPy asks us
@@ -153,7 +153,7 @@ def _advise(original: Any, advice: str, kind: str = "tried", **facts: Any) -> No
     registry.declare(original, advice=advice, **facts)
 
 
-def follows(module: str, names: str, advice: str, around: Any = None) -> None:
+def follows(module: str, names: str, advice: str, around: Callable[..., Any] | None = None) -> None:
     """Declare that functions of a module are differentiated as if the user had written them.
 
     Their source, and what it calls in the same package, is read with our NumPy in place of NumPy.
@@ -161,7 +161,7 @@ def follows(module: str, names: str, advice: str, around: Any = None) -> None:
     `around(copy, *args)` is called in place of the copy, for what the source takes a shortcut for.
     """
 
-    def declare(original: Any) -> None:
+    def declare(original: Callable[..., Any]) -> None:
         _advise(original, advice, "followed", around=around)
         source = (sys.modules[module].__file__ or "").removesuffix("__init__.py")
         if source not in registry.sources:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.facts.hints import Value
+from lineara.facts.hints import Leaf, Value
 
 _SHORT = {"float": "f", "complex": "c", "int": "i", "uint": "u"}
 
@@ -78,7 +78,7 @@ def type_of(value: Any) -> ArrayType:
     return ArrayType(array.shape, array.dtype)
 
 
-def show_type(value: Any) -> str:
+def show_type(value: Leaf) -> str:
     """How an error message names what it found: `f64[3]`, `str 'abc'`, `None`."""
     if value is None:
         return "None"

@@ -12,7 +12,7 @@ import numpy as np
 
 from lineara.containers.points import MANIFOLDS, Chart
 from lineara.errors import GeometryError
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Leaf, Shaped, Value
 from lineara.facts.primitive import implements, registry
 from lineara.facts.types import show_type
 from lineara.ops.shape import as_array
@@ -53,7 +53,7 @@ class Labelled:
         columns = [self.columns(p)[i][1] for i in self.moving(p)]
         return [v if _kind(v) in "fc" else v.astype(float) for v in columns]
 
-    def lifted(self, p: Any, v: Any) -> Any:
+    def lifted(self, p: Any, v: list[Any]) -> Any:
         """The labels of p with traced columns v."""
         columns = [values for _, values in self.columns(p)]
         for i, traced in zip(self.moving(p), v, strict=True):
@@ -82,7 +82,7 @@ class Labelled:
             return self.covector(self.labels, tree, chart.unit)
         return tree[0] if self.is_one else dict(pairs)
 
-    def covector(self, p: Any, tree: Any, unit: Any) -> Any:
+    def covector(self, p: Any, tree: Any, unit: object) -> Any:
         """The gradient with the labels of p, zero in columns that are constants."""
         del unit
         columns = [_zero_gradient(values) for _, values in self.columns(p)]
@@ -290,7 +290,7 @@ Array._values = property(_pandas_column)  # type: ignore[attr-defined]
 # --- labels around traced arrays ------------------------------------------------------------------
 
 
-def _as_column(values: Any) -> Any:
+def _as_column(values: Leaf) -> Any:
     """A traced array as a pandas column; an array without derivative as a plain array."""
     if isinstance(values, list | tuple) and follows(values):
         values = as_array(values)
@@ -302,7 +302,7 @@ def _as_column(values: Any) -> Any:
 def _series(cls: type) -> Callable[..., Any]:
     """The stand-in for pandas.Series, whose data may be traced."""
 
-    def make(data: Any = None, *args: Any, **options: Any) -> Any:
+    def make(data: Leaf = None, *args: Any, **options: Any) -> Any:
         return cls(_as_column(data), *args, **options)
 
     return make
@@ -312,7 +312,7 @@ def _frame(cls: type) -> Callable[..., Any]:
     """The stand-in for pandas.DataFrame, whose columns may be traced."""
 
     def make(
-        data: Value | None = None, index: Any = None, columns: Any = None, **options: Any
+        data: Value | None = None, index: Any = None, columns: object = None, **options: Any
     ) -> Any:
         if isinstance(data, dict):
             contents = {k: _as_column(v) for k, v in data.items()}
@@ -338,7 +338,7 @@ def _repeated(value: Value, n: int) -> Any:
     return _as_column(value * np.ones(n)) if isinstance(value, Traced) and not value.ndim else value
 
 
-def _await(name: str, manifold: type[Labelled], make: Any = None) -> None:
+def _await(name: str, manifold: type[Labelled], make: Callable[..., Any] | None = None) -> None:
     def declare(cls: type) -> None:
         MANIFOLDS[cls] = manifold
         if make is not None:

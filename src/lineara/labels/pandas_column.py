@@ -10,7 +10,7 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 from pandas.api.indexers import check_array_indexer
 
 from lineara.errors import NoRuleError
-from lineara.facts.hints import Index, Shaped
+from lineara.facts.hints import DType, Index, Leaf, Shaped
 from lineara.facts.registry import WRITE
 from lineara.python.array_makers import any_traced, array
 from lineara.python.duck_array import called
@@ -39,7 +39,7 @@ class TracedDtype(ExtensionDtype):
         return self if numbers else None
 
 
-def opened(value: Any) -> Any:
+def opened(value: Leaf) -> Any:
     """The array in a column; anything else unchanged."""
     return value.values if isinstance(value, TracedColumn) else value
 
@@ -57,7 +57,7 @@ class TracedColumn(ExtensionArray):
 
     __array_priority__ = 1000
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: Array) -> None:
         self.values = values
 
     dtype = TracedDtype()  # type: ignore[assignment]
@@ -71,7 +71,7 @@ class TracedColumn(ExtensionArray):
         return len(self.values)
 
     @classmethod
-    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> Any:
+    def _from_sequence(cls, scalars: Any, *, dtype: object = None, copy: bool = False) -> Any:
         del dtype
         scalars = opened(scalars)
         if isinstance(scalars, Traced):
@@ -105,7 +105,7 @@ class TracedColumn(ExtensionArray):
         copied[at] = opened(value)
         self.values = copied
 
-    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
+    def take(self, indices: object, *, allow_fill: bool = False, fill_value: Any = None) -> Any:
         """The elements at positions; with `allow_fill`, -1 stands for a missing element."""
         indices = np.asarray(indices, dtype=int)
         if not allow_fill:
@@ -143,7 +143,7 @@ class TracedColumn(ExtensionArray):
 
     # --- what leaves ------------------------------------------------------------------------------
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: DType = None, copy: bool | None = None) -> Any:
         del copy
         if dtype is not None and np.dtype(dtype).kind == "O":
             return objects(self.values)
@@ -160,7 +160,7 @@ class TracedColumn(ExtensionArray):
         return closed(function(*map(opened, inputs), **kwargs))
 
     def __array_function__(
-        self, func: Callable[..., Any], types: Any, args: Any, kwargs: dict[str, Any]
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         del types
         return func(*map(opened, args), **{k: opened(v) for k, v in kwargs.items()})
@@ -176,7 +176,7 @@ class TracedColumn(ExtensionArray):
         y = _reduced(name, values, **options)
         return TracedColumn(called(np.reshape, y, (1,))) if keepdims else y
 
-    def _quantile(self, qs: Any, interpolation: Any) -> Any:
+    def _quantile(self, qs: Any, interpolation: object) -> Any:
         values = self.values[~self.isna()] if self.isna().any() else self.values
         if not len(values):
             return TracedColumn(np.full(len(qs), np.nan))
@@ -199,7 +199,7 @@ class TracedColumn(ExtensionArray):
         has_dropped_na: bool,
         min_count: int,
         ngroups: int,
-        ids: Any,
+        ids: Shaped,
         **options: Any,
     ) -> Any:
         del has_dropped_na
@@ -239,7 +239,7 @@ def _running(name: str) -> Any:
     return rule
 
 
-def _reduced(name: str, values: Any, ddof: int = 1, min_count: int = 0, **options: Any) -> Any:
+def _reduced(name: str, values: Array, ddof: int = 1, min_count: int = 0, **options: Any) -> Any:
     """The reduction with pandas' name `name`, of values without missing ones."""
     del options
     if len(values) < min_count or (not len(values) and name not in ("sum", "prod", "any", "all")):

@@ -7,7 +7,7 @@ linear inputs  [YOLO, §3].
 
 import inspect
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -128,7 +128,7 @@ class Judge:
 
     # --- errors ----------------------------------------------------------------------------
 
-    def wrong(self, message: str, at: Any = None, which: int = -1) -> Any:
+    def wrong(self, message: str, at: Any = None, which: int = -1) -> NoReturn:
         """Raise the error about a leaf, a binding or a definition, and one of its variables."""
         at = self.at if at is None else at
         if at is None:
@@ -162,7 +162,7 @@ class Judge:
 
     # --- the environment --------------------------------------------------------------------
 
-    def bind(self, v: ir.Var, at: Any, which: int = -1) -> None:
+    def bind(self, v: ir.Var, at: object, which: int = -1) -> None:
         """A binder enters the environment."""
         if v.name in self.names:
             self.wrong(f"{v!r} is bound twice in {self.name}; give one another name", at, which)
@@ -177,7 +177,7 @@ class Judge:
         self.names.add(v.name)
         self.scope.add(v)
 
-    def use(self, args: Sequence[ir.Var], at: Any) -> None:
+    def use(self, args: Sequence[ir.Var], at: object) -> None:
         """Occurrences of variables: of linear ones the only occurrence."""
         for i, v in enumerate(args):
             if v not in self.scope:
@@ -193,7 +193,7 @@ class Judge:
                 )
             self.used.add(v)
 
-    def close(self, binders: Sequence[ir.Var], at: Any = None) -> None:
+    def close(self, binders: Sequence[ir.Var], at: object = None) -> None:
         """Binders leave the environment; each was used."""
         for i, v in enumerate(binders):
             if v not in self.used:
@@ -390,7 +390,7 @@ class Judge:
             )
         return s
 
-    def primitive(self, e: ir.Prim, types: tuple[ArrayType, ...], at: Any = None) -> ArrayType:
+    def primitive(self, e: ir.Prim, types: tuple[ArrayType, ...], at: object = None) -> ArrayType:
         """What the primitive makes of arguments of those types; errors are about e, or `at`."""
         try:
             key: Any = (e.primitive, types, hashable(e.params))
@@ -418,7 +418,6 @@ class Judge:
                 text = f"it is not written so; {_form(e.primitive)}"
             at = e if at is None else at
             self.wrong(text if text.startswith(e.name) else f"{e.name}: {text}", at)
-            raise AssertionError from None
         if key is not None:
             self.known[key] = y
         return y

@@ -150,7 +150,7 @@ class _Sample(dict[ir.Var, int]):
     def __missing__(self, v: ir.Var) -> int:
         return NOMINAL
 
-    def get(self, v: ir.Var, default: Any = None) -> int:
+    def get(self, v: ir.Var, default: object = None) -> int:
         """The nominal size, whatever the variable."""
         return NOMINAL
 

@@ -140,7 +140,7 @@ def sizes_in(params: Mapping[str, Any]) -> Iterator[ir.Var]:
                 yield v
 
 
-def is_open(t: Any) -> bool:
+def is_open(t: tuple[Any, ...]) -> bool:
     """Whether an array has a dimension that its type leaves open."""
     return isinstance(t, ArrayType) and None in t.shape
 
@@ -155,11 +155,11 @@ class Samples:
         self.at = at
         self.of = {n: v for v, n in at.items()}
 
-    def type(self, t: Any) -> Any:
+    def type(self, t: tuple[Any, ...]) -> Any:
         """The type with numbers."""
         return with_dims(t, self.at) if self.at else t
 
-    def back(self, t: Any) -> Any:
+    def back(self, t: tuple[Any, ...]) -> Any:
         """A type of numbers, about variables."""
         if not self.of:
             return t

@@ -80,7 +80,7 @@ class _Instance(ir.Mapped):
         body = ir.Block((*dropped, *body.bindings), body.leaf)
         return self.placed(d, replace(made, name=name, body=body))
 
-    def placed(self, old: Any, new: Any) -> Any:
+    def placed(self, old: object, new: object) -> Any:
         """The new one, with the place of the old one in the text."""
         if old in self.run.places:
             self.run.places[new] = self.run.places[old]

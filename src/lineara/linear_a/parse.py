@@ -180,7 +180,7 @@ class _Reader:
         self.judge = Judge(self.so_far, "")
         self.judge.numbers = self.numbers
 
-    def wrong(self, message: str, at: Any) -> ProgramError:
+    def wrong(self, message: str, at: object) -> ProgramError:
         """The error at a token or a tree."""
         return ProgramError(located(self.so_far, _place(at), message))
 
@@ -622,7 +622,9 @@ class _Reader:
             raise self.wrong("a tag is a whole number; alternatives count from 0", t)
         return number
 
-    def unknown(self, head: Any, names: Iterable[str], what: str, hint: str = "") -> ProgramError:
+    def unknown(
+        self, head: object, names: Iterable[str], what: str, hint: str = ""
+    ) -> ProgramError:
         """The error about a name that nothing has."""
         hint = hint or did_you_mean(str(head), names) or f"; there is {_some(names) or 'none'}"
         return self.wrong(f"there is no {what} {head}{hint}", head)
@@ -683,19 +685,19 @@ def _cast(numbers: float | int | list[Any], dtype: np.dtype | None) -> Any:
     if dtype.kind in "iu" and raw.dtype.kind in "iufO":
         exact = np.array(numbers, object)  # large ones next to others are no longer integers
         if any([type(n) is not int for n in exact.ravel()]):
-            raise OverflowError
+            raise OverflowError("not all are integers")
         made = exact.astype(dtype)
         if np.any(made != exact):
-            raise OverflowError
+            raise OverflowError("an integer is out of range")
         return made[()]
     if kinds[0] > kinds[1] or (kinds[0] == 0) is not (kinds[1] == 0):
-        raise OverflowError
+        raise OverflowError("the numbers are of a larger kind than the dtype")
     with np.errstate(all="ignore"):
         made = raw.astype(dtype)
     if np.any(np.isinf(made)) if raw.dtype.kind != "b" else False:
         wide_enough = raw.astype(complex if dtype.kind == "c" else float)
         if np.any(np.isinf(made) & ~np.isinf(wide_enough)):
-            raise OverflowError
+            raise OverflowError("a number becomes infinite")
     return made[()]
 
 

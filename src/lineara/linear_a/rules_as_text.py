@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import LinearaError, LinearityError, NoRuleError, ProgramError, ShapeError
-from lineara.facts.hints import DType, Index, Shaped
+from lineara.facts.hints import DType, Index, Leaf, Shaped
 from lineara.facts.primitive import (
     Box,
     Elementwise,
@@ -52,7 +52,7 @@ class Emitter:
         """A variable as rules see it."""
         return Boxed(self, v)
 
-    def unbox(self, value: Any, t: ArrayType | None = None) -> ir.Var:
+    def unbox(self, value: Leaf, t: ArrayType | None = None) -> ir.Var:
         """The variable of a box; of a plain value, a literal's."""
         if isinstance(value, Boxed):
             return value.var

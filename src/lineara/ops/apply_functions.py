@@ -230,7 +230,7 @@ def _first(values: Shaped) -> Any:
     return op("reshape")(values, shape=()) if isinstance(values, Box) else values[()]
 
 
-def _objects(value: Any) -> np.ndarray:
+def _objects(value: Shaped) -> np.ndarray:
     """The elements, as Python's numbers, in an array of objects."""
     if not any_box([value]):
         return np.asanyarray(value, dtype=object)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.facts.hints import DType, Namespace, Shaped
+from lineara.facts.hints import DType, Namespace, Shaped, Value
 from lineara.facts.primitive import (
     Multilinear,
     Outer,
@@ -128,7 +128,7 @@ def contraction(y: ArrayType, args: tuple[ArrayType, ...], products: int) -> int
     return (1 + is_complex(y)) * max(0, len(args) * products - y.size)
 
 
-def _column(v: Any) -> Any:
+def _column(v: Value) -> Any:
     """A vector as a matrix of one column."""
     return v[:, None] if type(v) is np.ndarray else op("reshape")(v, shape=(*type_of(v).shape, 1))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import StagingError
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Leaf, Shaped, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -285,7 +285,7 @@ def _real(name: str, a: Shaped, w: Shaped) -> bool:
     return not bool(op("any")(op("not_equal")(op("imag")(w), 0)))
 
 
-def has_values(x: Any) -> bool:
+def has_values(x: Leaf) -> bool:
     """Whether the numbers of a value are known: False while a program is being traced."""
     while isinstance(x, Box):
         if not getattr(x, "known", False):

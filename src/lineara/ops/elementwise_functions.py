@@ -108,7 +108,7 @@ def frexp(x):
     return ldexp(x, -power_of_two), power_of_two
 
 
-def _widened(outside: Any, function: Callable[..., Any]) -> Any:
+def _widened(outside: Callable[..., Any], function: Callable[..., Any]) -> Any:
     """`function`, on complex numbers if `outside` is true for one element."""
 
     def stand_in(*args):

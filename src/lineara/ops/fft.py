@@ -38,7 +38,7 @@ def _work(y: ArrayType, shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return (5 * steps + 4) * size - reals(y)
 
 
-def along(name: str, x: Any, axes: tuple[Any, ...], norm: str) -> ArrayType:
+def along(name: str, x: ArrayType, axes: tuple[Any, ...], norm: str) -> ArrayType:
     """The type of x, after checking the axes and the name of the norm."""
     t = type_of(x)
     fine = type(axes) is tuple and axes and norm in OPPOSITE

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import TypeMismatchError
-from lineara.facts.hints import Shaped
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, implements, op
 from lineara.facts.types import type_of
 from lineara.ops.index import diff, line
@@ -23,11 +23,11 @@ def _stop_gradient(a: Shaped) -> Any:
     return plain
 
 
-def _still(a: Any) -> Any:
+def _still(a: Value) -> Any:
     return op("stop_gradient")(a)
 
 
-def _fit(x: Any, fails: Any, text: str) -> Any:
+def _fit(x: Any, fails: object, text: str) -> Any:
     """x, which a program checks; of plain values NumPy raises what it has to say."""
     return checked(x, fails, ValueError, text) if isinstance(fails, Box) else x
 

@@ -253,7 +253,7 @@ class Along(Constant):
         super().__init__(name)
         self.axis = axis
 
-    def __call__(self, x, /, *rest, where: Any = True, **params):
+    def __call__(self, x, /, *rest, where: Value = True, **params):
         if where is not True:  # of any and all: elements left out get the neutral value
             left_out = op("logical_not")(where)
             x = op("logical_and")(x, where) if self.name == "any" else op("logical_or")(x, left_out)
@@ -316,7 +316,7 @@ def take_along_axis(arr, indices, axis=-1):
     return index(arr, at=_along_axis(type_of(arr).shape, indices, axis))
 
 
-def _along_axis(shape: tuple[int, ...], indices: Any, axis: int) -> tuple[Any, ...]:
+def _along_axis(shape: tuple[int, ...], indices: Shaped, axis: int) -> tuple[Any, ...]:
     """The index of positions that are given for each line along the axis."""
     if type_of(indices).dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")

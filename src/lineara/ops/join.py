@@ -78,7 +78,7 @@ def append(arr, values, axis=None):
     return concatenate(flat, axis or 0)
 
 
-def _each(foreign: Any, doc: str) -> Callable[[Any], Any]:
+def _each(foreign: Callable[..., Any], doc: str) -> Callable[[Any], Any]:
     """Declare a stand-in that applies one function to each of its arguments."""
 
     def register(one: Callable[[Any], Any]) -> Any:

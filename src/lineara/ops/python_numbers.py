@@ -164,7 +164,7 @@ class OfRow(General):
         self.act, self.terms = act, terms
         self.raised = (ValueError, OverflowError)
 
-    def result(self, x: Any, **params: Any) -> Any:
+    def result(self, x: tuple[Any, ...], **params: Any) -> Any:
         """The type of one number for each row."""
         t = type_of(x)
         if not t.shape:
@@ -241,7 +241,7 @@ def _torn(what: str, line: str) -> StagingError:
     )
 
 
-def own(name: str, base: Any, act: Callable[..., Any]) -> Any:
+def own(name: str, base: Primitive, act: Callable[..., Any]) -> Any:
     """Declare a primitive for Python's function `act` over a base."""
     return (OwnConstant if isinstance(base, Constant) else OwnElementwise)(name, base, act)
 
@@ -295,7 +295,7 @@ def _complex(z: Shaped) -> Any:
     return op("astype")(z, dtype=np.dtype(complex)) if isinstance(z, Box) else complex(z)
 
 
-def _declare(original: Any, convert: Callable[[Any], Any], act: Any) -> None:
+def _declare(original: Callable[..., Any], convert: Callable[[Any], Any], act: Primitive) -> None:
     """Declare what stands for a function of numbers in programs."""
 
     def call(*args: Any, **options: Any) -> Any:
@@ -318,7 +318,7 @@ _declare(math.fabs, _real, op("abs"))
 _fraction = own("math_fraction", op("fraction"), lambda x: math.modf(x)[0])
 
 
-def _of_integers(ours: Any, start: int) -> Any:
+def _of_integers(ours: OwnConstant, start: int) -> Any:
     """math.gcd and math.lcm, of any number of integers."""
 
     def call(*integers: Any) -> Any:
@@ -336,8 +336,8 @@ for _name, _start in (("gcd", 0), ("lcm", 1)):
     registry.declare(getattr(math, _name), in_programs=_of_integers(_own, _start))
 
 
-def _in_programs(function: Any) -> Callable[[Any], Any]:
-    def declare(ours: Any) -> Any:
+def _in_programs(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    def declare(ours: Callable[..., Any]) -> Any:
         registry.declare(function, in_programs=ours)
         return ours
 

@@ -60,7 +60,7 @@ pvariance, pstdev = _spread("pvariance", 0, False), _spread("pstdev", 0, True)
 FLOAT64 = np.dtype(float)
 
 
-def _of_row(ours: Any, terms: Callable[..., Any], kind: str) -> None:
+def _of_row(ours: Callable[..., Any], terms: Callable[..., Any], kind: str) -> None:
     """Declare what stands in for one of ours in programs, by the terms of its tangent.
 
     Its result is Python's number ("pythons"), NumPy's if one of them is ("mixed"), or of the class

@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from lineara.ops.shape import as_array, normal_axes
 # In primitives, a reduction's `axis` is a tuple of axes counted from the front.
 
 
-def reduced(name: str, x: Any, axis: tuple[Any, ...], keepdims: bool) -> ArrayType:
+def reduced(name: str, x: ArrayType, axis: tuple[Any, ...], keepdims: bool) -> ArrayType:
     """The type of a reduction's result."""
     t = type_of(x)
     fine = type(axis) is tuple and not any([isinstance(i, bool) for i in axis])
@@ -253,7 +254,12 @@ def np_min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
 
 
 def _extremum(
-    name: str, a: Shaped, axis: int | None, keepdims: bool, initial: float | None, where: Any
+    name: str,
+    a: Shaped,
+    axis: int | None,
+    keepdims: bool,
+    initial: float | None,
+    where: Shaped | None,
 ) -> Any:
     t = type_of(a)
     along = reduced_axes(axis, t.ndim, name)
@@ -342,7 +348,7 @@ def _deviation(a: Shaped, axis: int | None, where: Shaped | None, mean: Value | 
     return a - mean
 
 
-def freed(ddof: int, correction: Any) -> Any:
+def freed(ddof: int, correction: Value | None) -> Any:
     """How many numbers fewer are free than there are."""
     if given(correction) and ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
@@ -350,7 +356,12 @@ def freed(ddof: int, correction: Any) -> Any:
 
 
 def _freedom(
-    a: Shaped, axis: int | None, where: Shaped | None, keepdims: bool, ddof: int, correction: Any
+    a: Shaped,
+    axis: int | None,
+    where: Shaped | None,
+    keepdims: bool,
+    ddof: int,
+    correction: Value | None,
 ) -> Any:
     """The number of elements minus ddof (or correction)."""
     count = _count(a, axis, where, keepdims is not np._NoValue and keepdims)
@@ -416,7 +427,7 @@ def running(act: Elementwise, a: Shaped, axis: int) -> Any:
     return a
 
 
-def cumulative(run: Any, start: float) -> Any:
+def cumulative(run: Callable[..., Any], start: float) -> Any:
     """Declare cumulative_sum or cumulative_prod from cumsum or cumprod and the neutral value."""
 
     def function(x, /, *, axis=None, dtype=None, out=None, include_initial=False):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.facts.hints import Shaped
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import (
     Box,
     Multilinear,
@@ -116,7 +116,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     return slopes[0] if len(axes) == 1 else tuple(slopes)
 
 
-def _slope(f: Shaped, axis: int, h: Any, edge_order: int) -> Any:
+def _slope(f: Shaped, axis: int, h: Value, edge_order: int) -> Any:
     n, ndim, lead = type_of(f).shape[axis], type_of(f).ndim, (slice(None),) * axis
     if n < edge_order + 1:
         raise ShapeError(f"gradient: {n} points along axis {axis}; it takes {edge_order + 1}")

@@ -222,7 +222,7 @@ def np_pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
     return pinv(hermitian_of(a) if hermitian else a, rcond=_cut("pinv", a, rcond))
 
 
-def _cut(name: str, a: Shaped, rcond: Any) -> Any:
+def _cut(name: str, a: Shaped, rcond: object) -> Any:
     """The cutoff, if only rounding errors lie below it; a larger one has no rule."""
     t = type_of(a)
     eps = float(np.finfo(t.dtype).eps)

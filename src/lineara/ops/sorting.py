@@ -110,7 +110,9 @@ def _hundredth(q: Any) -> Any:
     return as_array(q) / 100 if isinstance(q, list | tuple) else q / 100
 
 
-def _quantiles(func: Any, doc: str, percent: bool = False, skips_nan: bool = False) -> Any:
+def _quantiles(
+    func: Callable[..., Any], doc: str, percent: bool = False, skips_nan: bool = False
+) -> Any:
     """Declare one of NumPy's four: of fractions or of percentages, with NaNs or without."""
 
     @implements(func)
@@ -359,7 +361,7 @@ _ALL, _COUNTS, _INVERSE = (
 )
 
 
-def _where(mask: Any, flat: Any) -> Any:
+def _where(mask: Shaped, flat: Any) -> Any:
     return op("index")(flat, at=(op("flatnonzero")(mask),))
 
 

@@ -77,7 +77,7 @@ def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, w
     return +y if left else y  # a copy, not a view of the operand
 
 
-def _along(ufunc: np.ufunc, a: Shaped, axis: int, initial: Any = None) -> Any:
+def _along(ufunc: np.ufunc, a: Shaped, axis: int, initial: object = None) -> Any:
     """The reduction along one axis, which is kept with length 1."""
     act, t = registry.foreign[ufunc].ours, type_of(a)
     lead = (slice(None),) * axis

@@ -29,7 +29,7 @@ class Check(Structural):
         self.kind = kind
         self.raised = () if issubclass(kind, LinearaError) else (kind,)  # ours, of who reads x
 
-    def result(self, x: Any, fails: Value, text: str, line: str = "") -> ArrayType:
+    def result(self, x: ArrayType, fails: Value, text: str, line: str = "") -> ArrayType:
         """The type of x."""
         if not isinstance(text, str):
             raise TypeError(f"{self.name}: the text of what it raises is {text!r}, which is none")
@@ -81,7 +81,7 @@ for _kind in CHECKED:
     Check(_kind)
 
 
-def checked(x: Value, fails: Any, kind: type[Exception], text: str, **line: str) -> Any:
+def checked(x: Value, fails: object, kind: type[Exception], text: str, **line: str) -> Any:
     """x; where an element of `fails` is true the exception is raised, or the warning given.
 
     An exception may have a note with the `line` that raises it.

@@ -14,7 +14,7 @@ they are partitioned (partition.py).
 from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -387,10 +387,9 @@ class _Lanes:
             case ir.Application():
                 return e.batch(self, args)
         self.refuse(e, "depends on what differs from lane to lane")
-        raise AssertionError
 
-    def refuse(self, e: ir.Leaf, why: str) -> None:
-        """What cannot be batched."""
+    def refuse(self, e: ir.Leaf, why: str) -> NoReturn:
+        """Raise the error about what cannot be batched."""
         what = e.head() if isinstance(e, ir.Application) else type(e).__name__.lower()
         raise ProgramError(
             f"batch: in {self.d.name}, {what} {why}; batch what is around it, or run it lane by "

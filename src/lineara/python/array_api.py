@@ -31,7 +31,7 @@ def astype(x: Shaped, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     return x.astype(dtype, copy=copy)
 
 
-def from_dlpack(x: Shaped, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: Shaped, /, *, device: object = None, copy: bool | None = None) -> Any:
     """A traced array is an array of ours already."""
     _check_device(device)
     return x.copy() if copy else x
@@ -42,12 +42,12 @@ for _function, _ours in ((getattr(np, "astype", None), astype), (np.from_dlpack,
         implements(_function)(_ours)
 
 
-def _check_device(device: Any) -> None:
+def _check_device(device: object) -> None:
     if device not in (None, "cpu"):
         raise ValueError(f"device {device!r} is not there: traced arrays live on 'cpu'")
 
 
-def _to_device(self: Traced, device: Any, /, *, stream: Any = None) -> Any:
+def _to_device(self: Traced, device: object, /, *, stream: object = None) -> Any:
     """The array itself: there is one device."""
     del stream
     _check_device(device)

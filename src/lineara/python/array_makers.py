@@ -167,7 +167,7 @@ def array(object: object, dtype: DType = None, *, copy: bool | None = True, **op
     return made
 
 
-def _is_shared(made: Any, source: Tree) -> bool:
+def _is_shared(made: object, source: Tree) -> bool:
     """Whether an array lies in memory that its source has, too."""
     if isinstance(source, np.ndarray):
         return np.may_share_memory(made, source)
@@ -181,7 +181,7 @@ def _is_shared(made: Any, source: Tree) -> bool:
 _COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: True}
 
 
-def _in_dtype(obj: Any, made: Array, dtype: np.dtype) -> Any:
+def _in_dtype(obj: object, made: Array, dtype: np.dtype) -> Any:
     """The array `made` of `obj` in another dtype; NumPy converts numbers in lists one by one."""
     if staged(made) and made.dtype.kind == "c" and dtype.kind in "iuf" and _has_pythons(obj):
         np.array(1j, dtype)  # which refuses

@@ -6,14 +6,14 @@ from typing import Any, cast
 import numpy as np
 
 from lineara.errors import DetachError
-from lineara.facts.hints import Shaped
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import implements, op
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
 from lineara.tape.node import Array, Traced, as_type, follows, plain, plain_deep, staged
 
 
-def _write(name: str, a: Any, values: Any, act: Callable[[np.ndarray, Any], Any]) -> None:
+def _write(name: str, a: Any, values: Value, act: Callable[[np.ndarray, Any], Any]) -> None:
     """Write `values` into `a` as NumPy's function `act(array, values)` does."""
     if not isinstance(a, Array):
         raise DetachError(

@@ -75,7 +75,7 @@ def replaced_builtins(
         return False
 
     @functools.wraps(issubclass)
-    def issubclass_(cls: Any, classes: Any, /) -> bool:
+    def issubclass_(cls: Any, classes: object, /) -> bool:
         return issubclass(overlay.original(cls), real(classes))
 
     class _Meta(type):

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 from lineara.containers.points import ATTRIBUTE
 from lineara.containers.proxy import Front
 from lineara.errors import StructureError, is_own_file
-from lineara.facts.hints import Shaped, Tree
+from lineara.facts.hints import Leaf, Shaped, Tree
 from lineara.python.class_copies import LRU, has_user_code
 from lineara.python.function_copies import dress, is_user_function
 from lineara.python.twins import members
@@ -251,7 +251,7 @@ class _Writer:
         self.new: dict[Any, Any] = {}  # place -> its new value
         self.made: dict[int, tuple[Any, Any]] = {}  # id -> (old, new)
 
-    def collect(self, old: Any, values: object, path: str) -> None:
+    def collect(self, old: object, values: object, path: str) -> None:
         """Note what is new in `values`, which has the form that `captured` gives for `old`."""
         if not isinstance(values, Mapping):
             raise StructureError(
@@ -365,7 +365,7 @@ class _Writer:
         return new
 
 
-def _can_open(value: Any) -> bool:
+def _can_open(value: Leaf) -> bool:
     return isinstance(value, _Self) or _opens(value)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import StagingError
-from lineara.facts.hints import Tree
+from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import Box
 from lineara.facts.registry import registry
 from lineara.tape.node import Traced
@@ -88,7 +88,7 @@ class Class(NamedTuple):
         return x is value or _is_one_class(x, value)
 
 
-def _attribute(value: Any, name: str) -> Any:
+def _attribute(value: Leaf, name: str) -> Any:
     """An attribute, as code that is not ours sees it."""
     if isinstance(value, Traced):
         shown = value.stands_for()
@@ -99,7 +99,7 @@ def _attribute(value: Any, name: str) -> Any:
     return getattr(value, name)
 
 
-def _is_one_class(x: Any, y: Any) -> bool:
+def _is_one_class(x: Leaf, y: Leaf) -> bool:
     """Whether these are one class of numbers, for which another may stand."""
     if not (isinstance(x, type) and isinstance(y, type)):
         return False

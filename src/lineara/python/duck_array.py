@@ -46,7 +46,11 @@ class Duck:
         self.value = value
 
     def __array_function__(
-        self, func: Callable[..., Any], types: tuple[Any, ...], args: Any, kwargs: dict[str, Any]
+        self,
+        func: Callable[..., Any],
+        types: tuple[Any, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
         del types
         kwargs = {k: opened(v) for k, v in kwargs.items()}

@@ -55,12 +55,12 @@ class Functions:
         del chart
         return tree
 
-    def covector(self, p: Callable[..., Any], tree: Tree, unit: Any) -> Any:
+    def covector(self, p: Callable[..., Any], tree: Tree, unit: object) -> Any:
         """Captured values by name: a gradient with respect to the function."""
         del p, unit
         return tree
 
-    def components(self, vector: Any, chart: Chart, asked: str) -> Any:
+    def components(self, vector: object, chart: Chart, asked: str) -> Any:
         """Captured values by name; of probes, what they come to in these."""
         if not (chart.dual and isinstance(vector, Probes)):
             if not isinstance(vector, Mapping):

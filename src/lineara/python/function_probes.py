@@ -14,7 +14,7 @@ import numpy as np
 
 from lineara.cotangent.formal import Formal
 from lineara.errors import StructureError, TypeMismatchError
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.primitive import Box, conjugate, op, real_part
 from lineara.facts.types import show_type, type_of
 from lineara.python.user_code import method, seen
@@ -87,7 +87,7 @@ class Probes:
     __rmul__ = __mul__
 
 
-def _probe(given: Any) -> Probe:
+def _probe(given: object) -> Probe:
     if isinstance(given, Probe):
         return given
     if not isinstance(given, tuple) or len(given) not in (2, 3):
@@ -113,7 +113,7 @@ def point(args: tuple[Any, ...]) -> Any:
     return args[0] if len(args) == 1 and type(args[0]) is not tuple else args
 
 
-def scaled(tree: Any, r: Value) -> Any:
+def scaled(tree: Tree, r: Value) -> Any:
     """A multiple of a vector."""
     return map_leaves(lambda v: r * v, tree)
 
@@ -173,7 +173,7 @@ class Bag(Formal):
     def __init__(self, parts: tuple[Any, ...]) -> None:
         self.parts = parts  # probes and bags, the latest call first
 
-    def __add__(self, other: Any) -> "Bag":
+    def __add__(self, other: object) -> "Bag":
         if isinstance(other, Bag):
             return Bag((self, other))
         return self if type(other) in (int, float) and other == 0 else NotImplemented

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
-from lineara.facts.hints import Tree
+from lineara.facts.hints import Leaf, Tree
 
 _SMALL = 32  # entries; of a container with fewer they are compared, of a larger one counted
 _MANY = 5000  # of them; caches that are met later are left alone
@@ -30,7 +30,7 @@ class Kept:
         self.holders: dict[int, tuple[Any, Any]] = {}  # each, and what it was like
         self.assigned: list[tuple[dict[str, Any], str, Any]] = []  # globals, and what they were
 
-    def note(self, value: Any, depth: int = _DEPTH) -> None:
+    def note(self, value: Leaf, depth: int = _DEPTH) -> None:
         """Look at this when differentiations have ended; and at what it holds."""
         if depth == 0 or id(value) in self.holders or len(self.holders) > _MANY:
             return

@@ -206,7 +206,7 @@ def maker_class(original: type, convert: Callable[..., Any]) -> type:
     return _Maker(original.__name__, (original,), names | {"__module__": original.__module__})
 
 
-def constructor(original: Any, convert: Callable[..., Any]) -> type:
+def constructor(original: type, convert: Callable[..., Any]) -> type:
     """The class that stands for a floating type."""
     names = {"original": original, "convert": staticmethod(convert), "__slots__": ()}
     if not issubclass(original, np.number):  # of its subclasses NumPy knows
@@ -270,7 +270,7 @@ def _typed(dtype: Any) -> Callable[..., Any]:
     return convert
 
 
-def _whole(t: Any) -> Callable[..., Any]:
+def _whole(t: type) -> Callable[..., Any]:
     """A type of whole numbers, which are constants."""
 
     def convert(value: Any) -> Any:
@@ -305,7 +305,7 @@ def is_instance(value: Array, cls: type) -> bool | None:
         return None
 
 
-def _declare(original: Any, convert: Callable[..., Any]) -> None:
+def _declare(original: type, convert: Callable[..., Any]) -> None:
     registry.declare(original, kind="class", stand_in=constructor(original, convert))
 
 

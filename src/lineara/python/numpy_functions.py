@@ -122,7 +122,7 @@ def _constant(
     func: Callable[..., Any],
     args: tuple,
     kwargs: dict[str, Any],
-    out: Any,
+    out: object,
     call: Callable[..., Any],
 ) -> Any:
     """A constant; a plain `out` is NumPy's to write, or to refuse."""
@@ -178,7 +178,7 @@ def _is_sequence(value: Any) -> bool:
     return issubclass(type(value), list | tuple) and any_box(value)
 
 
-def _advice(func: Any) -> str:
+def _advice(func: Callable[..., Any]) -> str:
     """What works in place of a function without a rule."""
     of_python = isinstance(func, np.ufunc) and func.__name__.endswith("(vectorized)")
     return declared(np.frompyfunc if of_python else func).advice or WRITE
@@ -229,7 +229,7 @@ def locally_constant(
     return box.level.constant_call(ours, func, args, kwargs)
 
 
-def _in_order(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+def _in_order(a: Value, v: Shaped, side: str = "left", sorter: Shaped | None = None) -> Any:
     """The arguments of np.searchsorted without staged positions that sort the array."""
     if not staged(sorter):
         return (a, v, side, sorter), {}
@@ -320,29 +320,29 @@ def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
     return call_foreign(np.sum, (self, *args), kwargs)
 
 
-def _choose(self: Any, *choices: Any, out: Any = None, mode: str = "raise") -> Any:
+def _choose(self: Any, *choices: Any, out: object = None, mode: str = "raise") -> Any:
     """As np.choose."""
     listed = choices[0] if len(choices) == 1 else choices
     return call_foreign(np.choose, (self, listed), {"out": out, "mode": mode})
 
 
-def _compress(self: Any, condition: Value, axis: Axis = None, out: Any = None) -> Any:
+def _compress(self: Any, condition: Value, axis: Axis = None, out: object = None) -> Any:
     """As np.compress."""
     return call_foreign(np.compress, (condition, self, axis, out), {})
 
 
-def _partition(self: Any, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+def _partition(self: Any, kth: object, axis: int = -1, kind: str = "introselect") -> None:
     """Partition in place."""
     self[...] = call_foreign(np.partition, (self, kth, axis), {})
 
 
-def _conjugate(self: Any, out: Any = None) -> Any:
+def _conjugate(self: Any, out: object = None) -> Any:
     """As np.conjugate."""
     y = Traced.conjugate(self)
     return y if out is None else write_out(out, y)
 
 
-def _wrap(self: Any, array: Shaped, context: Any = None, return_scalar: Any = None) -> Any:
+def _wrap(self: Any, array: Shaped, context: object = None, return_scalar: object = None) -> Any:
     """The array, or its number: of numbers it is one unless an array is asked for."""
     number = not self.shape if return_scalar is None else return_scalar
     return array[()] if number and not array.shape else array

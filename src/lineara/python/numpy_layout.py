@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.facts.hints import Value
+from lineara.facts.hints import Leaf, Value
 from lineara.facts.primitive import registry
 from lineara.facts.types import ArrayType, type_of
 from lineara.tape.node import Array, Scalar, Traced, laid, plain, staged
@@ -147,7 +147,7 @@ def learned(
     return layout
 
 
-def signature(v: Any) -> Any:
+def signature(v: Leaf) -> Any:
     """What the strides of a result, and whether there is one, may depend on."""
     if isinstance(v, tuple | list):
         return (type(v).__name__, *map(signature, v))
@@ -166,7 +166,7 @@ def signature(v: Any) -> Any:
     raise Unknown
 
 
-def _shown(v: Any) -> Any:
+def _shown(v: Leaf) -> Any:
     """Values for NumPy, in the same layout."""
     if isinstance(v, tuple | list):
         return type(v)([_shown(w) for w in v])

@@ -58,7 +58,7 @@ def is_composed(func: Any) -> bool:
     return _may_ask(func) and not (_is_numpys(func) and func.__name__ in _EXACT.split())
 
 
-def is_asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], out: Any) -> bool:
+def is_asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], out: object) -> bool:
     """The same of one call: what is cast, or written where it shall be, NumPy checks."""
     if func is np.einsum and len(args) > 3:
         return True
@@ -87,7 +87,7 @@ def _is_numpys(func: Callable[..., Any]) -> bool:
     return module == "numpy" or isinstance(getattr(func, "__self__", func), np.ufunc)
 
 
-def judged(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+def judged(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     """Raise where a call does more than to calculate its value; of a composition, its check."""
     place = place_of_out(func)
     if "out" in kwargs or (place is not None and len(args) > place):
@@ -161,7 +161,7 @@ def asked(
     func: Callable[..., Any],
     args: tuple,
     kwargs: dict[str, Any],
-    out: Any,
+    out: object,
     arrays: list[np.ndarray],
 ) -> Any:
     """What NumPy's function gives for the plain arguments, which `arrays` gets."""
@@ -272,7 +272,11 @@ def _fresh(y: Tree, arrays: list[tuple[Array, np.ndarray]], level: Any) -> Any:
 
 
 def failed(
-    func: Any, args: tuple, kwargs: dict[str, Any], error: Exception, out: Any = None
+    func: Callable[..., Any],
+    args: tuple,
+    kwargs: dict[str, Any],
+    error: Exception,
+    out: object = None,
 ) -> Exception:
     """The exception that NumPy's function raises where ours has failed; else a refusal."""
     if isinstance(error, Told):
@@ -329,7 +333,7 @@ def own_value(
     args: tuple,
     kwargs: dict[str, Any],
     ours: Callable[..., Any],
-    out: Any = None,
+    out: object = None,
     given: tuple | None = None,
 ) -> Any:
     """The result of `ours(*args, **kwargs)` with the value that NumPy's gives for what was given.
@@ -367,7 +371,7 @@ def _is_wrapped(part: Shaped, number: bool) -> bool:
 _answers: dict[Any, Exception | tuple[bool, ...]] = {}
 
 
-def checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> tuple[bool, ...]:
+def checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: object) -> tuple[bool, ...]:
     """Of each of NumPy's results of values of these types whether it is a number, if it is known.
 
     Raises what NumPy's function raises of such values, whatever they are.
@@ -388,7 +392,7 @@ def checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> t
     return answer
 
 
-def _answer(func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> Any:
+def _answer(func: Any, args: tuple, kwargs: dict[str, Any], out: object) -> Any:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")

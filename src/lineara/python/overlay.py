@@ -23,7 +23,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from lineara.errors import is_library_file
-from lineara.facts.hints import Tree
+from lineara.facts.hints import Leaf, Tree
 from lineara.python.builtins import build_class, replaced_builtins
 from lineara.python.class_copies import LRU, Classes, is_from_library, parts_of
 from lineara.python.container_copies import LIMIT, DictView, ListView
@@ -177,7 +177,7 @@ class Overlay:
         """The copy of a library's function, which `replace` gives something else for."""
         return self._functions.get(f)
 
-    def needs(self, value: Any, depth: int = 4) -> bool:
+    def needs(self, value: Leaf, depth: int = 4) -> bool:
         """Whether copied code must see something else in place of `value`."""
         if self._tabled(value) is not value:
             return True
@@ -370,7 +370,7 @@ class Overlay:
             space.live = LiveModule(module, space)
         return space.live
 
-    def _object(self, value: Any) -> Any:
+    def _object(self, value: Leaf) -> Any:
         """The replacement of an object of a foreign class, one in a run."""
         known = self._stood.get(id(value))
         if known is None or known[0] is not value:
@@ -409,12 +409,12 @@ class Overlay:
         made.take()
         return made
 
-    def _is_watched(self, value: Any) -> bool:
+    def _is_watched(self, value: Leaf) -> bool:
         """Whether an attribute with this value goes through the overlay when it is read."""
         kind = type(value)
         return kind not in _INERT and (kind in (dict, list) or self.needs(value))
 
-    def _namedtuple(self, value: Any) -> Any:
+    def _namedtuple(self, value: tuple[Any, ...]) -> Any:
         """A namedtuple; one with methods of the user's gets its twin."""
         record = self._classes.of(type(value))
         cls = record.twin if record else type(value)

@@ -50,7 +50,7 @@ class Restoration:
         """Whether values of this type may hold something to restore."""
         return kind in (list, dict, set) or isinstance(kind, TwinType) or self.is_users(kind)
 
-    def fix_tuple(self, value: Any) -> Any:
+    def fix_tuple(self, value: tuple[Any, ...]) -> Any:
         """A tuple, or a namedtuple that may be of a twin, made again if need be."""
         items = [self.fix(item) for item in value]
         kind, link = type(value), link_of(type(value))

@@ -306,7 +306,7 @@ def has_attribute(obj: Any, name: str, /) -> bool:
 
 
 @functools.wraps(pow)
-def power(base: Any, exp: Any, mod: Any = None) -> Any:
+def power(base: Any, exp: Any, mod: object = None) -> Any:
     """A power; with a modulus, which only whole numbers have, of numbers of the same classes."""
     return pow(base, exp) if mod is None else pow(*map(_of_kind, (base, exp, mod)))
 

@@ -97,7 +97,7 @@ class TwinType(type):
         # typing remembers what X[int] was by X, and would take X' for X
         return types.GenericAlias(cls, typing.get_args(cast(Any, link.real)[item]))
 
-    def __setattr__(cls, name: str, value: Any) -> None:
+    def __setattr__(cls, name: str, value: object) -> None:
         link = link_of(cls)
         if link is None:
             super().__setattr__(name, value)

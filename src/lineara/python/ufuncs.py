@@ -9,7 +9,7 @@ import numpy as np
 
 from lineara.containers.points import is_labelled, is_quantity, operated
 from lineara.errors import DetachError, NoRuleError
-from lineara.facts.hints import DType, Shaped, Value
+from lineara.facts.hints import DType, Leaf, Shaped, Value
 from lineara.facts.primitive import Box, Constant, Elementwise, Primitive, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import flat_positions, is_basic
@@ -112,7 +112,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
     return as_numpy_lays(getattr(ufunc, method), inputs, kwargs, result, turns=turns)
 
 
-def _outs(out: Any) -> list[Any]:
+def _outs(out: object) -> list[Any]:
     """What is given to be written."""
     return [o for o in several(out) if o is not None]
 
@@ -212,7 +212,7 @@ def _called_where(ufunc: np.ufunc, ours: Elementwise, inputs: tuple, out: Array,
     return tuple(kept) if isinstance(y, tuple) else kept[0]
 
 
-def several(value: Any) -> tuple:
+def several(value: Leaf) -> tuple:
     """The results of a function that may give one or several."""
     return value if isinstance(value, tuple) else (value,)
 

@@ -15,7 +15,7 @@ import numpy as np
 from lineara.cotangent.batched import Batched
 from lineara.cotangent.dead_lanes import Masked, unmasked
 from lineara.errors import MutationError, RuleError, TypeMismatchError
-from lineara.facts.hints import Namespace, Shaped, Tree, Value
+from lineara.facts.hints import Leaf, Namespace, Shaped, Tree, Value
 from lineara.facts.primitive import HigherOrder, Joint, innermost, op, total
 from lineara.facts.types import ArrayType, type_of
 from lineara.python.captured_values import captured
@@ -72,7 +72,7 @@ def opened(args: Sequence[Any]) -> tuple[list[Any], Form]:
     return leaves, Form(tuple(structures))
 
 
-def settled(v: Any) -> Any:
+def settled(v: Leaf) -> Any:
     """A traced value as the node (or the plain array) for its present content."""
     return v.now() if isinstance(v, Traced) else v
 

@@ -237,7 +237,7 @@ class custom_jvp(Custom):
         _, joint = record_linear(open_level, run, [type_of(values[i]) for i in active], level)
         return values_of_y[0], joint
 
-    def parts(self, out: Any) -> tuple[Any, Any]:
+    def parts(self, out: object) -> tuple[Any, Any]:
         """(y, y_dot) of what the rule returned."""
         if not isinstance(out, tuple) or len(out) != 2:
             raise RuleError(
@@ -348,7 +348,7 @@ class custom_vjp(Custom):
 
         return y, Joint(forward, lambda y_bars: [pull(y_bars)[i] for i in active])
 
-    def parts(self, out: Any) -> tuple[Any, Any]:
+    def parts(self, out: tuple[Any, ...]) -> tuple[Any, Any]:
         """(y, residuals) of what fwd returned."""
         if not isinstance(out, tuple) or len(out) != 2:
             raise RuleError(
@@ -493,7 +493,7 @@ class custom_linear(Custom):
         counts = [1 if s is None else s.leaf_count for s in form.structures]
         return next(i for i in range(len(counts)) if sum(counts[: i + 1]) > leaf)
 
-    def x_bars(self, x_bar: Any, values: list[Any], form: Form, active: list[int]) -> list[Any]:
+    def x_bars(self, x_bar: object, values: list[Any], form: Form, active: list[int]) -> list[Any]:
         """The cotangents of the active leaves, from what the transpose gave."""
         given = (x_bar,) if isinstance(self.argnums, int) else x_bar
         if not isinstance(given, tuple) or len(given) != len(self.places):

@@ -131,7 +131,7 @@ class kinks:  # a decorator is named as a function is
             self._count[name, user_line()] += count
 
     def _comparison(self, name: str) -> Any:
-        def compare(a: Any, b: Any) -> Any:
+        def compare(a: object, b: object) -> Any:
             if not (self._inside or staged((a, b))):
                 with contextlib.suppress(TypeError, ValueError):
                     self._add("branch", int(np.sum(np.equal(plain(a), plain(b)))))

@@ -74,7 +74,7 @@ class probed:
 
     __lineara_leaf__ = True
 
-    def __init__(self, f: Callable[..., Any], token: Any = None) -> None:
+    def __init__(self, f: Callable[..., Any], token: object = None) -> None:
         if not callable(f):
             raise TypeMismatchError(f"probed: takes a function, but was given {show_type(f)}")
         functools.update_wrapper(self, f, updated=())
@@ -195,7 +195,7 @@ class Change:
         self.call, self.order, self.pulled = call, order, pulled
         self.__name__ = call.name
 
-    def at(self, token: Any, x: Sequence[Any], *rest: Sequence[Any]) -> list[Any]:
+    def at(self, token: object, x: Sequence[Any], *rest: Sequence[Any]) -> list[Any]:
         """The operation applied: numbers like those of the result, for Q of the arguments."""
         leaves = [token, *x, *[v for part in rest for v in part]]
         form = Form((None,) * len(leaves))
@@ -412,12 +412,12 @@ class Opaque:
             return self.covector(None, tree, None)
         return tree.function() if isinstance(tree, Direction) else _zero_function
 
-    def covector(self, p: probed | None, tree: Value, unit: Any) -> Probes:
+    def covector(self, p: probed | None, tree: Value, unit: object) -> Probes:
         """Probes: a gradient with respect to the function."""
         del p, unit
         return tree.read() if isinstance(tree, Bag) else Probes()
 
-    def components(self, vector: Any, chart: Chart, asked: str) -> Any:
+    def components(self, vector: object, chart: Chart, asked: str) -> Any:
         """The formal vector."""
         if chart.dual:
             if not isinstance(vector, Probes):

@@ -17,7 +17,7 @@ import numpy as np
 
 from lineara.api import linear_transpose
 from lineara.errors import LinearaError, LinearityError, RuleError
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Leaf, Shaped, Value
 from lineara.facts.types import type_of
 from lineara.rules.call_as_operation import Form, Rule, moves, opened, settled, still
 from lineara.rules.pullback import Pullback
@@ -68,7 +68,7 @@ def random_like(rng: np.random.Generator, leaf: Any, scaled: bool = False) -> An
     return v if t.shape else v.item()
 
 
-def _scale(leaf: Any) -> float:
+def _scale(leaf: Leaf) -> float:
     x = np.abs(np.asarray(leaf, dtype=complex if isinstance(leaf, complex) else None)).astype(float)
     top = float(np.max(x, initial=0.0))
     if not 0 < top < np.inf:

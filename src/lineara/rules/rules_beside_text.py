@@ -153,7 +153,7 @@ def _moving(value: Any) -> Any:
     return array if array.dtype.kind == "f" else np.zeros(0, np.float16)
 
 
-def _scaled(x: Shaped, e: Any) -> Any:
+def _scaled(x: Shaped, e: object) -> Any:
     """A direction of about the size of x."""
     if isinstance(e, tuple):
         return tuple([_scaled(a, b) for a, b in zip(x, e, strict=True)]) if e else ()

@@ -33,7 +33,7 @@ from lineara.tape.node import Traced, plain, staged
 from lineara.trees import flatten
 
 
-def follows(tree: Any) -> bool:
+def follows(tree: Tree) -> bool:
     """Whether one leaf of a container is traced."""
     return any(isinstance(settled(v), Traced) for v in flatten(tree)[0])
 

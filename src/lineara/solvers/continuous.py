@@ -82,7 +82,7 @@ class Flow(Rule):
 
         return y, Joint(lambda ts: spread(forward, ts), lambda bars: spread(back, bars))
 
-    def end(self, f: Callable[..., Any], span: Any, parts: list[Any]) -> Any:
+    def end(self, f: Callable[..., Any], span: Sequence[Any], parts: list[Any]) -> Any:
         """The end state of another equation, solved by the same method and options."""
         from scipy.integrate import solve_ivp
 

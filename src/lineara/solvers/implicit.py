@@ -15,7 +15,7 @@ import numpy as np
 
 from lineara.api import grad
 from lineara.errors import LinearityError, SolverError
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Leaf, Shaped, Value
 from lineara.facts.primitive import Joint, op
 from lineara.facts.types import type_of
 from lineara.ops.linalg import linear_solve
@@ -118,7 +118,7 @@ class Solution(Known):
 
         return x, Joint(forward, back)
 
-    def _checked(self, J: Any, x: Shaped, y: Value) -> Any:
+    def _checked(self, J: object, x: Shaped, y: Value) -> Any:
         """dF/dx, after checking that it is regular and that x is a solution."""
         n = type_of(x).size
         if self.asked.weak:
@@ -173,7 +173,7 @@ class OptimalValue(Known):
         )
 
 
-def solution(f: Callable[..., Any], x: Any, asked: Asked, elementwise: bool = False) -> Any:
+def solution(f: Callable[..., Any], x: Leaf, asked: Asked, elementwise: bool = False) -> Any:
     """x with f(x) = 0, as a function of the values that f has captured."""
     rule = Solution(f, x, asked, elementwise)
     return op("solution")(*rule.leaves, rule=rule, form=rule.form, options={})

@@ -38,7 +38,7 @@ def product(A: Shaped, x: Shaped) -> Any:
     return A @ x
 
 
-def between(fun: Callable[..., Any], low: Any, high: Any, size: int) -> Iterator[Condition]:
+def between(fun: Callable[..., Any], low: Any, high: object, size: int) -> Iterator[Condition]:
     """The conditions low <= fun(x) <= high; the bounds broadcast to `size` elements."""
     lows, highs = (np.broadcast_to(_at_rest(b), (size,)) for b in (low, high))
     equal = lows == highs

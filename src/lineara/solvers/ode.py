@@ -127,10 +127,10 @@ def replayed(
 
 
 def _solve(
-    solve: Any,
+    solve: Callable[..., Any],
     f: Callable[..., Any],
-    span: Any,
-    y0: Any,
+    span: Sequence[Any],
+    y0: Shaped,
     method: Callable[..., Any],
     options: dict[str, Any],
 ) -> Any:
@@ -224,7 +224,7 @@ def event_at(event: Any, piece: Any, args: tuple, t: Value) -> Any:
     return np.reshape(value, ()) if value.shape else value
 
 
-def _events(call: Call, result: Any, path: Trajectory, args: tuple, last: Any) -> Any:
+def _events(call: Call, result: Any, path: Trajectory, args: tuple, last: object) -> Any:
     """Give events' times derivatives, as solutions of event(t, y(t)) = 0; returns the last time.
 
     The last time is that of a terminal event, if one ended the integration.
@@ -247,7 +247,7 @@ def _events(call: Call, result: Any, path: Trajectory, args: tuple, last: Any) -
     return last
 
 
-def dense(sol: Any, path: Trajectory) -> Any:
+def dense(sol: object, path: Trajectory) -> Any:
     """SciPy's `OdeSolution`, with derivatives of its values."""
     kind = type(sol)
 

@@ -17,7 +17,7 @@ def _last(y: Any, axis: int) -> Any:
     return y if axis in (-1, type_of(y).ndim - 1) else np.moveaxis(y, axis, -1)
 
 
-def _steps(name: str, y: Shaped, x: Any, dx: Any, axis: int) -> Any:
+def _steps(name: str, y: Shaped, x: Any, dx: object, axis: int) -> Any:
     """The distances between samples: an array along the last axis, or one number for all."""
     if x is None:
         if type(dx) is float or type(dx) is int:  # a Python number, which keeps the dtype of y

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.api import jacobian, jvp
+from lineara.facts.hints import Leaf
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
 from lineara.solvers.calls import Asked, Call
@@ -45,7 +46,7 @@ def number(y: Any) -> Any:
     return reshaped(y, ()) if type_of(y).shape else y
 
 
-def objective(fun: Callable[..., Any], args: tuple, x: Any) -> Any:
+def objective(fun: Callable[..., Any], args: tuple, x: Leaf) -> Any:
     """fun(x, *args), as a number."""
     return number(fun(x, *args))
 
@@ -135,7 +136,7 @@ def _of(outer: Any, inner: Any, x: Any) -> Any:
     return outer(inner(x))
 
 
-def _jacobian(g: Any, x: Any) -> Any:
+def _jacobian(g: object, x: Leaf) -> Any:
     return jacobian(functools.partial(_of, row, g))(x)
 
 

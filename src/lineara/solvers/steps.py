@@ -76,7 +76,7 @@ def weighted(weights: np.ndarray, K: Sequence[Any]) -> Any:
     return op("matmul")(weights[at], op("stack")(*[K[i] for i in at]))
 
 
-def power_series(start: Any, h: Value, y: Shaped, Q: Any, t: Shaped) -> Any:
+def power_series(start: object, h: Value, y: Shaped, Q: object, t: Shaped) -> Any:
     """y + Q (x, x^2, ...) with x from 0 to 1 over the step : (n,), or (n, points)."""
     x = (as_array(t) - start) / h
     powers = [x]
@@ -86,7 +86,7 @@ def power_series(start: Any, h: Value, y: Shaped, Q: Any, t: Shaped) -> Any:
     return series + (y if not type_of(x).shape else np.reshape(y, (-1, 1)))
 
 
-def nested_series(start: Any, h: Shaped, y: Shaped, F: Sequence[Any], t: Shaped) -> Any:
+def nested_series(start: object, h: Shaped, y: Shaped, F: Sequence[Any], t: Shaped) -> Any:
     """y + x (F0 + (1-x) (F1 + x (F2 + ...)))  : (n,), or (n, points)."""
     x = (as_array(t) - start) / h
     many = bool(type_of(x).shape)

@@ -14,7 +14,7 @@ import numpy as np
 
 from lineara.errors import BoundsError, ShapeError, StagingError, StructureError
 from lineara.facts.box import Box
-from lineara.facts.hints import Shaped, Tree, Value
+from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, is_number, show_type, type_of
 from lineara.linear_a import syntax as ir
@@ -373,7 +373,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
         return last[1]
     lower, upper = operator.index(lower), operator.index(upper)
 
-    def step(carry: Any, _: Any) -> Any:
+    def step(carry: tuple[Any, ...], _: object) -> Any:
         i, val = carry
         return (i + 1, body_fun(i, val)), None
 
@@ -579,7 +579,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     return carry.tree(written(level, leaf, likes))
 
 
-def one(form: Callable[..., Any], operands: Sequence[Any], f: Any, name: str) -> Any:
+def one(form: Callable[..., Any], operands: Sequence[Any], f: Callable[..., Any], name: str) -> Any:
     """A form in a differentiation within a trace: one operation, a definition with the form.
 
     `form(*operands)` is traced in it as in any trace, so a branch, a loop and a recursive call have
@@ -739,7 +739,7 @@ class Known:
         return same and not new
 
 
-def plain_key(v: Any) -> Any:
+def plain_key(v: Leaf) -> Any:
     """A constant as a part of a key: what may be changed by its identity."""
     return (type(v), v) if v is None or isinstance(v, int | str | bool) else (type(v), id(v))
 

@@ -48,7 +48,7 @@ def run_live(
     return [*results[:k], *results[k::2]]
 
 
-def each(value: Any, f: Callable[..., Any]) -> Any:
+def each(value: Value, f: Callable[..., Any]) -> Any:
     """f of the arrays in a value of any type."""
     if isinstance(value, Tagged):
         return Tagged(value.tag, each(value.payload, f))

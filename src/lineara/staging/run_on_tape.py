@@ -67,7 +67,7 @@ class OnTape(Numbers):
         except ProgramError as error:
             raise BoundsError(error.message) from None
 
-    def holds(self, condition: Any, done: int) -> bool:
+    def holds(self, condition: object, done: int) -> bool:
         """Whether a loop goes on."""
         return bool(plain(condition))
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import MutationError, StagingError
-from lineara.facts.hints import Index, Shaped, Tree, Value
+from lineara.facts.hints import Index, Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import innermost, op
 from lineara.facts.types import ArrayType, carries_tangents, type_of
 from lineara.linear_a.rules_as_text import Boxed, Emitter
@@ -134,7 +134,7 @@ class Cell:
         return self.content
 
 
-def as_box(level: Any, value: Any) -> Boxed:
+def as_box(level: Any, value: Leaf) -> Boxed:
     """A constant as a variable."""
     if isinstance(value, Boxed):
         return value

@@ -631,7 +631,7 @@ def _logical(name: str) -> Any:
 def _shifts(name: str, shift: Constant) -> dict[str, Any]:
     """The operators of a shift, with the number on either side."""
 
-    def forward(n: Any, k: Any) -> Any:
+    def forward(n: Value, k: Any) -> Any:
         return NotImplemented if has_priority(k) else shift(n, k)
 
     return {f"__{name}__": forward, f"__r{name}__": lambda n, k: shift(k, n)}

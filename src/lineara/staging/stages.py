@@ -171,7 +171,7 @@ def counted(program: Program, name: str, *values: Any) -> Outcome:
     return run(program, name, *values, ask=Ask(work=True))
 
 
-def _ones(t: Any) -> Any:
+def _ones(t: tuple[Any, ...]) -> Any:
     assert isinstance(t, ArrayType), "a function of arrays has arrays as its operands"
     return np.ones(t.shape, t.dtype) if t.shape else t.dtype.type(1)
 

@@ -208,7 +208,7 @@ class Staged:
 
 
 def traced(
-    f: Any, args: tuple, kwargs: dict[str, Any], way: Way | None = None, calls: bool = False
+    f: object, args: tuple, kwargs: dict[str, Any], way: Way | None = None, calls: bool = False
 ) -> Staged:
     """The program of a function that is read in some way.
 
@@ -356,7 +356,7 @@ class Given:
         return formals
 
 
-def _is_written(node: Any) -> bool:
+def _is_written(node: object) -> bool:
     return isinstance(node, StagedArray) and node.w.buffer.version > 0
 
 

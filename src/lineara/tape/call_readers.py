@@ -133,7 +133,7 @@ class _Writer:
             _constant(a)
             self.key.append(f"constant({word})")
 
-    def traced(self, word: str, kind: Any) -> None:
+    def traced(self, word: str, kind: type) -> None:
         """A traced argument."""
         tag, level = kind.in_plans, kind.level
         if tag is None or level is not (self.level or level):
@@ -165,10 +165,10 @@ def _constant(a: Any) -> Any:
         return a.start, a.stop, a.step
     if kind is type and issubclass(a, _TYPES):
         return a
-    raise Unplanned
+    raise Unplanned(f"an option is a {kind.__name__}")
 
 
-def settled(a: Any) -> Any:
+def settled(a: Traced) -> Any:
     """The node with the content of a written array, which lies in memory as NumPy's would."""
     if a.memory() is not None:  # NumPy alone is asked
         return None

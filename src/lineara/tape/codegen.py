@@ -19,7 +19,7 @@ import numpy as np
 
 from lineara.containers.points import Span, answers_itself, operated
 from lineara.errors import ShapeError
-from lineara.facts.hints import Shaped, Tree, Value
+from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import Box, Elementwise, Sym, op, registry, source
 from lineara.facts.types import type_of
 from lineara.ops.scipy.sparse_products import is_sparse, sparse_matmul
@@ -537,7 +537,7 @@ def _is_number(value: Any) -> bool:
     return kind in _CLASSES or (number and value.dtype.kind in "fciub")
 
 
-def _defers(value: Any) -> bool:
+def _defers(value: Leaf) -> bool:
     """Whether NumPy lets the class of a value answer an operator, as that says."""
     return getattr(type(value), "__array_ufunc__", ...) is None
 

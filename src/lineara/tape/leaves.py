@@ -288,7 +288,7 @@ class Gradients:
         self.given.add(id(g))
         return True
 
-    def sparse(self, leaf: Any, node: Any) -> Any:
+    def sparse(self, leaf: Any, node: object) -> Any:
         """The gradient of one leaf, its class decided by which operations were traced."""
         manifold = manifold_of(leaf)
         if manifold is not None:

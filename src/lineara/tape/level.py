@@ -566,7 +566,7 @@ class Level:
 def _reshape(level: Level) -> Any:
     """The method of arrays on the fast path."""
 
-    def reshape(x: Array, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    def reshape(x: Array, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         y = reshaped(level, x, shape) if order == "C" and copy is None else None
         return Array.reshape(x, *shape, order=order, copy=copy) if y is None else y
 
@@ -576,7 +576,7 @@ def _reshape(level: Level) -> Any:
 class ClosedTape(list):
     """The tape of a level that is not open: what is recorded there is a leak."""
 
-    def append(self, entry: Any) -> None:
+    def append(self, entry: object) -> None:
         """Refuse."""
         raise outlived()
 

@@ -112,7 +112,7 @@ class open_level:  # a context manager is named as a function is
             level.decide(here["kinks"])
         return level
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
         here, mutated = threads.__dict__, None
         cls, around = self.cls, here["open"]
         level = around[-1]
@@ -144,7 +144,7 @@ class open_level:  # a context manager is named as a function is
 
 
 @contextmanager
-def deciding(kinks: Any) -> Iterator[None]:
+def deciding(kinks: object) -> Iterator[None]:
     """`kinks` decides at the kinks that the levels open in this thread meet."""
     before, levels = threads.kinks, [(level, level.kinks) for level in threads.open]
     threads.kinks = kinks

@@ -151,7 +151,7 @@ def _is_mixed(b: Buffer) -> bool:
     return b.src is not None and bool(b.sources and np.any(plain(b.val)[b.src == CONSTANT]))
 
 
-def _noted_write(array: Any, at: Index, value: Shaped) -> None:
+def _noted_write(array: Written, at: Index, value: Shaped) -> None:
     array.level.note(array, value)
     Written.__setitem__(array, at, value)
 

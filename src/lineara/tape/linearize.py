@@ -18,7 +18,7 @@ from lineara.containers.proxy import Places
 from lineara.cotangent.batched import Batched
 from lineara.cotangent.compressed import compressed
 from lineara.cotangent.dead_lanes import seeded, unmasked
-from lineara.facts.hints import Shaped, Tree, Value
+from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import Box
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_map import REAL, Basis, LinearMap, Space, Work, space_of
@@ -166,7 +166,7 @@ def linearize(
 def directional(
     f: Callable[..., Any],
     args: tuple,
-    along: Any,
+    along: object,
     has_aux: bool,
     method: Callable[..., Any],
     name: str,
@@ -291,12 +291,12 @@ def _closed(out: Value, value: Value, level: Level, name: str, inside: bool = Fa
     return _side(flat, nodes, structure, charts)
 
 
-def _leaf_side(value: Any, node: Any) -> Side:
+def _leaf_side(value: Leaf, node: Array) -> Side:
     """The side of one array of floating-point numbers."""
     return Side(space_of(type_of(value)), [node], [released_leaf(value)])
 
 
-def _side(flat: list[Any], nodes: list[Any], structure: Any, charts: list[Any]) -> Side:
+def _side(flat: list[Any], nodes: list[Any], structure: object, charts: list[Any]) -> Side:
     types = tuple([_tangent_type(v) for v in flat])
     space = Space(types, structure, tuple(charts) if any(charts) else ())
     return Side(space, nodes, [released_leaf(v) for v in flat])
@@ -331,7 +331,7 @@ def _fit(vectors: list[Any], given: list[Any], like: list[Any], grads: Gradients
     return [grads.fit(x, g) for x, g in zip(like, vectors, strict=True)]
 
 
-def released_leaf(value: Any) -> Any:
+def released_leaf(value: Leaf) -> Any:
     """A stand-in with the type of a leaf, which a fitted gradient takes on."""
     if issubclass(type(value), Traced):
         t = type_of(value)

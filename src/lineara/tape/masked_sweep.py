@@ -87,7 +87,7 @@ def _is_few(g: Shaped) -> bool:
     return type(g) is np.ndarray and g.size <= SMALL
 
 
-def has_nan(g: Any) -> bool:
+def has_nan(g: object) -> bool:
     """Whether a cotangent or tangent holds a NaN, under whatever wraps it."""
     if type(g) is np.ndarray and g.dtype.kind == "f":
         if g.size > SHORT:

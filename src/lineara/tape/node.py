@@ -26,7 +26,7 @@ from lineara.errors import (
     is_library_file,
 )
 from lineara.facts.box import Joint
-from lineara.facts.hints import DType, Index, Shaped, Tree, Value
+from lineara.facts.hints import DType, Index, Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import Box, Primitive, innermost, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import check_index, is_basic, read
@@ -269,7 +269,7 @@ def plain(value: Tree) -> Any:
     return value
 
 
-def plain_deep(value: Any) -> Any:
+def plain_deep(value: Leaf) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(plain_deep, value))
     return plain(value)
@@ -427,7 +427,7 @@ class Array(Traced):
     def __copy__(self) -> Any:
         return self.copy(order="K")
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> Any:
         return self.copy(order="K")
 
     def __pos__(self) -> Any:
@@ -469,7 +469,7 @@ class Array(Traced):
             return array.level.buffer(array)
         return array if as_it_is else laid(array, lay)
 
-    def reshape(self, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """The elements under another shape."""
         shape = shape[0] if len(shape) == 1 else shape
         array = registry.foreign[np.reshape].ours(self, shape, order)
@@ -505,13 +505,13 @@ class Array(Traced):
     def flat(self, value: Scalar) -> None:
         self.flat[:] = value
 
-    def view(self, dtype: DType = None, type: Any = None) -> Any:
+    def view(self, dtype: DType = None, type: object = None) -> Any:
         """Another array object with the same elements; not with another dtype."""
         if not (dtype is None or dtype is np.ndarray or np.dtype(dtype) == self.dtype):
             raise NoRuleError(f"view: {type_of(self)} has no derivative when seen as {dtype}")
         return self[...]
 
-    def put(self, indices: Any, values: Value, mode: str = "raise") -> None:
+    def put(self, indices: object, values: Value, mode: str = "raise") -> None:
         """self.flat[indices] = values."""
         registry.foreign[np.put].ours(self, indices, values, mode)
 
@@ -519,7 +519,7 @@ class Array(Traced):
         """A copy with one axis."""
         return registry.foreign[np.ravel].ours(self, order).copy()
 
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+    def sort(self, axis: int = -1, kind: object = None, order: object = None) -> None:
         """Sort in place."""
         self[...] = registry.foreign[np.sort].ours(self, axis)
 

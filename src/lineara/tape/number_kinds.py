@@ -63,7 +63,7 @@ def valued(y: Any, value: Any) -> Any:
     return node.level.revalued(node, float(inside) if quick else inside)
 
 
-def numpys(value: Any) -> Any:
+def numpys(value: Traced) -> Any:
     """What a function of NumPy's gives: its own numbers, also of Python's."""
     kind = type(value)
     if issubclass(kind, list | tuple) and any([issubclass(type(v), Scalar) for v in value]):

@@ -248,7 +248,11 @@ class Runner:
         self._left = list(leaves)
 
     def code(
-        self, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], alike: Any
+        self,
+        func: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        alike: Callable[..., Any] | None,
     ) -> Callable[..., Any]:
         """The function of a level, the nodes and the plain values of the leaves."""
         self.scope |= {"func": func, "alike": alike}

@@ -114,7 +114,9 @@ def _reader(
     readers[deep] = read = reader(func, args, kwargs, {"Plan": Plan, "later": _later})
     if deep != kinds:
 
-        def looked_up(args: Sequence[Any], kwargs: dict[str, Any], judge: Any) -> Any:
+        def looked_up(
+            args: Sequence[Any], kwargs: dict[str, Any], judge: Callable[..., Any] | None
+        ) -> Any:
             deep = kinds_of(func, args, kwargs)
             read = readers.get(deep) or _reader(deep, func, args, kwargs)
             return read(args, kwargs, judge)
@@ -125,7 +127,7 @@ def _reader(
 
 def _later(
     plans: dict[Any, Any],
-    key: Any,
+    key: object,
     count: int | None,
     level: Any,
     nodes: tuple,

@@ -81,7 +81,7 @@ def place(x: Array) -> tuple[Any, int, tuple[int, ...]]:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def read_array(level: Any, x: Array, at: Any) -> Any:
+def read_array(level: Any, x: Array, at: Index) -> Any:
     """x[at] of the node x: an element, a view, or a gather."""
     if type(at) is tuple and type(x.v) is np.ndarray and x.v.dtype == np.float64:
         element = _read_ints(level, x, at)
@@ -321,7 +321,7 @@ def permuted_view(level: Any, x: Array, axes: tuple[int, ...]) -> Any:
     return view(level, root, v, offset, tuple(strides[i] for i in axes), fixed=is_fixed(x))
 
 
-def gather(level: Any, x: Array, at: Any) -> Any:
+def gather(level: Any, x: Array, at: Index) -> Any:
     """x[at] for index arrays and masks: its cotangent is a piece, summed when x' turn comes."""
     check_index(at, x)
     box = innermost(_parts(at))

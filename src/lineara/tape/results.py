@@ -11,7 +11,7 @@ from lineara.containers.points import (
     release_within,
 )
 from lineara.errors import NonScalarOutputError, TypeMismatchError
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import FLOATS, show_type, type_of
 from lineara.tape.leaves import kind_of_number, may_move
 from lineara.tape.level import Level
@@ -37,7 +37,7 @@ def own_copy(value: Value) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def release_tree(tree: Any, level: Level) -> Any:
+def release_tree(tree: Tree, level: Level) -> Any:
     """Every leaf of a result without this level."""
     if isinstance(tree, Traced):
         return released(tree, level)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.facts.hints import DType, Index, Tree, Value
+from lineara.facts.hints import DType, Index, Leaf, Tree, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -152,7 +152,7 @@ def combined(moves: Sequence[Move], out: str, leaves: dict[str, ArrayType]) -> J
     return Joint(forward, back)
 
 
-def known(value: Any) -> Any:
+def known(value: Leaf) -> Any:
     """A value that was calculated: nothing that was dropped was read."""
     assert not isinstance(value, Sketch), "a plan has dropped what its linear map reads"
     return value

@@ -177,7 +177,7 @@ class WrittenView:
             raise self.misfit(value, at, self.shape, e) from None
 
     @staticmethod
-    def misfit(value: Shaped, at: Any, shape: tuple[int, ...], why: object) -> ShapeError:
+    def misfit(value: Shaped, at: object, shape: tuple[int, ...], why: object) -> ShapeError:
         """The error for a value that cannot be written at an index of an array of a shape."""
         kind = BoundsError if isinstance(why, IndexError) else ShapeError
         return kind(
@@ -264,7 +264,7 @@ class Part(WrittenView):
         part.source = self.source
         return part
 
-    def sub(self, at: Any) -> "Part":
+    def sub(self, at: Index) -> "Part":
         """The region of a basic index."""
         val = read(self.values, at)
         if not isinstance(val, np.ndarray | Array):  # NumPy gives a number
@@ -728,7 +728,7 @@ class Written(Array):
         content = content.constant() if isinstance(content, Written) else content
         return content if isinstance(content, np.ndarray) else None
 
-    def __array__(self, dtype: DType = None, copy: Any = None) -> Any:
+    def __array__(self, dtype: DType = None, copy: bool | None = None) -> Any:
         array = self.constant()
         if array is None:
             product = asks_who_multiplies(sys._getframe(1))

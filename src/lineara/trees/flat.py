@@ -106,7 +106,7 @@ def _expand(node: Node, is_leaf: IsLeaf | None) -> tuple[_Entry, list[Node]] | N
     return entry, _nodes(node, kind, keys)
 
 
-def _walk(tree: Any, is_leaf: IsLeaf | None) -> tuple[list[Node], list[_Entry | None]]:
+def _walk(tree: object, is_leaf: IsLeaf | None) -> tuple[list[Node], list[_Entry | None]]:
     """(the leaves as nodes, the entries with children before parents)."""
     leaves: list[Node] = []
     entries: list[_Entry | None] = []
@@ -122,7 +122,7 @@ def _walk(tree: Any, is_leaf: IsLeaf | None) -> tuple[list[Node], list[_Entry | 
     return leaves, entries
 
 
-def flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Structure]:
+def flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Structure]:
     """The leaves of a tree and its structure; None is a leaf.
 
     >>> flatten((1.0, {"a": None, "b": "name"}))[0]
@@ -149,7 +149,7 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     return leaves[0] if structure is LEAF else _assemble(structure.entries, leaves, _make)
 
 
-def leaf_paths(tree: Any, is_leaf: IsLeaf | None = None, root: str = "") -> list[str]:
+def leaf_paths(tree: object, is_leaf: IsLeaf | None = None, root: str = "") -> list[str]:
     """The path of each leaf, in the order of `flatten`.
 
     >>> leaf_paths({"layers": [1.0, (2.0, 3.0)]}, root="params")
@@ -159,7 +159,11 @@ def leaf_paths(tree: Any, is_leaf: IsLeaf | None = None, root: str = "") -> list
 
 
 def map_leaves(
-    f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None, root: str = "tree"
+    f: Callable[..., Any],
+    tree: object,
+    *rest: Any,
+    is_leaf: IsLeaf | None = None,
+    root: str = "tree",
 ) -> Any:
     """The tree of `f(leaf, *leaves of rest at the same place)`; a leaf None of `tree` stays None.
 
@@ -188,7 +192,7 @@ def map_leaves(
     return fold(Node(tree, rest), expand, leaf, lambda _, entry, values: _make(entry, values))
 
 
-def _matching(entry: _Entry, other: Any, path: Path, root: str) -> list[Any]:
+def _matching(entry: _Entry, other: object, path: Path, root: str) -> list[Any]:
     """The children of `other` in the order of the entry's keys."""
     kind, where = kind_of(type(other)), path_text(path, root)
     if kind is None or kind.cls is not entry.kind.cls:

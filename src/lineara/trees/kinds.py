@@ -151,7 +151,7 @@ class Kind:
         self.getitem: Any = getattr(root, "__getitem__", None)
         self.has_dict = root is not types.SimpleNamespace and cls.__dictoffset__ != 0
 
-    def keys(self, x: Any) -> list[Any]:
+    def keys(self, x: object) -> list[Any]:
         """The keys of the children, in their order."""
         raise NotImplementedError
 
@@ -161,7 +161,7 @@ class Kind:
             return vars(x)[key.name]
         return x._lineara_child(key) if isinstance(x, Proxy) else self.getitem(x, key)
 
-    def children(self, x: Any, keys: Sequence[Any]) -> list[Any]:
+    def children(self, x: object, keys: Sequence[Any]) -> list[Any]:
         """The children at the given keys, in their order."""
         if type(x) is list or type(x) is tuple:
             return list(x)
@@ -175,11 +175,11 @@ class Kind:
         """A container with these keys and children."""
         raise NotImplementedError
 
-    def step(self, key: Any) -> str:
+    def step(self, key: object) -> str:
         """The key as Python writes it after a path: `['w']`, `[2]`, `.w`."""
         return f".{key.name}" if type(key) is Attr else f"[{key!r}]"
 
-    def attributes(self, x: Any) -> list[Attr]:
+    def attributes(self, x: object) -> list[Attr]:
         """The instance attributes of a dict, list or tuple subclass, as keys."""
         members = vars(x) if self.has_dict else {}
         return [] if members is x else [Attr(name) for name in members if name != "_lineara"]
@@ -188,7 +188,7 @@ class Kind:
         return self.cls.__qualname__
 
 
-def _with_attributes(x: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
+def _with_attributes(x: object, keys: Sequence[Any], values: Sequence[Any]) -> Any:
     for key, value in zip(keys, values, strict=True):
         if type(key) is Attr:
             vars(x)[key.name] = value
@@ -306,7 +306,7 @@ class RecordKind(Kind):
         members = vars(x) if keys else {}
         return [members[key] for key in keys]
 
-    def has(self, x: Any, name: str) -> bool:
+    def has(self, x: object, name: str) -> bool:
         """Whether `name` is one of `keys(x)`, in constant time."""
         if isinstance(x, Proxy):
             return x._lineara_has(name)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Leaf, Shaped, Value
 from lineara.facts.primitive import Box, op, registry, stands_for
 from lineara.facts.types import type_of
 from lineara.ops.elementwise import exp, log, sqrt, where
@@ -30,7 +30,7 @@ def any_traced(values: Any) -> bool:
     )
 
 
-def in_double(v: Any) -> Any:
+def in_double(v: Leaf) -> Any:
     """A value in double precision, as SciPy's distributions convert it."""
     v = as_array(v) if isinstance(v, list | tuple) and any_traced(v) else v
     real_only("scipy.stats", v)
@@ -57,7 +57,9 @@ def law_ends(law: Law, shapes: list[Any]) -> Any:
 class At:
     """A distribution at values: masks of where they lie, and values safe to evaluate at."""
 
-    def __init__(self, law: Law, x: Any, shapes: Any, loc: Any, scale: Any, whole: bool) -> None:
+    def __init__(
+        self, law: Law, x: Any, shapes: Any, loc: Value, scale: Value, whole: bool
+    ) -> None:
         x, loc, scale = in_double(x), in_double(loc), in_double(scale)
         shapes = [in_double(s) for s in shapes]
         self.good = op("greater")(scale, 0) * law.good(*shapes)
@@ -274,7 +276,7 @@ for _kind in ("continuous", "discrete"):
     stands_for(f"scipy.stats._distn_infrastructure.rv_{_kind}_frozen")(traced_frozen)
 
 
-def _every_distribution(example: Any) -> None:
+def _every_distribution(example: object) -> None:
     """Declare stand-ins for all distributions in the module of `example`."""
     module = sys.modules[type(example).__module__]
     for value in vars(module).values():

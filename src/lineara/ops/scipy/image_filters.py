@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Leaf, Shaped, Value
 from lineara.facts.primitive import Box, conjugate, implements, op
 from lineara.facts.types import type_of
 from lineara.ops.scipy.signal_filters import correlate_inside
@@ -25,7 +25,7 @@ EDGES: dict[str, Any] = {  # SciPy's mode -> np.pad's arguments
 
 
 def _window(
-    name: str, x: Shaped, w: Shaped, mode: str, cval: float, origin: Sequence[int], output: Any
+    name: str, x: Shaped, w: Shaped, mode: str, cval: float, origin: Sequence[int], output: object
 ) -> Any:
     """In each element the sum of products of a window around it; w has as many axes as x."""
     if not isinstance(mode, str):
@@ -47,7 +47,7 @@ def _stored(y: Shaped, x: Shaped) -> Any:
     return y if type_of(y).dtype == dtype else op("astype")(y, dtype=dtype)
 
 
-def refuse_integers(name: str, x: Shaped, output: Any) -> None:
+def refuse_integers(name: str, x: Shaped, output: object) -> None:
     """Raise an error for an image of integers without `output=`: the result would be integers."""
     dtype = type_of(as_array(x)).dtype
     if output is None and dtype.kind not in "fc":
@@ -57,13 +57,13 @@ def refuse_integers(name: str, x: Shaped, output: Any) -> None:
         )
 
 
-def image(name: str, x: Shaped, output: Any) -> Any:
+def image(name: str, x: Shaped, output: object) -> Any:
     """The image in floating point; an error if the result would have integers."""
     refuse_integers(name, x, output)
     return as_floats(x)
 
 
-def written(output: Any, y: Any) -> Any:
+def written(output: Any, y: Leaf) -> Any:
     """The result for `output=`: y for None, converted to a dtype, or written into an array."""
     if output is None:
         return y
@@ -126,7 +126,7 @@ def correlate1d(
 
 
 def _along(
-    input: Shaped, w: Shaped, axis: int, output: Any, mode: str, cval: float, origin: int
+    input: Shaped, w: Shaped, axis: int, output: object, mode: str, cval: float, origin: int
 ) -> Any:
     """In each element the sum of products of a window along one axis."""
     x = as_array(input)
@@ -223,7 +223,7 @@ def gaussian_filter(
 
 
 def _derivatives(
-    name: str, k: int, x: Shaped, sigma: Value, output: Any, *rest: Any, axes: Any, **more
+    name: str, k: int, x: Shaped, sigma: Value, output: object, *rest: Any, axes: Any, **more
 ):
     """The k-th Gaussian derivative of the image along each axis."""
     x = image(name, x, output)
@@ -269,7 +269,7 @@ def uniform_filter(
 
 
 def _slope(
-    name: str, x: Shaped, axis: int, across: list[Any], output: Any, mode: str, cval: float
+    name: str, x: Shaped, axis: int, across: list[Any], output: object, mode: str, cval: float
 ) -> Any:
     x = image(name, x, output)
     ndim = type_of(x).ndim

@@ -155,7 +155,7 @@ _MODES = (
 )
 
 
-def _result(name: str, x: Shaped, output: Any, y: Shaped) -> Any:
+def _result(name: str, x: Shaped, output: object, y: Shaped) -> Any:
     """The result in the dtype of `output=`, or else of the image."""
     refuse_integers(name, x, output)
     return written(type_of(as_array(x)).dtype if output is None else output, y)
@@ -217,10 +217,10 @@ def _on_grid(
     name: str,
     x: Shaped,
     places: Sequence[Any],
-    output: Any,
+    output: object,
     order: int,
     mode: str,
-    cval: Any,
+    cval: object,
     prefilter: bool,
 ) -> Any:
     if mode == "grid-constant":

@@ -38,7 +38,7 @@ def _chosen(
     x: Shaped,
     size: Any,
     footprint: Any,
-    output: Any,
+    output: object,
     mode: str,
     cval: float,
     origin: int | list[Any],
@@ -145,7 +145,7 @@ def _flat(name: str, structure: Shaped | None) -> None:
         raise NoRuleError(f"{name}: structure= has no rule; a footprint, which is flat, has one")
 
 
-def _eroded(filter: Any, sign: int) -> Any:
+def _eroded(filter: Callable[..., Any], sign: int) -> Any:
     """Declare the erosion, or the dilation, whose window is reflected."""
     name = "grey_erosion" if sign > 0 else "grey_dilation"
 

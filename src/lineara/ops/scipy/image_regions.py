@@ -13,7 +13,7 @@ from lineara.ops.shape import as_doubles, as_floats
 Measure = Callable[..., Any]
 
 
-def _measured(x: Shaped, labels: Any, index: Any, measure: Measure) -> Any:
+def _measured(x: Shaped, labels: object, index: Any, measure: Measure) -> Any:
     """`measure(values, flat positions, shape of the image)` for each region."""
     x = as_floats(x)
     flat, shape = np.ravel(x), type_of(x).shape

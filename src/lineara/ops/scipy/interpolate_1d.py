@@ -33,7 +33,7 @@ class Pieces(NamedTuple):
     extrapolate: Any  # True, False (NaN outside), "periodic"
     axis: int = 0  # the place of the points' axis among the axes of the values
 
-    def __call__(self, t: Shaped, nu: int = 0, extrapolate: Any = None) -> Any:
+    def __call__(self, t: Shaped, nu: int = 0, extrapolate: object = None) -> Any:
         """The values, or the derivatives of the order nu, at t."""
         t = as_array(t)
         real_only("scipy.interpolate", t)
@@ -82,7 +82,7 @@ class Pieces(NamedTuple):
             )
         return pieces
 
-    def integrate(self, a: Shaped, b: Shaped, extrapolate: Any = None) -> Any:
+    def integrate(self, a: Shaped, b: Shaped, extrapolate: object = None) -> Any:
         """The integral from a to b."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         if extrapolate == "periodic":
@@ -97,7 +97,7 @@ class Pieces(NamedTuple):
 # --- from values to polynomials -----------------------------------------------------------------
 
 
-def hermite(x: Shaped, y: Shaped, slopes: Shaped, extrapolate: Any, axis: int) -> Pieces:
+def hermite(x: Shaped, y: Shaped, slopes: Shaped, extrapolate: object, axis: int) -> Pieces:
     """The cubic pieces with values y and slopes at the breaks x, along the first axis."""
     h = under(np.diff(x), y)
     rise = np.diff(y, axis=0) / h
@@ -286,10 +286,10 @@ def _methods(base: type, build: Callable[..., Pieces] | None) -> dict[str, Any]:
             self.plain = base(*args, **kwargs)
             self.pieces = of_plain(self.plain)
 
-    def call(self: Any, x: Value, nu: int = 0, extrapolate: Any = None) -> Any:
+    def call(self: Any, x: Value, nu: int = 0, extrapolate: object = None) -> Any:
         return self.pieces(x, nu, extrapolate)
 
-    def integrate(self: Any, a: Value, b: Value, extrapolate: Any = None) -> Any:
+    def integrate(self: Any, a: Value, b: Value, extrapolate: object = None) -> Any:
         return self.pieces.integrate(a, b, extrapolate)
 
     def turned(name: str) -> Any:

@@ -59,7 +59,7 @@ class _Line:
         return Pieces(y[None], np.arange(n + 1.0), True, self.axis)(at + 0.5)
 
 
-def seen(condition: Any) -> bool:
+def seen(condition: object) -> bool:
     """Whether a condition is known to be true; in a program, where it is not known, False."""
     return has_values(condition) and bool(condition)
 
@@ -137,7 +137,7 @@ def _methods_of_line(base: type) -> dict[str, Any]:
         wider = type_of(y).dtype != inside and type_of(y).dtype.kind == inside.kind
         return op("astype")(y, dtype=inside) if wider else y  # in the values' precision
 
-    def of(plain: Any) -> Any:
+    def of(plain: object) -> Any:
         cls: Any = registry.foreign[base].ours
         interpolator = object.__new__(cls)
         take(interpolator, plain)
@@ -229,7 +229,7 @@ def _methods_of_grid(base: type) -> dict[str, Any]:
     def take(self: Any, plain: object) -> None:
         self.table = _Table(**{name: getattr(plain, name) for name in _SEEN}, plain=plain)
 
-    def call(self: Any, xi: Shaped, method: str | None = None, *, nu: Any = None) -> Any:
+    def call(self: Any, xi: Shaped, method: str | None = None, *, nu: object = None) -> Any:
         table = self.table
         method = method or table.method
         if not any_box((xi,)) and table.plain is not None:

@@ -172,7 +172,7 @@ def _standard(name: str, a: Shaped, b: Shaped, lower: bool, kind: int) -> tuple[
     return adjoint(triangular_solve(low, adjoint(half), lower=True, adjoint=False)), low
 
 
-def _chosen(name: str, n: int, by_index: list[Any] | None, by_value: Any) -> slice:
+def _chosen(name: str, n: int, by_index: list[Any] | None, by_value: object) -> slice:
     if by_value is not None:
         raise NoRuleError(
             f"{name}: subset_by_value has no rule, since how many there are is not fixed; "
@@ -277,7 +277,7 @@ def svdvals(a, overwrite_a=False, check_finite=True):
     return np_svd(a, compute_uv=False)
 
 
-def _cutoff(a: Shaped, atol: Any, rtol: Any) -> Any:
+def _cutoff(a: Shaped, atol: object, rtol: object) -> Any:
     if atol:
         raise NoRuleError(
             f"pinv: atol={atol!r} has no rule, a cutoff relative to the largest one, rtol=, has"

@@ -293,7 +293,7 @@ def _method(name: str, method: str, plain: Callable[..., Any]) -> Any:
     return call
 
 
-def _of_frozen(name: str, method: str, plain: Any) -> Any:
+def _of_frozen(name: str, method: str, plain: Callable[..., Any]) -> Any:
     """The stand-in's method of a frozen distribution."""
     rules, names = VECTORS[name]
     rule = rules.get(method)
@@ -357,7 +357,7 @@ def _declare(name: str) -> None:
             vars(traced).update(vars(plain))
             return traced
 
-        def of_frozen(plain: Any) -> Any:
+        def of_frozen(plain: object) -> Any:
             traced = object.__new__(frozen)
             vars(traced).update(vars(plain))
             return traced
@@ -384,7 +384,7 @@ for _name in VECTORS:
 class Bells:
     """A kernel density estimate, the mean of normal densities around samples."""
 
-    def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:
+    def __init__(self, dataset: Any, bw_method: object = None, weights: object = None) -> None:
         self.dataset = _rows(dataset)
         self.d, self.n = type_of(self.dataset).shape
         w = np.full(self.n, 1.0 / self.n) if weights is None else in_double(weights)
@@ -395,7 +395,7 @@ class Bells:
         spread = (centered * self.weights) @ centered.T / (1 - np.sum(self.weights**2))
         self.covariance = spread * self.factor**2
 
-    def _factor(self, bw_method: Any) -> Any:
+    def _factor(self, bw_method: object) -> Any:
         if isinstance(bw_method, Box):
             return bw_method
         if bw_method is None or bw_method == "scott":
@@ -481,7 +481,7 @@ def _density(original: Any) -> None:
     methods |= {"__call__": evaluate, "pdf": evaluate}
     cls: Any = type(original.__name__, (original,), methods)
 
-    def of_plain(kde: Any) -> Any:
+    def of_plain(kde: object) -> Any:
         traced = object.__new__(cls)
         vars(traced).update(vars(kde), bells=None)
         return traced

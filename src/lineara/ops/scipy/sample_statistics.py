@@ -491,7 +491,7 @@ BEFORE |= {"circmean": 2, "circvar": 2, "circstd": 2}
 # --- transformations -----------------------------------------------------------------------------
 
 
-def _given(lmbda: Any, name: str) -> Any:
+def _given(lmbda: object, name: str) -> Any:
     if lmbda is None:
         raise NoRuleError(
             f"scipy.stats.{name}: of traced values it has a rule for a given lmbda; "

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
+from lineara.facts.hints import Leaf, Shaped, Value
 from lineara.facts.primitive import Box, conjugate, op, registry
 from lineara.facts.registry import implements, stands_for
 from lineara.facts.types import type_of
@@ -37,7 +38,7 @@ class SparseValues:
         self.row, self.col = (np.asarray(v, np.intp) for v in (rows, cols))
         self.shape = tuple(int(n) for n in shape)
 
-    def _with(self, data: Any) -> "SparseValues":
+    def _with(self, data: Leaf) -> "SparseValues":
         return SparseValues(data, self.row, self.col, self.shape, self.base)
 
     @property
@@ -151,7 +152,7 @@ class SparseValues:
     def __sub__(self, other: Any) -> Any:
         return self + -other
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         return -self + other
 
     # --- sums ------------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ class SparseValues:
         """The sum of a diagonal."""
         return np.sum(self.diagonal(offset))
 
-    def power(self, n: Any) -> Any:
+    def power(self, n: Value) -> Any:
         """Elementwise powers; an error if two entries have the same coordinates."""
         if len(np.unique(self.row * self.shape[1] + self.col)) < self.nnz:
             raise NoRuleError("power: several entries make one element; use A.toarray() ** n")
@@ -210,7 +211,7 @@ class SparseValues:
         )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Leaf) -> bool:
     shape = getattr(value, "shape", None)
     return isinstance(value, int | float | complex) or shape == ()
 
@@ -261,7 +262,7 @@ def _product(a: SparseValues, b: SparseValues) -> SparseValues:
 # --- the constructors ----------------------------------------------------------------------------
 
 
-def traced(value: Any) -> bool:
+def traced(value: Leaf) -> bool:
     """Whether a value, or a part of it, is traced."""
     if isinstance(value, SparseValues):
         return True
@@ -270,11 +271,13 @@ def traced(value: Any) -> bool:
     return any_box((value,))
 
 
-def _lengths(rows: Any, cols: Any, shape: Any) -> Any:
+def _lengths(rows: Shaped, cols: Shaped, shape: object) -> Any:
     return (int(np.max(rows)) + 1, int(np.max(cols)) + 1) if shape is None else shape
 
 
-def build(base: type, arg: Any, shape: Any = None, dtype: Any = None, **_: Any) -> SparseValues:
+def build(
+    base: type, arg: object, shape: Any = None, dtype: object = None, **_: Any
+) -> SparseValues:
     """The result of the constructor of `base` for traced arguments."""
     name = base.__name__
     if isinstance(arg, SparseValues):
@@ -318,7 +321,7 @@ class _Class(type):
     def __call__(cls, *args: Any, **options: Any) -> Any:
         return build(cls.base, *args, **options) if traced(args) else cls.base(*args, **options)
 
-    def __instancecheck__(cls, value: Any) -> bool:
+    def __instancecheck__(cls, value: Leaf) -> bool:
         ours = isinstance(value, SparseValues) and issubclass(value.base, cls.base)
         return ours or isinstance(value, cls.base)
 
@@ -340,7 +343,7 @@ def instead(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare the stand-in for SciPy's function, used if an argument is traced."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def declare(original: Any) -> None:
+        def declare(original: Callable[..., Any]) -> None:
             def call(*args: Any, **options: Any) -> Any:
                 ours = traced(args) or traced(list(options.values()))
                 return (function if ours else original)(*args, **options)
@@ -358,7 +361,7 @@ def sparse_class(name: str) -> type:
     return getattr(sys.modules["scipy.sparse"], name)
 
 
-def _diagonals(diagonals: Any, offsets: Any, shape: Any, base: type) -> SparseValues:
+def _diagonals(diagonals: object, offsets: Any, shape: Any, base: type) -> SparseValues:
     """The matrix with these diagonals at `offsets`; a diagonal of one number is repeated."""
     listed: Any = diagonals
     if np.ndim(offsets) == 0:
@@ -510,7 +513,7 @@ def spsolve_triangular(A, b, lower=True, overwrite_A=False, overwrite_b=False, u
     return spsolve(SparseValues(data, row, col, a.shape, a.base), b)
 
 
-def _solved(A: Any, b: Any) -> Any:
+def _solved(A: Any, b: Shaped) -> Any:
     if is_sparse(A) or isinstance(A, SparseValues):
         return spsolve(A, b)
     if callable(getattr(A, "matvec", None)) or callable(A):
@@ -541,7 +544,7 @@ def _iterative(name: str) -> None:
         return x + (exact - stop_gradient(exact)), *rest
 
 
-def plain_matrix(value: Any) -> Any:
+def plain_matrix(value: Leaf) -> Any:
     """The numbers below every trace."""
     if isinstance(value, SparseValues):
         base: Any = value.base
@@ -601,8 +604,8 @@ class Factors:
 def _with_factors(name: str, give: Callable[[Any], Any]) -> None:
     """Declare splu or factorized; a plain matrix is factored by SciPy."""
 
-    def declare(original: Any) -> None:
-        def call(A: Any, *args: Any, **options: Any) -> Any:  # SciPy's name
+    def declare(original: Callable[..., Any]) -> None:
+        def call(A: object, *args: Any, **options: Any) -> Any:  # SciPy's name
             if traced((A,)):
                 return give(Factors(A))
             linalg: Any = sys.modules["scipy.sparse.linalg"]

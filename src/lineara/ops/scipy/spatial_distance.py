@@ -85,13 +85,13 @@ def chebyshev(u: Value, v: Value, w: Value | None = None) -> Any:
 
 
 @_metric("se", "s")
-def seuclidean(u: Value, v: Value, V: Any) -> Any:  # SciPy's name
+def seuclidean(u: Value, v: Value, V: object) -> Any:  # SciPy's name
     """The length of u - v in units of each component's standard deviation."""
     return minkowski(u, v, 2, 1 / as_array(V))
 
 
 @_metric("mahal", "mah")
-def mahalanobis(u: Value, v: Value, VI: Any) -> Any:  # SciPy's name
+def mahalanobis(u: Value, v: Value, VI: object) -> Any:  # SciPy's name
     """The length of u - v for a covariance whose inverse is VI."""
     apart = u - v
     return root(_sum((apart @ as_array(VI)) * apart))

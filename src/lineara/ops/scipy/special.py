@@ -78,7 +78,13 @@ class Special(Elementwise):
         return refuse
 
 
-def special(name: str, *partials: Partial, scipy: str = "", array: Any = None, **options: Any):
+def special(
+    name: str,
+    *partials: Partial,
+    scipy: str = "",
+    array: Callable[..., Any] | None = None,
+    **options: Any,
+):
     """Declare SciPy's function, `scipy` if it has another name there, by its partials."""
     scipy_name = scipy or name
 
@@ -89,13 +95,19 @@ def special(name: str, *partials: Partial, scipy: str = "", array: Any = None, *
     return implements(f"scipy.special.{scipy_name}")(primitive)
 
 
-def kernel(name: str, *partials: Partial, array: Any = None, **options: Any) -> Any:
+def kernel(
+    name: str, *partials: Partial, array: Callable[..., Any] | None = None, **options: Any
+) -> Any:
     """Declare a primitive that is no function of SciPy's, or one result of several."""
     return _declare(name, name, partials, array or getattr(special_kernels, name), options)
 
 
 def _declare(
-    name: str, full_name: str, partials: Any, array: Any, options: dict[str, Any]
+    name: str,
+    full_name: str,
+    partials: tuple[Any, ...],
+    array: Callable[..., Any],
+    options: dict[str, Any],
 ) -> Special:
     for p in partials:
         taken = len(partials) + 1 if isinstance(p, str) else len(inspect.signature(p).parameters)

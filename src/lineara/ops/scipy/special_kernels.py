@@ -326,7 +326,7 @@ def _hankel(v: Value, x: Shaped, sign: int) -> Any:
     return y
 
 
-def _slope(v: Value, x: Shaped, near: Shaped, far: Any) -> Any:
+def _slope(v: Value, x: Shaped, near: Shaped, far: Callable[..., Any]) -> Any:
     """The direct formula, and Hankel's expansion where the direct one cancels."""
     out = np.abs(x) > np.maximum(50.0, 2 * v * v)
     return np.where(out, far(np.where(out, np.abs(x), 50.0)), near) if np.any(out) else near

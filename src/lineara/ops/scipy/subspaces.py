@@ -28,7 +28,7 @@ def _no_rotation(basis: Shaped, a_dot: Shaped) -> Any:
     return matmul(basis, gauge(a_dot, shape=(k, k), unitary=True))
 
 
-def _matrix(name: str, a: Any, rank: int, rcond: float) -> tuple[int, ...]:
+def _matrix(name: str, a: ArrayType, rank: int, rcond: float) -> tuple[int, ...]:
     """The shape of a matrix that may have that rank."""
     t = type_of(a)
     cutoff(rcond)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LinearaError, StagingError, StructureError, describe_line
+from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import type_of
 from lineara.linear_a.branches import Cond
@@ -41,7 +42,7 @@ from lineara.tape.node import Traced
 WHERE = "in the two branches of a staged condition"
 
 
-def is_staged(v: Any) -> bool:
+def is_staged(v: Leaf) -> bool:
     """Whether a value is not known while the program is written."""
     return isinstance(v, Traced) and not v.known
 
@@ -72,7 +73,7 @@ def level_of_trace() -> StagedLevel:
 
 
 def branch(
-    test: Any, then: Callable[[], Way], orelse: Callable[[], Way], variables: Variables
+    test: object, then: Callable[[], Way], orelse: Callable[[], Way], variables: Variables
 ) -> Way:
     """One of two blocks; what they leave in variables is joined."""
     level = level_of_trace()
@@ -216,7 +217,7 @@ class _Form:
             return None
         return frozenset() if bound & unbound else frozenset(bound)
 
-    def _join(self, key: Any, what: str, columns: list[Column] | None = None) -> Joined:
+    def _join(self, key: object, what: str, columns: list[Column] | None = None) -> Joined:
         columns = columns or [r.columns[key] for r in self.records]
         full = [c for c in columns if c.tree is not UNSET]
         if len(full) < len(columns):  # of a return that the other branch does not make

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import StagingError
+from lineara.facts.hints import Leaf
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
 from lineara.staging.capture.variables import UNSET, contents, put
@@ -71,7 +72,7 @@ class Snapshot:
         while todo and len(self.seen) < LIMIT:
             todo += self._parts(todo.pop())
 
-    def _parts(self, x: Any) -> list[Any]:
+    def _parts(self, x: Leaf) -> list[Any]:
         """Remember one thing; what it leads to."""
         if isinstance(x, _PLAIN) or id(x) in self.seen:
             return []
@@ -260,7 +261,7 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _one(a: Any, b: Any) -> bool:
+def _one(a: object, b: Any) -> bool:
     """Whether an entry is the same: of states of generators, equal."""
     if a is b:
         return True

@@ -10,9 +10,10 @@ import functools
 import operator
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from lineara.errors import LinearaError, StagingError, user_line
+from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.staging.capture import sequences
 from lineara.staging.capture.branches import (
@@ -42,6 +43,8 @@ from lineara.tape.levels import threads
 WRITTEN_OUT = 3  # rounds; a loop of so few is written out
 ATTEMPTS = 2  # how often a loop is tried as a form before its rounds are written out
 
+Block: TypeAlias = Callable[[], Any] | None  # of statements, where there are any
+
 
 def _attempts() -> dict[Any, int]:
     """How often the loops of this trace were tried in vain, by their code."""
@@ -67,7 +70,13 @@ def _as_form(body: Any, write: Callable[[], Way]) -> tuple[bool, Way]:
         return False, None
 
 
-def if_(test: Any, then: Any, orelse: Any, rest: Any, names: tuple[str, ...]) -> Way:
+def if_(
+    test: object,
+    then: Block,
+    orelse: Block,
+    rest: Block,
+    names: tuple[str, ...],
+) -> Way:
     """`if test: then else: orelse`, and what follows where one of them may leave the block."""
     t = truth(test)
     variables = Variables(names, then, orelse, rest)
@@ -81,7 +90,13 @@ def _nothing() -> Way:
     return None
 
 
-def while_(test: Any, body: Any, orelse: Any, rest: Any, names: tuple[str, ...]) -> Way:
+def while_(
+    test: Callable[..., Any],
+    body: Callable[..., Any],
+    orelse: Block,
+    rest: Block,
+    names: tuple[str, ...],
+) -> Way:
     """`while test(): body() else: orelse()`, and what follows where the function may be left."""
     variables = Variables(names, test, body, orelse, rest)
     body = body or _nothing
@@ -89,7 +104,7 @@ def while_(test: Any, body: Any, orelse: Any, rest: Any, names: tuple[str, ...])
     return _after(way, orelse, rest, variables)
 
 
-def _rounds_while(test: Any, body: Any, variables: Variables) -> Way:
+def _rounds_while(test: Callable[..., Any], body: Callable[..., Any], variables: Variables) -> Way:
     while True:
         before = variables.all()
         go = truth(test())
@@ -121,7 +136,13 @@ def _raise_why() -> None:
     raise StagingError("a loop depends on staged values and cannot be written as a form")
 
 
-def for_(iterable: Any, body: Any, orelse: Any, rest: Any, names: tuple[str, ...]) -> Way:
+def for_(
+    iterable: Any,
+    body: Callable[..., Any],
+    orelse: Block,
+    rest: Block,
+    names: tuple[str, ...],
+) -> Way:
     """`for target in iterable: body else: orelse`, and what follows."""
     variables = Variables(names, body, orelse, rest)
     items = items_of(iterable)
@@ -139,7 +160,7 @@ def for_(iterable: Any, body: Any, orelse: Any, rest: Any, names: tuple[str, ...
     return _after(way, orelse, rest, variables)
 
 
-def _numbered(items: Any, first: int, body: Any, variables: Variables) -> Way:
+def _numbered(items: Any, first: int, body: Callable[..., Any], variables: Variables) -> Way:
     """Rounds whose items have numbers, from one of them on."""
     n = items.rounds
     for k in range(first, n):
@@ -159,7 +180,7 @@ def _numbered(items: Any, first: int, body: Any, variables: Variables) -> Way:
     return None
 
 
-def _rounds(items: Iterator[Any], body: Any, variables: Variables) -> Way:
+def _rounds(items: Iterator[Any], body: Callable[..., Any], variables: Variables) -> Way:
     """Rounds over what Python goes through."""
     for item in items:
         way = body(item)
@@ -171,7 +192,7 @@ def _rounds(items: Iterator[Any], body: Any, variables: Variables) -> Way:
     return None
 
 
-def _after(way: Way, orelse: Any, rest: Any, variables: Variables) -> Way:
+def _after(way: Way, orelse: Block, rest: Block, variables: Variables) -> Way:
     """What comes after a loop that was left so; a break in its else is one of a loop around."""
     exits = BROKEN, CONTINUED
     if orelse is None:
@@ -186,7 +207,7 @@ def _after(way: Way, orelse: Any, rest: Any, variables: Variables) -> Way:
 NONE = Variables(())
 
 
-def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+def choose(test: object, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """`then if test else orelse`."""
     t = truth(test)
     if not is_staged(t):
@@ -194,21 +215,21 @@ def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any
     return result(branch(t, lambda: Return(then()), lambda: Return(orelse()), NONE))
 
 
-def and_(first: Any, *others: Callable[[], Any]) -> Any:
+def and_(first: object, *others: Callable[[], Any]) -> Any:
     """`first and …`: the first that is false, or the last."""
     if not others:
         return first
     return choose(first, lambda: and_(others[0](), *others[1:]), lambda: first)
 
 
-def or_(first: Any, *others: Callable[[], Any]) -> Any:
+def or_(first: object, *others: Callable[[], Any]) -> Any:
     """`first or …`: the first that is true, or the last."""
     if not others:
         return first
     return choose(first, lambda: first, lambda: or_(others[0](), *others[1:]))
 
 
-def not_(x: Any) -> Any:
+def not_(x: Leaf) -> Any:
     """`not x`."""
     t = truth(x)
     if not is_staged(t):
@@ -217,7 +238,7 @@ def not_(x: Any) -> Any:
     return falsehood.level.number(falsehood.v, True)
 
 
-def chain(left: Any, *steps: tuple[Callable[[Any, Any], Any], Callable[[], Any]]) -> Any:
+def chain(left: object, *steps: tuple[Callable[[Any, Any], Any], Callable[[], Any]]) -> Any:
     """`left < a < b`: each operand is evaluated once, and as long as all holds."""
     (act, right), *others = steps
     value = right()
@@ -225,7 +246,7 @@ def chain(left: Any, *steps: tuple[Callable[[Any, Any], Any], Callable[[], Any]]
     return holds if not others else and_(holds, lambda: chain(value, *others))
 
 
-def assert_(test: Any, message: Callable[[], Any] | None) -> None:
+def assert_(test: object, message: Callable[[], Any] | None) -> None:
     """`assert test, message`."""
     t = truth(test)
     if is_staged(t):
@@ -238,7 +259,7 @@ def assert_(test: Any, message: Callable[[], Any] | None) -> None:
 # --- builtins -------------------------------------------------------------------------------------
 
 
-def _extreme(original: Any, better: Callable[[Any, Any], Any]) -> Any:
+def _extreme(original: Callable[..., Any], better: Callable[[Any, Any], Any]) -> Any:
     """`max` or `min`, of staged numbers too."""
 
     @functools.wraps(original)
@@ -285,7 +306,7 @@ def _truth_value(t: Any) -> Any:
     return t.level.number(t.v, True) if is_staged(t) else t
 
 
-def _once(original: Any) -> Any:
+def _once(original: Callable[..., Any]) -> Any:
     """What is done outside of the program: not in one that stands for calls of its function."""
 
     @functools.wraps(original)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError, StagingError, StructureError, TypeMismatchError
+from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type, type_of
 from lineara.python.user_code import seen
@@ -71,7 +72,9 @@ class Jitted(Remembers):
         """The program for arguments of this form."""
         return self._program(*flatten((args, kwargs)), args, kwargs).staged
 
-    def _program(self, leaves: list[Any], structure: Any, args: tuple, kwargs: Any) -> Captured:
+    def _program(
+        self, leaves: list[Any], structure: Any, args: tuple, kwargs: dict[str, Any]
+    ) -> Captured:
         constants = self.constants.setdefault(structure, set())
         places = enumerate(leaves)
         forms = [_form(v, _is_whole(v) and i not in constants) for i, v in places]
@@ -102,7 +105,7 @@ class Jitted(Remembers):
             self.captures += 1
         return known
 
-    def __get__(self, owner: Any, cls: Any = None) -> Any:
+    def __get__(self, owner: object, cls: type | None = None) -> Any:
         """The method of an object."""
         return self if owner is None else functools.partial(self, owner)
 
@@ -110,7 +113,7 @@ class Jitted(Remembers):
         return f"<lineara.jit of {self.f!r}>"
 
 
-def _form(v: Any, is_input: bool) -> Any:
+def _form(v: Leaf, is_input: bool) -> Any:
     """What a program depends on of an argument: the type of an input, and else the value."""
     if is_input:
         return int
@@ -121,18 +124,18 @@ def _form(v: Any, is_input: bool) -> Any:
     return plain_key(v)
 
 
-def _is_array(v: Any) -> bool:
+def _is_array(v: Leaf) -> bool:
     return isinstance(v, np.ndarray | Array)
 
 
-def _is_numeric(v: Any) -> bool:
+def _is_numeric(v: Leaf) -> bool:
     """Whether a leaf has a type of the program: a number or an array of numbers."""
     if isinstance(v, np.ndarray | np.generic):
         return v.dtype.kind in "fciub"
     return isinstance(v, float | complex)
 
 
-def _is_whole(v: Any) -> bool:
+def _is_whole(v: Leaf) -> bool:
     """Whether a leaf may be an input as a whole number, which has 63 bits beside the sign."""
     return type(v) is int and v.bit_length() < 64
 

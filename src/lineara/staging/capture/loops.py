@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import MutationError, StagingError, StructureError
+from lineara.facts.hints import Leaf, Shaped
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_a import syntax as ir
@@ -84,7 +85,7 @@ class Loop:
 
     def __init__(
         self, variables: Variables, body: Callable[..., Way], at: Callable[[Any], Any] | None,
-        rounds: Any, test: Callable[[], Any] | None, go: Any,
+        rounds: object, test: Callable[[], Any] | None, go: object,
     ) -> None:  # fmt: skip
         self.level = level_of_trace()
         self.variables, self.body, self.at = variables, body, at
@@ -195,7 +196,7 @@ class Loop:
         self.start = start
         return columns
 
-    def _asks(self, on: Any) -> Any:
+    def _asks(self, on: object) -> Any:
         """Whether there is one more round, where the condition is asked only if none is left."""
 
         def ask() -> Way:
@@ -228,7 +229,7 @@ class Loop:
         self.slots = slots
         return done
 
-    def _slot(self, n: str, begin: Any, end: Column) -> Slot:
+    def _slot(self, n: str, begin: Shaped, end: Column) -> Slot:
         leaves, structure = flatten(begin)
         known = self.slots.get(n)
         likes = [seen(v) if is_leaf(v) else None for v in leaves]
@@ -278,7 +279,7 @@ class Loop:
             results.append(body.changed[cell].var)
         formals, extra = body.formals, []
 
-        def also(like: Seen, value: Any, at_first: Any) -> None:
+        def also(like: Seen, value: Leaf, at_first: object) -> None:
             """One more carry, which no round reads."""
             extra.append(body.out.fresh("z", like.type))
             initial.append(_converted(level, at_first, like))
@@ -329,8 +330,8 @@ class Loop:
         return written(level, leaf, likes)
 
     def _leave(
-        self, body: Record, nodes: list[Any], born: dict[str, Column], bearing: Any, values: Any,
-        scan: bool,
+        self, body: Record, nodes: list[Any], born: dict[str, Column], bearing: list[Any],
+        values: list[Any], scan: bool,
     ) -> Way:  # fmt: skip
         left = iter(nodes if self.at is None else nodes[1:])
         places = [
@@ -389,7 +390,7 @@ def _may_be(now: Seen | None, was: Seen | None) -> bool:
     return (now is None) <= (was is None) and (was is None or now.type.shape == was.type.shape)  # type: ignore[union-attr]
 
 
-def _stores(block: Any) -> dict[str, Cell]:
+def _stores(block: Callable[..., Any]) -> dict[str, Cell]:
     """The storage of the arrays that a block's variables hold."""
     cells = zip(block.__code__.co_freevars, block.__closure__ or (), strict=True)
     values = {name: contents(cell) for name, cell in cells}
@@ -422,7 +423,7 @@ def _is_alone(cell: Any) -> bool:
     return sys.getrefcount(value) <= 3 and sys.getrefcount(value.w.buffer) <= 2
 
 
-def _is_constant(v: Any) -> bool:
+def _is_constant(v: Leaf) -> bool:
     return not is_leaf(v) or (same_constant(v, v) and not isinstance(v, np.ndarray))
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.errors import ShapeError, StagingError, StructureError
+from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, is_number, show_type
 from lineara.linear_a import syntax as ir
@@ -46,7 +47,7 @@ class Record(NamedTuple):
     mentions: list[tuple[Any, ir.Var]]  # what it mentions of the code around, and the formals
     stays: Callable[[ir.Binding], bool]
 
-    def variable(self, value: Any, t: ArrayType) -> ir.Var:
+    def variable(self, value: Leaf, t: ArrayType) -> ir.Var:
         """A leaf as a variable of a type."""
         if not isinstance(value, Boxed):
             made: ir.Var = self.out.bind("v", t, ir.lit(np.asarray(value, t.dtype)[()], t))
@@ -95,7 +96,7 @@ def record(
     return Record(name, level, out, variables, columns, changed, mentions, stays)
 
 
-def _column(level: StagedLevel, tree: Any) -> Column:
+def _column(level: StagedLevel, tree: Tree) -> Column:
     if tree is UNSET:
         return Column(UNSET, None, [], [], [], [])
     leaves, structure = flatten(tree)
@@ -109,12 +110,12 @@ def is_leaf(v: Any) -> bool:
     return isinstance(v, Traced | np.ndarray | bool | np.bool_) or is_number(v)
 
 
-def _entered(level: StagedLevel, v: Any) -> Any:
+def _entered(level: StagedLevel, v: Leaf) -> Any:
     v = level.entered(v) if isinstance(v, Traced) else v
     return as_box(level, v) if isinstance(v, np.ndarray) and v.ndim else v
 
 
-def _alias(level: StagedLevel, v: Any) -> Any:
+def _alias(level: StagedLevel, v: Leaf) -> Any:
     """The array itself, where other arrays than the block's own variables may show its memory."""
     if not isinstance(v, StagedArray):
         return v if isinstance(v, np.ndarray) and v.ndim else None
@@ -159,7 +160,7 @@ def join(what: str, columns: Sequence[Column], where: str) -> Joined:
     return Joined(first.structure, constants, likes)
 
 
-def same_constant(a: Any, b: Any) -> bool:
+def same_constant(a: object, b: object) -> bool:
     """Whether two leaves are one and the same constant."""
     if a is b:
         return not isinstance(a, Traced | np.ndarray)
@@ -200,7 +201,7 @@ def _shown(c: Column) -> str:
     return "without a value" if c.structure is None else f"{c.structure}"
 
 
-def _shown_leaf(v: Any) -> str:
+def _shown_leaf(v: Leaf) -> str:
     return repr(v) if v is None or isinstance(v, str | bool | int | float) else show_type(v)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.staging.capture.branches import is_staged
 from lineara.staging.control_flow import tracing
@@ -67,7 +68,7 @@ class Range:
     __hash__ = None  # type: ignore[assignment]
 
 
-def items_of(x: Any) -> Items | None:
+def items_of(x: Leaf) -> Items | None:
     """The items of a range, an array or what stands for several; None for anything else."""
     if isinstance(x, Items):
         return x if x._next == 0 else None

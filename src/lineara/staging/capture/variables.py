@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
+from lineara.facts.hints import Leaf
+
 Block = Callable[..., Any]
 
 
@@ -60,7 +62,7 @@ def contents(cell: CellType) -> Any:
         return UNSET
 
 
-def put(cell: CellType, value: Any) -> None:
+def put(cell: CellType, value: Leaf) -> None:
     """Let a cell hold a value, or none where it is UNSET."""
     if value is not UNSET:
         cell.cell_contents = value
