@@ -407,7 +407,6 @@ def test_objects_that_calculate_what_array_they_are(f):
         lambda x: len(str(x)) * x,
         lambda x: len(f"{x}") * x,
         lambda x: hash(x) * x,
-        lambda x: x if x > 1 else 2 * x,
         lambda x: x if (float(x) > 1) is True else 2 * x,
         lambda x: attempt(lambda: 1 / float(x), lambda: x),
         lambda x: attempt(lambda: math.log(x), lambda: x),

@@ -1,5 +1,7 @@
 """What capture makes of branches, loops, arrays and errors; the errors of what it cannot make."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from capture.plain_functions import checked
@@ -484,3 +486,24 @@ def test_a_recursive_definition_has_branches_of_pythons():
 
     program = capture(lambda x, n: power(x, n[0]), 2.0, np.array([3]))
     assert [program(2.0, np.array([k])) for k in (0, 3, 10)] == [1.0, 8.0, 1024.0]
+
+
+class Line(NamedTuple):
+    slope: float
+    start: float
+
+    def at(self, x):
+        return self.slope * x + self.start if x > 0 else self.start
+
+
+def test_programs_leave_eager_derivatives_the_classes_that_they_had():
+    def f(line):
+        same = line.__class__ is type(line) and isinstance(line, Line)
+        return line.at(2.0) if same else 0.0
+
+    line = Line(3.0, 1.0)
+    program = capture(f, line)
+    for _ in range(2):
+        assert lineara.value_and_grad(f)(line) == (7.0, Line(2.0, 1.0))
+        assert program(line) == 7.0
+        assert lineara.jit(f)(line) == 7.0

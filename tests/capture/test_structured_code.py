@@ -646,6 +646,9 @@ def test_a_rewritten_function_does_what_it_did(f):
     if f is a_generator:
         assert structured(f) == "it is a generator"
         return
+    if f is final_overrides:
+        assert structured(f) == "its finally block is left by return, break or continue"
+        return
     assert g is not f, structured(f)
     for v in SAMPLES:
         expected, found = (outcome(lambda h=h: h(copy.deepcopy(v))) for h in (f, g))  # noqa: B023

@@ -13,7 +13,6 @@ from typing import Any
 
 from lineara.crosscheck.language import Program, Term
 from lineara.errors import LinearaError
-from lineara.facts.hints import Namespace, Value
 
 H = 1e-100  # its square is nothing, whatever it is multiplied by
 DIGITS = 50
@@ -35,11 +34,11 @@ def larger(x: Any, w: Any) -> bool:
     return bool(a > b)
 
 
-def table(m: Namespace, real: Callable[[Any], Any], **own: Callable[..., Any]) -> Table:
+def table(m: Any, real: Callable[[Any], Any], **own: Callable[..., Any]) -> Table:
     """The operations over a module with functions of complex numbers."""
     one, two, ten = real(1), real(2), real(10)
 
-    def cbrt(z: Value) -> Any:
+    def cbrt(z: Any) -> Any:
         return m.exp(m.log(z) / 3) if larger(z, 0 * one) else -m.exp(m.log(-z) / 3)
 
     def atan2(x: Any, w: Any) -> Any:

@@ -126,9 +126,24 @@ def seen(f: Callable[..., Any]) -> Callable[..., Any]:
     return levels[0].way.inside(copy) if levels and levels[0].way is not None else copy
 
 
-def method(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A class of the user's whose instance is an argument, or a method, seeing our NumPy."""
-    return overlay().replace(f)
+class _Method:
+    """A class of the user's whose instance is an argument, or a method, seeing our NumPy.
+
+    What is made of classes is kept under the hash, so it is made for each way to read functions.
+    """
+
+    def __call__(self, f: Any) -> Any:
+        return overlay().replace(f)
+
+    def __hash__(self) -> int:
+        levels = threads.open
+        return hash(levels[0].way) if levels else 0
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+method = _Method()
 
 
 def lifted(args: Sequence[Any]) -> tuple[Any, ...]:

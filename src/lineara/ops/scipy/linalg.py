@@ -292,7 +292,7 @@ def pinv(a, *, atol=None, rtol=None, return_rank=False, check_finite=True):
     a = as_array(a)
     cut = _cutoff(a, atol, rtol)
     inverse = np_pinv(a, cut)
-    return (inverse, op("matrix_rank")(a, rtol=cut)) if return_rank else inverse
+    return (inverse, op("matrix_rank")(a, as_array(cut), relative=True)) if return_rank else inverse
 
 
 @implements("scipy.linalg.pinvh")
