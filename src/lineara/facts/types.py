@@ -72,7 +72,7 @@ def type_of(value: Any) -> ArrayType:
     if kind is np.ndarray:
         dtype = value.dtype
         return ArrayType(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="))
-    if hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, type):
+    if hasattr(value, "dtype") and hasattr(value, "shape") and not issubclass(kind, type):
         return ArrayType(tuple(value.shape), np.dtype(value.dtype))
     array = np.asarray(value)
     return ArrayType(array.shape, array.dtype)

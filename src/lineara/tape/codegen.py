@@ -591,7 +591,11 @@ _LIKE_PYTHON = {
 
 def _is_like_pythons(number: Shaped, other: Value) -> bool:
     """Whether a number of NumPy's acts on `other` as Python's does: it leaves the dtype alone."""
-    if not isinstance(number, np.generic) or number.dtype not in _LIKE_PYTHON or _defers(number):
+    if (
+        not issubclass(type(number), np.generic)
+        or number.dtype not in _LIKE_PYTHON
+        or _defers(number)
+    ):
         return False
     dtype = getattr(other, "dtype", None)
     return dtype in (None, np.float64) or np.result_type(number.dtype, dtype) == dtype

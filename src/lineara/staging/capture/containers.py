@@ -74,7 +74,7 @@ class Snapshot:
 
     def _parts(self, x: Leaf) -> list[Any]:
         """Remember one thing; what it leads to."""
-        if isinstance(x, _PLAIN) or id(x) in self.seen:
+        if isinstance(x, _PLAIN) or id(x) in self.seen or _is_ours(x):
             return []
         self.seen.add(id(x))
         if isinstance(x, FunctionType):
@@ -127,6 +127,13 @@ class Snapshot:
         for x, was in changed:
             _restore(x, was)
         return changed
+
+
+def _is_ours(x: Any) -> bool:
+    """Whether a class or an object is one of Lineara's own, and holds nothing of the user's."""
+    kind = x if isinstance(x, type) else type(x)
+    holds = issubclass(kind, list | dict | set | deque | np.ndarray | Remembers)
+    return not holds and str(kind.__module__).partition(".")[0] == "lineara"
 
 
 def refuse_changes(
