@@ -129,7 +129,7 @@ class Snapshot:
         return changed
 
 
-def _is_ours(x: Any) -> bool:
+def _is_ours(x: object) -> bool:
     """Whether a class or an object is one of Lineara's own, and holds nothing of the user's."""
     kind = x if isinstance(x, type) else type(x)
     holds = issubclass(kind, list | dict | set | deque | np.ndarray | Remembers)
