@@ -49,7 +49,7 @@ def run_as_a_file(program: str, folder: Path) -> list[str]:
     """The lines that a user sees who pastes the program into a file and runs it."""
     file, shown = folder / "pasted.py", io.StringIO()
     file.write_text(program, encoding="utf-8")
-    known = {*registry.primitives}
+    known, foreign = {*registry.primitives}, dict(registry.foreign)
     try:
         with redirect_stdout(shown), warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -57,6 +57,8 @@ def run_as_a_file(program: str, folder: Path) -> list[str]:
     finally:  # a page that declares primitives leaves none to other tests
         for name in {*registry.primitives} - known:
             del registry.primitives[name]
+        registry.foreign.clear()
+        registry.foreign.update(foreign)
     return shown.getvalue().splitlines()
 
 

@@ -65,8 +65,15 @@ def _overlay(way: Way | None) -> Overlay:
     seen = Overlay(table, packages, is_instance, class_of, objects, arrive, _is_traced)
     if way is not None:
         seen.read, seen.forms = way.read, way.forms
-    collector.keepers.append(seen.kept)
+    if way is None:
+        collector.keepers.append(seen.kept)
     return seen
+
+
+def tidy(way: Way | None) -> None:
+    """A trace whose functions were read in that way has ended: let go of what was traced."""
+    if way is not None:
+        _overlay(way).kept.tidy()
 
 
 def _is_traced(value: Value) -> bool:

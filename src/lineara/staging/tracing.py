@@ -8,7 +8,8 @@ arrays that it mentions, which are formals whose values are kept beside it.
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
-from lineara.python.user_code import Way, method, overlay, seen
+from lineara.python.user_code import Way, method, overlay, seen, tidy
 from lineara.staging.definitions import Definition, needed
 from lineara.staging.staged_arrays import StagedArray, as_box
 from lineara.staging.staged_level import Seen, StagedLevel, weakness
@@ -207,6 +208,15 @@ class Staged:
         return str(self.program)
 
 
+@contextmanager
+def tidied(way: Way | None) -> Iterator[None]:
+    """The block is a trace whose functions are read in that way."""
+    try:
+        yield
+    finally:
+        tidy(way)
+
+
 def traced(
     f: object, args: tuple, kwargs: dict[str, Any], way: Way | None = None, calls: bool = False
 ) -> Staged:
@@ -222,7 +232,7 @@ def traced(
         with outside():
             return traced(f, types[0], types[1], way, calls)
     name = definition_name(f)
-    with open_level(StagedLevel) as level:
+    with tidied(way), open_level(StagedLevel) as level:
         level.way, level.calls = way, calls
         given = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)
