@@ -1,6 +1,7 @@
 """The overlay of differentiation: NumPy, SciPy, math and some builtins, seen through ours."""
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from lineara.tape.node import Traced
 
 
 class Way(NamedTuple):
-    """How the user's functions are read while a level with this way is the outermost one."""
+    """How the user's functions are read: the code that a copy runs, and what that finds."""
 
     read: Callable[[FunctionType], CodeType]  # the code that a copy runs
     forms: Any  # what that code calls
@@ -28,13 +29,36 @@ class Way(NamedTuple):
     inside: Callable[[Any], Any]  # a function of which a derivative is taken there
 
 
+class Reading:
+    """A trace that reads functions in some way, and what it has found of them so far.
+
+    way        how they are read
+    calls      whether the program stands for calls of its function
+    unread     why functions are traced as they run, by file and line
+    refusals   why loops could not be forms, by their code
+    carries    what loops carried when they were written last, by their code
+    """
+
+    def __init__(self, way: Way, calls: bool) -> None:
+        self.way, self.calls = way, calls
+        self.unread: dict[tuple[str, int], str] = {}
+        self.refusals: dict[CodeType, list[Exception]] = defaultdict(list)
+        self.carries: dict[CodeType, Any] = {}
+
+
+def reading() -> Reading | None:
+    """How functions are read just now; None where copies run the code that they have."""
+    levels = threads.open
+    return levels[0].reading if levels else None
+
+
 def overlay() -> Overlay:
-    """The overlay of the process, or of the way in which the outermost level reads functions.
+    """The overlay of the process, or of the way in which functions are read just now.
 
     It holds copies of functions and no state of a trace.
     """
-    levels = threads.open
-    return _overlay(levels[0].way if levels else None)
+    now = reading()
+    return _overlay(None if now is None else now.way)
 
 
 @functools.cache
@@ -129,8 +153,8 @@ for _name in ("get_overridable_numpy_array_functions", "get_overridable_numpy_uf
 
 def seen(f: Callable[..., Any]) -> Callable[..., Any]:
     """The user's function, seeing our NumPy."""
-    copy, levels = overlay()(f), threads.open
-    return levels[0].way.inside(copy) if levels and levels[0].way is not None else copy
+    copy, now = overlay()(f), reading()
+    return copy if now is None else now.way.inside(copy)
 
 
 class _Method:
@@ -143,8 +167,8 @@ class _Method:
         return overlay().replace(f)
 
     def __hash__(self) -> int:
-        levels = threads.open
-        return hash(levels[0].way) if levels else 0
+        now = reading()
+        return 0 if now is None else hash(now.way)
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -165,11 +165,7 @@ class StagedLevel(Level):
         self.holder: StagedLevel | None = None  # the one around this one
         self.taken: list[tuple[Cell, Any, int]] = []  # storage from around: content and version
         self.hands_on = False  # whether what is written to that storage is handed on
-        self.way: Any = None  # how functions are read while this is the outermost level
-        self.calls = False  # whether the program stands for calls of its function
-        self.unread: dict[tuple[str, int], str] = {}  # why functions are traced as they run
-        self.attempts: dict[Any, int] = {}  # how often loops were tried as forms in vain
-        self.carries: dict[Any, Any] = {}  # what loops carried when they were written last
+        self.reading: Any = None  # how functions are read while this is the outermost level
         self.frame = sys._getframe(1)  # of what traces
         while self.frame.f_back is not None and self.frame.f_code.co_filename == OPENING:
             self.frame = self.frame.f_back
@@ -589,9 +585,10 @@ def _refusal(name: str) -> Any:
 
 def why_unread() -> str:
     """Why the user's function is traced as it runs, where its source is not read."""
-    frame, level = user_frame(sys._getframe(2)), threads.open[0]
-    code = None if frame is None else (frame.f_code.co_filename, frame.f_code.co_firstlineno)
-    why = getattr(level, "unread", {}).get(code)
+    frame, reading = user_frame(sys._getframe(2)), threads.open[0].reading
+    if frame is None or reading is None:
+        return ""
+    why = reading.unread.get((frame.f_code.co_filename, frame.f_code.co_firstlineno))
     return f" (branches of this function are not read: {why})" if why else ""
 
 

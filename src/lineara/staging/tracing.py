@@ -25,7 +25,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
-from lineara.python.user_code import Way, method, overlay, seen, tidy
+from lineara.python.user_code import Reading, Way, method, overlay, seen, tidy
 from lineara.staging.definitions import Definition, needed
 from lineara.staging.staged_arrays import StagedArray, as_box
 from lineara.staging.staged_level import Seen, StagedLevel, weakness
@@ -233,7 +233,7 @@ def traced(
             return traced(f, types[0], types[1], way, calls)
     name = definition_name(f)
     with tidied(way), open_level(StagedLevel) as level:
-        level.way, level.calls = way, calls
+        level.reading = None if way is None else Reading(way, calls)
         given = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)
         out = seen(f)(*given.args, **given.kwargs)

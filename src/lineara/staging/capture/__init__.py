@@ -10,21 +10,21 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from lineara.python.structured_code import structured
-from lineara.python.user_code import Way
+from lineara.python.user_code import Way, reading
 from lineara.staging.capture import forms
 from lineara.staging.control_flow import one, tracing
 from lineara.staging.definition_of import staged_around
 from lineara.staging.staged_arrays import StagedArray
 from lineara.staging.tracing import Staged, traced
-from lineara.tape.levels import threads
 from lineara.trees import flatten
 
 
 def _code(f: FunctionType) -> CodeType:
-    code = structured(f)
+    code, now = structured(f), reading()
     if not isinstance(code, str):
         return code
-    threads.open[0].unread[f.__code__.co_filename, f.__code__.co_firstlineno] = code  # type: ignore[attr-defined]
+    assert now is not None, "code is read for a trace"
+    now.unread[f.__code__.co_filename, f.__code__.co_firstlineno] = code
     return f.__code__
 
 

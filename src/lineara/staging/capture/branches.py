@@ -2,6 +2,7 @@
 
 import dis
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -128,13 +129,10 @@ def check(fails: Any, error: Exception, line: str) -> None:
 
 def _is_raised(error: Exception) -> bool:
     """Whether a `raise` of the user's has raised an exception that a program can raise."""
-    kinds = [k for k in CHECKED if type(error) is k]
     text = len(error.args) < 2 and all([type(a) is str for a in error.args])
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if not kinds or not text or trace is None:
+    if type(error) not in CHECKED or not text:
         return False
+    trace = _innermost(error)
     code = trace.tb_frame.f_code
     return is_user_code(code.co_filename) and code.co_code[trace.tb_lasti] == _RAISE
 
@@ -142,12 +140,18 @@ def _is_raised(error: Exception) -> bool:
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
 
+def _innermost(error: Exception) -> TracebackType:
+    """Where an exception was raised."""
+    trace = error.__traceback__
+    assert trace is not None, "it was raised"
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace
+
+
 def _line(error: Exception) -> str:
     """The line that has raised an exception."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    assert trace is not None, "it was raised"
+    trace = _innermost(error)
     code = trace.tb_frame.f_code
     return describe_line(code.co_filename, trace.tb_lineno, code.co_name)
 
@@ -327,4 +331,4 @@ def result(way: Way) -> Any:
     )
 
 
-__all__ = ["branch", "check", "follow", "is_staged", "result", "truth", "without"]
+__all__ = ["branch", "check", "follow", "is_staged", "level_of_trace", "result", "truth", "without"]

@@ -10,17 +10,19 @@ import functools
 import operator
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from lineara.errors import LinearaError, StagingError, user_line
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
+from lineara.python.user_code import reading
 from lineara.staging.capture import sequences
 from lineara.staging.capture.branches import (
     branch,
     check,
     follow,
     is_staged,
+    level_of_trace,
     result,
     truth,
     without,
@@ -46,28 +48,38 @@ ATTEMPTS = 2  # how often a loop is tried as a form before its rounds are writte
 Block: TypeAlias = Callable[[], Any] | None  # of statements, where there are any
 
 
-def _attempts() -> dict[Any, int]:
-    """How often the loops of this trace were tried in vain, by their code."""
-    return threads.open[0].attempts  # type: ignore[union-attr]
+def _as_form(body: Any, write: Callable[[], Way], must: object = False) -> tuple[bool, Way]:
+    """Try to write a loop as a form; if that cannot be done all is as it was.
 
-
-def _as_form(body: Any, write: Callable[[], Way]) -> tuple[bool, Way]:
-    """Try to write a loop as a form; if that cannot be done all is as it was."""
-    tried, code = _attempts(), body.__code__
-    if tracing() is None or tried.get(code, 0) >= ATTEMPTS:
+    One that has been tried often is tried again only if it `must` be a form.
+    """
+    level, refusals = tracing(), _refusals(body)
+    if level is None or (len(refusals) >= ATTEMPTS and not must):
         return False, None
-    level, refused = tracing(), [*threads.refused]
-    assert level is not None, "asked above"
-    mark, bindings = level.mark(), len(level.out.bindings)
+    refused, mark, bindings = [*threads.refused], level.mark(), len(level.out.bindings)
     try:
         return True, write()
     except Exception as e:  # whatever comes of it: the rounds in Python tell what it is
-        tried[code] = tried.get(code, 0) + 1
-        tried["why"] = e  # type: ignore[assignment]
+        refusals.append(e)
         threads.refused[:] = refused
         level.back_to(mark)
         del level.out.bindings[bindings:]
         return False, None
+
+
+def _refusals(body: Any) -> list[Exception]:
+    """Why a loop could not be a form in this trace."""
+    now = reading()
+    assert now is not None, "forms are called where functions are read"
+    return now.refusals[body.__code__]
+
+
+def _refuse(body: Any) -> NoReturn:
+    """Refuse a loop that can be nothing but a form."""
+    level, why = level_of_trace(), _refusals(body)[-1]
+    if not isinstance(why, LinearaError):
+        level.uncaught("what a round of a staged loop does", [type(why)])
+    raise why
 
 
 def if_(
@@ -110,12 +122,14 @@ def _rounds_while(test: Callable[..., Any], body: Callable[..., Any], variables:
         go = truth(test())
         if not is_staged(go) and not go:
             return None
-        done, way = _as_form(body, lambda g=go: Loop(variables, body, None, None, test, g).write())
+        must = is_staged(go)
+        loop = lambda g=go: Loop(variables, body, None, None, test, g).write()  # noqa: E731
+        done, way = _as_form(body, loop, must)
         if done:
             return way
-        if is_staged(go):
+        if must:
             variables.reset(before)
-            _raise_why()
+            _refuse(body)
         way = body()
         if isinstance(way, Mixed):
             return follow(
@@ -125,15 +139,6 @@ def _rounds_while(test: Callable[..., Any], body: Callable[..., Any], variables:
             )
         if way is BREAK or isinstance(way, Return):
             return way
-
-
-def _raise_why() -> None:
-    why, level = _attempts().get("why"), tracing()
-    if isinstance(why, Exception):
-        if level is not None and not isinstance(why, LinearaError):
-            level.uncaught("what a round of a staged loop does", [type(why)])
-        raise why
-    raise StagingError("a loop depends on staged values and cannot be written as a form")
 
 
 def for_(
@@ -150,11 +155,10 @@ def for_(
         way = _rounds(iter(iterable), body, variables)
     elif is_staged(items.rounds):
         go = op("less")(0, items.rounds)
-        done, way = _as_form(
-            body, lambda: Loop(variables, body, items.at, items.rounds, None, go).write()
-        )
+        loop = lambda: Loop(variables, body, items.at, items.rounds, None, go).write()  # noqa: E731
+        done, way = _as_form(body, loop, must=True)
         if not done:
-            _raise_why()
+            _refuse(body)
     else:
         way = _numbered(items, 0, body, variables)
     return _after(way, orelse, rest, variables)
@@ -234,8 +238,7 @@ def not_(x: Leaf) -> Any:
     t = truth(x)
     if not is_staged(t):
         return not t
-    falsehood = op("logical_not")(t)
-    return falsehood.level.number(falsehood.v, True)
+    return _truth_value(op("logical_not")(t))
 
 
 def chain(left: object, *steps: tuple[Callable[[Any, Any], Any], Callable[[], Any]]) -> Any:
@@ -311,7 +314,8 @@ def _once(original: Callable[..., Any]) -> Any:
 
     @functools.wraps(original)
     def call(*args: Any, **options: Any) -> Any:
-        if threads.open and getattr(threads.open[0], "calls", False):
+        now = reading()
+        if now is not None and now.calls:
             raise StagingError(
                 f"{original.__name__} would be called once, as the program is written, and not in "
                 "each call of it; call it outside of the function, and pass what it gives"

@@ -15,7 +15,7 @@ from lineara.errors import NoRuleError, ShapeError, StagingError, StructureError
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type, type_of
-from lineara.python.user_code import seen
+from lineara.python.user_code import reading, seen
 from lineara.staging.capture import STRUCTURED
 from lineara.staging.capture.containers import (
     GENERATORS,
@@ -27,7 +27,6 @@ from lineara.staging.capture.containers import (
 from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import weakness
 from lineara.staging.tracing import VARIABLE, Staged, Whole, traced
-from lineara.tape.levels import threads
 from lineara.tape.node import Array, Traced
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
@@ -57,7 +56,7 @@ class Jitted(Remembers):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value."""
-        if threads.open and threads.open[0].way is STRUCTURED:
+        if reading() is not None:
             return seen(self.f)(*args, **kwargs)
         leaves, structure = flatten((args, kwargs))
         staged, reached = self._program(leaves, structure, args, kwargs)

@@ -7,21 +7,23 @@ may run its rounds in Python.
 
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from lineara.errors import MutationError, StagingError, StructureError
-from lineara.facts.hints import Leaf, Shaped
+from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.rules_as_text import Emitter, closed
+from lineara.python.user_code import reading
 from lineara.staging.capture.branches import branch, is_staged, level_of_trace, truth, without
 from lineara.staging.capture.containers import Snapshot, refuse_changes
 from lineara.staging.capture.records import (
     Column,
+    Joined,
     Record,
     change,
     is_leaf,
@@ -47,31 +49,12 @@ from lineara.staging.capture.variables import (
 from lineara.staging.control_flow import INTEGER, joined, written
 from lineara.staging.staged_arrays import Cell, StagedArray
 from lineara.staging.staged_level import Seen, seen
-from lineara.tape.levels import threads
-from lineara.trees import Structure, flatten, unflatten
+from lineara.trees import flatten
 
 WHERE = "before and after a round of a staged loop"
 TRIALS = 12  # how often the body is written until its carries are what they are
 FLAG = Seen(ArrayType((), np.dtype(bool)))
 COUNT = Seen(INTEGER, None, True)
-
-
-class Slot(NamedTuple):
-    """A variable that a loop carries: its containers, constants, and what is known of the rest."""
-
-    structure: Structure
-    leaves: list[Any]  # as the loop began
-    likes: list[Seen | None]  # None for constants
-
-    def tree(self, nodes: Any) -> Any:
-        """The variable with these in place of what changes."""
-        pairs = zip(self.leaves, self.likes, strict=True)
-        return unflatten(self.structure, [v if t is None else next(nodes) for v, t in pairs])
-
-    @property
-    def carried(self) -> list[Seen]:
-        """What is known of what changes."""
-        return [t for t in self.likes if t is not None]
 
 
 class Loop:
@@ -87,13 +70,15 @@ class Loop:
         self, variables: Variables, body: Callable[..., Way], at: Callable[[Any], Any] | None,
         rounds: object, test: Callable[[], Any] | None, go: object,
     ) -> None:  # fmt: skip
-        self.level = level_of_trace()
+        now = reading()
+        assert now is not None, "loops are written where functions are read"
+        self.level, self.reading = level_of_trace(), now
         self.variables, self.body, self.at = variables, body, at
         self.rounds, self.test, self.go = rounds, test, go
         self.alone = {n for n, cell in variables.cells.items() if _is_alone(cell)}
         self.all = variables.all()
         self.before = self.all[0]
-        self.slots: dict[str, Slot] = {}
+        self.slots: dict[str, Joined] = {}  # the variables that it carries, as it began
         self.cells: list[Cell] = []
         self._begin_as_before()
         self.written: set[str] = set()  # carried variables whose arrays the body writes
@@ -110,30 +95,28 @@ class Loop:
             snapshot = Snapshot(self.body, self.test)
             try:
                 body = record(self.level, "body", self._formals(), self._round)
-                ends = self.variables.values()
             finally:
                 self.variables.reset(self.all)
                 changed = snapshot.undo()
             refuse_changes(changed, "loop")
-            if self._settles(body, ends):
+            if self._settles(body):
                 self._remember()
-                return self._write(body, ends)
+                return self._write(body)
             self.level.back_to(mark)
         raise StagingError("a loop: what it carries from round to round never becomes the same")
 
     def _begin_as_before(self) -> None:
         """Begin with what this loop carried when it was written last, where it may do so now."""
-        known = threads.open[0].carries.get(self._key)  # type: ignore[union-attr]
-        if known is None:
+        if self._key not in self.reading.carries:
             return
-        likes, stored = known
+        likes, stored = self.reading.carries[self._key]
         for n, was in likes.items():
             leaves, structure = flatten(self.before.get(n, UNSET))
             now = [seen(v) if is_leaf(v) else None for v in leaves]
             if len(was) == len(now) and all(map(_may_be, now, was)):
                 pairs = zip(now, was, strict=True)
                 kept = [joined([a, b]) if a and b else None for a, b in pairs]
-                self.slots[n] = Slot(structure, leaves, kept)
+                self.slots[n] = Joined(structure, leaves, kept)
         self.cells += [c for n, c in _stores(self.body).items() if n in stored and n not in likes]
 
     @property
@@ -143,11 +126,11 @@ class Loop:
     def _remember(self) -> None:
         stored = [n for n, c in _stores(self.body).items() if c in self.cells]
         likes = {n: s.likes for n, s in self.slots.items()}
-        threads.open[0].carries[self._key] = likes, stored  # type: ignore[union-attr]
+        self.reading.carries[self._key] = likes, stored
 
     def _formals(self) -> list[tuple[str, Seen]]:
         formals = [] if self.at is None else [("i", COUNT)]
-        formals += [(n, t) for n, s in self.slots.items() for t in s.carried]
+        formals += [(n, t) for n, s in self.slots.items() for t in s.results]
         return formals + [("a", _of_cell(cell)) for cell in self.cells]
 
     def _round(self, level: Any, nodes: list[Any]) -> dict[Any, Any]:
@@ -171,7 +154,6 @@ class Loop:
             raise StagingError("a loop: every round is left by a break or a return")
         self.left, self.codes, self.endless = on is not True, codes(way), False
         self.perhaps = way.perhaps if isinstance(way, Mixed) else {}
-        ends = self.variables.values()
         if self.test is not None:
             go: Any = truth(self.test()) if on is True else self._asks(on)
         elif type(self.rounds) is int and on is True:
@@ -183,9 +165,7 @@ class Loop:
         self.written = {
             n for n, v in arrays if isinstance(v, StagedArray) and v.w.buffer.version > 0
         }
-        if self.test is not None:
-            ends = self.variables.values()
-        columns: dict[Any, Any] = {(n,): v for n, v in ends.items()}
+        columns: dict[Any, Any] = {(n,): v for n, v in self.variables.values().items()}
         columns |= {(n,): v for n, (v, _) in self.perhaps.items()}
         if i is not None:
             columns["i"] = op("add")(i, 1)
@@ -209,7 +189,7 @@ class Loop:
         assert isinstance(way, Return), "both blocks return"
         return way.value
 
-    def _settles(self, body: Record, ends: dict[str, Any]) -> bool:
+    def _settles(self, body: Record) -> bool:
         """Whether the body hands on what it was given; what it is given from now on."""
         slots, done = dict(self.slots), True
         for n, begin in self.before.items():
@@ -220,7 +200,7 @@ class Loop:
             if end.tree is UNSET:
                 raise StructureError(f"the variable {n!r} is deleted in a staged loop")
             slot = self._slot(n, begin, end)
-            if slot.carried and not _alike(slot, self.slots.get(n)):
+            if slot.results and not _alike(slot, self.slots.get(n)):
                 slots[n], done = slot, False
         new = [cell for cell in body.changed if cell not in self.cells]
         if new:
@@ -229,84 +209,69 @@ class Loop:
         self.slots = slots
         return done
 
-    def _slot(self, n: str, begin: Shaped, end: Column) -> Slot:
+    def _slot(self, n: str, begin: Tree, end: Column) -> Joined:
+        """What a variable is before and after a round, and in the rounds written so far."""
         leaves, structure = flatten(begin)
-        known = self.slots.get(n)
         likes = [seen(v) if is_leaf(v) else None for v in leaves]
-        first = Column(begin, structure, leaves, [], likes, [])
-        columns = [first, end]
-        if known is not None:
-            columns.append(Column(begin, structure, leaves, [], known.likes, []))
-            columns[2] = columns[2]._replace(
-                seen=[t or s for t, s in zip(known.likes, likes, strict=True)]
-            )
-        joined = join(f"the variable {n!r}", columns, WHERE)
-        fixed = [
-            t if known is None or k is None or t is not None else k
-            for t, k in zip(joined.likes, known.likes if known else joined.likes, strict=True)
-        ]
-        return Slot(structure, leaves, fixed)
+        known = self.slots[n].likes if n in self.slots else [None] * len(likes)
+        now = [k or t for k, t in zip(known, likes, strict=True)]
+        columns = [Column(begin, structure, leaves, [], t, []) for t in (likes, now)]
+        joined = join(f"the variable {n!r}", [columns[0], end, columns[1]], WHERE)
+        carried = [t or k for t, k in zip(joined.likes, known, strict=True)]
+        return Joined(structure, leaves, carried)
 
     # --- writing the form -------------------------------------------------------------------------
 
-    def _write(self, body: Record, ends: dict[str, Any]) -> Way:
+    def _write(self, body: Record) -> Way:
         if self.test is not None and not is_staged(self.asked) and not self.left:
             raise StagingError("a loop: its condition does not depend on staged values")
         self._refuse_aliases(body)
-        level, scan = self.level, type(self.rounds) is int and not self.left
-        born = {
-            n: body.columns[n,]
-            for n, v in self.before.items()
-            if v is UNSET and body.columns[n,].tree is not UNSET and (self._runs() or self.left)
-        }
-        initial: list[Any] = [] if self.at is None else [level.as_box(0)]
-        likes: list[Seen] = [] if self.at is None else [COUNT]
+        columns, level = body.columns, self.level
+        scan = type(self.rounds) is int and not self.left
+        initial: list[Any] = []
+        likes: list[Seen] = []  # what is known of the carries after the loop
         results: list[ir.Var] = []
+
+        def carry(like: Seen, value: Leaf, at_first: object) -> None:
+            initial.append(_converted(level, at_first, like))
+            likes.append(like)
+            results.append(body.variable(value, like.type))
+
         if self.at is not None:
-            results.append(body.variable(body.columns["i"].entered[0], INTEGER))
+            carry(COUNT, columns["i"].entered[0], 0)
         for n, s in self.slots.items():
-            end = body.columns[n,]
-            for v, e, t, after in zip(s.leaves, end.entered, s.likes, end.seen, strict=True):
+            end = columns[n,]
+            for v, e, t, after in zip(s.constants, end.entered, s.likes, end.seen, strict=True):
                 if t is not None:
-                    initial.append(_converted(level, v, t))
                     sure = after if self._runs() and after is not None else t
-                    likes.append(t._replace(lay=sure.lay, weak=sure.weak))
-                    results.append(body.variable(e, t.type))
+                    carry(t._replace(lay=sure.lay, weak=sure.weak), e, v)
         for cell in self.cells:
             cell.here()
             initial.append(cell.boxed())
             likes.append(_of_cell(cell))
             results.append(body.changed[cell].var)
-        formals, extra = body.formals, []
-
-        def also(like: Seen, value: Leaf, at_first: object) -> None:
-            """One more carry, which no round reads."""
-            extra.append(body.out.fresh("z", like.type))
-            initial.append(_converted(level, at_first, like))
-            likes.append(like)
-            results.append(body.variable(value, like.type))
-
-        bearing: list[tuple[str, list[Seen | None]]] = []
-        for n, column in born.items():
-            kept = [t if not _is_constant(v) else None for v, t in
-                    zip(column.leaves, column.seen, strict=True)]  # fmt: skip
-            bearing.append((n, kept))
-            for e, t in zip(column.entered, kept, strict=True):
-                if t is not None:
-                    also(t, e, np.zeros(t.type.shape, t.type.dtype))
-        values: list[Seen | None] = []
+        read = len(results)  # the carries so far are those that a round reads
+        born = {n: _found(columns[n,]) for n in self.before if self._is_born(columns, n)}
+        value = _found(columns["value"]) if self.left else None
         if self.left:
-            also(COUNT, body.columns["code"].entered[0], ON)
-            column = body.columns["value"]
-            values = [t if not _is_constant(v) else None for v, t in
-                      zip(column.leaves, column.seen, strict=True)]  # fmt: skip
-            for e, t in zip(column.entered, values, strict=True):
+            carry(COUNT, columns["code"].entered[0], ON)
+        for key, j in [
+            *[((n,), j) for n, j in born.items()],
+            *([("value", value)] if value else ()),
+        ]:
+            for e, t in zip(columns[key].entered, j.likes, strict=True):
                 if t is not None:
-                    also(t, e, np.zeros(t.type.shape, t.type.dtype))
+                    carry(t, e, np.zeros(t.type.shape, t.type.dtype))
         if not scan:
-            also(FLAG, body.columns["go"].entered[0], self.go)
-        nodes = self._form(body, scan, [*formals, *extra], initial, likes, results)
-        return self._leave(body, nodes, born, bearing, values, scan)
+            carry(FLAG, columns["go"].entered[0], self.go)
+        unread = [body.out.fresh("z", like.type) for like in likes[read:]]
+        nodes = self._form(body, scan, [*body.formals, *unread], initial, likes, results)
+        return self._leave(body, nodes, born, value)
+
+    def _is_born(self, columns: dict[Any, Column], n: str) -> bool:
+        """Whether a variable gets its first value in the loop, and may have one after it."""
+        begins = self.before[n] is UNSET and columns[n,].tree is not UNSET
+        return begins and (self._runs() or self.left)
 
     def _runs(self) -> bool:
         """Whether there is a first round, which is what a variable without a value waits for."""
@@ -330,42 +295,29 @@ class Loop:
         return written(level, leaf, likes)
 
     def _leave(
-        self, body: Record, nodes: list[Any], born: dict[str, Column], bearing: list[Any],
-        values: list[Any], scan: bool,
-    ) -> Way:  # fmt: skip
-        left = iter(nodes if self.at is None else nodes[1:])
-        places = [
-            ((n,), i) for n, s in self.slots.items() for i, t in enumerate(s.likes) if t is not None
-        ]
-        mark_aliases(nodes if self.at is None else nodes[1:], places, [body])
+        self, body: Record, nodes: list[Any], born: dict[str, Joined], value: Joined | None
+    ) -> Way:
+        nodes = nodes if self.at is None else nodes[1:]
+        left = iter(nodes)
+        places = [((n,), i) for n, s in self.slots.items() for i, t in enumerate(s.likes) if t]
+        mark_aliases(nodes, places, [body])
         bindings = {n: s.tree(left) for n, s in self.slots.items()}
         for cell in self.cells:
             change(self.level, cell, next(left))
+        code = next(left) if self.left else ON
         perhaps: dict[str, Any] = {}
-        for n, kept in bearing:
-            c = born[n]
-            assert c.structure is not None, "it has a value"
-            pairs = zip(c.leaves, kept, strict=True)
-            leaves = [v if t is None else next(left) for v, t in pairs]
+        for n, j in born.items():
             bound = self.perhaps[n][1] if n in self.perhaps else self.codes
             bound -= frozenset() if self._runs() and n not in self.perhaps else {ON}
-            perhaps[n] = unflatten(c.structure, leaves), bound
+            perhaps[n] = j.tree(left), bound
         for n, v in self.before.items():  # what the body binds to what it found
-            end = body.columns[n,]
-            if v is not UNSET and n not in bindings and end.tree is not v:
+            if v is not UNSET and n not in bindings and body.columns[n,].tree is not v:
                 bindings[n] = v
         self.variables.set(bindings)
         if self.endless and self.go is True:  # it goes on until it is left
             self.codes -= {ON}
-        if not self.left:
-            return decoded(ON, UNSET, self.codes, perhaps, self.variables)
-        code, column = next(left), body.columns["value"]
-        if column.structure is None:
-            return decoded(code, UNSET, self.codes, perhaps, self.variables)
-        pairs = zip(column.leaves, values, strict=True)
-        leaves = [v if t is None else next(left) for v, t in pairs]
-        value = unflatten(column.structure, leaves)
-        return decoded(code, value, self.codes, perhaps, self.variables)
+        returned = UNSET if value is None else value.tree(left)
+        return decoded(code, returned, self.codes, perhaps, self.variables)
 
     def _refuse_aliases(self, body: Record) -> None:
         """Refuse a loop that writes arrays which are the same in one round and not in another."""
@@ -383,6 +335,13 @@ class Loop:
             stores.append(id(leaf.w.buffer) if isinstance(leaf, StagedArray) else id(leaf))
         if len({*stores}) < len(stores):
             raise _doubt(carried[0][0])
+
+
+def _found(column: Column) -> Joined:
+    """What a round leaves, all of it carried but constants."""
+    pairs = zip(column.leaves, column.seen, strict=True)
+    likes = [None if _is_constant(v) else t for v, t in pairs]
+    return Joined(column.structure, column.leaves, likes)
 
 
 def _may_be(now: Seen | None, was: Seen | None) -> bool:
@@ -405,7 +364,7 @@ def _doubt(n: str) -> MutationError:
     )
 
 
-def _alike(a: Slot, b: Slot | None) -> bool:
+def _alike(a: Joined, b: Joined | None) -> bool:
     if b is None:
         return False
     pairs = zip(a.likes, b.likes, strict=True)

@@ -84,10 +84,10 @@ def items_of(x: Leaf) -> Items | None:
 
 
 def _row(x: Any, i: Any) -> Any:
+    """A row of an array; of a plain one a staged number finds it in a copy of the program's."""
     if type(x) is np.ndarray and isinstance(i, Traced):
         level = tracing()
-        array = x if level is None else level.buffer(x)
-        return array[i] if level is not None else op("index")(x, at=(i,))
+        return op("index")(x, at=(i,)) if level is None else level.buffer(x)[i]
     return x[i]
 
 
