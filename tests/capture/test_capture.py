@@ -227,9 +227,53 @@ def in_a_branch(x, s):
     return y
 
 
+def two_names_for_one(x):
+    a, b = x.copy(), x * 0.0
+    for _ in range(6):
+        b[0] = b[0] + 1.0
+        a = a + b
+        b = a
+    return a + 10 * b
+
+
+def held_elsewhere(x):
+    y = x * 1.0
+    first = y
+    for _ in range(6):
+        y[0] += 1.0
+        y = y * 0.5
+    return 100 * first + y
+
+
+def another_array_from_then_on(x):
+    a, b = np.zeros(len(x)), x * 1.0
+    for i in range(6):
+        b[1] = b[1] + i
+        b = a
+        a[0] = a[0] + x[0]
+    return a + 10 * b
+
+
+def fill(out, value):
+    out[0] = value
+
+
+def read_by_a_call(x):
+    value = 1.0
+    if x[0] > 0:
+        value = 2.0
+    out = np.zeros(2)
+    fill(out, value)
+    return out
+
+
 @pytest.mark.parametrize(
     ("f", "cases"),
     [
+        (two_names_for_one, [(X,), (-X,)]),
+        (held_elsewhere, [(X,), (-X,)]),
+        (another_array_from_then_on, [(X,), (-X,)]),
+        (read_by_a_call, [(X,), (-X,)]),
         (swapped, [(X,), (-X,)]),
         (through_rows, [(X,), (X[::-1].copy(),)]),
         (in_a_branch, [(X, 1.0), (X, -1.0)]),
@@ -341,8 +385,14 @@ def test_a_variable_without_a_value_is_the_users_error():
                 break
         return k
 
-    with pytest.raises(UnboundLocalError):
-        capture(f, X)
+    def g(x):
+        if x[0] > 0:
+            k = x[0]
+        return k
+
+    for h in (f, g):
+        with pytest.raises(UnboundLocalError):
+            capture(h, X)
 
 
 # --- what cannot be captured ----------------------------------------------------------------------
