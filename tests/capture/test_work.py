@@ -1,0 +1,102 @@
+"""Work of captured functions, their gradients and the capture, counted at two sizes."""
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+
+from lineara import trace
+from lineara.engines import Ask, run
+from lineara.passes.derivatives import vjp
+
+
+def fill(x):
+    y = np.zeros(len(x))
+    y[0] = x[0]
+    for i in range(1, len(x)):
+        y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]
+    return y.sum()
+
+
+def branches(x):
+    s = 0.0
+    for i in range(len(x)):
+        s = s + np.sin(x[i]) * s if x[i] > 0.05 else s * 0.9 + x[i]
+    return s
+
+
+def nested(x):
+    m, s = int(len(x) ** 0.5), 0.0
+    for i in range(m):
+        for j in range(m):
+            s = s + x[i * m + j] * s * 0.01
+    return s
+
+
+def until(x):
+    s, k = 1.0, 0
+    while k < len(x) and s < 1e9:
+        s = s + x[k] * s * 0.001
+        k += 1
+    return s
+
+
+def works(f, n):
+    """The work of the value and of the gradient, and the size of the text."""
+    x = np.random.default_rng(0).uniform(0.01, 0.09, n)
+    program = trace(f, x)
+    operands, derived = program.operands((x,)), vjp(program.program, program.name)
+    value = run(program.program, program.name, *operands, ask=Ask(work=True))
+    back = run(derived, f"{program.name}.vjp", *operands, 1.0, ask=Ask(work=True))
+    return value.work, back.work, program.size()
+
+
+@pytest.mark.parametrize("f", [fill, branches, nested, until])
+def test_a_gradient_costs_twice_the_value_at_every_size(f):
+    small, large = works(f, 256), works(f, 1024)
+    assert small[2] == large[2]
+    for value, back, _ in (small, large):
+        assert back <= 2 * value
+    for few, many in zip(small[:2], large[:2], strict=True):
+        assert many == pytest.approx(4 * few, rel=0.07)  # beside what is done once
+
+
+BLOCK = """
+    for i in range(len(x)):
+        if x[i] > {k}:
+            s = s + x[i]
+        else:
+            y[i] = s * 0.5
+    while s > {k} + 1.0:
+        s = s * 0.5
+"""
+
+
+def calls_of_a_capture(blocks, folder):
+    """How many Python calls the capture of a function with so many loops and branches makes."""
+    file = folder / f"made_{blocks}.py"
+    body = "".join([BLOCK.format(k=k) for k in range(blocks)])
+    file.write_text(f"def f(x, y):\n    s = 0.0\n    y = y * 1.0\n{body}\n    return s + y.sum()\n")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None, "it was just written"
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    count, x = 0, np.ones(9)
+
+    def watch(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    trace(module.f, x, x)
+    sys.setprofile(watch)
+    try:
+        trace(module.f, x, x)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_a_capture_costs_what_the_function_is_long(tmp_path):
+    few, many = (calls_of_a_capture(blocks, tmp_path) for blocks in (4, 16))
+    assert many <= 4.4 * few, (few, many)
