@@ -57,29 +57,24 @@ class Plain:
         self.calls["while_"] += 1
         while test():
             way = body() if body else None
-            if way == self.BREAK:
-                break
-            if isinstance(way, Return):
-                return way
-        else:
-            way = orelse() if orelse else None
-            if way is not None:
-                return way
-        return None if rest is None else rest()
+            if way == self.BREAK or isinstance(way, Return):
+                return self.after(way, orelse, rest)
+        return self.after(None, orelse, rest)
+
+    def after(self, way, orelse, rest):
+        """What comes after a loop that was left so."""
+        if isinstance(way, Return):
+            return way
+        way = orelse() if orelse and way is None else None
+        return way if way is not None or rest is None else rest()
 
     def for_(self, iterable, body, orelse, rest, names):
         self.calls["for_"] += 1
         for item in iterable:
             way = body(item)
-            if way == self.BREAK:
-                break
-            if isinstance(way, Return):
-                return way
-        else:
-            way = orelse() if orelse else None
-            if way is not None:
-                return way
-        return None if rest is None else rest()
+            if way == self.BREAK or isinstance(way, Return):
+                return self.after(way, orelse, rest)
+        return self.after(None, orelse, rest)
 
     def choose(self, test, then, orelse):
         self.calls["choose"] += 1

@@ -281,28 +281,24 @@ def _extreme(original: Callable[..., Any], better: Callable[[Any, Any], Any]) ->
 max_, min_ = _extreme(builtins.max, operator.gt), _extreme(builtins.min, operator.lt)
 
 
-def any_(values: Any, /) -> Any:
-    """`any`, of staged values too."""
-    items = iter(values)
-    for v in items:
-        t = truth(v)
-        if is_staged(t):
-            return _truth_value(or_(t, lambda: any_(items)))
-        if t:
-            return True
-    return False
+def _until(decides: bool, combined: Callable[..., Any]) -> Any:
+    """`any` (until one is true) or `all` (until one is false), of staged values too."""
+
+    @functools.wraps(any if decides else all)
+    def call(values: Any, /) -> Any:
+        items = iter(values)
+        for v in items:
+            t = truth(v)
+            if is_staged(t):
+                return _truth_value(combined(t, lambda: call(items)))
+            if t is decides:
+                return decides
+        return not decides
+
+    return call
 
 
-def all_(values: Any, /) -> Any:
-    """`all`, of staged values too."""
-    items = iter(values)
-    for v in items:
-        t = truth(v)
-        if is_staged(t):
-            return _truth_value(and_(t, lambda: all_(items)))
-        if not t:
-            return False
-    return True
+any_, all_ = _until(True, or_), _until(False, and_)
 
 
 def _truth_value(t: Any) -> Any:
