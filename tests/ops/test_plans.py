@@ -1,11 +1,16 @@
-"""A call that has a plan gives what the general way gives, bit for bit, and costs counted work."""
+"""A call that has a plan gives what the general way gives, bit for bit, and costs counted work.
 
+BLAS and LAPACK round by where their arguments lie in memory: what calls them agrees in all but
+the last bits.
+"""
+
+import re
 import sys
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -29,6 +34,45 @@ def plans_at(call: int) -> Iterator[dict[Any, Any]]:
         patch.setattr(registry, "plans", {})
         patch.setattr(registry, "readers", {})
         yield registry.plans
+
+
+LIBRARIES = re.compile(
+    r"linalg|matmul|matvec|vecmat|vecdot|dot|inner|outer|einsum|kron|conv|corr|@"
+)
+
+
+def by_blas(line: Any) -> bool:
+    """Whether BLAS, LAPACK or SciPy may evaluate a line of a table, or its derivative."""
+    return bool(LIBRARIES.search(str(line))) or (not isinstance(line, str) and line.primitive.host)
+
+
+class Array(NamedTuple):
+    """What an array or a number is, and its bits."""
+
+    kind: type
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    data: bytes
+
+    def near(self, other: Any) -> bool:
+        """Whether these are the same but for the last bits."""
+        if not isinstance(other, Array) or self[:3] != other[:3]:
+            return False
+        if self.dtype.kind not in "fc":
+            return self.data == other.data
+        a, b = (np.frombuffer(v.data, self.dtype) for v in (self, other))
+        size = np.max(np.abs(a), initial=0.0, where=np.isfinite(a))
+        return np.allclose(a, b, 0, 5000 * np.finfo(self.dtype).eps * size, equal_nan=True)
+
+
+def same(given: Any, expected: Any, rounded: bool) -> bool:
+    """Whether two outcomes are equal, or equal but for the last bits of arrays."""
+    if not rounded or not isinstance(given, tuple | list):
+        return given == expected
+    if isinstance(given, Array):
+        return given.near(expected)
+    alike = type(given) is type(expected) and len(given) == len(expected)
+    return alike and all(same(a, b, rounded) for a, b in zip(given, expected, strict=True))
 
 
 def outcome(f: Callable[..., Any], point: list[Any]) -> Any:
@@ -55,10 +99,10 @@ def bits(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(bits, value))
     a = np.asarray(value)
-    return type(value), a.dtype, a.shape, a.tobytes()
+    return Array(type(value), a.dtype, a.shape, a.tobytes())
 
 
-def agree(f: Callable[..., Any], point: list[Any]) -> None:
+def agree(f: Callable[..., Any], point: list[Any], rounded: bool = False) -> None:
     """The same arrays in Fortran order have the plans that were made for those in C order."""
     points = [point]
     if any([np.ndim(p) > 1 for p in point]):
@@ -66,7 +110,8 @@ def agree(f: Callable[..., Any], point: list[Any]) -> None:
     with plans_at(NEVER):
         expected = [gradient(f, point), *[outcome(f, p) for p in points]]
     with plans_at(1):
-        assert [gradient(f, point), *[outcome(f, p) for p in points]] == expected
+        given = [gradient(f, point), *[outcome(f, p) for p in points]]
+    assert same(given, expected, rounded), (given, expected)
 
 
 def second(f: Callable[..., Any], point: list[Any]) -> Any:
@@ -112,7 +157,7 @@ def cast(point: list[Any], dtype: Any) -> list[Any]:
     return [p.astype(dtype) if getattr(p, "dtype", None) == np.float64 else p for p in point]
 
 
-def agree_everywhere(f: Callable[..., Any], point: list[Any]) -> None:
+def agree_everywhere(f: Callable[..., Any], point: list[Any], rounded: bool) -> None:
     """The same of a derivative in a derivative, in lanes, and of other dtypes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of complex numbers made real, and of values
@@ -122,17 +167,18 @@ def agree_everywhere(f: Callable[..., Any], point: list[Any]) -> None:
         with plans_at(NEVER):
             expected = [run() for run in runs]
         with plans_at(1):
-            assert [run() for run in runs] == expected
+            given = [run() for run in runs]
+    assert same(given, expected, rounded), (given, expected)
 
 
 @pytest.mark.parametrize("line", SMOOTH, ids=repr)
 def test_a_primitive_with_a_plan_gives_what_it_gives_without(line: Any):
-    agree(line.plain(), line.point())
+    agree(line.plain(), line.point(), by_blas(line))
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_form_of_numpys_with_a_plan_gives_what_it_gives_without(line: str):
-    agree(*form(line))
+    agree(*form(line), by_blas(line))
 
 
 def test_one_shape_after_another_has_a_plan():
@@ -144,12 +190,12 @@ def test_one_shape_after_another_has_a_plan():
 
 @pytest.mark.parametrize("line", SMOOTH, ids=repr)
 def test_a_primitive_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: Any):
-    agree_everywhere(line.plain(), line.point())
+    agree_everywhere(line.plain(), line.point(), by_blas(line))
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_form_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: str):
-    agree_everywhere(*form(line))
+    agree_everywhere(*form(line), by_blas(line))
 
 
 def made() -> list[str]:
@@ -162,7 +208,7 @@ def made() -> list[str]:
     ]
 
 
-def alternately(*calls: tuple[Callable[..., Any], list[Any]]) -> None:
+def alternately(*calls: tuple[Callable[..., Any], list[Any]], rounded: bool = False) -> None:
     """Calls in turn, each as if it were the only one, and with the value that it has plainly."""
     expected = []
     for f, point in calls:
@@ -170,11 +216,13 @@ def alternately(*calls: tuple[Callable[..., Any], list[Any]]) -> None:
             expected.append((gradient(f, point), outcome(f, point)))
     with plans_at(2):
         for _ in range(4):
-            assert [(gradient(f, p), outcome(f, p)) for f, p in calls] == expected
+            given = [(gradient(f, p), outcome(f, p)) for f, p in calls]
+            assert same(given, expected, rounded), (given, expected)
         assert made()
         for f, point in calls:
             value = lineara.linearize(f, *point)[0]  # NumPy's numbers are given as Python's
-            assert bits(value)[1:] == bits(f(*point))[1:]
+            plain = bits(f(*point))
+            assert same(bits(value)._replace(kind=plain.kind), plain, rounded)
 
 
 A, B, ROW = np.arange(6.0).reshape(2, 3), np.ones((2, 3)) / 3, np.array([0.5, -2.0, 3.0])
@@ -273,6 +321,7 @@ def test_a_linear_system_has_numpys_value_and_one_derivative(n: int):
         (np.linalg.solve, [a, a]),
         (np.linalg.det, [a / n]),
         (lambda a: np.linalg.slogdet(a)[1], [a]),
+        rounded=True,
     )
 
 
