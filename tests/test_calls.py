@@ -45,14 +45,16 @@ def squares(x):
 
 TEN = np.arange(10.0) + 0.5
 OF_SQUARE, OF_SQUARES = grad(square), grad(squares)
+MAP = linearize(square, 3.0)[1]
 
 COSTS = {
-    "grad of a number": (lambda: OF_SQUARE(3.0), 28),
-    "grad of ten numbers": (lambda: OF_SQUARES(TEN), 56),
-    "jvp of a number": (lambda: jvp(square, (3.0,), (1.0,)), 46),
-    "jvp of ten numbers": (lambda: jvp(squares, (TEN,), (TEN,)), 82),
-    "linearize of a number": (lambda: linearize(square, 3.0), 42),
-    "linearize of ten numbers": (lambda: linearize(squares, TEN), 60),
+    "grad of a number": (lambda: OF_SQUARE(3.0), 26),
+    "grad of ten numbers": (lambda: OF_SQUARES(TEN), 54),
+    "jvp of a number": (lambda: jvp(square, (3.0,), (1.0,)), 31),
+    "jvp of ten numbers": (lambda: jvp(squares, (TEN,), (TEN,)), 68),
+    "linearize of a number": (lambda: linearize(square, 3.0), 29),
+    "linearize of ten numbers": (lambda: linearize(squares, TEN), 47),
+    "a map of a number": (lambda: MAP @ 1.0, 9),
 }
 
 
@@ -117,6 +119,20 @@ def test_a_nan_of_a_lane_that_is_not_chosen_is_no_nan_ahead():
     assert jvp(f, (x,), (np.ones(2),)) == (2.0, 0.25)
     inner = jvp(lambda s: jvp(f, (s * x,), (x,))[1], (1.0,), (1.0,))
     assert inner == (1.0, -0.5)  # of 2 sqrt(s): 1 / sqrt(s), and -1 / 2 s^1.5
+
+
+def test_a_map_of_numbers_gives_the_same_after_any_other_sweep():
+    _, L = linearize(lambda x, y: [x * y, y * y, 2.0], 3.0, 5.0)
+    _, inner = linearize(lambda x: x * np.inf * 2.0, 1.0)
+    for _ in range(2):
+        assert L @ (1.0, 10.0) == [35.0, 100.0, 0.0]
+        assert [1.0, 1.0, 1.0] @ L == (5.0, 13.0)
+        ahead = L @ (np.nan, 1.0)
+        assert np.isnan(ahead[0])
+        assert ahead[1:] == [10.0, 0.0]
+        assert inner @ 0.0 == 0.0  # a direction that is 0 moves nothing
+        assert inner @ 1.0 == np.inf
+        assert jvp(lambda t: L @ (t, 10.0 * t), (1.0,), (1.0,))[1] == [35.0, 100.0, 0.0]
 
 
 def test_a_number_of_a_closed_differentiation_is_refused_ahead():

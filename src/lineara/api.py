@@ -17,7 +17,7 @@ from lineara.ops.elementwise import stop_gradient as still
 from lineara.ops.shape import as_array, concat, reshape
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.function_points import FUNCTIONS
-from lineara.python.user_code import lifted, method, overlay, seen
+from lineara.python.user_code import lifted, method, restored, seen
 from lineara.tape import gradient as differentiate
 from lineara.tape.gradient import Asked
 from lineara.tape.levels import open_level
@@ -60,13 +60,17 @@ def _positions(argnums: Argnums, count: int, name: str) -> tuple[int, ...]:
 
 
 def _opened(
-    f: Callable[..., Any], args: tuple, places: Sequence[int], name: str
+    f: Callable[..., Any], args: tuple, places: Sequence[int] | None, name: str
 ) -> tuple[Any, tuple]:
-    """Functions among the arguments as what they captured: (f of that, arguments)."""
+    """Functions among the arguments as what they captured: (f of that, arguments).
+
+    `places`: of the arguments that are differentiated; None for all.
+    """
+    _callable(f, name)
     run = seen(f)
-    for i in places:
-        if issubclass(type(args[i]), FUNCTIONS):
-            return _of_captured(run, args, places, name)
+    for a in args if places is None else [args[i] for i in places]:
+        if issubclass(type(a), FUNCTIONS):
+            return _of_captured(run, args, range(len(args)) if places is None else places, name)
     return run, args
 
 
@@ -236,7 +240,7 @@ def _tape_gradient(
         value, gradients, aux = differentiate.backward(run, args, kwargs, here, method)
         g = gradients[0] if first else tuple(gradients)
         if has_aux:
-            aux = overlay().restore(aux)
+            aux = restored(aux)
             return (g, aux) if alone else ((value, aux), g)
         return g if alone else (value, g)
 
@@ -274,14 +278,14 @@ def _in_convention(
     def holomorphic(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, len(args), name)
         run, args = _opened(f, args, places, name)
-        y, L, aux = linearized(_restored(run), args, kwargs, places, has_aux, method, name)
+        y, L, aux = linearized(run, args, kwargs, places, has_aux, method, name, restored)
         if L.codomain.size != 1:
             raise NonScalarOutputError(
                 f"{name}: a holomorphic derivative is of one complex number, but the function "
                 f"returned {show_type(y)}; use jacobian"
             )
         g = _blocks(L, False, alone=not isinstance(argnums, int) and len(places) == 1)
-        return ((y, overlay().restore(aux)), g) if has_aux else (y, g)
+        return ((y, restored(aux)), g) if has_aux else (y, g)
 
     return holomorphic
 
@@ -370,21 +374,9 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
 
 
 def _linearized(f: Callable[..., Any], args: tuple, has_aux: bool, name: str) -> Any:
-    _callable(f, name)
-    places = tuple(range(len(args)))
-    run, args = _opened(f, args, places, name)
-    y, L, aux = linearized(_restored(run), args, {}, places, has_aux, method, name)
+    run, args = _opened(f, args, None, name)
+    y, L, aux = linearized(run, args, {}, None, has_aux, method, name, restored)
     return (y, L, aux) if has_aux else (y, L)
-
-
-def _restored(run: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with results of the user's own classes, not of their twins."""
-
-    def restored(*args: Any, **kwargs: Any) -> Any:
-        out = run(*args, **kwargs)
-        return out if issubclass(type(out), Traced) else overlay().restore(out)
-
-    return restored
 
 
 def jvp(
@@ -398,16 +390,15 @@ def jvp(
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
     (6.0, 3.0)
     """
-    _callable(f, "jvp")
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeMismatchError("jvp: primals and tangents are tuples, one entry for each argument")
     if len(primals) != len(tangents):
         raise StructureError(
             f"jvp: {len(primals)} primals but {len(tangents)} tangents; give one for each argument"
         )
-    run, args = _opened(f, tuple(primals), range(len(primals)), "jvp")
+    run, args = _opened(f, tuple(primals), None, "jvp")
     along = tangents[0] if len(tangents) == 1 else tuple(tangents)
-    y, y_dot, aux = directional(_restored(run), args, along, has_aux, method, "jvp")
+    y, y_dot, aux = directional(run, args, along, has_aux, method, "jvp", restored)
     return (y, y_dot, aux) if has_aux else (y, y_dot)
 
 
@@ -553,10 +544,10 @@ def jacobian(
     def function(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, len(args), "jacobian")
         run, args = _opened(f, args, places, "jacobian")
-        _, L, aux = linearized(_restored(run), args, kwargs, places, has_aux, method, "jacobian")
+        _, L, aux = linearized(run, args, kwargs, places, has_aux, method, "jacobian", restored)
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
         J = _blocks(L, ahead, alone=not isinstance(argnums, int) and len(places) == 1)
-        return (J, overlay().restore(aux)) if has_aux else J
+        return (J, restored(aux)) if has_aux else J
 
     return function
 

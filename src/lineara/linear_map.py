@@ -100,6 +100,8 @@ class Space:
 
     def tree(self, leaves: list[Any]) -> Any:
         """The vector with those leaves."""
+        if self is REAL:
+            return leaves[0]
         if not any(self.charts):
             return leaves[0] if self.structure is LEAF else unflatten(self.structure, leaves)
         parts, start = [], 0
@@ -224,7 +226,9 @@ class LinearMap:
         return self.codomain.tree(self._forward(self.domain.leaves(v, "applying a linear map")))
 
     def __matmul__(self, other: object) -> Any:
-        return self._compose(other) if isinstance(other, LinearMap) else self(other)
+        if isinstance(other, LinearMap):
+            return self._compose(other)
+        return self.codomain.tree(self._forward(self.domain.leaves(other, "applying a linear map")))
 
     def __rmatmul__(self, w: object) -> Any:
         return self.T(w)

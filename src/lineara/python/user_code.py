@@ -153,8 +153,15 @@ for _name in ("get_overridable_numpy_array_functions", "get_overridable_numpy_uf
 
 def seen(f: Callable[..., Any]) -> Callable[..., Any]:
     """The user's function, seeing our NumPy."""
-    copy, now = overlay()(f), reading()
-    return copy if now is None else now.way.inside(copy)
+    now = reading()
+    if now is None:
+        return _overlay(None)(f)
+    return now.way.inside(_overlay(now.way)(f))
+
+
+def restored(result: Any) -> Any:
+    """A result of the user's own classes, not of their twins."""
+    return overlay().restore(result)
 
 
 class _Method:

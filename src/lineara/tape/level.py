@@ -535,15 +535,13 @@ class Level:
 
     def close(self) -> None:
         """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""
-        S, N, X, nodes = self.S, self.N, self.X, self.roots
-        if not self.swept:
-            tape = [n.out if issubclass(type(n), Entry) else n for n in self.tape]
-            nodes = [*tape, *nodes]
-        for n in nodes:
+        S, N, X = self.S, self.N, self.X
+        for n in self.roots if self.swept else [*self.tape, *self.roots]:
             kind = type(n)
             if kind is S or kind is N or (kind is X and n.k is None):
                 n.g = leaked
                 continue
+            n = n.out if issubclass(kind, Entry) else n
             clear(n, last=True)
             if not self.keep_copies and isinstance(n, Array) and n.k is not None:
                 forget(n)

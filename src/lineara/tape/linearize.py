@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.containers.boundary import repeats, shown
+from lineara.containers.boundary import repeats, same, shown
 from lineara.containers.points import (
     Chart,
     is_point,
@@ -28,7 +28,7 @@ from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
 from lineara.tape.masked_sweep import has_nan
 from lineara.tape.node import Array, Scalar, Traced, leaked, outlived, staged, zero
-from lineara.tape.number_sweep import are_numbers, numbers_ahead
+from lineara.tape.number_sweep import numbers_ahead
 from lineara.tape.pull_reads import distribute
 from lineara.tape.results import check_numbers, check_result, own_copy, release_tree, with_aux
 from lineara.tape.sweep import arrived, forward, reverse, tidy
@@ -46,7 +46,8 @@ class Sweeps:
 
     def forward(self, tangents: list[Any]) -> list[Any]:
         """Tangents of the results, from tangents of the leaves."""
-        return self._masked(self._forward, tangents)
+        vectors = numbers_ahead(self.tape, self.scalar, self.nodes, tangents, self.outs)
+        return self._masked(self._forward, tangents) if vectors is None else vectors
 
     def back(self, cotangents: list[Any]) -> list[Any]:
         """Cotangents of the leaves, from cotangents of the results."""
@@ -69,32 +70,20 @@ class Sweeps:
                 return vectors
             if any(map(has_nan, seeds)):
                 return vectors
-            self.tidy(last=False)
+            tidy(self.tape, self.scalar, self.nodes, last=False)
         with deeper() as depth:
             vectors = sweep([None if s is None else seeded(s, depth) for s in seeds])
         return [unmasked(g) for g in vectors]
 
-    def tidy(self, last: bool) -> None:
-        """Empty the slots; after the last sweep they refuse what arrives."""
-        tidy(self.tape, self.scalar, [n for n in self.nodes if n is not None], last)
-
+    @np.errstate(all="ignore")
     def _forward(self, tangents: list[Any]) -> list[Any]:
-        tape = self.tape
-        numbers = are_numbers(self.nodes, tangents, self.scalar)
-        done = numbers_ahead(tape, self.scalar) if numbers else 0
-        if done < len(tape) or not numbers:
-            with np.errstate(all="ignore"):
-                if not numbers:
-                    self._give(tangents)
-                forward(tape[done:] if done else tape, self.scalar)
-        return [None if o is None or o.g is zero else o.g for o in self.outs]
-
-    def _give(self, tangents: list[Any]) -> None:
         for n, t in zip(self.nodes, tangents, strict=True):
             if n is not None and t is not None:
                 n.g = _as_scalar(t) if issubclass(type(n), Scalar) else t
                 if issubclass(type(n), Array):
                     distribute(n, t)
+        forward(self.tape, self.scalar)
+        return [None if o is None or o.g is zero else o.g for o in self.outs]
 
     @np.errstate(all="ignore")
     def _back(self, cotangents: list[Any]) -> list[Any]:
@@ -108,18 +97,46 @@ class Sweeps:
 class Frozen(Sweeps):
     """A tape that outlives its trace: the linear map at a point, swept as often as asked."""
 
-    def __init__(self, level: Level, nodes: list[Any], outs: list[Any]) -> None:
-        super().__init__(level, nodes, outs)
+    def __init__(
+        self,
+        level: Level,
+        nodes: list[Any],
+        outs: list[Any],
+        like: tuple[list[Any], list[Any]] | None = None,
+    ) -> None:
         self.tape = list(level.tape)
+        self.scalar = level.S, level.N
+        self.nodes = nodes
+        self.outs = outs
+        self.level = level
+        self.like = like  # leaves and results, whose types the vectors take on; None: as they come
         self.lock = threading.RLock()  # a sweep keeps what flows in the nodes: one at a time
 
-    def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
+    def forward(self, tangents: list[Any]) -> list[Any]:
+        """Tangents of the results, from tangents of the leaves."""
         with self.lock:
-            self.tidy(last=False)
             try:
-                return super()._masked(sweep, seeds)
+                vectors = numbers_ahead(self.tape, self.scalar, self.nodes, tangents, self.outs)
+                if vectors is None:
+                    vectors = self._masked(self._forward, tangents)
             finally:
-                self.tidy(last=True)
+                tidy(self.tape, self.scalar, self.nodes, True)
+        like = self.like
+        return vectors if like is None else _fit(vectors, tangents, like[1], self.level)
+
+    def back(self, cotangents: list[Any]) -> list[Any]:
+        """Cotangents of the leaves, from cotangents of the results."""
+        with self.lock:
+            try:
+                vectors = self._masked(self._back, cotangents)
+            finally:
+                tidy(self.tape, self.scalar, self.nodes, True)
+        like = self.like
+        return vectors if like is None else _fit(vectors, cotangents, like[0], self.level)
+
+    def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
+        tidy(self.tape, self.scalar, self.nodes, last=False)
+        return super()._masked(sweep, seeds)
 
     def work(self) -> Work:
         """Scalar operations of the value and of the two sweeps, counted on the tape."""
@@ -146,21 +163,24 @@ def linearize(
     f: Callable[..., Any],
     args: tuple,
     kwargs: dict[str, Any],
-    argnums: Sequence[int],
+    argnums: Sequence[int] | None,
     has_aux: bool,
     method: Callable[..., Any],
     name: str = "linearize",
+    restore: Callable[[Any], Any] = same,
 ) -> tuple[Any, LinearMap, Any]:
-    """(value, linear map from args[argnums] to the result, aux)."""
+    """(value, linear map from args[argnums] to the result, aux).
+
+    `argnums`: None for all arguments.  `restore`: what a result of f is to the user.
+    """
     with OPENING as level:
         level.keep_copies = True  # the tape outlives the trace
-        value, aux, ins, outs = _trace(level, f, args, kwargs, argnums, has_aux, method, name)
-        frozen = Frozen(level, ins.nodes, outs.nodes)
-    fit = Gradients(level)
-    back = _fitted(frozen.back, ins.like, fit)
-    ahead = _fitted(frozen.forward, outs.like, fit)
-    basis = functools.partial(basis_sweep, plain=level.depth == 1)
-    return value, LinearMap(ahead, back, ins.space, outs.space, frozen.work, basis), aux
+        traced = _trace(level, f, args, kwargs, argnums, has_aux, method, name, restore)
+        value, aux, (domain, ins, types), (codomain, outs, out_types) = traced
+        frozen = Frozen(level, ins, outs, (types, out_types))
+    basis = PLAIN_BASIS if level.depth == 1 else BASIS
+    L = LinearMap(frozen.forward, frozen.back, domain, codomain, frozen.work, basis)
+    return value, L, aux
 
 
 def directional(
@@ -170,17 +190,17 @@ def directional(
     has_aux: bool,
     method: Callable[..., Any],
     name: str,
+    restore: Callable[[Any], Any] = same,
 ) -> tuple[Any, Any, Any]:
     """(value, its derivative in the direction `along`, aux): one sweep ahead, and no map is kept.
 
     The sweep comes before the user's code goes on, so it needs no copies of the user's arrays.
     """
     with OPENING as level:
-        places = range(len(args))
-        value, aux, ins, outs = _trace(level, f, args, {}, places, has_aux, method, name)
+        value, aux, ins, outs = _trace(level, f, args, {}, None, has_aux, method, name, restore)
         seeds = ins.space.leaves(along, "applying a linear map")
         vectors = Sweeps(level, ins.nodes, outs.nodes).forward(seeds)
-        return value, outs.space.tree(_fit(vectors, seeds, outs.like, Gradients(level))), aux
+        return value, outs.space.tree(_fit(vectors, seeds, outs.like, level)), aux
 
 
 class Side(NamedTuple):
@@ -191,38 +211,48 @@ class Side(NamedTuple):
     like: list[Any]  # a leaf each, or what has its type
 
 
+new = tuple.__new__  # a side of one number, as most often, without a call of Python's
+
+
 def _trace(
     level: Level,
     f: Callable[..., Any],
     args: tuple,
     kwargs: dict[str, Any],
-    argnums: Sequence[int],
+    argnums: Sequence[int] | None,
     has_aux: bool,
     method: Callable[..., Any],
     name: str,
+    restore: Callable[[Any], Any],
 ) -> tuple[Any, Any, Side, Side]:
     """(value, aux, the arguments to differentiate, the results) of a function at an open level."""
-    sources = [args[i] for i in argnums]
-    others = beside(args, kwargs, argnums) if len(args) > len(sources) or kwargs else ()
+    sources, others = args, ()
+    if argnums is not None:
+        sources = [args[i] for i in argnums]
+        others = beside(args, kwargs, argnums) if len(args) > len(sources) or kwargs else ()
     leaves = Leaves(level, sources, method, others)
     tree, ins = _opened(sources[0] if len(sources) == 1 else tuple(sources), leaves)
     if not leaves.nodes:
         check_numbers(sources, name)
-    trees, places = [tree] if len(sources) == 1 else list(tree), None
+    trees, places = (tree,) if len(sources) == 1 else tree, None
     if ins.space.structure is not LEAF:
         places = Places(strict=repeats([args, kwargs]))
         trees = [shown(t, method, places) for t in trees]
-    given = list(args)
-    for i, t in zip(argnums, trees, strict=True):
-        given[i] = t
+    given = trees
+    if argnums is not None:
+        given = list(args)
+        for i, t in zip(argnums, trees, strict=True):
+            given[i] = t
     out, aux = f(*given, **kwargs), None
+    if not issubclass(type(out), Traced):
+        out = restore(out)
     if places is not None:
         places.settle()
     if has_aux:
         out, aux = with_aux(out, True, name)
         aux = map_leaves(own_copy, release_tree(aux, level))
     if type(out) in (level.S, level.N):  # one real number, as most often
-        value, outs = out.v, Side(REAL, [out], [0.0])
+        value, outs = out.v, new(Side, (REAL, [out], [0.0]))
     elif type(out) is level.X:
         value, outs = out.v.copy(), _leaf_side(out, out)
     else:
@@ -247,7 +277,7 @@ def _opened(tree: Any, leaves: Leaves, inside: bool = False) -> tuple[Any, Side]
     """
     if type(tree) is float or (issubclass(type(tree), Scalar) and tree.of_type is not None):
         n = leaves(tree)
-        return n, Side(REAL, [n], [0.0])
+        return n, new(Side, (REAL, [n], [0.0]))
     if type(tree) is np.ndarray and tree.dtype.kind == "f":
         n = leaves(tree)
         return n, _leaf_side(tree, n)
@@ -315,18 +345,14 @@ def _tangent_type(value: Shaped) -> ArrayType:
     return t if t.dtype.kind in "fc" else ArrayType(t.shape, np.dtype(float))
 
 
-def _fitted(sweep: Callable, like: list[Any], grads: Gradients) -> Callable[[list[Any]], list[Any]]:
-    """The sweep with results in the types of the leaves that they belong to."""
-    return lambda vectors: _fit(sweep(vectors), vectors, like, grads)
-
-
-def _fit(vectors: list[Any], given: list[Any], like: list[Any], grads: Gradients) -> list[Any]:
+def _fit(vectors: list[Any], given: list[Any], like: list[Any], level: Level) -> list[Any]:
     """What a sweep of the `given` vectors found, in the types of the leaves that it belongs to."""
     if len(vectors) == 1 and type(vectors[0]) is float and type(like[0]) is float:
         return vectors
     for v in (*vectors, *given):
         if issubclass(type(v), Batched):
             return vectors
+    grads = Gradients(level)
     grads.given = set(map(id, given))  # what the user gave is not handed out
     return [grads.fit(x, g) for x, g in zip(like, vectors, strict=True)]
 
@@ -359,6 +385,10 @@ def basis_sweep(sweep: Callable, basis: Basis, plain: bool) -> list[Any]:
         if seeds is not None:
             return [_unbatched(g) for g in sweep(seeds)]
     return batch_sweep(sweep, basis.dense())
+
+
+BASIS = functools.partial(basis_sweep, plain=False)
+PLAIN_BASIS = functools.partial(basis_sweep, plain=True)
 
 
 def _unbatched(g: Shaped | None) -> Any:

@@ -28,21 +28,30 @@ def numbers_back(tape: Sequence[Any], scalar: tuple[type, type]) -> int:
     return 0
 
 
-def are_numbers(nodes: Sequence[Any], tangents: Sequence[Any], scalar: tuple[type, type]) -> bool:
-    """Whether all leaves and their tangents are numbers; they have them then."""
-    for n, t in zip(nodes, tangents, strict=True):
-        if type(t) is not float or type(n) not in scalar:
-            return False
-        n.g = t
-    return True
+def numbers_ahead(
+    tape: Sequence[Any],
+    scalar: tuple[type, type],
+    nodes: Sequence[Any],
+    tangents: Sequence[Any],
+    outs: Sequence[Any],
+) -> list[Any] | None:
+    """The sweep ahead where leaves, tape and results are numbers and no NaN comes; else None.
 
-
-def numbers_ahead(tape: Sequence[Any], scalar: tuple[type, type]) -> int:
-    """The sweep ahead over the numbers that a tape begins with; gives how many entries they are."""
+    Every slot that it reads it has written.
+    """
     python, numpy = scalar
-    for i, n in enumerate(tape):
+    if tape and type(tape[-1]) is not python and type(tape[-1]) is not numpy:
+        return None
+    for o in outs:
+        if o is None or type(o.v) is not float:
+            return None
+    for n, t in zip(nodes, tangents, strict=True):
+        if type(t) is not float or (type(n) is not python and type(n) is not numpy):
+            return None
+        n.g = t
+    for n in tape:
         if type(n) is not python and type(n) is not numpy:
-            return i
+            return None
         t = n.a.g
         if t is not zero:
             t = t * n.d
@@ -50,7 +59,13 @@ def numbers_ahead(tape: Sequence[Any], scalar: tuple[type, type]) -> int:
         if b is not None and b.g is not zero:
             t = b.g * n.e if t is zero else t + b.g * n.e
         n.g = t
-    return len(tape)
+    vectors = []
+    for o in outs:
+        g = o.g
+        if type(g) is not float or g is zero or g != g:
+            return None
+        vectors.append(g)
+    return vectors
 
 
 def are_sound(nodes: Sequence[Any]) -> bool:

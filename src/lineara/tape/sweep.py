@@ -143,7 +143,7 @@ def _times(t: Shaped, d: object) -> Any:
 
 
 def tidy(tape: Sequence[Any], scalar: tuple[type, type], roots: Sequence[Any], last: bool) -> None:
-    """Empty every slot after a forward sweep."""
+    """Empty every slot after a forward sweep; of roots, None is one that does not move."""
     python, numpy = scalar
     empty = leaked if last else zero
     for nodes in (tape, roots):
@@ -151,5 +151,5 @@ def tidy(tape: Sequence[Any], scalar: tuple[type, type], roots: Sequence[Any], l
             kind = type(n)
             if kind is python or kind is numpy:
                 n.g = empty
-            else:
+            elif n is not None:
                 clear(n.out if issubclass(kind, Entry) else n, last)
