@@ -1,12 +1,12 @@
 """Arrays that nothing traced reached: NumPy's results, and NumPy's cost."""
 
-import sys
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from call_counts import calls
 
 from lineara import grad, linearize
 from lineara.errors import MutationError
@@ -219,22 +219,6 @@ def test_an_error_of_the_floating_point_leaves_what_numpy_leaves() -> None:
     f(1.0)
     grad(f)(1.0)
     np.testing.assert_array_equal(contents[0], contents[1])
-
-
-def calls(f: Callable[[], Any]) -> int:
-    count = 0
-
-    def note(frame: Any, event: str, _: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    f()
-    sys.setprofile(note)
-    try:
-        f()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def test_a_filled_constant_costs_as_many_calls_at_every_size_and_few_bytes() -> None:

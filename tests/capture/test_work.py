@@ -1,10 +1,10 @@
 """Work of captured functions, their gradients and the capture, counted at two sizes."""
 
 import importlib.util
-import sys
 
 import numpy as np
 import pytest
+from call_counts import calls
 
 from lineara import trace
 from lineara.engines import Ask, run
@@ -82,19 +82,8 @@ def calls_of_a_capture(blocks, folder):
     assert spec is not None, "it was just written"
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    count, x = 0, np.ones(9)
-
-    def watch(frame, event, argument):
-        nonlocal count
-        count += event == "call"
-
-    trace(module.f, x, x)
-    sys.setprofile(watch)
-    try:
-        trace(module.f, x, x)
-    finally:
-        sys.setprofile(None)
-    return count
+    x = np.ones(9)
+    return calls(lambda: trace(module.f, x, x))
 
 
 def test_a_capture_costs_what_the_function_is_long(tmp_path):

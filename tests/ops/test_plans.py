@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from call_counts import calls
 from forms import LINES
 from test_numpy_forms import form
 from test_primitives import SMOOTH
@@ -357,21 +358,6 @@ def test_an_operation_with_a_plan_makes_few_calls_and_a_short_entry(name: str):
 
         gradient = lineara.grad(f, argnums=(0, 1))
         return lambda: gradient(x, y)
-
-    def calls(run: Callable[[], Any]) -> int:
-        count = 0
-
-        def watch(frame: Any, event: str, arg: Any) -> None:
-            nonlocal count
-            count += event == "call"
-
-        before = sys.getprofile()
-        sys.setprofile(watch)
-        try:
-            run()
-        finally:
-            sys.setprofile(before)
-        return count
 
     def bytes_of_tape(run: Callable[[], Any]) -> int:
         tracemalloc.start()
