@@ -184,6 +184,7 @@ class StagingError(LinearaError):
     """While a program was traced, a value was asked for that is not known until it runs."""
 
     refuses = True
+    final = False  # whether something has changed that cannot be put back to try another way
 
 
 class ProgramError(LinearaError):

@@ -110,6 +110,10 @@ class Plain:
             left = value
         return found
 
+    def asked(self, f):
+        self.calls["asked"] += 1
+        return f
+
     def assert_(self, test, message):
         self.calls["assert_"] += 1
         if not test:
@@ -682,6 +686,7 @@ def test_every_form_is_met(asserts):
         for v in SAMPLES:
             outcome(lambda g=g, v=v: g([*v]))
     names = {"if_", "while_", "for_", "choose", "and_", "or_", "not_", "chain", "assert_"}
+    names |= {"asked"}
     assert {*forms.calls} == names
 
 

@@ -27,6 +27,7 @@ from lineara.tape.swallowed_errors import refuse_caught
 
 FORMS = "__lineara_forms__"  # the name under which structured code finds the forms
 _LYING = ("__name__", "__package__", "__spec__", "__loader__", "__file__", "__path__", "__doc__")
+_OURS = ("__builtins__", ".super", FORMS)  # what copied code finds there beside
 _LARGE = 65536  # bytes; an array above this is read from the module each time, never kept alive
 _ABSENT = object()
 _CATCH = (ValueError, *TypeError.__mro__[:-1])  # the classes that catch what a traced value meets
@@ -255,7 +256,7 @@ class Namespace(dict[str, Any]):
         for name in names:
             self.seen.pop(name, None)
             self.absent.discard(name)
-            if name not in _LYING:
+            if name not in _LYING and name not in _OURS:
                 self.pop(name, None)
 
     def refresh(self) -> None:

@@ -17,7 +17,8 @@ falls through its end, and else where it goes: `forms.Return(value)`, `forms.BRE
                                           return forms.Return(b)
                                       return forms.result(forms.if_(test, then, None, rest, ()))
 
-Conditional expressions, `and`, `or`, `not`, chained comparisons and assertions are calls as well.
+Conditional expressions, `and`, `or`, `not`, chained comparisons and assertions are calls as well,
+and what is called goes through `forms.asked`.
 What the forms do is their own affair; forms that do what Python does give the function itself.
 Generators, and functions that look at their own frame, are left as they are, as is a function
 whose source is not what it was compiled from.
@@ -268,6 +269,7 @@ class _Function:
             return
         if self.whole:  # a generator: what is nested in it is rewritten
             _nested([*self.body])
+            self.node.body = [_Calls().visit(s) for s in self.body]
             return
         made = self.block(self.body, True, NONE)
         doc = made[:1] if ast.get_docstring(self.node) is not None else []
@@ -457,12 +459,32 @@ class _Expressions(ast.NodeTransformer):
         return _at(_form("chain", parts[0], *steps), node)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A call; `super()` is told of what its function knows."""
+        """A call is asked for; `super()` is told of what its function knows."""
         self.generic_visit(node)
         bare = isinstance(node.func, ast.Name) and node.func.id == "super"
         if bare and not node.args and not node.keywords and self.of.first is not None:
             node.args = [_at(_load("__class__"), node), _at(_load(self.of.first), node)]
+        return _asked(node)
+
+
+class _Calls(ast.NodeTransformer):
+    """Calls of code that is left as it is otherwise."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """A call is asked for."""
+        self.generic_visit(node)
+        return _asked(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        """A function of its own, which is rewritten itself."""
         return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda  # type: ignore[assignment]
+
+
+def _asked(node: ast.Call) -> ast.Call:
+    node.func = _at(_form("asked", node.func), node.func)
+    return node
 
 
 def _movable(n: ast.AST) -> bool:

@@ -422,7 +422,7 @@ class StagedLevel(Level):
         if raising and calculates and staged(args):
             raise StagingError(
                 f"{primitive.name} under np.errstate({raising[0]!r}): whether it meets an error "
-                "depends on staged values; take np.errstate around the call of the program"
+                "depends on staged values; test what it gives with np.isfinite"
             )
 
     def of_numbers(self, name: str, act: Callable[..., Any], args: tuple) -> Any:

@@ -5,11 +5,13 @@ would be changed once, whatever the condition or the number of rounds.
 """
 
 import functools
+import io
 import pickle
 import random
 import sys
 from collections import deque
-from types import CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from collections.abc import Iterable, Iterator
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from lineara.errors import StagingError
 from lineara.facts.hints import Leaf
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
+from lineara.staging.capture.hidden_state import Hidden, hidden
 from lineara.staging.capture.variables import UNSET, contents, put
 from lineara.tape.node import Traced
 
@@ -58,6 +61,22 @@ class Remembers:
     f: Any
 
 
+class Consumed(Remembers):
+    """What one form alone goes through, whose rounds may reach what a generator holds."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self.items = iter(values)
+
+    @property
+    def f(self) -> Any:
+        """The variables of the generator."""
+        frame = getattr(self.items, "gi_frame", None)
+        return tuple([v for n, v in frame.f_locals.items() if n != ".0"]) if frame else ()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.items
+
+
 class Snapshot:
     """What a block can reach of variables, lists, dicts, sets, arrays, classes and objects."""
 
@@ -87,6 +106,9 @@ class Snapshot:
         if parts is not None:
             return parts
         state = _state(x)
+        if isinstance(state, Hidden):
+            self.kept[id(x)] = x, state
+            return state.parts
         if state is None:
             return [*x] if isinstance(x, tuple | frozenset) else []
         self.kept[id(x)] = x, state
@@ -103,8 +125,8 @@ class Snapshot:
     def is_stale(self) -> bool:
         """Whether anything is not as it was: what functions are and name, and what that holds.
 
-        Generators of random numbers do not count, from which a function that is captured draws
-        nothing.
+        Generators of random numbers and files do not count, from which a function that is captured
+        draws and reads nothing.
         """
         for f, code, names, reached in self.functions:
             now = _captured(f, names)
@@ -112,7 +134,11 @@ class Snapshot:
                 return True
             if not all(map(_one, now, reached)):
                 return True
-        return any([not isinstance(x, _DRAWS) for x, _ in self._things()])
+        return any([not _is_unwatched(x, was) for x, was in self._things()])
+
+    def advances(self) -> list[Any]:
+        """What gives something else each time, and cannot be put back."""
+        return [x for x, was in self.kept.values() if _cannot_be_put_back(was)]
 
     def changed(self) -> list[tuple[Any, Any]]:
         """What is not as it was, and how it was."""
@@ -137,17 +163,46 @@ def _is_ours(x: object) -> bool:
 
 
 def refuse_changes(
-    changed: list[tuple[Any, Any]], what: str, why: str = "depends on staged values"
+    changed: list[tuple[Any, Any]],
+    what: str,
+    why: str = "depends on staged values",
+    line: str | None = None,
 ) -> None:
-    """Refuse what a block changed."""
+    """Refuse what a block changed, at the line that has changed it where that is known."""
+    refuse_what_went_on(changed, what, why, line)
     if changed:
         x, _ = changed[0]
         thing = f"the variable {x.name!r}" if isinstance(x, Name) else f"a {type(x).__name__}"
         thing = f"the class {x.__name__}" if isinstance(x, type) else thing
         raise StagingError(
             f"{thing} was changed in a {what} that {why}: a program cannot change it "
-            "when it runs; bind a new value to a variable instead, or write into an array"
+            "when it runs; bind a new value to a variable instead, or write into an array",
+            line=line,
         )
+
+
+def refuse_what_went_on(
+    changed: list[tuple[Any, Any]], what: str, why: str, line: str | None = None
+) -> None:
+    """Refuse what cannot be put back, so that nothing else can be tried."""
+    for x, was in changed:
+        if _cannot_be_put_back(was):
+            error = StagingError(
+                f"an iterator or file ({type(x).__name__}) went on in a {what} that {why}: a "
+                "program cannot advance it when it runs; go through a list, or an array",
+                line=line,
+            )
+            error.final = True
+            raise error
+
+
+def _is_unwatched(x: object, state: object) -> bool:
+    """Whether what something gives next does not matter to a function that does not ask for it."""
+    return isinstance(x, _DRAWS) or (isinstance(x, io.IOBase) and _cannot_be_put_back(state))
+
+
+def _cannot_be_put_back(state: object) -> bool:
+    return isinstance(state, Hidden) and state.restore is None
 
 
 def _captured(f: FunctionType, names: list[str]) -> list[Any]:
@@ -172,9 +227,9 @@ def _captured(f: FunctionType, names: list[str]) -> list[Any]:
 
 
 def _called(values: Any) -> list[Any]:
-    """The functions among values and the tuples of them, and what is gone through."""
+    """The functions among values and the tuples of them, and what forms go through."""
     each = [_called(v) if type(v) is tuple else [v] for v in values]
-    return [v for part in each for v in part if callable(v) or isinstance(v, GeneratorType)]
+    return [v for part in each for v in part if callable(v) or isinstance(v, Remembers)]
 
 
 def _variables(f: FunctionType, names: list[str]) -> list[Name]:
@@ -211,8 +266,6 @@ def _inner(x: Any) -> list[Any] | None:
         return [x.fget, x.fset]
     if isinstance(x, staticmethod | classmethod):
         return [x.__func__]
-    if isinstance(x, GeneratorType):
-        return [*x.gi_frame.f_locals.values()] if x.gi_frame else []
     return [] if isinstance(x, type) and not _is_users(x) else None
 
 
@@ -224,6 +277,9 @@ def _is_users(c: type) -> bool:
 
 def _state(x: Any) -> Any:
     """A copy of what may be changed of a thing; None for what cannot be."""
+    known = hidden(x)
+    if known is not None:
+        return known
     if isinstance(x, list | deque):
         return [*x]
     if isinstance(x, dict):
@@ -231,7 +287,7 @@ def _state(x: Any) -> Any:
     if isinstance(x, set | bytearray):
         return x.copy()
     if isinstance(x, np.ndarray):
-        return x.copy() if x.flags.writeable else None
+        return x.copy() if x.flags.writeable or x.base is not None else None
     if isinstance(x, _DRAWS):
         return pickle.dumps(x)
     if isinstance(x, type):
@@ -255,6 +311,8 @@ _OF_PYTHON += ("_abc_impl", "__abstractmethods__")
 
 
 def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Hidden) and isinstance(b, Hidden):
+        return len(a.state) == len(b.state) and all(map(_one, a.state, b.state))
     if isinstance(a, np.ndarray):
         if a.shape != b.shape or a.dtype != b.dtype:
             return False
@@ -276,11 +334,14 @@ def _one(a: object, b: Any) -> bool:
         return False
     if isinstance(a, float):
         return a.hex() == b.hex()  # a zero has a sign
-    return isinstance(a, int | str) and bool(a == b)
+    return isinstance(a, int | str | bytes) and bool(a == b)
 
 
 def _restore(x: Any, was: Any) -> None:
-    if isinstance(x, list):
+    if isinstance(was, Hidden):
+        if was.restore is not None:
+            was.restore()
+    elif isinstance(x, list):
         x[:] = was
     elif isinstance(x, deque):
         x.clear()

@@ -8,7 +8,6 @@ structured form.
 import builtins
 import functools
 import operator
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeAlias
 
@@ -16,7 +15,7 @@ from lineara.errors import LinearaError, StagingError, user_line
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.python.user_code import reading
-from lineara.staging.capture import sequences
+from lineara.staging.capture import outside, sequences
 from lineara.staging.capture.branches import (
     branch,
     check,
@@ -27,6 +26,7 @@ from lineara.staging.capture.branches import (
     truth,
     without,
 )
+from lineara.staging.capture.containers import Consumed
 from lineara.staging.capture.loops import Loop
 from lineara.staging.capture.sequences import items_of
 from lineara.staging.capture.variables import (
@@ -60,6 +60,8 @@ def _as_form(body: Any, write: Callable[[], Way], must: object = False) -> tuple
     try:
         return True, write()
     except Exception as e:  # whatever comes of it: the rounds in Python tell what it is
+        if isinstance(e, StagingError) and e.final:
+            raise
         refusals.append(e)
         threads.refused[:] = refused
         level.back_to(mark)
@@ -209,6 +211,7 @@ def _after(way: Way, orelse: Block, rest: Block, variables: Variables) -> Way:
 # --- expressions ----------------------------------------------------------------------------------
 
 NONE = Variables(())
+asked = outside.asked
 
 
 def choose(test: object, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
@@ -286,7 +289,7 @@ def _until(decides: bool, combined: Callable[..., Any]) -> Any:
 
     @functools.wraps(any if decides else all)
     def call(values: Any, /) -> Any:
-        items = iter(values)
+        items = values if isinstance(values, Consumed) else Consumed(values)
         for v in items:
             t = truth(v)
             if is_staged(t):
@@ -305,27 +308,8 @@ def _truth_value(t: Any) -> Any:
     return t.level.number(t.v, True) if is_staged(t) else t
 
 
-def _once(original: Callable[..., Any]) -> Any:
-    """What is done outside of the program: not in one that stands for calls of its function."""
-
-    @functools.wraps(original)
-    def call(*args: Any, **options: Any) -> Any:
-        now = reading()
-        if now is not None and now.calls:
-            raise StagingError(
-                f"{original.__name__} would be called once, as the program is written, and not in "
-                "each call of it; call it outside of the function, and pass what it gives"
-            )
-        return original(*args, **options)
-
-    return call
-
-
-_OUTSIDE: tuple[Any, ...] = (builtins.print, builtins.input, builtins.open, time.time)
-_OUTSIDE += (time.perf_counter, time.monotonic, time.process_time, time.time_ns)
-
 BUILTINS = (
-    *[(f, _once(f)) for f in _OUTSIDE],
+    *outside.ONCE,
     (builtins.range, sequences.range_),
     (builtins.enumerate, sequences.enumerate_),
     (builtins.zip, sequences.zip_),

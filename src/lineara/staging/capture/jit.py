@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import NoRuleError, ShapeError, StagingError, StructureError, TypeMismatchError
+from lineara.errors import (
+    LinearaError,
+    NoRuleError,
+    ShapeError,
+    StagingError,
+    StructureError,
+    TypeMismatchError,
+)
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type, type_of
@@ -23,7 +30,9 @@ from lineara.staging.capture.containers import (
     Remembers,
     Snapshot,
     refuse_changes,
+    refuse_what_went_on,
 )
+from lineara.staging.capture.side_effects import line_of_change
 from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import weakness
 from lineara.staging.tracing import VARIABLE, Staged, Whole, traced
@@ -58,6 +67,13 @@ class Jitted(Remembers):
         """The value."""
         if reading() is not None:
             return seen(self.f)(*args, **kwargs)
+        handled = [str(v) for v in np.geterr().values() if v not in ("ignore", "warn")]
+        if handled:
+            raise StagingError(
+                f"jit: under np.errstate({handled[0]!r}) {self.f.__name__} would stop where "
+                "NumPy meets an error, and a program goes on; call the function itself there, or "
+                "test what it gives with np.isfinite"
+            )
         leaves, structure = flatten((args, kwargs))
         staged, reached = self._program(leaves, structure, args, kwargs)
         if any([isinstance(v, Traced) for v in leaves]):
@@ -77,7 +93,7 @@ class Jitted(Remembers):
         constants = self.constants.setdefault(structure, set())
         places = enumerate(leaves)
         forms = [_form(v, _is_whole(v) and i not in constants) for i, v in places]
-        key = structure, tuple(forms)
+        key = structure, tuple(forms), tuple(np.geterr().values())
         known = self.programs.get(key)
         if known is None or known.reached.is_stale():
             others = [v for v in leaves if not isinstance(v, Traced) and not _is_numeric(v)]
@@ -89,17 +105,28 @@ class Jitted(Remembers):
                 )
             whole = [i for i, v in enumerate(leaves) if _is_whole(v) and i not in constants]
             given = [Whole(v) if i in whole else v for i, v in enumerate(leaves)]
-            try:
+
+            def captured() -> Staged:
                 args_given, kwargs_given = unflatten(structure, given)
-                staged = traced(self.f, args_given, kwargs_given, STRUCTURED, True)
-            except (StagingError, StructureError, ShapeError, NoRuleError):
-                if not whole:
-                    raise
-                constants |= {*whole}  # Python needs them
-                return self._program(leaves, structure, args, kwargs)
+                return traced(self.f, args_given, kwargs_given, STRUCTURED, True)
+
+            error: LinearaError | None = None
+            staged: Any = None
+            try:
+                staged = captured()
+            except (StagingError, StructureError, ShapeError, NoRuleError) as e:
+                error = e
             finally:
                 changed = reached.undo() + drawn.undo()
-            refuse_changes(changed, "function", "is captured once")
+            if changed and error is None:
+                line = line_of_change(captured, (reached, drawn))
+                refuse_changes(changed, "function", "is captured once", line)
+            if error is not None:
+                if not whole or (isinstance(error, StagingError) and error.final):
+                    raise error
+                refuse_what_went_on(changed, "function", "is captured once")
+                constants |= {*whole}  # Python needs them
+                return self._program(leaves, structure, args, kwargs)
             known = self.programs[key] = Captured(staged, reached)
             self.captures += 1
         return known

@@ -93,6 +93,12 @@ class Loop:
         for _ in range(TRIALS):
             mark = self.level.mark()
             snapshot = Snapshot(self.body, self.test)
+            if iterators := snapshot.advances():
+                raise StagingError(
+                    f"a loop that depends on staged values reaches an iterator or file made "
+                    f"outside of it ({type(iterators[0]).__name__}), which a program cannot "
+                    "advance when it runs; go through a list, or an array"
+                )
             try:
                 body = record(self.level, "body", self._formals(), self._round)
             finally:

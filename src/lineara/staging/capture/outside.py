@@ -1,0 +1,148 @@
+"""What a captured function may call: a program runs it again, and what it calls runs once.
+
+Lineara's own functions, the user's, those of installed libraries, and those of Python's library
+that give the same for the same arguments may be called.  What asks for the time, reads or writes a
+file, draws a number that no seed decides, or looks at the process is refused where it is called.
+"""
+
+import builtins
+import functools
+import random
+import sys
+import time
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from lineara.errors import StagingError, is_own_file
+from lineara.python.namespaces import Namespace
+from lineara.python.user_code import reading
+
+# Modules of Python's library that give the same for the same arguments, `_x` being part of `x`.
+_SAME = frozenset(
+    """
+    abc array ast base64 binascii bisect builtins calendar cmath codecs collections colorsys
+    contextlib contextvars copy copyreg csv dataclasses datetime difflib dis enum fractions
+    functools genericpath graphlib hashlib heapq html inspect itertools json keyword math numbers
+    ntpath opcode operator posixpath pprint queue random re reprlib sre statistics string struct
+    textwrap thread threading token traceback types typing unicodedata warnings weakref zlib
+    """.split()  # noqa: SIM905
+)
+
+# What else of these and of NumPy, SciPy and their neighbours is not, by the end of its name.
+_NOT = {
+    "lineara": {"globals"},
+    "builtins": {"open", "input", "print", "breakpoint", "help", "globals", "exit", "quit"},
+    "datetime": {"now", "today", "utcnow"},
+    "genericpath": {"exists", "isfile", "isdir", "islink", "getsize", "getmtime", "getatime"},
+    "posixpath": {"abspath", "realpath", "expanduser", "expandvars", "ismount", "lexists"},
+    "random": {"SystemRandom"},
+    "thread": {"start_new_thread", "get_ident", "get_native_id"},
+    "threading": {"start", "get_ident", "get_native_id"},
+    "numpy": {
+        *("load", "loadtxt", "genfromtxt", "fromfile", "fromregex", "memmap", "tofile", "dump"),
+        *("save", "savetxt", "savez", "savez_compressed", "seterr", "seterrcall", "setbufsize"),
+        *("get_printoptions", "set_printoptions", "open_memmap"),
+    },
+}
+_NOT["ntpath"] = _NOT["posixpath"]
+_READERS = ("read_", "open_", "load_", "fetch_", "save_")  # of pandas, xarray and their like
+_STORES = ("scipy.io", "scipy.datasets")
+_DRAW = (random.Random, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
+
+
+def asked(f: Callable[..., Any]) -> Callable[..., Any]:
+    """What is called, where it may be; an error where it would run once for all calls."""
+    if type(f) is FunctionType and type(f.__globals__) is Namespace:
+        return f
+    now = reading()
+    if now is None or not now.calls:
+        return f
+    inner: Any = f
+    while type(inner) is functools.partial:
+        inner = inner.func
+    module, name = _home(inner)
+    if _is_outside(module, name):
+        raise refusal(name)
+    seeded = inner is np.random.default_rng or (
+        isinstance(inner, type) and issubclass(inner, _DRAW)
+    )
+    return _seeded(f) if seeded else f
+
+
+def once(f: Callable[..., Any]) -> Any:
+    """A function that is called outside of programs only, wherever a function comes by it."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **options: Any) -> Any:
+        now = reading()
+        if now is not None and now.calls:
+            raise refusal(f.__name__)
+        return f(*args, **options)
+
+    return call
+
+
+def refusal(name: str) -> StagingError:
+    """The error of a call that a program would not make again."""
+    return StagingError(
+        f"{name} would be called once, as the program is written, and not in each call of it; "
+        "call it outside of the function, and pass what it gives"
+    )
+
+
+def _home(f: Callable[..., Any]) -> tuple[str, str]:
+    """The module that something which is called belongs to, and its name there."""
+    if isinstance(f, MethodType):
+        f = f.__func__
+    if isinstance(f, FunctionType):
+        own = is_own_file(f.__code__.co_filename)
+        return ("lineara" if own else f.__module__ or ""), f.__qualname__
+    owner: Any = f.__self__ if isinstance(f, BuiltinFunctionType) else f
+    if isinstance(owner, ModuleType):
+        return owner.__name__, f.__name__
+    kind: type = owner if isinstance(owner, type) else type(owner)
+    method = "" if owner is f else f".{f.__name__}"
+    for c in kind.__mro__:  # a class of the user's may be derived from one of a file's
+        if _is_outside(c.__module__, f"{c.__qualname__}{method}"):
+            return c.__module__, f"{kind.__qualname__}{method}"
+    return kind.__module__, f"{kind.__qualname__}{method}"
+
+
+@functools.cache
+def _is_outside(module: str, name: str) -> bool:
+    """Whether what is called there may give another result, or do something, at each call."""
+    package = module.partition(".")[0]
+    part, last = package.lstrip("_"), name.rpartition(".")[2]
+    if part == "io":
+        return not name.startswith(("StringIO", "BytesIO"))
+    if package in sys.stdlib_module_names and part not in _SAME:
+        return True
+    if package in ("pandas", "xarray", "sklearn", "skimage") and last.startswith(_READERS):
+        return True
+    return last in _NOT.get(part, ()) or module.startswith(_STORES)
+
+
+def _seeded(f: Callable[..., Any]) -> Any:
+    """What makes a generator of random numbers: from a seed alone."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **options: Any) -> Any:
+        if all([v is None for v in (*args, *options.values())]):
+            raise StagingError(
+                f"{f.__name__} without a seed draws one as the program is written, and not in each "
+                "call of it; give it a seed, or pass the numbers that are drawn"
+            )
+        return f(*args, **options)
+
+    return call
+
+
+ONCE = (
+    *[(f, once(f)) for f in (builtins.print, builtins.input, builtins.open)],
+    *[(f, once(f)) for f in vars(time).values() if type(f) is BuiltinFunctionType],
+)
+
+__all__ = ["ONCE", "asked", "refusal"]

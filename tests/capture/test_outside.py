@@ -1,0 +1,333 @@
+"""What a program cannot look at or change is refused at its line; the rest is looked at."""
+
+import array
+import builtins
+import contextvars
+import datetime
+import functools
+import io
+import itertools
+import logging
+import os
+import pathlib
+import random
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import types
+import uuid
+import warnings
+import weakref
+from time import perf_counter as t
+
+import numpy as np
+import pytest
+
+from lineara import jit, trace
+from lineara.errors import StagingError
+
+PLACE = pathlib.Path(__file__)
+LOG = logging.getLogger("lineara.tests")
+
+
+def opens(x):
+    with open(PLACE) as f:
+        return x * len(f.read())
+
+
+class Stamp(datetime.datetime):
+    """A class of the user's that is derived from one of Python's library."""
+
+
+def clocks():
+    yield "datetime.now", lambda x: x * datetime.datetime.now().microsecond
+    yield "Stamp.now", lambda x: x * Stamp.now().microsecond
+    yield "date.today", lambda x: x * datetime.date.today().day
+    yield "perf_counter", lambda x: x * t()
+    yield "monotonic_ns", lambda x: x * time.monotonic_ns()
+    yield "localtime", lambda x: x * time.localtime().tm_sec
+    yield "perf_counter", lambda x: x * max(map(lambda g: g(), [t]))
+    yield "sleep", lambda x: (time.sleep(0), x)[1]
+
+
+def files():
+    yield "Path.read_text", lambda x: x * len(PLACE.read_text())
+    yield "open", opens
+    yield "open", lambda x: x * len(io.open(PLACE).read())  # noqa: SIM115, UP020
+    yield "open", lambda x: x * len(builtins.open(PLACE).read())  # noqa: SIM115
+    yield "listdir", lambda x: x * len(os.listdir(PLACE.parent))
+    yield "exists", lambda x: x * os.path.exists(PLACE)
+    yield "loadtxt", lambda x: x * np.loadtxt(PLACE)
+    yield "fromfile", lambda x: x * np.fromfile(PLACE, "u1")[0]
+    yield "ndarray.tofile", lambda x: (np.ones(2).tofile(os.devnull), x)[1]
+    yield "NamedTemporaryFile", lambda x: (tempfile.NamedTemporaryFile(), x)[1]  # noqa: SIM115
+    yield "input", lambda x: x * float(input())
+    yield "socket", lambda x: (socket.socket(), x)[1]
+    yield "check_output", lambda x: x * len(subprocess.check_output(["true"]))
+
+
+def process():
+    yield "getenv", lambda x: x * len(os.getenv("HOME", ""))
+    yield "getcwd", lambda x: x * len(os.getcwd())
+    yield "getrecursionlimit", lambda x: x * sys.getrecursionlimit()
+    yield "get_printoptions", lambda x: x * np.get_printoptions()["precision"]
+    yield "globals", lambda x: x * len(globals())
+    yield "Logger.warning", lambda x: (LOG.warning("seen"), x)[1]
+    yield "get_ident", lambda x: x * threading.get_ident()
+
+
+def chances():
+    yield "SystemRandom", lambda x: x * random.SystemRandom().random()
+    yield "urandom", lambda x: x * os.urandom(1)[0]
+    yield "randbelow", lambda x: x * secrets.randbelow(9)
+    yield "uuid4", lambda x: x * (uuid.uuid4().int % 9)
+
+
+OUTSIDE = [*clocks(), *files(), *process(), *chances()]
+
+
+@pytest.mark.parametrize(("name", "f"), OUTSIDE, ids=[n for n, _ in OUTSIDE])
+def test_a_call_that_would_be_made_once_is_refused_at_its_line(name, f):
+    with pytest.raises(StagingError) as e:
+        jit(f)(2.0)
+    assert e.value.message == (
+        f"{name} would be called once, as the program is written, and not in each call of it; "
+        "call it outside of the function, and pass what it gives"
+    )
+    assert e.value.line.startswith("test_outside.py:")
+
+
+def test_a_call_within_a_function_that_is_called_or_a_generator_is_refused():
+    def stamp():
+        return functools.partial(t)()
+
+    def stamps():
+        yield t()
+
+    for f in (lambda x: x * stamp(), lambda x: x * sum(stamps())):
+        with pytest.raises(StagingError, match="perf_counter would be called once"):
+            jit(f)(2.0)
+    uncalled = jit(lambda x: x * len([map(t, ())]))
+    assert uncalled(2.0) == 2.0
+
+
+def test_a_program_that_stands_for_no_calls_may_look():
+    assert trace(lambda x: x * len(os.getcwd()), 2.0)(3.0) == 3.0 * len(os.getcwd())
+    assert trace(lambda x: x * len(globals()["PLACE"].name), 2.0)(1.0) == len(PLACE.name)
+
+
+UNSEEDED = [
+    ("default_rng", lambda x: x * np.random.default_rng().random()),
+    ("default_rng", lambda x: x * np.random.default_rng(seed=None).random()),
+    ("PCG64", lambda x: x * np.random.Generator(np.random.PCG64()).random()),
+    ("RandomState", lambda x: x * np.random.RandomState().rand()),
+    ("SeedSequence", lambda x: x * np.random.SeedSequence().generate_state(1)[0]),
+    ("Random", lambda x: x * random.Random().random()),
+]
+
+
+@pytest.mark.parametrize(("name", "f"), UNSEEDED, ids=[n for n, _ in UNSEEDED])
+def test_a_generator_without_a_seed_is_refused(name, f):
+    with pytest.raises(StagingError) as e:
+        jit(f)(2.0)
+    assert e.value.message == (
+        f"{name} without a seed draws one as the program is written, and not in each call of it; "
+        "give it a seed, or pass the numbers that are drawn"
+    )
+
+
+def test_a_generator_with_a_seed_is_a_constant():
+    def f(x):
+        rng = np.random.default_rng(3)
+        return x * rng.random() + random.Random(5).random()
+
+    g = jit(f)
+    assert [g(2.0), g(3.0)] == [f(2.0), f(3.0)]
+    assert g.captures == 1
+
+
+def test_calls_that_give_the_same_for_the_same_are_made():
+    def f(x):
+        day = datetime.datetime(2020, 1, 2).toordinal()
+        text = io.StringIO()
+        text.write("1 2")
+        names = os.path.join("a", "b").split("/")
+        warnings.warn_explicit("seen", ImportWarning, "x", 1, registry={"x": 1})
+        return x * day + len(text.getvalue()) + len(names) + next(itertools.count(3))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert jit(f)(2.0) == f(2.0)
+
+
+ADVANCED = [
+    ("list_iterator", lambda: iter([1.0, 2.0, 3.0]), lambda it: lambda x: x * next(it)),
+    ("list_iterator", lambda: iter([1.0, 2.0, 3.0]), lambda it: lambda x: sum(x * k for k in it)),
+    ("count", lambda: itertools.count(1), lambda it: lambda x: x * next(it)),
+    ("enumerate", lambda: enumerate("abc"), lambda it: lambda x: x * next(it)[0] + x),
+    ("list_iterator", lambda: zip([1.0, 2.0]), lambda it: lambda x: x * next(it)[0]),
+    ("list_iterator", lambda: map(float, [1, 2]), lambda it: lambda x: x * next(it)),
+    ("generator", lambda: (k for k in (1.0, 2.0)), lambda it: lambda x: x * next(it)),
+    ("cycle", lambda: itertools.cycle([1.0, 2.0]), lambda it: lambda x: x * next(it)),
+]
+
+
+@pytest.mark.parametrize(("kind", "make", "using"), ADVANCED)
+def test_an_iterator_that_outlives_the_call_is_refused(kind, make, using):
+    f = using(make())
+    with pytest.raises(StagingError) as e:
+        jit(f)(2.0)
+    if kind not in ("cycle", "count"):  # from 3.14 on, these do not tell where they are
+        assert f"({kind}) went on in a function that is captured once" in e.value.message
+    assert "go through a list, or an array" in e.value.message
+
+
+def test_iterators_of_the_functions_own_go_on_in_rounds_of_python():
+    def rounds(x):
+        given = iter([1.0, 2.0, 3.0, 4.0, 5.0])
+        numbers = (float(k) for k in range(9))
+        total = 0.0
+        for _ in range(5):
+            total = total + x * next(given) * next(numbers)
+        return total
+
+    def until(x):
+        given, total = iter([1.0, 2.0, 3.0, 4.0, 5.0]), 0.0
+        while total < 10 * x:
+            total = total + x * next(given)
+        return total
+
+    def chosen(x):
+        given = iter([1.0, 2.0])
+        y = next(given) * x if x > 0 else x
+        return y + next(given)
+
+    assert jit(rounds)(2.0) == rounds(2.0)
+    for f in (until, chosen):
+        with pytest.raises(StagingError, match="go through a list, or an array"):
+            jit(f)(2.0)
+
+
+def test_state_that_no_attribute_shows_is_looked_at_in_each_call():
+    variable = contextvars.ContextVar("variable", default=2.0)
+    numbers, mapping, text = array.array("d", [2.0]), {"k": 2.0}, io.StringIO("a")
+    proxy = types.MappingProxyType(mapping)
+    memory, target = memoryview(bytearray(b"ab")), Box()
+    target.k = 2.0
+    reference, base = weakref.ref(target), np.array([2.0, 3.0])
+    shown = base[:]
+    shown.flags.writeable = False
+    cases = [
+        (lambda x: x * variable.get(), lambda: variable.set(5.0)),
+        (lambda x: x * numbers[0], lambda: numbers.__setitem__(0, 5.0)),
+        (lambda x: x * proxy["k"], lambda: mapping.__setitem__("k", 5.0)),
+        (lambda x: x * len(text.getvalue()), lambda: text.write("bc")),
+        (lambda x: x * memory[0], lambda: memory.__setitem__(0, 5)),
+        (lambda x: x * reference().k, lambda: setattr(target, "k", 5.0)),
+        (lambda x: x * shown[0], lambda: base.__setitem__(0, 5.0)),
+    ]
+    for f, change in cases:
+        g = jit(f)
+        before = g(2.0)
+        assert before == f(2.0) == g(2.0)
+        change()
+        assert g(2.0) == f(2.0) != before
+        assert g.captures == 2
+
+
+def test_what_is_changed_there_is_put_back_and_refused():
+    variable = contextvars.ContextVar("variable", default=2.0)
+    numbers, text = array.array("d", [2.0]), io.StringIO("a")
+    variable.set(3.0)
+
+    def sets(x):
+        variable.set(9.0)
+        return x
+
+    def stores(x):
+        numbers[0] = 9.0
+        return x
+
+    def writes(x):
+        text.write("b")
+        return x
+
+    for f, kind in [(sets, "ContextVar"), (stores, "array"), (writes, "StringIO")]:
+        with pytest.raises(StagingError, match=f"a {kind} was changed in a function"):
+            jit(f)(2.0)
+    assert (variable.get(), numbers[0], text.getvalue()) == (3.0, 2.0, "a")
+
+
+def test_how_numpy_handles_errors_is_part_of_the_form_of_a_call():
+    g = jit(lambda x: x / np.zeros(1))
+    with np.errstate(divide="ignore"):
+        assert np.isinf(g(2.0)[0])
+    with np.errstate(divide="raise"), pytest.raises(StagingError) as e:
+        g(2.0)
+    assert e.value.message == (
+        "jit: under np.errstate('raise') <lambda> would stop where NumPy meets an error, and a "
+        "program goes on; call the function itself there, or test what it gives with np.isfinite"
+    )
+    with np.errstate(divide="ignore"):
+        assert np.isinf(g(3.0)[0])
+    assert jit(lambda x: x * len(np.geterr()["over"]))(1.0) == len(np.geterr()["over"])
+
+
+KEPT = {"log": [], "count": 0}
+
+
+class Box:
+    total = 0.0
+
+
+BOX = Box()
+
+
+def test_a_side_effect_is_refused_at_its_line():
+    def note(x):
+        y = x * 2
+        KEPT["log"].append(1)
+        return y
+
+    def inner(x):
+        return x + 1
+
+    def around(x):
+        y = inner(x)
+        KEPT["log"].append(inner(x))
+        return y
+
+    def counts(x):
+        KEPT["count"] += 1
+        return x
+
+    def binds(x):
+        global BOX
+        BOX = x
+        return x
+
+    def sets(x):
+        BOX.total = 3.0
+        return x * BOX.total
+
+    def last(x):
+        return KEPT["log"].append(1) or x
+
+    expected = {
+        note: 'note: KEPT["log"].append(1)',
+        around: 'around: KEPT["log"].append(inner(x))',
+        counts: 'counts: KEPT["count"] += 1',
+        binds: "binds: BOX = x",
+        sets: "sets: BOX.total = 3.0",
+        last: 'last: return KEPT["log"].append(1) or x',
+    }
+    for f, line in expected.items():
+        with pytest.raises(StagingError, match="was changed in a function that is captured") as e:
+            jit(f)(1.0)
+        assert e.value.line.endswith(f"in {line}")
+    assert KEPT == {"log": [], "count": 0}
+    assert (type(BOX), BOX.total) == (Box, 0.0)
