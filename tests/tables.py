@@ -9,22 +9,28 @@ from typing import Any
 
 import pytest
 
+Law = tuple[Callable[[Any], None], Callable[[Any], bool] | None]
+
 
 class Laws:
     """The laws of one module, each with the entries for which it holds."""
 
     def __init__(self) -> None:
-        self.table: dict[Any, tuple[Any, list[Callable[[Any], None]]]] = {}
+        self.table: dict[Any, tuple[Any, list[Law]]] = {}
 
-    def of(self, entries: Iterable[Any]) -> Callable[[Any], Any]:
-        """Declare a law, a function of one entry, which raises where the law is broken."""
+    def of(self, entries: Iterable[Any], where: Any = None) -> Callable[[Any], Any]:
+        """Declare a law, a function of one entry, which raises where the law is broken.
+
+        `where` is asked of an entry when its test runs, which a condition that computes waits for:
+        the table is made in each of pytest's processes.
+        """
 
         def declare(law: Any) -> Any:
             for entry in entries:
                 key = entry if isinstance(entry, str) else id(entry)
                 laws = self.table.setdefault(key, (entry, []))[1]
-                if law not in laws:
-                    laws.append(law)
+                if law not in [declared for declared, _ in laws]:
+                    laws.append((law, where))
             return law
 
         return declare
@@ -34,8 +40,8 @@ class Laws:
         cases = [pytest.param(*case, id=str(case[0])) for case in self.table.values()]
 
         @pytest.mark.parametrize(("entry", "laws"), cases)
-        def test_laws(entry: Any, laws: list[Callable[[Any], None]]) -> None:
-            try_all(entry, laws)
+        def test_laws(entry: Any, laws: list[Law]) -> None:
+            try_all(entry, [law for law, where in laws if where is None or where(entry)])
 
         return test_laws
 

@@ -7,25 +7,35 @@ import lineara
 from lineara import grad, hessian, hvp, jacobian, jvp, linearize, value_and_grad, vjp
 from lineara.errors import DetachError, GeometryError, NonScalarOutputError, NoRuleError
 
-pd = pytest.importorskip("pandas", reason="the extra `frames` is not installed")
-xr = pytest.importorskip("xarray", reason="the extra `frames` is not installed")
-
-S = pd.Series([1.0, 2.2, 4.0, 3.0], index=list("abcd"), name="s")
-OTHER = pd.Series([1.0, 2.0, 4.0, 5.0], index=list("dabe"))
 GROUPS = [0, 1, 0, 1]
-DF = pd.DataFrame(
-    {"x": [1.0, 2.0, 3.0, 0.5], "k": [1, 2, 3, 4], "y": [4.0, 5.0, 6.0, 1.0], "g": list("uvuv")},
-    index=[3, 1, 2, 7],
-)
 XY = ["x", "y"]
-DA = xr.DataArray(
-    [[1.0, 2.0, 4.0], [3.0, 0.5, 1.5]],
-    dims=("t", "x"),
-    coords={"t": [10, 20], "x": list("abc")},
-    name="q",
-    attrs={"unit": "m"},
-)
-WEIGHTS = xr.DataArray([1.0, 2.0, 3.0], dims="x", coords={"x": list("bcd")})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def labelled():
+    """pandas and xarray take half a second to import: here, once a test of this file runs."""
+    global pd, xr, S, OTHER, DF, DA, WEIGHTS
+    pd = pytest.importorskip("pandas", reason="the extra `frames` is not installed")
+    xr = pytest.importorskip("xarray", reason="the extra `frames` is not installed")
+    S = pd.Series([1.0, 2.2, 4.0, 3.0], index=list("abcd"), name="s")
+    OTHER = pd.Series([1.0, 2.0, 4.0, 5.0], index=list("dabe"))
+    DF = pd.DataFrame(
+        {
+            "x": [1.0, 2.0, 3.0, 0.5],
+            "k": [1, 2, 3, 4],
+            "y": [4.0, 5.0, 6.0, 1.0],
+            "g": list("uvuv"),
+        },
+        index=[3, 1, 2, 7],
+    )
+    DA = xr.DataArray(
+        [[1.0, 2.0, 4.0], [3.0, 0.5, 1.5]],
+        dims=("t", "x"),
+        coords={"t": [10, 20], "x": list("abc")},
+        name="q",
+        attrs={"unit": "m"},
+    )
+    WEIGHTS = xr.DataArray([1.0, 2.0, 3.0], dims="x", coords={"x": list("bcd")})
 
 
 def written(s):

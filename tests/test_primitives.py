@@ -641,7 +641,9 @@ def supports_complex(name):
     return True
 
 
-COMPLEX = [line for line in SMOOTH if supports_complex(line.name)]
+def takes_complex(line):
+    return supports_complex(line.name)
+
 
 # --- Python's own ---------------------------------------------------------------------------------
 
@@ -782,7 +784,7 @@ def each_argument_moves_alone_as_it_does_among_the_others(line):
         close(alone @ x_dot, L @ (*still[:k], x_dot, *still[k + 1 :]))
 
 
-@laws.of(COMPLEX)
+@laws.of(SMOOTH, where=takes_complex)
 def complex_derivatives_are_those_of_pairs_of_reals(line):
     line = line.complex()
     y, L = line.linearize()
@@ -1000,7 +1002,7 @@ def partials_have_full_precision(line):
                 close(complex(found), complex(truth))
 
 
-@laws.of([line for line in ELEMENTWISE if supports_complex(line.name) and line.name != "abs"])
+@laws.of([line for line in ELEMENTWISE if line.name != "abs"], where=takes_complex)
 def complex_step_agrees(line):
     """An independent derivative without cancellation, of functions that are analytic."""
     if "D->D" not in "".join(getattr(line.primitive.array, "types", [])).replace("DD", "D"):

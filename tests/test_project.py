@@ -99,3 +99,25 @@ def test_no_more_parameters_are_annotated_with_any():
     asked = Counter(a for file in (ROOT / "src").rglob("*.py") for a in annotations(file))
     share = 1000 * asked["Any"] / asked.total()
     assert share <= BARE, "annotate with a class or a name of facts/hints.py"
+
+
+SLOW = re.compile(r"(pandas|xarray|pint|scipy\.signal)\b")  # together about a second
+
+
+def imported_at_the_top(text: str) -> Iterator[str]:
+    """The modules and the names that a file imports as it begins."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            within = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            yield from (within + name.name for name in node.names)
+
+
+def test_no_test_file_imports_at_its_top_what_takes_long():
+    """Each of pytest's processes collects every file, and runs the tests of some."""
+    files = [f for f in (ROOT / "tests").rglob("test_*.py") if f.parent.name != "libraries"]
+    texts = {file.name: file.read_text(encoding="utf-8") for file in files}
+    asking = {n: t for n, t in texts.items() if re.search("import.*(pandas|xarray|pint|signal)", t)}
+    wrong = [
+        f"{n}: {m}" for n, t in asking.items() for m in imported_at_the_top(t) if SLOW.match(m)
+    ]
+    assert wrong == [], "import it in the test, or in a fixture of the file; SciPy does so itself"

@@ -23,11 +23,19 @@ def test_every_law_is_tried_for_its_entries_and_no_others():
     def second(entry):
         tried.append((second, entry))
 
-    (mark,) = laws.test().pytestmark
+    asked = []
+
+    @laws.of(["a", "c"], where=lambda entry: asked.append(entry) or entry == "c")
+    def third(entry):
+        tried.append((third, entry))
+
+    test = laws.test()
+    (mark,) = test.pytestmark
     assert [case.id for case in mark.args[1]] == ["a", "b", "c"]
+    assert asked == []
     for case in mark.args[1]:
-        try_all(*case.values)
-    assert tried == [(first, "a"), (first, "b"), (second, "b"), (second, "c")]
+        test(*case.values)
+    assert tried == [(first, "a"), (first, "b"), (second, "b"), (second, "c"), (third, "c")]
 
 
 def test_an_error_names_its_law_and_the_entry():

@@ -4,6 +4,7 @@ The words after each number are those of the specification's list.  Costs are co
 the tape, in calls and in bytes.
 """
 
+import importlib
 import math
 import re
 import threading
@@ -17,7 +18,6 @@ from typing import Any, NamedTuple, NewType
 
 import attrs
 import numpy as np
-import pint
 import pytest
 from mpmath import mp, mpf
 
@@ -36,7 +36,12 @@ from lineara.tape.levels import innermost_level
 from lineara.testing import check_builder, count_bytes, count_calls
 
 F = Fraction
-units = pint.UnitRegistry()
+
+
+@pytest.fixture(scope="module")
+def units():
+    """The units of pint, which take a third of a second to make."""
+    return importlib.import_module("pint").UnitRegistry()
 
 
 def tape_length(f: Any, *args: Any) -> int:
@@ -258,7 +263,7 @@ class TestF8StoragePolicies:
 
         assert count(lambda x: x.T[1][2:][3]) == count(lambda x: x[5, 1]) == 0
 
-    def test_wrappers_add_no_node(self):
+    def test_wrappers_add_no_node(self, units):
         @dataclass
         class Wrapped:
             value: float
@@ -900,7 +905,7 @@ class TestF18Manifolds:
         g = grad(lambda p: p["s"].number * p["x"])({"s": Species(3.0), "x": 2.0})
         assert g == {"s": Species(3.0), "x": 3.0}
 
-    def test_the_unit_of_a_gradient(self):
+    def test_the_unit_of_a_gradient(self, units):
         p = {"m": 2.0 * units.kg, "v": np.array([3.0, 4.0]) * units.m / units.s}
         energy = lambda p: (p["m"] * (p["v"] ** 2).sum() / 2).to("joule")  # noqa: E731
         value, g = value_and_grad(energy)(p)
@@ -909,14 +914,14 @@ class TestF18Manifolds:
         assert g["m"].to("J/kg").magnitude == 12.5
         assert np.allclose(g["v"].to("kg m/s").magnitude, [6.0, 8.0])
 
-    def test_units_of_directions(self):
+    def test_units_of_directions(self, units):
         area = lambda x: x * x  # noqa: E731
         y, t = jvp(area, (3.0 * units.m,), (10.0 * units.cm,))
         assert (y, t.to("m^2").magnitude) == (9.0 * units.m**2, pytest.approx(0.6))
         with pytest.raises(GeometryError, match="the tangent has s, but meter would fit"):
             jvp(area, (3.0 * units.m,), (1.0 * units.s,))
 
-    def test_units_of_the_second_derivative(self):
+    def test_units_of_the_second_derivative(self, units):
         assert hessian(lambda x: x**3)(2.0 * units.m) == 12.0 * units.m
 
     def test_complex_numbers_are_pairs_of_real_ones(self):
@@ -977,12 +982,12 @@ class TestF19Metrics:
             q = retract(q, scale(-0.03, metric(grad(g)(q))))
         assert {k: s[k] * q[k] for k in s} == pytest.approx(p, rel=1e-12)
 
-    def test_a_step_with_units_needs_a_metric_with_units(self):
+    def test_a_step_with_units_needs_a_metric_with_units(self, units):
         f = lambda x: (x - 3.0 * units.m) ** 2 * (2.0 * units.N / units.m)  # noqa: E731
         x = 1.0 * units.m
         step = Metric.diag(0.25 * units.m / units.N)(grad(f)(x))
         assert retract(x, -step).to("m").magnitude == pytest.approx(3.0)
-        with pytest.raises(pint.DimensionalityError):
+        with pytest.raises(importlib.import_module("pint").DimensionalityError):
             retract(x, -1.0 * Metric.L2(grad(f)(x)))
 
     def test_a_sparse_gradient_gives_a_sparse_tangent(self):

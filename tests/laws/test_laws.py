@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-import scipy.signal
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -285,7 +285,11 @@ BILINEAR = {
     "outer": (np.outer, exact([1.0, 2]), exact([3.0, 5, 7])),
     "convolve": (np.convolve, exact([1.0, 2, 4]), exact([3.0, -5])),
     "correlate": (np.correlate, exact([1.0, 2, 4]), exact([3.0, -5])),
-    "convolve_all": (scipy.signal.convolve, exact([1.0, 2, 4]), np.array([3.0, -5])),
+    "convolve_all": (
+        lambda x, w: scipy.signal.convolve(x, w),
+        exact([1.0, 2, 4]),
+        np.array([3.0, -5]),
+    ),
     "correlate_inside": (
         lambda x, w: scipy.signal.correlate(x, w, mode="valid"),
         exact([[1.0, 2, 4]]),

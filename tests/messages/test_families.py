@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy import interpolate, ndimage, signal
+import scipy
+from scipy import interpolate, ndimage
 from scipy.spatial import distance
 
 from lineara import grad
@@ -23,25 +24,25 @@ CASES = {
         "output= is a plain array, which cannot hold a derivative; make it in the differentiated "
         "function, or use the result"
     ),
-    lambda x: np.sum(signal.upfirdn([1.0], x * IMAGE, mode="wrap")): (
+    lambda x: np.sum(scipy.signal.upfirdn([1.0], x * IMAGE, mode="wrap")): (
         "upfirdn: mode='wrap' has no rule; with zeros beyond it has one"
     ),
-    lambda x: np.sum(signal.chirp(IMAGE, 1.0, 2.0, x, "hyperbolic")): (
+    lambda x: np.sum(scipy.signal.chirp(IMAGE, 1.0, 2.0, x, "hyperbolic")): (
         "chirp: method='hyperbolic' has no rule; 'linear', 'quadratic' and 'logarithmic' have"
     ),
-    lambda x: signal.normalize([0.0 * x, 1.0], [2.0, 1.0])[0][0]: (
+    lambda x: scipy.signal.normalize([0.0 * x, 1.0], [2.0, 1.0])[0][0]: (
         "normalize: a first coefficient that is 0 is cut off, and has no derivative; give the "
         "coefficients without it"
     ),
-    lambda x: signal.bilinear([x], [1.0, 2.0])[0]: (
+    lambda x: scipy.signal.bilinear([x], [1.0, 2.0])[0]: (
         "scipy.signal.bilinear of a traced value has no derivative rule; write it with functions "
         "that have one, or declare it with lineara.custom_jvp or lineara.custom_vjp"
     ),
-    lambda x: signal.ellip(2, x, 20.0, 0.3)[0][0]: (  # which is followed, and calls this one
+    lambda x: scipy.signal.ellip(2, x, 20.0, 0.3)[0][0]: (  # which is followed, and calls this one
         "scipy.signal.ellipap of a traced value has no derivative rule; write it with functions "
         "that have one, or declare it with lineara.custom_jvp or lineara.custom_vjp"
     ),
-    lambda x: np.sum(signal.step(([1.0], [1.0, x]))[1]): (
+    lambda x: np.sum(scipy.signal.step(([1.0], [1.0, x]))[1]): (
         "scipy.signal.lsim: of traced times it has no rule; give plain T=, and scale the system: "
         "the matrices A and B times c run c times as fast"
     ),

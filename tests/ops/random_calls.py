@@ -12,14 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.fft
-import scipy.integrate
-import scipy.interpolate
-import scipy.linalg
-import scipy.ndimage
-import scipy.signal
-import scipy.special
-import scipy.stats
+import scipy
 
 TEMPLATES = Path(__file__).with_suffix(".txt")
 BINARY = """

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize, signal
-from scipy.signal import windows
+import scipy
+from scipy import optimize
 
 import lineara
 
@@ -19,30 +19,33 @@ T = np.arange(4) / 4
 TIMES = np.linspace(0, 1, 5)
 
 FORMS: dict[str, Any] = {
-    "lsim in the matrices": (lambda a: signal.lsim((a, B, C, S), P, T), A),
-    "lsim in the input": (lambda u: signal.lsim((A, B, C, 0.3), u, T), X),
-    "lsim in an input of zeros": (lambda u: signal.lsim((A, B, C, 0.3), u, T, X[:3]), 0 * X),
-    "lsim held": (lambda u: signal.lsim((A, B, C, 0.3), u, T, interp=False), 0 * X),
-    "lsim in the start": (lambda x: signal.lsim((A, B, C, 0.3), P, T, X0=x[:3] ** 2), X),
-    "lsim of a transfer function": (lambda s: signal.lsim(([s], [1.0, 2.0, s]), X, T), S),
-    "lsim of an lti": (lambda s: signal.lsim(signal.lti([s], [1.0, 2.0, s]), X, T), S),
-    "step": (lambda s: signal.step(([s], [1.0, 2.0, s]), T=TIMES), S),
-    "step of matrices": (lambda a: signal.step((a, B, C, 0.3), X[:3], TIMES), A),
-    "impulse": (lambda s: signal.impulse(([s], [1.0, 2.0, s]), T=TIMES), S),
-    "bode": (lambda s: signal.bode(([s], [1.0, 2.0, s]), w=[0.1, 1.0]), S),
-    "freqresp": (lambda a: signal.freqresp((a, B, C, 0.3), w=[0.1, 1.0]), A),
-    "firwin": (lambda s: signal.firwin(5, s / 2), S),
-    "firwin of a band": (lambda s: signal.firwin(5, [s / 4, s], scale=False, pass_zero=False), S),
-    "firwin2": (lambda x: signal.firwin2(7, [0, 0.3, 0.6, 1], x), P),
-    "lp2lp": (lambda x: signal.lp2lp(x[:2], x, x[1]), P),
-    "lp2hp": (lambda x: signal.lp2hp(x[:2], x, x[1]), P),
-    "lp2bp": (lambda x: signal.lp2bp(x[:2], x, x[1], x[0]), P),
-    "lp2bs": (lambda x: signal.lp2bs(x[:2], x, x[1], x[0]), P),
-    "deconvolve": (lambda x: signal.deconvolve(x, [1.0, x[0]]), X),
-    "vectorstrength": (lambda x: signal.vectorstrength(x, x[1]), P),
-    "gauss_spline": (lambda x: signal.gauss_spline(x, 3), X),
-    "square": (lambda x: signal.square(5 * x) * x, X),
-    "exponential": (lambda s: windows.exponential(5, None, s), S),
+    "lsim in the matrices": (lambda a: scipy.signal.lsim((a, B, C, S), P, T), A),
+    "lsim in the input": (lambda u: scipy.signal.lsim((A, B, C, 0.3), u, T), X),
+    "lsim in an input of zeros": (lambda u: scipy.signal.lsim((A, B, C, 0.3), u, T, X[:3]), 0 * X),
+    "lsim held": (lambda u: scipy.signal.lsim((A, B, C, 0.3), u, T, interp=False), 0 * X),
+    "lsim in the start": (lambda x: scipy.signal.lsim((A, B, C, 0.3), P, T, X0=x[:3] ** 2), X),
+    "lsim of a transfer function": (lambda s: scipy.signal.lsim(([s], [1.0, 2.0, s]), X, T), S),
+    "lsim of an lti": (lambda s: scipy.signal.lsim(scipy.signal.lti([s], [1.0, 2.0, s]), X, T), S),
+    "step": (lambda s: scipy.signal.step(([s], [1.0, 2.0, s]), T=TIMES), S),
+    "step of matrices": (lambda a: scipy.signal.step((a, B, C, 0.3), X[:3], TIMES), A),
+    "impulse": (lambda s: scipy.signal.impulse(([s], [1.0, 2.0, s]), T=TIMES), S),
+    "bode": (lambda s: scipy.signal.bode(([s], [1.0, 2.0, s]), w=[0.1, 1.0]), S),
+    "freqresp": (lambda a: scipy.signal.freqresp((a, B, C, 0.3), w=[0.1, 1.0]), A),
+    "firwin": (lambda s: scipy.signal.firwin(5, s / 2), S),
+    "firwin of a band": (
+        lambda s: scipy.signal.firwin(5, [s / 4, s], scale=False, pass_zero=False),
+        S,
+    ),
+    "firwin2": (lambda x: scipy.signal.firwin2(7, [0, 0.3, 0.6, 1], x), P),
+    "lp2lp": (lambda x: scipy.signal.lp2lp(x[:2], x, x[1]), P),
+    "lp2hp": (lambda x: scipy.signal.lp2hp(x[:2], x, x[1]), P),
+    "lp2bp": (lambda x: scipy.signal.lp2bp(x[:2], x, x[1], x[0]), P),
+    "lp2bs": (lambda x: scipy.signal.lp2bs(x[:2], x, x[1], x[0]), P),
+    "deconvolve": (lambda x: scipy.signal.deconvolve(x, [1.0, x[0]]), X),
+    "vectorstrength": (lambda x: scipy.signal.vectorstrength(x, x[1]), P),
+    "gauss_spline": (lambda x: scipy.signal.gauss_spline(x, 3), X),
+    "square": (lambda x: scipy.signal.square(5 * x) * x, X),
+    "exponential": (lambda s: scipy.signal.windows.exponential(5, None, s), S),
     "rosen": (optimize.rosen, X),
     "rosen_der": (optimize.rosen_der, X),
     "rosen_hess": (optimize.rosen_hess, X),
@@ -83,9 +86,9 @@ def test_value_gradient_and_second_derivative(form):
 @pytest.mark.parametrize(
     "act",
     [
-        lambda t: signal.lsim((A, B, C, 0.3), P, t),
-        lambda t: signal.step((A, B, C, 0.3), T=t),
-        lambda t: signal.impulse((A, B, C, 0.3), T=t),
+        lambda t: scipy.signal.lsim((A, B, C, 0.3), P, t),
+        lambda t: scipy.signal.step((A, B, C, 0.3), T=t),
+        lambda t: scipy.signal.impulse((A, B, C, 0.3), T=t),
     ],
 )
 def test_times_that_move_are_refused(act):

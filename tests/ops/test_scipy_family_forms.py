@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg
 import scipy_family_forms
-from scipy import linalg, ndimage, signal, sparse, stats
+from scipy import linalg, ndimage, sparse, stats
 from scipy.interpolate import (
     CubicHermiteSpline,
     CubicSpline,
@@ -37,7 +37,6 @@ SPACE = {
     "ndimage": ndimage,
     "distance": distance,
     "statistics": statistics,
-    "signal": signal,
     "stats": stats,
     "np": np,
     "PPoly": PPoly,
@@ -55,7 +54,7 @@ OBJECTS = (
 def form(line):
     """The expression as a function, and the values of what it is a function of."""
     names = [n for n in POINT if re.search(rf"(?<![\w.\"]){n}(?![\w(\"'=])", line)] or ["s"]
-    function = eval(f"lambda {', '.join(names)}: flat({line})", dict(SPACE))
+    function = eval(f"lambda {', '.join(names)}: flat({line})", dict(SPACE, signal=scipy.signal))
     return function, [POINT[n] for n in names]
 
 
