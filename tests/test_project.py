@@ -121,3 +121,16 @@ def test_no_test_file_imports_at_its_top_what_takes_long():
         f"{n}: {m}" for n, t in asking.items() for m in imported_at_the_top(t) if SLOW.match(m)
     ]
     assert wrong == [], "import it in the test, or in a fixture of the file; SciPy does so itself"
+
+
+ABSTRACT = {"NotImplementedError", "StopIteration"}  # a base's method; the end of an iterator
+
+
+def test_an_exception_says_what_is_wrong():
+    """One that we catch ourselves, too: it may get away."""
+    silent = []
+    for file in (ROOT / "src").rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        for name in re.findall(r"^ *raise ([\w.]*\b[A-Z]\w*)(?:\(\))?(?: from .*)?$", text, re.M):
+            silent += [f"{file.name}: raise {name}"] if name not in ABSTRACT else []
+    assert silent == []

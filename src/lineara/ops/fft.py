@@ -43,7 +43,9 @@ def along(name: str, x: ArrayType, axes: tuple[Any, ...], norm: str) -> ArrayTyp
     t = type_of(x)
     fine = type(axes) is tuple and axes and norm in OPPOSITE
     if not fine or any([isinstance(i, bool) for i in axes]):
-        raise TypeError  # the checker adds how it is called
+        raise TypeError(
+            f"{name}: axes are whole numbers, one or more, and norm is one of {[*OPPOSITE]}"
+        )
     places = list(map(operator.index, axes))
     if len({*places}) < len(places) or not all([0 <= i < t.ndim and t.shape[i] for i in places]):
         raise ShapeError(

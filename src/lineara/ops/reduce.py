@@ -33,7 +33,7 @@ def reduced(name: str, x: ArrayType, axis: tuple[Any, ...], keepdims: bool) -> A
     t = type_of(x)
     fine = type(axis) is tuple and not any([isinstance(i, bool) for i in axis])
     if not fine or not isinstance(keepdims, bool | np.bool_):
-        raise TypeError  # the checker says how it is written
+        raise TypeError(f"{name}: axis is a tuple of whole numbers, and keepdims true or false")
     axis = tuple(map(operator.index, axis))
     if len(set(axis)) < len(axis) or any([not 0 <= i < t.ndim for i in axis]):
         raise ShapeError(

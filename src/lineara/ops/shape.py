@@ -160,7 +160,7 @@ class concat(Structural):
         types = [type_of(a) for a in arrays]
         shape = list(types[0].shape)
         if isinstance(axis, bool):
-            raise TypeError  # the checker says how it is written
+            raise TypeError("concat: axis is a whole number")
         axis = operator.index(axis)
         rests = [_without(t, axis) for t in types]
         if len(set(rests)) > 1:

@@ -173,7 +173,7 @@ def _full(
 def cutoff(rcond: object) -> None:
     """Raise a TypeError unless the cutoff is a number."""
     if isinstance(rcond, bool) or not isinstance(rcond, int | float | np.number):
-        raise TypeError  # the checker says how it is written
+        raise TypeError("the cutoff of singular values is a number")
 
 
 @primitive

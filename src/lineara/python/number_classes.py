@@ -133,7 +133,7 @@ def _asked(numbers: list[Any], i: int) -> Any:
         numbers[i] = number
         of = complex if method.__name__ == "__complex__" else float
         if staged(number) and isinstance(number, Scalar) and issubclass(number.stands_for(), of):
-            raise _NotKnown
+            raise _NotKnown("the number belongs to a program and has no value yet")
         return layout(number)  # a number of another class is refused
 
     names = {n: property(lambda _, f=f: f.__get__(value, kind)) for n, f in methods.items() if f}

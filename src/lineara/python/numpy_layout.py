@@ -28,8 +28,8 @@ FEW = 8  # integers, which may be axes; those of a larger array are positions
 TURNED = {"index", "permute_dims", "broadcast_to", "einsum"}
 
 
-class Unknown(Exception):
-    """NumPy's function cannot be asked: it calls back, or its arguments have no signature."""
+class NoSignature(Exception):
+    """NumPy's function is not asked: an argument is of a class of which its results may depend."""
 
 
 _known: dict[Any, Any] = {}
@@ -138,7 +138,7 @@ def learned(
     try:
         key = (func, signature(args), signature(kwargs), tuple(shapes))
         layout = _known.get(key, _known)
-    except (Unknown, TypeError):  # of a class of the user's, or no key
+    except (NoSignature, TypeError):  # or a signature that has no hash
         return None
     if layout is _known:
         if len(_known) >= KNOWN:
@@ -163,7 +163,7 @@ def signature(v: Leaf) -> Any:
         return type(v).__name__, v
     if isinstance(v, type) and issubclass(v, np.generic | float | complex | int):
         return v
-    raise Unknown
+    raise NoSignature(f"a {type(v).__name__} has no signature")
 
 
 def _shown(v: Leaf) -> Any:

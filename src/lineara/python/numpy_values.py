@@ -19,7 +19,7 @@ from lineara.facts.hints import Shaped, Tree
 from lineara.facts.primitive import Box, Joint, Primitive, registry
 from lineara.facts.types import type_of
 from lineara.ops.lapack import worth_factoring
-from lineara.python.numpy_layout import KNOWN, Unknown, sample, signature
+from lineara.python.numpy_layout import KNOWN, NoSignature, sample, signature
 from lineara.tape.node import Array, Scalar, Traced, plain, staged
 from lineara.tape.number_kinds import numpys, valued
 from lineara.tape.numpy_errors import foreign_name
@@ -115,9 +115,9 @@ def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
         try:
             value = _sampled(value) if staged(value) else _plainly(value)
         except LinearityError:  # a linear value has a type only
-            raise _Unasked from None
-    if isinstance(value, Box):  # lanes
-        raise _Unasked
+            raise _Unasked("a linear value has a type, and no value to compute with") from None
+    if isinstance(value, Box):
+        raise _Unasked("a value with a batch axis stands for many arrays")
     if isinstance(value, np.inexact):
         arrays.append(np.asarray(value))
     elif type(value) is np.ndarray and value.dtype.kind == "O":
@@ -129,7 +129,7 @@ def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
         value = value.view()
         value.flags.writeable = False
     elif callable(value) and not isinstance(value, type):
-        raise _Unasked
+        raise _Unasked("NumPy would call a function of the caller")
     return value
 
 
@@ -240,7 +240,7 @@ def _memory(value: Any, targets: tuple, arrays: list[tuple[Array, np.ndarray]]) 
         to_write = any([value is out for out in targets])
         values = value.memory(to_write) if value.level.kinks is None else None
         if values is None:
-            raise _Unasked
+            raise _Unasked("the array has no memory that NumPy may read")
         if not to_write:
             values = values.view()
             values.flags.writeable = False
@@ -249,10 +249,10 @@ def _memory(value: Any, targets: tuple, arrays: list[tuple[Array, np.ndarray]]) 
     if kind is np.ndarray and value.dtype.kind != "O":
         return value
     if isinstance(value, Box):
-        raise _Unasked
+        raise _Unasked("a traced value that is no array is not handed to NumPy")
     if value is None or value is Ellipsis or isinstance(value, _DATA):
         return value
-    raise _Unasked
+    raise _Unasked(f"NumPy is not asked with a {kind.__name__} of the caller")
 
 
 _DATA = (int, float, complex, str, np.generic, np.dtype, type, type(np._NoValue))
@@ -380,7 +380,7 @@ def checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: object) -
         kind = [str(getattr(o, "dtype", "")) for o in (out if isinstance(out, tuple) else (out,))]
         key = func, signature(args), signature(kwargs), signature((out,)), *kind
         known = key in _answers
-    except (Unknown, TypeError):  # of a class of the user's, or no key
+    except (NoSignature, TypeError):  # or a signature that has no hash
         return ()
     if not known:
         if len(_answers) >= KNOWN:

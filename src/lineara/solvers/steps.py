@@ -55,7 +55,7 @@ def recorder(method: Any, log: list[Taken], most: float = np.inf) -> Any:
     class Recorded(method):
         def step(self) -> Any:
             if len(log) >= most:
-                raise TooMany
+                raise TooMany(f"{method.__name__} took {most} steps, and is not at the end")
             before = self.t
             message = super().step()
             if self.status != "failed" and self.t != before:

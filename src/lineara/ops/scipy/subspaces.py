@@ -33,7 +33,7 @@ def _matrix(name: str, a: ArrayType, rank: int, rcond: float) -> tuple[int, ...]
     t = type_of(a)
     cutoff(rcond)
     if type(rank) is not int:
-        raise TypeError  # the checker says how it is written
+        raise TypeError(f"{name}: rank is a whole number")
     if t.ndim != 2 or not 0 <= rank <= min(t.shape):
         raise ShapeError(f"{name}: {t} is no matrix of rank {rank}")
     return t.shape

@@ -42,7 +42,7 @@ def _inside(f: Callable[..., Any]) -> Callable[..., Any]:
         arrays = [v for v in flatten((args, kwargs))[0] if isinstance(v, StagedArray)]
         results = f(*args, **kwargs)
         if any([a.w.buffer.version for a in arrays]):
-            raise _Written
+            raise _Written("an argument was written into")
         return results
 
     @functools.wraps(f)
