@@ -14,6 +14,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from lineara.ops.blas_threads import scipys_threads
+
 REPORT = Path(__file__).with_name("THREADS.md")
 COUNTS = (1, 2)
 N, ROUNDS = 200, 60
@@ -33,14 +35,21 @@ other work the slices are longer, and even the first two rows have to wait at ti
 
 A derivative changes the library where NumPy computes the value: NumPy offers neither triangular
 solves nor the factors of `solve`, so ours take SciPy's, as autograd does for Cholesky's factor.
-Tried: derivatives by NumPy alone (`solve` factors again, triangles by halves). With two threads on
-a busy machine they took 9 ms in place of 71 (determinant) and 14 in place of 45 (Cholesky), with
-one thread 4.1 in place of 3.2 and 5.4 in place of 4.1; and twice as long where `solve` of a vector
-is most of the work. It was taken back, since what follows ends it without a loss.
+What ends the waiting: while a routine of SciPy's runs for us, SciPy's OpenBLAS has one thread, for
+matrices of less than a million elements (`ops/blas_threads.py`); the rows `waiting` are without it.
+Threads of NumPy's spin as they do in the plain function, and are counted; on a machine that has
+other work they have to wait for it there, too.
 
-What ends it: `OPENBLAS_NUM_THREADS=1` before Python starts, or `threadpoolctl.threadpool_limits(1)`
-around the code, as matrices of some hundreds gain little from more threads; or a NumPy and a SciPy
-that share one BLAS, as conda-forge and the distributions of Linux build them.
+Tried before: derivatives by NumPy alone (`solve` factors again, triangles by halves). With two
+threads on a busy machine they took 9 ms in place of 71 (determinant) and 14 in place of 45
+(Cholesky), with one thread 4.1 in place of 3.2 and 5.4 in place of 4.1; and twice as long where
+`solve` of a vector is most of the work.
+
+Code of the user's that itself goes from NumPy's products to SciPy's waits as the third row does.
+That ends with `OPENBLAS_NUM_THREADS=1` before Python starts, or with
+`threadpoolctl.threadpool_limits(1)` around the code, as matrices of some hundreds gain little from
+more threads; or with a NumPy and a SciPy that share one BLAS, as conda-forge and the distributions
+of Linux build them.
 
 Made by `python -m benchmarks.threads`.
 """
@@ -72,7 +81,20 @@ def programs() -> dict[str, Callable[[], Any]]:
         found[f"likelihood by {way}, NumPy"] = lambda f=f: f(np, p, *given)
         found[f"likelihood by {way}, lineara"] = lambda g=ours: g(p)
         found[f"likelihood by {way}, autograd"] = lambda g=theirs: g(p)
+        found[f"likelihood by {way}, lineara, waiting"] = lambda g=ours: waiting(g, p)
     return found
+
+
+def waiting(g: Callable[..., Any], p: Any) -> Any:
+    """The same while SciPy's threads stay as they are."""
+    alone = scipys_threads()
+    if alone is None:
+        return g(p)
+    cores, alone.cores = alone.cores, 1_000
+    try:
+        return g(p)
+    finally:
+        alone.cores = cores
 
 
 def measured() -> dict[str, list[float]]:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from lineara.ops.blas_threads import one_thread
+
 LARGE = 192  # from this size on factors pay; below, another call of NumPy's costs no more
 FAILS = (np.linalg.LinAlgError,)  # what a factorisation may raise
 CHARS = {"f": "s", "d": "d", "F": "c", "D": "z"}
@@ -21,7 +23,7 @@ def routine(library: str, name: str, char: str) -> Callable[..., Any]:
     """The routine of LAPACK or BLAS for a dtype, such as dgetrf or ztrsm."""
     import scipy.linalg
 
-    return getattr(getattr(scipy.linalg, library), CHARS[char] + name)
+    return one_thread(getattr(getattr(scipy.linalg, library), CHARS[char] + name))
 
 
 def worth_factoring(a: Any) -> bool:
@@ -131,7 +133,7 @@ def eigh(a: np.ndarray, lower: bool, driver: str) -> np.ndarray:
     """One array of eigenvalues, with eigenvectors as columns below, by a method of LAPACK."""
     import scipy.linalg
 
-    return np.vstack(scipy.linalg.eigh(a, lower=lower, driver=driver))
+    return np.vstack(one_thread(scipy.linalg.eigh)(a, lower=lower, driver=driver))
 
 
 # --- the derivative of Cholesky's factor ----------------------------------------------------------
