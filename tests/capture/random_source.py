@@ -2,7 +2,8 @@
 
 They branch and loop as people do: by values, by counters and flags, with early exits; they write
 arrays by element, slice and through views and other names of them, call helpers and closures, and
-keep values in tuples, lists and dicts.  Every program ends, and what is kept is bounded.
+keep values in tuples, lists, dicts and objects, which they change.  Every program ends, and what
+is kept is bounded.
 """
 
 import importlib.util
@@ -226,6 +227,25 @@ PATTERNS = {
 }
 
 
+HEAD = """
+from collections import deque
+
+import numpy as np
+
+
+class State:
+    def __init__(self, x):
+        self.x = x
+        self.n = 0.0
+
+    def move(self, by):
+        self.x = np.sin(self.x) + by
+        if self.x > 0.3:
+            self.n += 0.1
+            self.x *= 0.5
+""".lstrip()
+
+
 class Function:
     """One function as it is written: its lines, and what is there to be used at this place."""
 
@@ -237,6 +257,7 @@ class Function:
         self.floats, self.ints, self.flags = ["s"], ["n"], list[str]()
         self.arrays, self.own, self.grids = ["x"], list[str](), list[str]()
         self.indices: list[str] = []
+        self.places = list[str]()  # numbers that containers hold
         self.fixed: set[str] = set()  # ints that end a loop, which its body leaves alone
         self.loops = 0  # how many loops are around
 
@@ -269,7 +290,8 @@ class Function:
             v[:] = names
 
     def _scopes(self) -> list[list[str]]:
-        return [self.floats, self.ints, self.flags, self.arrays, self.own, self.grids, self.indices]
+        names = [self.floats, self.ints, self.flags, self.arrays, self.own, self.grids]
+        return [*names, self.indices, self.places]
 
     def filled(self, template: str, part: Callable[[], str]) -> str:
         """A template, its holes filled."""
@@ -294,9 +316,11 @@ class Function:
 
     def atom(self) -> str:
         """A number that is there, or one of an array."""
-        kind = self.rng.randrange(9)
+        kind = self.rng.randrange(10)
         if kind < 3:
             return self.rng.choice(self.floats)
+        if kind == 9:
+            return self.rng.choice(self.places or self.floats)
         if kind < 6:
             return f"{self.array()}[{self.index()}]"
         if kind == 6 and self.grids:
@@ -375,7 +399,7 @@ class Function:
         kinds: list[tuple[int, Callable[..., None]]] = [
             (6, self.assign), (4, self.augment), (3, self.count), (2, self.flag),
             (3, self.new_array), (4, self.store), (2, self.store_slice), (2, self.swap),
-            (1, self.alias), (2, self.grid), (2, self.container), (2, self.both),
+            (1, self.alias), (2, self.grid), (2, self.container), (2, self.both), (3, self.state),
         ]  # fmt: skip
         if depth:
             kinds += [(8, self.branch), (6, self.loop), (4, self.while_), (1, self.closure),
@@ -388,13 +412,16 @@ class Function:
         act(depth - 1) if act in nested else act()
 
     def assign(self) -> None:
+        if self.places and not self.rng.randrange(3):
+            self.write(f"{self.rng.choice(self.places)} = {self.bounded()}")
+            return
         name = self.rng.choice([*self.floats, "", ""]) or self.fresh("t")
         self.write(f"{name} = {self.bounded()}")
         if name not in self.floats:
             self.floats.append(name)
 
     def augment(self) -> None:
-        name = self.rng.choice(self.floats)
+        name = self.rng.choice(self.floats + self.places)
         sign = self.rng.choice(["+", "-"])
         if self.rng.randrange(4):
             self.write(f"{name} {sign}= 0.1 * {self.bounded()}")
@@ -514,6 +541,28 @@ class Function:
             self.write(f"{name}['u'] += {self.constant()}")
             self.write(f"{a} = np.sin({name}['u'] * {name}['v'])")
         self.floats.append(a)
+
+    def state(self) -> None:
+        """A container whose contents later statements change, perhaps under another name."""
+        name, other = self.fresh("d"), self.fresh("d")
+        if self.places and not self.rng.randrange(3):
+            methods = [p.removesuffix(".x") for p in self.places if p.endswith(".x")]
+            if methods:
+                self.write(f"{self.rng.choice(methods)}.move({self.bounded()})")
+                return
+        a, b = self.bounded(), self.bounded()
+        made, places = self.rng.choice([
+            (f"{{'u': {a}, 'v': 0.0}}", ["['u']", "['v']"]),
+            (f"[{a}, {b}]", ["[0]", "[-1]"]),
+            (f"State({a})", [".x", ".n"]),
+            (f"{{'s': State({a}), 'l': [{b}]}}", ["['s'].x", "['l'][0]"]),
+            (f"deque([{a}, {b}], maxlen=2)", ["[0]", "[1]"]),
+        ])  # fmt: skip
+        self.write(f"{name} = {made}")
+        if not self.rng.randrange(3):
+            self.write(f"{other} = {name}")
+            self.places.append(other + places[0])
+        self.places += [name + p for p in places]
 
     def both(self) -> None:
         """A variable that either branch binds."""
@@ -643,7 +692,7 @@ class Function:
 
     def finish(self) -> None:
         """What comes back."""
-        parts = self.rng.sample(self.floats, min(4, len(self.floats)))
+        parts = self.rng.sample(self.floats, min(4, len(self.floats))) + self.places[-3:]
         total = [f"0.5 * np.sum({a})" for a in self.own[-2:]] + [f"{g}.sum()" for g in self.grids]
         total += [f"0.1 * {k}" for k in self.ints[-2:]]
         total += [f"(1.5 if {b} else {parts[0]})" for b in self.flags[-1:]]
@@ -681,7 +730,7 @@ def source(seed: int) -> str:
     """The text of a module with a function `f(x, s, n)`."""
     rng = random.Random(seed)
     helpers: list[Helper] = []
-    texts = ["import numpy as np\n"]
+    texts = [HEAD]
     for k in range(rng.choice([0, 0, 1, 2])):
         h = Helper(rng, f"help{k}", [*helpers])
         texts.append(h.whole_text("x, s, n", 3))

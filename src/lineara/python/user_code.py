@@ -34,13 +34,16 @@ class Reading:
 
     way        how they are read
     calls      whether the program stands for calls of its function
+    function   the function that is traced
+    outside    what that reaches, once it is asked for
     unread     why functions are traced as they run, by file and line
     refusals   why loops could not be forms, by their code
     carries    what loops carried when they were written last, by their code
     """
 
-    def __init__(self, way: Way, calls: bool) -> None:
-        self.way, self.calls = way, calls
+    def __init__(self, way: Way, calls: bool, function: Callable[..., Any]) -> None:
+        self.way, self.calls, self.function = way, calls, function
+        self.outside: Any = None
         self.unread: dict[tuple[str, int], str] = {}
         self.refusals: dict[CodeType, list[Exception]] = defaultdict(list)
         self.carries: dict[CodeType, Any] = {}

@@ -84,7 +84,13 @@ class Shared:
         self.written = False  # whether an array was written
         self.kinded = False  # whether something depends on which numbers are Python's
         self.raising: set[str] = set()  # definitions that may raise what Python raises
+        self.doubtful: list[Any] = []  # containers that may not be changed any more
         self.errors = np.geterr()  # how NumPy's errors are handled where the program runs
+
+    def refuse_changes(self) -> None:
+        """Refuse what was changed of the containers that may not be."""
+        for d in self.doubtful:
+            d.refuse_change()
 
     def raises(self, name: str) -> bool:
         """Whether a definition may raise what Python raises; one that is not done yet may."""
@@ -241,13 +247,16 @@ class StagedLevel(Level):
 
     def mark(self) -> Any:
         """The definitions so far."""
-        return dict(self.shared.defs), dict(self.shared.called), self.shared.names.copy()
+        shared = self.shared
+        copies = dict(shared.defs), dict(shared.called), shared.names.copy()
+        return *copies, len(shared.doubtful)
 
     def back_to(self, mark: tuple[Any, ...]) -> None:
         """Forget the definitions since."""
-        defs, called, names = mark
+        defs, called, names, doubtful = mark
         self.shared.defs, self.shared.called = dict(defs), dict(called)
         self.shared.names = names.copy()
+        del self.shared.doubtful[doubtful:]
 
     @property
     def called(self) -> dict[Any, Any]:

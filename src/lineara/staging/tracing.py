@@ -233,11 +233,12 @@ def traced(
             return traced(f, types[0], types[1], way, calls)
     name = definition_name(f)
     with tidied(way), open_level(StagedLevel) as level:
-        level.reading = None if way is None else Reading(way, calls)
+        level.reading = None if way is None else Reading(way, calls, f)
         given = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)
         out = seen(f)(*given.args, **given.kwargs)
         given.places.settle()
+        level.shared.refuse_changes()
         writes: list[int] = []
         if calls:
             writes, contents = given.written()

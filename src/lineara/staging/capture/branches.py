@@ -1,9 +1,9 @@
 """Branches: blocks of which a staged condition takes one become definitions that a `cond` calls."""
 
 import dis
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,14 @@ from lineara.facts.types import type_of
 from lineara.linear_a.branches import Cond
 from lineara.ops.value_checks import CHECKED, checked
 from lineara.python.function_copies import is_user_code
-from lineara.staging.capture.containers import Snapshot, refuse_changes
+from lineara.staging.capture.containers import (
+    Name,
+    Snapshot,
+    doubt,
+    held,
+    in_use,
+    refuse_changes,
+)
 from lineara.staging.capture.records import (
     Column,
     Joined,
@@ -29,12 +36,14 @@ from lineara.staging.capture.variables import (
     ON,
     UNSET,
     Mixed,
+    Place,
     Return,
     Variables,
     Way,
     coded,
     codes,
     decoded,
+    said,
 )
 from lineara.staging.control_flow import Unknown, endless, tracing, written
 from lineara.staging.staged_level import Seen, StagedLevel
@@ -76,31 +85,22 @@ def level_of_trace() -> StagedLevel:
 def branch(
     test: object, then: Callable[[], Way], orelse: Callable[[], Way], variables: Variables
 ) -> Way:
-    """One of two blocks; what they leave in variables is joined."""
-    level = level_of_trace()
+    """One of two blocks; what they leave in variables and in containers is joined."""
+    level, both = level_of_trace(), (then, orelse)
+    variables = variables.with_entries()
     before = variables.all()
-    records, ways = [], []
-    left: list[Way] = []
-    error: Exception | None = None  # what a block raises, whatever the values
-
-    def run(block: Callable[[], Way]) -> dict[Any, Any]:
-        way = block()
-        left.append(way)
-        code, value = coded(way)
-        columns = {"code": code, "value": value}
-        columns |= {(n,): v for n, v in variables.values().items()}
-        if isinstance(way, Mixed):
-            columns |= {(n,): v for n, (v, _) in way.perhaps.items()}
-        return columns
-
-    for block in (then, orelse):
+    blocks: dict[Callable[[], Way], _Written] = {}
+    todo = [*both]
+    while todo:
+        block = todo.pop(0)
+        known = len(variables.cells)
         snapshot = Snapshot(block)
+        error: Exception | None = None  # what the block raises, whatever the values
         try:
-            records.append(record(level, "branch", (), lambda inner, _, f=block: run(f)))
-            ways.append(variables.values())
+            blocks[block] = _Written.of(level, block, variables, before[0], snapshot)
         except Unknown as unknown:  # the other branch says what the function gives
             level.shared.skipped.add(unknown.key)
-            if block is orelse and not records:
+            if block is orelse and not blocks:
                 raise
         except RecursionError:
             if level.shared.open:  # a lineara.function, which says why
@@ -115,11 +115,49 @@ def branch(
         finally:
             variables.reset(before)
             changed = snapshot.undo()
+        if error is None:  # what it changed of containers are entries
+            changed = [c for c in changed if isinstance(c[0], Name)]
         refuse_changes(changed, "branch")
         if error is not None:
             check(test if block is then else op("logical_not")(test), error, _line(error))
             return (orelse if block is then else then)()
-    return _Form(level, test, records, ways, left, before[0], variables).write()
+        if block is orelse and then in blocks and len(variables.cells) > known:
+            todo = [then]  # with what the other one changes
+    written = [blocks[b] for b in both if b in blocks]
+    return _Form(level, test, written, before[0], variables).write()
+
+
+class _Written(NamedTuple):
+    """A block as it was written."""
+
+    record: Record
+    values: dict[Any, Any]  # what the places hold at its end
+    left: Way
+    snapshot: Snapshot  # what it could reach before
+
+    @classmethod
+    def of(
+        cls, level: StagedLevel, block: Callable[[], Way], variables: Variables,
+        before: dict[Any, Any], snapshot: Snapshot,
+    ) -> "_Written":  # fmt: skip
+        """Write a block; the entries that it changes are places of both."""
+        left: list[Way] = []
+
+        def run(inner: StagedLevel, nodes: list[Any]) -> dict[Any, Any]:
+            way = block()
+            left.append(way)
+            entries = snapshot.entries("branch")
+            variables.add(entries)
+            before.update({e: v for e, v in entries.items() if e not in before})
+            code, value = coded(way)
+            columns = {"code": code, "value": value}
+            columns |= {(n,): v for n, v in variables.values().items()}
+            if isinstance(way, Mixed):
+                columns |= {(n,): v for n, (v, _) in way.perhaps.items()}
+            return columns
+
+        written = record(level, "branch", (), run)
+        return cls(written, variables.values(), left[0], snapshot)
 
 
 def check(fails: Any, error: Exception, line: str) -> None:
@@ -160,25 +198,27 @@ class _Form:
     """A `cond` as it is put together from what its two blocks wrote."""
 
     def __init__(
-        self, level: StagedLevel, test: Any, records: list[Record], ways: list[dict[str, Any]],
-        left: list[Way], before: dict[str, Any], variables: Variables,
+        self, level: StagedLevel, test: Any, blocks: Sequence[_Written], before: dict[Any, Any],
+        variables: Variables,
     ) -> None:  # fmt: skip
-        self.level, self.test, self.records = level, test, records
-        self.ways, self.left, self.before, self.variables = ways, left, before, variables
+        self.level, self.test, self.blocks = level, test, blocks
+        self.records = [b.record for b in blocks]
+        self.ways, self.left = [b.values for b in blocks], [b.left for b in blocks]
+        self.before, self.variables = before, variables
 
     def write(self) -> Way:
-        """Write the form; the variables and arrays hold what it gives."""
+        """Write the form; the variables, entries and arrays hold what it gives."""
         perhaps = {n: None for w in self.left if isinstance(w, Mixed) for n in w.perhaps}
         names = [
             n for n, v in self.before.items()
             if n in perhaps or any([w[n] is not v for w in self.ways])
         ]  # fmt: skip
-        some: dict[str, frozenset[int]] = {}  # on which ways those have a value that may have none
+        some: dict[Any, frozenset[int]] = {}  # on which ways those have a value that may have none
         joined: dict[Any, Joined] = {"code": self._join("code", "the way out")}
         values = [r.columns["value"] for r in self.records]
         if any([c.tree is not UNSET for c in values]):
             joined["value"] = self._join("value", "what is returned", values)
-        kept: dict[str, Any] = {}
+        kept: dict[Any, Any] = {}
         for n in names:
             columns = [r.columns[n,] for r in self.records]
             trees = [c.tree for c in columns]
@@ -187,11 +227,11 @@ class _Form:
                 kept[n] = UNSET
                 if bound:
                     some[n] = bound
-                    joined[n,] = self._join((n,), f"the variable {n!r}")
+                    joined[n,] = self._join((n,), said(n))
             elif all([t is trees[0] for t in trees]):
                 kept[n] = trees[0]
             else:
-                joined[n,] = self._join((n,), f"the variable {n!r}")
+                joined[n,] = self._join((n,), said(n))
         cells = list(dict.fromkeys([c for r in self.records for c in r.changed]))
         nodes = self._written(joined, cells)
         taken = iter(nodes)
@@ -201,12 +241,24 @@ class _Form:
         given_to = {key[0]: v for key, v in given.items() if type(key) is tuple}
         self.variables.set(kept | {n: v for n, v in given_to.items() if n not in some})
         self._mark(joined, nodes)
+        self._doubt(given)
         possible = frozenset[int]().union(*map(codes, self.left))
         value = given.get("value", UNSET)
         perhaps = {n: (given_to[n], bound) for n, bound in some.items()}
         return decoded(given["code"], value, possible, perhaps, self.variables)
 
-    def _bound(self, n: str) -> frozenset[int] | None:
+    def _doubt(self, given: dict[Any, Any]) -> None:
+        """Let no container be changed that may be one in Python where there are two now."""
+        changed = {key: held(tree) for key, tree in given.items()}
+        if any(changed.values()):
+            before = [x for v in self.before.values() for x in held(v)]
+            for b in self.blocks:
+                old = in_use(self.level, b.snapshot, before, b.record.columns.values())
+                for key, containers in changed.items():
+                    several = [x for x in b.record.columns[key].containers if id(x) in old]
+                    doubt(self.level, [*several, *(containers if several else ())])
+
+    def _bound(self, n: Place) -> frozenset[int] | None:
         """The codes with which a variable has a value, where it may have none; None if it has one.
 
         None of them where the code does not tell whether it has one.

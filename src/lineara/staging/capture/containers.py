@@ -9,20 +9,23 @@ import io
 import pickle
 import random
 import sys
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import StagingError
-from lineara.facts.hints import Leaf
+from lineara.errors import MutationError, StagingError, user_line
+from lineara.facts.hints import Leaf, Tree
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
+from lineara.python.user_code import overlay, reading
 from lineara.staging.capture.hidden_state import Hidden, hidden
-from lineara.staging.capture.variables import UNSET, contents, put
+from lineara.staging.capture.variables import UNSET, Entry, contents, put
+from lineara.staging.staged_level import StagedLevel
 from lineara.tape.node import Traced
+from lineara.trees.kinds import kind_of
 
 LIMIT = 20_000  # entries that are looked at
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), range, slice, ModuleType, Traced)
@@ -144,6 +147,26 @@ class Snapshot:
         """What is not as it was, and how it was."""
         return self._things() + [(n, n.was) for n in self.names if not _one(n.was, n.now())]
 
+    def has(self, entry: Entry) -> bool:
+        """Whether an entry is one of what the block reaches."""
+        x, state = self.kept.get(id(entry.container), (None, ()))
+        there = range(len(state)) if isinstance(x, list | deque) else state
+        return x is entry.container and entry.key in there
+
+    def entries(self, what: str) -> dict[Entry, Any]:
+        """The entries that were changed of containers that are else as they were; what they held.
+
+        Any other change is refused, and one of what there was before the function was called.
+        """
+        entries = {}
+        for x, was in self._things():
+            now = _state(x)
+            keys = _keys(x, was, now)
+            if keys is None or id(overlay().original(x)) in _outside():
+                refuse_changes([(x, was)], what)
+            entries |= {Entry(x, k): was[k] for k in keys or () if not _one(was[k], now[k])}
+        return entries
+
     def _things(self) -> list[tuple[Any, Any]]:
         return [(x, was) for x, was in self.kept.values() if not _same(was, _state(x))]
 
@@ -153,6 +176,75 @@ class Snapshot:
         for x, was in changed:
             _restore(x, was)
         return changed
+
+
+def _keys(x: Tree, was: Any, now: Any) -> Any:
+    """The keys of a container that has the same ones as before; None for anything else."""
+    if isinstance(x, list | deque):
+        return range(len(was)) if len(was) == len(now) else None
+    if isinstance(x, type) or not isinstance(was, dict) or [*was] != [*now]:
+        return None
+    return was if was.get("__class__") is now.get("__class__") or isinstance(x, dict) else None
+
+
+def _outside() -> set[int]:
+    """What the function that is traced reaches without its arguments, by identity."""
+    now = reading()
+    assert now is not None, "containers are looked at where functions are read"
+    if now.outside is None:
+        now.outside = Snapshot(now.function)
+    return now.outside.seen
+
+
+def held(tree: Tree) -> list[Any]:
+    """The containers of a value that can be changed."""
+    todo, changeable = [tree], []
+    while todo:
+        x = todo.pop()
+        kind: Any = kind_of(type(x))
+        if kind is not None:
+            frozen = getattr(getattr(type(x), "__dataclass_params__", None), "frozen", False)
+            if kind.root is not tuple and not frozen:
+                changeable.append(x)
+            todo += kind.children(x, kind.keys(x))
+    return changeable
+
+
+class Doubtful(NamedTuple):
+    """A container that a form gave, or one of which it may be another name, and its contents.
+
+    Python gives what one of the blocks gave, which others may hold; in a program it is a copy.
+    """
+
+    container: Any
+    was: Any
+    line: str
+
+    def refuse_change(self) -> None:
+        """Refuse it where it was changed since."""
+        if not _same(self.was, _state(self.container)):
+            raise MutationError(
+                f"a {type(self.container).__name__} was changed that the staged branch or loop "
+                f"{self.line} gave, or that it may have given another name: whether there is one "
+                "or are two depends on values; let it give a new one, copy.copy(a)"
+            )
+
+
+def doubt(level: StagedLevel, containers: Sequence[Any]) -> None:
+    """None of these containers may be changed from now on."""
+    if containers:
+        line = user_line()
+        level.shared.doubtful += [Doubtful(x, _state(x), line) for x in containers]
+
+
+def in_use(
+    level: StagedLevel, snapshot: Snapshot, before: Sequence[Any], columns: Iterable[Any]
+) -> set[int]:
+    """The containers that others may hold than the place of a block where one stands."""
+    each = Counter([id(x) for c in columns for x in c.containers])
+    shared = [x for x, count in each.items() if count > 1]
+    doubtful = [id(d.container) for d in level.shared.doubtful]
+    return snapshot.seen.union(map(id, before), shared, doubtful)
 
 
 def _is_ours(x: object) -> bool:
@@ -367,4 +459,5 @@ def _restore(x: Any, was: Any) -> None:
         now = _state(x)
         for name, v in was.items():
             if now.get(name, UNSET) is not v:
-                setattr(x, name, v)
+                plain = name == "__class__" or isinstance(x, type)
+                setattr(x, name, v) if plain else Entry(x, name).put(v)

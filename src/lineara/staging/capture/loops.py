@@ -6,7 +6,7 @@ may run its rounds in Python.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.rules_as_text import Emitter, closed
 from lineara.python.user_code import reading
 from lineara.staging.capture.branches import branch, is_staged, level_of_trace, truth, without
-from lineara.staging.capture.containers import Snapshot, refuse_changes
+from lineara.staging.capture.containers import Name, Snapshot, doubt, held, in_use, refuse_changes
 from lineara.staging.capture.records import (
     Column,
     Joined,
@@ -37,7 +37,9 @@ from lineara.staging.capture.variables import (
     CONTINUED,
     ON,
     UNSET,
+    Entry,
     Mixed,
+    Place,
     Return,
     Variables,
     Way,
@@ -45,6 +47,7 @@ from lineara.staging.capture.variables import (
     codes,
     contents,
     decoded,
+    said,
 )
 from lineara.staging.control_flow import INTEGER, joined, written
 from lineara.staging.staged_arrays import Cell, StagedArray
@@ -73,15 +76,14 @@ class Loop:
         now = reading()
         assert now is not None, "loops are written where functions are read"
         self.level, self.reading = level_of_trace(), now
-        self.variables, self.body, self.at = variables, body, at
+        self.variables, self.body, self.at = variables.with_entries(), body, at
         self.rounds, self.test, self.go = rounds, test, go
         self.alone = {n for n, cell in variables.cells.items() if _is_alone(cell)}
-        self.all = variables.all()
+        self.all = self.variables.all()
         self.before = self.all[0]
-        self.slots: dict[str, Joined] = {}  # the variables that it carries, as it began
+        self.slots: dict[Place, Joined] = {}  # the places that it carries, as it began
         self.cells: list[Cell] = []
-        self._begin_as_before()
-        self.written: set[str] = set()  # carried variables whose arrays the body writes
+        self.written: set[Place] = set()  # carried variables whose arrays the body writes
         self.left = False  # whether a round may be left by a break or a return
         self.codes = frozenset[int]()  # how it may be left
         self.perhaps: Any = {}  # variables that have a value on some of these ways
@@ -90,21 +92,23 @@ class Loop:
 
     def write(self) -> Way:
         """Write the loop, once its carries are known; how it was left."""
-        for _ in range(TRIALS):
+        for trial in range(TRIALS):
             mark = self.level.mark()
-            snapshot = Snapshot(self.body, self.test)
-            if iterators := snapshot.advances():
+            self.snapshot = Snapshot(self.body, self.test)
+            if iterators := self.snapshot.advances():
                 raise StagingError(
                     f"a loop that depends on staged values reaches an iterator or file made "
                     f"outside of it ({type(iterators[0]).__name__}), which a program cannot "
                     "advance when it runs; go through a list, or an array"
                 )
+            if trial == 0:
+                self._begin_as_before()
             try:
                 body = record(self.level, "body", self._formals(), self._round)
             finally:
                 self.variables.reset(self.all)
-                changed = snapshot.undo()
-            refuse_changes(changed, "loop")
+                changed = self.snapshot.undo()
+            refuse_changes([c for c in changed if isinstance(c[0], Name)], "loop")
             if self._settles(body):
                 self._remember()
                 return self._write(body)
@@ -116,14 +120,23 @@ class Loop:
         if self._key not in self.reading.carries:
             return
         likes, stored = self.reading.carries[self._key]
+        entries = [n for n in likes if isinstance(n, Entry) and self.snapshot.has(n)]
+        self._know({e: e.get() for e in entries})
         for n, was in likes.items():
-            leaves, structure = flatten(self.before.get(n, UNSET))
+            if n not in self.before:
+                continue
+            leaves, structure = flatten(self.before[n])
             now = [seen(v) if is_leaf(v) else None for v in leaves]
             if len(was) == len(now) and all(map(_may_be, now, was)):
                 pairs = zip(now, was, strict=True)
                 kept = [joined([a, b]) if a and b else None for a, b in pairs]
                 self.slots[n] = Joined(structure, leaves, kept)
         self.cells += [c for n, c in _stores(self.body).items() if n in stored and n not in likes]
+
+    def _know(self, entries: Mapping[Entry, Any]) -> None:
+        """Entries that the loop changes are places, with what they held before."""
+        self.variables.add(entries)
+        self.before.update({e: v for e, v in entries.items() if e not in self.before})
 
     @property
     def _key(self) -> Any:
@@ -136,7 +149,8 @@ class Loop:
 
     def _formals(self) -> list[tuple[str, Seen]]:
         formals = [] if self.at is None else [("i", COUNT)]
-        formals += [(n, t) for n, s in self.slots.items() for t in s.results]
+        names = [(n if isinstance(n, str) else "s", s) for n, s in self.slots.items()]
+        formals += [(n, t) for n, s in names for t in s.results]
         return formals + [("a", _of_cell(cell)) for cell in self.cells]
 
     def _round(self, level: Any, nodes: list[Any]) -> dict[Any, Any]:
@@ -145,6 +159,9 @@ class Loop:
         i = None if self.at is None else next(left)
         start = {n: s.tree(left) for n, s in self.slots.items()}
         self.variables.set(start)
+        for n, tree in start.items():  # in the first round, of what there was before
+            copies = held(tree)
+            doubt(level, [*copies, *held(self.before[n])] if copies else ())
         for cell, node in zip(self.cells, left, strict=True):
             level.take(cell)
             cell.content = node.now().v
@@ -168,6 +185,7 @@ class Loop:
             more = op("less")(op("add")(i, 1), self.rounds)
             go = more if on is True else op("logical_and")(on, more)
         self.asked = go
+        self._know(self.snapshot.entries("loop"))
         self.written = {
             n for n, v in arrays if isinstance(v, StagedArray) and v.w.buffer.version > 0
         }
@@ -204,7 +222,7 @@ class Loop:
             if end.tree is start or begin is UNSET:
                 continue
             if end.tree is UNSET:
-                raise StructureError(f"the variable {n!r} is deleted in a staged loop")
+                raise StructureError(f"{said(n)} is deleted in a staged loop")
             slot = self._slot(n, begin, end)
             if slot.results and not _alike(slot, self.slots.get(n)):
                 slots[n], done = slot, False
@@ -215,14 +233,14 @@ class Loop:
         self.slots = slots
         return done
 
-    def _slot(self, n: str, begin: Tree, end: Column) -> Joined:
+    def _slot(self, n: Place, begin: Tree, end: Column) -> Joined:
         """What a variable is before and after a round, and in the rounds written so far."""
         leaves, structure = flatten(begin)
         likes = [seen(v) if is_leaf(v) else None for v in leaves]
         known = self.slots[n].likes if n in self.slots else [None] * len(likes)
         now = [k or t for k, t in zip(known, likes, strict=True)]
         columns = [Column(begin, structure, leaves, [], t, []) for t in (likes, now)]
-        joined = join(f"the variable {n!r}", [columns[0], end, columns[1]], WHERE)
+        joined = join(said(n), [columns[0], end, columns[1]], WHERE)
         carried = [t or k for t, k in zip(joined.likes, known, strict=True)]
         return Joined(structure, leaves, carried)
 
@@ -274,7 +292,7 @@ class Loop:
         nodes = self._form(body, scan, [*body.formals, *unread], initial, likes, results)
         return self._leave(body, nodes, born, value)
 
-    def _is_born(self, columns: dict[Any, Column], n: str) -> bool:
+    def _is_born(self, columns: dict[Any, Column], n: Place) -> bool:
         """Whether a variable gets its first value in the loop, and may have one after it."""
         begins = self.before[n] is UNSET and columns[n,].tree is not UNSET
         return begins and (self._runs() or self.left)
@@ -301,7 +319,7 @@ class Loop:
         return written(level, leaf, likes)
 
     def _leave(
-        self, body: Record, nodes: list[Any], born: dict[str, Joined], value: Joined | None
+        self, body: Record, nodes: list[Any], born: dict[Any, Joined], value: Joined | None
     ) -> Way:
         nodes = nodes if self.at is None else nodes[1:]
         left = iter(nodes)
@@ -320,10 +338,24 @@ class Loop:
             if v is not UNSET and n not in bindings and body.columns[n,].tree is not v:
                 bindings[n] = v
         self.variables.set(bindings)
+        self._doubt(body, bindings)
         if self.endless and self.go is True:  # it goes on until it is left
             self.codes -= {ON}
         returned = UNSET if value is None else value.tree(left)
         return decoded(code, returned, self.codes, perhaps, self.variables)
+
+    def _doubt(self, body: Record, bindings: dict[Place, Any]) -> None:
+        """Let no container be changed that may be one in Python where there are two now."""
+        changed = {n: held(tree) for n, tree in bindings.items() if tree is not self.before[n]}
+        if not any(changed.values()):
+            return
+        before = [x for v in (*self.before.values(), *self.start.values()) for x in held(v)]
+        old = in_use(self.level, self.snapshot, before, body.columns.values())
+        for n, containers in changed.items():
+            several = [x for x in body.columns[n,].containers if id(x) in old]
+            if not self._runs():
+                several += held(self.before[n])
+            doubt(self.level, [*several, *(containers if several else ())])
 
     def _refuse_aliases(self, body: Record) -> None:
         """Refuse a loop that writes arrays which are the same in one round and not in another."""
@@ -337,10 +369,10 @@ class Loop:
         for n, i in carried:
             leaf, alias = body.columns[n,].leaves[i], body.columns[n,].aliases[i]
             if alias is not None or (n in self.written and n not in self.alone):
-                raise _doubt(n)
+                raise _refusal(n)
             stores.append(id(leaf.w.buffer) if isinstance(leaf, StagedArray) else id(leaf))
         if len({*stores}) < len(stores):
-            raise _doubt(carried[0][0])
+            raise _refusal(carried[0][0])
 
 
 def _found(column: Column) -> Joined:
@@ -362,9 +394,9 @@ def _stores(block: Callable[..., Any]) -> dict[str, Cell]:
     return {n: v.w.buffer for n, v in values.items() if isinstance(v, StagedArray)}
 
 
-def _doubt(n: str) -> MutationError:
+def _refusal(n: Place) -> MutationError:
     return MutationError(
-        f"a staged loop writes into an array, and the variable {n!r} holds another array from "
+        f"a staged loop writes into an array, and {said(n)} holds another array from "
         "round to round, which may be one that is written under another name; bind a copy, "
         "a.copy()"
     )

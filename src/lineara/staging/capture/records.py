@@ -15,6 +15,7 @@ from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, is_number, show_type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.rules_as_text import Boxed, closed, tidy
+from lineara.staging.capture.containers import held
 from lineara.staging.capture.variables import UNSET
 from lineara.staging.control_flow import joined
 from lineara.staging.staged_arrays import Aliases, Cell, StagedArray, as_box
@@ -33,6 +34,7 @@ class Column(NamedTuple):
     entered: list[Any]  # boxes, and constants
     seen: list[Seen | None]  # what is known of the leaves that are numbers
     aliases: list[Any]  # of each leaf the array whose memory it shares, which others may hold
+    containers: Sequence[Any] = ()  # those of its containers that can be changed
 
 
 class Record(NamedTuple):
@@ -86,6 +88,7 @@ def record(
         nodes = [level.formal(n, known) for n, known in formals]
         variables = [n.now().v.var for n in nodes]
         columns = {key: _column(level, tree) for key, tree in run(level, nodes).items()}
+        level.shared.refuse_changes()
         changed = {
             cell: as_box(level, cell.content)
             for cell, _, version in level.taken
@@ -102,7 +105,8 @@ def _column(level: StagedLevel, tree: Tree) -> Column:
     leaves, structure = flatten(tree)
     aliases = [_alias(level, v) for v in leaves]
     known = [seen(v) if is_leaf(v) else None for v in leaves]
-    return Column(tree, structure, leaves, [_entered(level, v) for v in leaves], known, aliases)
+    entered = [_entered(level, v) for v in leaves]
+    return Column(tree, structure, leaves, entered, known, aliases, held(tree))
 
 
 def is_leaf(v: Any) -> bool:

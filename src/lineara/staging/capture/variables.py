@@ -1,10 +1,12 @@
-"""The variables that blocks share, and the ways in which a block is left."""
+"""The places that blocks change, variables and entries; the ways in which a block is left."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
-from lineara.facts.hints import Leaf
+from lineara.facts.hints import Leaf, Tree
+from lineara.trees.kinds import Proxy
 
 Block = Callable[..., Any]
 
@@ -19,11 +21,71 @@ class _Unset:
 UNSET = _Unset()
 
 
-class Variables:
-    """The variables of a function that some of its blocks bind and that are read later.
+class Entry:
+    """A place in a container: an item of a list, what a dict has at a key, or an attribute."""
 
-    `others` are the variables beside them that blocks mention: what a block binds them to is read
-    in the block alone.
+    __slots__ = ("container", "key")
+
+    def __init__(self, container: Tree, key: Hashable) -> None:
+        self.container: Any = container
+        self.key: Any = key
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Entry) or other.container is not self.container:
+            return False
+        return type(other.key) is type(self.key) and bool(other.key == self.key)
+
+    def __hash__(self) -> int:
+        return hash((id(self.container), self.key))
+
+    def get(self) -> Any:
+        """What the container holds there."""
+        x, has_items = self._raw()
+        return has_items.__getitem__(x, self.key) if has_items else getattr(x, self.key)
+
+    def put(self, value: Tree) -> None:
+        """Let the container hold a value there, whatever the methods of its class do."""
+        x, has_items = self._raw()
+        if has_items:
+            has_items.__setitem__(x, self.key, value)
+        elif isinstance(x, Proxy):
+            setattr(x, self.key, value)
+        else:
+            object.__setattr__(x, self.key, value)
+
+    def _raw(self) -> tuple[Any, Any]:
+        """What holds the value, and the class whose items it has; None where attributes."""
+        x: Any = self.container
+        kind = next((k for k in (list, deque, dict) if isinstance(x, k)), None)
+        if isinstance(x, Proxy):
+            return x, kind and type(x)
+        if kind is None and self.key in getattr(x, "__dict__", ()):
+            return x.__dict__, dict
+        return x, kind
+
+    def __str__(self) -> str:
+        name = type(self.container).__name__
+        if isinstance(self.container, list | deque):
+            return f"the item {self.key} of a {name}"
+        if isinstance(self.container, dict):
+            return f"what a {name} has at {self.key!r}"
+        return f"the attribute {self.key!r} of a {name}"
+
+
+Place = str | Entry  # a variable, by its name, or an entry
+
+
+def said(place: Place) -> str:
+    """What errors call a place."""
+    return str(place) if isinstance(place, Entry) else f"the variable {place!r}"
+
+
+class Variables:
+    """The places that some blocks of a function change and that are read later.
+
+    These are variables, by their names, and entries of containers, which become known as blocks
+    are written.  `others` are the variables beside them that blocks mention: what a block binds
+    them to is read in the block alone.
     """
 
     def __init__(self, names: Sequence[str], *blocks: Block | None) -> None:
@@ -31,40 +93,54 @@ class Variables:
         for b in blocks:
             if isinstance(b, FunctionType):
                 every |= zip(b.__code__.co_freevars, b.__closure__ or (), strict=True)
-        self.cells = {name: cell for name, cell in every.items() if name in names}
+        self.cells: dict[Any, CellType | Entry] = {n: c for n, c in every.items() if n in names}
         self.others = [cell for name, cell in every.items() if name not in names]
 
-    def reset(self, before: tuple[dict[str, Any], list[Any]]) -> None:
+    def with_entries(self) -> "Variables":
+        """The same variables, to which entries of containers are added for one form."""
+        same = Variables(())
+        same.cells, same.others = {**self.cells}, self.others
+        return same
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """More entries."""
+        self.cells |= {e: e for e in entries}
+
+    def reset(self, before: tuple[dict[Any, Any], list[Any]]) -> None:
         """Let all of them hold what they held."""
         self.set(before[0])
         for cell, value in zip(self.others, before[1], strict=True):
             put(cell, value)
 
-    def all(self) -> tuple[dict[str, Any], list[Any]]:
+    def all(self) -> tuple[dict[Any, Any], list[Any]]:
         """What they hold, and what the others hold."""
         return self.values(), [contents(cell) for cell in self.others]
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[Any, Any]:
         """What they hold."""
         return {name: contents(cell) for name, cell in self.cells.items()}
 
-    def set(self, values: Mapping[str, Any]) -> None:
+    def set(self, values: Mapping[Any, Any]) -> None:
         """Let them hold these."""
         for name, value in values.items():
             put(self.cells[name], value)
 
 
-def contents(cell: CellType) -> Any:
-    """What a cell holds, or UNSET."""
+def contents(cell: CellType | Entry) -> Any:
+    """What a cell or an entry holds, or UNSET."""
+    if isinstance(cell, Entry):
+        return cell.get()
     try:
         return cell.cell_contents
     except ValueError:
         return UNSET
 
 
-def put(cell: CellType, value: Leaf) -> None:
-    """Let a cell hold a value, or none where it is UNSET."""
-    if value is not UNSET:
+def put(cell: CellType | Entry, value: Leaf) -> None:
+    """Let a cell or an entry hold a value; a cell holds none where it is UNSET."""
+    if isinstance(cell, Entry):
+        cell.put(value)
+    elif value is not UNSET:
         cell.cell_contents = value
     elif contents(cell) is not UNSET:
         del cell.cell_contents
