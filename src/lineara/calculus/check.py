@@ -61,7 +61,7 @@ def _check(t: tm.Term, scope: Scope, known: Known) -> Deep:
 
 
 def _environment(t: tm.Term) -> None:
-    """What belongs to the names of an environment is of their types."""
+    """Check that the values and cotangents of an environment have the types of its names."""
     if isinstance(t, tm.JAt):
         n, types = len(t.names), [s for _, s in t.names]
         wanted = [*types, *types]

@@ -324,7 +324,7 @@ class Conversion:
         return self.text.bind("y", t, Switch((self.number(1),), (name,)))
 
     def some(self, t: Any, within: tuple[str, ...]) -> ir.Var:
-        """Some value of a type."""
+        """An arbitrary value of a type, for code that is never reached."""
         if isinstance(t, Named):
             ways = self.types[t.name].items
             for i, way in enumerate(ways):
@@ -379,7 +379,7 @@ class Conversion:
         self.state[label] = "done"
 
     def finish(self, classes: Sequence[Functions], within: bool = False) -> Deep:
-        """All functions that calls of these sets may reach are written; `within` others, wholly."""
+        """Write all functions that calls of these sets may reach; `within` others, wholly."""
         todo, seen = list(classes), set()
         while todo:
             c = todo.pop().root()
@@ -483,7 +483,7 @@ def converted(term: Term, python: Callable[..., Any], samples: Sequence[Any]) ->
 
 
 def _kept(program: Program, name: str) -> Program:
-    """What the definition needs; where a pass has made something that is needed, all that it made.
+    """The definitions that this one needs, with all that a pass has made of any of them.
 
     A pass goes on where it finds its own work, so that must be whole.
     """

@@ -267,7 +267,7 @@ class _Function:
         self.refuse(it, f"a loop is over a constant range of at most {LONGEST} rounds")
 
     def constant(self, node: Any) -> Any:
-        """What an expression is that is known already, or None."""
+        """The constant value of an expression, or None."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -382,7 +382,7 @@ def _symbol(f: Callable[..., Any]) -> Symbol | None:
 
 
 def _called(value: Leaf) -> str:
-    """How a message names what was found: a function by its module and name."""
+    """The text by which a message names a value: a function by its module and name."""
     name = getattr(value, "__qualname__", None)
     return f"{value.__module__}.{name}" if callable(value) and name else repr(value)
 

@@ -256,7 +256,7 @@ class Machine:
     # --- the cotangent of a function --------------------------------------------------------------
 
     def used(self, f: Any, chain: tuple[Use, ...]) -> Deep:
-        """What a chain of uses makes of a value."""
+        """The value after a chain of uses: applied, projected, paired."""
         for use in chain:
             match use.kind:
                 case "apply":
@@ -272,7 +272,7 @@ class Machine:
         return f
 
     def watch(self, f: Any, chain: tuple[Use, ...], tape: Tape, told: Callable[..., Any]) -> Deep:
-        """What a chain makes of a watched value: each number in it is on the tape, and tells."""
+        """The value after a chain of uses, with numbers on the tape that tell `told` cotangents."""
         value = yield self.used(f, chain)
         if isinstance(value, bool | int | Nil):
             return value

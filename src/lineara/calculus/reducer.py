@@ -116,7 +116,7 @@ _PATHS: dict[type, Callable[[tm.Term], tuple[int, ...]]] = {
 
 
 def focus(t: tm.Term) -> tuple[int, ...] | None:
-    """Where in a term that is no value evaluation goes on; None: the term itself is the redex."""
+    """The path to the part in which evaluation goes on; None: the term itself is the redex."""
     evaluated = _PATHS.get(type(t))
     for i in range(len(t.parts)) if evaluated is None else evaluated(t):
         if not t.parts[i].value and not (isinstance(t, tm.Sum) and isinstance(t.parts[i], tm.Zero)):
@@ -330,7 +330,7 @@ class Reducer:
         return rule_of(e), tm.Back((subst(d, values), inner), binders)
 
     def _joined(self, e: tm.Term, values: dict[str, tm.Term]) -> tuple[Rule, tm.Term] | None:
-        """What an elementary term stands for that can join the series, or None."""
+        """The rule and the term by which a call or a choice joins the series, or None."""
         match e:
             case tm.App((f, a)) if not f.free:
                 body = self.unfold(f) if isinstance(f, tm.Fix) else as_lambda(f, self.fresh)

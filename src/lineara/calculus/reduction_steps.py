@@ -34,7 +34,7 @@ class Traced(NamedTuple):
         return f"{self.number:3}  {self.rule.number:<5} {self.rule.name:<24}"
 
     def json(self) -> dict[str, Any]:
-        """The same for machines."""
+        """The step as an object for JSON."""
         return {
             "step": self.number,
             "rule": self.rule.number,

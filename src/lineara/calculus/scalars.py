@@ -192,7 +192,7 @@ def _weights(symbol: Symbol) -> list[Callable[..., Any]]:
 
 @functools.cache
 def _namespace() -> dict[str, Any]:
-    """What a partial's text may mention."""
+    """The names that the text of a partial may mention."""
     table = {name: functools.partial(_called, s) for name, s in declared().items()}
     return table | {"where": chosen, "real": _same, "math": math}
 

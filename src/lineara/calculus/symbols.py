@@ -43,12 +43,12 @@ class Symbol:
 
     @property
     def moves(self) -> bool:
-        """Whether it has a derivative that is not zero."""
+        """Whether its derivative may differ from zero."""
         return self.body is not None or isinstance(self.primitive, Elementwise)
 
     @property
     def selects(self) -> bool:
-        """Whether a partial that is 0 means that the argument was not chosen."""
+        """Whether it selects an argument: a partial that is 0 means that it was not selected."""
         return self.primitive.selects
 
     def evaluate(self, args: Sequence[Any]) -> Any:
@@ -74,7 +74,7 @@ class Symbol:
         return [None if self.primitive.selects and not x else x for x in cotangents]
 
     def _joint(self, args: Sequence[float]) -> tuple[tuple[int, ...], Any]:
-        """The arguments that may move, no orders, and the linear map from these."""
+        """The positions that may have tangents (orders have none), and the linear map from them."""
         numbers = tuple([np.float64(a) for a in args])
         orders = _orders(self)
         active = tuple([i for i in range(len(numbers)) if i not in orders])
@@ -91,16 +91,16 @@ class Foreign(Symbol):
 
     @property
     def moves(self) -> bool:
-        """It may."""
+        """True: a function of Python may have any derivative."""
         return True
 
     @property
     def selects(self) -> bool:
-        """Its partials do not say what they select."""
+        """False: a partial that is 0 says nothing about a function of Python."""
         return False
 
     def evaluate(self, args: Sequence[Any]) -> Any:
-        """What Python finds."""
+        """The value that the function of Python returns."""
         return self.python(*args)
 
     def partial(self, i: int) -> "Foreign":

@@ -110,7 +110,7 @@ def is_ground(t: Type) -> bool:
 
 
 def match(pattern: Type, t: Type, fillings: dict[str | int, Type]) -> bool:
-    """Whether `t` is of the form of the pattern; its holes are filled in `found`."""
+    """Whether `t` matches the pattern; the types of its holes are put into `found`."""
     if isinstance(pattern, Hole):
         return fillings.setdefault(pattern.name, t) == t
     if type(pattern) is not type(t) or isinstance(pattern, Base):

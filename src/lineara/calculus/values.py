@@ -211,7 +211,7 @@ def add(a: Shaped, b: Value) -> Any:
 
 
 def is_number(x: Shaped) -> bool:
-    """Whether a value is a number, at whatever levels."""
+    """Whether a value is a number, plain or traced at any levels."""
     return not isinstance(x, tuple)
 
 
@@ -288,7 +288,7 @@ def entangled(a: Shaped, d: Shaped, level: int) -> Any:
 
 
 def _entangled(a: Any, d: Any, level: int) -> Any:
-    """The same of numbers; levels within this one stay within."""
+    """`entangled` of numbers; the levels inside this one keep their order."""
     inner = max(_level(a), _level(d))
     if inner <= level:
         d = d.primal if _level(d) == level else d
@@ -344,7 +344,7 @@ class Change(NamedTuple):
 
 
 def primal(v: Value, level: int) -> Deep:
-    """The value without what it has at a level."""
+    """The value without its tangent or its place on the tape at a level."""
 
     def number(x: Value) -> Any:
         return x.primal if isinstance(x, Tagged) and x.level == level else x

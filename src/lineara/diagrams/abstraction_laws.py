@@ -368,7 +368,7 @@ def _bound(box: Node) -> Types:
 
 
 def _before(node: Node, box: Node) -> tuple[Net, list[Wire]]:
-    """What a node does before a box, beside what else the box captures; and the wires into it."""
+    """The part of a node that goes before a box, beside its other captures; and the inputs."""
     net = Net()
     ins: list[Wire] = []
     inputs: dict[Wire, Wire] = {}

@@ -267,7 +267,7 @@ def _sweep(inner: Inner, packed: int | None) -> list[Inner]:
 
 
 def finished(frame: Node) -> Net:
-    """What a BLUE, ORANGE or GREEN frame comes to, with its inputs and outputs."""
+    """The diagram that a BLUE, ORANGE or GREEN frame reduces to, with its inputs and outputs."""
     f, net = frame.body, Net(Meter())
     ins = [net.input(w.type) for w in frame.ins]
     order, left = topological(f), []
@@ -298,7 +298,7 @@ def finished(frame: Node) -> Net:
 
 
 def bundled(net: Net, bars: Sequence[Wire | None], packed: int | None) -> list[Wire]:
-    """What moves; the first `packed` in a bundle."""
+    """The cotangents that exist; the first `packed` of them as a bundle."""
     if packed is None:
         return [s for s in bars if s is not None]
     first = [s for s in bars[:packed] if s is not None]

@@ -153,7 +153,7 @@ def sample(t: Type, rng: random.Random, special: bool, name: str) -> Any:
 
 
 def agree(x: Shaped, y: Shaped, t: Type, rng: random.Random) -> bool:
-    """Whether two values are the same to nine digits; functions, at random arguments."""
+    """Whether two values agree to nine digits; functions are compared at random arguments."""
     if isinstance(t, Arrow):
         args = [sample(s, rng, False, "a rule") for s in t.source]
         results = [Evaluator().apply(f, *args) for f in (x, y)]

@@ -224,7 +224,7 @@ class _Body(Body):
         return self.bundle(0) if t == Named(BUNDLE) else self.bind("v", t, ir.zero(t, False))
 
     def node(self, node: Node) -> None:
-        """What a node is."""
+        """Write the node."""
         ins = [self.env[w] for w in node.ins]
         if node.kind == "copy":
             self.env.update(dict.fromkeys(node.outs, ins[0]))
@@ -336,7 +336,7 @@ class _Body(Body):
         return self.w.short(name, [Named(BUNDLE)], act)
 
     def payloads(self) -> list[Product]:
-        """What stands in the alternatives of a bundle."""
+        """The types of the payloads of a bundle's alternatives."""
         return [self.w.product(ts) for ts in ((), *self.w.bundles)]
 
     def adds(self) -> str:

@@ -88,7 +88,7 @@ def _components(left: list[Node], inner: dict[int, Canon]) -> list[tuple[str, li
 
 
 def held(data: Leaf) -> str:
-    """What a node holds, as a text that tells values apart."""
+    """The content of a node, as a text that differs where values differ."""
     if isinstance(data, np.generic) and data.dtype.name in ("float64", "int64", "bool"):
         data = data.item()  # of one type with Python's
     if isinstance(data, np.ndarray | np.generic):
@@ -131,7 +131,7 @@ class _Walk:
             self.wires(node.outs)
 
     def text(self, net: Net | None) -> Iterable[str]:
-        """What was met, in its order, piece by piece."""
+        """The pieces of the canonical text, in the order of the walk."""
         if net is not None:
             yield self._wires("in", net.inputs)
             yield self._wires("out", net.outputs)

@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 def shown(kind: str, data: Shaped | None) -> str:
-    """What a value holds, as a text; the tag of a pack is no part of it."""
+    """The content of a value as a text, without the tag of a pack."""
     return "" if kind == "pack" else held(data)
 
 
@@ -55,7 +55,7 @@ class Cartesian:
 
     @property
     def digest(self) -> bytes:
-        """What tells forms apart; the numbers of values do not matter."""
+        """A text that differs where normal forms differ, however values are numbered."""
         digests: list[bytes] = []
         for e in self.entries:
             h = blake2b(digest_size=20)
@@ -149,7 +149,7 @@ class Cartesian:
         return self.value("box", closed_results, t, data=height, binds=binds, height=height)
 
     def _dependent(self, binder: int, results: Sequence[int]) -> list[int]:
-        """What the results need and depends on the binder, in order."""
+        """The values that the results need and that depend on the binder, in order."""
         seen, open_ = set(), list(results)
         while open_:
             i = open_.pop()

@@ -45,7 +45,7 @@ class Item:
 
     @property
     def bend(self) -> bool:
-        """Whether it is only a place where a wire passes."""
+        """Whether it only marks where a wire passes a layer."""
         return self.width == 0 and self.height == 0
 
 
@@ -73,7 +73,7 @@ class Edge:
 
 @dataclass(slots=True)
 class Drawing:
-    """How large it became, and how often wires cross."""
+    """A finished drawing: its size, and how often wires cross."""
 
     width: float
     height: float

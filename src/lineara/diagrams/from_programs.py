@@ -215,7 +215,7 @@ def _head(e: ir.Application) -> str:
 
 
 def _extras(e: ir.Application) -> Any:
-    """What an application states beside its definitions and arguments."""
+    """The numbers of an application, such as lengths of loops, beside definitions and arguments."""
     match e:
         case Scan():
             return (e.n, e.direction, e.nk, e.nc, e.nlc)

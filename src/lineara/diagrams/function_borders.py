@@ -85,7 +85,7 @@ def _watched(t: Arrow, f: Callable[..., Any], machine: Evaluator) -> Callable[..
 
 
 def _bundle(h: Value, probes: object, machine: Evaluator) -> Any:
-    """What the probes of a function that goes out say about what it captured."""
+    """The cotangents of captured values, from the probes of a function that is a result."""
     if not isinstance(probes, Probes):
         raise DiagramError(
             "the cotangent of a function is Probes(((x,), (s,)), ...), arguments and the "

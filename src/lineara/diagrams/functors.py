@@ -37,7 +37,7 @@ class Labelled:
         return (_foreign(f"{self.label}({show_all(types)})"),)
 
     def meaning(self, body: Net) -> Net:
-        """What a frame with that body stands for."""
+        """The diagram that a frame with that body stands for."""
         raise DiagramError(
             f"frame '{self.label}' is a functor of which only the name is known; its laws apply, "
             "but it stands for nothing else"

@@ -110,7 +110,7 @@ def text_width(text: str, size: float = 12.0) -> float:
 
 
 def label_of(node: Node) -> str:
-    """What is written on a node."""
+    """The label of a node."""
     match node.kind:
         case "op":
             return _short(SYMBOLS.get(node.name, node.name))
@@ -199,7 +199,7 @@ class _Level:
 
 @dataclass(slots=True)
 class _Inside:
-    """What is drawn within a node: its levels, and where."""
+    """The drawing within a node: its levels and their positions."""
 
     label: str
     folded: bool

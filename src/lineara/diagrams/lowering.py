@@ -100,7 +100,7 @@ def _draft(node: Node) -> tuple[Draft, list[Wire]]:
 
 
 def _untupled(net: Net, node: Node) -> None:
-    """What was put together is taken apart; by then calls are their bodies."""
+    """Cancel a tuple and its projections; calls are inlined by then."""
     source = node.ins[0].source
     if source is None or not isinstance(source[0], Node) or _form(source[0]) != "tuple":
         raise DiagramError("a tuple that comes from elsewhere has no wires here")
@@ -160,7 +160,7 @@ def _branched(node: Node) -> Net:
 
 
 def _switched(node: Node) -> Net:
-    """Each branch is chosen by its number; what is no number of a branch is no position either."""
+    """A switch as choices by number; a number out of range is the same error as in the program."""
     d, (i, *args) = _draft(node)
     n, t = len(node.bodies), _array(i).dtype.type
     beyond = d.op("where", d.op("less", i, d.const(t(0).item())), d.const(t(n).item()), i)

@@ -80,12 +80,12 @@ class Node:
 
     @property
     def label(self) -> str:
-        """What is written on the node."""
+        """The label of the node."""
         return self.name or self.kind
 
     @property
     def held(self) -> Any:
-        """What it holds; a pack holds the id of the first that it is a copy of, as a tag."""
+        """The content of the node; the tag of a pack is the id of the node that it is a copy of."""
         return self.id if self.kind == "pack" and self.data is None else self.data
 
     @property
@@ -101,7 +101,7 @@ class Node:
 
 
 class Meter:
-    """How many nodes and ends of wires have been touched."""
+    """Counts the nodes and the ends of wires that have been touched."""
 
     __slots__ = ("touched",)
 

@@ -47,7 +47,7 @@ BODIES = {"box": 1, "BLUE": 1, "ORANGE": 1, "GREEN": 1}  # a frame has any numbe
 
 
 class Body(Protocol):
-    """What a kind asks of a diagram within a node."""
+    """The requirements of a kind on the diagram within a node."""
 
     @property
     def takes(self) -> Types:

@@ -145,7 +145,7 @@ class _Picture:
         outputs: list[Wire],
         named: Callable[[int], int],
     ) -> Net:
-        """What is left of a body, between two frontiers."""
+        """The part of a body that is left between two frontiers."""
         parts: dict[int, Net] = {}
         for n in reversed(every_net(f)):
             outermost = n is f

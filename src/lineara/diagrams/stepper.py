@@ -30,7 +30,7 @@ from lineara.linear_a.gc_pause import uncollected
 
 
 class Step(NamedTuple):
-    """One line of the log: what fired, where, and what it made."""
+    """One line of the log: the rule that fired, where, and the nodes that it made."""
 
     number: int
     rule: str
@@ -82,7 +82,7 @@ class Frame:
 
 
 class Redex(NamedTuple):
-    """What can fire: a frame, and a node of it unless the frame itself is what changes."""
+    """A place where a rule can fire: a frame, and a node in it unless the frame itself changes."""
 
     order: tuple[int, int, int]
     rule: str
@@ -320,7 +320,7 @@ class Derivation:
         self._finished(frame)
 
     def _joined(self, frame: Frame) -> None:
-        """Nothing is left within: the frame goes, and its wires are joined."""
+        """Remove a frame with nothing left in it, and join its wires."""
         for w, end in frame.ends.items():
             a = frame.front[w]
             if a is None or end is None:

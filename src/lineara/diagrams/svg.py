@@ -70,7 +70,7 @@ class Namer:
         return self.keys.setdefault(id, f"n{len(self.keys) + 1}")
 
     def same(self, old: int, new: int) -> None:
-        """What has the id `new` is drawn as what had the id `old`."""
+        """Draw the object with the id `new` as a continuation of the one with the id `old`."""
         self.keys[new] = self.key(old)
         if old in self.names:
             self.names[new] = self.names[old]
@@ -288,7 +288,7 @@ def element(s: Shape) -> str:
 
 
 def _legend(picture: Picture, y: float) -> tuple[list[Shape], float]:
-    """What the wires mean, those that are there."""
+    """The legend of the kinds of wires that occur."""
     used = {look_of(r.wire.type) for r in picture.wires}
     used |= {"linear" for r in picture.wires if r.wire.linear}
     shapes, x = [], 0.0

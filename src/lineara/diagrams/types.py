@@ -99,7 +99,7 @@ def additive(t: Type) -> bool:
 
 @functools.cache
 def hat(t: Type) -> Type:
-    """What a transformed diagram has in place of a wire."""
+    """The types of the wires that a transformed diagram has in place of a wire."""
     match t:
         case Arrow(source, target):
             back = Arrow(tans(target), (E, *tans(source)))

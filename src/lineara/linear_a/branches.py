@@ -63,11 +63,11 @@ class Choice(Form):
                 yield f, xs[len(xs) - len(self.xs) + 1 :], self.xs[1:]
 
     def leads(self, judge: Any) -> Sequence[Type | None]:
-        """For each branch the type of the payload that it is given first, if any."""
+        """For each branch the type of the payload that is its first argument, if it has one."""
         return [None] * len(self.functions)
 
     def chosen(self, value: Value) -> tuple[int, list[Any]]:
-        """Which branch, and what it is given before the other arguments."""
+        """The branch that is taken, and the arguments that it gets before the others."""
         raise NotImplementedError
 
     def run(self, machine: Any, values: list[Any]) -> Any:
@@ -78,7 +78,7 @@ class Choice(Form):
         return machine.enter(self.functions[i], given)
 
     def may_end(self, ends: list[bool]) -> bool:
-        """One of the branches is enough."""
+        """Whether one of the branches may end."""
         return any(ends)
 
     def work(self, works: list[int | None]) -> int | None:
@@ -190,7 +190,7 @@ class Choice(Form):
         return w.name
 
     def without_tape(self, u: Any, b: ir.Let, dead: list[ir.Var]) -> Any:
-        """The primal branches, if it is the tape that nobody reads."""
+        """The same choice of the primal branches, where nothing reads the tape."""
         names = [u.of_half(f) for f in self.functions]
         if None in names or b.vars[-1] not in dead:
             return None

@@ -18,7 +18,7 @@ Types = tuple[Type, ...]
 
 
 class Form(ir.Application):
-    """What all forms share: transposed and erased, they apply the transposed and the erased."""
+    """What all forms share: T and E of one apply the transposed and the erased definitions."""
 
     __slots__ = ()
 
@@ -97,7 +97,7 @@ class Call(Form):
         return ir.Ret(rs), self.linear((t, *given, *self.lxs), lin)
 
     def batch(self, b: Any, args: list[ir.Var]) -> list[ir.Var]:
-        """The definition over the lanes; one after the other, if it cannot be."""
+        """The definition over all lanes at once; in turn, where it cannot be batched."""
         try:
             name, flags = b.recur(self.functions[0], b.has_lanes(args))
         except ProgramError:
@@ -111,7 +111,7 @@ class Call(Form):
         return Call(args, (name,))
 
     def without_tape(self, u: Any, b: ir.Let, dead: list[ir.Var]) -> Any:
-        """The primal call, if it is the tape that nobody reads."""
+        """The call of the primal definition, where nothing reads the tape."""
         name = u.of_half(self.functions[0])
         if name is None or b.vars[-1] not in dead:
             return None
@@ -196,7 +196,7 @@ class Facts:
     def __call__(
         self, key: tuple[Any, ...], least: tuple[Any, ...], found: Callable[[], Any]
     ) -> Any:
-        """The fact; `found` works it out, and may ask for others and for this one."""
+        """The fact about a definition; `found` computes it, and may ask for others and this one."""
         if key in self._final or (self._pass is not None and key in self._pass):
             return self._found[key]
         outermost, before = self._pass is None, None
@@ -235,7 +235,7 @@ class Writer:
         return ir.Var(self.names(like), t, linear)
 
     def formal(self, v: ir.Var) -> ir.Var:
-        """A formal like that one; whole numbers are shared, for types may mention them."""
+        """A formal like that one; whole numbers stay the same, since types may mention them."""
         if is_index(v) and v.name in self.shared:
             self.shared.remove(v.name)
             return v

@@ -178,7 +178,7 @@ class Judge:
         self.scope.add(v)
 
     def use(self, args: Sequence[ir.Var], at: object) -> None:
-        """Occurrences of variables: of linear ones the only occurrence."""
+        """Occurrences of variables: the only one, where the variable is linear."""
         for i, v in enumerate(args):
             if v not in self.scope:
                 self.wrong(
@@ -202,7 +202,7 @@ class Judge:
             self.scope.discard(v)
 
     def well_formed(self, t: Type) -> None:
-        """Every name in a type is defined, and its dimensions are formals, which it uses."""
+        """Every name in a type is defined; its dimensions are formals, which count as used."""
         self.dimensions(dims_in(t))
         open_ = [t]
         while open_:
@@ -218,7 +218,7 @@ class Judge:
                 open_ += t.items
 
     def dimensions(self, variables: Iterable[ir.Var]) -> None:
-        """Variables where dimensions stand: i64 formals, which are used by that."""
+        """Variables that stand for dimensions: i64 formals, which count as used."""
         if self.dims is None:
             return
         for v in variables:
@@ -391,7 +391,7 @@ class Judge:
         return s
 
     def primitive(self, e: ir.Prim, types: tuple[ArrayType, ...], at: object = None) -> ArrayType:
-        """What the primitive makes of arguments of those types; errors are about e, or `at`."""
+        """The type of a primitive's result for arguments of those types; errors show e, or `at`."""
         try:
             key: Any = (e.primitive, types, hashable(e.params))
             if key in self.known:
@@ -563,7 +563,7 @@ ENDLESS = "the type {} contains itself; let it do so under an alternative: [<> |
 
 
 def endless(program: Program, name: str) -> bool:
-    """Whether the values of a named type would have no end: it has itself as a part."""
+    """Whether a named type contains itself, so that it has no finite value."""
     seen, open_ = set(), [program.stated(name)]
     while open_:
         t = open_.pop()

@@ -131,7 +131,7 @@ def _unknown(program: Program, types: Sequence[Type]) -> bool:
 
 
 def varies(t: Type) -> bool:
-    """Whether values of a type have other sizes: it has tags, or leaves something open."""
+    """Whether values of one type differ in size: the type has tags or open dimensions."""
     return isinstance(t, Sum | Stack) or is_open(t)
 
 

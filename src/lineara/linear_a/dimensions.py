@@ -47,7 +47,7 @@ def dims_in(t: Any) -> Iterator[ir.Var]:
 
 
 def with_dims(t: Any, at: Mapping[ir.Var, Any]) -> Any:
-    """The type about other dimensions; those that `at` does not have stay."""
+    """The type with dimensions replaced by `at`; those that `at` does not have stay."""
     if not at:
         return t
     if isinstance(t, ArrayType):
@@ -71,7 +71,7 @@ def matching(formals: Sequence[ir.Var], args: Sequence[ir.Var]) -> dict[ir.Var, 
 
 
 def dims_of(defs: Mapping[str, ir.Def]) -> dict[str, ir.Vars]:
-    """Of each definition the formals that are dimensions, in it or in what it applies."""
+    """For each definition the formals that are dimensions, in it or in what it applies."""
     indices = {name: dict.fromkeys(filter(is_index, d.params)) for name, d in defs.items()}
     dims_by_name: dict[str, set[ir.Var]] = {}
     users: dict[str, list[tuple[str, dict[ir.Var, Any]]]] = {}
@@ -160,13 +160,13 @@ class Samples:
         return with_dims(t, self.at) if self.at else t
 
     def back(self, t: tuple[Any, ...]) -> Any:
-        """A type of numbers, about variables."""
+        """A type with sample numbers, with variables in their place."""
         if not self.of:
             return t
         return ArrayType(tuple([self.of.get(n, n) for n in t.shape]), t.dtype)  # type: ignore
 
     def params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Parameters of a rule, about variables."""
+        """Parameters with sample numbers, with variables in their place."""
         if not self.of:
             return params
         return {k: v if k == ir.PLACE else self._param(v) for k, v in params.items()}
@@ -177,7 +177,7 @@ class Samples:
         return self.of.get(value, value) if type(value) is int else value
 
     def text(self, message: str) -> str:
-        """A message about the variables."""
+        """A message with sample numbers, with variables in their place."""
         return re.sub(r"\d+", lambda m: str(self.of.get(int(m[0]), m[0])), message)
 
 
@@ -209,7 +209,7 @@ def _numbers(value: Tree) -> Iterator[int]:
 
 
 def result_type(primitive: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> ArrayType:
-    """The type of what a primitive makes of arguments of those types."""
+    """The type of a primitive's result for arguments of those types."""
     if primitive.name == "index":
         types, params = _within(types[0], params)
     places = [v.type for v in ir.vars_in(params.get(ir.PLACE))]

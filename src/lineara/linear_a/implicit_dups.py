@@ -14,7 +14,7 @@ from lineara.linear_a.syntax import Def, Let, Unpack
 
 
 def explicit(program: Program) -> Program:
-    """The program with implicit dups and drops in so many words."""
+    """The program with its implicit dups and drops written out."""
     places = dict(program.places)
     defs = {name: _Explicit(d, places).definition(d) for name, d in program.defs.items()}
     return Program(program.types, defs, places, program.text, program.file)

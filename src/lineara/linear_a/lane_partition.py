@@ -44,7 +44,7 @@ def counting(out: Write, n: Any, ahead: ir.Var | None = None) -> ir.Var:
 
 
 def how_many(out: Write, flags: ir.Var) -> ir.Var:
-    """The number of those that are true."""
+    """The number of elements that are true."""
     return applied(out, "count_nonzero", flags)
 
 
@@ -233,7 +233,7 @@ class Side(Writer):
         pos: ir.Var,
         m: ir.Var,
     ) -> tuple[list[ir.Var], list[ir.Var]]:
-        """The lanes at some positions of what has lanes, and what is left of all arguments."""
+        """The arguments at the lanes of some positions, and what is left of all arguments."""
         pairs = [
             self.take(v, t, pos, m) if b else (v, v)
             for v, t, b in zip(args, types, flags, strict=True)

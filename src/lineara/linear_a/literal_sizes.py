@@ -81,7 +81,7 @@ class _Instance(ir.Mapped):
         return self.placed(d, replace(made, name=name, body=body))
 
     def placed(self, old: object, new: object) -> Any:
-        """The new one, with the place of the old one in the text."""
+        """`new` with the place in the text that `old` has."""
         if old in self.run.places:
             self.run.places[new] = self.run.places[old]
         return new

@@ -58,7 +58,7 @@ class Loop(Form):
         raise NotImplementedError
 
     def zipped(self, defs: dict[Any, Any]) -> Iterator[tuple[str, ir.Vars, ir.Vars]]:
-        """What is the same in every round."""
+        """The body, its formals that are the same in every round, and their values."""
         for f in self.functions:
             if f in defs:
                 yield f, defs[f].xs[: self.invariants], self.xs[: self.invariants]
@@ -75,7 +75,7 @@ class Loop(Form):
         return ts, us
 
     def carries_agree(self, judge: Any, d: Def) -> None:
-        """What a round hands on is what the next one takes."""
+        """Check that the carries of a round have the types that the next round takes."""
         nc, nlc = self.carried()
         k = self.invariants
         pairs = [*zip(d.xs[k : k + nc], d.results, strict=False)]
@@ -160,7 +160,7 @@ class Loop(Form):
         raise NotImplementedError
 
     def without_tape(self, u: Any, b: ir.Let, dead: list[ir.Var]) -> Any:
-        """The primal loop, if it is the tapes that nobody reads."""
+        """The primal loop, where nothing reads the tapes."""
         name = u.of_half(self.body)
         if name is None or b.vars[-1] not in dead:
             return None

@@ -186,7 +186,7 @@ class _Reader:
 
     @contextmanager
     def deeper(self, what: str, at: object) -> Iterator[None]:
-        """One more level of what lies in each other."""
+        """Enter one more level of nesting; too many are an error."""
         self.depth += 1
         if self.depth > DEPTH:
             raise self.wrong(
@@ -417,7 +417,7 @@ class _Reader:
         return ts, us
 
     def note(self, b: ir.Let) -> None:
-        """A whole number by its own name may stand where a dimension does."""
+        """Note that a variable bound to a whole number may be used as a dimension."""
         if isinstance(b.rhs, ir.Lit) and b.rhs.type == I64 and b.rhs.value >= 0:
             self.numbers |= dict.fromkeys(b.vars, int(b.rhs.value))
 
@@ -588,7 +588,7 @@ class _Reader:
         return ir.Prim(args, registry.primitives[name], params)
 
     def known(self, values: Iterable[Any]) -> None:
-        """Refuse names among parameters that no variable has: a string has quotes."""
+        """Refuse parameters that are names of no variable; a string is written with quotes."""
         for v in values:
             for t in v.iter_subtrees() if v is not None else ():
                 name = str(t.children[0]) if t.data == "name" else None
@@ -625,7 +625,7 @@ class _Reader:
     def unknown(
         self, head: object, names: Iterable[str], what: str, hint: str = ""
     ) -> ProgramError:
-        """The error about a name that nothing has."""
+        """The error for an undefined name."""
         hint = hint or did_you_mean(str(head), names) or f"; there is {_some(names) or 'none'}"
         return self.wrong(f"there is no {what} {head}{hint}", head)
 

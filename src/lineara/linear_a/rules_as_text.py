@@ -102,7 +102,7 @@ class Emitter:
         return Boxed(self, y)
 
     def nonlinear(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        """An operation on values, with broadcasts in so many words."""
+        """An operation on non-linear values, with its broadcasts written out."""
         if isinstance(primitive, OfType):
             return primitive.known(*args, **params)
         if isinstance(primitive, Elementwise):
@@ -112,7 +112,7 @@ class Emitter:
         return self.apply(primitive, args, params, self.like)
 
     def level(self, args: Sequence[Any]) -> Iterable[Any]:
-        """Arrays of one shape: those of another are broadcast; numbers stay."""
+        """The operands with one shape: arrays are broadcast to it, numbers stay."""
         shapes = [a.shape if isinstance(a, Boxed) else type_of(a).shape for a in args]
         shape = np.broadcast_shapes(*shapes)
         for a, s in zip(args, shapes, strict=True):
@@ -331,7 +331,7 @@ def _text(
     wanted: Sequence[Type],
     samples: Samples,
 ) -> Text:
-    """What `rule` writes for one sample."""
+    """The text that `rule` writes for one sample."""
     emitter = Emitter(ir.Names([f.name for f in formals]), samples)
     with np.errstate(all="ignore"):
         boxes = rule(samples, *map(emitter.box, formals))
@@ -348,7 +348,7 @@ def _text(
 
 
 def seen(x: Boxed, t: Type) -> Boxed:
-    """A tangent or cotangent as what it belongs to sees it: its real part, in its own dtype."""
+    """A tangent or cotangent in the dtype of its value; the real part, where that is real."""
     if not isinstance(t, ArrayType) or x.dtype == t.dtype:
         return x
     x = op("real")(x) if x.dtype.kind == "c" != t.dtype.kind else x
@@ -360,7 +360,7 @@ def tidy(
     results: Sequence[ir.Var],
     stays: Callable[[ir.Binding], bool] = lambda b: False,
 ) -> list[ir.Binding]:
-    """The bindings that results depend on, and those that stay; of a rule, what it has used."""
+    """The bindings that results depend on, and those with effects; for a rule, what it used."""
     needed, kept = set(results), []
     for b in reversed(bindings):
         if any(v in needed for v in b.vars) or stays(b):

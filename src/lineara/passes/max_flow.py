@@ -34,7 +34,7 @@ class Network:
             self.room.append(room)
 
     def flow(self, source: int, sink: int) -> int:
-        """Send as much as fits; how much it is."""
+        """Send the largest flow; returns its value."""
         total = 0
         while (level := self._levels(source, sink)) is not None:
             total += self._blocking(source, sink, level)

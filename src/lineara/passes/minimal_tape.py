@@ -70,7 +70,7 @@ def cheapest(cut: Cut, costs: Costs, per_byte: int, per_work: int, keep: Keep | 
 
 
 def is_unknown(cut: Cut, b: Binding) -> bool:
-    """Whether a binding calls back into what is being unzipped: its tape has no size yet.
+    """Whether a binding calls a definition that is being unzipped, whose tape has no size yet.
 
     Doing a recursion again at each of its levels would double the work with every level.
     """
@@ -83,7 +83,7 @@ def is_unknown(cut: Cut, b: Binding) -> bool:
 
 
 def budget(bytes: int | str) -> Policy:
-    """The least work again such that no tape has more bytes: a number, or a text like "64 MB".
+    """The least repeated work with no tape of more bytes than a number, or a text like "64 MB".
 
     Every choice is tried where there are few; else the rate between bytes and work is swept along
     the hull of the best choices, and what room is left is filled, the most work first.
@@ -134,7 +134,7 @@ def every(cut: Cut, few: list[Binding]) -> Iterator[set[Binding]]:
 
 
 def swept(cut: Cut, costs: Costs, bytes: int) -> Iterator[set[Binding]]:
-    """The choices on the hull around a budget, and those one gets by filling what room is left."""
+    """The choices on the hull around a budget, and those that also fill the room left."""
     small = cheapest(cut, costs, 1, 0)
     large = {b for b in cut.context if is_view(b)}
     low, high = price(cut, small, costs), price(cut, large, costs)

@@ -1,4 +1,4 @@
-"""A plan: what each checkpoint policy would take, before anything runs.
+"""A plan: the costs of each checkpoint policy, before anything runs.
 
 policy          tape         peak         work    again
 store_all    4.80 MB      6.40 MB    1,800,000

@@ -34,7 +34,7 @@ class _Rename(ir.Mapped):
         self.names = names
 
     def stated(self, t: Type | Family) -> Type | Family:
-        """What a name stands for."""
+        """The renamed type that a name stands for."""
         return Family(t.dims, self.type(t.type)) if isinstance(t, Family) else self.type(t)
 
     def type(self, t: Type) -> Type:

@@ -34,7 +34,7 @@ def jvp_signature(program: Program, d: Def) -> Def:
 
 
 def agree(program: Program, what: str, got: Def, want: Def) -> None:
-    """Two signatures are one, up to the names of dimensions, or the error shows both."""
+    """Check that two signatures agree up to the names of dimensions; the error shows both."""
     at = matching(got.xs, want.xs)
 
     def here(types: Sequence[Type]) -> list[Type]:

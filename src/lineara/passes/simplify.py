@@ -91,13 +91,13 @@ class _Simplify:
         return ir.Var(self.names(like), v, linear)
 
     def find(self, v: ir.Var) -> ir.Var:
-        """What stands for a variable in the end."""
+        """The variable that a variable is finally replaced by."""
         while v in self.at:
             v = self.at[v]
         return v
 
     def renamed(self, e: ir.Leaf) -> ir.Leaf:
-        """The leaf about what stands for its variables."""
+        """The leaf with its variables replaced by those that stand for them."""
         for v in e.operands():
             if v in self.at:
                 return e.renamed(self.find)
@@ -131,7 +131,7 @@ class _Simplify:
             self.nonlinear(tuple(binders), e)
 
     def drop(self, e: ir.Leaf | ir.Block) -> None:
-        """What is dropped: variables, made for what has no name yet."""
+        """The variables that a drop forgets; an expression without a name is bound first."""
         if isinstance(e, ir.Block):
             self.block(e)
             e = self.last
@@ -313,7 +313,7 @@ class _Simplify:
             self.saved -= 0 if v.linear else cells(self.program, v.type)
 
     def may_go(self, b: ir.Binding, args: Sequence[ir.Var]) -> bool:
-        """Whether a binding that nobody needs goes: linear operands are then dropped themselves."""
+        """Whether an unneeded binding is removed; its linear operands are then dropped."""
         if self.program.may_raise(b):
             return False
         saved = 0 if isinstance(b, ir.Unpack) else self.work(b.rhs, b.vars)  # type: ignore[arg-type]
@@ -328,7 +328,7 @@ class _Simplify:
         return True
 
     def final(self, b: ir.Binding) -> ir.Binding:
-        """The binding about what stands for its variables now."""
+        """The binding with its variables replaced by those that now stand for them."""
         if isinstance(b, ir.Unpack):
             return ir.Unpack(b.vars, self.find(b.arg))
         assert isinstance(b.rhs, ir.Leaf)
@@ -348,7 +348,7 @@ class _Simplify:
 
 
 def key_of(e: ir.Leaf) -> Any:
-    """What tells equal non-linear leaves; None for those that have no key."""
+    """A key that equal non-linear leaves share; None for leaves that have none."""
     try:
         match e:
             case ir.Lit(value=value, type=t) if np.asarray(value).dtype != object:

@@ -34,7 +34,7 @@ def delayed(d: ir.Def) -> ir.Def:
     written: set[int] = set()
 
     def write(reads: tuple[ir.Var, ...]) -> None:
-        """What these variables wait for, in the order in which it stood."""
+        """Write the bindings that these variables need, in their old order."""
         open_ = [place[v] for v in reads if v in place]
         wanted = set()
         while open_:

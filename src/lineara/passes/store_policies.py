@@ -44,7 +44,7 @@ def policy(again: Again) -> Policy:
 
 @policy
 def recompute_all(definition: str, b: ir.Binding, bytes: int, work: int) -> bool:
-    """Store the arguments, and what calls and loops tape."""
+    """Store the arguments, and the tapes of calls and loops."""
     return call_of(b) is None
 
 
@@ -103,7 +103,7 @@ class binomial:
     rest: Policy = store_all
 
     def __call__(self, cut: Cut) -> set[ir.Binding]:
-        """What `rest` says."""
+        """The choice of `rest`, which decides about everything but loops."""
         return self.rest(cut)
 
 

@@ -197,7 +197,7 @@ class _Transpose:
         return m
 
     def has_tags(self, v: ir.Var) -> bool:
-        """Whether a value has parts that a branch or a loop reads for nothing: tags, a stack."""
+        """Whether a value has parts that branches or loops read without work: tags, a stack."""
         return not v.linear and not all(
             [isinstance(t, ArrayType) for t in self.program.leaves(v.type)]
         )
@@ -247,7 +247,7 @@ class _Transpose:
 
 
 def reads_for_nothing(e: ir.Leaf | ir.Block) -> bool:
-    """Whether an index or a mask is read that no work pays for: to drop it would cost more."""
+    """Whether an index or mask is read by no work: dropping it would cost more than it saves."""
     return any(
         len(leaf.operands()) > len(leaf.args) or (isinstance(leaf, ir.Prim) and leaf.name == "keep")
         for leaf in ir.leaves(e)

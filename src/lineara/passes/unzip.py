@@ -25,7 +25,7 @@ EMPTY = ir.Ret(())
 
 
 class Cut(NamedTuple):
-    """What a policy is asked: the context of one definition, and what its linear side reads."""
+    """The question to a policy: the bindings of one definition, and what its linear side reads."""
 
     program: Program
     name: str
@@ -254,7 +254,7 @@ class _Unzip:
 
     @property
     def snapshots(self) -> int | None:
-        """With how many snapshots the policy wants loops reversed, if it says so."""
+        """The number of snapshots with which the policy reverses loops, if it says so."""
         return getattr(self.policy, "snapshots", None)
 
     @property
@@ -263,7 +263,7 @@ class _Unzip:
         return self.run.types
 
     def results(self, types: Sequence[Type]) -> tuple[ir.Var, ...]:
-        """Variables for the non-linear results of something that is applied."""
+        """Variables for the non-linear results of an application."""
         return tuple([self.fresh("r", t) for t in types])
 
     def is_nonlinear(self, name: str) -> bool:
@@ -352,7 +352,7 @@ def is_linear(e: ir.Leaf) -> bool:
 
 
 def without_rest(bindings: Sequence[ir.Binding], wanted: Iterable[ir.Var]) -> list[ir.Binding]:
-    """The bindings, and drops of what they bind and nobody reads."""
+    """The bindings, with drops of the variables that nothing reads."""
     read = {*wanted, *[v for b in bindings for v in ir.reads(b)]}
     return [
         one
@@ -362,12 +362,12 @@ def without_rest(bindings: Sequence[ir.Binding], wanted: Iterable[ir.Var]) -> li
 
 
 def is_empty(e: ir.Leaf | ir.Block) -> bool:
-    """(;): nothing."""
+    """Whether an expression is (;), which has no results."""
     return isinstance(e, ir.Ret) and not e.args
 
 
 def forgotten(e: ir.Leaf | ir.Block) -> ir.Leaf:
-    """drop(e); of nothing it is nothing."""
+    """drop(e), or nothing where e has no results."""
     return EMPTY if is_empty(e) else ir.Drop((), e)
 
 

@@ -13,7 +13,7 @@ from lineara.tape.node import Scalar, Traced, withhold
 
 
 def _of_dtype(original: Callable[..., Any]) -> Any:
-    """A question about the dtypes of its arguments: values are not looked at."""
+    """A function that only asks for the dtypes of its arguments."""
 
     def ask(*args: Any, **kwargs: Any) -> Any:
         return original(*[a.dtype if isinstance(a, Traced) else a for a in args], **kwargs)

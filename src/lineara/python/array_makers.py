@@ -54,13 +54,13 @@ def _owned(made: np.ndarray) -> Any:
 
 
 def show_parts(original: Any, call: Any, implementation: Callable[..., Any]) -> None:
-    """Give a function what code asks of one of NumPy's that asks classes."""
+    """Give a function the attributes by which code recognises a function of NumPy's."""
     vars(call)["_implementation"] = implementation
     vars(call)["__wrapped__"] = original.__wrapped__
 
 
 def in_place_of(original: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate what stands in for a function of NumPy's with what the function is asked for."""
+    """Decorator of a stand-in for a function of NumPy's: it gets that function's attributes."""
 
     def decorate(call: Callable[..., Any]) -> Any:
         call = functools.wraps(original)(call)
@@ -96,7 +96,7 @@ def like(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def full(original: Callable[..., Any]) -> Callable[..., Any]:
-    """full and full_like: a write everywhere."""
+    """full and full_like: a fresh array whose elements are all assigned."""
 
     @in_place_of(original)
     def call(shape: tuple[Any, ...], fill_value: Shaped, *args: Any, **kwargs: Any) -> Any:
@@ -168,7 +168,7 @@ def array(object: object, dtype: DType = None, *, copy: bool | None = True, **op
 
 
 def _is_shared(made: object, source: Tree) -> bool:
-    """Whether an array lies in memory that its source has, too."""
+    """Whether an array shares memory with the source that it was made from."""
     if isinstance(source, np.ndarray):
         return np.may_share_memory(made, source)
     if not issubclass(type(source), list | tuple) and hasattr(source, "__array__"):
@@ -194,7 +194,7 @@ def _in_dtype(obj: object, made: Array, dtype: np.dtype) -> Any:
 
 
 def _has_pythons(obj: Any) -> bool:
-    """Whether there is a complex number of Python's."""
+    """Whether nested lists hold a complex number of Python's."""
     if issubclass(type(obj), list | tuple):
         return any(map(_has_pythons, obj))
     if issubclass(type(obj), Scalar):
@@ -203,7 +203,7 @@ def _has_pythons(obj: Any) -> bool:
 
 
 def _stored(obj: Any, dtype: np.dtype) -> Any:
-    """Staged numbers in a list as whole ones: `int` of each, or of NumPy's without sign a cast."""
+    """Staged numbers of a list as integers: by `int`, or by a cast for NumPy's unsigned ones."""
     if issubclass(type(obj), list | tuple):
         return [_stored(v, dtype) for v in obj]
     number = issubclass(type(obj), Scalar) and staged(obj) and obj.dtype.kind == "f"
@@ -265,7 +265,7 @@ def copy(a: Array, *args: Any, **kwargs: Any) -> Any:
 
 @in_place_of(np.isscalar)
 def isscalar(element: Value) -> bool:
-    """Whether it is a number: a traced scalar is."""
+    """np.isscalar, which is true of traced scalars."""
     return isinstance(element, Scalar) or np.isscalar(element)
 
 
@@ -293,7 +293,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 @implements(np.arange)
 def arange(start, stop=None, step=1, dtype=None):
-    """start, start + step, ... below stop; how many there are is a constant."""
+    """start, start + step, ... below stop; their count is a constant."""
     if stop is None:
         start, stop = 0.0, start
     shown = np.arange(plain(start), plain(stop), plain(step))
@@ -336,7 +336,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
 
 @implements(np.kaiser)
 def kaiser(M, beta):
-    """The Kaiser window, which moves with beta."""
+    """The Kaiser window, differentiable in beta."""
     if M == 1:
         return np.ones(1) + 0.0 * beta
     half = (M - 1) / 2.0
@@ -376,7 +376,7 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 @implements(np.asarray_chkfinite)
 def checked(a, dtype=None, *options, **more):
-    """The values as an array; those that are not finite are refused as NumPy refuses them."""
+    """np.asarray_chkfinite: the values as an array; raises NumPy's error if one is not finite."""
     return _converted(a, dtype) if isinstance(a, Array) else array(a, dtype)
 
 
@@ -395,7 +395,7 @@ def require(a, dtype=None, requirements=None):
 
 @in_place_of(memoryview)
 def memory(obj: Shaped) -> Any:
-    """memoryview: of an array that is made in a trace the content, which cannot be written."""
+    """memoryview; of an array made in a trace, a read-only view of its constant content."""
     if isinstance(obj, Written) and obj.constant() is not None:
         return memoryview(obj.__array__())
     return call_foreign(memoryview, (obj,), {}) if isinstance(obj, Traced) else memoryview(obj)
@@ -403,12 +403,12 @@ def memory(obj: Shaped) -> Any:
 
 @in_place_of(np.frombuffer)
 def frombuffer(buffer: Array, *args: Any, **options: Any) -> Any:
-    """np.frombuffer: the same."""
+    """np.frombuffer; of an array made in a trace, its constant content."""
     return np.frombuffer(memory(buffer) if isinstance(buffer, Traced) else buffer, *args, **options)
 
 
 def sharing(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Whether arrays share memory: two traced ones, where they lie in NumPy's memory."""
+    """np.shares_memory and np.may_share_memory, by where NumPy's arrays would lie."""
 
     @in_place_of(original)
     def call(a: object, b: object, /, max_work: Any = None) -> bool:
@@ -425,7 +425,7 @@ def sharing(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_memory(x: Array) -> Any:
-    """What holds the elements of an array, and where: offset, strides, shape."""
+    """The storage of an array, and its position there: offset, strides, shape."""
     if not isinstance(x, Written):
         return *place(x), tuple(x.shape)
     part = x.w if x.w.source is None else x.w.source[0].w

@@ -26,7 +26,7 @@ _FUNCTION = inspect.CO_NEWLOCALS | inspect.CO_OPTIMIZED  # without the second: o
 
 
 def real_bases(bases: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The bases of a class of the user's: of numbers the classes themselves, not our stand-ins."""
+    """The bases of a class of the user's, with the real number classes in place of stand-ins."""
     return tuple([_numbers().get(id(base), base) for base in bases])
 
 
@@ -60,7 +60,7 @@ def replaced_builtins(
         return tuple(map(real, cls)) if type(cls) is tuple else overlay.original(cls)
 
     def itself(obj: Shaped) -> Any:
-        """A function or class of the user's or NumPy's, where a copy or stand-in came."""
+        """The user's or NumPy's function or class behind a copy or a stand-in."""
         return overlay.original(obj) if type(obj) is FunctionType or isinstance(obj, type) else obj
 
     @functools.wraps(isinstance)

@@ -44,7 +44,7 @@ _LEFT_OUT = object()
 
 
 def captured(f: Any, keep: Callable[[Any], bool] = lambda value: True) -> dict[str, Any]:
-    """What `f` captured, by name: see the table of this module; of values only those to `keep`.
+    """What `f` captured, by name (see the table of this module): the values that `keep` accepts.
 
     Law: `with_captured(f, captured(f))` behaves like `f`.
     """
@@ -68,7 +68,7 @@ def with_captured(
 
 
 class _Part(NamedTuple):
-    """Something captured: its name, the place that holds it, and the value."""
+    """A captured value: its name, the place that holds it (a cell, ..), and the value."""
 
     name: str
     place: Any  # a cell, or (id of the holder, name)
@@ -76,7 +76,7 @@ class _Part(NamedTuple):
 
 
 def _opens(value: Any) -> bool:
-    """Whether what this value captured is asked for, in place of the value itself."""
+    """Whether a value is listed by what it captured, not as itself."""
     kind = type(value)
     if kind is FunctionType:
         return _is_closure(value)
@@ -97,7 +97,7 @@ def _is_closure(f: FunctionType, depth: int = 4) -> bool:
 
 
 def _has_attributes(obj: object) -> bool:
-    """Whether this is an object of a class of the user's; a container that is lifted is a value."""
+    """Whether this is an object of a user's class, and no container whose leaves are traced."""
     return not isinstance(obj, type | _Self | Front) and any(map(has_user_code, type(obj).__mro__))
 
 
@@ -109,7 +109,7 @@ def _is_left_out(value: Tree) -> bool:
 
 
 def _holds(value: Any) -> bool:
-    """Whether this is a container of things that open."""
+    """Whether this is a container of values that are listed by what they captured."""
     if type(value) is dict:
         return any(_opens(v) or _holds(v) for v in value.values())
     return type(value) in (list, tuple) and any(_opens(v) or _holds(v) for v in value)
@@ -211,7 +211,7 @@ class _Reader:
         return new
 
     def read(self, value: Shaped) -> Any:
-        """What stands for `value` in the result."""
+        """The entry for `value` in the result."""
         if isinstance(value, _Self) or _opens(value):
             return self.open(value)
         if _holds(value):

@@ -29,7 +29,7 @@ _HEAP = 1 << 9  # the flag of a class that was written in Python
 
 
 def parts_of(value: Any) -> tuple[Any, ...] | None:
-    """What a wrapper of functions is made of; None for anything else."""
+    """The functions that a wrapper such as `property` is made of; None for anything else."""
     kind = type(value)
     if kind is MethodType:
         return value.__func__, value.__self__
@@ -138,7 +138,7 @@ class Classes:
         return roots.isdisjoint(self.packages) and any(map(self._has_user_code, cls.__mro__))
 
     def _has_user_code(self, cls: type) -> bool:
-        """The same of functions that a decorator of others has around them, too."""
+        """Whether a class has functions of the user's, also within a library's decorator."""
         return has_user_code(cls) or any(
             [type(v) is FunctionType and self.overlay.needs(v) for v in vars(cls).values()]
         )
@@ -181,7 +181,7 @@ class Classes:
 
 
 def _is_from_user_module(cls: type) -> bool:
-    """Whether the class was made in a module of the user's, or in one that is not known."""
+    """Whether the class was made in a module of the user's, or in an unknown one."""
     module = sys.modules.get(cls.__module__)
     filename = getattr(module, "__file__", None)
     return not isinstance(filename, str) or is_user_code(filename)
@@ -198,7 +198,7 @@ def has_user_code(cls: type) -> bool:
 
 
 def _functions(cls: type) -> Iterator[Any]:
-    """What the body of a class binds; of a property its functions."""
+    """The values that the body of a class binds, with the functions of properties."""
     return (part for value in vars(cls).values() for part in parts_of(value) or (value,))
 
 

@@ -48,7 +48,7 @@ class Truth(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What a name and its attributes give, which may be a class of numbers or a module."""
+    """The value of a name and its attributes, which may be a class of numbers or a module."""
 
     local: bool
     names: tuple[str, ...]
@@ -100,14 +100,14 @@ def _attribute(value: Leaf, name: str) -> Any:
 
 
 def _is_one_class(x: Leaf, y: Leaf) -> bool:
-    """Whether these are one class of numbers, for which another may stand."""
+    """Whether both are the same class of numbers, either of them maybe as its stand-in."""
     if not (isinstance(x, type) and isinstance(y, type)):
         return False
     return registry.number_class(x) is not None and bool(x == y)
 
 
 def _asked(code: CodeType, places: tuple[str, ...]) -> Iterator[tuple[int, int, Any]]:
-    """Where such a comparison begins, where its `is` stands, and the constant."""
+    """The offsets at which a comparison with `is` and its `is` begin, and the constant."""
     lines = list(dis.get_instructions(code))
     classes = not _NAMES.isdisjoint(code.co_names)
     for k, line in enumerate(lines):

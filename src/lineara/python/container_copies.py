@@ -15,7 +15,7 @@ LIMIT = 1000  # entries; a container with more is taken to be data and is not lo
 
 
 class Taken:
-    """The entries that a view took from its origin, and whether they are as they were."""
+    """The entries that a view took from its original, to see whether those have changed."""
 
     __slots__ = ("cells", "entries", "overlay", "run", "steady")
 
@@ -26,7 +26,7 @@ class Taken:
         self.cells: Cells = []  # as long as what their functions captured is the same
 
     def holds(self, now: list[Any]) -> bool:
-        """Whether what was made of the entries is right for these, in this run."""
+        """Whether the view is up to date with these entries of the original, in this run."""
         if len(now) != len(self.entries) or not all(map(is_, now, self.entries)):
             return False
         if self.run != self.overlay.run and not (self.steady and unchanged(self.cells)):
@@ -35,7 +35,7 @@ class Taken:
         return True
 
     def take(self, now: list[Any]) -> None:
-        """These are the entries from now on."""
+        """Remember the entries of the original that the view now shows."""
         self.entries, self.cells, self.run = now, [], self.overlay.run
         self.steady = all([self.overlay.stable(v, self.cells) for v in now])
 

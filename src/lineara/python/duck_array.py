@@ -14,21 +14,21 @@ from lineara.tape.node import Traced
 
 
 def opened(value: Any) -> Any:
-    """The traced array inside; also within lists and tuples."""
+    """The traced array in a duck array; also within lists and tuples."""
     if type(value) in (list, tuple):
         return type(value)([opened(v) for v in value])
     return value.value if isinstance(value, Duck) else value
 
 
 def closed(value: Any) -> Any:
-    """Traced values as such arrays; also within lists and tuples."""
+    """Traced values as duck arrays; also within lists and tuples."""
     if type(value) in (list, tuple):
         return type(value)([closed(v) for v in value])
     return Duck(value) if isinstance(value, Traced) else value
 
 
 def called(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """NumPy's function of traced or plain values."""
+    """Call NumPy's function on traced or plain values."""
     if any_traced(args) or any_traced(kwargs.values()):
         maker = declared(func).stand_in
         return call_foreign(func, args, kwargs) if maker is None else maker(*args, **kwargs)
@@ -92,7 +92,7 @@ class Duck:
         return self.__copy__()
 
     def copy(self, *_: Any) -> Any:
-        """An array that is written on its own."""
+        """A copy that may be written."""
         return self.__copy__()
 
     def __len__(self) -> int:

@@ -28,7 +28,7 @@ _is_user_file = functools.cache(is_user_file)
 
 
 def is_user_code(filename: str) -> bool:
-    """Whether code in that file is read: the user's, a library's, and what is declared to be."""
+    """Whether code of that file is copied: a user's file, a library's, or one declared as such."""
     known = _is_user_file(filename) or is_library_file(filename)
     return known or filename.startswith(registry.sources)
 
@@ -114,7 +114,7 @@ class Functions:
         return space
 
     def ready(self, f: Callable[..., Any]) -> Any:
-        """The copy of a function that is as it was and has nothing to be read anew; else None."""
+        """The copy of a function, where neither it nor what it read has changed; else None."""
         if type(f) is not FunctionType:
             return None
         space = self.spaces.get(id(f.__globals__))
@@ -146,7 +146,7 @@ class Functions:
             return self._copy(f)
 
     def wants(self, f: Any, depth: int = 4) -> bool:
-        """Whether `f` is to be copied: it is the user's, or a decorator's and calls the user's."""
+        """Whether `f` is copied: a function of the user's, or a decorator's wrapper around one."""
         space = f.__globals__
         if type(space) is Namespace and space.overlay is self.overlay:
             return False

@@ -1,4 +1,4 @@
-"""Functions inside a differentiated container are points: what they captured moves.
+"""Functions inside a differentiated container are points: captured values are coordinates.
 
 Their tangents and cotangents have the captured values by name, as `captured` lists them.  For a
 function that is a result a cotangent may also be given as probes: each is pulled back, through the
@@ -42,7 +42,7 @@ class Functions:
         return seen(with_captured(p, v))
 
     def outgoing(self, r: Callable[..., Any], still: Callable[..., Any]) -> Any:
-        """What a function that is a result captured, by name; of that what moves."""
+        """The captured values, by name, that have tangents, of a function that is a result."""
         del still
         return captured(r, _moves)
 
@@ -61,7 +61,7 @@ class Functions:
         return tree
 
     def components(self, vector: object, chart: Chart, asked: str) -> Any:
-        """Captured values by name; of probes, what they come to in these."""
+        """Captured values by name; probes are pulled back to these."""
         if not (chart.dual and isinstance(vector, Probes)):
             if not isinstance(vector, Mapping):
                 other = "Probes, or " if chart.dual else ""

@@ -119,7 +119,7 @@ def scaled(tree: Tree, r: Value) -> Any:
 
 
 def paired(k: Value, v: Value) -> Any:
-    """<k, v>, real; None and what does not move count nothing."""
+    """<k, v>, real; None, and leaves without a tangent, contribute zero."""
     left, shape = flatten(k)
     right, other = flatten(v)
     if shape != other:
@@ -205,7 +205,7 @@ class Bag(Formal):
 
 
 def _still(tree: Value) -> bool:
-    """Whether a vector is plainly zero."""
+    """Whether every leaf of a vector is known to be zero."""
     leaves = [v for v in flatten(tree)[0] if v is not None]
     return not any([isinstance(v, Box) or np.any(v) for v in leaves])
 
@@ -225,7 +225,7 @@ class Direction(Formal):
         return Direction(tuple([(r * c, u) for c, u in self.terms]))
 
     def derivative(self, args: tuple[Any, ...], along: tuple[Any, ...]) -> Any:
-        """The derivative of the function that it is."""
+        """The derivative of the sum of functions."""
         total: Any = None
         for c, u in self.terms:
             part = derivative(u, args, along)
@@ -234,7 +234,7 @@ class Direction(Formal):
         return total
 
     def function(self) -> Callable[..., Any]:
-        """The function that it is."""
+        """The sum as one function."""
         if len(self.terms) == 1 and self.terms[0][0] is ONE:  # as it was given
             return self.terms[0][1]
         return lambda *args: self.derivative(args, ())

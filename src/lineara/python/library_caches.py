@@ -31,7 +31,7 @@ class Kept:
         self.assigned: list[tuple[dict[str, Any], str, Any]] = []  # globals, and what they were
 
     def note(self, value: Leaf, depth: int = _DEPTH) -> None:
-        """Look at this when differentiations have ended; and at what it holds."""
+        """Look through this container, and what it holds, when all differentiations have ended."""
         if depth == 0 or id(value) in self.holders or len(self.holders) > _MANY:
             return
         if isinstance(value, _CONTAINERS):
@@ -48,7 +48,7 @@ class Kept:
         return self.is_followed(type(value)) and type(getattr(value, "__dict__", None)) is dict
 
     def assign(self, space: dict[str, Any], name: str) -> None:
-        """A global is about to be assigned."""
+        """Remember the value of a global that is about to be assigned."""
         self.assigned.append((space, name, space.get(name, self)))
 
     def tidy(self) -> None:
@@ -91,7 +91,7 @@ class Kept:
         holder.extend(kept) if isinstance(holder, list) else holder.update(kept)
 
     def _holds(self, value: object, depth: int = _DEPTH) -> bool:
-        """Whether there is a traced value in this."""
+        """Whether an entry holds a traced value."""
         if self.is_traced(value):
             return True
         if depth == 0:
@@ -106,12 +106,12 @@ class Kept:
 
 
 def _extent(container: Any) -> Any:
-    """What a container is known again by."""
+    """A fingerprint of a container, by which a later change is seen."""
     return _entries(container) if len(container) < _SMALL else len(container)
 
 
 def _is_as(container: dict[Any, Any] | list[Any], was: Any) -> bool:
-    """Whether a container is as it was."""
+    """Whether a container still has this fingerprint."""
     if type(was) is int:
         return len(container) == was
     return len(container) == len(was) and all(map(is_, _entries(container), was))

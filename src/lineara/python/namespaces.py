@@ -37,7 +37,7 @@ Cells = list[tuple[Any, Any]]  # cells of closures, small lists and dicts; and w
 
 
 class Replacer(Protocol):
-    """What the parts of the overlay ask of the whole."""
+    """The protocol of the overlay, for the parts that it is made of."""
 
     run: int  # the number of this run
     lock: Any  # held while copies and twins are made
@@ -51,7 +51,7 @@ class Replacer(Protocol):
         ...
 
     def original(self, value: object) -> Any:
-        """What `value` stands for outside of copied code."""
+        """The user's value behind `value`, which was met in copied code."""
         ...
 
     def read(self, f: FunctionType, /) -> CodeType:
@@ -76,7 +76,7 @@ class Replacer(Protocol):
 
 
 def held(holder: Any) -> Any:
-    """What a cell holds; the entries of a list or a dict."""
+    """The content of a cell, or the entries of a list or a dict."""
     if type(holder) is CellType:
         return holder.cell_contents
     return [*holder, *holder.values()] if type(holder) is dict else holder.copy()
@@ -101,7 +101,7 @@ def same(seen: list[Any], now: Iterable[Any]) -> bool:
 
 
 class Facts(NamedTuple):
-    """What a code object, with those nested in it, does to names that are not its own."""
+    """How a code object, with those nested in it, uses names that are not local to it."""
 
     stored: frozenset[str]  # globals that are assigned or deleted
     written: frozenset[str]  # cells of the closure that are assigned or deleted
@@ -239,7 +239,7 @@ class Namespace(dict[str, Any]):
             del self.real[name]
 
     def get(self, name: str, default: object = None) -> Any:
-        """As `globals().get`: another overlay on top of this one asks so."""
+        """As `globals().get`, for another overlay on top of this one."""
         try:
             return self[name]
         except KeyError:
@@ -364,7 +364,7 @@ class LiveModule(ModuleType):
         object.__setattr__(self, "__lineara_space__", space)
 
     def __getattr__(self, name: str) -> Any:
-        """As copied code in that module would read the name."""
+        """The value that copied code of that module reads under the name."""
         module, space = self.__lineara_module__, self.__lineara_space__
         if name in module.__dict__:
             return space[name]

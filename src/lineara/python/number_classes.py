@@ -69,7 +69,7 @@ class _Constructor(type):
         return inspect.signature(cls.original)
 
     def __getattr__(cls, name: str) -> Any:
-        """What the class of truth values has, of which no other class can be derived."""
+        """Attributes of `bool`, which cannot be a base class."""
         return getattr(_own(cls).get("original", object), name)
 
     def __instancecheck__(cls, obj: Tree) -> bool:
@@ -94,7 +94,7 @@ class _Constructor(type):
 def answered(
     original: Callable[..., Any], args: tuple, options: dict[str, Any]
 ) -> tuple[Any, tuple]:
-    """What a function of numbers gives, and its arguments: of objects their numbers.
+    """The result of a function of numbers, and its arguments, with objects as their numbers.
 
     Objects of the user's are asked for their numbers when, and as often as, the function asks.
     """
@@ -114,7 +114,7 @@ class _NotKnown(Exception):
 
 
 def _asked(numbers: list[Any], i: int) -> Any:
-    """What is given in place of the i-th: of an object one that notes which number it is."""
+    """The i-th argument as the function gets it: for an object one that notes the number asked."""
     value, kind = numbers[i], type(numbers[i])
     if isinstance(value, list | tuple):
         numbers[i] = parts = list(value)
@@ -182,7 +182,7 @@ def _of_class(cls: type, name: str, args: tuple) -> Any:
 
 
 def _operated(name: str, args: tuple) -> Any:
-    """What the method gives, by the operator of that name where there is one."""
+    """The result of the method, by the operator of that name where there is one."""
     reflected = name.replace("__r", "__", 1)
     if hasattr(operator, name):
         return getattr(operator, name)(*args)
@@ -247,7 +247,7 @@ def to_complex(real: Value = 0.0, imag: Scalar | None = None) -> Any:
 
 
 def _of_both(p: Any, q: Any) -> Any:
-    """p + q i without the product, in which zeros lose their sign and infinities meet zeros."""
+    """p + q i without a product, which loses signs of zeros and makes NaNs of infinities."""
     p, q = [z if isinstance(z, Traced) else np.complex128(z) for z in (p, q)]
     turned = [z.dtype.kind == "c" if isinstance(z, Traced) else bool(z.imag) for z in (p, q)]
     real = p.real - q.imag if turned[1] else p.real

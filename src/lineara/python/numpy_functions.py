@@ -1,4 +1,4 @@
-"""NumPy's functions and methods on traced values: ours that stands in for each, or a refusal."""
+"""NumPy's functions and methods on traced values: our stand-in for each, or a refusal."""
 
 import functools
 from collections.abc import Callable
@@ -104,7 +104,7 @@ def call_foreign(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) 
 
 
 def of_objects(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
-    """A function of arrays of objects, which may be traced numbers: NumPy asks the objects."""
+    """A function of arrays of objects: NumPy calls the operators of the traced numbers in them."""
     args, out = _without_out(func, args, kwargs)
     return _constant(func, args, kwargs, out, _asking_objects)
 
@@ -125,7 +125,7 @@ def _constant(
     out: object,
     call: Callable[..., Any],
 ) -> Any:
-    """A constant; a plain `out` is NumPy's to write, or to refuse."""
+    """The constant result of a function; NumPy itself writes a plain `out`, or refuses it."""
     if out is None:
         return call(func, args, kwargs)
     if staged((out, *args, *kwargs.values())):
@@ -144,7 +144,7 @@ def _constant(
 
 
 def _copied(out: Any) -> Any:
-    """An array with what `out` holds; a number is none, which NumPy says."""
+    """A plain copy of `out` for NumPy to write; what is no array stays, which NumPy refuses."""
     return np.array(plain(out)) if isinstance(out, Array) else plain(out)
 
 
@@ -155,7 +155,7 @@ _ARRAYS |= {np.block, np.apply_along_axis}
 
 
 def _without_axes(func: Callable[..., Any], result: Traced, args: tuple) -> Any:
-    """A number, which of some functions is an array without axes."""
+    """The result as NumPy gives it: some functions give an array without axes for a number."""
     source: Any = args[0] if args else None
     if func not in _VIEWS | _ARRAYS:
         return result
@@ -167,7 +167,7 @@ def _without_axes(func: Callable[..., Any], result: Traced, args: tuple) -> Any:
 
 
 def _view(result: Any, source: Any) -> Any:
-    """A view of an array, or what is a view of a number: an array of its own, without axes too."""
+    """A view of an array; for a number a new array, which may have no axes."""
     if isinstance(source, Array) or not isinstance(result, Traced):
         return derived(result, source)
     return result.level.derived(result, result)
@@ -215,7 +215,7 @@ DERIVED |= {np.lib.stride_tricks.sliding_window_view, np.linalg.diagonal}
 def locally_constant(
     ours: Constant, func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
 ) -> Any:
-    """The plain result; of values that have types only, one more operation on them."""
+    """The plain result of a locally constant function; of staged values an operation on them."""
     if not staged((*args, *kwargs.values())):
         return constant_call(func, args, kwargs)
     checked_types(func, args, kwargs, None)
@@ -250,7 +250,7 @@ def constant_call(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any])
 
 
 def _give(view: np.ndarray, source: Array) -> None:
-    """A plain result that is a view of what an array of constants holds: neither may be written."""
+    """A plain result that is a view of an array of constants: neither may be written any more."""
     content = plain(source)
     if np.may_share_memory(view, content):
         view.flags.writeable = False
@@ -258,7 +258,7 @@ def _give(view: np.ndarray, source: Array) -> None:
 
 
 def write_out(out: Any, value: Shaped, spreads: bool = False) -> Any:
-    """Write a result into the `out=` that the user gave; that of a ufunc it may spread over."""
+    """Write a result into the user's `out=`, over which that of a ufunc may be broadcast."""
     if isinstance(value, tuple) and isinstance(out, tuple):
         pairs = zip(out, value, strict=True)
         return tuple([v if o is None else write_out(o, v, spreads) for o, v in pairs])
@@ -343,7 +343,7 @@ def _conjugate(self: Any, out: object = None) -> Any:
 
 
 def _wrap(self: Any, array: Shaped, context: object = None, return_scalar: object = None) -> Any:
-    """The array, or its number: of numbers it is one unless an array is asked for."""
+    """The array, or its element as a number where the arguments were numbers."""
     number = not self.shape if return_scalar is None else return_scalar
     return array[()] if number and not array.shape else array
 

@@ -87,7 +87,7 @@ def as_numpy_lays(
 def as_numpys_array(
     func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], result: Any
 ) -> Any:
-    """The same of a result that is an array in NumPy also where it has no axes."""
+    """`as_numpy_lays` of a result that NumPy gives as an array even where it has no axes."""
     if issubclass(type(result), Scalar):
         return result.level.buffer(result.typed())
     return as_numpy_lays(func, args, kwargs, result)
@@ -131,7 +131,7 @@ def _arrays(values: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:
 def learned(
     func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], shapes: Any = None
 ) -> Any:
-    """Of each of NumPy's results the strides, and whether it is a view; None if NumPy is not asked.
+    """For each of NumPy's results its strides and whether it is a view; None if NumPy is not asked.
 
     The `shapes` of our results tell apart what they depend on.
     """
@@ -148,7 +148,7 @@ def learned(
 
 
 def signature(v: Leaf) -> Any:
-    """What the strides of a result, and whether there is one, may depend on."""
+    """What the layout of a result, and whether NumPy raises, may depend on: a hashable key."""
     if isinstance(v, tuple | list):
         return (type(v).__name__, *map(signature, v))
     if isinstance(v, dict):

@@ -54,12 +54,12 @@ _PLAIN_OPTIONS = frozenset({"axis", "axes", "keepdims", "shape", "offset", "axis
 
 @functools.cache
 def is_composed(func: Any) -> bool:
-    """Whether a call of NumPy's function is asked of NumPy, too."""
+    """Whether NumPy's own function gives the value, since ours is a composition of others."""
     return _may_ask(func) and not (_is_numpys(func) and func.__name__ in _EXACT.split())
 
 
 def is_asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], out: object) -> bool:
-    """The same of one call: what is cast, or written where it shall be, NumPy checks."""
+    """`is_composed` of one call, or its options: NumPy checks casts and what is written where."""
     if func is np.einsum and len(args) > 3:
         return True
     if func is np.mean and [getattr(a, "dtype", None) for a in args[:1]] == [np.float16]:
@@ -75,20 +75,20 @@ def is_asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], out:
 
 @functools.cache
 def _may_ask(func: Any) -> bool:
-    """Whether NumPy's function may be called once more: it changes nothing."""
+    """Whether NumPy's function may be called once more, as it has no side effects."""
     name, module = getattr(func, "__name__", ""), str(getattr(func, "__module__", None))
     theirs = _is_numpys(func) or module.partition(".")[0] in ("scipy", "statistics")
     return theirs and not module.startswith("numpy.random") and name not in _ONCE.split()
 
 
 def _is_numpys(func: Callable[..., Any]) -> bool:
-    """Whether it is NumPy's, or a ufunc, and not SciPy's."""
+    """Whether a function is NumPy's, or any ufunc."""
     module = str(getattr(func, "__module__", None)).partition(".")[0]
     return module == "numpy" or isinstance(getattr(func, "__self__", func), np.ufunc)
 
 
 def judged(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
-    """Raise where a call does more than to calculate its value; of a composition, its check."""
+    """Raise Unplanned if a call has side effects; returns the check of a composition, else None."""
     place = place_of_out(func)
     if "out" in kwargs or (place is not None and len(args) > place):
         raise Unplanned("the result is written into an argument")
@@ -104,7 +104,7 @@ class _Unasked(Exception):
 
 
 def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
-    """An argument as NumPy gets it; an array that may be looked at only."""
+    """A plain argument for NumPy; arrays as read-only views."""
     kind = type(value)
     if issubclass(kind, list | tuple):
         parts = [_as_plain(v, arrays) for v in value]
@@ -139,13 +139,13 @@ def _plainly(value: Traced) -> Any:
 
 
 def _sampled(value: Box) -> Any:
-    """Some value of the type of one that is not known while a program is written."""
+    """A sample value of the type of a staged value."""
     number = sample(type_of(value), strides_of(value))
     return number.item() if issubclass(type(value), Scalar) and value.weak else number
 
 
 def _scratch(out: Any) -> Any:
-    """What is like `out`, and may be written."""
+    """An array like `out` for NumPy to write into, so that `out` is not changed."""
     if isinstance(out, tuple):
         return tuple(map(_scratch, out))
     if isinstance(out, Array):
@@ -164,7 +164,7 @@ def asked(
     out: object,
     arrays: list[np.ndarray],
 ) -> Any:
-    """What NumPy's function gives for the plain arguments, which `arrays` gets."""
+    """The result of NumPy's function on plain arguments, which are appended to `arrays`."""
     given = _as_plain(args, arrays)
     options = {name: _as_plain(v, arrays) for name, v in kwargs.items()}
     if out is not None:
@@ -192,7 +192,7 @@ UNANSWERED = object()
 
 
 def of_constants(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
-    """What NumPy's function gives where nothing traced has reached any array among the arguments.
+    """The result of NumPy's function where all arrays among the arguments hold only constants.
 
     UNANSWERED where that is not so, or where the result is more than fresh arrays and numbers.
     """
@@ -232,7 +232,7 @@ def of_constants(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) 
 
 
 def _memory(value: Any, targets: tuple, arrays: list[tuple[Array, np.ndarray]]) -> Any:
-    """An argument as NumPy gets it: an array's values, which only a target lets be written."""
+    """An argument for NumPy: the values of an array, writable only if it is a target."""
     kind = type(value)
     if kind is list or kind is tuple:
         return kind([_memory(v, targets, arrays) for v in value])
@@ -307,14 +307,14 @@ def failed(
 
 
 def _like(error: Exception, plainly: Exception) -> Exception:
-    """NumPy's exception; where ours says it better, one that is of both classes."""
+    """NumPy's exception; where ours says more, one that is an instance of both classes."""
     if not isinstance(error, LinearaError):
         return plainly.with_traceback(None)
     return error if isinstance(error, type(plainly)) else _as_both(error, plainly, refuses=False)
 
 
 def _as_both(ours: LinearaError, theirs: Exception, **names: Any) -> Exception:
-    """An error of ours that whoever expects the other class catches, too."""
+    """An error of ours that is an instance of another exception's class, too."""
     both = _both(type(ours), type(theirs), **names)
     error = both.__new__(both)
     error.args = ours.args
@@ -336,7 +336,7 @@ def own_value(
     out: object = None,
     given: tuple | None = None,
 ) -> Any:
-    """The result of `ours(*args, **kwargs)` with the value that NumPy's gives for what was given.
+    """The result of `ours(*args, **kwargs)`, with the value that NumPy's own function gives.
 
     The array `out` is not written here; NumPy says whether it may hold the result.
     """
@@ -372,7 +372,7 @@ _answers: dict[Any, Exception | tuple[bool, ...]] = {}
 
 
 def checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: object) -> tuple[bool, ...]:
-    """Of each of NumPy's results of values of these types whether it is a number, if it is known.
+    """For each result of NumPy's on values of these types whether it is a number, if known.
 
     Raises what NumPy's function raises of such values, whatever they are.
     """
@@ -412,7 +412,7 @@ def _quietly(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def _valued(func: Callable[..., Any], y: Any, value: Any, arrays: list[np.ndarray]) -> Any:
-    """y with the value of NumPy's; each part of a tuple or a list."""
+    """y with NumPy's value; in tuples and lists, for each part."""
     if isinstance(value, tuple | list) and isinstance(y, tuple | list) and len(y) == len(value):
         parts = [_valued(func, *pair, arrays) for pair in zip(y, value, strict=True)]
         if all([p is q for p, q in zip(parts, y, strict=True)]):
@@ -445,7 +445,7 @@ def _valued(func: Callable[..., Any], y: Any, value: Any, arrays: list[np.ndarra
 
 
 def _with_its_signs(y: Traced, value: Any) -> Any:
-    """Columns with the signs of those of SciPy's: an eigenvector may have either."""
+    """Eigenvectors as columns, with the signs that SciPy's have."""
     own = plain(y)
     if np.ndim(value) != 2 or np.shape(own) != np.shape(value) or own.dtype.kind != "f":
         return y
@@ -463,7 +463,7 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def carried(y: Shaped, value: np.ndarray) -> Any:
-    """An array with the derivative of y and another value."""
+    """The node y with another value."""
     node = y.now() if isinstance(y, Traced) else y
     if not isinstance(node, Traced):
         return value
@@ -474,7 +474,7 @@ def carried(y: Shaped, value: np.ndarray) -> Any:
 
 
 def _alike(y: Shaped, value: Any, given: list[Any]) -> bool:
-    """Whether a composition's value may have NumPy's in its place, as `_valued` puts it there."""
+    """Whether `_valued` may put NumPy's value in place of the composition's."""
     if type(y) is np.ndarray and y.ndim:
         if _same(y, value):
             return True
@@ -486,7 +486,7 @@ def _alike(y: Shaped, value: Any, given: list[Any]) -> bool:
 
 
 def _is_like(y: Shaped, value: Any, arrays: list[np.ndarray]) -> bool:
-    """Whether a composition agrees with NumPy."""
+    """Whether the value of a composition agrees with NumPy's up to rounding."""
     if np.shape(y) != np.shape(value):
         return False
     with np.errstate(all="ignore"):

@@ -98,7 +98,7 @@ class Overlay:
         self._makers = self._wrappers()
 
     def _wrappers(self) -> dict[type, Callable[[Any], Any]]:
-        """How the wrappers of functions and the containers are made again."""
+        """For each type of wrapper or container, how it is made again with replaced parts."""
         new = self.replace
         return {
             MethodType: self._bound,
@@ -174,7 +174,7 @@ class Overlay:
             return self._classes.view(value, self._is_watched)
 
     def followed(self, f: FunctionType) -> Any:
-        """The copy of a library's function, which `replace` gives something else for."""
+        """The copy of a library's function for which `replace` gives a stand-in."""
         return self._functions.get(f)
 
     def needs(self, value: Leaf, depth: int = 4) -> bool:
@@ -286,7 +286,7 @@ class Overlay:
     # -- modules, containers, wrappers ----------------------------------------------------------
 
     def _bound(self, method: MethodType) -> Any:
-        """A method of the replacement of its object, whose class may have another of that name."""
+        """A bound method, rebound to the replacement of its object, by that class' own method."""
         held = self.replace(method.__self__)
         own = getattr(held, method.__name__, None)
         if type(method.__self__) in self._objects and own is not None:
@@ -314,7 +314,7 @@ class Overlay:
         return made
 
     def _cached(self, cached: Callable[..., Any]) -> Any:
-        """A function with a cache: another for each run, which knows arguments by identity.
+        """A function with a cache: a new cache for each run, which compares arguments by identity.
 
         Of plain numbers and texts alone a library's is asked itself.
         """

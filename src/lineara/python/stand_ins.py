@@ -112,7 +112,7 @@ def _as_told(said: Told, args: tuple) -> tuple:
 
 
 def _when_traced(original: Callable[..., Any], ours: Callable[..., Any]) -> Any:
-    """A function that ours is with the numbers' own arithmetic."""
+    """Our function where an argument is traced, the original where none is."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -123,7 +123,7 @@ def _when_traced(original: Callable[..., Any], ours: Callable[..., Any]) -> Any:
 
 
 def named(original: Any, copy: Copy | None = None) -> Any:
-    """A function without a rule, which may be Python that follows: where not, it is named.
+    """A function without a rule: its Python code is followed; where it fails, the error names it.
 
     With `copy` it is the copy that is called where a traced value is near.
     """
@@ -153,7 +153,7 @@ def _reached(values: list[Any]) -> bool:
 
 
 def _total(general: Callable[..., Any]) -> Any:
-    """np.sum: the sum of all elements of an array needs no more than the array's word."""
+    """np.sum, with a short way for the sum of all elements of a traced array."""
 
     @functools.wraps(general)
     def call(a: Array, *args: Any, **kwargs: Any) -> Any:
@@ -195,7 +195,7 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Callable[..., Any]) -> Any:
 
 
 def _show_as(ufunc: np.ufunc, call: Callable[..., Any]) -> None:
-    """Give a function what code asks of a ufunc beside calling it."""
+    """Give a function the attributes of a ufunc."""
     for name in dir(ufunc):
         if not name.startswith("__") or name == "__signature__":
             in_ours = _method(ufunc, name) if name in METHODS else None
@@ -316,7 +316,7 @@ def _of_kind(value: Any) -> Any:
 
 
 class Suppress(contextlib.suppress):
-    """What catches as `except` does: not what only a traced value meets."""
+    """contextlib.suppress, except for errors that only traced values meet."""
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         if met_by_traced(error):

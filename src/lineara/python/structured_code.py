@@ -124,7 +124,7 @@ def _lambda(code: CodeType, tree: ast.Module) -> Any:
 
 
 def _holds(n: ast.Lambda, places: Sequence[Any]) -> bool:
-    """Whether all places lie in a lambda's body, or in parentheses around it."""
+    """Whether all source positions lie in a lambda's body, or in parentheses around it."""
     start = (n.lineno, n.col_offset)
     return all([start <= (p[0], p[2]) and (p[1], p[3]) <= _end(n) for p in places])
 
@@ -176,7 +176,7 @@ def _bare(node: Any) -> ast.stmt:
 
 
 def _same(made: CodeType, code: CodeType) -> bool:
-    """Whether two code objects do the same."""
+    """Whether two code objects have the same operations and constants."""
     ours, theirs = ([c for c in k.co_consts] for k in (made, code))
     return (
         _operations(made) == _operations(code)
@@ -189,7 +189,7 @@ def _same(made: CodeType, code: CodeType) -> bool:
 
 
 def _operations(code: CodeType) -> bytes:
-    """The operations; attributes of what a module imports are read in another way in the module."""
+    """The operation codes; reading an attribute counts as one, whether for a call or not."""
     return code.co_code[::2].translate(_ATTRIBUTES, _NO_OPERATIONS)
 
 
@@ -415,7 +415,7 @@ class _Function:
 
 
 class _Expressions(ast.NodeTransformer):
-    """Expressions whose parts are evaluated or not become calls of forms."""
+    """Rewrites expressions that evaluate their parts conditionally as calls of forms."""
 
     def __init__(self, of: _Function) -> None:
         self.of = of
@@ -459,7 +459,7 @@ class _Expressions(ast.NodeTransformer):
         return _at(_form("chain", parts[0], *steps), node)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """A call is asked for; `super()` is told of what its function knows."""
+        """A call whose function goes through `forms.asked`; `super()` gets its class and object."""
         self.generic_visit(node)
         bare = isinstance(node.func, ast.Name) and node.func.id == "super"
         if bare and not node.args and not node.keywords and self.of.first is not None:
@@ -468,7 +468,7 @@ class _Expressions(ast.NodeTransformer):
 
 
 class _Calls(ast.NodeTransformer):
-    """Calls of code that is left as it is otherwise."""
+    """Rewrites the calls of code that is otherwise unchanged."""
 
     def visit_Call(self, node: ast.Call) -> Any:
         """A call is asked for."""

@@ -38,7 +38,7 @@ _OWN = ("__module__", "__qualname__", "__doc__", "__slots__", "__abstractmethods
 
 
 class Link(NamedTuple):
-    """What a twin stands for; `view` says that it is a class of views."""
+    """The class that a twin stands for; `view`: the twin is a class of views."""
 
     real: type
     twin: "type | None"
@@ -312,7 +312,7 @@ def make_view(obj: Tree, view: type, overlay: Replacer, watch: Callable[[Any], b
 
 
 def look_again(made: object, watch: Callable[[Any], bool], overlay: Replacer) -> None:
-    """In a new run, watch the attributes that hold something else now."""
+    """Begin a new run: watch the attributes whose values have changed."""
     view = type(made)
     run, values = object.__getattribute__(made, _LOOKED)
     if run == overlay.run or not view.__dictoffset__:

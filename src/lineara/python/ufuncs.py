@@ -113,7 +113,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
 
 
 def _outs(out: object) -> list[Any]:
-    """What is given to be written."""
+    """The arrays given as `out=`."""
     return [o for o in several(out) if o is not None]
 
 
@@ -191,7 +191,7 @@ def _cast(value: Shaped, dtype: np.dtype) -> Any:
 
 
 def _called_where(ufunc: np.ufunc, ours: Elementwise, inputs: tuple, out: Array, where: Any) -> Any:
-    """A ufunc on the elements that a mask selects: the others are not even looked at."""
+    """A ufunc on the elements that a mask selects; the others are not evaluated."""
     whole = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
     spread = registry.foreign[np.broadcast_to].ours
     if staged((where, *inputs)):
@@ -262,7 +262,7 @@ def _turns(places: np.ndarray) -> np.ndarray:
 
 
 def _of_labelled(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
-    """A binary ufunc of a labelled array that leaves it to us; else NotImplemented."""
+    """A binary ufunc of a labelled array whose class defers to us; else NotImplemented."""
     simple = method == "__call__" and len(inputs) == 2 and not kwargs
     return operated(ufunc, *inputs) if simple else NotImplemented
 

@@ -108,7 +108,7 @@ def _is_traced(value: Value) -> bool:
 
 
 def _vectorized(v: np.vectorize) -> Any:
-    """One that was made outside of the user's function: its own function sees our NumPy."""
+    """np.vectorize made outside of the differentiated function: its function sees our NumPy."""
     f = overlay().replace(v.pyfunc)
     return Vectorized(f, v.otypes, v.__doc__, v.excluded, v.cache, v.signature)
 
@@ -118,7 +118,7 @@ registry.declare(np.vectorize, of_object=_vectorized)
 
 @stands_for("numba.core.registry.CPUDispatcher")
 def _compiled_by_numba(dispatcher: Any) -> Any:
-    """What numba has compiled: of traced values the Python function that it was made from."""
+    """A function that numba compiled: traced values go to the Python function behind it."""
     f = overlay().replace(dispatcher.py_func)
 
     @functools.wraps(dispatcher.py_func)
@@ -130,7 +130,7 @@ def _compiled_by_numba(dispatcher: Any) -> Any:
 
 
 def _told_to_numpy(ask: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of NumPy's that is asked for functions of NumPy's, or tells them."""
+    """A function of NumPy's that takes or gives functions of NumPy's."""
 
     @functools.wraps(ask)
     def call(*functions: Any) -> Any:
@@ -188,5 +188,5 @@ method = _Method()
 
 
 def lifted(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Arguments that we have put together; containers as proxies, whose methods see our NumPy."""
+    """Arguments that we put together; containers become proxies, whose methods see our NumPy."""
     return tuple(shown(a, method) for a in args)

@@ -47,7 +47,7 @@ INTEGER = ArrayType((), np.dtype(int))
 
 
 class Fragment(NamedTuple):
-    """What a function wrote, before it is given its last formals."""
+    """The bindings that a function wrote, before its formals are final."""
 
     name: str
     out: Emitter
@@ -59,7 +59,7 @@ class Fragment(NamedTuple):
     stays: Callable[[ir.Binding], bool]  # what is no dead code
 
     def seen(self, i: int) -> Seen:
-        """What is known of a result."""
+        """The facts of a result."""
         return seen(self.given[i])
 
     def result(self, i: int, t: ArrayType) -> ir.Var:
@@ -106,7 +106,7 @@ def fragment(
     call: Callable[..., Any],
     name: str = "",
 ) -> Fragment:
-    """What `call(f, staged formals)` writes; formals are (name, what is known of it)."""
+    """The bindings that `call(f, staged formals)` writes; formals are (name, facts)."""
     name = name or named(around, f, like)
     f = adopted(around, f) if around.adopts else f
     with open_level(StagedLevel) as level, around.holding(level):
@@ -135,7 +135,7 @@ def _entered(level: StagedLevel, v: Value | None) -> Any:
 
 
 def together(fragments: Sequence[Fragment]) -> list[Boxed]:
-    """What any of them mentions of the code around."""
+    """The values of the code around that any of the fragments mentions."""
     return list({b.var: b for f in fragments for b, _ in f.mentions}.values())
 
 
@@ -154,7 +154,7 @@ def types(likes: Sequence[Seen | None]) -> list[ArrayType | None]:
 
 
 def joined(likes: Sequence[Seen]) -> Seen:
-    """What is known of a value that is one of several, of one shape."""
+    """The facts that hold of each of several values of one shape."""
     shape = likes[0].type.shape
     t = ArrayType(shape, np.result_type(*[like.type.dtype for like in likes]))
     kinds = {(like.weak, like.type.dtype) for like in likes}
@@ -196,7 +196,7 @@ class Operands:
         return types
 
     def converted(self, likes: Sequence[Seen]) -> list[Boxed]:
-        """What moves, in the dtypes of these."""
+        """The differentiable operands, in the dtypes of these."""
         pairs = zip(self.boxes, likes, strict=True)
         return [
             b if b.var.type == v.type else op("astype")(b, dtype=v.type.dtype) for b, v in pairs
@@ -310,7 +310,7 @@ def _is_eager(v: Value) -> bool:
 
 
 def reached(f: Callable[..., Any], wanted: Callable[[Any], bool] = _is_eager) -> dict[str, Any]:
-    """What a function captured of values of differentiations, by name."""
+    """The traced values that a function captured, by name."""
     return {k: v for k, v in captured(f).items() if any(map(wanted, flatten(v)[0]))}
 
 
@@ -332,7 +332,7 @@ def adopted(level: StagedLevel, f: Callable[..., Any]) -> Any:
 
 
 def _common(fragments: Sequence[Fragment], place: int, name: str) -> Seen | None:
-    """What a result is in all branches; None for a constant that is the same in all."""
+    """The facts of a result that hold in all branches; None for a constant equal in all."""
     leaves = [f.leaves[place] for f in fragments]
     first = leaves[0]
     if not any(isinstance(v, Boxed | float | complex | np.ndarray) for v in leaves):
@@ -471,14 +471,14 @@ def _scan(
 
 
 def _row(stack: Seen) -> Seen:
-    """What is known of the rows of an array."""
+    """The facts of the rows of an array."""
     t, lay, _ = stack
     lay = None if lay is None else type(lay)(lay[1:])
     return Seen(ArrayType(t.shape[1:], t.dtype), lay)
 
 
 def _stack(row: Seen, n: int) -> Seen:
-    """What is known of a stack of rows: NumPy's lies as the rows do."""
+    """The facts of a stack of rows, which lies in memory as the rows do."""
     t = ArrayType((n, *row.type.shape), row.type.dtype)
     if row.lay is None or isinstance(row.lay, Doubtful):
         return Seen(t, row.lay and Doubtful(c_strides(t.shape)))
@@ -537,7 +537,7 @@ def _settled(
 
 
 def _alike(likes: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether two lists say the same of values; strides of different classes are not the same."""
+    """Whether two lists of facts are equal; strides of different classes are not."""
     pairs = zip(likes, others, strict=True)
     return all([a == b and (a is None or type(a.lay) is type(b.lay)) for a, b in pairs])
 
@@ -679,13 +679,13 @@ class Known:
             level.called[key] = self
 
     def around(self, level: StagedLevel) -> list[Boxed]:
-        """What is mentioned of the code around, where the function is called."""
+        """The values of the code around that the function mentions, where it is called."""
         if self.structure is None:
             raise Unknown(self.key)
         return [level.as_box(a) for a in self.mentions]
 
     def _written(self, level: StagedLevel) -> Fragment:
-        """What the function writes once it gives what it was assumed to give."""
+        """The text of the function, traced until its results have the types assumed of them."""
 
         def call(g: Callable[..., Any], nodes: Sequence[Any]) -> Any:
             args, kwargs = self.given.tree(nodes)
@@ -709,7 +709,7 @@ class Known:
             level.back_to(mark)
 
     def _assumed(self, level: StagedLevel, body: Fragment) -> bool:
-        """Whether a body gives what was assumed; what it gives is assumed from now on."""
+        """Whether the body's results have the types assumed; from now on theirs are assumed."""
         kinds = Boxed | float | complex | np.ndarray
         likes = [body.seen(i) if isinstance(v, kinds) else None for i, v in enumerate(body.leaves)]
         around = {b.var: b for b in map(level.as_box, self.mentions)}

@@ -34,7 +34,7 @@ def of_dead_lanes(results: Any, vectors: Any) -> bool:
 def run_live(
     program: Program, name: str, values: Sequence[Any], vectors: Sequence[Any]
 ) -> list[Any]:
-    """All results, where dead lanes stay zero; what is given has the types of the formals.
+    """All results with dead lanes as zeros; the arguments have the types of the formals.
 
     A plain zero in a vector is a dead lane: nothing is moved there, or asked of it.
     """

@@ -104,7 +104,7 @@ class Definition(NamedTuple):
         return known[self.name, way, lanes]._replace(rules=self.rules)
 
     def kills(self, way: str) -> bool:
-        """Whether vectors without dead lanes may get some on the way."""
+        """Whether vectors without dead lanes may get some in the linear part."""
         return makes_dead_lanes(*self.along(way))
 
     def along(self, way: str) -> tuple[Program, str]:

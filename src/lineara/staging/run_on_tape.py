@@ -68,7 +68,7 @@ class OnTape(Numbers):
             raise BoundsError(error.message) from None
 
     def holds(self, condition: object, done: int) -> bool:
-        """Whether a loop goes on."""
+        """Whether the loop has one more round."""
         return bool(plain(condition))
 
 

@@ -102,7 +102,7 @@ class Shared:
 
 
 class Seen(NamedTuple):
-    """What is known of a value that a definition gets or gives."""
+    """Facts of a value that is an argument or a result of a definition."""
 
     type: ArrayType
     lay: tuple[int, ...] | None = None  # the strides of NumPy's array, where not in C order
@@ -110,7 +110,7 @@ class Seen(NamedTuple):
 
 
 def seen(value: Any) -> Seen:
-    """What is known of a value."""
+    """The facts of a value."""
     return Seen(type_of(value), strides_of(value), weakness(value))
 
 
@@ -122,7 +122,7 @@ def weakness(value: Any) -> bool | None:
 
 
 def of_both(kinds: Iterable[bool | None]) -> bool | None:
-    """Of what kind the arithmetic of several numbers is, and what comes of it."""
+    """The kind of number (Python's or NumPy's) that arithmetic with several numbers gives."""
     kinds = list(kinds)
     return False if False in kinds else None if None in kinds else True
 
@@ -656,7 +656,7 @@ def _power(power: Callable[..., Any]) -> Any:
 
 
 def numbers_methods() -> dict[str, Any]:
-    """What numbers have in place of the operators of values."""
+    """The operators of staged numbers, in place of those of values."""
     methods = {f"__{name}__": _comparison(name) for name in COMPARISONS}
     for stem, name in INTEGRAL.items():
         methods |= {f"__{stem}__": _integral(name), f"__r{stem}__": _integral(name, True)}

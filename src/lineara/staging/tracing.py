@@ -126,7 +126,7 @@ class Results(NamedTuple):
     weak: tuple[bool, ...]  # whether a number is Python's; of those of either kind it is
 
     def tree(self, values: Sequence[Any]) -> Any:
-        """What the function returns."""
+        """The results of the function in their containers."""
         left = iter(zip(values, self.weak, strict=True))
         leaves = [_own(*next(left)) if c is VARIABLE else c for c in self.constants]
         return unflatten(self.structure, leaves)

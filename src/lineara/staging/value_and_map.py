@@ -57,7 +57,7 @@ class Halves:
 
     @property
     def value(self) -> Any:
-        """What f returns."""
+        """The result of f."""
         return self.staged.results.tree(self.values)
 
     def real(self, name: str) -> None:

@@ -36,7 +36,7 @@ Read = Callable[[Sequence[Any], dict[str, Any], Any], Any]
 
 
 def kinds_of(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple:
-    """What decides how a call is read; of what is in lists, too."""
+    """The classes of the arguments, and of what lists hold: they decide how a call is read."""
     return (func, *map(_deep, args), *kwargs, *map(_deep, kwargs.values()))
 
 
@@ -98,7 +98,7 @@ class _Writer:
         self.count = 0
 
     def words(self, args: Sequence[Any]) -> list[str]:
-        """A word for each argument."""
+        """Write the reading of arguments in turn; returns the names that the code gives them."""
         words = [f"p{self.count + i}" for i in range(len(args))]
         self.count += len(args)
         for word, a in zip(words, args, strict=True):
@@ -106,7 +106,7 @@ class _Writer:
         return words
 
     def argument(self, word: str, a: Any) -> None:
-        """One argument, which has this word in the code."""
+        """Write the reading of one argument, which is called `word` in the code."""
         kind = type(a)
         if issubclass(kind, Traced):
             self.traced(word, kind)
@@ -169,7 +169,7 @@ def _constant(a: Any) -> Any:
 
 
 def settled(a: Traced) -> Any:
-    """The node with the content of a written array, which lies in memory as NumPy's would."""
+    """The current node of a written array, where both lie in memory as NumPy's; else None."""
     if a.memory() is not None:  # NumPy alone is asked
         return None
     node = a.now()

@@ -79,14 +79,14 @@ def formats(frame: FrameType) -> bool:
 
 
 def asks_as_index(frame: FrameType) -> bool:
-    """Whether brackets ask for what stands between them."""
+    """Whether the user's code is indexing: `__index__` is called for what stands in brackets."""
     while frame.f_back is not None and is_own_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame.f_code.co_code[frame.f_lasti] in _INDEXES
 
 
 def asks_who_multiplies(frame: FrameType) -> bool:
-    """Whether a sparse matrix looks if it knows the other factor: of an object it does not."""
+    """Whether a product of SciPy's sparse matrices asks what class the other factor has."""
     module = frame.f_globals.get("__name__", "")
     if frame.f_code.co_name not in _PRODUCTS or not module.startswith("scipy.sparse."):
         return False
@@ -99,7 +99,7 @@ def asks_who_multiplies(frame: FrameType) -> bool:
 
 
 def in_object(value: Value) -> np.ndarray:
-    """An array of one object, of which a sparse matrix says that it does not know it."""
+    """The value in an array of objects: a sparse matrix leaves such a product to the value."""
     array = np.empty((), object)
     array[()] = value
     return array

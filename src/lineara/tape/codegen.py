@@ -538,12 +538,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _defers(value: Leaf) -> bool:
-    """Whether NumPy lets the class of a value answer an operator, as that says."""
+    """Whether the class of a value tells NumPy (`__array_ufunc__ = None`) not to operate on it."""
     return getattr(type(value), "__array_ufunc__", ...) is None
 
 
 def _of_numbers(p: Any, q: Any, name: str) -> Any:
-    """An operation of two numbers: the one operator of their kinds, on the values below."""
+    """An operation of two numbers: Python's or NumPy's own operator, one level below."""
     stem = OPERATORS[name]
     if name != "power":  # which NumPy calculates in another way for whole numbers
         if _is_whole(q) and type(p) in _fast(p):
@@ -573,7 +573,7 @@ def is_exact(value: Value) -> bool:
 
 
 def with_exact(p: Any, q: Any, act: Callable[[Any, Any], Any]) -> Any:
-    """An operation with an exact number of what has a type only: a fraction gives up its own."""
+    """An operation of a staged number and an exact one: a fraction is rounded to a float."""
     exact, other = (p, q) if is_exact(p) else (q, p)
     if issubclass(type(other), Array):
         refuse_own_rules(act.__name__, np.empty(0, object))
@@ -590,7 +590,7 @@ _LIKE_PYTHON = {
 
 
 def _is_like_pythons(number: Shaped, other: Value) -> bool:
-    """Whether a number of NumPy's acts on `other` as Python's does: it leaves the dtype alone."""
+    """Whether a number of NumPy's leaves the dtype of `other` alone, as one of Python's does."""
     if (
         not issubclass(type(number), np.generic)
         or number.dtype not in _LIKE_PYTHON
@@ -608,7 +608,7 @@ def op_call(name: str, p: Value, q: Value) -> Any:
 
 
 def compared(p: Any, q: Any, name: str) -> Any:
-    """A comparison outside the fast path: that of the plain values, of whatever kind they are."""
+    """A comparison outside the fast path: the plain values are compared, of whatever kind."""
     if name == "__eq__" and p.level.asked and issubclass(type(p), Scalar):
         refuse_found(p, q)
     if staged((p, q)):
@@ -618,7 +618,7 @@ def compared(p: Any, q: Any, name: str) -> Any:
 
 
 def compared_staged(p: Shaped, q: Tree, name: str) -> Any:
-    """A comparison of what has a type only: with what is no number NumPy's answer needs no more."""
+    """A comparison of a staged value; NumPy compares zeros of its type with what is no number."""
     if has_priority(q):
         return NotImplemented
     typed = isinstance(q, np.ndarray | np.generic)
@@ -628,7 +628,7 @@ def compared_staged(p: Shaped, q: Tree, name: str) -> Any:
 
 
 def _comparison(stem: str) -> Callable[..., Any]:
-    """A comparison of an array, also with what is no number."""
+    """The comparison method of arrays; the other side need not be a number."""
     name, act, general = f"__{stem}__", getattr(operator, stem), getattr(Box, f"__{stem}__")
 
     def method(p: Array, q: Any) -> Any:

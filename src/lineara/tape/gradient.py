@@ -67,7 +67,7 @@ def _backward(
     asked: Asked,
     method: Callable[..., Any],
 ) -> Any:
-    """The same at an open level.
+    """`backward` on a level that is open.
 
     A function of its own, so that the result's node is gone when the level clears its tape from
     the end: a chain of nodes is then freed one by one and not by recursion.
@@ -117,7 +117,7 @@ def _backward(
 
 
 def _sweep_back(level: Level, y: Any, strong_zero: bool) -> None:
-    """The reverse sweep over numbers, then that over arrays and what else there is before them."""
+    """The reverse sweep: over the numbers at the end of the tape, then over all entries before."""
     if y.g is leaked:
         raise outlived()
     if level.locks.seen:
@@ -136,7 +136,7 @@ def _sweep_back(level: Level, y: Any, strong_zero: bool) -> None:
 
 @np.errstate(all="ignore")
 def _sweep_arrays(level: Level, y: Any, tape: Sequence[Any], strong_zero: bool) -> None:
-    """The reverse sweep over what is left; a masked one of all follows where it produces a NaN.
+    """The reverse sweep over what is left; where it gives a NaN, all is swept again with masks.
 
     In a trace nobody can know whether it will, so there the masked one is all that is written.
     """

@@ -52,7 +52,7 @@ def kind_of_number(value: Shaped) -> str:
 
 
 def may_move(leaf: Shaped) -> bool:
-    """Whether a leaf can have a derivative: a number, a point, a function that captured some."""
+    """Whether a leaf can have a tangent: numbers, points, functions that captured numbers."""
     return kind_of_number(leaf) != "-" or manifold_of(leaf) is not None
 
 
@@ -120,7 +120,7 @@ class Leaves:
         return node
 
     def _note_others(self, value: Shaped) -> None:
-        """Watch what is beside it and has the memory of an array, which may be written."""
+        """Watch arrays among the other arguments: one may share memory that is written later."""
         level = self.level
         if self._plain is None:
             self._plain = [a for x in self.others for a in _arrays_of(x)]
@@ -130,7 +130,7 @@ class Leaves:
                 level.locks.take(a, watch=True)
 
     def _point(self, p: Tree, manifold: Any) -> Any:
-        """A point that moves with its coordinates."""
+        """A point whose coordinates are traced."""
         at = manifold.coordinates(p)
         v = lift(at, self, method=self.method, places=self.places)
         lifted = manifold.lifted(p, v)
@@ -164,7 +164,7 @@ class Leaves:
 
 
 def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> list[Any]:
-    """The arguments, those to differentiate as lazy traced proxies."""
+    """The arguments of a call; those to differentiate as containers that trace leaves when read."""
     lifted = list(args)
     for i in argnums:
         a = args[i]
@@ -178,7 +178,7 @@ def lift_args(args: Sequence[Any], argnums: Sequence[int], leaves: Leaves) -> li
 
 
 def _arrays_of(x: Shaped) -> list[np.ndarray]:
-    """A plain array; those in a small list, tuple or dict."""
+    """The plain arrays in an argument: itself, or the elements of a small list, tuple or dict."""
     parts = x.values() if type(x) is dict else x if type(x) in (list, tuple) else (x,)
     return [a for a in parts if isinstance(a, np.ndarray)] if len(parts) <= _FEW else []
 
@@ -269,7 +269,7 @@ class Gradients:
         return g.item() if isinstance(g, np.generic | np.ndarray) and np.ndim(g) == 0 else g
 
     def _distinct(self, g: Traced) -> Any:
-        """An outer level's value that no other result is: the user may write to each."""
+        """An outer level's value as an object of its own: the user may write to each result."""
         if not isinstance(g, Array):
             return g
         g = g.now()
@@ -279,7 +279,7 @@ class Gradients:
         return g
 
     def _own(self, g: np.ndarray, dtype: np.dtype) -> bool:
-        """Whether an array may be handed out as it is."""
+        """Whether an array may be handed out without a copy."""
         flags = g.flags
         if not (flags.carray and (flags.owndata or is_own(g)) and g.dtype == dtype):
             return False
@@ -319,7 +319,7 @@ def _of_kind(leaf: Value, g: Traced) -> Any:
 
 
 def zero_of(leaf: Any) -> Any:
-    """The gradient of a leaf that nothing depends on; what is no number stays as it is."""
+    """The zero gradient of a leaf; a leaf that is no number is returned as it is."""
     kind = kind_of_number(leaf)
     if kind == "-":
         return leaf

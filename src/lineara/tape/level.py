@@ -178,7 +178,7 @@ class Level:
         }
 
     def decide(self, kinks: Any) -> None:
-        """Let `kinks` decide, which sees every operation; None is the fast path and the defaults.
+        """Let the policy `kinks` see every operation and choose; None: the fast path, the defaults.
 
         math's functions have no method then: they go the way that raises as math does.
         """
@@ -309,7 +309,7 @@ class Level:
         return self.record(y, parents, joint, primitive.name, work)
 
     def _of_plain(self, primitive: Primitive, operands: list[Any], params: dict[str, Any]) -> Any:
-        """An operation on arrays that nothing traced has reached."""
+        """An operation on arrays of this trace that hold constants only."""
         try:
             y = primitive(*operands, **params)
         except (ValueError, IndexError) as e:
@@ -349,7 +349,7 @@ class Level:
         return self.record(v, [items[i] for i in places], Joint(forward, back), "stack", len(items))
 
     def moved(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """A view, where the primitive only reads the array in another order; else None."""
+        """A view of the array, where the primitive only reorders its elements; else None."""
         if primitive.name == "reshape":
             return reshape_view(self, args[0], params["shape"]) if args[0].shape else None
         if primitive.name == "permute_dims":
@@ -375,7 +375,7 @@ class Level:
         return False
 
     def of_numbers(self, name: str, act: Callable[..., Any], args: tuple) -> Any:
-        """An operator of numbers of any kinds: their own arithmetic, which may raise or warn."""
+        """An operator on numbers: Python's or NumPy's own arithmetic, which may raise or warn."""
         if not self.open:
             raise outlived()
         if not self.has_fast_path:
@@ -409,7 +409,7 @@ class Level:
         return self.revalued(p, v, self.S if weak else self.N)
 
     def revalued(self, p: Scalar, v: Any, kind: type | None = None) -> Any:
-        """A number with the derivative of p and the value v, which is equal but for its kind."""
+        """The node p with the value v, the same number but of Python's or of NumPy's kind."""
         if type(p) is not self.S and type(p) is not self.N:
             same = Joint(lambda tangents: tangents[0], lambda y_bar: [y_bar])
             return self.record(v, (p,), same, "astype", 1)
@@ -490,7 +490,7 @@ class Level:
         return self.handle(Part.of(self, node, packed(tuple(node.shape), strides_of(node), order)))
 
     def laid(self, x: Array, lay: tuple[int, ...]) -> Any:
-        """An array of its own with the content of the node x, which lies in memory so."""
+        """A new array with the content of the node x and these strides."""
         v = laid(x.v, lay)
         if x.k is None:  # nobody has looked at it yet
             x.v = v
@@ -498,7 +498,7 @@ class Level:
         return self.record(v, (x,), Joint(lambda ts: ts[0], lambda y_bar: [y_bar]), "copy", x.size)
 
     def derived(self, y: Array, source: Any) -> Any:
-        """An array that NumPy would give as a view of `source`: usable while neither is written."""
+        """A result that is a view of `source` in NumPy: usable until one of them is written."""
         if not (isinstance(y, Traced) and y.level is self):
             return y
         array = self.buffer(y.now() if isinstance(y, Array) else y.typed())
@@ -619,7 +619,7 @@ def slow_methods() -> dict[str, Any]:
 
 
 class _Absent:
-    """No method at all: math's stand-in goes the general way."""
+    """In place of a method that a class lacks: `math`'s functions then go the general way."""
 
     def __get__(self, value: Value | None, owner: type) -> Any:
         raise AttributeError("math's function of a number outside the fast path")

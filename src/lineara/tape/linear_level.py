@@ -89,12 +89,12 @@ class LinearLevel(Level):
         return array
 
     def note(self, array: Written, value: Shaped) -> None:
-        """Keep the user's line if it puts constants other than zero into an array."""
+        """Remember the user's line where it puts constants other than zero into an array."""
         if not isinstance(value, Traced) and np.any(value):
             self.constants.append((array.w.buffer, user_line()))
 
     def record(self, v: Shaped, parents: Sequence[Any], joint: Joint, name: str, work: int) -> Any:
-        """A node of that type; a value, in place of the type, shows what was assembled."""
+        """A node of that type. An array assembled from nodes and constants comes as a value."""
         if not isinstance(v, ArrayType) and np.any(plain(v)):
             raise LinearityError(
                 f"an array ({type_of(v)}) has linear elements and constants that are not zero, "
@@ -104,7 +104,7 @@ class LinearLevel(Level):
         return super().record(v, parents, joint, name, work)
 
     def refuse_forbidden(self, args: Sequence[Any]) -> None:
-        """Refuse what belongs to the level whose linear map is being made."""
+        """Refuse nodes of the level whose linear map is recorded: it must not depend on them."""
         if self.forbidden is not None and any(
             [getattr(a, "level", None) is self.forbidden for a in args]
         ):

@@ -54,7 +54,7 @@ class Sweeps:
         return self._masked(self._back, cotangents)
 
     def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
-        """What the sweep finds, or a masked one in its place where it produces a NaN.
+        """The results of the sweep, or of a masked sweep where it produces a NaN.
 
         In a trace nobody can know whether it will.
         """
@@ -271,7 +271,7 @@ def _trace(
 
 
 def _opened(tree: Any, leaves: Leaves, inside: bool = False) -> tuple[Any, Side]:
-    """Arguments as the program sees them, and what they are a side of.
+    """The arguments as the function sees them, and their side: nodes, types and structure.
 
     `inside`: the tree holds the coordinates of a point, which may be that point.
     """
@@ -301,7 +301,7 @@ def _opened(tree: Any, leaves: Leaves, inside: bool = False) -> tuple[Any, Side]
 
 
 def _closed(out: Value, value: Value, level: Level, name: str, inside: bool = False) -> Side:
-    """The results as a side: `out` as it is traced, `value` as it is released."""
+    """The side of the results: `out` holds their nodes, `value` what the user gets."""
     items, structure = flatten(out, is_leaf=lambda x: is_point(x) and not (inside and x is out))
     still = flatten(value, is_leaf=lambda x: is_point(x) and not (inside and x is value))[0]
     flat, nodes, charts = [], [], []
@@ -346,7 +346,7 @@ def _tangent_type(value: Shaped) -> ArrayType:
 
 
 def _fit(vectors: list[Any], given: list[Any], like: list[Any], level: Level) -> list[Any]:
-    """What a sweep of the `given` vectors found, in the types of the leaves that it belongs to."""
+    """The results of a sweep of the `given` vectors, each in the type of its leaf."""
     if len(vectors) == 1 and type(vectors[0]) is float and type(like[0]) is float:
         return vectors
     for v in (*vectors, *given):
@@ -358,7 +358,7 @@ def _fit(vectors: list[Any], given: list[Any], like: list[Any], level: Level) ->
 
 
 def released_leaf(value: Leaf) -> Any:
-    """A stand-in with the type of a leaf, which a fitted gradient takes on."""
+    """An object with the type of a leaf but without its memory; gradients are fitted to it."""
     if issubclass(type(value), Traced):
         t = type_of(value)
         return _typed(t) if t.shape else 0.0

@@ -23,7 +23,7 @@ SHORT = 4096  # elements up to which a dot product, which is one call of C, cost
 
 
 def settle(n: Any) -> None:
-    """Replace the masked cotangents of a leaf, and of what was read of it, by their values."""
+    """Replace the masked cotangents of a leaf, and of its reads, by their values."""
     n.g = unmasked(n.g)
     if isinstance(n, Scalar) or n.k is None:
         return

@@ -19,7 +19,7 @@ Origin = tuple[Any, np.ndarray, np.ndarray]  # (node, places here, places there)
 
 
 def assemble(level: Any, sources: list[Any], v: Any, src: np.ndarray, pos: np.ndarray) -> Any:
-    """A node of value v that comes from elsewhere: the source itself, a part, or a mixture."""
+    """The node for a region of value v: its only source, a part of it, or a mixture of several."""
     if not src.size:
         return v
     flat, there = src.reshape(-1), pos.reshape(-1)
@@ -47,7 +47,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def mixed(level: Any, sources: list[Any], v: Any, src: np.ndarray, pos: np.ndarray) -> Any:
-    """A node of its own, of value v; v itself where all is constant."""
+    """A new node of value v for elements of several sources; v itself where all are constants."""
     flat, there = src.reshape(-1), pos.reshape(-1)
     order = np.argsort(flat, kind="stable")
     kinds = flat[order]

@@ -181,7 +181,7 @@ class Traced(Box):
         return None
 
     def give(self, array: np.ndarray) -> None:
-        """A plain view of the content was given away: only written arrays need to know."""
+        """Note that a plain view of the content was handed out; only written arrays keep track."""
 
     def below(self) -> Any:
         """The value one level below, for code that looks at it."""
@@ -276,7 +276,7 @@ def plain_deep(value: Leaf) -> Any:
 
 
 def follows(value: "Array") -> bool:
-    """Whether a derivative is followed in a value: not in a written array of constants."""
+    """Whether a value is traced; a written array that holds only constants is not."""
     if isinstance(value, list | tuple):
         return any([follows(v) for v in value])
     return isinstance(value, Traced) and value.constant() is None
@@ -292,7 +292,7 @@ def derived(result: Box, source: Any) -> Any:
 
 
 def laid(value: Shaped, lay: tuple[int, ...]) -> Any:
-    """The same array, which lies in memory with these strides."""
+    """The array with the memory layout that these strides describe."""
     if isinstance(value, np.ndarray):
         return laid_out(value, lay)
     node = value.now() if isinstance(value, Traced) else value
@@ -544,7 +544,7 @@ def refuse_class(name: str, cls: type) -> NoReturn:
 
 
 def _whole_quotient(p: Any, q: Any) -> Any:
-    """p // q, a constant: of plain numbers their own, which may raise or warn."""
+    """p // q of the plain values, a constant; the division may raise or warn as it does there."""
     if has_priority(p) or has_priority(q):
         return operated(op("floor_divide"), p, q)
     if is_of_objects(p) or is_of_objects(q):
@@ -568,7 +568,7 @@ for _name in ("__hash__", "as_integer_ratio", "hex", "is_integer"):
 
 
 def _hashed(x: Scalar, plainly: Callable[..., Any] = Scalar.__hash__) -> int:
-    """That of the number; in a library, where keys are those of caches, the derivative would go."""
+    """The plain number's hash; refused in a library, whose caches would drop the derivative."""
     frame = sys._getframe(1)
     if is_library_file(frame.f_code.co_filename):
         raise TypeMismatchError(
@@ -587,7 +587,7 @@ _COMPARING += ["<lineara codegen>", functools.__file__]
 
 
 def refuse_found(p: Scalar, q: Value) -> None:
-    """Refuse a comparison by which a dict finds an equal number: not one that is written out.
+    """Refuse the comparison by which a dict finds an equal key; `==` in the user's code is fine.
 
     What a memo holds for the equal number has the derivative of that one, or none.
     """
@@ -616,7 +616,7 @@ def has_priority(other: object) -> bool:
 
 
 def as_type(value: Traced, dtype: np.dtype, casting: Any = "unsafe") -> Any:
-    """A traced value in another dtype: its derivative is kept, or there is none, or it refuses.
+    """A traced value in another dtype, with its derivative; integers and flags are constants.
 
     A cast that NumPy refuses or warns of is refused or warned of by NumPy.
     """
@@ -669,7 +669,7 @@ def objects(value: Shaped) -> np.ndarray:
 
 
 def is_of_objects(value: Shaped) -> bool:
-    """Whether a plain array, or one in a list, holds objects, which may be traced numbers."""
+    """Whether a plain array, or one in a list, has dtype object: it may hold traced numbers."""
     if issubclass(type(value), list | tuple):
         return any([type(v) is np.ndarray and v.dtype.kind == "O" for v in value])
     return type(value) is np.ndarray and value.dtype.kind == "O"
@@ -685,7 +685,7 @@ def in_objects(value: Any) -> Any:
 
 
 def _element(value: Shaped, at: tuple[int, ...]) -> Any:
-    """What nested sequences hold at an index; of arrays of numbers Python's number."""
+    """The element of nested sequences at an index; NumPy's numbers become Python's."""
     given, whole = value, at
     while at and isinstance(value, list | tuple):
         value, at = value[at[0]], at[1:]
@@ -731,7 +731,7 @@ class FlatElements:
         return np.unravel_index(np.arange(len(self))[at], self._spread().shape)
 
     def _spread(self) -> Any:
-        """The array; one without axes under one axis."""
+        """The array with at least one axis."""
         return self.base if self.base.shape else self.base[None]
 
     def __getitem__(self, at: Index) -> Any:
@@ -798,7 +798,7 @@ withhold(Array, "__array__", "strides", "flags", "base", "getfield", "byteswap")
 
 
 def staged(value: Any) -> bool:
-    """Whether somewhere under it is a value that has a type only."""
+    """Whether a value is staged: at some level below it there is only a type."""
     if issubclass(type(value), list | tuple):
         return any([staged(v) for v in value])
     while issubclass(type(value), Traced):
@@ -811,7 +811,7 @@ def staged(value: Any) -> bool:
 
 
 def layout(value: Any) -> Any:
-    """What `plain` gives; of a value that has a type only, zeros of that type."""
+    """The plain value; for a staged value, which has only a type, zeros of that type."""
     if not staged(value):
         return plain(value)
     t = type_of(value)

@@ -30,29 +30,29 @@ SLOW = {"weak": vars(Scalar)["weak"], "of_type": None}
 
 @functools.cache
 def pythons() -> dict[str, Any]:
-    """The same for Python's floats, when all that Scalar answers is declared."""
+    """The attributes of the class of Python's floats; asked for once Scalar is declared whole."""
     return {"weak": True, "of_type": _FLOAT64} | hidden(Scalar, np.float64, float)
 
 
 @functools.cache
 def of_numpy() -> dict[str, Any]:
-    """The same for NumPy's."""
+    """The attributes of the class of NumPy's floats."""
     return NUMPYS | lacking(Scalar, np.float64)
 
 
 def typed(v: Value) -> Any:
-    """A number as NumPy's, whose arithmetic does not refuse."""
+    """A number as NumPy's, whose arithmetic warns where Python's raises."""
     return v.typed() if isinstance(v, Box) else np.result_type(type(v), float).type(v)
 
 
 def decided(name: str, act: Callable[..., Any], args: tuple) -> Any:
-    """An operator whose kinks are decided: its own value, and the derivative that was chosen."""
+    """An operator under a policy of kinks: the value is the operator's, the derivative chosen."""
     y = op(name)(*map(typed, args))
     return y if staged(args) else valued(y, act(*map(plain, args)))
 
 
 def valued(y: Any, value: Any) -> Any:
-    """The derivative of y with the value that was calculated in its place, of its kind."""
+    """The node y with `value` in place of its own, which may differ in kind."""
     if type(value) is tuple:
         return tuple([valued(*pair) for pair in zip(y, value, strict=True)])
     if not issubclass(type(y), Scalar) or type(value) is int:
@@ -64,7 +64,7 @@ def valued(y: Any, value: Any) -> Any:
 
 
 def numpys(value: Traced) -> Any:
-    """What a function of NumPy's gives: its own numbers, also of Python's."""
+    """The result of a function of NumPy's: numbers in it become NumPy's."""
     kind = type(value)
     if issubclass(kind, list | tuple) and any([issubclass(type(v), Scalar) for v in value]):
         parts = [numpys(v) for v in value]
@@ -76,12 +76,12 @@ def numpys(value: Traced) -> Any:
 
 
 def real_typed(a: Any) -> Any:
-    """A real number as NumPy's: complex ones raise nowhere, and what they give is NumPy's."""
+    """A traced real number as NumPy's; other values as they are, complex ones never raise."""
     return a.typed() if issubclass(type(a), Scalar) and a.dtype.kind == "f" else a
 
 
 def as_numpys(args: tuple[Any, ...]) -> Any:
-    """The arguments of a function of NumPy's; where all are Python's numbers, they count as its."""
+    """The arguments of a function of NumPy's; if all are Python's numbers, they become NumPy's."""
     for a in args:
         if type(a) not in (int, float, complex, bool) and not getattr(type(a), "weak", False):
             return args

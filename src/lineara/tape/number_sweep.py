@@ -8,7 +8,7 @@ from lineara.tape.node import leaked, zero
 
 
 def numbers_back(tape: Sequence[Any], scalar: tuple[type, type]) -> int:
-    """The last sweep over the numbers at the end of a tape; gives how many entries are before them.
+    """The last reverse sweep over the numbers that end a tape; returns how many entries precede.
 
     They and their weights are Python's numbers, whose arithmetic gives no warnings.
     """

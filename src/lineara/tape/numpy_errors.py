@@ -68,7 +68,7 @@ def about_to_become_plain(value: Shaped) -> DetachError:
 
 
 def asks_by_name(frame: FrameType) -> bool:
-    """Whether a copied function calls `x.__array__()` itself: the array is the traced one."""
+    """Whether the user's code calls `x.__array__()` by name, and can be given the traced array."""
     named = "__array__" in frame.f_code.co_names and type(frame.f_globals) is not dict
     return named and _called_method(frame) == "__array__"
 

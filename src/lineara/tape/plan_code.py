@@ -51,7 +51,7 @@ class Code(NamedTuple):
 
 
 def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: bool) -> Code:
-    """The code of the way back of what a draft holds.
+    """The code that pulls a cotangent back through the steps of a draft.
 
     Of a composition the value is calculated too, since NumPy's is another function's.
     """
@@ -102,7 +102,7 @@ def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: b
 
 
 def _check_order(draft: Draft, out: str) -> None:
-    """Refuse several contributions to what is read through views: they are summed by turns.
+    """Refuse a draft where an array that is read through views gets several contributions.
 
     A sweep adds what has arrived at views when it is the turn of the array that they show.
     """
@@ -118,7 +118,7 @@ def _check_order(draft: Draft, out: str) -> None:
 
 
 def _read_off(draft: Draft, out: Sketch) -> None:
-    """What the result is under another shape is read off the result, and not calculated again."""
+    """Where the result is a reshaped value, take that value from the result, not from its steps."""
     places = {s.out: i for i, s in enumerate(draft.steps)}
     step = draft.steps[places[out.name]] if out.name in places else None
     while step is not None and step.primitive.name == "reshape":
@@ -138,7 +138,7 @@ def sketches_in(value: Tree) -> list[Sketch]:
 
 
 def _needed(steps: Sequence[Step], names: Sequence[str], stop: str) -> set[str]:
-    """The steps from which values come, where that of `stop` is known."""
+    """The steps that these values are computed from, where the value of `stop` is known."""
     known = {s.out: s for s in steps}
     needed: set[str] = set()
     todo = list(names)
@@ -174,7 +174,7 @@ class _Writer:
         return self.names.get(a.name, a.name) if isinstance(a, Sketch) else self.constant(a)
 
     def operand(self, a: Shaped, step: Step) -> str:
-        """The same; a number that meets arrays of floats is one, which NumPy need not convert."""
+        """An argument in the code; a number that meets arrays of floats is written as a float."""
         floats = all([s.t.dtype is F64 and s.t.shape for s in sketches_in(step.args)])
         return self.word(np.array(float(a)) if floats and type(a) in (int, float) else a)
 
@@ -206,7 +206,7 @@ class _Writer:
         return f"{self.constant(call)}({', '.join([*words, *named])})"
 
     def given(self, parent: str, leaf: Sketch, c: Any, shown: bool) -> list[str]:
-        """A contribution to the cotangent of a parent; of one that is shown it goes to zeros."""
+        """Lines that add a contribution to a cotangent, which is in C order if it has views."""
         if isinstance(c, Outer):
             return self.late(parent, f"new(Outer, ({self.word(c.u)}, {self.word(c.v)}))")
         if isinstance(c, Piece):
@@ -224,7 +224,7 @@ class _Writer:
         ]
 
     def late(self, parent: str, c: str) -> list[str]:
-        """A contribution that is summed when the parent's turn comes."""
+        """Lines that keep a contribution until the sweep reaches the parent, which sums them."""
         return [
             f"k = {parent}.k",
             f"if k is None: k = {parent}.k = Reads()",
@@ -333,7 +333,7 @@ class Runner:
         return f"level.guard({leaf.name})" if leaf.name in self.back.reads else "None"
 
     def given(self) -> list[str]:
-        """What the call gives."""
+        """The line that returns the result of the call."""
         if self.place is None:
             return ["return o"]
         return [
@@ -344,5 +344,5 @@ class Runner:
 
 
 def _shows(v: np.ndarray, values: Sequence[np.ndarray]) -> bool:
-    """Whether a result shows the memory of an argument."""
+    """Whether a result is a view of an argument."""
     return any([np.may_share_memory(v, a) for a in values])

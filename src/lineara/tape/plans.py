@@ -104,7 +104,7 @@ def by_plan(
 def _reader(
     kinds: tuple, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Read:
-    """The code that reads such a call, from now on; where lists are given, that which finds it."""
+    """The code that reads such calls from now on; where lists are given, code that finds it."""
     readers = registry.readers
     if len(readers) >= KNOWN:
         readers.clear()
@@ -137,7 +137,7 @@ def _later(
     kwargs: dict[str, Any],
     judge: Judge | None,
 ) -> Any:
-    """One more call of a signature without a plan, which it may get; the first result tries it."""
+    """Count a call of a signature without a plan; make the plan if due, and try it on this call."""
     if (count or 0) + 1 < CALLS:
         if len(plans) >= KNOWN:
             plans.clear()
@@ -166,7 +166,7 @@ def _later(
 
 
 def _map_of(plan: Plan, values: Sequence[Any]) -> Joint:
-    """The linear maps of the steps at these values, in turn; what was dropped is a sketch."""
+    """The composed linear maps of the steps at these values; dropped values are sketches."""
     draft = Draft(plan.recur)
     leaves = plan.leaves
     now: dict[str, Any] = {}
@@ -193,7 +193,7 @@ def _map_of(plan: Plan, values: Sequence[Any]) -> Joint:
 
 
 def _agrees(call: Call) -> bool:
-    """Whether the code of a new plan does here what the linear maps of its steps do."""
+    """Whether the code of a new plan gives the cotangents here that the linear maps give."""
     level, plan = call.out.level, call.plan
     g: Any = 0.5 if plan.number else np.cos(np.arange(call.out.size, dtype=float))
     g = g if plan.number else g.reshape(call.out.s)

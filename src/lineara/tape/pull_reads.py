@@ -17,7 +17,7 @@ from lineara.tape.strides import Flat, grid, strided
 
 
 def settled(nodes: list[Any], places: list[int], size: int) -> tuple[np.ndarray, list[Any]]:
-    """Where cotangents arrived, and they; a node that nothing reached is left out."""
+    """The positions and cotangents of the nodes that a cotangent has reached."""
     if any(n.g is zero for n in nodes):
         pairs = [(i, n.g) for i, n in zip(places, nodes, strict=True) if n.g is not zero]
         places, cotangents = [i for i, _ in pairs], [g for _, g in pairs]
@@ -61,7 +61,7 @@ def pull(x: Box) -> Any:
 
 
 def _pull_product(k: Reads | View) -> np.ndarray | None:
-    """The cotangent of a matrix of which only one plain product was taken; None if it is not so."""
+    """The cotangent of a matrix that was read by one plain product only; else None."""
     (piece,) = k.pieces
     if type(piece) is not Outer or k.sums or (type(k) is Reads and (k.nodes or k.views)):
         return None
@@ -74,7 +74,7 @@ FEW_VIEWS = 4  # which are added one by one; of more, the small ones of one form
 
 
 def _pull_views(x: Array, k: Reads) -> np.ndarray | None:
-    """The cotangent of a plain array of which few views were taken; None where it is not that."""
+    """The cotangent of a plain array whose views all have plain cotangents; else None."""
     v, total = x.v, x.g
     if type(v) is not np.ndarray or not (total is None or type(total) is np.ndarray):
         return None
@@ -97,7 +97,7 @@ def _pull_views(x: Array, k: Reads) -> np.ndarray | None:
 
 
 def _pull_sums(x: Array, k: Any) -> np.ndarray | None:
-    """The cotangent of a plain array of which only sums were taken; None where it is not that."""
+    """The cotangent of a plain array that was only summed; else None."""
     if k.pieces or (type(k) is Reads and (k.nodes or k.views)) or type(x.v) is not np.ndarray:
         return None
     total: Any = zero
@@ -115,7 +115,7 @@ FEW = 32  # elements of an array for which Python adds faster than NumPy does
 
 
 def _pull_few(x: Array, k: Reads) -> np.ndarray | None:
-    """The sum for a short vector of which only elements were read; None where it is not that."""
+    """The cotangent of a short vector that was only read by elements; else None."""
     g, v = x.g, x.v
     if not (type(v) is np.ndarray and v.size <= FEW and v.ndim == 1 and v.dtype == np.float64):
         return None
@@ -143,7 +143,7 @@ class Strided(NamedTuple):
 
     @property
     def many(self) -> bool:
-        """Whether it is several parts; their contribution has an axis in front for them."""
+        """Whether these are several parts: the contribution then has a leading axis over them."""
         return isinstance(self.offset, np.ndarray)
 
 
@@ -274,7 +274,7 @@ def _add_at(total: np.ndarray, where: Any, t: np.ndarray) -> None:
 
 
 def _pull_boxes(g: Shaped | None, terms: list[Any], shape: tuple[int, ...]) -> Any:
-    """The same sum, written with primitives: for cotangents of outer levels, batched or masked."""
+    """The cotangent by primitives: where cotangents are of outer levels, batched or masked."""
     size = math.prod(shape)
     total = g
     for where, t in terms:

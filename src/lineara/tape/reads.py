@@ -364,7 +364,7 @@ GONE = Gone()
 
 
 def forget(n: Array) -> None:
-    """Break the cycles of a node that no sweep will visit, so that its memory is free at once."""
+    """Break the cycles of a node that no sweep will visit, so that its memory is freed at once."""
     k = n.k
     if type(k) is not Reads:
         return

@@ -56,7 +56,7 @@ def check_numbers(values: Sequence[Any], name: str) -> None:
 
 
 def with_aux(out: Shaped, has_aux: bool, name: str) -> tuple[Any, Any]:
-    """(result, aux) of what a function returned; without `has_aux` all of it is the result."""
+    """(result, aux): what a function returned, taken apart if `has_aux`; else aux is None."""
     if not has_aux:
         return out, None
     if not isinstance(out, tuple) or len(out) != 2:
@@ -68,7 +68,7 @@ def with_aux(out: Shaped, has_aux: bool, name: str) -> tuple[Any, Any]:
 
 
 def scalar_output(out: Any, name: str) -> Any:
-    """The one real number that a gradient is of, or an error that says what came instead."""
+    """The one real number that is differentiated; an error says what the function returned else."""
     y = out.now() if isinstance(out, Traced) else out
     if issubclass(type(y), Scalar) and type(y.v) in FLOATS:
         return y

@@ -42,7 +42,7 @@ class Overlaps:
             raise written_in_one_place(value)
 
     def source(self, storage: Any) -> Any:
-        """What the user gave, of a node or of the cell of a program; else None."""
+        """The user's array behind a node, or behind an array of a program; else None."""
         for value, node in self.given[self.indexed :]:
             self.known[id(_written(node))] = value, node
             self.groups.setdefault(_owner(value), []).append((value, node))
@@ -92,12 +92,12 @@ def shares(a: Any, b: Any) -> bool:
 
 
 def _written(node: Array) -> Any:
-    """What is written when a leaf is: its node, in a program its cell."""
+    """The storage that a write to this leaf changes: a node, or in a program the array's cell."""
     return node.w.buffer if isinstance(node, Written) else node
 
 
 def _owner(a: Any) -> Any:
-    """What has the memory of an array; None if that is no array, and may be seen in other ways."""
+    """The id of the array that owns the memory; None if an object that is no array owns it."""
     if isinstance(a, Array):
         storage = _storage(a)[0]
         given = a.level.overlaps.source(storage)

@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A step through which a derivative flows: from `parents` to `out` by the linear map."""
+    """A step with a derivative: the linear map takes tangents of `parents` to that of `out`."""
 
     out: str
     t: ArrayType
@@ -153,13 +153,13 @@ def combined(moves: Sequence[Move], out: str, leaves: dict[str, ArrayType]) -> J
 
 
 def known(value: Leaf) -> Any:
-    """A value that was calculated: nothing that was dropped was read."""
+    """The value, which must have been kept: the code of a plan reads nothing that it dropped."""
     assert not isinstance(value, Sketch), "a plan has dropped what its linear map reads"
     return value
 
 
 class Sketch(Box):
-    """A value of which the type is known, and that is all."""
+    """A value of which only the type is known."""
 
     __slots__ = ("draft", "moves", "name", "t", "weak")
     depth = 0

@@ -146,7 +146,7 @@ def joined_strides(
 
 
 def strides_of(value: Any) -> tuple[int, ...]:
-    """Strides, in elements, of the array that NumPy has there; of a number none."""
+    """The strides, in elements, that NumPy's array would have; () for a number."""
     if issubclass(type(value), np.ndarray):
         return tuple([s // value.itemsize for s in value.strides])
     lay = getattr(value, "lay", None)

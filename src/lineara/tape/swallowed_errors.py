@@ -30,7 +30,7 @@ def prune(refused: list[LinearaError]) -> None:
 
 
 def _is_meant(error: LinearaError) -> bool:
-    """Whether the code that caught an error knows it: ours, or that which names its class."""
+    """Whether an error was caught on purpose: by our own code, or by `except` with its class."""
     trace = error.__traceback__  # begins where the error was caught
     if trace is None or not trace.tb_frame.f_code.co_exceptiontable:  # there is no `try`
         return False  # compiled code, which has no frame, caught it
@@ -74,7 +74,7 @@ _PLAINLY = re.compile(
 
 
 class Told(ValueError):
-    """What an object says that it is as an array is traced, and NumPy takes it for none."""
+    """An object whose `__array__` gives a traced value, which NumPy refuses to take as an array."""
 
     def __init__(self, source: Tree, value: Any, copied: bool) -> None:
         super().__init__("object __array__ method not producing an array")
@@ -83,7 +83,7 @@ class Told(ValueError):
 
 
 def met_by_traced(error: object) -> bool:
-    """Whether compiled code refused a traced value, where plain ones may pass."""
+    """Whether compiled code refused a traced value where it may take a plain one."""
     if isinstance(error, Told):
         return True
     if not isinstance(error, Exception) or isinstance(error, LinearaError):
@@ -95,7 +95,7 @@ def met_by_traced(error: object) -> bool:
 
 
 def told(error: BaseException, line: str | None = None) -> DetachError:
-    """The refusal that such an error is."""
+    """Our refusal in place of an error of compiled code about a traced value."""
     if isinstance(error, PicklingError):
         return DetachError(
             f"{error}; functions, classes and modules of a differentiated function may be copies, "

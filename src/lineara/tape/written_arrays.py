@@ -464,7 +464,7 @@ def version_of(array: Array) -> int:
 
 
 def _still(node: Array) -> Any:
-    """A tape node as it was made, whatever has been written into it since."""
+    """A view of a node that keeps its first content, whatever is written into the node later."""
     root, offset, strides = place(node)
     return view(node.level, root, node.v, offset, strides, fixed=True)
 
@@ -477,7 +477,7 @@ def _copy(val: Shaped) -> Any:
 
 
 def _shaped(node: Scalar, shape: tuple[int, ...]) -> Any:
-    """A number where an array without axes has been given axes of length 1."""
+    """A node without axes in the shape that the array has been given: axes of length 1."""
     return op("reshape")(node, shape=shape) if shape else node
 
 
@@ -553,7 +553,7 @@ class Written(Array):
         return self.w.buffer.dtype
 
     def _own(self, y: Shaped) -> Any:
-        """A node as it is; a constant as an array that may be written."""
+        """A node unchanged; a constant as an array that may be written."""
         if isinstance(y, Traced) and y.level is self.level:
             return y
         return self.level.own(y) if type_of(y).shape else y
@@ -641,7 +641,7 @@ class Written(Array):
         self.w.write(at, value)
 
     def _write_plain(self, at: Index, value: Shaped) -> bool:
-        """Write a plain value into a plain array, as NumPy does; False where it is not that."""
+        """Write a plain value where all of the array is constant; False if the general way must."""
         kind = type(value)
         if kind is np.ndarray:
             if value.dtype.kind not in "fiub":
@@ -744,7 +744,7 @@ class Written(Array):
         return array
 
     def give(self, array: np.ndarray) -> None:
-        """The plain content, which a function has returned a view of, is nobody else's any more."""
+        """The plain content belongs to a view that a function has returned: cache it no longer."""
         self.w.give(array)
         self.w.cache = (-1, None)
         below = self.w.values
@@ -752,7 +752,7 @@ class Written(Array):
             below.give(array)
 
     def __getattr__(self, name: str) -> Any:
-        """What an array of constants has of an ndarray, to be read."""
+        """Read-only attributes of ndarray, where nothing in the array is traced."""
         if name in ("data", "flags", "itemsize", "strides", "tobytes", "tofile", "dump", "dumps"):
             constant = self.constant()
             if constant is not None:
@@ -776,7 +776,7 @@ PYTHONS = (float, int)
 
 
 def plain_operands(args: Sequence[Any]) -> list[Any] | None:
-    """The operands of a calculation that nothing traced takes part in, to be read; else None."""
+    """The plain operands of an operation in which nothing is traced, to be read only; else None."""
     operands: list[Any] = []
     for a in args:
         if issubclass(type(a), Written):
@@ -793,7 +793,7 @@ def plain_operands(args: Sequence[Any]) -> list[Any] | None:
 
 
 def settled(X: type, name: str, general: Callable[..., Any]) -> Any:
-    """The method of X, on the node for the present content; the general one where that is no X."""
+    """The method of X on the current node of a written array; the general one for other nodes."""
     own = getattr(X, name)
     stem = name.removeprefix("np_")
     plainly: Any = getattr(np.ndarray, name) if name.startswith("__") else op(stem).array
