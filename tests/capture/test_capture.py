@@ -324,6 +324,52 @@ def test_numbers_keep_their_precision_from_round_to_round():
     assert type(capture(total, X)(X)) is type(total(X))
 
 
+def test_numbers_of_pythons_are_its_own_in_loops_that_only_python_calculates():
+    def halved(x, t):
+        s, deep = 0.0, 1.0
+        for v in x:
+            for w in x:
+                s = s + v * w
+                deep = deep * 0.99
+            t = t * 0.5
+        assert type(t) is type(deep) is float
+        return s * t * deep
+
+    agrees(halved, (X, 3.0), (X, -2.0))
+
+
+def test_what_a_loop_could_change_and_does_not_stays_known():
+    def chosen(x, last):
+        weights, k, s, y = [2.0, 3.0], 1, 0.0, x * 1.0
+        for v in x:
+            s = s + weights[k] * v
+            if last:
+                k = 0
+                y[0] = s
+        y[1:] = s
+        return s + y.sum()
+
+    agrees(chosen, (X, False))
+    with pytest.raises(LinearaError, match="used as a Python integer"):
+        capture(lambda x, c: chosen(x, c > 0), X, 1.0)
+
+
+def test_a_number_of_either_kind_does_not_lose_its_precision_unsaid():
+    def f(x, y, c):
+        s = 0.1 if c > 0 else y[0]
+        return s * x
+
+    x = X.astype(np.float32)
+    with pytest.raises(StagingError) as e:
+        capture(f, x, X, 1.0)
+    assert e.value.message == (
+        "multiply of f64[] and f32[5]: a number that is Python's in one branch or round of a loop "
+        "and NumPy's in another has the precision of what it meets in one and its own in the "
+        "other; make it one of them where it begins, float(x) or np.float64(x)"
+    )
+    agrees(lambda x, y, c: f(x, y, c), (X, X, 1.0), (X, X, -1.0))
+
+
 def test_a_zero_beside_floats_is_one_of_them_unless_its_class_is_asked_for():
     def f(x):
         return x if x > 0 else 0

@@ -53,7 +53,7 @@ class Plain:
             way = orelse()
         return way if way is not None or rest is None else rest()
 
-    def while_(self, test, body, orelse, rest, names):
+    def while_(self, test, body, orelse, rest, names, changed):
         self.calls["while_"] += 1
         while test():
             way = body() if body else None
@@ -68,7 +68,7 @@ class Plain:
         way = orelse() if orelse and way is None else None
         return way if way is not None or rest is None else rest()
 
-    def for_(self, iterable, body, orelse, rest, names):
+    def for_(self, iterable, body, orelse, rest, names, changed):
         self.calls["for_"] += 1
         for item in iterable:
             way = body(item)

@@ -1,6 +1,7 @@
 """Work of captured functions, their gradients and the capture, counted at two sizes."""
 
 import importlib.util
+import sys
 
 import numpy as np
 import pytest
@@ -73,19 +74,64 @@ BLOCK = """
 """
 
 
-def calls_of_a_capture(blocks, folder):
-    """How many Python calls the capture of a function with so many loops and branches makes."""
-    file = folder / f"made_{blocks}.py"
-    body = "".join([BLOCK.format(k=k) for k in range(blocks)])
-    file.write_text(f"def f(x, y):\n    s = 0.0\n    y = y * 1.0\n{body}\n    return s + y.sum()\n")
+def module_of(body, name, folder):
+    """A module that is read from a file."""
+    file = folder / f"{name}.py"
+    file.write_text(body)
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None, "it was just written"
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    x = np.ones(9)
-    return calls(lambda: trace(module.f, x, x))
+    return module, file
+
+
+def calls_of_a_capture(blocks, folder):
+    """How many Python calls the capture of a function with so many loops and branches makes."""
+    body = "".join([BLOCK.format(k=k) for k in range(blocks)])
+    text = f"def f(x, y):\n    s = 0.0\n    y = y * 1.0\n{body}\n    return s + y.sum()\n"
+    f, x = module_of(text, f"made_{blocks}", folder)[0].f, np.ones(9)
+    return calls(lambda: trace(f, x, x))
 
 
 def test_a_capture_costs_what_the_function_is_long(tmp_path):
     few, many = (calls_of_a_capture(blocks, tmp_path) for blocks in (4, 16))
     assert many <= 4.4 * few, (few, many)
+
+
+ONCE = """
+def f(x, n):
+    y, z = x * 1.0, x * 0.5
+    s, best, k = 0.0, -1e9, 0
+    for i in range(1, len(x)):
+        y[i] = 0.5 * y[i - 1] + x[i]
+        if y[i] > best:
+            best = y[i]
+        for j in range(len(x)):
+            s = s + x[i] * z[j]
+            z = z * 0.5
+    while k < n and s > 1.0:
+        s, k = 0.5 * s, k + 1
+    for v in x:
+        if v < 0.0:
+            break
+        s += v
+    return s * best + y.sum()
+"""
+
+
+def test_the_body_of_a_loop_is_written_once(tmp_path):
+    module, file = module_of(ONCE, "once", tmp_path)
+    x = np.linspace(0.1, 0.9, 9)
+    lines = []
+
+    def watch(frame, event, argument):
+        code = frame.f_code
+        if event == "call" and code.co_filename == str(file) and code.co_argcount:
+            lines.append(code.co_firstlineno)
+
+    sys.setprofile(watch)
+    try:
+        trace(module.f, x, np.float64(4.0))
+    finally:
+        sys.setprofile(None)
+    assert sorted(lines) == [2, 5, 9, 14], "f itself, and the body of each for loop"

@@ -77,6 +77,18 @@ _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _TAKES = ast.ExceptHandler | ast.MatchAs | ast.MatchStar
 
 
+def written(nodes: Iterable[ast.AST]) -> Names:
+    """The names of the variables to whose items these write, as `a` in `a[i].b[j] = x`."""
+    names = set()
+    for n in own(nodes):
+        if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load):
+            root: Any = n
+            while isinstance(root, ast.Subscript | ast.Attribute):
+                root = root.value
+            names |= {root.id} if isinstance(root, ast.Name) else set()
+    return frozenset(names)
+
+
 def read(nodes: Iterable[ast.AST] | ast.AST) -> Names:
     """The names that these read, in nested functions as well."""
     nodes = [nodes] if isinstance(nodes, ast.AST) else nodes

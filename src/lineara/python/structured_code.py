@@ -7,8 +7,9 @@
                                       forms.if_(test, then, orelse, None, ("x",))
 
 Blocks are functions within the function; they share its variables as cells, of which the last
-argument names those that a block binds and that are read later.  A block gives None where control
-falls through its end, and else where it goes: `forms.Return(value)`, `forms.BREAK`,
+argument names those that a block binds and that are read later.  A loop is told as well what its
+rounds change: the variables that they bind, and those whose items they write.  A block gives None
+where control falls through its end, and else where it goes: `forms.Return(value)`, `forms.BREAK`,
 `forms.CONTINUE`.  What follows a statement that may be left so is its `rest`, one more block:
 
     if test:                          def then():
@@ -48,6 +49,7 @@ from lineara.python.liveness import (
     own,
     parameters,
     shared_with_nested,
+    written,
 )
 from lineara.python.namespaces import FORMS
 
@@ -354,8 +356,12 @@ class _Function:
             parts = [ast.Constant(True), _load(f"then.{n}"), None]
             name = "if_"
         parts.append(block("rest", rest) if rest else None)
-        state = sorted(names & after & self.variables)
-        call = _form(name, *parts, _tuple(state))
+        parts.append(_tuple(sorted(names & after & self.variables)))
+        if isinstance(s, ast.While | ast.For):
+            target = [s.target] if isinstance(s, ast.For) else []
+            changed = bound([*target, *s.body]) | written(s.body)
+            parts.append(_tuple(sorted(changed & self.variables)))
+        call = _form(name, *parts)
         if rest is None:
             return [*made, _at(ast.Expr(call), s)]
         left = ast.Return(_form("result", call) if top else call)

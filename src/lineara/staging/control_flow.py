@@ -25,7 +25,7 @@ from lineara.linear_a.rules_as_text import Boxed, Emitter, closed
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.user_code import method, overlay
 from lineara.staging.definition_of import apart, staged_around
-from lineara.staging.staged_level import Seen, StagedLevel, seen
+from lineara.staging.staged_level import Seen, StagedLevel, perhaps_of, seen
 from lineara.staging.tracing import definition_name
 from lineara.tape.levels import innermost_level, open_level
 from lineara.tape.node import Scalar, Traced
@@ -157,8 +157,10 @@ def joined(likes: Sequence[Seen]) -> Seen:
     """The facts that hold of each of several values of one shape."""
     shape = likes[0].type.shape
     t = ArrayType(shape, np.result_type(*[like.type.dtype for like in likes]))
-    kinds = {(like.weak, like.type.dtype) for like in likes}
-    weak = likes[0].weak if len(kinds) == 1 else None
+    kinds, dtypes = {like.weak for like in likes}, {like.type.dtype for like in likes}
+    one = len(kinds) == len(dtypes) == 1
+    pythons = len(dtypes) == 1 and not kinds & {False, None}
+    weak = likes[0].weak if one else perhaps_of(kinds) if pythons else None
     return Seen(t, joined_strides(shape, [like.lay for like in likes]), weak)
 
 

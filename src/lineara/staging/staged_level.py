@@ -31,7 +31,6 @@ from lineara.facts.primitive import (
     HigherOrder,
     OfType,
     Primitive,
-    Recur,
     Structural,
     op,
 )
@@ -101,12 +100,25 @@ class Shared:
         return isinstance(b, ir.Let) and may_raise(b.rhs, self.raises)
 
 
+class Perhaps(frozenset[object]):
+    """A number counts as one of either kind while some loops are written, and may be Python's.
+
+    The members stand for these loops, each of which finds out what it carries.
+    """
+
+    def __bool__(self) -> bool:
+        return False
+
+
+Weak = bool | Perhaps | None
+
+
 class Seen(NamedTuple):
     """Facts of a value that is an argument or a result of a definition."""
 
     type: ArrayType
     lay: tuple[int, ...] | None = None  # the strides of NumPy's array, where not in C order
-    weak: bool | None = False  # whether it is a number of Python's; None where it may be either
+    weak: Weak = False  # whether it is a number of Python's; None where it may be either
 
 
 def seen(value: Any) -> Seen:
@@ -114,17 +126,26 @@ def seen(value: Any) -> Seen:
     return Seen(type_of(value), strides_of(value), weakness(value))
 
 
-def weakness(value: Any) -> bool | None:
+def weakness(value: Any) -> Weak:
     """Whether a value is a number of Python's; None where it may be one of NumPy's."""
     if issubclass(type(value), Scalar):
-        return value.weak
+        return value.weak if value.weak is not None else getattr(value, "perhaps", None)
     return not isinstance(value, Traced | np.ndarray | np.generic | Boxed)
 
 
-def of_both(kinds: Iterable[bool | None]) -> bool | None:
+def of_both(kinds: Iterable[Weak]) -> Weak:
     """The kind of number (Python's or NumPy's) that arithmetic with several numbers gives."""
     kinds = list(kinds)
-    return False if False in kinds else None if None in kinds else True
+    if False in kinds or None in kinds:
+        return False if False in kinds else None
+    perhaps = perhaps_of(kinds)
+    return True if perhaps is None else perhaps
+
+
+def perhaps_of(kinds: Iterable[Weak]) -> Any:
+    """What comes of numbers of Python's and of those that may be; None where none may be."""
+    several = [k for k in kinds if type(k) is Perhaps]
+    return Perhaps(several[0].union(*several[1:])) if several else None
 
 
 class StagedLevel(Level):
@@ -133,9 +154,10 @@ class StagedLevel(Level):
     has_fast_path = False
     has_numbers = True
 
-    def __init__(self, depth: int, recur: Recur) -> None:
-        super().__init__(depth, recur)
-        body = slow_methods() | {"level": self, "depth": depth, "__slots__": (), "known": False}
+    def make_classes(self) -> None:
+        """Make the classes of staged values."""
+        body: dict[str, Any] = slow_methods() | {"level": self, "depth": self.depth}
+        body |= {"__slots__": (), "known": False}
         body |= {f"__{name}__": _refusal(name) for name in _ASKS if name != "hash"}
         body |= {"below": _below, "__repr__": lambda n: f"staged({type_of(n)!r})"}
         body |= {f"__{name}__": _logical(name) for name in ("and", "or", "xor")}
@@ -153,6 +175,7 @@ class StagedLevel(Level):
         self.S = type("TracedNumber", (Scalar,), number | own)
         either = {"weak": None, "stands_for": _class_of_either}
         self.E = type("TracedNumber", (Scalar,), number | either)  # of one kind or the other
+        self.P = type("TracedNumber", (self.E,), {"__slots__": ("perhaps",)})
         fixed = {"k": STILL, "lay": property(lambda n: n.w)}
         self.X = self.XG = type("TracedArray", (Array,), body | fixed)
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
@@ -274,8 +297,12 @@ class StagedLevel(Level):
         box = self.out.box(v)
         return self.wrap(box, like.lay) if box.shape else self.number(box, like.weak)
 
-    def number(self, v: Boxed, weak: bool | None) -> Any:
+    def number(self, v: Boxed, weak: Weak) -> Any:
         """A number as Python's (weak), as NumPy's, or as one of either."""
+        if type(weak) is Perhaps:
+            o = self.scalar(v, self.P)
+            o.perhaps = weak
+            return o
         return self.scalar(v, self.S if weak else self.N if weak is False else self.E)
 
     def scalar(self, v: Value, cls: type[Any] | None = None) -> Any:
@@ -382,11 +409,13 @@ class StagedLevel(Level):
                 return moved
         if isinstance(primitive, HigherOrder):
             return primitive.trace_staged(self, tuple(map(_settled, args)), params)
-        weak: bool | None = False
+        weak: Weak = False
         if primitive.raised:
             if primitive.pythons:
                 weak = of_both(map(weakness, args)) if primitive.name.startswith("python") else True
-                params |= {"line": user_line()} | ({"either": True} if weak is None else {})
+                params |= {"line": user_line()} | (
+                    {} if weak in (True, False) else {"either": True}
+                )
                 self.shared.kinded = True
             kinds = [k for k in primitive.raised if not issubclass(k, Warning)]
             shown = ", ".join([repr(type_of(a)) for a in args])
@@ -445,7 +474,7 @@ class StagedLevel(Level):
             return op(name)(*args)
         kinds = set(map(_kind, args))
         if "b" in kinds:
-            if kinds == {"b"} and weak is None:
+            if kinds == {"b"} and weak is not True:
                 raise _truths(name)
             args = tuple([_counted(a) for a in args])
             kinds = set(map(_kind, args))
@@ -812,18 +841,26 @@ def _in_precision(primitive: Primitive, args: tuple) -> tuple:
     meets = isinstance(primitive, Elementwise) or primitive.name in ROUNDED
     if len(args) < 2 or not meets or primitive.name == "ldexp":
         return args
-    weak = [isinstance(a, Scalar) and a.weak is True and _kind(a) in "ifc" for a in args]
-    if not any(weak):
+    kinds = [a.weak if isinstance(a, Scalar) and _kind(a) in "ifc" else False for a in args]
+    if True not in kinds and None not in kinds:
         return args
-    rest = [a for a, w in zip(args, weak, strict=True) if not w]
+    rest = [a for a, w in zip(args, kinds, strict=True) if w is False]
     if primitive.name == "where":
         rest = rest[1:]
     if all([type(a) in (int, float, complex) for a in rest]) or {"m", "O"} & {*map(_kind, rest)}:
         return args
     shown = [a if type(a) in (int, float, complex) else type_of(a).dtype for a in rest]
-    shown += [_pythons_class(a)(1) for a, w in zip(args, weak, strict=True) if w]
-    t = np.result_type(*shown)
-    pairs = zip(args, weak, strict=True)
+    pairs = [*zip(args, kinds, strict=True)]
+    pythons = [_pythons_class(a)(1) for a, w in pairs if w is not False]
+    t = np.result_type(*shown, *pythons)
+    doubtful = [a.dtype for a, w in pairs if w is None]
+    if doubtful and t != np.result_type(*shown, *pythons, *doubtful):
+        raise StagingError(
+            f"{primitive.name} of {' and '.join([repr(type_of(a)) for a in args])}: a number that "
+            "is Python's in one branch or round of a loop and NumPy's in another has the precision "
+            "of what it meets in one and its own in the other; make it one of them where it "
+            "begins, float(x) or np.float64(x)"
+        )
     return tuple([op("astype")(a, dtype=t) if w and a.dtype != t else a for a, w in pairs])
 
 

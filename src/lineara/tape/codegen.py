@@ -9,6 +9,7 @@ takes NumPy's word for it.
 
 import math
 import operator
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from numbers import Number, Rational
@@ -401,23 +402,31 @@ def _checks(name: str, deep: bool) -> dict[str, str]:
 
 def method_codes(deep: bool) -> dict[str, dict[str, CodeType]]:
     """The code of every generated method, for Python's numbers, NumPy's and arrays (S, N, X)."""
-    codes: dict[str, dict[str, CodeType]] = {"S": {}, "N": {}, "X": {}}
+    return {kind: _codes(text) for kind, text in method_texts(deep).items()}
+
+
+def method_texts(deep: bool) -> dict[str, str]:
+    """The text of every generated method."""
+    texts: dict[str, list[str]] = {"S": [], "N": [], "X": [READ]}
     for prim in registry.primitives.values():
         if not isinstance(prim, Elementwise) or not prim.inlined:
             continue
         if prim.arity == 1:
             for kind, text in _unary(prim, deep).items():
-                codes[kind] |= _codes(text)
+                texts[kind].append(text)
         elif prim.name in OPERATORS:
-            for kind, texts in _binary(prim, deep).items():
-                for text in texts:
-                    codes[kind] |= _codes(text)
-    codes["X"] |= _codes(READ)
+            for kind, several in _binary(prim, deep).items():
+                texts[kind] += several
     for stem, symbol in COMPARISONS.items():
         first = "\n    if asked: refuse_found(p, q)" if stem == "eq" else ""
         for kind, text in (("S", COMPARE), ("N", COMPARE_NUMPY)):
-            codes[kind] |= _codes(text.format(name=f"__{stem}__", symbol=symbol, first=first))
-    return codes
+            texts[kind].append(text.format(name=f"__{stem}__", symbol=symbol, first=first))
+    return {kind: "\n".join(several) for kind, several in texts.items()}
+
+
+def names(text: str) -> list[str]:
+    """The names of the functions in a text."""
+    return re.findall(r"^def (\w+)\(", text, re.MULTILINE)
 
 
 def functions(depth: int) -> dict[str, dict[str, Any]]:

@@ -97,7 +97,12 @@ class Level:
         self.plans = False  # whether calls may have a plan: not where each operation is watched
         self.thread = threading.get_ident()
         self.kinks: Any = None  # what decides at kinks, in place of the defaults
-        common = {"level": self, "depth": depth, "__slots__": ()}
+        self.scopes: dict[str, dict[str, Any]] = {}  # what names mean in generated code, by class
+        self.make_classes()
+
+    def make_classes(self) -> None:
+        """Make the classes of the level's values, with the generated code of the fast path."""
+        common = {"level": self, "depth": self.depth, "__slots__": ()}
         # The names are those that Python's own TypeErrors show.
         self.S = type("TracedNumber", (Scalar,), common | kinds.pythons() | {"in_plans": "s"})
         self.N = type("TracedNumber", (Scalar,), common | kinds.of_numpy() | {"in_plans": "n"})
@@ -109,7 +114,7 @@ class Level:
         self.XG = type("TracedArray", (self.X,), dict(common))  # arrays outside the fast path
         common["in_plans"] = "w"
         self.XW = type("TracedArray", (Written, self.X), dict(common))  # arrays that were written
-        self.scopes = codegen.functions(depth)
+        self.scopes = codegen.functions(self.depth)
         self._bind_methods()
 
     def _bind_methods(self) -> None:
@@ -531,7 +536,8 @@ class Level:
         self.open = True
         self.plans = self.has_fast_path and tape is None
         self.tape = tape = [] if tape is None else tape
-        self.scopes["S"]["push"] = self.scopes["N"]["push"] = self.scopes["X"]["push"] = tape.append
+        for scope in self.scopes.values():
+            scope["push"] = tape.append
 
     def close(self) -> None:
         """End the trace: escaped nodes raise from now on, the user's arrays are unlocked."""
@@ -554,7 +560,8 @@ class Level:
             self.asked.clear()
         self.tape.clear()
         self.tape = CLOSED
-        self.scopes["S"]["push"] = self.scopes["N"]["push"] = self.scopes["X"]["push"] = REFUSED
+        for scope in self.scopes.values():
+            scope["push"] = REFUSED
         locks = self.locks
         if locks.arrays or locks.seen:
             locks.release()
@@ -609,11 +616,16 @@ def method_codes_once(deep: bool) -> dict[str, dict[str, Any]]:
     return codegen.method_codes(deep)
 
 
+@cache
+def _method_names() -> list[str]:
+    """The names of the generated methods, which levels without these know as well."""
+    texts = codegen.method_texts(deep=False)
+    return sorted({*codegen.names(texts["S"]), *codegen.names(texts["X"])} - {"__getitem__"})
+
+
 def slow_methods() -> dict[str, Any]:
     """For every generated method, the one that dispatches."""
-    codes = method_codes_once(False)
-    names = (codes["S"] | codes["X"]).keys() - {"__getitem__"}
-    methods = {name: _slow(name) for name in names}
+    methods = {name: _slow(name) for name in _method_names()}
     plain = [n for n in methods if not n.startswith(("math_", "__"))]
     return methods | {f"np_{n}": methods[n] for n in plain}
 

@@ -36,7 +36,12 @@ class LinearLevel(Level):
 
     def __init__(self, depth: int, recur: Recur) -> None:
         super().__init__(depth, recur)
-        body = slow_methods() | {"level": self, "depth": depth, "__slots__": ()}
+        self.forbidden: Any = None  # a level that may not be mentioned here, if there is one
+        self.constants: list[tuple[Buffer, str]] = []  # arrays that got some, and the user's lines
+
+    def make_classes(self) -> None:
+        """Make the classes of nodes that have a type only."""
+        body = slow_methods() | {"level": self, "depth": self.depth, "__slots__": ()}
         body |= {"__bool__": _read(bool), "__int__": _read(int), "__round__": _read(round)}
         body |= {"below": _no_value, "__repr__": lambda n: f"linear({type_of(n)!r})"}
         self.S = self.N = self.SG = type(
@@ -44,8 +49,6 @@ class LinearLevel(Level):
         )
         self.X = self.XG = type("X", (Array,), body)
         self.XW = type("XW", (Written, self.X), {"__slots__": (), "__setitem__": _noted_write})
-        self.forbidden: Any = None  # a level that may not be mentioned here, if there is one
-        self.constants: list[tuple[Buffer, str]] = []  # arrays that got some, and the user's lines
 
     def wrap(self, v: Shaped) -> Any:
         """A node of that type."""

@@ -110,9 +110,10 @@ def while_(
     orelse: Block,
     rest: Block,
     names: tuple[str, ...],
+    changed: tuple[str, ...],
 ) -> Way:
     """`while test(): body() else: orelse()`, and what follows where the function may be left."""
-    variables = Variables(names, test, body, orelse, rest)
+    variables = Variables(names, test, body, orelse, rest, changed=changed)
     body = body or _nothing
     way = _rounds_while(test, body, variables)
     return _after(way, orelse, rest, variables)
@@ -149,9 +150,10 @@ def for_(
     orelse: Block,
     rest: Block,
     names: tuple[str, ...],
+    changed: tuple[str, ...],
 ) -> Way:
     """`for target in iterable: body else: orelse`, and what follows."""
-    variables = Variables(names, body, orelse, rest)
+    variables = Variables(names, body, orelse, rest, changed=changed)
     items = items_of(iterable)
     if items is None:
         way = _rounds(iter(iterable), body, variables)

@@ -1,12 +1,13 @@
 """Loops: a block that is repeated becomes the body of a `scan` or a `while` of the program.
 
 The body is written with what it rebinds and the arrays that it writes as carries, again and again
-until it hands on what it was given.  A loop that cannot be written so is refused, and its caller
-may run its rounds in Python.
+until it hands on what it was given.  It begins with what its source says that it changes, so that
+once is often enough; where that turns out to be too much, it begins with nothing.  A loop that
+cannot be written so is refused, and its caller may run its rounds in Python.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,9 @@ from lineara.staging.capture.variables import (
 )
 from lineara.staging.control_flow import INTEGER, joined, written
 from lineara.staging.staged_arrays import Cell, StagedArray
-from lineara.staging.staged_level import Seen, seen
+from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, seen
+from lineara.tape.levels import threads
+from lineara.tape.node import Traced
 from lineara.trees import flatten
 
 WHERE = "before and after a round of a staged loop"
@@ -83,6 +86,8 @@ class Loop:
         self.before = self.all[0]
         self.slots: dict[Place, Joined] = {}  # the places that it carries, as it began
         self.cells: list[Cell] = []
+        self.guess = object()  # that a number of Python's comes to be of either kind
+        self.guessed: tuple[list[str], list[Cell]] = [], []  # what it carries by its source alone
         self.written: set[Place] = set()  # carried variables whose arrays the body writes
         self.left = False  # whether a round may be left by a break or a return
         self.codes = frozenset[int]()  # how it may be left
@@ -93,7 +98,7 @@ class Loop:
     def write(self) -> Way:
         """Write the loop, once its carries are known; how it was left."""
         for trial in range(TRIALS):
-            mark = self.level.mark()
+            mark, refused, body, settled = self.level.mark(), [*threads.refused], None, None
             self.snapshot = Snapshot(self.body, self.test)
             if iterators := self.snapshot.advances():
                 raise StagingError(
@@ -101,25 +106,36 @@ class Loop:
                     f"outside of it ({type(iterators[0]).__name__}), which a program cannot "
                     "advance when it runs; go through a list, or an array"
                 )
-            if trial == 0:
-                self._begin_as_before()
+            if trial == 0 and self._key in self.reading.carries:
+                self._begin_as_before(*self.reading.carries[self._key])
+            elif trial == 0:
+                self._guess()
             try:
                 body = record(self.level, "body", self._formals(), self._round)
+                settled = self._settles(body)
+            except Exception:
+                if not any(self.guessed):
+                    raise
+                threads.refused[:] = refused
             finally:
                 self.variables.reset(self.all)
                 changed = self.snapshot.undo()
-            refuse_changes([c for c in changed if isinstance(c[0], Name)], "loop")
-            if self._settles(body):
+            if settled is not None:
+                refuse_changes([c for c in changed if isinstance(c[0], Name)], "loop")
+            if body is not None and settled:
                 self._remember()
-                return self._write(body)
+                columns = {
+                    k: c._replace(seen=self._as_either(c.seen)) for k, c in body.columns.items()
+                }
+                return self._write(body._replace(columns=columns))
+            if settled is None:
+                self.slots, self.cells, self.guessed = {}, [], ([], [])
+                self.reading.carries[self._key] = {}, []  # it is not tried again
             self.level.back_to(mark)
         raise StagingError("a loop: what it carries from round to round never becomes the same")
 
-    def _begin_as_before(self) -> None:
+    def _begin_as_before(self, likes: dict[Place, Any], stored: list[str]) -> None:
         """Begin with what this loop carried when it was written last, where it may do so now."""
-        if self._key not in self.reading.carries:
-            return
-        likes, stored = self.reading.carries[self._key]
         entries = [n for n in likes if isinstance(n, Entry) and self.snapshot.has(n)]
         self._know({e: e.get() for e in entries})
         for n, was in likes.items():
@@ -133,6 +149,23 @@ class Loop:
                 self.slots[n] = Joined(structure, leaves, kept)
         self.cells += [c for n, c in _stores(self.body).items() if n in stored and n not in likes]
 
+    def _guess(self) -> None:
+        """Begin with the numbers and arrays that the source of the body says that it changes."""
+        stores, changed = _stores(self.body), self.variables.changed
+        arrays = bool(stores) or self.test is None
+        for n in changed:
+            v = self.before.get(n, UNSET)
+            if isinstance(v, Traced) or type(v) in (bool, float) or _is_whole(v):
+                leaves, structure = flatten(v)
+                like = seen(v)
+                if arrays and like.type == FLOAT64 and like.weak not in (False, None):
+                    around = like.weak if type(like.weak) is Perhaps else ()
+                    like = like._replace(weak=Perhaps([self.guess, *around]))
+                self.slots[n] = Joined(structure, leaves, [joined([like])])
+        cells = [c for n, c in stores.items() if n in changed and n not in self.slots]
+        self.cells = [*dict.fromkeys(cells)]
+        self.guessed = [n for n in changed if n in self.slots], [*self.cells]
+
     def _know(self, entries: Mapping[Entry, Any]) -> None:
         """Entries that the loop changes are places, with what they held before."""
         self.variables.add(entries)
@@ -144,7 +177,7 @@ class Loop:
 
     def _remember(self) -> None:
         stored = [n for n, c in _stores(self.body).items() if c in self.cells]
-        likes = {n: s.likes for n, s in self.slots.items()}
+        likes = {n: [*map(_settled, s.likes)] for n, s in self.slots.items()}
         self.reading.carries[self._key] = likes, stored
 
     def _formals(self) -> list[tuple[str, Seen]]:
@@ -213,19 +246,28 @@ class Loop:
         assert isinstance(way, Return), "both blocks return"
         return way.value
 
-    def _settles(self, body: Record) -> bool:
-        """Whether the body hands on what it was given; what it is given from now on."""
+    def _settles(self, body: Record) -> bool | None:
+        """Whether the body hands on what it was given; what it is given from now on.
+
+        None where what was guessed is more than what it would have come to.
+        """
         slots, done = dict(self.slots), True
         for n, begin in self.before.items():
             start = self.start.get(n, begin)
             end = body.columns[n,]
+            if n in self.guessed[0] and (end.tree is start or same_constant(begin, end.tree)):
+                return None
             if end.tree is start or begin is UNSET:
                 continue
             if end.tree is UNSET:
                 raise StructureError(f"{said(n)} is deleted in a staged loop")
             slot = self._slot(n, begin, end)
-            if slot.results and not _alike(slot, self.slots.get(n)):
-                slots[n], done = slot, False
+            if slot.results:
+                slots[n] = slot
+                known = self.slots[n].likes if n in self.slots else []
+                done = done and _alike(slot.likes, self._as_either(known))
+        if any([cell not in body.changed for cell in self.guessed[1]]):
+            return None
         new = [cell for cell in body.changed if cell not in self.cells]
         if new:
             self.cells += new
@@ -238,11 +280,26 @@ class Loop:
         leaves, structure = flatten(begin)
         likes = [seen(v) if is_leaf(v) else None for v in leaves]
         known = self.slots[n].likes if n in self.slots else [None] * len(likes)
+        known = [k and self._without_guess(k) for k in known]
         now = [k or t for k, t in zip(known, likes, strict=True)]
         columns = [Column(begin, structure, leaves, [], t, []) for t in (likes, now)]
         joined = join(said(n), [columns[0], end, columns[1]], WHERE)
         carried = [t or k for t, k in zip(joined.likes, known, strict=True)]
-        return Joined(structure, leaves, carried)
+        return Joined(structure, leaves, [t and self._without_guess(t) for t in carried])
+
+    def _without_guess(self, like: Seen) -> Seen:
+        """A type without the guess of this loop that it may be of either kind."""
+        if not self._is_guess(like):
+            return like
+        around = Perhaps([g for g in like.weak if g is not self.guess])  # type: ignore[union-attr]
+        return like._replace(weak=around if len(around) else True)
+
+    def _is_guess(self, like: Seen) -> bool:
+        return type(like.weak) is Perhaps and self.guess in like.weak
+
+    def _as_either(self, likes: Sequence[Seen | None]) -> list[Seen | None]:
+        """Types in which the guess of this loop has come true."""
+        return [t._replace(weak=None) if t and self._is_guess(t) else t for t in likes]
 
     # --- writing the form -------------------------------------------------------------------------
 
@@ -402,11 +459,19 @@ def _refusal(n: Place) -> MutationError:
     )
 
 
-def _alike(a: Joined, b: Joined | None) -> bool:
-    if b is None:
-        return False
-    pairs = zip(a.likes, b.likes, strict=True)
-    return all([s == t and (s is None or type(s.lay) is type(t.lay)) for s, t in pairs])  # type: ignore[union-attr]
+def _settled(like: Seen | None) -> Seen | None:
+    """A type without guesses of loops around, which these make anew."""
+    return like._replace(weak=True) if like and type(like.weak) is Perhaps else like
+
+
+def _alike(a: Sequence[Seen | None], b: Sequence[Seen | None]) -> bool:
+    pairs = zip(a, b, strict=False)
+    alike = [s == t and (s is None or type(s.lay) is type(t.lay)) for s, t in pairs]  # type: ignore[union-attr]
+    return len(a) == len(b) and all(alike)
+
+
+def _is_whole(v: Leaf) -> bool:
+    return type(v) is int and v.bit_length() < 64
 
 
 def _is_alone(cell: Any) -> bool:

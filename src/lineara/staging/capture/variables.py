@@ -85,10 +85,14 @@ class Variables:
 
     These are variables, by their names, and entries of containers, which become known as blocks
     are written.  `others` are the variables beside them that blocks mention: what a block binds
-    them to is read in the block alone.
+    them to is read in the block alone.  `changed` names what the rounds of a loop bind, and whose
+    items they write.
     """
 
-    def __init__(self, names: Sequence[str], *blocks: Block | None) -> None:
+    def __init__(
+        self, names: Sequence[str], *blocks: Block | None, changed: Sequence[str] = ()
+    ) -> None:
+        self.changed = changed
         every: dict[str, CellType] = {}
         for b in blocks:
             if isinstance(b, FunctionType):
@@ -98,7 +102,7 @@ class Variables:
 
     def with_entries(self) -> "Variables":
         """The same variables, to which entries of containers are added for one form."""
-        same = Variables(())
+        same = Variables((), changed=self.changed)
         same.cells, same.others = {**self.cells}, self.others
         return same
 
