@@ -25,6 +25,7 @@ from lineara import (
     vjp,
     vmap,
 )
+from lineara.python.user_code import overlay
 from lineara.trees import map_leaves
 
 Pair = namedtuple("Pair", "w b")
@@ -321,3 +322,34 @@ def test_a_function_of_a_library_is_differentiated_twice_by_its_own_name():
     np.testing.assert_allclose(hessian(rosen)(x), rosen_hess(x))
     np.testing.assert_allclose(jacobian(grad(rosen))(x), rosen_hess(x))
     np.testing.assert_allclose(jacobian(jacobian(grad(rosen)))(x)[0, 0, 0], 2400.0 * x[0])
+
+
+@dataclass
+class Weighted:
+    w: float
+
+    def total(self):
+        return self.w * 2
+
+
+def of_its_own_class(p):
+    return p.total() * (3.0 if type(p) is Weighted and p.__class__ is Weighted else 1.0)
+
+
+def test_a_class_is_itself_after_any_number_of_others_and_after_imports():
+    """What argues of a class keeps its twin; the overlay holds the last few only."""
+    p, gradient = Weighted(0.5), grad(of_its_own_class)
+    assert gradient(p).w == 6.0
+    for _ in range(300):
+
+        @dataclass
+        class Other:
+            w: float
+
+            def total(self):
+                return self.w
+
+        assert grad(lambda p, c=Other: p.total() * (type(p) is c))(Other(0.5)).w == 1.0
+    assert gradient(p).w == 6.0
+    overlay().forget()
+    assert gradient(p).w == 6.0

@@ -22,6 +22,7 @@ from lineara.python.twins import (
     make_view_class,
     origin_of,
     take,
+    twin_in_use,
 )
 
 LRU = type(functools.lru_cache(lambda: None))
@@ -72,7 +73,7 @@ class Classes:
         self.kept = Recent(LIMIT)  # the views of this run
 
     def forget(self) -> None:
-        """Drop all twins and views."""
+        """Look at all classes again, and make new views; a twin that is in use stays the twin."""
         self.twins.clear()
         self.plain.clear()
         self.kept.clear()
@@ -145,11 +146,13 @@ class Classes:
 
     def _new(self, cls: type) -> _Twin | None:
         bases = [self.of(base) for base in cls.__bases__]
+        twin = twin_in_use(cls, self.overlay)
         try:
-            twin = make_twin(cls, [base.twin for base in bases if base], self.overlay)
+            twin = twin or make_twin(cls, [base.twin for base in bases if base], self.overlay)
         except (TypeError, AttributeError):  # a class that cannot be derived from
             return None
         record = self.twins[id(cls)] = _Twin(cls, twin)
+        record.seen = dict(vars(twin))  # each is taken anew
         return record
 
     def _refresh(self, record: _Twin) -> None:

@@ -199,6 +199,15 @@ def _pickle_class(cls: type) -> Any:
 copyreg.pickle(TwinType, _pickle_class)  # type: ignore[arg-type]  # a reducer of classes
 
 
+def twin_in_use(cls: type, overlay: Replacer) -> type | None:
+    """The twin of `cls` that an overlay made and that something still holds."""
+    for derived in type.__subclasses__(cls):
+        link = link_of(derived)
+        if link and link.real is cls and link.twin is None and link.overlay is overlay:
+            return derived
+    return None
+
+
 def make_twin(cls: type, bases: Iterable[type], overlay: Replacer) -> type:
     """A twin of `cls` that has no functions yet; `bases` are the twins of its bases."""
     return _make(cls, (cls, *bases), Link(cls, None, overlay), {"__slots__": ()})
