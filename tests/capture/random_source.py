@@ -228,6 +228,7 @@ PATTERNS = {
 
 
 HEAD = """
+import math
 from collections import deque
 
 import numpy as np
@@ -362,7 +363,8 @@ class Function:
         """An int."""
         k = self.rng.choice(self.ints + self.indices)
         kinds = ["0", "1", f"{k} + 1", f"({k} * 3 + 1) % 7", f"{k} // 2", f"m - {k}", f"-{k} % 5"]
-        kinds += [f"{k} if {self.condition(1)} else 1"]
+        kinds += [f"{k} if {self.condition(1)} else 1", f"int(3 * {self.bounded()})"]
+        kinds += [f"round(2 * {self.bounded()})", f"math.floor(2 * {self.bounded()})"]
         return self.rng.choice(kinds)
 
     def condition(self, depth: int = 2) -> str:

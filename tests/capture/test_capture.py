@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from capture.agreement import agrees
 from capture.plain_functions import checked
 
 import lineara
@@ -11,15 +12,6 @@ from lineara.errors import LinearaError, MutationError, ShapeError, StagingError
 from lineara.staging.capture import trace as capture
 
 X = np.array([0.4, -0.3, 1.2, 0.7, 2.5])
-
-
-def agrees(f, *cases):
-    """The program for the first arguments gives what Python gives for all of them."""
-    program = capture(f, *cases[0])
-    for args in cases:
-        copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-        assert np.array_equal(program(*args), f(*copies))
-    return program
 
 
 def forms(program):

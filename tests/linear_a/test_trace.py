@@ -236,8 +236,8 @@ def test_large_constants_are_formals_with_values_beside():
 @pytest.mark.parametrize(
     ("f", "said"),
     [
-        (lambda x: [1.0, 2.0][x.astype(int)[0]], "lineara.fori_loop"),
-        (lambda x: int(x[0]) * x, "astype"),
+        (lambda x: [x, 2.0][x.astype(int)[0]], "lineara.fori_loop"),
+        (lambda x: x * len("x" * int(x[0])), "constants of the program"),
         (lambda x: x[x > 0].sum(), "np.where"),
         (lambda x: np.flatnonzero(x), "depends on staged values"),
     ],

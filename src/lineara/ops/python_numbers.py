@@ -265,9 +265,10 @@ for _name, _act in OPERATORS.items():
 
 # --- math and cmath -------------------------------------------------------------------------------
 
-GIVES: dict[str, Any] = {f"math_{name}": int for name in ("floor", "ceil", "trunc")}
+GIVES: dict[str, Any] = {f"math_{name}": int for name in ("floor", "ceil", "trunc", "round")}
 # Those whose base is another function, or differs by more than two in the last place.
 EVERYWHERE = {"math_remainder", "math_isclose", "cmath_isclose", "math_gamma", "math_lgamma"}
+EVERYWHERE |= {"math_round_to"}
 OF_MATH = """
 acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 fmod gamma lgamma log
 log1p log10 log2 sin sinh sqrt tan tanh ldexp hypot floor ceil trunc isclose pow remainder degrees
@@ -315,6 +316,8 @@ for _name in OF_CMATH.split():
 for _name in ("isfinite", "isinf", "isnan", "copysign", "nextafter"):
     _declare(getattr(math, _name), _real, op(_name))
 _declare(math.fabs, _real, op("abs"))
+own("math_round", op("rint"), round)
+own("math_round_to", op("rint"), lambda x, digits: round(x, digits))
 _fraction = own("math_fraction", op("fraction"), lambda x: math.modf(x)[0])
 
 

@@ -49,7 +49,7 @@ def _owned(made: np.ndarray) -> Any:
         return made
     if isinstance(made, tuple | list):
         return type(made)([_owned(m) for m in made])
-    floats = type(made) is np.ndarray and made.dtype.kind in "fc" and made.dtype.isnative
+    floats = type(made) is np.ndarray and made.dtype.kind in "fciub" and made.dtype.isnative
     return writable(made) if floats else made
 
 

@@ -16,9 +16,9 @@ from typing import Any, cast
 
 from lineara.errors import NoRuleError
 from lineara.facts.hints import Shaped
-from lineara.facts.registry import registry
 from lineara.python.container_copies import SHOWN
 from lineara.python.namespaces import Namespace, Replacer
+from lineara.python.number_classes import original_of
 from lineara.python.twins import PROTOCOLS, answering
 from lineara.tape.node import Array
 
@@ -27,14 +27,7 @@ _FUNCTION = inspect.CO_NEWLOCALS | inspect.CO_OPTIMIZED  # without the second: o
 
 def real_bases(bases: tuple[Any, ...]) -> tuple[Any, ...]:
     """The bases of a class of the user's, with the real number classes in place of stand-ins."""
-    return tuple([_numbers().get(id(base), base) for base in bases])
-
-
-@functools.cache
-def _numbers() -> dict[int, type]:
-    """`id(stand-in)` -> the class of numbers that it stands for."""
-    numbers = [f for f in registry.foreign.values() if f.kind == "class"]
-    return {id(f.stand_in): f.original for f in numbers}
+    return tuple(map(original_of, bases))
 
 
 def build_class(

@@ -214,6 +214,8 @@ def constructor(original: type, convert: Callable[..., Any]) -> type:
     names |= {"__doc__": original.__doc__, "__module__": original.__module__}
     if original in (float, complex):
         names["fromhex"] = getattr(original, "fromhex", None)
+    if original is int:
+        names["from_bytes"] = int.from_bytes
     bases = () if original is np.bool_ else (original,)  # which has no subclasses
     return _Constructor(original.__name__, bases, names)
 
@@ -223,6 +225,11 @@ def _number(value: Any, to: type = float) -> Any:
         return value
     to(np.asarray(layout(value)))  # which refuses what is no number
     return value.item()
+
+
+def original_of(cls: type) -> Any:
+    """The class of numbers that a class stands for, or the class itself."""
+    return vars(cls).get("original", cls) if type(cls) is _Constructor else cls
 
 
 def to_float(value: Box) -> Any:

@@ -547,7 +547,7 @@ class StagedLevel(Level):
 
     def own(self, y: Shaped) -> Any:
         """A fresh array of constants, into which staged values may be written."""
-        return y if type_of(y).dtype.kind not in "fc" else self.buffer(y)
+        return self.buffer(y)
 
     def handle(self, part: WrittenView) -> Any:
         """An array at a region of a cell."""
@@ -585,8 +585,8 @@ _ASKS = {
     "bool": "bool() of a staged {t}: whether it is true is not known while a program is written; "
     "use np.where or np.maximum for a choice between values, lineara.cond for one between "
     "branches, and lineara.while_loop for a loop that ends on it",
-    "int": "int() of a staged {t}: its value is not known while a program is written; "
-    "use astype(int), or pass a Python int, which is a constant of the program",
+    "int": "a staged {t} was about to become a plain whole number, whose value is not known while "
+    "a program is written; use astype(int), or pass an int, which is a constant of the program",
     "index": "a staged {t} was used as a Python integer, whose value is not known while a program "
     "is written; index a staged array (np.take(a, i) of a plain one), loop with lineara.fori_loop, "
     "and pass sizes as Python ints, which are constants of the program",

@@ -15,7 +15,7 @@ from lineara.errors import LinearaError, StagingError, user_line
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.python.user_code import reading
-from lineara.staging.capture import outside, sequences
+from lineara.staging.capture import outside, sequences, whole_numbers
 from lineara.staging.capture.branches import (
     branch,
     check,
@@ -320,6 +320,7 @@ BUILTINS = (
     (builtins.min, min_),
     (builtins.any, any_),
     (builtins.all, all_),
+    *whole_numbers.BUILTINS,
 )
 
 __all__ = ["BREAK", "BUILTINS", "CONTINUE", "Return"]
