@@ -239,3 +239,50 @@ def test_a_filled_constant_costs_as_many_calls_at_every_size_and_few_bytes() -> 
     finally:
         tracemalloc.stop()
     assert peak < 1.2 * plainly
+
+
+def test_a_column_of_constants_takes_few_calls() -> None:
+    def f(c: Any, n: int) -> Any:
+        a = np.ones((7, 30))
+        for j in range(1, n):
+            a[:, j] = a[:, j - 1] * T[:7]
+        return c * np.sum(a)
+
+    g = grad(f)
+    assert calls(lambda: g(1.0, 30)) - calls(lambda: g(1.0, 10)) <= 20 * 19
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "a row": lambda a: a[1],
+    "from the end": lambda a: a[-2],
+    "every other": lambda a: a[::2, 1],
+    "backwards": lambda a: a[::-1, ::-2],
+    "with an axis": lambda a: a[1:, None, 2],
+    "of the last axis": lambda a: a[..., 1],
+    "of a view": lambda a: a[1:][::2][..., 1:][-1],
+    "of another view": lambda a: a[1:, ::2][::-1, 1, None, ..., ::-2],
+    "of a transpose": lambda a: a.T[1][::2],
+    "of a reshape": lambda a: a[2].reshape(-1)[1::3],
+    "nothing": lambda a: a[3:1],
+    "one number without axes": lambda a: a[1, 2, 3, ...],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("before", [0, 1])
+def test_what_a_view_of_constants_shows_is_found_when_traced_values_reach_it(
+    name: str, before: int
+) -> None:
+    weights = np.random.default_rng(0).standard_normal((4, 5, 6))
+
+    def f(c: Any) -> Any:
+        a = np.ones((4, 5, 6))
+        a[before:, 2] = 3.0
+        v, whole = VIEWS[name](a), a[:]
+        v[...] = c * np.arange(1.0, v.size + 1).reshape(v.shape)
+        later = VIEWS[name](a)
+        return np.sum(whole * weights) + np.sum(a[0]) + 2 * np.sum(v) + np.sum(later)
+
+    slope = f(1.0) - f(0.0)
+    assert grad(f)(0.7) == pytest.approx(slope, abs=1e-12)
+    assert grad(lambda c: grad(f)(c) * c)(0.7) == pytest.approx(slope, abs=1e-12)

@@ -28,9 +28,12 @@ def is_basic(at: Index) -> bool:
     """Whether an index consists of integers, slices, None and ...: it reads no element twice."""
     if type(at) is int or type(at) is slice:
         return True
-    parts = at if isinstance(at, tuple) else (at,)
-    whole = [p is None or isinstance(p, slice | int | np.integer | EllipsisType) for p in parts]
-    return all(whole) and not any(isinstance(p, bool) for p in parts)
+    for p in at if isinstance(at, tuple) else (at,):
+        if type(p) is int or type(p) is slice or p is None:
+            continue
+        if isinstance(p, bool) or not isinstance(p, slice | int | np.integer | EllipsisType):
+            return False
+    return True
 
 
 def is_one_place(at: Index) -> bool:

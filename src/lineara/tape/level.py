@@ -516,7 +516,7 @@ class Level:
             return y
         if self.outer is not None and not isinstance(y, Traced):
             y = self.outer.own(y)
-        return self.buffer(y)
+        return self.handle(Part.of(self, y))
 
     def buffer(self, content: Shaped, lay: tuple[int, ...] | None = None) -> Any:
         """A written array that holds `content`, a plain array of this function's own or a node."""

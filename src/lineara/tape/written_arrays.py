@@ -44,6 +44,8 @@ from lineara.tape.strides import (
     strides_of,
 )
 
+new = object.__new__
+NEVER = (-1, None)  # the version of a content that was not asked for
 MANY_PARENTS = 8  # more sources than that are folded into one when a part is gathered
 
 
@@ -80,6 +82,16 @@ class Buffer:
         self.given: list[Any] = []  # (plain array that NumPy takes for a view, its part of `val`)
         self.version = 0
         self.ended = False
+
+    @classmethod
+    def plain(cls, level: Any, content: np.ndarray) -> "Buffer":
+        """The storage of a plain array that nobody else holds."""
+        buffer = new(cls)
+        buffer.level, buffer.sources, buffer.val = level, [], content
+        buffer.shape, buffer.dtype = content.shape, content.dtype
+        buffer.src, buffer.pos = None, None
+        buffer.shared, buffer.given, buffer.version, buffer.ended = False, [], 0, False
+        return buffer
 
     def values(self) -> Any:
         """Values of the buffer's own: plain, or a written array of the level below."""
@@ -137,7 +149,7 @@ class WrittenView:
     def __init__(self, buffer: Any, offset: int, strides: Any, shape: Any) -> None:
         self.buffer = buffer
         self.offset, self.strides, self.shape = offset, tuple(strides), tuple(shape)
-        self.cache: tuple[int, Any] = (-1, None)  # a version, and the content as it was then
+        self.cache: tuple[int, Any] = NEVER  # a version, and the content as it was then
         self.quick: Any = None  # memory of values, sources and positions, of a plain vector
         self.made: Any = None  # (array, index) that it was read from
         self.source: Any = None  # (array, version): what NumPy would see through this one
@@ -189,19 +201,45 @@ class WrittenView:
 class Part(WrittenView):
     """A region of a buffer of a level.
 
-    `_val` are its values, None for the whole.  `gaps` are the strides of NumPy's array, where that
+    `_val` are its values, None for the whole, and `direct` the same where they are a plain array.
+    A view of plain values is made by NumPy, and located when that is asked for: `within` is the
+    part and the index that it was taken with.  `gaps` are the strides of NumPy's array, where that
     has gaps in memory, which a buffer has not.
     """
 
-    __slots__ = ("_marks", "_val", "gaps")
+    __slots__ = ("_marks", "_val", "direct", "gaps", "within")
 
     def __init__(
         self, buffer: Buffer, val: Shaped | None, offset: int, strides: object, shape: Any
     ) -> None:
         WrittenView.__init__(self, buffer, offset, strides, shape)
         self._val = val
+        self.direct: np.ndarray | None = None
         self._marks: Any = None
         self.gaps: tuple[int, ...] | None = None
+
+    @classmethod
+    def plain(
+        cls, buffer: Buffer, val: np.ndarray | None, direct: np.ndarray, within: Any
+    ) -> "Part":
+        """A region of plain values, which NumPy has laid out as the buffer is laid out."""
+        part = new(cls)
+        part.buffer, part.shape = buffer, direct.shape
+        part.cache, part.quick, part.made, part.source = NEVER, None, None, None
+        part._val, part.direct, part.within = val, direct, within
+        part._marks, part.gaps = None, None
+        return part
+
+    def __getattr__(self, name: str) -> Any:
+        """Where a region of plain values lies, when that is asked for."""
+        if name not in ("offset", "strides"):
+            raise AttributeError(name)
+        if self.within is None:
+            self.offset, self.strides = 0, c_strides(self.shape)
+        else:
+            part, at = self.within
+            self.offset, self.strides, _ = locate(at, part.offset, part.strides, part.shape)
+        return self.offset if name == "offset" else self.strides
 
     @classmethod
     def whole(cls, buffer: Buffer) -> "Part":
@@ -212,7 +250,7 @@ class Part(WrittenView):
     def of(cls, level: Any, content: Shaped, lay: tuple[int, ...] | None = None) -> "Part":
         """A new buffer with the content, which lies in memory as it did, or with other strides."""
         if lay is None and type(content) is np.ndarray and content.flags.c_contiguous:
-            return cls.whole(Buffer(level, content))
+            return cls.plain(Buffer.plain(level, content), None, content, None)
         shape = tuple(type_of(content).shape)
         kept = lay is None
         lay = strides_of(content) if lay is None else lay
@@ -430,7 +468,7 @@ class Part(WrittenView):
 
     def forget(self) -> None:
         """Drop what a trace that has ended left behind."""
-        self.cache = (-1, None)
+        self.cache = NEVER
         self.buffer.forget()
 
     def give(self, array: np.ndarray) -> None:
@@ -571,17 +609,23 @@ class Written(Array):
         return None if part is None else self.level.handle(part)
 
     def __getitem__(self, at: Any) -> Any:
-        if type(at) is int:
-            if self.w.quick is not None:
-                return self._element(at)
-            values = self.memory()
-            if values is not None and -len(values) <= at < len(values) and values.ndim == 1:
-                return values[at]
+        part = self.w
+        if type(at) is int and part.quick is not None:
+            return self._element(at)
         if not is_basic(at):
             check_index(at, self)
             part_array = scalar_index(at)
-            return self._own(self.w.gather(at)) if part_array is None else _copied(self[part_array])
-        part = self.w
+            return self._own(part.gather(at)) if part_array is None else _copied(self[part_array])
+        values = self.memory()
+        if values is not None:
+            shown = read(values, at)
+            if type(shown) is not np.ndarray:
+                return shown
+            if values is part.direct:
+                part.buffer.shared = True
+                view = Part.plain(part.buffer, shown, shown, (part, at))
+                view.made = (self, at)
+                return self.level.handle(view)
         if _is_element(at, len(part.shape)):
             return part.element(at)
         part_array = self.level.handle(part.sub(at))
@@ -640,22 +684,29 @@ class Written(Array):
         self._refuse_inner(value)
         self.w.write(at, value)
 
-    def _write_plain(self, at: Index, value: Shaped) -> bool:
+    def _write_plain(self, at: Index, value: Any) -> bool:
         """Write a plain value where all of the array is constant; False if the general way must."""
         kind = type(value)
+        if kind is type(self):
+            made = value.w.made
+            value = value.memory() if made is None or made[0] is not self else None
+            kind = type(value)
         if kind is np.ndarray:
             if value.dtype.kind not in "fiub":
                 return False
         elif kind is not np.float64 and kind not in PYTHONS:
             return False
-        values = self.memory(to_write=True) if type(at) is int or is_basic(at) else None
+        values = self.memory(to_write=True) if is_basic(at) else None
         if values is None:
             return False
         try:
             values[at] = value
         except (ValueError, IndexError):  # which the general way says better
             return False
-        self.rewritten()
+        part = self.w
+        part.buffer.version += 1
+        if part.direct is None:
+            part.values.rewritten()
         return True
 
     def _has_written(self, at: Index, value: Any) -> bool:
@@ -710,10 +761,15 @@ class Written(Array):
             return None
         if part.source is not None or part.gaps is not None or not self.level.open:
             return None
+        if part.direct is not None:
+            return part.direct
         values = part.values
         if isinstance(values, Written):
             return values.memory(to_write)
-        return values if type(values) is np.ndarray else None
+        if type(values) is np.ndarray:
+            part.direct = values
+            return values
+        return None
 
     def rewritten(self) -> None:
         """The memory has been written."""
@@ -746,7 +802,7 @@ class Written(Array):
     def give(self, array: np.ndarray) -> None:
         """The plain content belongs to a view that a function has returned: cache it no longer."""
         self.w.give(array)
-        self.w.cache = (-1, None)
+        self.w.cache = NEVER
         below = self.w.values
         if isinstance(below, Written):
             below.give(array)
