@@ -552,19 +552,6 @@ def test_what_a_refused_branch_has_changed_is_put_back():
     assert log == []
 
 
-def sums(x, n):
-    return 0.0 * x if n == 0 else x + sums(x, n - 1)
-
-
-def test_a_recursion_that_a_staged_value_ends_is_told_what_works():
-    with pytest.raises(StagingError) as e:
-        capture(lambda x, n: sums(x, n[0]), 2.0, np.array([3]))
-    assert e.value.message == (
-        "a branch: branches lie in each other without end; decorate a function that calls itself "
-        "with lineara.function, and let a branch end without a call"
-    )
-
-
 def test_a_recursive_definition_has_branches_of_pythons():
     @lineara.function
     def power(x, n):

@@ -9,6 +9,7 @@ import functools
 import heapq
 import importlib.util
 import itertools
+import operator
 import statistics
 import string
 import sys
@@ -43,6 +44,9 @@ class Plain:
 
     def __init__(self):
         self.calls: collections.Counter[str] = collections.Counter()
+
+    def called(self, whole, *args):
+        return whole(*args)
 
     def if_(self, test, then, orelse, rest, names):
         self.calls["if_"] += 1
@@ -630,6 +634,30 @@ def try_in_try(v):
 
 
 SAMPLES = [[*v] for v in itertools.product(range(4), repeat=3)] + [[0, 1, 2, 3, 1], [3, 2, 1, 0, 2]]
+
+
+def chained_calls(v):
+    if len(v) > 2:
+        return functools.partial(max, 1)(*v), string.Template("$a").substitute(a=1)
+    return operator.itemgetter(0)(v)
+
+
+def names_of_nested(v):
+    inner = None
+    if v:
+
+        def inner():
+            return 1
+
+    class Local:
+        def method(self):
+            if v:
+                return len(v), lambda: 2
+            return inner, inner
+
+    return inner and inner.__qualname__, getattr(Local().method()[1], "__qualname__", None)
+
+
 OWN = [
     f for f in [*globals().values()]
     if isinstance(f, types.FunctionType) and f.__code__.co_varnames[:1] == ("v",)

@@ -1,6 +1,6 @@
 """The reference engine: it walks the program, on numbers and arrays, and counts the work.
 
-Calls stand on a stack of our own, so recursion in a program has no limit but memory.  A linear
+Calls stand on a stack of our own, so a recursion may be DEEPEST generators deep.  A linear
 zero is one symbol whatever its type, and is made into numbers where a result or a primitive needs
 it; the count of work is that of the text.
 
@@ -42,6 +42,7 @@ from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Application
 
 Steps = Generator[Any, Any, Any]
+DEEPEST = 100_000  # generators that wait for each other; a call has two or three
 
 
 class Env(dict[ir.Var, Any]):
@@ -91,6 +92,8 @@ class Machine:
             else:
                 stack.append(inner)
                 value = None
+                if len(stack) > DEEPEST:
+                    raise RecursionError("maximum recursion depth exceeded in a program")
         return value
 
     def enter(self, name: str, values: list[Any]) -> Steps:

@@ -19,7 +19,8 @@ where control falls through its end, and else where it goes: `forms.Return(value
                                       return forms.result(forms.if_(test, then, None, rest, ()))
 
 Conditional expressions, `and`, `or`, `not`, chained comparisons and assertions are calls as well,
-and what is called goes through `forms.asked`.
+and what is called goes through `forms.asked`.  What a function that may call itself does is one
+more block, which `forms.called` is given with the arguments.
 What the forms do is their own affair; forms that do what Python does give the function itself.
 Generators, and functions that look at their own frame, are left as they are, as is a function
 whose source is not what it was compiled from.
@@ -31,6 +32,7 @@ import ast
 import dis
 import inspect
 import linecache
+import re
 import textwrap
 import tokenize
 import weakref
@@ -57,6 +59,7 @@ FUTURE = __future__.annotations.compiler_flag
 _FRAMES = {"locals", "eval", "exec", "vars", "dir", "__import__", "_getframe", "currentframe"}
 _GENERATORS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _EXITS = (ast.Return, ast.Break, ast.Continue)
+_CHOICES = {ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.For, ast.Match}
 
 
 class _Codes(weakref.WeakKeyDictionary[CodeType, Any]):
@@ -94,14 +97,21 @@ def _structured(f: FunctionType) -> CodeType | str:
     _Function(node).rewrite()
     made = _compiled(f, node)
     assert made is not None, "what was rewritten is a function of that name"
-    return _named(made, made.co_name)
+    return _named(made, made.co_name, (made.co_qualname, code.co_qualname))
 
 
-def _named(code: CodeType, name: str) -> CodeType:
-    """The code with the name of its function for that of each of its blocks."""
+def _named(code: CodeType, name: str, place: tuple[str, str]) -> CodeType:
+    """The code with the name of its function for that of each of its blocks, as in the source.
+
+    `place` is where the function stands in what was compiled, and where it stood.
+    """
     own = name if "." in code.co_name else code.co_name
-    parts = [_named(c, own) if isinstance(c, CodeType) else c for c in code.co_consts]
-    return code.replace(co_consts=tuple(parts), co_name=own)
+    parts = [_named(c, own, place) if isinstance(c, CodeType) else c for c in code.co_consts]
+    where = _BLOCK.sub("", code.co_qualname).replace(*place, 1)
+    return code.replace(co_consts=tuple(parts), co_name=own, co_qualname=where)
+
+
+_BLOCK = re.compile(r"\w+\.\d*\.<locals>\.")
 
 
 def _source(f: FunctionType) -> Any:
@@ -195,7 +205,8 @@ def _operations(code: CodeType) -> bytes:
     return code.co_code[::2].translate(_ATTRIBUTES, _NO_OPERATIONS)
 
 
-_NO_OPERATIONS = bytes([0, dis.opmap["EXTENDED_ARG"]])  # caches, and parts of arguments
+_NO_OPERATIONS = bytes([0, dis.opmap["EXTENDED_ARG"], dis.opmap["PUSH_NULL"]])  # caches, and parts
+# of arguments and of calls
 _ATTRIBUTES = bytearray(range(256))
 _ATTRIBUTES[dis.opmap.get("LOAD_METHOD", 0)] = dis.opmap["LOAD_ATTR"]
 
@@ -266,8 +277,12 @@ class _Function:
 
     def rewrite(self) -> None:
         """Rewrite the function in place."""
+        branches = self._may_call_itself()
         if isinstance(self.node, ast.Lambda):
             self.node.body = self.expression(self.node.body)
+            if branches:
+                inner = ast.Lambda(_no_arguments(*parameters(self.node.args)), self.node.body)
+                self.node.body = _at(self._called(inner), self.node)
             return
         if self.whole:  # a generator: what is nested in it is rewritten
             _nested([*self.body])
@@ -280,7 +295,21 @@ class _Function:
             names: list[ast.expr] = [ast.Name(n, ast.Store()) for n in held]
             never = ast.If(ast.Constant(False), [ast.Assign(names, ast.Constant(None))], [])
             made = [*doc, _at(never, self.node), *made[len(doc) :]]
-        self.node.body = made
+        if branches:
+            whole = _function(
+                "whole.", _no_arguments(*parameters(self.node.args)), made[len(doc) :]
+            )
+            made = [*doc, whole, ast.Return(self._called(_load("whole.")))]
+        self.node.body = [_at(m, self.node) for m in made]
+
+    def _may_call_itself(self) -> bool:
+        """Whether it may end without a call on some way and call something on another."""
+        kinds = [type(n) for n in own(self.body or self.node.body)]
+        return ast.Call in kinds and not {*kinds}.isdisjoint(_CHOICES)
+
+    def _called(self, whole: ast.expr) -> ast.expr:
+        """A call of what the function does, which may become one of a definition."""
+        return _form("called", whole, *map(_load, parameters(self.node.args)))
 
     # --- statements -------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -39,14 +39,34 @@ class Reading:
     unread     why functions are traced as they run, by file and line
     refusals   why loops could not be forms, by their code
     carries    what loops carried when they were written last, by their code
+    recursive  the code that calls itself where staged values decide, and which of its whole numbers
+               change from call to call
     """
 
-    def __init__(self, way: Way, calls: bool, function: Callable[..., Any]) -> None:
-        self.way, self.calls, self.function = way, calls, function
+    def __init__(
+        self,
+        way: Way,
+        calls: bool,
+        function: Callable[..., Any],
+        recursive: dict[CodeType, set[int]],
+    ) -> None:
+        self.way, self.calls, self.function, self.recursive = way, calls, function, recursive
         self.outside: Any = None
         self.unread: dict[tuple[str, int], str] = {}
         self.refusals: dict[CodeType, list[Exception]] = defaultdict(list)
         self.carries: dict[CodeType, Any] = {}
+        self.entered: dict[CodeType, list[Any]] = defaultdict(list)  # calls that go on: where
+
+    def again(self) -> NoReturn:
+        """Begin the trace again, with what has been found of functions that call themselves."""
+        raise Again(self)
+
+
+class Again(BaseException):
+    """A trace is to begin again."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
 
 
 def reading() -> Reading | None:

@@ -10,6 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
-from lineara.python.user_code import Reading, Way, method, overlay, seen, tidy
+from lineara.python.user_code import Again, Reading, Way, method, overlay, seen, tidy
 from lineara.staging.definitions import Definition, needed
 from lineara.staging.staged_arrays import StagedArray, as_box
 from lineara.staging.staged_level import Seen, StagedLevel, weakness
@@ -209,12 +210,12 @@ class Staged:
 
 
 @contextmanager
-def tidied(way: Way | None) -> Iterator[None]:
-    """The block is a trace whose functions are read in that way."""
+def tidied(reading: Reading | None) -> Iterator[None]:
+    """The block is a trace that reads functions so."""
     try:
         yield
     finally:
-        tidy(way)
+        tidy(None if reading is None else reading.way)
 
 
 def traced(
@@ -231,9 +232,22 @@ def traced(
         types = map_leaves(lambda v: layout(v), overlay().restore((args, kwargs)))
         with outside():
             return traced(f, types[0], types[1], way, calls)
+    recursive: dict[CodeType, set[int]] = {}
+    while True:
+        reading = None if way is None else Reading(way, calls, f, recursive)
+        try:
+            return _traced(f, args, kwargs, reading, calls)
+        except Again as again:
+            if again.reading is not reading:
+                raise
+
+
+def _traced(
+    f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading: Reading | None, calls: bool
+) -> Staged:
     name = definition_name(f)
-    with tidied(way), open_level(StagedLevel) as level:
-        level.reading = None if way is None else Reading(way, calls, f)
+    with tidied(reading), open_level(StagedLevel) as level:
+        level.reading = reading
         given = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)
         out = seen(f)(*given.args, **given.kwargs)

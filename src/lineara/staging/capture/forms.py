@@ -26,6 +26,7 @@ from lineara.staging.capture.branches import (
     truth,
     without,
 )
+from lineara.staging.capture.calls import called
 from lineara.staging.capture.containers import Consumed
 from lineara.staging.capture.loops import Loop
 from lineara.staging.capture.sequences import items_of
@@ -323,4 +324,4 @@ BUILTINS = (
     *whole_numbers.BUILTINS,
 )
 
-__all__ = ["BREAK", "BUILTINS", "CONTINUE", "Return"]
+__all__ = ["BREAK", "BUILTINS", "CONTINUE", "Return", "called"]

@@ -80,9 +80,10 @@ def record(
     like: str,
     formals: Sequence[tuple[str, Seen]],
     run: Callable[[StagedLevel, list[Any]], dict[Any, Any]],
+    name: str = "",
 ) -> Record:
     """What `run(level, nodes of the formals)` writes; it gives the columns by their keys."""
-    name = around.name_of_definition(like)
+    name = name or around.name_of_definition(like)
     with open_level(StagedLevel) as level, around.holding(level):
         level.hands_on = True
         nodes = [level.formal(n, known) for n, known in formals]
